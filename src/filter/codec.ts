@@ -1,0 +1,139 @@
+import type { Status } from '../errors.ts';
+import type { EndpointGroup } from '../topology/endpoint.ts';
+import type { Resource } from './resource.ts';
+
+/** How objects are encoded; one upstream stream and one view never mix them. */
+export type Encoding = 'json' | 'protobuf';
+
+/**
+ * An object's encoded bytes without `kind` and `apiVersion`, as the items of a LIST carry them: a JSON
+ * object, or the protobuf message inside `runtime.Unknown.raw`.
+ */
+export type ObjectBytes = Buffer;
+
+/** A decoded LIST. The items share the memory of the body. */
+export interface RawList {
+  readonly resourceVersion: string;
+  /** Continue token of a chunked list; empty when the list is complete. */
+  readonly continue: string;
+  readonly items: readonly ObjectBytes[];
+}
+
+/** One decoded watch event. The object owns its bytes; it does not keep the network chunk alive. */
+export type RawEvent =
+  | {
+      readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
+      readonly object: ObjectBytes;
+    }
+  | { readonly type: 'ERROR'; readonly status: Status };
+
+/** Types of the events that a view sends to its watchers, apart from bookmarks and errors. */
+export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
+
+export interface ObjectMeta {
+  /** Empty for cluster-scoped objects. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+/** What the world needs of an object that is only looked at: a Node, or any PartialObjectMetadata. */
+export interface LabelledObject extends ObjectMeta {
+  readonly labels: ReadonlyMap<string, string>;
+  readonly annotations: ReadonlyMap<string, string>;
+}
+
+/** What a decision needs of an EndpointSlice or Endpoints object. */
+export interface EndpointsFacts extends ObjectMeta {
+  /**
+   * Name of the Service it belongs to: the label `kubernetes.io/service-name` of a slice (empty when it has
+   * none), the own name of an Endpoints object.
+   */
+  readonly service: string;
+  /** Whether any endpoint carries `hints`. */
+  readonly hinted: boolean;
+  /** One group for a slice, one per subset (addresses, then notReadyAddresses) for an Endpoints object. */
+  readonly groups: readonly EndpointGroup[];
+}
+
+/** What a decision needs of a Service. */
+export interface ServiceFacts extends LabelledObject {
+  /** `spec.type`; empty when absent. */
+  readonly type: string;
+  /** `spec.clusterIP`, `None` for a headless Service; empty when absent. */
+  readonly clusterIP: string;
+  /** `spec.internalTrafficPolicy`; empty when absent. */
+  readonly internalTrafficPolicy: string;
+  /** `spec.externalTrafficPolicy`; empty when absent. */
+  readonly externalTrafficPolicy: string;
+}
+
+/** How {@link Codec.splice} changes an object. Bytes that no field here speaks of stay as they are. */
+export interface Edit {
+  /** New `metadata.resourceVersion`. */
+  readonly resourceVersion: string;
+  /**
+   * Which endpoints stay: one entry per endpoint in the order of {@link EndpointsFacts.groups}, flattened;
+   * 0 cuts it. Absent: all stay. A subset of an Endpoints object left without any address goes too, for the
+   * API allows no empty subset.
+   */
+  readonly keep?: Uint8Array;
+  /** Also cut `hints` from the endpoints that stay. */
+  readonly cutHints?: boolean;
+}
+
+/**
+ * Reads and writes one encoding. Never decodes an object into a typed structure to encode it again: objects
+ * contain fields newer than this program. Bytes that do not parse throw a `WrapperError` with code
+ * `Malformed` and the offset.
+ */
+export interface Codec {
+  readonly encoding: Encoding;
+
+  /** Decodes the body of a LIST. Throws `Refused` when it is a Status. */
+  decodeList(body: Buffer): RawList;
+  /**
+   * Decodes a watch stream, yielding the events of each chunk together, never an empty batch. Chunks may be
+   * cut anywhere. Throws `TooLarge` before it buffers a frame of more than `maxFrameBytes`, `Malformed` for
+   * bytes that do not parse or an event of unknown type, and for a stream that ends within a frame.
+   */
+  decodeWatch(
+    chunks: AsyncIterable<Uint8Array>,
+    maxFrameBytes: number,
+  ): AsyncGenerator<RawEvent[], void, undefined>;
+  /** Reads a Status body; undefined when it is none. */
+  decodeStatus(body: Buffer): Status | undefined;
+
+  meta(object: ObjectBytes): ObjectMeta;
+  labelled(object: ObjectBytes): LabelledObject;
+  service(object: ObjectBytes): ServiceFacts;
+  endpointSlice(object: ObjectBytes): EndpointsFacts;
+  endpoints(object: ObjectBytes): EndpointsFacts;
+
+  /** Returns a copy of an object with an edit applied; `keep` and `cutHints` need the resource to be one of endpoints. */
+  splice(resource: Resource, object: ObjectBytes, edit: Edit): ObjectBytes;
+  /**
+   * Returns the object without what is no change for a client: resourceVersion, generation, managedFields
+   * and the annotation `endpoints.kubernetes.io/last-change-trigger-time`. Two objects with equal results
+   * are the same for kube-proxy. The result is for comparison only.
+   */
+  significant(object: ObjectBytes): Buffer;
+
+  /** A LIST body, in pieces that are to be written one after the other. */
+  encodeList(
+    resource: Resource,
+    resourceVersion: string,
+    items: readonly ObjectBytes[],
+  ): Buffer[];
+  /** The body of a GET of one object, in pieces. */
+  encodeObject(resource: Resource, object: ObjectBytes): Buffer[];
+  /** One frame of a watch stream. */
+  encodeEvent(resource: Resource, type: ChangeType, object: ObjectBytes): Buffer;
+  /** A BOOKMARK frame; `initialEventsEnd` marks the end of a streaming list (annotation k8s.io/initial-events-end). */
+  encodeBookmark(resource: Resource, resourceVersion: string, initialEventsEnd: boolean): Buffer;
+  /** An ERROR frame. */
+  encodeErrorEvent(status: Status): Buffer;
+  /** A Status as a whole body. */
+  encodeStatus(status: Status): Buffer;
+}
