@@ -121,11 +121,7 @@ export interface Codec {
   significant(object: ObjectBytes): Buffer;
 
   /** A LIST body, in pieces that are to be written one after the other. */
-  encodeList(
-    resource: Resource,
-    resourceVersion: string,
-    items: readonly ObjectBytes[],
-  ): Buffer[];
+  encodeList(resource: Resource, resourceVersion: string, items: readonly ObjectBytes[]): Buffer[];
   /** The body of a GET of one object, in pieces. */
   encodeObject(resource: Resource, object: ObjectBytes): Buffer[];
   /** One frame of a watch stream. */
