@@ -1,0 +1,121 @@
+import type { EndpointGroup } from '../topology/endpoint.ts';
+import type { EndpointsFacts, ObjectBytes } from './codec.ts';
+
+/** An EndpointSlice or Endpoints object of a view, with what is shown of it. */
+export interface EndpointsObject {
+  readonly key: string;
+  /** `namespace/name` of its Service; undefined when it belongs to none. */
+  readonly service: string | undefined;
+  readonly hinted: boolean;
+  readonly groups: readonly EndpointGroup[];
+  /** As the API server gave it, but maybe for the resourceVersion. */
+  raw: ObjectBytes;
+  /** `raw` has not been looked at yet. */
+  fresh: boolean;
+  /** What is shown was made from `raw`, not from an earlier state that differs only in what is no change. */
+  exact: boolean;
+  /** Endpoints that are shown, as in Edit.keep; undefined: all. */
+  keep: Uint8Array | undefined;
+  /** Whether hints are cut. */
+  cutHints: boolean;
+}
+
+/** The objects of a view by key, by Service, and the Services by the nodes their endpoints are on. */
+export class EndpointIndex {
+  readonly #objects = new Map<string, EndpointsObject>();
+  readonly #byService = new Map<string, Set<EndpointsObject>>();
+  /** Node → Service → number of its objects with an endpoint there. */
+  readonly #byNode = new Map<string, Map<string, number>>();
+  /** Equal strings are kept once: 100,000 endpoints name a few nodes, zones and ports. */
+  readonly #strings = new Map<string, string>();
+
+  get(key: string): EndpointsObject | undefined {
+    return this.#objects.get(key);
+  }
+
+  services(): IterableIterator<string> {
+    return this.#byService.keys();
+  }
+
+  objects(): IterableIterator<EndpointsObject> {
+    return this.#objects.values();
+  }
+
+  ofService(service: string): ReadonlySet<EndpointsObject> {
+    return this.#byService.get(service) ?? NONE;
+  }
+
+  /** Services with an endpoint on a node. */
+  servicesOn(node: string): Iterable<string> {
+    return this.#byNode.get(node)?.keys() ?? [];
+  }
+
+  add(key: string, facts: EndpointsFacts, raw: ObjectBytes): EndpointsObject {
+    const object: EndpointsObject = {
+      key,
+      service: facts.service === '' ? undefined : `${facts.namespace}/${facts.service}`,
+      hinted: facts.hinted,
+      groups: this.#internGroups(facts.groups),
+      raw,
+      fresh: true,
+      exact: false,
+      keep: undefined,
+      cutHints: false,
+    };
+    this.#objects.set(key, object);
+    if (object.service === undefined) return object;
+    const siblings = this.#byService.get(object.service) ?? new Set();
+    this.#byService.set(object.service, siblings.add(object));
+    for (const node of nodesOf(object)) this.#countNode(node, object.service, 1);
+    return object;
+  }
+
+  remove(object: EndpointsObject): void {
+    this.#objects.delete(object.key);
+    if (object.service === undefined) return;
+    const siblings = this.#byService.get(object.service);
+    siblings?.delete(object);
+    if (siblings?.size === 0) this.#byService.delete(object.service);
+    for (const node of nodesOf(object)) this.#countNode(node, object.service, -1);
+  }
+
+  #countNode(node: string, service: string, step: 1 | -1): void {
+    const services = this.#byNode.get(node) ?? new Map<string, number>();
+    const count = (services.get(service) ?? 0) + step;
+    if (count === 0) services.delete(service);
+    else services.set(service, count);
+    if (services.size === 0) this.#byNode.delete(node);
+    else this.#byNode.set(node, services);
+  }
+
+  #internGroups(groups: readonly EndpointGroup[]): readonly EndpointGroup[] {
+    return groups.map(({ ports, endpoints }) => ({
+      ports: ports.map((port) => this.#intern(port)),
+      endpoints: endpoints.map(({ family, node, zone, state }) => ({
+        family: this.#intern(family),
+        node: this.#intern(node),
+        zone: this.#intern(zone),
+        state,
+      })),
+    }));
+  }
+
+  #intern(text: string): string {
+    const known = this.#strings.get(text);
+    if (known !== undefined) return known;
+    // Names of nodes and zones that are long gone may pile up over months; starting over costs little.
+    if (this.#strings.size >= 50_000) this.#strings.clear();
+    this.#strings.set(text, text);
+    return text;
+  }
+}
+
+const NONE: ReadonlySet<EndpointsObject> = new Set();
+
+function nodesOf(object: EndpointsObject): Set<string> {
+  const nodes = new Set<string>();
+  for (const { endpoints } of object.groups) {
+    for (const { node } of endpoints) if (node !== '') nodes.add(node);
+  }
+  return nodes;
+}

@@ -1,0 +1,42 @@
+import type { Codec } from '../codec.ts';
+import { eventBatches } from '../event-batches.ts';
+import { decodeEvent, decodeList, decodeStatus } from './decode.ts';
+import {
+  encodeBookmark,
+  encodeErrorEvent,
+  encodeEvent,
+  encodeList,
+  encodeObject,
+  encodeStatus,
+} from './encode.ts';
+import { readEndpoints } from './endpoints-facts.ts';
+import { createLineSplitter } from './line-splitter.ts';
+import { readLabelled, readMeta } from './metadata.ts';
+import { readService } from './service-facts.ts';
+import { significant } from './significant.ts';
+import { readEndpointSlice } from './slice-facts.ts';
+import { splice } from './splice.ts';
+
+/** The codec of `application/json`. It holds no state. */
+export function createJsonCodec(): Codec {
+  return {
+    encoding: 'json',
+    decodeList,
+    decodeWatch: (chunks, maxFrameBytes) =>
+      eventBatches(chunks, createLineSplitter(maxFrameBytes), decodeEvent),
+    decodeStatus,
+    meta: readMeta,
+    labelled: (object) => readLabelled(object),
+    service: readService,
+    endpointSlice: readEndpointSlice,
+    endpoints: readEndpoints,
+    splice,
+    significant,
+    encodeList,
+    encodeObject,
+    encodeEvent,
+    encodeBookmark,
+    encodeErrorEvent,
+    encodeStatus,
+  };
+}

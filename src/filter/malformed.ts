@@ -1,0 +1,11 @@
+import { WrapperError } from '../errors.ts';
+
+/**
+ * An error of code `Malformed` that names what is wrong and where.
+ *
+ * @param offset byte offset in the body, the stream or the object that was being read
+ */
+export function malformed(what: string, offset: number, cause?: unknown): WrapperError {
+  const options = cause === undefined ? { offset } : { offset, cause };
+  return new WrapperError('Malformed', `${what} at offset ${offset}`, options);
+}

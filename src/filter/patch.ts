@@ -1,0 +1,60 @@
+import { allocateOwned } from './owned-copy.ts';
+
+interface Replacement {
+  readonly start: number;
+  readonly end: number;
+  readonly bytes: Uint8Array | undefined;
+}
+
+/**
+ * Byte ranges of a buffer that are to be replaced or cut; everything between them is copied verbatim.
+ * Ranges must not overlap, but may come in any order.
+ */
+export class Patch {
+  readonly #replacements: Replacement[] = [];
+  #sorted = true;
+  #last = 0;
+  /** How many bytes longer the result is than the source; negative when it is shorter. */
+  delta = 0;
+
+  /** Replaces `[start, end)` by `bytes`; an empty range inserts. */
+  replace(start: number, end: number, bytes: Uint8Array): void {
+    this.#add(start, end, bytes);
+    this.delta += bytes.length - (end - start);
+  }
+
+  /** Removes `[start, end)`. */
+  cut(start: number, end: number): void {
+    this.#add(start, end, undefined);
+    this.delta -= end - start;
+  }
+
+  /**
+   * Returns a new buffer: `source` with the replacements made.
+   *
+   * @param from offset at which the result begins; no replacement may lie before it
+   * @param to offset at which it ends
+   */
+  apply(source: Buffer, from = 0, to = source.length): Buffer {
+    if (!this.#sorted) this.#replacements.sort((a, b) => a.start - b.start);
+    const target = allocateOwned(to - from + this.delta);
+    let read = from;
+    let written = 0;
+    for (const { start, end, bytes } of this.#replacements) {
+      written += source.copy(target, written, read, start);
+      if (bytes !== undefined) {
+        target.set(bytes, written);
+        written += bytes.length;
+      }
+      read = end;
+    }
+    source.copy(target, written, read, to);
+    return target;
+  }
+
+  #add(start: number, end: number, bytes: Uint8Array | undefined): void {
+    if (start < this.#last) this.#sorted = false;
+    this.#last = start;
+    this.#replacements.push({ start, end, bytes });
+  }
+}

@@ -1,0 +1,47 @@
+import type { Change, ChangeSink } from './change.ts';
+import type { ObjectBytes } from './codec.ts';
+import type { View } from './view.ts';
+
+/**
+ * Shows objects as they are, but for the resourceVersion: Services, the own Node, ServiceCIDRs. Every change
+ * is passed on, and none is invented.
+ */
+export class PlainProjection implements ChangeSink {
+  readonly view: View;
+  /** What arrives before the first list is complete. */
+  #initial: Map<string, ObjectBytes> | undefined = new Map();
+
+  constructor(view: View) {
+    this.view = view;
+  }
+
+  changed(changes: readonly Change[]): void {
+    for (const change of changes) this.#apply(change);
+    if (this.#initial === undefined) this.view.log.commit();
+  }
+
+  synced(): void {
+    const initial = this.#initial;
+    if (initial === undefined) return;
+    this.#initial = undefined;
+    this.view.start((version) =>
+      Array.from(initial, ([key, object]) => [key, this.#withVersion(object, version)] as const),
+    );
+  }
+
+  #apply(change: Change): void {
+    const { key } = change;
+    if (this.#initial !== undefined) {
+      if (change.type === 'DELETED') this.#initial.delete(key);
+      else this.#initial.set(key, change.object);
+    } else if (change.type === 'DELETED') {
+      this.view.hide(key);
+    } else {
+      this.view.show(key, (version) => this.#withVersion(change.object, version));
+    }
+  }
+
+  #withVersion(object: ObjectBytes, resourceVersion: string): ObjectBytes {
+    return this.view.codec.splice(this.view.resource, object, { resourceVersion });
+  }
+}

@@ -1,0 +1,35 @@
+import type { ObjectBytes } from '../codec.ts';
+import { TRIGGER_TIME_ANNOTATION } from '../endpoint-facts.ts';
+import { Patch } from '../patch.ts';
+import { FieldCursor } from './field-cursor.ts';
+import { editMessage } from './length-prefix.ts';
+import { entryValue, METADATA, OBJECT_META } from './metadata.ts';
+
+/** Returns an object without what is no change for a client; see `Codec.significant`. */
+export function significant(object: ObjectBytes): Buffer {
+  const patch = new Patch();
+  const fields = FieldCursor.over(object);
+  while (fields.next()) {
+    if (fields.field !== METADATA) continue;
+    editMessage(patch, fields, () => {
+      const metadata = fields.enter();
+      while (metadata.next()) {
+        if (isNoise(metadata)) patch.cut(metadata.fieldStart, metadata.end);
+      }
+    });
+  }
+  return patch.apply(object);
+}
+
+function isNoise(field: FieldCursor): boolean {
+  switch (field.field) {
+    case OBJECT_META.resourceVersion:
+    case OBJECT_META.generation:
+    case OBJECT_META.managedFields:
+      return true;
+    case OBJECT_META.annotations:
+      return entryValue(field.enter(), TRIGGER_TIME_ANNOTATION) !== undefined;
+    default:
+      return false;
+  }
+}

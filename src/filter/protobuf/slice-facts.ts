@@ -1,0 +1,140 @@
+import type { Endpoint } from '../../topology/endpoint.ts';
+import type { EndpointsFacts, ObjectBytes } from '../codec.ts';
+import { endpointState, portKey, SERVICE_NAME_LABEL, ZONE_LABEL } from '../endpoint-facts.ts';
+import { FieldCursor } from './field-cursor.ts';
+import { emptyMeta, entryValue, METADATA, OBJECT_META, readMetadata } from './metadata.ts';
+
+/** Fields of EndpointSlice (k8s.io/api discovery/v1/generated.proto). */
+export const SLICE = { endpoints: 2, ports: 3, addressType: 4 } as const;
+/** Fields of an endpoint of a slice. */
+export const ENDPOINT = {
+  conditions: 2,
+  deprecatedTopology: 5,
+  nodeName: 6,
+  zone: 7,
+  hints: 8,
+} as const;
+const CONDITIONS = { ready: 1, serving: 2, terminating: 3 } as const;
+const PORT = { name: 1, protocol: 2 } as const;
+
+/** Reads what a decision needs of an EndpointSlice. */
+export function readEndpointSlice(object: ObjectBytes): EndpointsFacts {
+  const meta = emptyMeta();
+  let service = '';
+  let family = '';
+  const ports: string[] = [];
+  const fields = FieldCursor.over(object);
+  while (fields.next()) {
+    switch (fields.field) {
+      case METADATA:
+        readMetadata(fields.enter(), meta, (field) => {
+          if (field.field !== OBJECT_META.labels) return;
+          service = entryValue(field.enter(), SERVICE_NAME_LABEL) ?? service;
+        });
+        break;
+      case SLICE.ports:
+        ports.push(readPort(fields.enter(), PORT));
+        break;
+      case SLICE.addressType:
+        family = fields.text();
+        break;
+    }
+  }
+  return { ...meta, service, ...readSliceEndpoints(object, family, ports) };
+}
+
+/** Endpoints come before the address type on the wire, so they are read in a second pass. */
+function readSliceEndpoints(
+  object: ObjectBytes,
+  family: string,
+  ports: readonly string[],
+): Pick<EndpointsFacts, 'hinted' | 'groups'> {
+  const endpoints: Endpoint[] = [];
+  let hinted = false;
+  const fields = FieldCursor.over(object);
+  while (fields.next()) {
+    if (fields.field !== SLICE.endpoints) continue;
+    const draft = readEndpoint(fields.enter());
+    hinted ||= draft.hinted;
+    endpoints.push({
+      family,
+      node: draft.node,
+      zone: draft.zone === '' ? draft.deprecatedZone : draft.zone,
+      state: endpointState(draft.ready, draft.serving, draft.terminating),
+    });
+  }
+  return { hinted, groups: [{ ports, endpoints }] };
+}
+
+interface EndpointDraft {
+  node: string;
+  zone: string;
+  deprecatedZone: string;
+  hinted: boolean;
+  ready: boolean | undefined;
+  serving: boolean | undefined;
+  terminating: boolean | undefined;
+}
+
+function readEndpoint(endpoint: FieldCursor): EndpointDraft {
+  const draft: EndpointDraft = {
+    node: '',
+    zone: '',
+    deprecatedZone: '',
+    hinted: false,
+    ready: undefined,
+    serving: undefined,
+    terminating: undefined,
+  };
+  while (endpoint.next()) {
+    switch (endpoint.field) {
+      case ENDPOINT.conditions:
+        readConditions(endpoint.enter(), draft);
+        break;
+      case ENDPOINT.deprecatedTopology:
+        draft.deprecatedZone = entryValue(endpoint.enter(), ZONE_LABEL) ?? draft.deprecatedZone;
+        break;
+      case ENDPOINT.nodeName:
+        draft.node = endpoint.text();
+        break;
+      case ENDPOINT.zone:
+        draft.zone = endpoint.text();
+        break;
+      case ENDPOINT.hints:
+        draft.hinted = true;
+        break;
+    }
+  }
+  return draft;
+}
+
+function readConditions(conditions: FieldCursor, draft: EndpointDraft): void {
+  while (conditions.next()) {
+    switch (conditions.field) {
+      case CONDITIONS.ready:
+        draft.ready = conditions.bool();
+        break;
+      case CONDITIONS.serving:
+        draft.serving = conditions.bool();
+        break;
+      case CONDITIONS.terminating:
+        draft.terminating = conditions.bool();
+        break;
+    }
+  }
+}
+
+/**
+ * Reads a port.
+ *
+ * @param numbers field numbers, which differ between EndpointSlice and Endpoints
+ */
+export function readPort(port: FieldCursor, numbers: { name: number; protocol: number }): string {
+  let name = '';
+  let protocol = '';
+  while (port.next()) {
+    if (port.field === numbers.name) name = port.text();
+    if (port.field === numbers.protocol) protocol = port.text();
+  }
+  return portKey(protocol, name);
+}

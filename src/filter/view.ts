@@ -1,0 +1,127 @@
+import type { Codec, ObjectBytes } from './codec.ts';
+import { EventLog, type LogBounds } from './event-log.ts';
+import type { Resource } from './resource.ts';
+import type { VersionClock } from './version-clock.ts';
+
+/** A consistent state of a view. */
+export interface Snapshot {
+  readonly version: bigint;
+  /** Position in the log from which a watcher continues after this state. */
+  readonly position: number;
+  readonly items: readonly ObjectBytes[];
+}
+
+export interface ViewOptions {
+  readonly resource: Resource;
+  readonly codec: Codec;
+  readonly clock: VersionClock;
+  /** The least that the event log keeps. It always has room for a change of every object at once. */
+  readonly window: LogBounds;
+}
+
+/**
+ * What clients see of one question: its objects as they are shown, and the log of their changes. Filled by a
+ * projection; knows nothing of why an object looks as it does.
+ */
+export class View {
+  readonly resource: Resource;
+  readonly codec: Codec;
+  readonly #clock: VersionClock;
+  readonly #window: LogBounds;
+  readonly #objects = new Map<string, ObjectBytes>();
+  readonly #waiting = new Set<() => void>();
+  #bytes = 0;
+  #log: EventLog | undefined;
+
+  constructor(options: ViewOptions) {
+    this.resource = options.resource;
+    this.codec = options.codec;
+    this.#clock = options.clock;
+    this.#window = options.window;
+  }
+
+  /** Whether the view is complete and can be read. Once true it stays so. */
+  get started(): boolean {
+    return this.#log !== undefined;
+  }
+
+  /** The log; throws before the view has started. */
+  get log(): EventLog {
+    if (this.#log === undefined) throw new Error('the view has not started');
+    return this.#log;
+  }
+
+  /** Number of objects shown. */
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  /** Bytes of the objects shown. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Calls back once the view has started, at once when it has; returns how to stop waiting. */
+  whenStarted(callback: () => void): () => void {
+    if (this.started) callback();
+    else this.#waiting.add(callback);
+    return () => this.#waiting.delete(callback);
+  }
+
+  /**
+   * Opens the view with the state it has from now on. The objects are made for one version, that of the
+   * state as a whole.
+   */
+  start(
+    makeObjects: (version: string) => Iterable<readonly [key: string, object: ObjectBytes]>,
+  ): void {
+    if (this.started) throw new Error('the view has started already');
+    const version = this.#clock.next();
+    for (const [key, object] of makeObjects(String(version))) {
+      this.#objects.set(key, object);
+      this.#bytes += object.length;
+    }
+    this.#log = new EventLog(version, () => this.#bounds());
+    for (const callback of this.#waiting) callback();
+    this.#waiting.clear();
+  }
+
+  /** The object as it is shown; undefined when it is not. */
+  get(key: string): ObjectBytes | undefined {
+    return this.#objects.get(key);
+  }
+
+  snapshot(): Snapshot {
+    const { version, end } = this.log;
+    return { version, position: end, items: [...this.#objects.values()] };
+  }
+
+  /** Shows an object: ADDED or MODIFIED. `make` writes it for its new version. */
+  show(key: string, make: (version: string) => ObjectBytes): ObjectBytes {
+    const version = this.#clock.next();
+    const object = make(String(version));
+    const before = this.#objects.get(key);
+    this.#objects.set(key, object);
+    this.#bytes += object.length - (before?.length ?? 0);
+    this.log.append({ version, type: before === undefined ? 'ADDED' : 'MODIFIED', object });
+    return object;
+  }
+
+  /** Takes an object away: DELETED, in the state in which it was last shown. No event if it was not. */
+  hide(key: string): void {
+    const before = this.#objects.get(key);
+    if (before === undefined) return;
+    this.#objects.delete(key);
+    this.#bytes -= before.length;
+    const version = this.#clock.next();
+    const object = this.codec.splice(this.resource, before, { resourceVersion: String(version) });
+    this.log.append({ version, type: 'DELETED', object });
+  }
+
+  #bounds(): LogBounds {
+    return {
+      entries: Math.max(this.#window.entries, 2 * this.#objects.size),
+      bytes: Math.max(this.#window.bytes, 2 * this.#bytes),
+    };
+  }
+}

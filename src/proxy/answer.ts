@@ -1,0 +1,47 @@
+import type { ServerResponse } from 'node:http';
+import type { Codec, Encoding } from '../filter/codec.ts';
+import { MEDIA_TYPES } from './media-type.ts';
+import { statusOf } from './status.ts';
+
+/** Codecs by encoding. */
+export type Codecs = Readonly<Record<Encoding, Codec>>;
+
+/** Answers with a whole body, given in pieces. */
+export function answerBody(
+  response: ServerResponse,
+  encoding: Encoding,
+  pieces: readonly Buffer[],
+): void {
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  response.writeHead(200, {
+    'content-type': MEDIA_TYPES[encoding],
+    'content-length': length,
+    'cache-control': 'no-cache, private',
+  });
+  // One copy into one buffer costs less than one write per object.
+  response.end(pieces.length === 1 ? pieces[0] : Buffer.concat(pieces, length));
+}
+
+/** Answers with an error, as a Kubernetes Status in the caller's encoding. */
+export function answerError(
+  response: ServerResponse,
+  codecs: Codecs,
+  encoding: Encoding,
+  error: unknown,
+): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  const status = statusOf(error);
+  const body = codecs[encoding].encodeStatus(status);
+  response.writeHead(status.code, {
+    'content-type': MEDIA_TYPES[encoding],
+    'content-length': body.length,
+    'cache-control': 'no-cache, private',
+    ...(status.retryAfterSeconds === undefined
+      ? {}
+      : { 'retry-after': String(status.retryAfterSeconds) }),
+  });
+  response.end(body);
+}

@@ -1,0 +1,123 @@
+import { WrapperError } from '../errors.ts';
+import { type Change, objectKey } from '../filter/change.ts';
+import type { ObjectBytes, ObjectMeta, RawEvent } from '../filter/codec.ts';
+
+/** What is remembered of each object, to tell a difference by. */
+interface Known {
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+/** What a batch of watch events amounts to. */
+export interface Followed<Facts extends ObjectMeta> {
+  readonly changes: readonly Change<Facts>[];
+  /** Version of the last event that was understood; empty when none was. */
+  readonly resourceVersion: string;
+  /** Why the events after that were not: malformed, or an ERROR event. */
+  readonly error: WrapperError | undefined;
+}
+
+/**
+ * Turns lists and watch events into differences to what is known. Whatever happened in between, also an
+ * object that was deleted or replaced while nobody watched, comes out as a change.
+ */
+export class DifferenceTracker<Facts extends ObjectMeta> {
+  readonly #decode: (object: ObjectBytes) => Facts;
+  readonly #known = new Map<string, Known>();
+
+  constructor(decode: (object: ObjectBytes) => Facts) {
+    this.#decode = decode;
+  }
+
+  /** The changes that lead to a list. Throws `Malformed`, and then nothing has changed. */
+  replace(items: readonly ObjectBytes[]): Change<Facts>[] {
+    const changes: Change<Facts>[] = [];
+    const listed = new Set<string>();
+    for (const object of items) {
+      const facts = this.#decodeNamed(object);
+      const key = objectKey(facts);
+      listed.add(key);
+      const known = this.#known.get(key);
+      if (known?.uid === facts.uid && known.resourceVersion === facts.resourceVersion) continue;
+      changes.push(...changesTo(key, known, facts, object));
+    }
+    for (const key of this.#known.keys())
+      if (!listed.has(key)) changes.push({ type: 'DELETED', key });
+    return changes;
+  }
+
+  /**
+   * The changes that watch events make, each as it came. Stops at the first event that cannot be used and
+   * says why; what came before it counts.
+   */
+  follow(events: readonly RawEvent[]): Followed<Facts> {
+    const changes: Change<Facts>[] = [];
+    /** Objects that this batch itself has changed. */
+    const recent = new Map<string, Known | undefined>();
+    let resourceVersion = '';
+    try {
+      for (const event of events) {
+        if (event.type === 'ERROR') {
+          const { code, reason, message } = event.status;
+          throw new WrapperError('Refused', `the watch ended: ${code} ${reason} ${message}`, {
+            status: event.status,
+          });
+        }
+        const facts = this.#decodeNamed(event.object, event.type === 'BOOKMARK');
+        const key = objectKey(facts);
+        if (event.type !== 'BOOKMARK') {
+          const known = recent.has(key) ? recent.get(key) : this.#known.get(key);
+          if (event.type !== 'DELETED') {
+            changes.push(...changesTo(key, known, facts, event.object));
+            recent.set(key, facts);
+          } else if (known !== undefined) {
+            changes.push({ type: 'DELETED', key });
+            recent.set(key, undefined);
+          }
+        }
+        resourceVersion = facts.resourceVersion;
+      }
+      return { changes, resourceVersion, error: undefined };
+    } catch (error) {
+      return { changes, resourceVersion, error: WrapperError.from(error, 'Malformed') };
+    }
+  }
+
+  /** Notes changes as told. */
+  commit(changes: readonly Change<Facts>[]): void {
+    for (const change of changes) {
+      if (change.type === 'DELETED') this.#known.delete(change.key);
+      else {
+        const { uid, resourceVersion } = change.facts;
+        this.#known.set(change.key, { uid, resourceVersion });
+      }
+    }
+  }
+
+  #decodeNamed(object: ObjectBytes, bookmark = false): Facts {
+    const facts = this.#decode(object);
+    if (!/^[0-9]+$/.test(facts.resourceVersion) || (facts.name === '' && !bookmark)) {
+      const name = objectKey(facts);
+      throw new WrapperError(
+        'Malformed',
+        `an object has no name or no decimal resourceVersion: ${JSON.stringify(name)}, ` +
+          JSON.stringify(facts.resourceVersion),
+      );
+    }
+    return facts;
+  }
+}
+
+function changesTo<Facts extends ObjectMeta>(
+  key: string,
+  known: Known | undefined,
+  facts: Facts,
+  object: ObjectBytes,
+): Change<Facts>[] {
+  if (known === undefined) return [{ type: 'ADDED', key, facts, object }];
+  if (known.uid === facts.uid) return [{ type: 'MODIFIED', key, facts, object }];
+  return [
+    { type: 'DELETED', key },
+    { type: 'ADDED', key, facts, object },
+  ];
+}

@@ -1,0 +1,57 @@
+import { WrapperError } from '../errors.ts';
+import type { Encoding } from '../filter/codec.ts';
+
+const ENCODINGS: Readonly<Record<string, Encoding>> = {
+  'application/vnd.kubernetes.protobuf': 'protobuf',
+  'application/json': 'json',
+  'application/*': 'json',
+  '*/*': 'json',
+};
+
+/** Content-Type of a single body in an encoding. */
+export const MEDIA_TYPES: Readonly<Record<Encoding, string>> = {
+  json: 'application/json',
+  protobuf: 'application/vnd.kubernetes.protobuf',
+};
+
+/** Content-Type of a watch stream in an encoding. */
+export const STREAM_MEDIA_TYPES: Readonly<Record<Encoding, string>> = {
+  json: 'application/json',
+  protobuf: 'application/vnd.kubernetes.protobuf;stream=watch',
+};
+
+/**
+ * The encoding to answer in: the first media type of the Accept header, by quality, that this proxy serves.
+ * Parameters that would change the object, such as `as=Table`, are not served. Throws `NotAcceptable`.
+ */
+export function negotiate(accept: string | undefined): Encoding {
+  if (accept === undefined || accept.trim() === '') return 'json';
+  const offers = accept.split(',').map(parseOffer);
+  for (const { type, quality, plain } of offers.sort((a, b) => b.quality - a.quality)) {
+    const encoding = ENCODINGS[type];
+    if (encoding !== undefined && quality > 0 && plain) return encoding;
+  }
+  throw new WrapperError(
+    'NotAcceptable',
+    `none of the media types in "Accept: ${accept.slice(0, 200)}" can be served; ask for ` +
+      'application/json or application/vnd.kubernetes.protobuf',
+  );
+}
+
+interface Offer {
+  readonly type: string;
+  readonly quality: number;
+  /** No parameter but the quality and those that say nothing new. */
+  readonly plain: boolean;
+}
+
+function parseOffer(text: string): Offer {
+  const [type = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
+  let quality = 1;
+  let plain = true;
+  for (const parameter of parameters) {
+    if (parameter.startsWith('q=')) quality = Number(parameter.slice(2)) || 0;
+    else if (parameter !== 'stream=watch' && !parameter.startsWith('charset=')) plain = false;
+  }
+  return { type, quality, plain };
+}

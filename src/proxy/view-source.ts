@@ -1,0 +1,100 @@
+import type { Logger } from 'pino';
+import type { ChangeSink } from '../filter/change.ts';
+import type { Codec, EndpointsFacts, ObjectBytes, ObjectMeta } from '../filter/codec.ts';
+import { EndpointsProjection } from '../filter/endpoints-projection.ts';
+import type { LogBounds } from '../filter/event-log.ts';
+import { PlainProjection } from '../filter/plain-projection.ts';
+import { ENDPOINT_SLICES, ENDPOINTS } from '../filter/resource.ts';
+import type { VersionClock } from '../filter/version-clock.ts';
+import { View } from '../filter/view.ts';
+import type { World } from '../topology/world.ts';
+import type { Question } from './question.ts';
+import { Reflector, type ReflectorStatus } from './reflector.ts';
+import type { Upstream } from './upstream.ts';
+
+/** What every source of a view is made from. */
+export interface SourceContext {
+  readonly upstream: Upstream;
+  readonly clock: VersionClock;
+  readonly world: World;
+  readonly logger: Logger;
+  /** The least that an event log keeps. */
+  readonly window: LogBounds;
+}
+
+/** A view and all that fills it: one reflector, one projection. */
+export interface ViewSource {
+  readonly question: Question;
+  readonly view: View;
+  /** Undefined for collections that are shown as they are. */
+  readonly projection: EndpointsProjection | undefined;
+  readonly status: ReflectorStatus;
+  /** Ends the reflector and waits for it. The view stays readable, as it is. */
+  close(): Promise<void>;
+}
+
+/** Opens a source for endpoints, filtered, or for any other collection, shown as it is. */
+export function openViewSource(
+  context: SourceContext,
+  question: Question,
+  codec: Codec,
+): ViewSource {
+  const { resource } = question;
+  const view = new View({ resource, codec, clock: context.clock, window: context.window });
+  if (resource !== ENDPOINT_SLICES && resource !== ENDPOINTS) {
+    return openPlain(context, question, view, (object) => codec.meta(object), []);
+  }
+  const projection = new EndpointsProjection(view, context.world);
+  const decode = (object: ObjectBytes): EndpointsFacts =>
+    resource === ENDPOINTS ? codec.endpoints(object) : codec.endpointSlice(object);
+  return run(context, { question, view, projection, decode, sinks: [projection] });
+}
+
+/**
+ * Opens a source that shows objects as they are and tells a feed about them first: what the world learns
+ * has to be in force when clients hear of it.
+ */
+export function openPlain<Facts extends ObjectMeta>(
+  context: SourceContext,
+  question: Question,
+  view: View,
+  decode: (object: ObjectBytes) => Facts,
+  feeds: readonly ChangeSink<Facts>[],
+): ViewSource {
+  const sinks = [...feeds, new PlainProjection(view)];
+  return run(context, { question, view, projection: undefined, decode, sinks });
+}
+
+function run<Facts extends ObjectMeta>(
+  context: SourceContext,
+  parts: {
+    readonly question: Question;
+    readonly view: View;
+    readonly projection: EndpointsProjection | undefined;
+    readonly decode: (object: ObjectBytes) => Facts;
+    readonly sinks: readonly ChangeSink<Facts>[];
+  },
+): ViewSource {
+  const { question, view, projection } = parts;
+  const controller = new AbortController();
+  const reflector = new Reflector({
+    ...context,
+    ...parts,
+    codec: view.codec,
+    metadataOnly: false,
+  });
+  const running = reflector.run(controller.signal);
+  return {
+    question,
+    view,
+    projection,
+    get status() {
+      return reflector.status;
+    },
+    async close() {
+      projection?.close();
+      controller.abort();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,166 @@
+import { WrapperError } from '../errors.ts';
+import type { ServiceFacts } from '../filter/codec.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, NODES, SERVICES } from '../filter/resource.ts';
+import { View } from '../filter/view.ts';
+import type { PolicySettings } from '../topology/policy.ts';
+import type { Codecs } from './answer.ts';
+import { OwnNodeFeed } from './own-node-feed.ts';
+import { type Question, questionKey } from './question.ts';
+import { ServicesFeed } from './services-feed.ts';
+import { openPlain, openViewSource, type SourceContext, type ViewSource } from './view-source.ts';
+
+export interface ViewsOptions extends SourceContext {
+  readonly codecs: Codecs;
+  readonly policies: PolicySettings;
+  /** More views than this at once are refused. */
+  readonly maxViews: number;
+  /** A view that nobody asks for is closed after this long, in milliseconds. */
+  readonly idleMs: number;
+}
+
+interface OpenView {
+  readonly source: ViewSource;
+  users: number;
+  /** Runs while nobody uses the view; undefined for one that the world itself needs. */
+  idle: NodeJS.Timeout | undefined;
+  readonly pinned: boolean;
+}
+
+/** A view in use; release it exactly once. */
+export interface ViewLease {
+  readonly view: View;
+  release(): void;
+}
+
+/**
+ * The views that are open, one for each question, opened when it is first asked. Those that the world
+ * learns from (own Node; Services, as soon as endpoints are asked for) are the ones kube-proxy asks for
+ * too, so that they cost one watch.
+ */
+export class Views {
+  readonly #options: ViewsOptions;
+  readonly #open = new Map<string, OpenView>();
+  readonly #ownNode: OwnNodeFeed;
+  #hasServices = false;
+
+  constructor(options: ViewsOptions) {
+    this.#options = options;
+    this.#ownNode = new OwnNodeFeed(options.world, options.logger);
+    this.#openOwnNode();
+  }
+
+  /** Whether the own Node exists at the API server. */
+  get ownNodeExists(): boolean {
+    return this.#ownNode.exists;
+  }
+
+  /** The open views. */
+  get sources(): readonly ViewSource[] {
+    return [...this.#open.values()].map(({ source }) => source);
+  }
+
+  /** Opens or shares the view of a question. Throws `NotReady` when there are too many. */
+  acquire(question: Question): ViewLease {
+    const services = worldServices(question, this.#options.policies.headless);
+    if (services !== undefined) this.#openServices(services);
+    const entry = this.#open.get(questionKey(question)) ?? this.#openView(question);
+    entry.users++;
+    clearTimeout(entry.idle);
+    return { view: entry.source.view, release: () => this.#release(entry) };
+  }
+
+  /** Ends all reflectors and waits for them. */
+  async close(): Promise<void> {
+    const entries = [...this.#open.values()];
+    this.#open.clear();
+    for (const { idle } of entries) clearTimeout(idle);
+    await Promise.all(entries.map(({ source }) => source.close()));
+  }
+
+  #release(entry: OpenView): void {
+    entry.users--;
+    if (entry.users > 0 || entry.pinned) return;
+    const key = questionKey(entry.source.question);
+    if (this.#open.get(key) !== entry) return;
+    entry.idle = setTimeout(() => {
+      this.#open.delete(key);
+      void entry.source.close();
+    }, this.#options.idleMs);
+  }
+
+  #openView(question: Question): OpenView {
+    const { codecs, maxViews } = this.#options;
+    if (this.#open.size >= maxViews) {
+      throw new WrapperError('NotReady', `${maxViews} different views are open already (maxViews)`);
+    }
+    const source = openViewSource(this.#options, question, codecs[question.encoding]);
+    return this.#add(source, false);
+  }
+
+  #add(source: ViewSource, pinned: boolean): OpenView {
+    const entry: OpenView = { source, users: 0, idle: undefined, pinned };
+    this.#open.set(questionKey(source.question), entry);
+    return entry;
+  }
+
+  #openOwnNode(): void {
+    const question: Question = {
+      resource: NODES,
+      namespace: '',
+      labelSelector: '',
+      fieldSelector: `metadata.name=${this.#options.world.nodeName}`,
+      encoding: 'protobuf',
+    };
+    const codec = this.#options.codecs.protobuf;
+    const view = this.#createView(question);
+    const decode = (object: Buffer) => codec.labelled(object);
+    this.#add(openPlain(this.#options, question, view, decode, [this.#ownNode]), true);
+  }
+
+  /** The first one that asks decides how the world asks for Services, for the life of the process. */
+  #openServices(question: Question): void {
+    if (this.#hasServices) return;
+    this.#hasServices = true;
+    const codec = this.#options.codecs.protobuf;
+    const feed = new ServicesFeed({ ...this.#options, settings: this.#options.policies });
+    const view = this.#createView(question);
+    const decode = (object: Buffer): ServiceFacts => codec.service(object);
+    this.#add(openPlain(this.#options, question, view, decode, [feed]), true);
+  }
+
+  #createView({ resource, encoding }: Question): View {
+    const { codecs, clock, window } = this.#options;
+    return new View({ resource, codec: codecs[encoding], clock, window });
+  }
+}
+
+/**
+ * How the world asks for Services: as the kube-proxy that asks for these endpoints does (pkg/proxy/config),
+ * so that the two share one watch. Undefined for a question that tells nothing about it.
+ */
+function worldServices(question: Question, headless: boolean): Question | undefined {
+  const { resource, namespace, labelSelector, fieldSelector, encoding } = question;
+  const kinds = headless ? [ALL_SERVICES] : [OLDER_SERVICES, SERVICES_WITH_IP];
+  if (resource === ENDPOINT_SLICES || resource === ENDPOINTS) {
+    return kinds.find((kind) => kind.labelSelector === labelSelector) ?? kinds.at(-1);
+  }
+  if (resource !== SERVICES || namespace !== '' || encoding !== 'protobuf') return undefined;
+  return kinds.find(
+    (kind) => kind.labelSelector === labelSelector && kind.fieldSelector === fieldSelector,
+  );
+}
+
+const ALL_SERVICES: Question = {
+  resource: SERVICES,
+  namespace: '',
+  labelSelector: '!service.kubernetes.io/service-proxy-name',
+  fieldSelector: '',
+  encoding: 'protobuf',
+};
+/** From 1.35 on. */
+const SERVICES_WITH_IP: Question = { ...ALL_SERVICES, fieldSelector: 'spec.clusterIP!=None' };
+/** Before, with the same labels for slices, which take them over from their Service. */
+const OLDER_SERVICES: Question = {
+  ...ALL_SERVICES,
+  labelSelector: '!service.kubernetes.io/headless,!service.kubernetes.io/service-proxy-name',
+};

@@ -1,0 +1,169 @@
+import type { ServerResponse } from 'node:http';
+import type { ObjectBytes } from '../filter/codec.ts';
+import type { EventLog, LogEntry } from '../filter/event-log.ts';
+import type { Snapshot, View } from '../filter/view.ts';
+import { STREAM_MEDIA_TYPES } from './media-type.ts';
+
+export interface WatcherOptions {
+  readonly view: View;
+  readonly response: ServerResponse;
+  /** Where in the log to begin. */
+  readonly position: number;
+  /** A state to send as ADDED events first. */
+  readonly initial?: Snapshot;
+  /** Whether a bookmark that marks the end of the initial events follows these. */
+  readonly initialEventsEnd: boolean;
+  readonly bookmarks: boolean;
+  /** Time between bookmarks, in milliseconds. */
+  readonly bookmarkMs: number;
+  /** The server ends the watch after this long, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** Bytes written at once; a client that is slower than this is waited for. */
+const BATCH_BYTES = 256 * 1024;
+/** How long a client may take to read the end of its stream, in milliseconds. */
+const LAST_WORDS_MS = 10_000;
+
+/**
+ * One watch of one client: a position in the log, and the http response that follows it.
+ *
+ * It holds no events: what the client has not taken yet waits in the log, and when it has fallen out of the
+ * window the client is told to list anew (ERROR 410). A bookmark is sent only when all before it is written,
+ * so that nothing older comes after it.
+ */
+export class Watcher {
+  readonly #view: View;
+  readonly #log: EventLog;
+  readonly #response: ServerResponse;
+  readonly #options: WatcherOptions;
+  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #unsubscribe: () => void;
+  /** Initial objects not written yet. */
+  #initial: readonly ObjectBytes[];
+  #initialIndex = 0;
+  #initialDone: boolean;
+  #position: number;
+  #blocked = false;
+  #ended = false;
+
+  constructor(options: WatcherOptions) {
+    this.#options = options;
+    this.#view = options.view;
+    this.#log = options.view.log;
+    this.#response = options.response;
+    this.#position = options.position;
+    this.#initial = options.initial?.items ?? [];
+    this.#initialDone = options.initial === undefined;
+    this.#unsubscribe = this.#log.subscribe(() => this.#pump());
+  }
+
+  /** Sends the headers and whatever there is; then follows the log until one of the two sides ends it. */
+  start(): void {
+    const { response, bookmarks, bookmarkMs, timeoutMs } = this.#options;
+    response.writeHead(200, {
+      'content-type': STREAM_MEDIA_TYPES[this.#view.codec.encoding],
+      'cache-control': 'no-cache, private',
+    });
+    response.flushHeaders();
+    response.on('drain', () => this.#drained());
+    response.on('close', () => this.#stop());
+    response.on('error', () => this.#stop());
+    this.#timers.push(setTimeout(() => this.end(), timeoutMs));
+    if (bookmarks) this.#timers.push(setInterval(() => this.#bookmark(), bookmarkMs));
+    this.#pump();
+  }
+
+  /** Ends the watch in good order: a last bookmark, then the end of the stream. */
+  end(): void {
+    if (this.#ended) return;
+    if (this.#options.bookmarks) this.#bookmark();
+    this.#response.end();
+    this.#stop();
+  }
+
+  #drained(): void {
+    this.#blocked = false;
+    this.#pump();
+  }
+
+  #pump(): void {
+    while (!this.#ended && !this.#blocked) {
+      const frames = this.#initialDone ? this.#nextFrames() : this.#nextInitialFrames();
+      if (frames.length === 0) return;
+      this.#blocked = !this.#response.write(
+        frames.length === 1 ? frames[0] : Buffer.concat(frames),
+      );
+    }
+  }
+
+  #nextInitialFrames(): Buffer[] {
+    const { codec, resource } = this.#view;
+    const frames: Buffer[] = [];
+    let bytes = 0;
+    while (this.#initialIndex < this.#initial.length && bytes < BATCH_BYTES) {
+      const object = this.#initial[this.#initialIndex++] as ObjectBytes;
+      const frame = codec.encodeEvent(resource, 'ADDED', object);
+      frames.push(frame);
+      bytes += frame.length;
+    }
+    if (this.#initialIndex < this.#initial.length) return frames;
+    const version = String(this.#options.initial?.version);
+    if (this.#options.initialEventsEnd) frames.push(codec.encodeBookmark(resource, version, true));
+    this.#initial = [];
+    this.#initialDone = true;
+    return frames.length > 0 ? frames : this.#nextFrames();
+  }
+
+  #nextFrames(): Buffer[] {
+    if (!this.#log.holds(this.#position)) {
+      this.#expire();
+      return [];
+    }
+    const frames: Buffer[] = [];
+    let bytes = 0;
+    while (bytes < BATCH_BYTES) {
+      const entry = this.#log.at(this.#position);
+      if (entry === undefined) break;
+      this.#position++;
+      const frame = this.#encode(entry);
+      frames.push(frame);
+      bytes += frame.length;
+    }
+    return frames;
+  }
+
+  #encode({ type, object }: LogEntry): Buffer {
+    return this.#view.codec.encodeEvent(this.#view.resource, type, object);
+  }
+
+  /** What comes next has left the window: the client has to list anew. */
+  #expire(): void {
+    if (this.#ended) return;
+    const message = 'kube-proxy-wrapper: too old resource version: the client was too slow';
+    this.#response.end(
+      this.#view.codec.encodeErrorEvent({ code: 410, reason: 'Expired', message }),
+    );
+    this.#stop();
+  }
+
+  #bookmark(): void {
+    const upToDate = this.#initialDone && this.#position === this.#log.end;
+    if (this.#ended || this.#blocked || !upToDate) return;
+    const version = String(this.#log.version);
+    const frame = this.#view.codec.encodeBookmark(this.#view.resource, version, false);
+    this.#blocked = !this.#response.write(frame);
+  }
+
+  #stop(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#unsubscribe();
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#initial = [];
+    if (this.#response.closed) return;
+    // A client that does not even read the end is not waited for.
+    const giveUp = setTimeout(() => this.#response.destroy(), LAST_WORDS_MS);
+    this.#response.once('close', () => clearTimeout(giveUp));
+  }
+}

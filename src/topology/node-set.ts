@@ -1,0 +1,26 @@
+/**
+ * A node set: the nodes that match a label selector made from this node's own labels. It is what a relation
+ * to other nodes needs, and all the world ever asks about other nodes.
+ *
+ * - `syncing`: asked for, nothing known yet
+ * - `synced`: the members are known
+ * - `refused`: the API server does not let us; only this node itself counts
+ */
+export interface NodeSet {
+  readonly selector: string;
+  state: 'syncing' | 'synced' | 'refused';
+  /** Names of the nodes in the set. */
+  readonly members: Set<string>;
+  /** What the API server said; only when refused. */
+  refusal: string | undefined;
+}
+
+/** Label selector for the nodes that have a label with this value. */
+export function selectorFor(key: string, value: string): string {
+  return `${key}=${value}`;
+}
+
+/** An empty set, not yet synced. */
+export function createNodeSet(selector: string): NodeSet {
+  return { selector, state: 'syncing', members: new Set(), refusal: undefined };
+}

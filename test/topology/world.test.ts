@@ -1,0 +1,230 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { Endpoint } from '../../src/topology/endpoint.ts';
+import type { Policy } from '../../src/topology/policy.ts';
+import { World, type WorldChange } from '../../src/topology/world.ts';
+
+function managed(...keys: string[]): Policy {
+  return { managed: true, keys, source: 'annotation' };
+}
+
+function labels(values: Record<string, string>): ReadonlyMap<string, string> {
+  return new Map(Object.entries(values));
+}
+
+function on(node: string, zone = ''): Endpoint {
+  return { family: 'IPv4', node, zone, state: 'ready' };
+}
+
+let world: World;
+let changes: WorldChange[];
+let wanted: string[];
+
+beforeEach(() => {
+  world = new World('edge-1');
+  changes = [];
+  wanted = [];
+  world.subscribe({
+    changed: (change) => changes.push(change),
+    wanted: (selectors) => {
+      wanted = [...selectors].sort();
+    },
+  });
+});
+
+/** Services touched since the last call. */
+function touched(): string[] {
+  const services = new Set(changes.flatMap((change) => [...change.services]));
+  changes = [];
+  return [...services].sort();
+}
+
+/** Whether this node sees endpoints, by keys, one after the other. */
+function sees(keys: string[], ...endpoints: Endpoint[]): boolean[] {
+  return endpoints.map((endpoint) => {
+    const { keep } = world.decide([{ ports: [], endpoints: [endpoint] }], keys);
+    return keep[0] === 1;
+  });
+}
+
+function settle(own: Record<string, string>, policies: Record<string, Policy>): void {
+  world.setOwnLabels(labels(own));
+  world.setPolicies(new Map(Object.entries(policies)));
+  world.setServicesSynced();
+}
+
+describe('World', () => {
+  test('hostname, zone of the endpoint and "*" ask for no other node', () => {
+    settle(
+      { 'topology.kubernetes.io/zone': 'z1' },
+      { 'default/web': managed('kubernetes.io/hostname', 'topology.kubernetes.io/zone', '*') },
+    );
+    expect(wanted).toEqual([]);
+    expect(world.settled).toBe(true);
+    expect(sees(['kubernetes.io/hostname'], on('edge-1'), on('edge-2'), on(''))).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    const zone = ['topology.kubernetes.io/zone'];
+    expect(sees(zone, on('a', 'z1'), on('b', 'z2'), on('', 'z1'))).toEqual([true, false, false]);
+    expect(sees(['*'], on(''), on('x', 'z9'))).toEqual([true, true]);
+  });
+
+  test('a label key asks for the nodes with the own value, and is in force once they are known', () => {
+    settle({ site: 'a' }, { 'default/web': managed('site') });
+    expect(wanted).toEqual(['site=a']);
+    expect(world.settled).toBe(false);
+    expect(world.policyInForce('default/web')).toBeUndefined();
+    world.changeNodeSet('site=a', ['edge-1', 'edge-2'], []);
+    world.setNodeSetState('site=a');
+    expect(world.settled).toBe(true);
+    expect(touched()).toEqual(['default/web']);
+    expect(sees(['site'], on('edge-1'), on('edge-2'), on('edge-3'))).toEqual([true, true, false]);
+  });
+
+  test('a missing own label matches nothing, not even this node, and asks for nothing', () => {
+    settle({}, { 'default/web': managed('site') });
+    expect(wanted).toEqual([]);
+    expect(world.settled).toBe(true);
+    expect(sees(['site'], on('edge-1'), on('edge-2'))).toEqual([false, false]);
+  });
+
+  test('an empty label value is a value', () => {
+    settle({ site: '' }, { 'default/web': managed('site') });
+    expect(wanted).toEqual(['site=']);
+    expect(sees(['site'], on('edge-1'))).toEqual([true]);
+  });
+
+  test('when an own label changes, the old answer stands until the new nodes are known', () => {
+    settle({ site: 'a' }, { 'default/web': managed('site'), 'default/db': managed('*') });
+    world.changeNodeSet('site=a', ['edge-1', 'edge-2'], []);
+    world.setNodeSetState('site=a');
+    touched();
+
+    world.setOwnLabels(labels({ site: 'b' }));
+    expect(wanted).toEqual(['site=a', 'site=b']);
+    expect(touched()).toEqual([]);
+    expect(sees(['site'], on('edge-2'), on('edge-3'))).toEqual([true, false]);
+    world.changeNodeSet('site=b', ['edge-1', 'edge-3'], []);
+    expect(sees(['site'], on('edge-2'), on('edge-3'))).toEqual([true, false]);
+
+    world.setNodeSetState('site=b');
+    expect(sees(['site'], on('edge-2'), on('edge-3'))).toEqual([false, true]);
+    expect(touched()).toEqual(['default/web']);
+    expect(wanted).toEqual(['site=b']);
+  });
+
+  test('a label that changes back before its nodes are known changes nothing', () => {
+    settle({ site: 'a' }, { 'default/web': managed('site') });
+    world.setNodeSetState('site=a');
+    touched();
+    world.setOwnLabels(labels({ site: 'b' }));
+    world.setOwnLabels(labels({ site: 'a' }));
+    expect(wanted).toEqual(['site=a']);
+    expect(touched()).toEqual([]);
+    expect(world.settled).toBe(true);
+  });
+
+  test('own labels that no policy uses touch no Service', () => {
+    settle({ site: 'a' }, { 'default/web': managed('site') });
+    world.setNodeSetState('site=a');
+    touched();
+    world.setOwnLabels(labels({ site: 'a', color: 'red' }));
+    expect(touched()).toEqual([]);
+    expect(world.settled).toBe(true);
+  });
+
+  test('a new policy waits for its nodes while the old one stands', () => {
+    settle({ site: 'a' }, { 'default/web': managed('kubernetes.io/hostname') });
+    world.setPolicies(new Map([['default/web', managed('site')]]));
+    expect(world.policyInForce('default/web')).toMatchObject({ keys: ['kubernetes.io/hostname'] });
+    world.setNodeSetState('site=a');
+    expect(world.policyInForce('default/web')).toMatchObject({ keys: ['site'] });
+  });
+
+  test('a node that enters or leaves a set is told with the key it matters to', () => {
+    settle({ site: 'a' }, { 'default/web': managed('site') });
+    world.changeNodeSet('site=a', ['edge-1', 'edge-2'], []);
+    world.setNodeSetState('site=a');
+    changes = [];
+    world.changeNodeSet('site=a', ['edge-4'], ['edge-2']);
+    expect(changes).toHaveLength(1);
+    expect([...(changes[0]?.nodes ?? [])]).toEqual([
+      ['edge-4', new Set(['site'])],
+      ['edge-2', new Set(['site'])],
+    ]);
+    expect(sees(['site'], on('edge-2'), on('edge-4'))).toEqual([false, true]);
+  });
+
+  test('nodes are no longer asked for when the last policy that needs them goes', () => {
+    settle({ site: 'a' }, { 'default/web': managed('site'), 'default/db': managed('site') });
+    world.setNodeSetState('site=a');
+    world.setPolicies(new Map([['default/web', undefined]]));
+    expect(wanted).toEqual(['site=a']);
+    world.setPolicies(new Map([['default/db', managed('*')]]));
+    expect(wanted).toEqual([]);
+    expect(touched()).toEqual(['default/db', 'default/web']);
+  });
+
+  test('a refused node set leaves only this node, and says so', () => {
+    settle({ site: 'a' }, { 'default/web': managed('site') });
+    world.setNodeSetState('site=a', 'nodes is forbidden');
+    expect(world.settled).toBe(true);
+    expect(sees(['site'], on('edge-1'), on('edge-2'))).toEqual([true, false]);
+    expect(world.nodeSets.get('site=a')).toMatchObject({
+      state: 'refused',
+      refusal: 'nodes is forbidden',
+    });
+    world.changeNodeSet('site=a', ['edge-2'], []);
+    world.setNodeSetState('site=a');
+    expect(sees(['site'], on('edge-2'))).toEqual([true]);
+    expect(world.nodeSets.get('site=a')).toMatchObject({ state: 'synced', refusal: undefined });
+  });
+
+  test('a node set that was known keeps its nodes when the API server refuses later', () => {
+    settle({ site: 'a' }, { 'default/web': managed('site') });
+    world.changeNodeSet('site=a', ['edge-2'], []);
+    world.setNodeSetState('site=a');
+    world.setNodeSetState('site=a', 'nodes is forbidden');
+    expect(sees(['site'], on('edge-2'))).toEqual([true]);
+    expect(world.nodeSets.get('site=a')?.refusal).toBe('nodes is forbidden');
+  });
+
+  test('the zone asks for nodes only where an endpoint has no zone of its own', () => {
+    const zone = 'topology.kubernetes.io/zone';
+    settle({ [zone]: 'z1' }, { 'default/web': managed(zone), 'default/db': managed('*') });
+    const view = {};
+    world.setZoneless(view, [['default/db', true]]);
+    expect(wanted).toEqual([]);
+    world.setZoneless(view, [['default/web', true]]);
+    expect(wanted).toEqual([`${zone}=z1`]);
+    expect(world.policyInForce('default/web')).toBeUndefined();
+    world.changeNodeSet(`${zone}=z1`, ['edge-2'], []);
+    world.setNodeSetState(`${zone}=z1`);
+    expect(world.policyInForce('default/web')).toMatchObject({ keys: [zone] });
+    expect(sees([zone], on('edge-2'), on('edge-3'), on('edge-2', 'z2'))).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    world.setZoneless(view, [['default/web', false]]);
+    expect(wanted).toEqual([]);
+    expect(world.policyInForce('default/web')).toMatchObject({ keys: [zone] });
+  });
+
+  test('a Service that nobody knows is left alone', () => {
+    settle({}, {});
+    expect(world.policyInForce('default/nobody')).toMatchObject({ reason: 'unknown-service' });
+  });
+
+  test('counts Services by what applies to them', () => {
+    settle(
+      {},
+      { 'default/web': managed('*'), 'default/db': { managed: false, reason: 'headless' } },
+    );
+    expect(Object.fromEntries(world.policies.countByKind())).toEqual({
+      annotation: 1,
+      headless: 1,
+    });
+  });
+});
