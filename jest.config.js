@@ -7,6 +7,8 @@ const common = {
 
 export default {
   coverageProvider: 'v8',
+  // Real components take their time; jest knows this option at the top level only.
+  testTimeout: 60_000,
   projects: [
     {
       ...common,
@@ -20,7 +22,6 @@ export default {
       displayName: 'e2e',
       roots: ['<rootDir>/test/e2e'],
       testMatch: ['**/*.test.ts'],
-      testTimeout: 120_000,
     },
   ],
 };

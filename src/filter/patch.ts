@@ -46,7 +46,8 @@ export class Patch {
         target.set(bytes, written);
         written += bytes.length;
       }
-      read = end;
+      // An insertion at the start of a cut may come after it in order.
+      if (end > read) read = end;
     }
     source.copy(target, written, read, to);
     return target;

@@ -1,5 +1,6 @@
 import { type Decision, decide } from './decide.ts';
 import type { Endpoint, EndpointGroup } from './endpoint.ts';
+import { type EndpointReason, explain } from './explain.ts';
 import { createNodeSet, type NodeSet, selectorFor } from './node-set.ts';
 import { Policies } from './policies.ts';
 import { ANY_KEY, HOSTNAME_KEY, type Policy, ZONE_KEY } from './policy.ts';
@@ -160,6 +161,11 @@ export class World {
   /** Decides about all endpoints of a managed Service by its keys. */
   decide(groups: readonly EndpointGroup[], keys: readonly string[]): Decision {
     return decide(groups, keys, this.#relates);
+  }
+
+  /** Says of each endpoint of a managed Service why it is shown, or not. */
+  explain(groups: readonly EndpointGroup[], keys: readonly string[]): EndpointReason[] {
+    return explain(groups, keys, this.#relates);
   }
 
   readonly #relates = (key: string, endpoint: Endpoint): boolean => {

@@ -1,11 +1,13 @@
 import type { Status } from '../../errors.ts';
 import type { ChangeType, ObjectBytes } from '../codec.ts';
 import { INITIAL_EVENTS_END_ANNOTATION } from '../endpoint-facts.ts';
+import { malformed } from '../malformed.ts';
 import { Pieces } from '../pieces.ts';
 import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../resource.ts';
 import { isEmptyObject } from './splice.ts';
 import { writeStatus } from './status.ts';
 
+const OPEN_OBJECT = 0x7b;
 const COMMA = Buffer.from(',');
 const LIST_END = Buffer.from(']}\n');
 const LINE_END = Buffer.from('\n');
@@ -27,6 +29,7 @@ function typeMembers(version: string, kind: string): string {
 
 /** What goes in place of an object's opening brace. */
 function objectPrefix(resource: Resource, object: ObjectBytes): string {
+  if (object[0] !== OPEN_OBJECT) throw malformed('no JSON object to encode', 0);
   const comma = isEmptyObject(object) ? '' : ',';
   return `${typeMembers(apiVersion(resource), resource.kind)}${comma}`;
 }

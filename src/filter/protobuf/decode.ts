@@ -29,7 +29,7 @@ export function decodeList(body: Buffer): RawList {
   while (fields.next()) {
     if (fields.field === LIST.metadata) readListMeta(fields.enter(), version);
     if (fields.field === LIST.items) {
-      fields.enter();
+      fields.assertMessage();
       items.push(message.subarray(fields.start, fields.end));
     }
   }
@@ -62,7 +62,7 @@ export function decodeEvent(frame: Buffer, base: number): RawEvent {
     const extension = fields.enter();
     while (extension.next()) {
       if (extension.field !== RAW_EXTENSION_RAW) continue;
-      extension.enter();
+      extension.assertMessage();
       ({ start, end } = extension);
     }
   }

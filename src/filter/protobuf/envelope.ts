@@ -35,7 +35,7 @@ export function openEnvelope(bytes: Buffer, base: number): Opened {
   while (fields.next()) {
     if (fields.field === UNKNOWN.typeMeta) kind = readKind(fields.enter(), kind);
     if (fields.field === UNKNOWN.raw) {
-      fields.enter();
+      fields.assertMessage();
       ({ start, end } = fields);
     }
     if (fields.field === UNKNOWN.contentEncoding && !fields.isText('')) {

@@ -58,9 +58,14 @@ export class FieldCursor {
     return true;
   }
 
+  /** Throws unless the current field is length-delimited, as every message is. */
+  assertMessage(): void {
+    this.#expect(WireType.LengthDelimited);
+  }
+
   /** A cursor over the current field as an embedded message. */
   enter(): FieldCursor {
-    this.#expect(WireType.LengthDelimited);
+    this.assertMessage();
     return new FieldCursor(this.#reader, this.start, this.end, this.#base);
   }
 

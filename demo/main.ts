@@ -1,0 +1,133 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { pino } from 'pino';
+import { type ApiServer, createApiServer } from '../embedded/api-server.ts';
+import { loadCredentials } from '../src/proxy/credentials.ts';
+import { type NodeProxy, startNodeProxy } from '../src/proxy/node-proxy.ts';
+import { HELP, runCommand } from './commands.ts';
+import { formatTable, rowsOf } from './table.ts';
+import { watchSlices } from './watch-client.ts';
+
+/** What the demo does by itself, with what the newcomer should notice. */
+const TOUR: readonly [command: string, note: string][] = [
+  ['label edge-1 site=b', 'this node moves to site b: its neighbours are others now'],
+  ['annotate web topologyKeys=["kubernetes.io/hostname"]', 'web may be answered on this node only'],
+  ['annotate web topologyKeys-', 'web has no policy: all endpoints are shown'],
+  ['annotate web topologyKeys=["kubernetes.io/hostname","site","*"]', 'and it has one again'],
+  ['label edge-1 site=a', 'this node comes back to site a'],
+];
+
+const { values } = parseArgs({
+  options: {
+    /** The tour without pauses, then the end: for tests. */
+    once: { type: 'boolean', default: false },
+    node: { type: 'string', default: 'edge-1' },
+    cluster: { type: 'string', default: 'examples/cluster.yaml' },
+  },
+});
+
+const server = createApiServer();
+server.loadYaml(await readFile(values.cluster, 'utf8'));
+const upstream = await server.listen();
+const proxy = await startWrapper(upstream, values.node);
+let redraw: NodeJS.Timeout | undefined;
+const client = await watchSlices(proxy.url, drawSoon);
+try {
+  console.log(`An API server in memory (${upstream}), the wrapper for node ${values.node} in front of`);
+  console.log(`it (${proxy.url}), and a client that watches EndpointSlices as kube-proxy does.\n`);
+  draw();
+  await tour(server);
+  if (!values.once) await readCommands(server);
+} finally {
+  clearTimeout(redraw);
+  await client.close();
+  await proxy.close();
+  await server.close();
+}
+
+/** Waits a moment, so that what belongs together is drawn once. */
+function drawSoon(): void {
+  redraw ??= setTimeout(draw, 100);
+}
+
+function draw(): void {
+  clearTimeout(redraw);
+  redraw = undefined;
+  const labels = [...(proxy.world.ownLabels ?? [])].map(([key, value]) => `${key}=${value}`);
+  console.log(`\n${values.node}: ${labels.join(', ')}`);
+  console.log(formatTable(rowsOf(server, proxy.world, client.shown)));
+}
+
+async function tour(api: ApiServer): Promise<void> {
+  for (const [command, note] of TOUR) {
+    await delay(values.once ? 300 : 2500);
+    console.log(`\n> ${command}    # ${note}`);
+    runCommand(api, command);
+    drawSoon();
+  }
+  await delay(300);
+}
+
+async function readCommands(api: ApiServer): Promise<void> {
+  console.log(`\nYour turn.\n${HELP}\n`);
+  const lines = createInterface({ input: process.stdin });
+  for await (const line of lines) {
+    try {
+      const result = runCommand(api, line);
+      if (result === 'quit') break;
+      if (result.say !== '') console.log(result.say);
+      drawSoon();
+    } catch (error) {
+      console.log(error instanceof Error ? error.message : String(error));
+    }
+    // What follows from the command is to be seen before the next one, also when lines come from a pipe.
+    await delay(200);
+  }
+  lines.close();
+}
+
+/** The wrapper itself, with a kubeconfig for the API server in memory. */
+async function startWrapper(apiServer: string, nodeName: string): Promise<NodeProxy> {
+  const folder = await mkdtemp(join(tmpdir(), 'kube-proxy-wrapper-demo-'));
+  const kubeconfig = join(folder, 'kubeconfig');
+  await writeFile(kubeconfig, kubeconfigFor(apiServer));
+  const logger = pino({ level: 'warn' });
+  const credentials = await loadCredentials({ kubeconfig, logger });
+  const started = await startNodeProxy({
+    nodeName,
+    credentials,
+    host: '127.0.0.1',
+    port: 0,
+    policies: { defaultKeys: [], headless: false },
+    window: { entries: 1000, bytes: 1 << 20 },
+    maxViews: 16,
+    idleViewMs: 60_000,
+    readyWaitMs: 5000,
+    bookmarkMs: 60_000,
+    minWatchMs: 1_800_000,
+    logger,
+  });
+  return {
+    ...started,
+    async close() {
+      await started.close();
+      credentials.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+function kubeconfigFor(apiServer: string): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'demo', cluster: { server: apiServer, 'insecure-skip-tls-verify': true } }],
+    users: [{ name: 'demo', user: {} }],
+    contexts: [{ name: 'demo', context: { cluster: 'demo', user: 'demo' } }],
+    'current-context': 'demo',
+  });
+}

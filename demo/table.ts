@@ -1,0 +1,83 @@
+import type { ApiServer } from '../embedded/api-server.ts';
+import type { EndpointGroup } from '../src/topology/endpoint.ts';
+import { createJsonCodec } from '../src/filter/json/codec.ts';
+import type { World } from '../src/topology/world.ts';
+
+/** A slice as the API server has it, as far as the table shows it. */
+interface Slice {
+  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly endpoints?: readonly { readonly addresses: readonly string[] }[] | null;
+}
+
+/** One endpoint of one Service, seen from this node. */
+export interface Row {
+  readonly service: string;
+  readonly keys: string;
+  readonly address: string;
+  readonly node: string;
+  readonly shown: boolean;
+  readonly why: string;
+}
+
+/** What there is at the API server, next to what a client of the wrapper sees of it, and why. */
+export function rowsOf(
+  server: ApiServer,
+  world: World,
+  shown: ReadonlyMap<string, ReadonlySet<string>>,
+): Row[] {
+  const byService = new Map<string, { group: EndpointGroup; slice: Slice }[]>();
+  const codec = createJsonCodec();
+  for (const object of server.list('endpointslices')) {
+    const facts = codec.endpointSlice(Buffer.from(JSON.stringify(object)));
+    const service = `${facts.namespace}/${facts.service}`;
+    const [group] = facts.groups;
+    if (group === undefined) continue;
+    const slices = byService.get(service) ?? [];
+    slices.push({ group, slice: object as unknown as Slice });
+    byService.set(service, slices);
+  }
+  return [...byService].sort().flatMap(([service, slices]) => {
+    const policy = world.policyInForce(service);
+    const groups = slices.map(({ group }) => group);
+    const reasons =
+      policy?.managed === true
+        ? world.explain(groups, policy.keys).map(({ reason }) => reason)
+        : groups.flatMap(({ endpoints }) => endpoints.map(() => `unfiltered: ${policy?.reason}`));
+    let index = 0;
+    return slices.flatMap(({ group, slice }) =>
+      group.endpoints.map((endpoint, position) => {
+        const address = slice.endpoints?.[position]?.addresses[0] ?? '';
+        const key = `${slice.metadata.namespace}/${slice.metadata.name}`;
+        return {
+          service,
+          keys: policy?.managed === true ? policy.keys.map(short).join(' > ') : '',
+          address,
+          node: endpoint.node + (endpoint.state === 'ready' ? '' : ` (${endpoint.state})`),
+          shown: shown.get(key)?.has(address) ?? false,
+          why: reasons[index++] ?? '',
+        };
+      }),
+    );
+  });
+}
+
+/** Lays rows out as a table; a Service and its keys are named once. */
+export function formatTable(rows: readonly Row[]): string {
+  const header = ['SERVICE', 'KEYS', 'ENDPOINT', 'NODE', 'SHOWN', 'WHY'];
+  const lines = rows.map((row, index) => {
+    const first = rows[index - 1]?.service !== row.service;
+    const name = first ? [row.service, row.keys] : ['', ''];
+    return [...name, row.address, row.node, row.shown ? 'yes' : '-', row.why];
+  });
+  const widths = header.map((title, column) =>
+    Math.max(title.length, ...lines.map((line) => line[column]?.length ?? 0)),
+  );
+  return [header, ...lines]
+    .map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd())
+    .join('\n');
+}
+
+/** The last part of a label key says enough in a table. */
+function short(key: string): string {
+  return key.slice(key.lastIndexOf('/') + 1);
+}

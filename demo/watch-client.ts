@@ -1,0 +1,61 @@
+import { request } from 'undici';
+import type { RawEvent } from '../src/filter/codec.ts';
+import { createJsonCodec } from '../src/filter/json/codec.ts';
+
+/** An EndpointSlice as a client sees it, as far as the demo prints it. */
+export interface SeenSlice {
+  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly endpoints?: readonly { readonly addresses: readonly string[] }[] | null;
+}
+
+/** What a client of the wrapper sees, kept up to date by a watch. */
+export interface WatchClient {
+  /** Addresses shown, by `namespace/name` of the slice. */
+  readonly shown: ReadonlyMap<string, ReadonlySet<string>>;
+  close(): Promise<void>;
+}
+
+/**
+ * Watches EndpointSlices with a streaming list, as kube-proxy does, and calls back after each batch of
+ * events. Resolves once the first list is complete.
+ */
+export async function watchSlices(url: string, changed: () => void): Promise<WatchClient> {
+  const controller = new AbortController();
+  const shown = new Map<string, ReadonlySet<string>>();
+  const query =
+    'watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan';
+  const { body, statusCode } = await request(
+    `${url}/apis/discovery.k8s.io/v1/endpointslices?${query}`,
+    { signal: controller.signal, bodyTimeout: 0, headers: { accept: 'application/json' } },
+  );
+  if (statusCode !== 200) throw new Error(`the wrapper answered ${statusCode}: ${await body.text()}`);
+  const { promise: listed, resolve, reject } = Promise.withResolvers<void>();
+  const follow = async (): Promise<void> => {
+    for await (const events of createJsonCodec().decodeWatch(body, 1 << 20)) {
+      for (const event of events) {
+        if (event.type === 'BOOKMARK') resolve();
+        else apply(shown, event);
+      }
+      changed();
+    }
+  };
+  const following = follow().catch((error: unknown) => {
+    if (!controller.signal.aborted) reject(error);
+  });
+  await listed;
+  return {
+    shown,
+    async close() {
+      controller.abort();
+      await following;
+    },
+  };
+}
+
+function apply(shown: Map<string, ReadonlySet<string>>, event: RawEvent): void {
+  if (event.type === 'ERROR') throw new Error(`the watch ended: ${event.status.message}`);
+  const slice = JSON.parse(event.object.toString()) as SeenSlice;
+  const key = `${slice.metadata.namespace}/${slice.metadata.name}`;
+  if (event.type === 'DELETED') shown.delete(key);
+  else shown.set(key, new Set((slice.endpoints ?? []).flatMap(({ addresses }) => addresses)));
+}

@@ -1,0 +1,182 @@
+import type { CollectionName } from './collections.ts';
+import {
+  Faults,
+  type Refusal,
+  type RefusalOptions,
+  type RequestPredicate,
+  type SeenRequest,
+} from './faults.ts';
+import type { KubeObject } from './kube-object.ts';
+import { createListener } from './listener.ts';
+import { loadYaml } from './load-yaml.ts';
+import { createRequestHandler, type Logger } from './request-handler.ts';
+import { Store } from './store.ts';
+import { type ExpiredAnswer, type OpenWatch, WatchRegistry } from './watch-registry.ts';
+
+/** Settings of {@link createApiServer}. */
+export interface ApiServerOptions {
+  /** Default: silent. */
+  readonly logger?: Logger;
+  /** Milliseconds between the bookmarks of a watch. Default 60,000, as an API server. */
+  readonly bookmarkIntervalMs?: number;
+  /** Changes kept per collection, from which watches can continue. Default 1000. */
+  readonly windowSize?: number;
+  /** The resourceVersion before the first write. Default 1, as of an empty etcd. */
+  readonly initialResourceVersion?: number;
+  /** Whether a bearer token (undefined: none) is let in; else 401. Default: everyone is. */
+  readonly authenticate?: (token: string | undefined) => boolean;
+}
+
+/**
+ * A Kubernetes API server in memory: LIST, WATCH, streaming list and GET in JSON and protobuf, writes over
+ * HTTP and as plain calls, and the faults that a client has to survive. For the demo and for tests; it has
+ * no authorization, no controllers, and validates only what its clients rely on.
+ *
+ * Objects are plain JSON, frozen; those of a namespace are called `namespace/name`, one in the namespace
+ * `default` also just `name`. The store outlives the listener, so `close` and `listen` make an outage.
+ */
+export interface ApiServer {
+  /** Starts to listen and returns the URL. Port 0: any free one. */
+  listen(port?: number, host?: string): Promise<string>;
+  /** Ends the watches, answers what is held, and resolves when no connection is left. */
+  close(): Promise<void>;
+
+  /** The newest version. */
+  readonly resourceVersion: number;
+  /** Creates an object; throws a StatusError (409, 422), as the other writes do. */
+  create(collection: CollectionName, object: KubeObject): KubeObject;
+  /** Replaces an object but for its uid; with a resourceVersion only if it is the present one. */
+  update(collection: CollectionName, object: KubeObject): KubeObject;
+  /** Applies a JSON merge patch. */
+  patch(collection: CollectionName, name: string, patch: Record<string, unknown>): KubeObject;
+  /** Deletes an object and returns what it was. */
+  delete(collection: CollectionName, name: string): KubeObject;
+  get(collection: CollectionName, name: string): KubeObject | undefined;
+  /** All objects, ordered by namespace and name. */
+  list(collection: CollectionName): KubeObject[];
+  /** Sets a Node's label, or removes it with null. */
+  label(node: string, key: string, value: string | null): KubeObject;
+  /** Sets a Service's annotation, or removes it with null. */
+  annotate(service: string, key: string, value: string | null): KubeObject;
+  /**
+   * Creates or replaces the objects of YAML documents (also of Lists), all or none. Returns how many.
+   * Throws an Error that names the document at fault.
+   */
+  loadYaml(text: string): number;
+  /** Takes over the list of another server as it is, with its uids and versions; the history begins anew. */
+  restore(
+    collection: CollectionName,
+    objects: readonly KubeObject[],
+    resourceVersion: number,
+  ): void;
+
+  /**
+   * Forgets the history: a watch from an older version is answered with an ERROR event 410 in a 200 stream
+   * (`event`, the default, as an API server does) or with HTTP 410 (`status`); this holds from now on.
+   */
+  compact(answer?: ExpiredAnswer): void;
+  /** Destroys the connections of all open watches. */
+  cutWatches(): void;
+  /** Stops open watches from sending, with connections left open; call what it returns to go on. */
+  freezeWatches(): () => void;
+  /**
+   * Answers matching requests with an HTTP status code and its Status, or with a given Status, until what
+   * it returns is called; undefined lifts what was asked for with the same predicate.
+   */
+  refuse(
+    predicate: RequestPredicate,
+    refusal: Refusal | undefined,
+    options?: RefusalOptions,
+  ): () => void;
+  /** Delays the answers to matching requests until what it returns is called. */
+  hold(predicate: RequestPredicate): () => void;
+  /** The latest 10,000 requests, oldest first. */
+  readonly requests: readonly SeenRequest[];
+  /** The watches that are open, oldest first. */
+  openWatches(): OpenWatch[];
+}
+
+/** Makes a server; it listens when told to. */
+export function createApiServer(options: ApiServerOptions = {}): ApiServer {
+  const { windowSize = 1000, initialResourceVersion = 1, bookmarkIntervalMs = 60_000 } = options;
+  const store = new Store({ windowSize, initialResourceVersion });
+  const faults = new Faults();
+  const watches = new WatchRegistry(store, bookmarkIntervalMs);
+  const authenticate = options.authenticate ?? (() => true);
+  const handler = createRequestHandler({
+    store,
+    faults,
+    watches,
+    authenticate,
+    logger: options.logger,
+  });
+  return {
+    ...createListener(handler, {
+      opening: () => watches.reopen(),
+      closing: () => {
+        watches.closeAll();
+        faults.releaseAll();
+      },
+    }),
+    ...storeAccess(store),
+    ...faultHooks(store, faults, watches),
+    // Getters last: a spread would freeze their value.
+    get resourceVersion() {
+      return store.resourceVersion;
+    },
+    get requests() {
+      return faults.requests;
+    },
+  };
+}
+
+type StoreAccess = Pick<
+  ApiServer,
+  | 'create'
+  | 'update'
+  | 'patch'
+  | 'delete'
+  | 'get'
+  | 'list'
+  | 'label'
+  | 'annotate'
+  | 'loadYaml'
+  | 'restore'
+>;
+
+function storeAccess(store: Store): StoreAccess {
+  return {
+    create: (collection, object) => store.create(collection, object),
+    update: (collection, object) => store.update(collection, object),
+    patch: (collection, name, patch) => store.patch(collection, name, patch),
+    delete: (collection, name) => store.delete(collection, name),
+    get: (collection, name) => store.get(collection, name),
+    list: (collection) => store.list(collection),
+    label: (node, key, value) =>
+      store.patch('nodes', node, { metadata: { labels: { [key]: value } } }),
+    annotate: (service, key, value) =>
+      store.patch('services', service, { metadata: { annotations: { [key]: value } } }),
+    loadYaml: (text) => loadYaml(store, text),
+    restore: (collection, objects, resourceVersion) =>
+      store.restore(collection, objects, resourceVersion),
+  };
+}
+
+type FaultHooks = Pick<
+  ApiServer,
+  'compact' | 'cutWatches' | 'freezeWatches' | 'refuse' | 'hold' | 'openWatches'
+>;
+
+function faultHooks(store: Store, faults: Faults, watches: WatchRegistry): FaultHooks {
+  return {
+    compact: (answer = 'event') => {
+      watches.expiredAnswer = answer;
+      store.compact();
+    },
+    cutWatches: () => watches.cut(),
+    freezeWatches: () => watches.freeze(),
+    refuse: (predicate, refusal, options = {}) => faults.refuse(predicate, refusal, options),
+    hold: (predicate) => faults.hold(predicate),
+    openWatches: () => watches.list(),
+  };
+}

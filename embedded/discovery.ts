@@ -1,0 +1,45 @@
+import { COLLECTIONS } from './collections.ts';
+
+/**
+ * The documents by which clients such as kubectl find out what there is: `/api`, `/apis`, `/api/v1`,
+ * `/apis/<group>/<version>` and `/version`; undefined for any other path.
+ */
+export function discoveryDocument(path: string): unknown {
+  const collections = [...COLLECTIONS.values()];
+  const groups = [...new Set(collections.map(({ group }) => group))].filter((name) => name !== '');
+  switch (path) {
+    case '/version':
+      return { major: '1', minor: '36', gitVersion: 'v1.36.0-embedded' };
+    case '/api':
+      return { kind: 'APIVersions', versions: ['v1'] };
+    case '/apis':
+      return { kind: 'APIGroupList', apiVersion: 'v1', groups: groups.map(groupEntry) };
+    default:
+      return resourceList(path);
+  }
+}
+
+function groupEntry(name: string): unknown {
+  const version = { groupVersion: `${name}/v1`, version: 'v1' };
+  return { name, versions: [version], preferredVersion: version };
+}
+
+function resourceList(path: string): unknown {
+  const match = /^\/(?:api|apis\/([^/]+))\/(v1)$/.exec(path);
+  if (match === null) return undefined;
+  const [, group = '', version = ''] = match;
+  const own = [...COLLECTIONS.values()].filter((each) => each.group === group);
+  if (own.length === 0) return undefined;
+  return {
+    kind: 'APIResourceList',
+    apiVersion: 'v1',
+    groupVersion: group === '' ? version : `${group}/${version}`,
+    resources: own.map(({ plural, kind, namespaced }) => ({
+      name: plural,
+      singularName: kind.toLowerCase(),
+      namespaced,
+      kind,
+      verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],
+    })),
+  };
+}

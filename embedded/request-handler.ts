@@ -1,0 +1,137 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { contentType } from './accept.ts';
+import { discoveryDocument } from './discovery.ts';
+import type { ActiveRefusal, Faults, SeenRequest } from './faults.ts';
+import { failure, type KubeStatus, noSuchPath, StatusError } from './kube-status.ts';
+import { parseListOptions } from './list-options.ts';
+import { serveList, serveObject, watchRequestOf } from './read-requests.ts';
+import { type Exchange, respond, respondStatus } from './respond.ts';
+import { type Route, routeOf } from './route.ts';
+import type { Store } from './store.ts';
+import type { WatchRegistry } from './watch-registry.ts';
+import { methodNotAllowed, serveWrite } from './write-requests.ts';
+
+/** What the server writes to its log. Never headers: they hold tokens. */
+export interface Logger {
+  debug(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** What answering requests takes. */
+export interface RequestHandlerOptions {
+  readonly store: Store;
+  readonly faults: Faults;
+  readonly watches: WatchRegistry;
+  /** Whether a bearer token (undefined: none was sent) may do anything at all. */
+  readonly authenticate: (token: string | undefined) => boolean;
+  readonly logger: Logger | undefined;
+}
+
+/** Returns the listener of an HTTP server. */
+export function createRequestHandler(options: RequestHandlerOptions): RequestListener {
+  return (request, response) => {
+    // It answers every error itself, so there is nothing to wait for.
+    void handle(options, request, response);
+  };
+}
+
+async function handle(
+  options: RequestHandlerOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { pathname: path, searchParams: query } = new URL(request.url ?? '/', 'http://embedded');
+  const exchange: Exchange = { request, response, path, query };
+  try {
+    await answer(options, exchange);
+  } catch (error) {
+    if (response.destroyed) return;
+    const known = error instanceof StatusError;
+    if (!known) options.logger?.error({ err: error, path }, 'embedded API server failed');
+    const status = known ? error : failure(500, 'InternalError', `Internal error: ${error}`);
+    if (response.headersSent) response.destroy();
+    else respondStatus(exchange, status.code, status.status);
+  } finally {
+    const { method } = request;
+    options.logger?.debug({ method, path, code: response.statusCode }, 'embedded API server');
+  }
+}
+
+async function answer(options: RequestHandlerOptions, exchange: Exchange): Promise<void> {
+  const seen = seenRequest(exchange);
+  options.faults.record(seen);
+  await options.faults.released(seen);
+  if (exchange.response.destroyed) return;
+  if (!options.authenticate(bearerToken(exchange.request))) {
+    throw failure(401, 'Unauthorized', 'Unauthorized');
+  }
+  const refusal = options.faults.refusalOf(seen);
+  if (refusal !== undefined) {
+    refuse(exchange, refusal);
+    return;
+  }
+  const route = routeOf(exchange.path);
+  if (route === undefined) serveOther(exchange);
+  else if (exchange.request.method === 'GET') serveRead(options, route, seen, exchange);
+  else await serveWrite(options.store, route, exchange);
+}
+
+function serveRead(
+  { store, watches }: RequestHandlerOptions,
+  route: Route,
+  seen: SeenRequest,
+  exchange: Exchange,
+): void {
+  const options = parseListOptions(exchange.query);
+  // GET of one object knows no `watch`: an API server answers with the object.
+  if (route.name !== undefined) serveObject(store, route, options, exchange);
+  else if (options.watch) watches.open(watchRequestOf(route, options, exchange), seen, exchange);
+  else serveList(store, route, options, exchange);
+}
+
+function serveOther(exchange: Exchange): void {
+  const { path, request } = exchange;
+  const health = ['/healthz', '/livez', '/readyz'].includes(path);
+  const document = health ? 'ok' : discoveryDocument(path);
+  if (document === undefined) throw noSuchPath();
+  if (request.method !== 'GET') throw methodNotAllowed();
+  const body = typeof document === 'string' ? document : `${JSON.stringify(document)}\n`;
+  const type = health ? 'text/plain; charset=utf-8' : contentType('json', 'object');
+  respond(exchange, 200, type, Buffer.from(body));
+}
+
+/** Reasons that an API server gives with a code. */
+const REASONS: Readonly<Record<number, string>> = {
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  405: 'MethodNotAllowed',
+  406: 'NotAcceptable',
+  409: 'Conflict',
+  410: 'Expired',
+  422: 'Invalid',
+  429: 'TooManyRequests',
+  500: 'InternalError',
+  503: 'ServiceUnavailable',
+  504: 'Timeout',
+};
+
+function refuse(exchange: Exchange, { refusal, retryAfterSeconds }: ActiveRefusal): void {
+  const status: KubeStatus =
+    typeof refusal === 'number'
+      ? failure(refusal, REASONS[refusal] ?? '', `refused on purpose: ${refusal}`).status
+      : refusal;
+  const details = { ...status.details, ...(retryAfterSeconds ? { retryAfterSeconds } : {}) };
+  respondStatus(exchange, status.code ?? 500, { ...status, details });
+}
+
+function seenRequest({ request, path, query }: Exchange): SeenRequest {
+  const { method = '', headers } = request;
+  return { method, path, query, accept: headers.accept ?? '', headers, at: Date.now() };
+}
+
+function bearerToken(request: IncomingMessage): string | undefined {
+  const match = /^Bearer\s+(.+)$/i.exec(request.headers.authorization ?? '');
+  return match?.[1]?.trim();
+}

@@ -1,0 +1,154 @@
+import { dirname, resolve } from 'node:path';
+import { type Cluster, KubeConfig, type User } from '@kubernetes/client-node';
+import { load, YAMLException } from 'js-yaml';
+import { WrapperError } from '../errors.ts';
+
+/** The current context of a kubeconfig, made ready for KubeConfig to collect headers and certificates. */
+export interface Login {
+  /** Knows this one cluster and user only. */
+  readonly config: KubeConfig;
+  readonly server: URL;
+  /** Absolute path of the kubeconfig, for messages. */
+  readonly file: string;
+  /** Absolute path of the file that holds the bearer token. */
+  readonly tokenFile: string | undefined;
+  /** Whether a plugin supplies credentials that expire. */
+  readonly dynamic: boolean;
+  /** What an operator should know. */
+  readonly warning: string | undefined;
+}
+
+/**
+ * Reads a kubeconfig. Where KubeConfig and client-go's clientcmd differ, this follows clientcmd: a token
+ * file is known by the key `tokenFile`, inline data goes before a file, paths are meant from the folder of
+ * the kubeconfig, and over plain http no credentials are sent. Throws `Credentials`.
+ */
+export function loginFrom(text: string, file: string): Login {
+  const document = parseDocument(text, file);
+  const all = new KubeConfig();
+  try {
+    all.loadFromString(text);
+  } catch (error) {
+    throw unusable(file, error instanceof Error ? error.message : String(error), error);
+  }
+  const folder = dirname(file);
+  all.makePathsAbsolute(folder);
+  const { cluster, user } = selected(all, file);
+  const server = serverOf(cluster, file);
+  const tokenFile = tokenFileOf(document, user, folder);
+  const config = new KubeConfig();
+  config.loadFromClusterAndUser(dataFirst(cluster), plainUser(user, tokenFile, folder));
+  const unsent = server.protocol === 'http:' && hasCredentials(user, tokenFile);
+  return {
+    config,
+    server,
+    file,
+    tokenFile,
+    dynamic: Boolean(user?.exec || (user?.authProvider && tokenFile === undefined)),
+    warning: unsent
+      ? `${file} has credentials, but none are sent to ${server.origin}: it is plain http`
+      : undefined,
+  };
+}
+
+function parseDocument(text: string, file: string): Record<string, unknown> {
+  let document: unknown;
+  try {
+    document = load(text);
+  } catch (error) {
+    // Neither its message nor the cause are kept: they quote the line at fault, which may hold a token.
+    const reason = error instanceof YAMLException ? error.reason : 'not readable';
+    const line = error instanceof YAMLException ? error.mark?.line : undefined;
+    throw unusable(file, `no YAML: ${reason}${line === undefined ? '' : `, line ${line + 1}`}`);
+  }
+  if (!isRecord(document)) throw unusable(file, 'it is no YAML object');
+  return document;
+}
+
+function selected(all: KubeConfig, file: string): { cluster: Cluster; user: User | undefined } {
+  const name = all.getCurrentContext();
+  const known = all.getContexts().map((each) => each.name);
+  if (!name) throw unusable(file, `it has no current-context; its contexts: ${known.join(', ')}`);
+  const context = all.getContextObject(name);
+  if (context === null) {
+    throw unusable(
+      file,
+      `its current-context "${name}" is not among its contexts: ${known.join(', ')}`,
+    );
+  }
+  const cluster = all.getCluster(context.cluster);
+  if (cluster === null) {
+    throw unusable(file, `the cluster "${context.cluster}" of its context "${name}" is missing`);
+  }
+  const user = context.user === undefined ? undefined : (all.getUser(context.user) ?? undefined);
+  if (context.user !== undefined && user === undefined) {
+    throw unusable(file, `the user "${context.user}" of its context "${name}" is missing`);
+  }
+  return { cluster, user };
+}
+
+function serverOf(cluster: Cluster, file: string): URL {
+  if (cluster.proxyUrl) {
+    throw unusable(file, `proxy-url of the cluster "${cluster.name}" is not supported; remove it`);
+  }
+  const url = URL.parse(cluster.server);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw unusable(file, `the server of the cluster "${cluster.name}" is no http(s) URL`);
+  }
+  return url;
+}
+
+/** KubeConfig does not know the key `tokenFile`, which kubeadm's kubeconfig of kube-proxy uses. */
+function tokenFileOf(
+  document: Record<string, unknown>,
+  user: User | undefined,
+  folder: string,
+): string | undefined {
+  if (user === undefined) return undefined;
+  const users = Array.isArray(document.users) ? document.users : [];
+  const entry: unknown = users.find((each) => isRecord(each) && each.name === user.name);
+  const details = isRecord(entry) ? entry.user : undefined;
+  const named = isRecord(details) ? details.tokenFile : undefined;
+  const path = named ?? user.authProvider?.config?.tokenFile;
+  return typeof path === 'string' && path !== '' ? resolve(folder, path) : undefined;
+}
+
+function dataFirst(cluster: Cluster): Cluster {
+  const { caFile, ...rest } = cluster;
+  return cluster.caData || !caFile ? rest : { ...rest, caFile };
+}
+
+/** The user without a token file, which is read more often than KubeConfig would, and trimmed. */
+function plainUser(user: User | undefined, tokenFile: string | undefined, folder: string): User {
+  if (user === undefined) return { name: 'anonymous' };
+  const { certFile, keyFile, token, authProvider, exec, ...rest } = user;
+  return {
+    ...rest,
+    ...(user.certData || !certFile ? {} : { certFile }),
+    ...(user.keyData || !keyFile ? {} : { keyFile }),
+    // clientcmd prefers the file where both are given.
+    ...(tokenFile === undefined && token ? { token } : {}),
+    ...(tokenFile === undefined && authProvider ? { authProvider } : {}),
+    ...(exec ? { exec: { ...exec, command: commandOf(exec.command, folder) } } : {}),
+  };
+}
+
+/** A command with a slash is meant from the folder of the kubeconfig, another is looked up in PATH. */
+function commandOf(command: unknown, folder: string): unknown {
+  return typeof command === 'string' && command.includes('/') ? resolve(folder, command) : command;
+}
+
+function hasCredentials(user: User | undefined, tokenFile: string | undefined): boolean {
+  if (user === undefined) return false;
+  const { token, username, exec, authProvider, certFile, certData } = user;
+  return [tokenFile, token, username, exec, authProvider, certFile, certData].some(Boolean);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function unusable(file: string, problem: string, cause?: unknown): WrapperError {
+  const message = `the kubeconfig ${file} cannot be used: ${problem}`;
+  return new WrapperError('Credentials', message, cause === undefined ? {} : { cause });
+}

@@ -1,0 +1,100 @@
+import { Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import { WrapperError } from '../errors.ts';
+
+/** Response headers, names in lower case. */
+export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+/** A response body as it comes. Leaving the loop over it early ends the request. */
+export interface UpstreamBody extends AsyncIterable<Buffer> {
+  /** Ends the request, read or not. */
+  destroy(): void;
+}
+
+/** Wraps a body so that what goes wrong while it is read is thrown as `explain` says. */
+export function createBody(
+  source: Readable,
+  options: {
+    readonly explain: (error: unknown) => unknown;
+    /** A body that nobody has begun to read after this time is destroyed, in milliseconds. */
+    readonly unreadMs: number;
+    readonly onUnread: () => void;
+  },
+): UpstreamBody {
+  // An error while nobody reads is thrown to the one who reads later; without a listener it would end the process.
+  source.on('error', () => {});
+  const timer = setTimeout(() => {
+    if (source.readableDidRead || source.destroyed) return;
+    options.onUnread();
+    source.destroy();
+  }, options.unreadMs);
+  timer.unref();
+  source.once('close', () => clearTimeout(timer));
+  return {
+    async *[Symbol.asyncIterator]() {
+      clearTimeout(timer);
+      try {
+        yield* source;
+      } catch (error) {
+        throw options.explain(error);
+      }
+    },
+    destroy: () => void source.destroy(),
+  };
+}
+
+/**
+ * Reads a body to its end and, where the headers say so, gunzips it. Throws `TooLarge` before more than
+ * `maxBytes` are held, counted after gunzipping, and `Malformed` for bytes that are no gzip.
+ */
+export async function readBody(
+  body: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  headers: ResponseHeaders = {},
+): Promise<Buffer> {
+  const length = Number(headers['content-length']);
+  // A throw ends the loop over the body, and with it the request.
+  const bounded = length > maxBytes ? refuse(body, maxBytes) : body;
+  if (headers['content-encoding'] !== 'gzip') return collect(bounded, maxBytes);
+  return gunzip(bounded, maxBytes);
+}
+
+async function* refuse(
+  body: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const _ of body) throw tooLarge(maxBytes);
+}
+
+async function collect(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  for await (const chunk of body) {
+    total += chunk.length;
+    if (total > maxBytes) throw tooLarge(maxBytes);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, total);
+}
+
+async function gunzip(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {
+  const source = Readable.from(body, { objectMode: false });
+  const unzip = createGunzip();
+  source.once('error', (error) => unzip.destroy(error));
+  try {
+    return await collect(source.pipe(unzip), maxBytes);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && String(error.code).startsWith('Z_'))) {
+      throw error;
+    }
+    throw new WrapperError('Malformed', `a body that is no gzip: ${error.message}`, {
+      cause: error,
+    });
+  } finally {
+    source.destroy();
+  }
+}
+
+function tooLarge(maxBytes: number): WrapperError {
+  return new WrapperError('TooLarge', `a body of more than ${maxBytes} bytes`);
+}

@@ -1,0 +1,32 @@
+import { WrapperError } from '../errors.ts';
+
+/** `host:port` of a server, for messages. */
+export function addressOf(server: URL): string {
+  const port = server.port || (server.protocol === 'http:' ? '80' : '443');
+  return `${server.hostname}:${port}`;
+}
+
+/** Names an error of the network by the API server's address and by the innermost code that is known of it. */
+export function unreachable(error: unknown, server: URL): WrapperError {
+  if (error instanceof WrapperError) return error;
+  const { code, message } = innermost(error);
+  const detail = [code, message].filter((part) => part !== '').join(': ');
+  return new WrapperError(
+    'Unreachable',
+    `the API server at ${addressOf(server)} cannot be reached: ${detail}`,
+    { cause: error },
+  );
+}
+
+/** undici and AggregateError wrap the error of the socket, which says more. */
+function innermost(error: unknown): { code: string; message: string } {
+  let found = { code: '', message: error instanceof Error ? error.message : String(error) };
+  const seen = new Set<unknown>();
+  for (let each = error; each instanceof Error && !seen.has(each); each = each.cause) {
+    seen.add(each);
+    if (!('code' in each) || typeof each.code !== 'string') continue;
+    // An AggregateError has a code and no message.
+    found = { code: each.code, message: each.message };
+  }
+  return found;
+}

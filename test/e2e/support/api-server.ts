@@ -1,0 +1,105 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { auditPolicy } from './audit-log.ts';
+import { freePorts } from './free-port.ts';
+import { getStatus } from './http-status.ts';
+import { type ManagedProcess, startProcess, waitUntilReady } from './managed-process.ts';
+import { gatewayAddresses } from './node-addresses.ts';
+import { makeServingCert, type ServingCert } from './serving-cert.ts';
+
+/** A kube-apiserver that can be stopped and started again on the same port. */
+export interface ApiServer {
+  readonly port: number;
+  readonly url: string;
+  readonly caFile: string;
+  readonly auditLogFile: string;
+  start(): Promise<void>;
+  stop(signal?: NodeJS.Signals): Promise<void>;
+  /** SIGSTOP or SIGCONT, for one that hangs. */
+  signal(signal: NodeJS.Signals): void;
+}
+
+export interface ApiServerOptions {
+  readonly binary: string;
+  readonly folder: string;
+  readonly etcdUrl: string;
+  readonly tokenFile: string;
+  /** Authority of the client certificates that it takes. */
+  readonly clientCaFile: string;
+  readonly extraArgs: readonly string[];
+}
+
+/** Starts an API server and waits until it is ready. */
+export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
+  const { binary, folder } = options;
+  const [port = 0] = await freePorts(1);
+  const cert = await makeServingCert(folder, 'apiserver', ['127.0.0.1', ...gatewayAddresses()]);
+  const args = apiServerArgs(options, cert, port);
+  const ca = readFileSync(cert.certFile);
+  const url = `https://127.0.0.1:${port}`;
+  let running: ManagedProcess | undefined;
+  const server: ApiServer = {
+    port,
+    url,
+    caFile: cert.certFile,
+    auditLogFile: join(folder, 'audit.log'),
+    start: async () => {
+      const logFile = join(folder, 'kube-apiserver.log');
+      running = startProcess({ name: 'kube-apiserver', command: binary, args, logFile });
+      await waitUntilReady(running, async () => (await getStatus(`${url}/readyz`, ca)) === 200);
+    },
+    stop: async (signal = 'SIGTERM') => {
+      // A frozen process takes no SIGTERM.
+      running?.child.kill('SIGCONT');
+      // It stops listening at once, but as long as clients keep connections open it stays, for
+      // up to a minute.
+      await running?.stop(signal, 1_000);
+    },
+    signal: (signal) => running?.child.kill(signal),
+  };
+  try {
+    await server.start();
+  } catch (error) {
+    await server.stop('SIGKILL');
+    throw error;
+  }
+  return server;
+}
+
+function apiServerArgs(options: ApiServerOptions, cert: ServingCert, port: number): string[] {
+  const { folder } = options;
+  const accountKey = writeAccountKey(folder);
+  const policyFile = join(folder, 'audit-policy.json');
+  writeFileSync(policyFile, JSON.stringify(auditPolicy));
+  return [
+    `--etcd-servers=${options.etcdUrl}`,
+    '--service-cluster-ip-range=10.96.0.0/16',
+    `--secure-port=${port}`,
+    // Nodes reach it from their namespaces, at the host's end of their veth.
+    '--bind-address=0.0.0.0',
+    // It refuses to advertise loopback. Nobody listens here: Pods are not real.
+    '--advertise-address=10.99.0.1',
+    `--tls-cert-file=${cert.certFile}`,
+    `--tls-private-key-file=${cert.keyFile}`,
+    `--cert-dir=${folder}`,
+    `--token-auth-file=${options.tokenFile}`,
+    `--client-ca-file=${options.clientCaFile}`,
+    '--authorization-mode=RBAC',
+    `--service-account-key-file=${accountKey}`,
+    `--service-account-signing-key-file=${accountKey}`,
+    '--service-account-issuer=https://kubernetes.default.svc',
+    // Pods need no ServiceAccount then, which no controller would make here.
+    '--disable-admission-plugins=ServiceAccount',
+    `--audit-policy-file=${policyFile}`,
+    `--audit-log-path=${join(folder, 'audit.log')}`,
+    ...options.extraArgs,
+  ];
+}
+
+function writeAccountKey(folder: string): string {
+  const path = join(folder, 'service-account.key');
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  writeFileSync(path, privateKey.export({ type: 'pkcs1', format: 'pem' }));
+  return path;
+}

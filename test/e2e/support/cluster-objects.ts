@@ -1,0 +1,212 @@
+import type { ApiClient, KubeObject } from './api.ts';
+import { eventually } from './eventually.ts';
+
+type StringMap = Readonly<Record<string, string>>;
+
+/** A Pod to be made. */
+export interface PodOptions {
+  readonly name: string;
+  /** Default `default`. */
+  readonly namespace?: string;
+  readonly labels?: StringMap;
+  /** Left out: a Pod that is on no node. */
+  readonly nodeName?: string;
+  readonly ip: string;
+  /** Default true. */
+  readonly ready?: boolean;
+  /** Named container ports, for a Service whose targetPort is a name. */
+  readonly ports?: readonly { readonly name: string; readonly containerPort: number }[];
+}
+
+/** A port of a Service. */
+export interface ServicePortOptions {
+  readonly name?: string;
+  readonly port: number;
+  /** Number or name of a container's port. Default: `port`. */
+  readonly targetPort?: number | string;
+  readonly nodePort?: number;
+  readonly protocol?: 'TCP' | 'UDP' | 'SCTP';
+}
+
+/** A Service to be made. */
+export interface ServiceOptions {
+  readonly name: string;
+  /** Default `default`. */
+  readonly namespace?: string;
+  /** Left out: no selector, so that its slices are made by hand. */
+  readonly selector?: StringMap;
+  readonly annotations?: StringMap;
+  readonly labels?: StringMap;
+  readonly ports: readonly ServicePortOptions[];
+  /** More fields of the spec, such as `clusterIP: 'None'` or `type: 'NodePort'`. */
+  readonly spec?: Readonly<Record<string, unknown>>;
+}
+
+/** A hand-made EndpointSlice of a Service. */
+export interface SliceOptions {
+  readonly name: string;
+  /** Default `default`. */
+  readonly namespace?: string;
+  readonly service: string;
+  readonly labels?: StringMap;
+  /** Default IPv4. */
+  readonly addressType?: 'IPv4' | 'IPv6' | 'FQDN';
+  /** Endpoints as in discovery.k8s.io/v1. */
+  readonly endpoints: readonly Readonly<Record<string, unknown>>[];
+  readonly ports: readonly Readonly<Record<string, unknown>>[];
+}
+
+export async function createNamespace(api: ApiClient, name: string): Promise<void> {
+  await api.create('/api/v1/namespaces', { metadata: { name } });
+}
+
+/** Makes a Node. kube-proxy needs the `address` of its own, and exits when that changes. */
+export async function createNode(
+  api: ApiClient,
+  name: string,
+  labels: StringMap = {},
+  address?: string,
+): Promise<KubeObject> {
+  const metadata = { name, labels: { 'kubernetes.io/hostname': name, ...labels } };
+  const node = await api.create('/api/v1/nodes', { metadata });
+  if (address === undefined) return node;
+  const addresses = [
+    { type: 'InternalIP', address },
+    { type: 'Hostname', address: name },
+  ];
+  return await api.patch(`/api/v1/nodes/${name}/status`, { status: { addresses } }, 'strategic');
+}
+
+/** Sets labels of a Node; null removes one. */
+export async function labelNode(
+  api: ApiClient,
+  name: string,
+  labels: Readonly<Record<string, string | null>>,
+): Promise<KubeObject> {
+  return await api.patch(`/api/v1/nodes/${name}`, { metadata: { labels } });
+}
+
+/** Makes a Pod that seems to run: its status is written by us, for there is no kubelet. */
+export async function createPod(api: ApiClient, options: PodOptions): Promise<KubeObject> {
+  const { name, namespace = 'default', labels = {}, nodeName, ip, ready = true, ports } = options;
+  await api.create(`/api/v1/namespaces/${namespace}/pods`, {
+    metadata: { name, labels },
+    spec: {
+      ...(nodeName === undefined ? {} : { nodeName }),
+      containers: [{ name: 'main', image: 'none', ...(ports === undefined ? {} : { ports }) }],
+    },
+  });
+  return await api.patch(`/api/v1/namespaces/${namespace}/pods/${name}/status`, {
+    status: {
+      phase: 'Running',
+      podIP: ip,
+      podIPs: [{ ip }],
+      startTime: new Date().toISOString(),
+      conditions: [readyCondition(ready)],
+    },
+  });
+}
+
+/** Turns a Pod ready or not ready. */
+export async function setPodReady(
+  api: ApiClient,
+  name: string,
+  ready: boolean,
+  namespace = 'default',
+): Promise<KubeObject> {
+  const status = { conditions: [readyCondition(ready)] };
+  return await api.patch(`/api/v1/namespaces/${namespace}/pods/${name}/status`, { status });
+}
+
+function readyCondition(ready: boolean): object {
+  const status = ready ? 'True' : 'False';
+  return { type: 'Ready', status, lastTransitionTime: new Date().toISOString() };
+}
+
+/**
+ * Deletes a Pod. With seconds of grace it stays as terminating, since no kubelet ends it; call
+ * again with 0 to end it.
+ */
+export async function deletePod(
+  api: ApiClient,
+  name: string,
+  graceSeconds = 0,
+  namespace = 'default',
+): Promise<void> {
+  await api.delete(`/api/v1/namespaces/${namespace}/pods/${name}`, graceSeconds);
+}
+
+/** Makes a Service and returns it with its cluster IP and node ports. */
+export async function createService(api: ApiClient, options: ServiceOptions): Promise<KubeObject> {
+  const { name, namespace = 'default', selector, annotations, labels, ports, spec } = options;
+  return await api.create(`/api/v1/namespaces/${namespace}/services`, {
+    metadata: {
+      name,
+      ...(annotations === undefined ? {} : { annotations }),
+      ...(labels === undefined ? {} : { labels }),
+    },
+    spec: { ports, ...(selector === undefined ? {} : { selector }), ...spec },
+  });
+}
+
+/** Sets annotations of a Service; null removes one. */
+export async function annotateService(
+  api: ApiClient,
+  name: string,
+  annotations: Readonly<Record<string, string | null>>,
+  namespace = 'default',
+): Promise<KubeObject> {
+  const path = `/api/v1/namespaces/${namespace}/services/${name}`;
+  return await api.patch(path, { metadata: { annotations } });
+}
+
+/** Makes an EndpointSlice that no controller touches. */
+export async function createSlice(api: ApiClient, options: SliceOptions): Promise<KubeObject> {
+  const { name, namespace = 'default', service, labels, addressType = 'IPv4' } = options;
+  return await api.create(`/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`, {
+    metadata: {
+      name,
+      labels: {
+        'kubernetes.io/service-name': service,
+        'endpointslice.kubernetes.io/managed-by': 'test.kube-proxy-wrapper.io',
+        ...labels,
+      },
+    },
+    addressType,
+    endpoints: options.endpoints,
+    ports: options.ports,
+  });
+}
+
+/**
+ * Waits until the slices of a Service hold these addresses as ready endpoints and no others
+ * (in any order), and returns the slices.
+ */
+export async function waitForSlices(
+  api: ApiClient,
+  service: string,
+  readyAddresses: readonly string[],
+  namespace = 'default',
+): Promise<KubeObject[]> {
+  const path = `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`;
+  const selector = encodeURIComponent(`kubernetes.io/service-name=${service}`);
+  const wanted = [...readyAddresses].sort().join();
+  const { value } = await eventually(
+    async () => await api.list(`${path}?labelSelector=${selector}`),
+    (slices) => readyAddressesOf(slices).sort().join() === wanted,
+    { what: `slices of ${service} with ready ${wanted || 'nothing'}`, timeoutMs: 15_000 },
+  );
+  return value;
+}
+
+function readyAddressesOf(slices: readonly KubeObject[]): string[] {
+  const endpoints = slices.flatMap((slice) => (slice.endpoints ?? []) as Endpoint[]);
+  return endpoints
+    .filter((endpoint) => endpoint.conditions?.ready !== false)
+    .flatMap((endpoint) => endpoint.addresses);
+}
+
+interface Endpoint {
+  readonly addresses: readonly string[];
+  readonly conditions?: { readonly ready?: boolean };
+}

@@ -1,0 +1,46 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
+
+/** What {@link eventually} saw last, and how long it took. */
+export interface Eventual<T> {
+  readonly value: T;
+  /** Milliseconds from the call until the probe that was accepted had answered. */
+  readonly elapsedMs: number;
+}
+
+export interface EventuallyOptions {
+  /** Milliseconds until giving up. Default 10,000. */
+  readonly timeoutMs?: number;
+  /** Milliseconds between two probes. Default 25. */
+  readonly intervalMs?: number;
+  /** What is waited for, for the message of the error. */
+  readonly what?: string;
+}
+
+/**
+ * Polls `probe` until `accept` takes its value. A probe that throws counts as not yet. On a
+ * timeout it throws an error that shows the last value, or the last error of the probe.
+ */
+export async function eventually<T>(
+  probe: () => T | Promise<T>,
+  accept: (value: T) => boolean,
+  options: EventuallyOptions = {},
+): Promise<Eventual<T>> {
+  const { timeoutMs = 10_000, intervalMs = 25, what = 'the condition' } = options;
+  const start = performance.now();
+  for (;;) {
+    let last: string;
+    try {
+      const value = await probe();
+      const elapsedMs = Math.round(performance.now() - start);
+      if (accept(value)) return { value, elapsedMs };
+      last = `last value: ${inspect(value, { depth: 6, breakLength: 100 })}`;
+    } catch (error) {
+      last = `last error: ${error instanceof Error ? error.message : String(error)}`;
+    }
+    if (performance.now() - start > timeoutMs) {
+      throw new Error(`${what} did not come true within ${timeoutMs} ms; ${last}`);
+    }
+    await sleep(intervalMs);
+  }
+}

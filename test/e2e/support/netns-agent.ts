@@ -1,0 +1,135 @@
+/**
+ * Runs inside a node's namespace: answers on endpoint addresses, connects to Services and asks
+ * for URLs there. One process for all, since starting one for each question takes longer than
+ * what is measured. Reads {@link AgentRequest} lines and writes {@link AgentAnswer} lines.
+ */
+import { once } from 'node:events';
+import { get } from 'node:http';
+import { connect, createServer, type Server } from 'node:net';
+import { createInterface } from 'node:readline';
+
+/** One question. `endpoint` and `target` are `ip:port`. */
+export type AgentRequest =
+  | { readonly op: 'listen'; readonly endpoint: string }
+  | { readonly op: 'unlisten'; readonly endpoint: string }
+  | {
+      readonly op: 'dial';
+      readonly target: string;
+      readonly count: number;
+      readonly timeoutMs: number;
+    }
+  | { readonly op: 'http'; readonly url: string; readonly timeoutMs: number };
+
+/** The answer to the question of this id. */
+export interface AgentAnswer {
+  readonly id: number;
+  readonly result?: unknown;
+  readonly error?: string;
+}
+
+/** What became of a connection: the endpoint that answered, `refused`, `timeout` or an errno. */
+type DialOutcome = string;
+
+const parallelDials = 16;
+
+async function main(): Promise<void> {
+  const servers = new Map<string, Server>();
+  for await (const line of createInterface({ input: process.stdin })) {
+    const { id, ...request } = JSON.parse(line) as AgentRequest & { readonly id: number };
+    void answer(request as AgentRequest, servers).then(
+      (result) => write({ id, result }),
+      (error: unknown) => write({ id, error: String(error) }),
+    );
+  }
+  process.exit(0);
+}
+
+function write(answer: AgentAnswer): void {
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
+}
+
+async function answer(request: AgentRequest, servers: Map<string, Server>): Promise<unknown> {
+  switch (request.op) {
+    case 'listen':
+      return await listen(request.endpoint, servers);
+    case 'unlisten':
+      servers.get(request.endpoint)?.close();
+      return servers.delete(request.endpoint);
+    case 'dial':
+      return await dialMany(request.target, request.count, request.timeoutMs);
+    case 'http':
+      return await fetchText(request.url, request.timeoutMs);
+  }
+}
+
+async function listen(endpoint: string, servers: Map<string, Server>): Promise<void> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.end(endpoint);
+  });
+  server.listen(toTarget(endpoint));
+  await once(server, 'listening');
+  servers.set(endpoint, server);
+}
+
+function toTarget(endpoint: string): { host: string; port: number } {
+  const colon = endpoint.lastIndexOf(':');
+  return { host: endpoint.slice(0, colon), port: Number(endpoint.slice(colon + 1)) };
+}
+
+async function dialMany(
+  target: string,
+  count: number,
+  timeoutMs: number,
+): Promise<Record<DialOutcome, number>> {
+  const counts: Record<DialOutcome, number> = {};
+  let left = count;
+  const worker = async () => {
+    while (left > 0) {
+      left -= 1;
+      const outcome = await dialOnce(target, timeoutMs);
+      counts[outcome] = (counts[outcome] ?? 0) + 1;
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(count, parallelDials) }, worker));
+  return counts;
+}
+
+async function dialOnce(target: string, timeoutMs: number): Promise<DialOutcome> {
+  return await new Promise((done) => {
+    const socket = connect(toTarget(target));
+    let text = '';
+    const finish = (outcome: DialOutcome) => {
+      socket.destroy();
+      done(outcome);
+    };
+    socket.setTimeout(timeoutMs, () => finish('timeout'));
+    socket.setEncoding('utf8').on('data', (chunk) => {
+      text += chunk;
+    });
+    socket.once('end', () => finish(text));
+    socket.once('error', (error: NodeJS.ErrnoException) =>
+      finish(error.code === 'ECONNREFUSED' ? 'refused' : (error.code ?? error.message)),
+    );
+  });
+}
+
+async function fetchText(
+  url: string,
+  timeoutMs: number,
+): Promise<{ status: number; body: string }> {
+  return await new Promise((done, fail) => {
+    const request = get(url, { agent: false, timeout: timeoutMs }, (response) => {
+      let body = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        body += chunk;
+      });
+      response.once('error', fail);
+      response.once('end', () => done({ status: response.statusCode ?? 0, body }));
+    });
+    request.once('timeout', () => request.destroy(new Error('timeout')));
+    request.once('error', fail);
+  });
+}
+
+await main();

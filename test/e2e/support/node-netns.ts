@@ -1,0 +1,206 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type AskAgent, createAgentClient } from './agent-client.ts';
+import {
+  type ManagedProcess,
+  type ProcessOptions,
+  startProcess,
+  waitUntilReady,
+} from './managed-process.ts';
+import { gatewayAddress, nodeAddress, nodeNumbers } from './node-addresses.ts';
+import { ensureOsPackages } from './os-packages.ts';
+import { runCommand } from './run-command.ts';
+
+/** A network namespace that stands for a node, with a veth to the host. */
+export interface NodeNetns {
+  /** Name for `ip netns exec`. */
+  readonly name: string;
+  /** The node's own address, inside. */
+  readonly address: string;
+  /** The host's end of the veth: what listens on the host is reached here from inside. */
+  readonly hostAddress: string;
+  /** Folder for logs and files; removed by stop. */
+  readonly folder: string;
+  /** See netns-agent.ts; {@link dial} is what tests want. */
+  readonly ask: AskAgent;
+  /** Runs a command inside to its end and returns its stdout. */
+  exec(command: string, args: readonly string[], input?: string): Promise<string>;
+  /** Starts a process inside. The caller stops it. */
+  spawn(options: ProcessOptions): ManagedProcess;
+  /** Gives the namespace these `ip:port` and answers there with the very text `ip:port`. */
+  addEndpoints(endpoints: readonly string[]): Promise<void>;
+  /** Stops answering there, so that connections are refused. */
+  removeEndpoints(endpoints: readonly string[]): Promise<void>;
+  /** GET inside; undefined when nothing answers in 2 seconds. */
+  httpGet(url: string): Promise<{ status: number; body: string } | undefined>;
+  /** Takes the veth down: what is sent vanishes, and connections stay half open. */
+  cut(): Promise<void>;
+  /** Undoes {@link NodeNetns.cut}. */
+  reconnect(): Promise<void>;
+  /** Ends the agent and removes the namespace. Processes inside must have been stopped. */
+  stop(): Promise<void>;
+}
+
+/** Makes a namespace of its own name and addresses. Needs root. */
+export async function createNodeNetns(): Promise<NodeNetns> {
+  await ensureOsPackages();
+  await sweepDeadNamespaces();
+  const number = await reserveNumber();
+  const name = namespaceName(number);
+  const folder = await mkdtemp(join(tmpdir(), `${name}-`));
+  let agent: ManagedProcess | undefined;
+  const stop = async () => {
+    await agent?.stop('SIGKILL');
+    await removeNamespace(number);
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    await connectToHost(number);
+    const started = startAgent(name, folder);
+    agent = started;
+    const ask = createAgentClient(started);
+    await waitUntilReady(
+      started,
+      async () => (await ask({ op: 'unlisten', endpoint: '' })) === false,
+    );
+    return describeNetns({ number, folder, ask, stop });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function namespaceName(number: number): string {
+  return `kpw${number}`;
+}
+
+function vethName(number: number): string {
+  return `kpwh${number}`;
+}
+
+function hasVeth(number: number): boolean {
+  return existsSync(`/sys/class/net/${vethName(number)}`);
+}
+
+/**
+ * The veth goes first: with the namespace it would go too, but some time later, and whoever takes
+ * the number next would find it still there.
+ */
+async function removeNamespace(number: number): Promise<void> {
+  if (hasVeth(number)) await runCommand('ip', ['link', 'delete', vethName(number)]);
+  await runCommand('ip', ['netns', 'delete', namespaceName(number)]);
+}
+
+/** Making the namespace fails if there is one of that name: so this is the lock, too. */
+async function reserveNumber(): Promise<number> {
+  const first = process.pid % nodeNumbers.length;
+  for (const number of [...nodeNumbers.slice(first), ...nodeNumbers.slice(0, first)]) {
+    if (existsSync(`/run/netns/${namespaceName(number)}`) || hasVeth(number)) continue;
+    try {
+      await runCommand('ip', ['netns', 'add', namespaceName(number)]);
+      return number;
+    } catch (error) {
+      // Somebody else was faster; any other trouble shows itself when no number is left.
+      if (number === nodeNumbers[first - 1]) throw error;
+    }
+  }
+  throw new Error('no number for a namespace is left');
+}
+
+async function connectToHost(number: number): Promise<void> {
+  const name = namespaceName(number);
+  const veth = vethName(number);
+  const host = [
+    `link add ${veth} type veth peer name eth0 netns ${name}`,
+    `link set ${veth} alias kpw-pid-${process.pid}`,
+    `addr add ${gatewayAddress(number)}/24 dev ${veth}`,
+    `link set ${veth} up`,
+  ];
+  const inside = [
+    'link set lo up',
+    `addr add ${nodeAddress(number)}/24 dev eth0`,
+    'link set eth0 up',
+    `route add default via ${gatewayAddress(number)}`,
+  ];
+  await runCommand('ip', ['-batch', '-'], { input: `${host.join('\n')}\n` });
+  await runCommand('ip', ['-n', name, '-batch', '-'], { input: `${inside.join('\n')}\n` });
+}
+
+/** Removes what test runs left that were killed: namespaces whose maker is gone. */
+async function sweepDeadNamespaces(): Promise<void> {
+  for (const number of nodeNumbers) {
+    const aliasFile = `/sys/class/net/${vethName(number)}/ifalias`;
+    if (!existsSync(aliasFile)) continue;
+    const pid = /^kpw-pid-(\d+)$/.exec(readFileSync(aliasFile, 'utf8').trim())?.[1];
+    if (pid === undefined || existsSync(`/proc/${pid}`)) continue;
+    // Another test process may be sweeping too.
+    await removeNamespace(number).catch(() => {});
+  }
+}
+
+function startAgent(name: string, folder: string): ManagedProcess {
+  return startProcess({
+    name: `agent in ${name}`,
+    command: 'ip',
+    args: [
+      ...['netns', 'exec', name, process.execPath],
+      join(import.meta.dirname, 'netns-agent.ts'),
+    ],
+    logFile: join(folder, 'agent.log'),
+    piped: true,
+  });
+}
+
+interface NetnsParts {
+  readonly number: number;
+  readonly folder: string;
+  readonly ask: AskAgent;
+  readonly stop: () => Promise<void>;
+}
+
+function describeNetns(parts: NetnsParts): NodeNetns {
+  const { number, folder, ask, stop } = parts;
+  const name = namespaceName(number);
+  return {
+    name,
+    address: nodeAddress(number),
+    hostAddress: gatewayAddress(number),
+    folder,
+    ask,
+    exec: async (command, args, input = '') =>
+      await runCommand('ip', ['netns', 'exec', name, command, ...args], { input }),
+    spawn: (options) =>
+      startProcess({
+        ...options,
+        command: 'ip',
+        args: ['netns', 'exec', name, options.command, ...options.args],
+      }),
+    addEndpoints: async (endpoints) => {
+      for (const endpoint of endpoints) {
+        const address = endpoint.slice(0, endpoint.lastIndexOf(':'));
+        await runCommand('ip', ['-n', name, 'addr', 'replace', `${address}/32`, 'dev', 'lo']);
+        await ask({ op: 'listen', endpoint });
+      }
+    },
+    removeEndpoints: async (endpoints) => {
+      for (const endpoint of endpoints) await ask({ op: 'unlisten', endpoint });
+    },
+    httpGet: async (url) => await httpGet(ask, url),
+    cut: async () => void (await runCommand('ip', ['link', 'set', vethName(number), 'down'])),
+    reconnect: async () => void (await runCommand('ip', ['link', 'set', vethName(number), 'up'])),
+    stop,
+  };
+}
+
+async function httpGet(
+  ask: AskAgent,
+  url: string,
+): Promise<{ status: number; body: string } | undefined> {
+  try {
+    return (await ask({ op: 'http', url, timeoutMs: 2000 })) as { status: number; body: string };
+  } catch {
+    return undefined;
+  }
+}

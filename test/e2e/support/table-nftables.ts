@@ -1,0 +1,74 @@
+/** An entry of the list in `nft -j list ruleset`, with the fields that we read. */
+interface NftEntry {
+  readonly map?: {
+    readonly family: string;
+    readonly name: string;
+    readonly elem?: readonly (readonly [unknown, unknown])[];
+  };
+  readonly rule?: {
+    readonly family: string;
+    readonly chain: string;
+    readonly expr: readonly unknown[];
+  };
+}
+
+/**
+ * Finds the endpoints of a `clusterIP:port` in the JSON of `nft -j list ruleset`; see
+ * kernel-table.ts. kube-proxy looks it up in the map service-ips, which names the Service's
+ * chain; that has a dnat to a map of endpoints (since 1.35) or goes on to a chain for each of
+ * them. A Service without endpoints is in the map no-endpoint-services.
+ */
+export function backendsInNftables(ruleset: string, target: string): string[] | undefined {
+  const { nftables } = JSON.parse(ruleset) as { nftables: NftEntry[] };
+  const chain = lookUp(nftables, 'service-ips', target);
+  if (chain === undefined) {
+    return lookUp(nftables, 'no-endpoint-services', target) === undefined ? undefined : [];
+  }
+  const backends = new Set<string>();
+  const chains = [chain];
+  // A chain found on the way is appended, so the loop comes to it too.
+  for (const current of chains) {
+    const rules = nftables.filter(({ rule }) => rule?.family === 'ip' && rule.chain === current);
+    for (const { rule } of rules) {
+      for (const backend of dnatTargets(rule?.expr)) backends.add(backend);
+      for (const next of verdictChains(rule?.expr)) if (!chains.includes(next)) chains.push(next);
+    }
+  }
+  return [...backends].sort();
+}
+
+/** The chain that the map names for `ip . tcp . port`. */
+function lookUp(entries: readonly NftEntry[], name: string, target: string): string | undefined {
+  const map = entries.find((entry) => entry.map?.family === 'ip' && entry.map.name === name)?.map;
+  for (const [key, verdict] of map?.elem ?? []) {
+    const [concat] = valuesOf(key, 'concat') as [[string, string, number]?];
+    if (concat !== undefined && concat[1] === 'tcp' && `${concat[0]}:${concat[2]}` === target) {
+      return verdictChains(verdict)[0];
+    }
+  }
+  return undefined;
+}
+
+function verdictChains(json: unknown): string[] {
+  const verdicts = [...valuesOf(json, 'goto'), ...valuesOf(json, 'jump')];
+  return verdicts.map((verdict) => (verdict as { target: string }).target);
+}
+
+function dnatTargets(json: unknown): string[] {
+  return valuesOf(json, 'dnat').flatMap((value) => {
+    const { addr, port } = value as { addr: unknown; port?: number };
+    if (typeof addr === 'string') return [`${addr}:${port}`];
+    return valuesOf(addr, 'set').flatMap((set) =>
+      (set as [unknown, { concat: [string, number] }][]).map(([, to]) => to.concat.join(':')),
+    );
+  });
+}
+
+/** All values of a key, at any depth. */
+function valuesOf(json: unknown, key: string): unknown[] {
+  if (typeof json !== 'object' || json === null) return [];
+  if (Array.isArray(json)) return json.flatMap((item) => valuesOf(item, key));
+  return Object.entries(json).flatMap(([name, value]) =>
+    name === key ? [value] : valuesOf(value, key),
+  );
+}

@@ -1,0 +1,53 @@
+import { resolve } from 'node:path';
+import { type ManagedProcess, waitUntilReady } from './managed-process.ts';
+import type { NodeNetns } from './node-netns.ts';
+
+export interface WrapperOptions {
+  readonly netns: NodeNetns;
+  /** Name of the node's Node object. */
+  readonly nodeName: string;
+  /** Path of the wrapper's own kubeconfig. */
+  readonly kubeconfig: string;
+  /** `--listen`. Default `127.0.0.1:10360`. */
+  readonly listen?: string;
+  /** Path for `--config`. */
+  readonly configFile?: string;
+  /** More flags. */
+  readonly extraArgs?: readonly string[];
+  /** Wait until /readyz on 127.0.0.1:10361 answers 200. Default true. */
+  readonly wait?: boolean;
+}
+
+/** The wrapper as its users run it, from the sources. */
+export interface Wrapper extends ManagedProcess {
+  /** What kube-proxy's kubeconfig names as the server. */
+  readonly url: string;
+  /** URL of its health, metrics and explain pages, inside the namespace. */
+  readonly adminUrl: string;
+}
+
+/** Starts the wrapper inside the namespace. */
+export async function startWrapper(options: WrapperOptions): Promise<Wrapper> {
+  const { netns, nodeName, kubeconfig, configFile, extraArgs = [], wait = true } = options;
+  const listen = options.listen ?? '127.0.0.1:10360';
+  const adminUrl = 'http://127.0.0.1:10361';
+  const args = [resolve(import.meta.dirname, '../../../src/main.ts'), 'run'];
+  args.push('--kubeconfig', kubeconfig, '--node-name', nodeName, '--listen', listen);
+  if (configFile !== undefined) args.push('--config', configFile);
+  const managed = netns.spawn({
+    name: 'wrapper',
+    command: process.execPath,
+    args: [...args, ...extraArgs],
+    logFile: resolve(netns.folder, 'wrapper.log'),
+  });
+  if (wait) {
+    try {
+      const readyz = async () => (await netns.httpGet(`${adminUrl}/readyz`))?.status === 200;
+      await waitUntilReady(managed, readyz);
+    } catch (error) {
+      await managed.stop('SIGKILL');
+      throw error;
+    }
+  }
+  return { ...managed, url: `http://${listen}`, adminUrl };
+}

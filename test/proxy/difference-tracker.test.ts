@@ -1,0 +1,104 @@
+import { describe, expect, test } from '@jest/globals';
+import type { ObjectMeta, RawEvent } from '../../src/filter/codec.ts';
+import { createJsonCodec } from '../../src/filter/json/codec.ts';
+import { DifferenceTracker } from '../../src/proxy/difference-tracker.ts';
+
+const codec = createJsonCodec();
+
+function object(name: string, resourceVersion: string, uid = name): Buffer {
+  return Buffer.from(
+    JSON.stringify({ metadata: { name, namespace: 'default', uid, resourceVersion } }),
+  );
+}
+
+function event(type: 'ADDED' | 'MODIFIED' | 'DELETED', name: string, version: string, uid = name) {
+  return { type, object: object(name, version, uid) } satisfies RawEvent;
+}
+
+function trackerOf(...items: Buffer[]): DifferenceTracker<ObjectMeta> {
+  const tracker = new DifferenceTracker<ObjectMeta>((bytes) => codec.meta(bytes));
+  tracker.commit(tracker.replace(items));
+  return tracker;
+}
+
+function names(changes: readonly { type: string; key: string }[]): string[] {
+  return changes.map(({ type, key }) => `${type} ${key}`);
+}
+
+describe('DifferenceTracker', () => {
+  test('a re-list is the difference to what was known', () => {
+    const tracker = trackerOf(object('same', '1'), object('changed', '2'), object('gone', '3'));
+    const changes = tracker.replace([object('same', '1'), object('changed', '5'), object('new', '6')]);
+    expect(names(changes)).toEqual([
+      'MODIFIED default/changed',
+      'ADDED default/new',
+      'DELETED default/gone',
+    ]);
+  });
+
+  test('an object deleted and created again while nobody watched is a DELETED and an ADDED', () => {
+    const tracker = trackerOf(object('web', '1', 'first'));
+    expect(names(tracker.replace([object('web', '9', 'second')]))).toEqual([
+      'DELETED default/web',
+      'ADDED default/web',
+    ]);
+  });
+
+  test('a list that does not parse changes nothing', () => {
+    const tracker = trackerOf(object('web', '1'));
+    expect(() => tracker.replace([object('db', '2'), Buffer.from('{"metadata":')])).toThrow(
+      expect.objectContaining({ code: 'Malformed' }),
+    );
+    expect(names(tracker.replace([object('web', '1')]))).toEqual([]);
+  });
+
+  test.each([
+    ['no name', { resourceVersion: '1' }],
+    ['no version', { name: 'web' }],
+    ['a version that is no number', { name: 'web', resourceVersion: 'x' }],
+  ])('an object with %s is malformed', (_name, metadata) => {
+    const bytes = Buffer.from(JSON.stringify({ metadata }));
+    expect(() => trackerOf(bytes)).toThrow(expect.objectContaining({ code: 'Malformed' }));
+  });
+
+  test('events follow what is known, each by itself, also within one batch', () => {
+    const tracker = trackerOf(object('web', '1'));
+    const { changes, resourceVersion } = tracker.follow([
+      event('MODIFIED', 'web', '2'),
+      event('ADDED', 'db', '3'),
+      event('MODIFIED', 'db', '4'),
+      event('DELETED', 'db', '5'),
+      event('ADDED', 'db', '6', 'other'),
+      event('ADDED', 'web', '7', 'other'),
+      event('DELETED', 'unknown', '8'),
+    ]);
+    expect(names(changes)).toEqual([
+      'MODIFIED default/web',
+      'ADDED default/db',
+      'MODIFIED default/db',
+      'DELETED default/db',
+      'ADDED default/db',
+      'DELETED default/web',
+      'ADDED default/web',
+    ]);
+    expect(resourceVersion).toBe('8');
+  });
+
+  test('a bookmark moves the version and changes nothing', () => {
+    const bookmark = Buffer.from('{"metadata":{"resourceVersion":"99"}}');
+    const followed = trackerOf().follow([{ type: 'BOOKMARK', object: bookmark }]);
+    expect(followed).toEqual({ changes: [], resourceVersion: '99', error: undefined });
+  });
+
+  test('what came before an event that cannot be used counts', () => {
+    const status = { code: 410, reason: 'Expired', message: 'too old' };
+    const { changes, resourceVersion, error } = trackerOf().follow([
+      event('ADDED', 'web', '2'),
+      { type: 'ERROR', status },
+      event('ADDED', 'db', '3'),
+    ]);
+    expect(names(changes)).toEqual(['ADDED default/web']);
+    expect(resourceVersion).toBe('2');
+    expect(error).toMatchObject({ code: 'Refused', status });
+  });
+});
