@@ -4,12 +4,17 @@ import { isRecord, type KubeObject } from './kube-object.ts';
 
 /**
  * Fills in what an API server fills in when it creates an object, as far as a proxy could care: a Service's
- * type, cluster IP and ports, and a slice's port protocols. Fields that are set stay.
+ * type, cluster IP and ports, and a slice's port protocols. Fields that are set stay; on an update an absent
+ * cluster IP is that of `previous`.
  */
-export function withDefaults(collection: Collection, object: KubeObject): KubeObject {
+export function withDefaults(
+  collection: Collection,
+  object: KubeObject,
+  previous?: KubeObject,
+): KubeObject {
   switch (collection.kind) {
     case 'Service':
-      return { ...object, ...serviceDefaults(object) };
+      return { ...object, ...serviceDefaults(object, previous) };
     case 'EndpointSlice':
       return { ...object, ports: withPortDefaults(object.ports, { name: '' }) };
     case 'Node':
@@ -19,11 +24,12 @@ export function withDefaults(collection: Collection, object: KubeObject): KubeOb
   }
 }
 
-function serviceDefaults(object: KubeObject): Record<string, unknown> {
+function serviceDefaults(object: KubeObject, previous?: KubeObject): Record<string, unknown> {
   const spec = isRecord(object.spec) ? object.spec : {};
   const type = spec.type ?? 'ClusterIP';
   const external = type === 'ExternalName';
-  const clusterIP = spec.clusterIP ?? clusterIPOf(object);
+  const allocated = isRecord(previous?.spec) ? previous.spec.clusterIP : undefined;
+  const clusterIP = spec.clusterIP ?? allocated ?? clusterIPOf(object);
   const addressed = {
     clusterIP,
     clusterIPs: [clusterIP],
@@ -34,6 +40,9 @@ function serviceDefaults(object: KubeObject): Record<string, unknown> {
   return {
     spec: {
       ...(external ? {} : addressed),
+      ...(type === 'NodePort' || type === 'LoadBalancer'
+        ? { externalTrafficPolicy: 'Cluster' }
+        : {}),
       type,
       sessionAffinity: 'None',
       ...spec,

@@ -1,5 +1,12 @@
 import { COLLECTIONS } from './collections.ts';
 
+const SHORT_NAMES: Readonly<Record<string, readonly string[]>> = {
+  services: ['svc'],
+  endpoints: ['ep'],
+  nodes: ['no'],
+  events: ['ev'],
+};
+
 /**
  * The documents by which clients such as kubectl find out what there is: `/api`, `/apis`, `/api/v1`,
  * `/apis/<group>/<version>` and `/version`; undefined for any other path.
@@ -37,6 +44,7 @@ function resourceList(path: string): unknown {
     resources: own.map(({ plural, kind, namespaced }) => ({
       name: plural,
       singularName: kind.toLowerCase(),
+      shortNames: SHORT_NAMES[plural] ?? [],
       namespaced,
       kind,
       verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],

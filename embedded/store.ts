@@ -71,20 +71,15 @@ export class Store {
     this.#assertValid(name, object);
     const previous = this.get(name, keyOf(collection, object));
     if (previous === undefined) throw notFound(collection, object.metadata.name);
-    const { resourceVersion, uid } = object.metadata;
-    const stale =
-      (resourceVersion ?? previous.metadata.resourceVersion) !== previous.metadata.resourceVersion;
-    if (stale || (uid ?? previous.metadata.uid) !== previous.metadata.uid) {
+    const { resourceVersion, uid } = previous.metadata;
+    const stale = (object.metadata.resourceVersion ?? resourceVersion) !== resourceVersion;
+    if (stale || (object.metadata.uid ?? uid) !== uid) {
       throw conflict(collection, object.metadata.name);
     }
-    const unchanged = updatedObject(
-      collection,
-      previous,
-      object,
-      Number(previous.metadata.resourceVersion),
-    );
-    if (isDeepStrictEqual(unchanged, previous)) return previous;
-    const updated = updatedObject(collection, previous, object, this.#version + 1);
+    const whole = withDefaults(collection, object, previous);
+    const same = updatedObject(collection, previous, whole, Number(resourceVersion));
+    if (isDeepStrictEqual(same, previous)) return previous;
+    const updated = updatedObject(collection, previous, whole, this.#version + 1);
     return this.#commit(name, { object: updated, previous, deleted: false });
   }
 

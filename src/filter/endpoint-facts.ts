@@ -14,8 +14,7 @@ export const INITIAL_EVENTS_END_ANNOTATION = 'k8s.io/initial-events-end';
 
 /**
  * What an endpoint's conditions mean. An absent `ready` means ready, as in kube-proxy
- * (pkg/proxy/endpointslicecache.go). An absent `serving` counts as not serving, which is stricter than
- * there: an endpoint of unknown state must not outrank one that is known to serve.
+ * (pkg/proxy/endpointslicecache.go): absent `ready` and `serving` mean true, absent `terminating` false.
  */
 export function endpointState(
   ready: boolean | undefined,
@@ -23,7 +22,7 @@ export function endpointState(
   terminating: boolean | undefined,
 ): EndpointState {
   if (ready !== false) return 'ready';
-  return serving === true && terminating === true ? 'serving' : 'notReady';
+  return serving !== false && terminating === true ? 'serving' : 'notReady';
 }
 
 /** Address family of a core Endpoints address, which does not name it. */

@@ -18,6 +18,13 @@ export interface Login {
   readonly warning: string | undefined;
 }
 
+/** `users[].user.exec`, as far as it is looked at. */
+interface Plugin {
+  readonly command?: string;
+  readonly apiVersion?: string;
+  readonly env?: readonly { readonly name: string; readonly value: string }[] | null;
+}
+
 /**
  * Reads a kubeconfig. Where KubeConfig and client-go's clientcmd differ, this follows clientcmd: a token
  * file is known by the key `tokenFile`, inline data goes before a file, paths are meant from the folder of
@@ -29,7 +36,7 @@ export function loginFrom(text: string, file: string): Login {
   try {
     all.loadFromString(text);
   } catch (error) {
-    throw unusable(file, error instanceof Error ? error.message : String(error), error);
+    throw unusable(file, (error as Error).message, error);
   }
   const folder = dirname(file);
   all.makePathsAbsolute(folder);
@@ -129,13 +136,22 @@ function plainUser(user: User | undefined, tokenFile: string | undefined, folder
     // clientcmd prefers the file where both are given.
     ...(tokenFile === undefined && token ? { token } : {}),
     ...(tokenFile === undefined && authProvider ? { authProvider } : {}),
-    ...(exec ? { exec: { ...exec, command: commandOf(exec.command, folder) } } : {}),
+    ...(exec ? { exec: pluginOf(exec, folder) } : {}),
   };
 }
 
-/** A command with a slash is meant from the folder of the kubeconfig, another is looked up in PATH. */
-function commandOf(command: unknown, folder: string): unknown {
-  return typeof command === 'string' && command.includes('/') ? resolve(folder, command) : command;
+/**
+ * A command with a slash is meant from the folder of the kubeconfig, another is looked up in PATH. Plugins
+ * read in KUBERNETES_EXEC_INFO which version of ExecCredential is asked for (client-go plugin/pkg/client/auth/exec).
+ */
+function pluginOf(exec: Plugin, folder: string): Plugin {
+  const { command, apiVersion, env } = exec;
+  const info = { kind: 'ExecCredential', apiVersion, spec: { interactive: false } };
+  return {
+    ...exec,
+    ...(command?.includes('/') ? { command: resolve(folder, command) } : {}),
+    env: [...(env ?? []), { name: 'KUBERNETES_EXEC_INFO', value: JSON.stringify(info) }],
+  };
 }
 
 function hasCredentials(user: User | undefined, tokenFile: string | undefined): boolean {

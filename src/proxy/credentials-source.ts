@@ -153,8 +153,7 @@ function assertUsable(tls: TlsOptions, file: string): void {
     if (tls.cert !== undefined) assertCertificates(tls.cert);
     createSecureContext(tls);
   } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
-    throw unusable(file, `its certificates cannot be used: ${problem}`, error);
+    throw unusable(file, `its certificates cannot be used: ${messageOf(error)}`, error);
   }
 }
 
@@ -172,7 +171,7 @@ function assertCertificates(pem: string | Buffer): void {
  * hold the token, and JSON.parse quotes what it could not read.
  */
 function loginError(error: unknown, { file, dynamic }: Login): WrapperError {
-  const path = (error as NodeJS.ErrnoException | undefined)?.path;
+  const path = (error as NodeJS.ErrnoException).path;
   if (typeof path === 'string' && isAbsolute(path)) {
     const problem = `the file ${path} it names cannot be read (${codeOf(error)})`;
     return unusable(file, problem, error);
@@ -183,7 +182,7 @@ function loginError(error: unknown, { file, dynamic }: Login): WrapperError {
       `its credential plugin failed (${codeOf(error)}); run it by hand to see why`,
     );
   }
-  return unusable(file, error instanceof Error ? error.message : String(error), error);
+  return unusable(file, messageOf(error), error);
 }
 
 function unusable(file: string, problem: string, cause?: unknown): WrapperError {
@@ -192,6 +191,10 @@ function unusable(file: string, problem: string, cause?: unknown): WrapperError 
 }
 
 function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown';
-  return (error as NodeJS.ErrnoException).code ?? error.name;
+  const { code, name } = error as NodeJS.ErrnoException;
+  return code ?? name;
+}
+
+function messageOf(error: unknown): string {
+  return (error as Error).message;
 }

@@ -52,26 +52,21 @@ export async function readBody(
   maxBytes: number,
   headers: ResponseHeaders = {},
 ): Promise<Buffer> {
-  const length = Number(headers['content-length']);
-  // A throw ends the loop over the body, and with it the request.
-  const bounded = length > maxBytes ? refuse(body, maxBytes) : body;
-  if (headers['content-encoding'] !== 'gzip') return collect(bounded, maxBytes);
-  return gunzip(bounded, maxBytes);
+  if (headers['content-encoding'] === 'gzip') return gunzip(body, maxBytes);
+  return collect(body, maxBytes, Number(headers['content-length'] ?? 0));
 }
 
-async function* refuse(
+/** `declared`: what the peer says the length will be. A throw ends the loop, and with it the request. */
+async function collect(
   body: AsyncIterable<Uint8Array>,
   maxBytes: number,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  for await (const _ of body) throw tooLarge(maxBytes);
-}
-
-async function collect(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {
+  declared = 0,
+): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let total = 0;
   for await (const chunk of body) {
     total += chunk.length;
-    if (total > maxBytes) throw tooLarge(maxBytes);
+    if (total > maxBytes || declared > maxBytes) throw tooLarge(maxBytes);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, total);
@@ -84,12 +79,9 @@ async function gunzip(body: AsyncIterable<Uint8Array>, maxBytes: number): Promis
   try {
     return await collect(source.pipe(unzip), maxBytes);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && String(error.code).startsWith('Z_'))) {
-      throw error;
-    }
-    throw new WrapperError('Malformed', `a body that is no gzip: ${error.message}`, {
-      cause: error,
-    });
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (!code?.startsWith('Z_')) throw error;
+    throw new WrapperError('Malformed', `a body that is no gzip: ${message}`, { cause: error });
   } finally {
     source.destroy();
   }

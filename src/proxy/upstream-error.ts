@@ -20,13 +20,19 @@ export function unreachable(error: unknown, server: URL): WrapperError {
 
 /** undici and AggregateError wrap the error of the socket, which says more. */
 function innermost(error: unknown): { code: string; message: string } {
-  let found = { code: '', message: error instanceof Error ? error.message : String(error) };
+  let found = { code: '', message: String(error) };
   const seen = new Set<unknown>();
-  for (let each = error; each instanceof Error && !seen.has(each); each = each.cause) {
+  for (let each = error; isErrorLike(each) && !seen.has(each); each = each.cause) {
     seen.add(each);
-    if (!('code' in each) || typeof each.code !== 'string') continue;
+    const { code, message } = each;
     // An AggregateError has a code and no message.
-    found = { code: each.code, message: each.message };
+    if (typeof code === 'string' || found.code === '') found = { code: code ?? '', message };
   }
   return found;
+}
+
+function isErrorLike(
+  error: unknown,
+): error is { readonly code?: string; readonly message: string; readonly cause?: unknown } {
+  return typeof error === 'object' && error !== null && 'message' in error;
 }

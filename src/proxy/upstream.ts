@@ -1,9 +1,10 @@
-import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
-import { Agent, buildConnector, type Dispatcher } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import { WrapperError } from '../errors.ts';
-import type { Credentials, TlsOptions } from './credentials.ts';
+import type { Credentials } from './credentials.ts';
+import { LinkedAbort, unlessAborted } from './upstream-abort.ts';
 import { createBody, type ResponseHeaders, type UpstreamBody } from './upstream-body.ts';
+import { Connections } from './upstream-connections.ts';
 import { addressOf, unreachable } from './upstream-error.ts';
 
 export { type ResponseHeaders, readBody, type UpstreamBody } from './upstream-body.ts';
@@ -53,12 +54,6 @@ export interface UpstreamOptions {
   readonly unreadMs?: number;
 }
 
-/** How long the API server may take to accept a connection, in milliseconds. */
-const CONNECT_MS = 10_000;
-/** How long it may take to begin an answer, in milliseconds. */
-const HEADERS_MS = 30_000;
-/** A dead peer is noticed by TCP keep-alive: nothing else is sent while a watch is quiet. */
-const KEEP_ALIVE_MS = 30_000;
 const UNREAD_MS = 30_000;
 
 /** Opens the way to the API server; connects only when the first request is sent. */
@@ -71,10 +66,11 @@ class AgentUpstream implements Upstream {
   readonly #logger: Logger;
   readonly #unreadMs: number;
   readonly #unsubscribe: () => void;
-  readonly #sockets = new Set<Socket>();
-  readonly #requests = new Set<AbortController>();
+  readonly #connections = new Connections();
+  /** Requests from before they are sent until their bodies are closed. */
+  readonly #live = new Set<LinkedAbort>();
   #own: Agent | undefined;
-  /** For requests under another identity. */
+  /** For requests under another identity than ours. */
   #foreign: Agent | undefined;
   #closed = false;
 
@@ -82,7 +78,7 @@ class AgentUpstream implements Upstream {
     this.#credentials = credentials;
     this.#logger = logger;
     this.#unreadMs = unreadMs;
-    this.#unsubscribe = credentials.onTlsChange(() => this.#retire());
+    this.#unsubscribe = credentials.onTlsChange(() => this.#retireAgents());
   }
 
   get address(): string {
@@ -93,6 +89,7 @@ class AgentUpstream implements Upstream {
     const response = await this.#send(request);
     if (response.statusCode !== 401 || request.authorization !== undefined) return response;
     response.body.destroy();
+    this.#logger.info({ path: request.path }, 'answered 401; the credentials are read anew');
     await this.#credentials.refresh();
     return this.#send(request);
   }
@@ -100,38 +97,87 @@ class AgentUpstream implements Upstream {
   async close(): Promise<void> {
     this.#closed = true;
     this.#unsubscribe();
-    for (const controller of this.#requests) controller.abort(this.#closedError());
-    this.#retire();
-    await Promise.all([...this.#sockets].map(closeSocket));
+    for (const abort of this.#live) abort.now(closedError());
+    this.#retireAgents();
+    await this.#connections.close();
   }
 
   async #send(request: UpstreamRequest): Promise<UpstreamResponse> {
-    const { signal } = request;
-    signal?.throwIfAborted();
-    const identity =
-      request.authorization === undefined
-        ? await this.#credentials.headers()
-        : { authorization: request.authorization };
-    signal?.throwIfAborted();
-    if (this.#closed) throw this.#closedError();
-    const server = this.#server();
-    const controller = this.#controllerFor(signal);
+    const abort = new LinkedAbort(request.signal);
+    this.#live.add(abort);
+    const release = (): void => {
+      this.#live.delete(abort);
+      abort.release();
+    };
+    let server = this.#server();
     const explain = (error: unknown): unknown =>
-      controller.signal.aborted ? controller.signal.reason : unreachable(error, server);
+      abort.signal.aborted ? abort.signal.reason : unreachable(error, server);
     try {
-      const answer = this.#agent(request).request({
-        origin: server.origin,
-        path: server.pathname.replace(/\/$/, '') + request.path,
-        method: request.method,
-        headers: { ...request.headers, ...identity },
-        body: request.body ?? null,
-        signal: controller.signal,
-      });
-      return this.#responseOf(await orAborted(answer, controller.signal), request, explain);
+      if (this.#closed) throw closedError();
+      const identity = await this.#identity(request);
+      abort.signal.throwIfAborted();
+      server = this.#server();
+      const answer = await unlessAborted(
+        this.#agent(request).request(this.#options(request, identity, abort.signal)),
+        abort.signal,
+      );
+      answer.body.once('close', release);
+      const onUnread = (): void => {
+        this.#logger.warn({ path: request.path }, 'an answer was not read; its request is ended');
+      };
+      const body = createBody(answer.body, { explain, onUnread, unreadMs: this.#unreadMs });
+      return { statusCode: answer.statusCode, headers: answer.headers, body };
     } catch (error) {
+      release();
       throw explain(error);
-    } finally {
-      // TODO
     }
   }
+
+  async #identity({ authorization }: UpstreamRequest): Promise<Readonly<Record<string, string>>> {
+    return authorization === undefined ? await this.#credentials.headers() : { authorization };
+  }
+
+  #options(
+    request: UpstreamRequest,
+    identity: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Dispatcher.RequestOptions {
+    const { origin, pathname } = this.#server();
+    return {
+      origin,
+      path: pathname.replace(/\/$/, '') + request.path,
+      method: request.method,
+      headers: { ...request.headers, ...identity },
+      body: request.body ?? null,
+      signal,
+    };
+  }
+
+  #agent({ authorization }: UpstreamRequest): Agent {
+    const { cert, key, ...anonymous } = this.#credentials.tls();
+    if (authorization !== undefined) {
+      this.#foreign ??= this.#connections.agent(anonymous);
+      return this.#foreign;
+    }
+    this.#own ??= this.#connections.agent(this.#credentials.tls());
+    return this.#own;
+  }
+
+  /** Requests under way end on the connections they have; the next ones get new connections. */
+  #retireAgents(): void {
+    void this.#own?.close();
+    void this.#foreign?.close();
+    this.#own = undefined;
+    this.#foreign = undefined;
+  }
+
+  #server(): URL {
+    const [server] = this.#credentials.servers;
+    if (server !== undefined) return server;
+    throw new WrapperError('Credentials', 'the credentials name no API server');
+  }
+}
+
+function closedError(): WrapperError {
+  return new WrapperError('Unreachable', 'the connection to the API server is being closed');
 }

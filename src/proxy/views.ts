@@ -140,7 +140,7 @@ export class Views {
  */
 function worldServices(question: Question, headless: boolean): Question | undefined {
   const { resource, namespace, labelSelector, fieldSelector, encoding } = question;
-  const kinds = headless ? [ALL_SERVICES] : [OLDER_SERVICES, SERVICES_WITH_IP];
+  const kinds = headless ? [ALL_SERVICES] : [OLDER_SERVICES, OLDEST_SERVICES, SERVICES_WITH_IP];
   if (resource === ENDPOINT_SLICES || resource === ENDPOINTS) {
     return kinds.find((kind) => kind.labelSelector === labelSelector) ?? kinds.at(-1);
   }
@@ -159,8 +159,10 @@ const ALL_SERVICES: Question = {
 };
 /** From 1.35 on. */
 const SERVICES_WITH_IP: Question = { ...ALL_SERVICES, fieldSelector: 'spec.clusterIP!=None' };
-/** Before, with the same labels for slices, which take them over from their Service. */
+/** 1.33 and 1.34, with the same labels for slices, which take them over from their Service. */
 const OLDER_SERVICES: Question = {
-  ...ALL_SERVICES,
+  ...SERVICES_WITH_IP,
   labelSelector: '!service.kubernetes.io/headless,!service.kubernetes.io/service-proxy-name',
 };
+/** Before; its slices are asked for by the same labels too. */
+const OLDEST_SERVICES: Question = { ...OLDER_SERVICES, fieldSelector: '' };

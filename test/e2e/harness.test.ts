@@ -16,6 +16,7 @@ import { startInformers } from './support/informer.ts';
 import { readBackends } from './support/kernel-table.ts';
 import { startKubeProxy } from './support/kube-proxy.ts';
 import { createNodeNetns, type NodeNetns } from './support/node-netns.ts';
+import { waitForBackends } from './support/wrapped-node.ts';
 
 // jest.config.js gives a testTimeout, but jest 30 does not heed it inside a project.
 jest.setTimeout(120_000);
@@ -58,18 +59,6 @@ async function addService(app: string, nodeName: string): Promise<string> {
   return `${service.spec.clusterIP}:80`;
 }
 
-async function expectBackends(
-  mode: 'iptables' | 'nftables',
-  target: string,
-  backends: readonly string[],
-): Promise<void> {
-  await eventually(
-    async () => await readBackends(netns, mode, target),
-    (value) => JSON.stringify(value) === JSON.stringify(backends),
-    { what: `${mode}: ${target} has [${backends}]` },
-  );
-}
-
 describe.each([
   { version: '1.36.3', mode: 'nftables', streams: true },
   { version: '1.33.13', mode: 'iptables', streams: false },
@@ -88,19 +77,19 @@ describe.each([
     const kubeProxy = await startKubeProxy(options);
     cleanups.push(kubeProxy.stop);
 
-    await expectBackends(mode, target, ['10.244.1.5:8080', '10.244.1.6:8080']);
+    await waitForBackends(netns, mode, { [target]: ['10.244.1.5:8080', '10.244.1.6:8080'] });
     const counts = await dial(netns, target, 60);
     expect(Object.keys(counts).sort()).toEqual(['10.244.1.5:8080', '10.244.1.6:8080']);
 
     await setPodReady(plane.admin, `${app}-1`, false);
-    await expectBackends(mode, target, ['10.244.1.6:8080']);
+    await waitForBackends(netns, mode, { [target]: ['10.244.1.6:8080'] });
     expect(await dial(netns, target, 20)).toEqual({ '10.244.1.6:8080': 20 });
 
     await deletePod(plane.admin, `${app}-1`);
     await deletePod(plane.admin, `${app}-2`);
-    await expectBackends(mode, target, []);
+    await waitForBackends(netns, mode, { [target]: [] });
     expect(await dial(netns, target, 5)).toEqual({ refused: 5 });
-    expect(await readBackends(netns, mode, '10.96.0.1:1')).toBeUndefined();
+    expect(await readBackends(netns, mode, ['10.96.0.1:1'])).toEqual(new Map());
 
     const filter = { user: 'system:kube-proxy', resource: 'endpointslices', since };
     expect(plane.requests({ ...filter, verb: 'list' })).toHaveLength(proxy.streams ? 0 : 1);

@@ -105,13 +105,12 @@ describe('every truncation', () => {
   });
 
   test.each(LISTS)('of an object of $file gives a result or is Malformed', async (list) => {
-    const objects = await objectsOf(list);
+    // Of the slices this is the one with hints, conditions of all kinds and an endpoint without a node.
+    const [object = Buffer.alloc(0)] = (await objectsOf(list)).slice(-6);
     const outcomes = new Set<string>();
-    for (const object of objects.slice(0, 3)) {
-      for (let end = 0; end < object.length; end++) {
-        for (const reading of readings(list.codec, object.subarray(0, end))) {
-          outcomes.add(outcome(reading));
-        }
+    for (let end = 0; end < object.length; end++) {
+      for (const reading of readings(list.codec, object.subarray(0, end))) {
+        outcomes.add(outcome(reading));
       }
     }
     expect(unexpected(outcomes)).toEqual([]);

@@ -108,6 +108,13 @@ describe('splice()', () => {
     expect(spliceHex(object, edit, ENDPOINTS)).toBe(wanted.toString('hex'));
   });
 
+  test('puts metadata before a first endpoint that it cuts', () => {
+    const object = fields(field(2, field(6, 'far')), field(2, field(6, 'near')));
+    const edit = { resourceVersion: '44', keep: Uint8Array.of(0, 1) };
+    const wanted = fields(field(1, field(6, '44')), field(2, field(6, 'near')));
+    expect(spliceHex(object, edit)).toBe(wanted.toString('hex'));
+  });
+
   test('keeps a subset that never had an address', () => {
     const empty = field(2, field(3, field(1, 'http')));
     const object = fields(empty, field(2, field(1, field(1, 'a'))));

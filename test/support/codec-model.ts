@@ -154,7 +154,7 @@ function portFacts(ports: readonly ModelPort[]): string[] {
 
 function stateOf({ ready, serving, terminating }: ModelEndpoint): EndpointState {
   if (ready === undefined || ready) return 'ready';
-  return serving && terminating ? 'serving' : 'notReady';
+  return serving !== false && terminating ? 'serving' : 'notReady';
 }
 
 /** What a codec must tell of a slice. */

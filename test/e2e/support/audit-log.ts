@@ -13,6 +13,8 @@ export interface AuditedRequest {
   readonly uri: string;
   /** HTTP status. */
   readonly code: number;
+  /** Kind of the object in the answer, such as `NodeList`; known of lists of nodes only. */
+  readonly answerKind: string | undefined;
   readonly userAgent: string;
   /** A watch that has not ended. */
   readonly open: boolean;
@@ -41,6 +43,8 @@ export const auditPolicy = {
   rules: [
     { level: 'None', users: ['system:apiserver', 'system:kube-controller-manager'] },
     { level: 'None', nonResourceURLs: ['*'] },
+    // What came back tells whether only metadata were asked for; the log holds no Accept header.
+    { level: 'RequestResponse', verbs: ['list'], resources: [{ group: '', resources: ['nodes'] }] },
     { level: 'Metadata' },
   ],
 };
@@ -59,6 +63,7 @@ interface AuditEvent {
     readonly namespace?: string;
   };
   readonly responseStatus?: { readonly code?: number };
+  readonly responseObject?: { readonly kind?: string };
   readonly requestReceivedTimestamp: string;
 }
 
@@ -97,6 +102,7 @@ function toRequest(event: AuditEvent): AuditedRequest {
     namespace,
     uri: event.requestURI,
     code: event.responseStatus?.code ?? 0,
+    answerKind: event.responseObject?.kind,
     userAgent: event.userAgent ?? '',
     open: event.stage === 'ResponseStarted',
     receivedAt: Date.parse(event.requestReceivedTimestamp),

@@ -210,3 +210,19 @@ interface Endpoint {
   readonly addresses: readonly string[];
   readonly conditions?: { readonly ready?: boolean };
 }
+
+export async function deleteService(
+  api: ApiClient,
+  name: string,
+  namespace = 'default',
+): Promise<void> {
+  await api.delete(`/api/v1/namespaces/${namespace}/services/${name}`);
+}
+
+export async function deleteSlice(
+  api: ApiClient,
+  name: string,
+  namespace = 'default',
+): Promise<void> {
+  await api.delete(`/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices/${name}`);
+}

@@ -4,19 +4,25 @@ import { backendsInIptables } from './table-iptables.ts';
 import { backendsInNftables } from './table-nftables.ts';
 
 /**
- * Reads from the kernel where kube-proxy sends connections to `target` (`clusterIP:port`, TCP) in
- * a namespace.
+ * Reads from the kernel, at one moment, where kube-proxy sends connections to each of `targets`
+ * (`clusterIP:port`, TCP) in a namespace.
  *
- * @returns its endpoints as sorted `ip:port`; empty if it rejects them for want of endpoints;
- *   undefined if the target is in no table at all.
+ * @returns by target its endpoints as sorted `ip:port`; empty if it rejects them for want of
+ *   endpoints; no entry if the target is in no table at all.
  */
 export async function readBackends(
   netns: NodeNetns,
   mode: KubeProxyMode,
-  target: string,
-): Promise<string[] | undefined> {
-  if (mode === 'iptables') {
-    return backendsInIptables(await netns.exec('iptables-save', []), target);
+  targets: readonly string[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const [text, backendsIn] =
+    mode === 'iptables'
+      ? [await netns.exec('iptables-save', []), backendsInIptables]
+      : [await netns.exec('nft', ['-j', 'list', 'ruleset']), backendsInNftables];
+  const table = new Map<string, readonly string[]>();
+  for (const target of targets) {
+    const backends = backendsIn(text, target);
+    if (backends !== undefined) table.set(target, backends);
   }
-  return backendsInNftables(await netns.exec('nft', ['-j', 'list', 'ruleset']), target);
+  return table;
 }

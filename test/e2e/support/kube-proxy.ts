@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Binaries, KubeProxyVersion } from './binaries.ts';
 import { type ManagedProcess, waitUntilReady } from './managed-process.ts';
@@ -15,34 +16,47 @@ export interface KubeProxyOptions {
   readonly nodeName: string;
   /** Path of the kubeconfig. */
   readonly kubeconfig: string;
-  /** More flags. They come last, so they win. */
-  readonly extraArgs?: readonly string[];
+  /** Its ports for health and metrics, so that two fit in one namespace. Default 10256 and 10249. */
+  readonly ports?: { readonly healthz: number; readonly metrics: number };
   /** Wait until it has written its tables for the first time. Default true. */
   readonly wait?: boolean;
 }
 
-/** Starts a stock kube-proxy inside the namespace. */
+/**
+ * Starts a stock kube-proxy inside the namespace. It writes its tables as soon as it hears of a change: by
+ * default it does so once a second at most, which would hide how long everybody before it takes.
+ */
 export async function startKubeProxy(options: KubeProxyOptions): Promise<ManagedProcess> {
-  const { binaries, netns, version, mode, nodeName, extraArgs = [], wait = true } = options;
-  const process = netns.spawn({
-    name: `kube-proxy ${version} (${mode})`,
-    command: binaries.kubeProxy[version],
-    args: [
-      `--kubeconfig=${options.kubeconfig}`,
-      `--hostname-override=${nodeName}`,
-      `--proxy-mode=${mode}`,
+  const { binaries, netns, version, mode, wait = true } = options;
+  const { healthz, metrics } = options.ports ?? { healthz: 10256, metrics: 10249 };
+  const name = `kube-proxy-${version}-${mode}-${metrics}`;
+  const config = join(netns.folder, `${name}.json`);
+  const minSyncPeriod = '1ms';
+  writeFileSync(
+    config,
+    JSON.stringify({
+      apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+      kind: 'KubeProxyConfiguration',
+      clientConnection: { kubeconfig: options.kubeconfig },
+      hostnameOverride: options.nodeName,
+      mode,
+      iptables: { minSyncPeriod },
+      nftables: { minSyncPeriod },
       // Sysctls of the host, which a namespace can't set.
-      '--conntrack-max-per-core=0',
-      '--healthz-bind-address=127.0.0.1:10256',
-      '--metrics-bind-address=127.0.0.1:10249',
-      '--v=2',
-      ...extraArgs,
-    ],
-    logFile: join(netns.folder, `kube-proxy-${version}-${mode}.log`),
+      conntrack: { maxPerCore: 0 },
+      healthzBindAddress: `127.0.0.1:${healthz}`,
+      metricsBindAddress: `127.0.0.1:${metrics}`,
+    }),
+  );
+  const process = netns.spawn({
+    name,
+    command: binaries.kubeProxy[version],
+    args: ['--config', config, '--v=2'],
+    logFile: join(netns.folder, `${name}.log`),
   });
   if (!wait) return process;
   try {
-    await waitUntilReady(process, async () => await hasSynced(netns));
+    await waitUntilReady(process, async () => await hasSynced(netns, metrics));
   } catch (error) {
     await process.stop('SIGKILL');
     throw error;
@@ -51,8 +65,8 @@ export async function startKubeProxy(options: KubeProxyOptions): Promise<Managed
 }
 
 /** /healthz answers 200 before anything is in the kernel, so it would say too little. */
-async function hasSynced(netns: NodeNetns): Promise<boolean> {
-  const metrics = (await netns.httpGet('http://127.0.0.1:10249/metrics'))?.body ?? '';
+async function hasSynced(netns: NodeNetns, port: number): Promise<boolean> {
+  const metrics = (await netns.httpGet(`http://127.0.0.1:${port}/metrics`))?.body ?? '';
   const stamp = /^kubeproxy_sync_proxy_rules_last_timestamp_seconds\S* (\S+)$/m.exec(metrics)?.[1];
   return Number(stamp ?? 0) > 0;
 }

@@ -1,0 +1,66 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** Whose identity the API server sees: ours, or that of the caller with all it sent to prove it. */
+export type Identity = 'own' | 'caller';
+
+/** Meant for the next hop only (RFC 9110 section 7.6.1, RFC 2616 section 13.5.1). */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** How a body ends. Connection may list these too; to cut them would let a body pass for the next request. */
+const FRAMING = ['content-length', 'transfer-encoding'] as const;
+
+/** Answered or set here: our server has answered an Expect, and the host is that of the API server. */
+const REPLACED = new Set(['expect', 'host']);
+
+/** Claims of who sent a request, or from where, which the API server believes a front proxy or writes to its audit log. */
+const CLAIM = /^(x-remote-|x-forwarded-|forwarded$|x-real-ip$)/;
+
+/** What proves a caller's identity, or asks for another one (apiserver authentication/request, impersonation). */
+const PROOF = /^(authorization$|impersonate-|cookie$|sec-websocket-protocol$)/;
+
+/** The headers to send to the API server for a caller's request; `own` authenticate us. */
+export function requestHeaders(
+  headers: IncomingHttpHeaders,
+  options: {
+    readonly identity: Identity;
+    readonly own: Readonly<Record<string, string>>;
+    readonly host: string;
+    /** Whether the protocol is to be switched. */
+    readonly upgrade: boolean;
+  },
+): IncomingHttpHeaders {
+  const sent = endToEnd(headers);
+  for (const name of Object.keys(sent)) {
+    const stripped = REPLACED.has(name) || CLAIM.test(name);
+    if (stripped || (options.identity === 'own' && PROOF.test(name))) delete sent[name];
+  }
+  for (const name of FRAMING) {
+    const value = headers[name];
+    if (value !== undefined) sent[name] = value;
+  }
+  if (options.upgrade) Object.assign(sent, { connection: 'Upgrade', upgrade: headers.upgrade });
+  return { ...sent, ...options.own, host: options.host };
+}
+
+/** The headers to answer a caller with. How the body ends is settled anew, unless its length is known. */
+export function responseHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const { 'content-length': length } = headers;
+  return { ...endToEnd(headers), ...(length === undefined ? {} : { 'content-length': length }) };
+}
+
+function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const listed = (headers.connection ?? '').toLowerCase().split(',');
+  const hop = new Set([...HOP_BY_HOP, ...listed.map((name) => name.trim())]);
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !hop.has(name)));
+}

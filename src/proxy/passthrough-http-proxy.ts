@@ -1,0 +1,194 @@
+import type {
+  ClientRequest,
+  IncomingHttpHeaders,
+  IncomingMessage,
+  ServerResponse,
+} from 'node:http';
+import { Socket } from 'node:net';
+import { type Duplex, pipeline } from 'node:stream';
+import httpProxy from 'http-proxy';
+import { WrapperError } from '../errors.ts';
+import type { Destination } from './passthrough-agent.ts';
+import { responseHeaders } from './passthrough-headers.ts';
+
+/** How one request is passed on. */
+export interface Exchange {
+  readonly destination: Destination;
+  readonly headers: IncomingHttpHeaders;
+  /** Path and query, byte for byte as they are to be sent. */
+  readonly path: string;
+  /** Called when the API server answers, with the status. */
+  readonly onAnswer?: (statusCode: number) => void;
+  /** Called for each thing that goes wrong, also more than once, also after the headers were written. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** The parts of http-proxy that its types leave out: passes are functions in a list, told apart by name. */
+interface Passes {
+  webPasses: readonly { readonly name: string }[];
+  wsPasses: readonly { readonly name: string }[];
+}
+
+const KEEP_ALIVE_MS = 30_000;
+
+/**
+ * http-proxy 1.18.1 with its faults repaired from outside:
+ * - pass deleteLength gives a chunked DELETE or OPTIONS the length 0, so that its body passes for the next
+ *   request (request smuggling): removed;
+ * - pass checkMethodAndHeader refuses SPDY upgrades: removed;
+ * - the path is rewritten (`//` to `/`): set again;
+ * - the request to the upstream outlives a client that went away: destroyed with the response;
+ * - it waits without end for an answer: a timer, for its own (proxyTimeout) also ends quiet streams;
+ * - a client waits for ever when the upstream dies mid-body, and for the headers until the first byte of the
+ *   body comes: answered here, with flushHeaders and pipeline;
+ * - a reset during an upgrade is an error event without a listener: listened to from the start;
+ * - an upgraded connection outlives the other one, if that is reset: they end together;
+ * - a refused upgrade is answered as chunked, though the chunks are gone: as ended by the connection.
+ */
+export class RepairedHttpProxy {
+  readonly #headersMs: number;
+  readonly #proxy = httpProxy.createProxyServer();
+  readonly #exchanges = new WeakMap<IncomingMessage, Exchange>();
+  /** Requests to the API server, and both sockets of switched connections. */
+  readonly #live = new Set<ClientRequest | Duplex>();
+  #closed = false;
+
+  /** `headersMs`: how long an answer may take to begin, in milliseconds. */
+  constructor(headersMs: number) {
+    this.#headersMs = headersMs;
+    const passes = this.#proxy as unknown as Passes;
+    passes.webPasses = passes.webPasses.filter(({ name }) => name !== 'deleteLength');
+    passes.wsPasses = passes.wsPasses.filter(({ name }) => name !== 'checkMethodAndHeader');
+    this.#proxy.on('proxyReq', (outgoing, request, response) => {
+      this.#watchOver(outgoing, request, response);
+    });
+    this.#proxy.on('proxyRes', (incoming, request, response) => {
+      this.#answer(incoming, request, response);
+    });
+    this.#proxy.on('proxyReqWs', (outgoing, request, socket) => {
+      this.#watchOverUpgrade(outgoing, request, socket);
+    });
+  }
+
+  /** Passes a request on, and the answer back. Throws for what can't be sent. */
+  web(request: IncomingMessage, response: ServerResponse, exchange: Exchange): void {
+    this.#start(request, exchange, (options) => {
+      this.#proxy.web(request, response, options, exchange.onError);
+    });
+  }
+
+  /** Passes a request to switch protocols on, and then all bytes. Throws for what can't be sent. */
+  ws(request: IncomingMessage, socket: Duplex, head: Buffer, exchange: Exchange): void {
+    socket.on('error', () => {});
+    this.#start(request, exchange, (options) => {
+      this.#proxy.ws(request, socket, head, options, exchange.onError);
+    });
+  }
+
+  /** Destroys all requests and switched connections, and waits until they are closed. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const closed = [...this.#live].map(
+      (each) => new Promise<void>((resolve) => each.once('close', () => resolve())),
+    );
+    for (const each of this.#live) each.destroy();
+    await Promise.all(closed);
+  }
+
+  /** http-proxy copies the headers before it returns; until then the request has those to be sent. */
+  #start(
+    request: IncomingMessage,
+    exchange: Exchange,
+    pass: (options: httpProxy.ServerOptions) => void,
+  ): void {
+    this.#exchanges.set(request, exchange);
+    const { headers } = request;
+    const { target, agent } = exchange.destination;
+    request.headers = exchange.headers;
+    try {
+      pass({ target, agent, selfHandleResponse: true, toProxy: true });
+    } finally {
+      request.headers = headers;
+    }
+  }
+
+  #watchOver(outgoing: ClientRequest, request: IncomingMessage, response: ServerResponse): void {
+    this.#track(outgoing);
+    this.#exactPath(outgoing, request);
+    outgoing.socket?.setKeepAlive(true, KEEP_ALIVE_MS);
+    const end = (): void => {
+      if (!response.writableFinished) outgoing.destroy();
+    };
+    response.once('close', end);
+    if (response.destroyed) end();
+    const timer = setTimeout(() => {
+      const message = `the API server did not begin to answer within ${this.#headersMs} ms`;
+      outgoing.destroy(new WrapperError('Unreachable', message));
+    }, this.#headersMs);
+    outgoing.once('response', () => clearTimeout(timer));
+    outgoing.once('close', () => {
+      clearTimeout(timer);
+      response.off('close', end);
+    });
+  }
+
+  #answer(incoming: IncomingMessage, request: IncomingMessage, response: ServerResponse): void {
+    const exchange = this.#exchanges.get(request);
+    const { statusCode = 502, statusMessage, headers } = incoming;
+    exchange?.onAnswer?.(statusCode);
+    if (response.destroyed || response.headersSent) {
+      incoming.destroy();
+      return;
+    }
+    try {
+      response.writeHead(statusCode, statusMessage, responseHeaders(headers));
+    } catch (error) {
+      incoming.destroy();
+      exchange?.onError(error);
+      return;
+    }
+    response.flushHeaders();
+    pipeline(incoming, response, (error) => {
+      if (error) exchange?.onError(error);
+    });
+  }
+
+  #watchOverUpgrade(outgoing: ClientRequest, request: IncomingMessage, socket: Duplex): void {
+    this.#track(outgoing);
+    this.#track(socket);
+    this.#exactPath(outgoing, request);
+    const end = (): void => void outgoing.destroy();
+    socket.once('close', end);
+    if (socket.destroyed) end();
+    // This listener comes before that of http-proxy, which writes these headers and closes after the body.
+    outgoing.once('response', (incoming) => {
+      delete incoming.headers['transfer-encoding'];
+      incoming.headers.connection = 'close';
+      incoming.once('close', () => endSoon(socket));
+    });
+    outgoing.once('upgrade', (_incoming, other) => {
+      this.#track(other);
+      socket.once('close', () => other.destroy());
+      other.once('close', () => endSoon(socket));
+    });
+  }
+
+  #track(each: ClientRequest | Duplex): void {
+    this.#live.add(each);
+    each.once('close', () => this.#live.delete(each));
+    if (this.#closed) each.destroy();
+  }
+
+  #exactPath(outgoing: ClientRequest, request: IncomingMessage): void {
+    const path = this.#exchanges.get(request)?.path;
+    if (path === undefined || outgoing.path === path) return;
+    if (outgoing.headersSent) outgoing.destroy(new Error('the path was sent otherwise'));
+    else outgoing.path = path;
+  }
+}
+
+/** Ends a socket once what was written to it is sent. */
+function endSoon(socket: Duplex): void {
+  if (socket instanceof Socket) socket.destroySoon();
+  else socket.destroy();
+}

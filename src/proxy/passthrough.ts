@@ -1,0 +1,153 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Logger } from 'pino';
+import { WrapperError } from '../errors.ts';
+import type { Credentials } from './credentials.ts';
+import { Destinations } from './passthrough-agent.ts';
+import { type Identity, requestHeaders } from './passthrough-headers.ts';
+import { type Exchange, RepairedHttpProxy } from './passthrough-http-proxy.ts';
+import { unreachable } from './upstream-error.ts';
+
+/** Answers a request that could not be passed on; nothing has been written to the response yet. */
+export type PassthroughErrorHandler = (
+  error: WrapperError,
+  request: IncomingMessage,
+  response: ServerResponse,
+) => void;
+
+export interface PassthroughOptions {
+  readonly credentials: Credentials;
+  readonly onError: PassthroughErrorHandler;
+  /**
+   * `own` (the default): what proves the caller's identity is cut, and our credentials are added. `caller`:
+   * the caller's own headers go through, with none of ours and without our client certificate.
+   */
+  readonly identity?: Identity;
+  /** How long the API server may take to begin an answer, in milliseconds; default 30,000. */
+  readonly headersMs?: number;
+  readonly logger: Logger;
+}
+
+/** Passes requests on to the API server as they are, but for hop-by-hop headers and the identity. */
+export interface Passthrough {
+  /** Passes a request on. Whether it may be is decided before; the path is sent byte for byte. */
+  forward(request: IncomingMessage, response: ServerResponse): void;
+  /** Passes on a request to switch protocols; refused under our own identity, which is lent to nobody. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Answers a request to switch protocols with 403 and ends the connection. */
+  refuseUpgrade(socket: Duplex): void;
+  /** Ends all requests and connections, those of clients mid-answer too. */
+  close(): Promise<void>;
+}
+
+const HEADERS_MS = 30_000;
+
+/** Opens the way through; connects only when the first request is passed on. */
+export function createPassthrough(options: PassthroughOptions): Passthrough {
+  return new HttpPassthrough(options);
+}
+
+class HttpPassthrough implements Passthrough {
+  readonly #options: PassthroughOptions;
+  readonly #identity: Identity;
+  readonly #destinations: Destinations;
+  readonly #proxy: RepairedHttpProxy;
+  readonly #failed = new WeakSet<ServerResponse>();
+  #closed = false;
+
+  constructor(options: PassthroughOptions) {
+    this.#options = options;
+    this.#identity = options.identity ?? 'own';
+    this.#destinations = new Destinations(options.credentials, this.#identity);
+    this.#proxy = new RepairedHttpProxy(options.headersMs ?? HEADERS_MS);
+  }
+
+  forward(request: IncomingMessage, response: ServerResponse): void {
+    this.#forward(request, response).catch((error) => this.#fail(error, request, response));
+  }
+
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    if (this.#identity === 'own' || this.#closed) {
+      this.refuseUpgrade(socket);
+      return;
+    }
+    const onError = (error: unknown): void => {
+      if (socket.destroyed) return;
+      const { message } = this.#explain(error);
+      this.#options.logger.warn({ path: request.url, err: message }, 'an upgrade failed');
+      socket.destroy();
+    };
+    try {
+      this.#proxy.ws(request, socket, head, this.#exchange(request, {}, true, onError));
+    } catch (error) {
+      onError(error);
+    }
+  }
+
+  refuseUpgrade(socket: Duplex): void {
+    socket.on('error', () => {});
+    socket.end('HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#proxy.close();
+    this.#destinations.close();
+  }
+
+  async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const own = this.#identity === 'own' ? await this.#options.credentials.headers() : {};
+    // A client may go away while a credential plugin runs.
+    if (response.destroyed) return;
+    if (this.#closed) throw new WrapperError('Unreachable', 'the proxy is being closed');
+    const onError = (error: unknown): void => this.#fail(error, request, response);
+    this.#proxy.web(request, response, this.#exchange(request, own, false, onError));
+  }
+
+  #exchange(
+    request: IncomingMessage,
+    own: Readonly<Record<string, string>>,
+    upgrade: boolean,
+    onError: (error: unknown) => void,
+  ): Exchange {
+    const { url = '' } = request;
+    // Of a whole URL, the form for proxies, http-proxy would take the path.
+    if (!url.startsWith('/')) throw new WrapperError('BadRequest', 'the request target is no path');
+    const destination = this.#destinations.current();
+    const identity = this.#identity;
+    const { target, host } = destination;
+    return {
+      destination,
+      headers: requestHeaders(request.headers, { identity, own, host, upgrade }),
+      path: target.path + url,
+      onAnswer: (statusCode) => this.#notice(statusCode),
+      onError,
+    };
+  }
+
+  /** After a 401 the request can't be sent again, for its body is gone; but the next one shall succeed. */
+  #notice(statusCode: number): void {
+    if (statusCode === 401 && this.#identity === 'own') void this.#options.credentials.refresh();
+  }
+
+  #fail(error: unknown, request: IncomingMessage, response: ServerResponse): void {
+    // Both sides of one exchange may report an error; the answer to the first may be on its way.
+    if (this.#failed.has(response) || response.destroyed) return;
+    this.#failed.add(response);
+    const problem = this.#explain(error);
+    if (!response.headersSent) {
+      this.#options.onError(problem, request, response);
+      return;
+    }
+    const path = request.url;
+    this.#options.logger.warn({ path, err: problem.message }, 'an answer ended halfway');
+    response.destroy();
+  }
+
+  #explain(error: unknown): WrapperError {
+    const [server] = this.#options.credentials.servers;
+    return server === undefined
+      ? WrapperError.from(error, 'Unreachable')
+      : unreachable(error, server);
+  }
+}

@@ -1,0 +1,106 @@
+import type { KubeProxyVersion } from './binaries.ts';
+import { createNode } from './cluster-objects.ts';
+import type { ControlPlane } from './control-plane.ts';
+import { eventually } from './eventually.ts';
+import { readBackends } from './kernel-table.ts';
+import { type KubeProxyMode, type KubeProxyOptions, startKubeProxy } from './kube-proxy.ts';
+import type { ManagedProcess } from './managed-process.ts';
+import { createNodeNetns, type NodeNetns } from './node-netns.ts';
+import { startWrapper, type Wrapper } from './wrapper.ts';
+
+export interface WrappedNodeOptions {
+  readonly plane: ControlPlane;
+  readonly nodeName: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Path of the wrapper's settings file. Default: none. */
+  readonly configFile?: string;
+}
+
+/** A node with a wrapper, and kube-proxies that know the API server by no other name. */
+export interface WrappedNode {
+  readonly nodeName: string;
+  readonly netns: NodeNetns;
+  /** The wrapper that was started last. */
+  wrapper(): Wrapper;
+  /** Ends the wrapper. */
+  stopWrapper(signal: NodeJS.Signals): Promise<void>;
+  /** Starts the wrapper again and waits until it is ready. */
+  startWrapper(): Promise<void>;
+  /** Starts a kube-proxy behind the wrapper. */
+  startKubeProxy(
+    options: Pick<KubeProxyOptions, 'ports' | 'wait'> & {
+      readonly version: KubeProxyVersion;
+      readonly mode: KubeProxyMode;
+    },
+  ): Promise<ManagedProcess>;
+  /** Ends all that runs on it, and deletes its Node. */
+  stop(): Promise<void>;
+}
+
+export async function startWrappedNode(options: WrappedNodeOptions): Promise<WrappedNode> {
+  const { plane, nodeName, labels, configFile } = options;
+  const netns = await createNodeNetns();
+  const running: ManagedProcess[] = [];
+  let wrapper: Wrapper | undefined;
+  const current = () => {
+    if (wrapper === undefined) throw new Error('the wrapper was never started');
+    return wrapper;
+  };
+  const kubeconfig = plane.kubeconfig('wrapper', { server: plane.serverAt(netns.hostAddress) });
+  const config = configFile === undefined ? {} : { configFile };
+  const node: WrappedNode = {
+    nodeName,
+    netns,
+    wrapper: current,
+    stopWrapper: async (signal) => await current().stop(signal),
+    startWrapper: async () => {
+      wrapper = await startWrapper({ netns, nodeName, kubeconfig, ...config });
+    },
+    startKubeProxy: async (how) => {
+      const proxyConfig = plane.kubeconfig('kubeProxy', { server: current().url });
+      const { binaries } = plane;
+      const kubeProxy = await startKubeProxy({
+        ...{ binaries, netns, nodeName, kubeconfig: proxyConfig },
+        ...how,
+      });
+      running.push(kubeProxy);
+      return kubeProxy;
+    },
+    stop: async () => {
+      for (const process of running) await process.stop('SIGKILL');
+      await wrapper?.stop('SIGKILL');
+      await netns.stop();
+      await plane.admin.delete(`/api/v1/nodes/${nodeName}`);
+    },
+  };
+  try {
+    await createNode(plane.admin, nodeName, labels, netns.address);
+    await node.startWrapper();
+    return node;
+  } catch (error) {
+    await node.stop();
+    throw error;
+  }
+}
+
+/**
+ * Waits until the kernel has just these backends (sorted; undefined: the target is in no table) for each
+ * target, in any mode. Returns the milliseconds that it took.
+ */
+export async function waitForBackends(
+  netns: NodeNetns,
+  mode: KubeProxyMode,
+  wanted: Readonly<Record<string, readonly string[] | undefined>>,
+  timeoutMs = 10_000,
+): Promise<number> {
+  const missing = async () => {
+    const table = await readBackends(netns, mode, Object.keys(wanted));
+    return Object.entries(wanted).flatMap(([target, backends]) => {
+      const found = table.get(target);
+      return found?.join() === backends?.join() ? [] : [{ target, found, backends }];
+    });
+  };
+  const what = `${mode}: no difference to the wanted backends`;
+  const { elapsedMs } = await eventually(missing, (list) => list.length === 0, { timeoutMs, what });
+  return elapsedMs;
+}

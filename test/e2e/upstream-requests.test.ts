@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { AuditedRequest } from './support/audit-log.ts';
+import { annotateService, createNode, createService } from './support/cluster-objects.ts';
+import { type ControlPlane, startControlPlane, testUsers } from './support/control-plane.ts';
+import { eventually } from './support/eventually.ts';
+import { startInformers } from './support/informer.ts';
+import { startKubeProxy } from './support/kube-proxy.ts';
+import { startWrappedNode, type WrappedNode } from './support/wrapped-node.ts';
+
+jest.setTimeout(60_000);
+
+let plane: ControlPlane;
+
+beforeAll(async () => {
+  plane = await startControlPlane({ controllers: false });
+  const { admin } = plane;
+  await createNode(admin, 'other', { site: 'a', rack: 'r2' });
+  const ports = [{ port: 80 }];
+  const keys = {
+    site: '["kubernetes.io/hostname","site","*"]',
+    rack: '["rack","site"]',
+    zone: '["topology.kubernetes.io/zone"]',
+    absent: '["a-label-that-this-node-lacks"]',
+  };
+  for (const [name, topologyKeys] of Object.entries(keys)) {
+    await createService(admin, { name, ports, annotations: { topologyKeys } });
+  }
+  await createService(admin, { name: 'plain', ports });
+});
+
+afterAll(async () => {
+  await plane?.stop();
+});
+
+type User = keyof typeof testUsers;
+
+/** Lists and watches of a user since a time, in order. */
+function reads(user: User, since: number): AuditedRequest[] {
+  return plane
+    .requests({ user: testUsers[user], since })
+    .filter(({ verb }) => verb === 'list' || verb === 'watch');
+}
+
+/** What a request asks for, whatever its version and its way: `nodes labelSelector=site=a`. */
+function question({ resource, namespace, uri }: AuditedRequest): string {
+  const { searchParams } = new URL(uri, 'https://server');
+  const selectors = ['labelSelector', 'fieldSelector'].flatMap((name) =>
+    searchParams.get(name) ? [`${name}=${searchParams.get(name)}`] : [],
+  );
+  return [resource, ...(namespace === '' ? [] : [namespace]), ...selectors].join(' ');
+}
+
+function openWatches(user: User, since: number): string[] {
+  const watches = reads(user, since).filter(({ verb, open }) => verb === 'watch' && open);
+  return watches.map(question).sort();
+}
+
+/** Waits until no new request has come for half a second. */
+async function untilQuiet(user: User, since: number): Promise<void> {
+  let last = -1;
+  const count = () => reads(user, since).length;
+  const isQuiet = (value: number) => {
+    const quiet = value > 0 && value === last;
+    last = value;
+    return quiet;
+  };
+  await eventually(count, isQuiet, {
+    intervalMs: 500,
+    what: `requests of ${user} to come to rest`,
+  });
+}
+
+const NODE_SETS = ['nodes labelSelector=rack=r1', 'nodes labelSelector=site=a'];
+
+describe.each([
+  { version: '1.36.3', mode: 'nftables', otherMode: 'iptables' },
+  { version: '1.33.13', mode: 'iptables', otherMode: 'nftables' },
+] as const)('of a kube-proxy $version, the API server', ({ version, mode, otherMode }) => {
+  const nodeName = `here-${mode}`;
+  let node: WrappedNode;
+  let since: number;
+  /** What a kube-proxy alone watches. */
+  let alone: string[];
+
+  beforeAll(async () => {
+    since = Date.now();
+    const labels = { site: 'a', rack: 'r1', 'topology.kubernetes.io/zone': 'z' };
+    node = await startWrappedNode({ plane, nodeName, labels });
+    const { netns } = node;
+    const kubeconfig = plane.kubeconfig('kubeProxy', { server: plane.serverAt(netns.hostAddress) });
+    const { binaries } = plane;
+    const direct = await startKubeProxy({ binaries, netns, version, mode, nodeName, kubeconfig });
+    await untilQuiet('kubeProxy', since);
+    alone = openWatches('kubeProxy', since);
+    await direct.stop();
+    await node.startKubeProxy({ version, mode });
+    await untilQuiet('wrapper', since);
+  });
+
+  afterAll(async () => {
+    await node?.stop();
+  });
+
+  test('is asked for the same watches as by a kube-proxy alone, and one per node set', () => {
+    expect(alone).toContain(`nodes fieldSelector=metadata.name=${nodeName}`);
+    expect(openWatches('wrapper', since)).toEqual([...alone, ...NODE_SETS].sort());
+  });
+
+  test('is asked once for each list and watch', () => {
+    const asked = reads('wrapper', since);
+    const byVerb = (verb: string) => asked.filter((request) => request.verb === verb);
+    const questions = [...new Set(asked.map(question))].sort();
+    expect(byVerb('watch').map(question).sort()).toEqual(questions);
+    expect(byVerb('list').map(question).sort()).toEqual(questions);
+    const direct = reads('kubeProxy', since);
+    const lists = direct.filter(({ verb }) => verb === 'list').length;
+    process.stderr.write(
+      `${version}: kube-proxy alone: ${lists} lists, ${direct.length - lists} watches; wrapper: ` +
+        `${byVerb('list').length} lists, ${byVerb('watch').length} watches, of these ` +
+        `${NODE_SETS.length} each for node sets\n`,
+    );
+  });
+
+  test('is never asked for all Nodes, and for no more of other Nodes than metadata', () => {
+    const ofNodes = reads('wrapper', since).filter(({ resource }) => resource === 'nodes');
+    const own = `nodes fieldSelector=metadata.name=${nodeName}`;
+    expect([...new Set(ofNodes.map(question))].sort()).toEqual([own, ...NODE_SETS].sort());
+    const kinds = ofNodes
+      .filter((request) => request.verb === 'list')
+      .map((request) => [question(request), request.answerKind]);
+    expect(new Map(kinds as [string, string][])).toEqual(
+      new Map([
+        [own, 'NodeList'],
+        ...NODE_SETS.map((set) => [set, 'PartialObjectMetadataList'] as const),
+      ]),
+    );
+  });
+
+  test('hears nothing of a second kube-proxy and of informers behind the same wrapper', async () => {
+    const from = Date.now();
+    const ports = { healthz: 11256, metrics: 11249 };
+    const second = await node.startKubeProxy({ version, mode: otherMode, ports });
+    const { labelSelector } = kubeProxysSlices(alone);
+    const informers = startInformers({
+      binaries: plane.binaries,
+      netns: node.netns,
+      variants: [true, false].map((streaming) => ({
+        name: `streaming ${streaming}`,
+        server: node.wrapper().url,
+        resource: 'endpointslices',
+        labelSelector,
+        contentType: 'protobuf',
+        streaming,
+      })),
+    });
+    await informers.allSynced();
+    await informers.stop();
+    await second.stop();
+    expect(reads('wrapper', from)).toEqual([]);
+  });
+
+  test('keeps a node set open only as long as a Service asks for it', async () => {
+    const { admin } = plane;
+    const [rack, site] = NODE_SETS as [string, string];
+    const open = () => openWatches('wrapper', since);
+    await annotateService(admin, 'rack', { topologyKeys: '["site"]' });
+    await eventually(open, (watches) => !watches.includes(rack));
+    expect(open()).toEqual([...alone, site].sort());
+    await annotateService(admin, 'rack', { topologyKeys: '["rack","site"]' });
+    await eventually(open, (watches) => watches.includes(rack));
+    expect(open()).toEqual([...alone, ...NODE_SETS].sort());
+  });
+});
+
+/** The labelSelector with which the kube-proxy asks for slices. */
+function kubeProxysSlices(watches: readonly string[]): { labelSelector: string } {
+  const found = watches.find((watch) => watch.startsWith('endpointslices '));
+  return { labelSelector: found?.replace('endpointslices labelSelector=', '') ?? 'none' };
+}

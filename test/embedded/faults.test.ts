@@ -1,0 +1,200 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from '@jest/globals';
+import { failure } from '../../embedded/kube-status.ts';
+import { ask, inShort, open, watch } from '../support/embedded-client.ts';
+import { node, useApiServer } from '../support/embedded-server.ts';
+
+const start = useApiServer();
+
+/** Resolves with `undefined` if nothing has come after a moment in which it would have. */
+function within<T>(promise: Promise<T>, milliseconds: number): Promise<T | undefined> {
+  return Promise.race([promise, sleep(milliseconds, undefined)]);
+}
+
+describe('cutWatches()', () => {
+  test('destroys the connection of every open watch', async () => {
+    const { server, url } = await start();
+    const one = await watch(`${url}/api/v1/nodes?watch=1`);
+    const other = await watch(`${url}/api/v1/services?watch=1`);
+    expect(server.openWatches().map(({ collection }) => collection)).toEqual(['nodes', 'services']);
+    server.cutWatches();
+    await expect(one.next()).rejects.toThrow('aborted');
+    await expect(other.next()).rejects.toThrow('aborted');
+    expect(server.openWatches()).toEqual([]);
+  });
+
+  test('lets a client go on where it was', async () => {
+    const { server, url } = await start();
+    const first = await watch(`${url}/api/v1/nodes?watch=1&resourceVersion=1`);
+    server.cutWatches();
+    await expect(first.next()).rejects.toThrow('aborted');
+    server.create('nodes', node('edge-1'));
+    const second = await watch(`${url}/api/v1/nodes?watch=1&resourceVersion=1`);
+    expect(inShort([await second.next()])).toEqual(['ADDED edge-1']);
+  });
+});
+
+describe('freezeWatches()', () => {
+  test('silences open watches and their bookmarks, not new ones, until it is lifted', async () => {
+    const { server, url } = await start({ bookmarkIntervalMs: 10 });
+    const path = `${url}/api/v1/nodes?watch=1&resourceVersion=1`;
+    const frozen = await watch(`${path}&allowWatchBookmarks=true`);
+    const thaw = server.freezeWatches();
+    server.create('nodes', node('edge-1'));
+    const next = frozen.next();
+    const fresh = await watch(path);
+    expect(inShort([await fresh.next()])).toEqual(['ADDED edge-1']);
+    expect(await within(next, 40)).toBeUndefined();
+    thaw();
+    expect(inShort([await next])).toEqual(['ADDED edge-1']);
+  });
+
+  test('also holds back the end of a watch', async () => {
+    const { server, url } = await start();
+    const events = await watch(`${url}/api/v1/nodes?watch=1&resourceVersion=1&timeoutSeconds=1`);
+    const thaw = server.freezeWatches();
+    const end = events.next();
+    expect(
+      await within(
+        end.then(() => 'ended'),
+        1100,
+      ),
+    ).toBeUndefined();
+    thaw();
+    expect(await end).toBeUndefined();
+  });
+});
+
+describe('refuse()', () => {
+  test.each([
+    [401, 'Unauthorized'],
+    [403, 'Forbidden'],
+    [410, 'Expired'],
+    [429, 'TooManyRequests'],
+    [500, 'InternalError'],
+    [503, 'ServiceUnavailable'],
+  ])('answers %d with the Status %s until it is lifted', async (code, reason) => {
+    const { server, url } = await start();
+    const lift = server.refuse(({ path }) => path === '/api/v1/nodes', code);
+    const refused = await ask(`${url}/api/v1/nodes`);
+    expect([refused.status, refused.json()]).toMatchObject([
+      code,
+      { kind: 'Status', reason, code },
+    ]);
+    expect((await ask(`${url}/api/v1/services`)).status).toBe(200);
+    lift();
+    expect((await ask(`${url}/api/v1/nodes`)).status).toBe(200);
+  });
+
+  test('says when to come back, in the header and in the Status', async () => {
+    const { server, url } = await start();
+    server.refuse(() => true, 503, { retryAfterSeconds: 7 });
+    const answer = await ask(`${url}/api/v1/nodes`);
+    expect(answer.headers['retry-after']).toBe('7');
+    expect(answer.json().details).toEqual({ retryAfterSeconds: 7 });
+  });
+
+  test('takes a whole Status', async () => {
+    const { server, url } = await start();
+    const { status } = failure(422, 'Invalid', 'no streaming lists here');
+    server.refuse(({ query }) => query.has('sendInitialEvents'), status);
+    const query = 'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan';
+    const answer = await ask(`${url}/api/v1/nodes?${query}`);
+    expect([answer.status, answer.json().message]).toEqual([422, 'no streaming lists here']);
+  });
+
+  test('with undefined lifts the refusals of the same predicate only', async () => {
+    const { server, url } = await start();
+    const nodes = ({ path }: { path: string }) => path.endsWith('nodes');
+    server.refuse(nodes, 500);
+    server.refuse(nodes, 503);
+    server.refuse(({ path }) => path.endsWith('services'), 403);
+    server.refuse(nodes, undefined);
+    expect((await ask(`${url}/api/v1/nodes`)).status).toBe(200);
+    expect((await ask(`${url}/api/v1/services`)).status).toBe(403);
+  });
+
+  test('the latest refusal wins', async () => {
+    const { server, url } = await start();
+    server.refuse(() => true, 500);
+    server.refuse(() => true, 503);
+    expect((await ask(`${url}/api/v1/nodes`)).status).toBe(503);
+  });
+});
+
+describe('hold()', () => {
+  test('delays an answer until it is released, which then tells the state of that time', async () => {
+    const { server, url } = await start();
+    const release = server.hold(({ path }) => path === '/api/v1/nodes');
+    const answer = ask(`${url}/api/v1/nodes`);
+    expect((await ask(`${url}/api/v1/services`)).status).toBe(200);
+    expect(await within(answer, 30)).toBeUndefined();
+    server.create('nodes', node('edge-1'));
+    release();
+    expect((await answer).json().items).toHaveLength(1);
+  });
+
+  test('of a request whose client went away serves nothing', async () => {
+    const { server, url } = await start();
+    const release = server.hold(() => true);
+    const abandoned = open(`${url}/api/v1/nodes?watch=1`, { signal: AbortSignal.timeout(30) });
+    await expect(abandoned).rejects.toThrow('aborted');
+    release();
+    expect((await ask(`${url}/api/v1/nodes`)).status).toBe(200);
+    expect(server.openWatches()).toEqual([]);
+  });
+});
+
+describe('requests and openWatches()', () => {
+  test('tell what was asked', async () => {
+    const { server, url } = await start();
+    const before = Date.now();
+    const headers = { accept: 'application/json, */*', authorization: 'Bearer x' };
+    await ask(`${url}/api/v1/nodes?labelSelector=site%3Da&limit=5`, { headers });
+    expect(server.requests).toHaveLength(1);
+    const [request] = server.requests;
+    expect(request).toMatchObject({
+      method: 'GET',
+      path: '/api/v1/nodes',
+      accept: 'application/json, */*',
+      headers: { authorization: 'Bearer x' },
+    });
+    expect(Object.fromEntries(request?.query ?? [])).toEqual({
+      labelSelector: 'site=a',
+      limit: '5',
+    });
+    expect(request?.at).toBeGreaterThanOrEqual(before);
+  });
+
+  test('a watch whose client closes is no longer open', async () => {
+    const { server, url } = await start();
+    const events = await watch(`${url}/api/v1/nodes?watch=1&labelSelector=a`);
+    const [seen] = server.openWatches();
+    expect([
+      seen?.collection,
+      seen?.format.encoding,
+      seen?.request.query.get('labelSelector'),
+    ]).toEqual(['nodes', 'json', 'a']);
+    events.close();
+    while (server.openWatches().length > 0) await sleep(1);
+    server.create('nodes', node('edge-1'));
+    expect(server.openWatches()).toEqual([]);
+  });
+});
+
+describe('authenticate', () => {
+  test('lets in who has the token, and answers 401 to all others', async () => {
+    let expected = 'first';
+    const { url } = await start({ authenticate: (token) => token === expected });
+    const status = async (authorization?: string) => {
+      const headers = authorization === undefined ? {} : { authorization };
+      return (await ask(`${url}/api/v1/nodes`, { headers })).status;
+    };
+    expect([await status(), await status('Bearer second'), await status('Basic first')]).toEqual([
+      401, 401, 401,
+    ]);
+    expect(await status('Bearer first')).toBe(200);
+    expected = 'second';
+    expect([await status('Bearer first'), await status('Bearer second')]).toEqual([401, 200]);
+  });
+});

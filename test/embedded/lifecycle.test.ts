@@ -1,0 +1,80 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { describe, expect, test } from '@jest/globals';
+import { createApiServer } from '../../embedded/api-server.ts';
+import { ask, inShort, watch } from '../support/embedded-client.ts';
+import { node, useApiServer } from '../support/embedded-server.ts';
+
+const start = useApiServer();
+
+describe('close()', () => {
+  test('ends watches regularly, between two events', async () => {
+    const { server, url } = await start();
+    const events = await watch(`${url}/api/v1/nodes?watch=1&resourceVersion=1`);
+    server.create('nodes', node('edge-1'));
+    const closed = server.close();
+    expect(inShort([await events.next(), await events.next()])).toEqual(['ADDED edge-1', 'end']);
+    await closed;
+  });
+
+  test('answers requests that are held', async () => {
+    const { server, url } = await start();
+    server.hold(() => true);
+    const answers = Promise.all([ask(`${url}/api/v1/nodes`), ask(`${url}/api/v1/nodes?watch=1`)]);
+    while (server.requests.length < 2) await new Promise(setImmediate);
+    await server.close();
+    expect((await answers).map(({ status }) => status)).toEqual([200, 200]);
+  });
+
+  test('leaves no connection, not even one whose client never reads or says anything', async () => {
+    const { server, url } = await start();
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    await once(socket, 'connect');
+    const closed = once(socket, 'close');
+    await server.close();
+    socket.resume();
+    await closed;
+    expect(socket.destroyed).toBe(true);
+  });
+
+  test('can be called twice, and without listen()', async () => {
+    const { server } = await start();
+    await Promise.all([server.close(), server.close()]);
+    await expect(createApiServer().close()).resolves.toBeUndefined();
+  });
+});
+
+describe('listen()', () => {
+  test('again after close() serves the same objects, on the same port if asked to', async () => {
+    const { server, url } = await start();
+    server.create('nodes', node('edge-1'));
+    await server.close();
+    await expect(ask(`${url}/api/v1/nodes`)).rejects.toThrow('ECONNREFUSED');
+    server.label('edge-1', 'site', 'a');
+    expect(await server.listen(Number(new URL(url).port))).toBe(url);
+    const events = await watch(`${url}/api/v1/nodes?watch=1&resourceVersion=2`);
+    expect(inShort([await events.next()])).toEqual(['MODIFIED edge-1']);
+  });
+
+  test('twice is an error, and so is a port that is taken', async () => {
+    const { server, url } = await start();
+    await expect(server.listen()).rejects.toThrow('already listening');
+    const other = createApiServer();
+    await expect(other.listen(Number(new URL(url).port))).rejects.toThrow('EADDRINUSE');
+    expect(await other.listen()).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    await other.close();
+  });
+
+  test('answers health checks and discovery', async () => {
+    const { url } = await start();
+    expect((await ask(`${url}/readyz`)).body.toString()).toBe('ok');
+    expect((await ask(`${url}/version`)).json().major).toBe('1');
+    const { groups } = (await ask(`${url}/apis`)).json();
+    const names = groups.map((group: { name: string }) => group.name);
+    expect(names.sort()).toEqual(['discovery.k8s.io', 'events.k8s.io', 'networking.k8s.io']);
+    const { resources } = (await ask(`${url}/apis/discovery.k8s.io/v1`)).json();
+    expect(resources).toMatchObject([
+      { name: 'endpointslices', kind: 'EndpointSlice', namespaced: true },
+    ]);
+  });
+});

@@ -1,0 +1,95 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { readBody } from '../../src/proxy/upstream.ts';
+import { until } from '../support/http-until.ts';
+
+/** Feeds these chunks, and tells how many were taken and whether the reader let go. */
+function feed(...chunks: Uint8Array[]) {
+  const state = { taken: 0, released: false };
+  async function* body(): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      for (const chunk of chunks) {
+        state.taken++;
+        yield chunk;
+      }
+    } finally {
+      state.released = true;
+    }
+  }
+  return { body: body(), state };
+}
+
+/** The same bytes in chunks of this size. */
+function cut(bytes: Buffer, size: number): Buffer[] {
+  const chunks: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += size) chunks.push(bytes.subarray(at, at + size));
+  return chunks;
+}
+
+const GZIP = { 'content-encoding': 'gzip' };
+
+describe('readBody()', () => {
+  test('joins the chunks, however they are cut, gzipped or not', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uint8Array({ maxLength: 300 }),
+        fc.integer({ min: 1, max: 40 }),
+        fc.boolean(),
+        async (bytes, size, zipped) => {
+          const sent = zipped ? gzipSync(bytes) : Buffer.from(bytes);
+          const { body } = feed(...cut(sent, size));
+          const read = await readBody(body, bytes.length, zipped ? GZIP : {});
+          expect(read).toEqual(Buffer.from(bytes));
+        },
+      ),
+    );
+  });
+
+  test('refuses more bytes than the bound before it takes another chunk', async () => {
+    const { body, state } = feed(Buffer.alloc(6), Buffer.alloc(6), Buffer.alloc(6));
+    await expect(readBody(body, 11)).rejects.toMatchObject({ code: 'TooLarge' });
+    expect(state).toEqual({ taken: 2, released: true });
+  });
+
+  test('refuses a declared length above the bound at the first chunk', async () => {
+    const { body, state } = feed(Buffer.alloc(1), Buffer.alloc(1));
+    const headers = { 'content-length': '12' };
+    await expect(readBody(body, 11, headers)).rejects.toMatchObject({ code: 'TooLarge' });
+    expect(state).toEqual({ taken: 1, released: true });
+  });
+
+  test('counts what gzip unfolds to, and lets go of a body that would never end', async () => {
+    let released = false;
+    async function* endless(): AsyncGenerator<Uint8Array, void, undefined> {
+      const member = gzipSync(Buffer.alloc(1_000_000));
+      try {
+        for (;;) yield member;
+      } finally {
+        released = true;
+      }
+    }
+    await expect(readBody(endless(), 5_000_000, GZIP)).rejects.toMatchObject({ code: 'TooLarge' });
+    await until(() => released, 'the body to be let go');
+  });
+
+  test.each([
+    ['no gzip at all', Buffer.from('plain')],
+    ['cut off', gzipSync('x'.repeat(1000)).subarray(0, 15)],
+  ])('calls gzip that is %s malformed', async (_, bytes) => {
+    const { body } = feed(bytes);
+    await expect(readBody(body, 10_000, GZIP)).rejects.toMatchObject({ code: 'Malformed' });
+  });
+
+  test.each([
+    ['plain', {}],
+    ['gzip', GZIP],
+  ])('passes on what the %s body fails with', async (_, headers) => {
+    const failure = new Error('reset');
+    async function* failing(): AsyncGenerator<Uint8Array, void, undefined> {
+      yield gzipSync('x').subarray(0, 5);
+      throw failure;
+    }
+    await expect(readBody(failing(), 100, headers)).rejects.toBe(failure);
+  });
+});

@@ -1,0 +1,48 @@
+import { generate } from 'selfsigned';
+
+/** A certificate and its key, PEM. */
+export interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** A certificate authority, self-signed. */
+export async function makeAuthority(name = 'test authority'): Promise<KeyPair> {
+  return toKeyPair(
+    await generate([{ name: 'commonName', value: name }], {
+      keyType: 'ec',
+      algorithm: 'sha256',
+      extensions: [
+        { name: 'basicConstraints', cA: true, critical: true },
+        { name: 'keyUsage', keyCertSign: true, cRLSign: true, critical: true },
+      ],
+    }),
+  );
+}
+
+/** A certificate for a server or a client, valid for localhost, 127.0.0.1 and `name`. */
+export async function issue(authority: KeyPair, name: string): Promise<KeyPair> {
+  return toKeyPair(
+    await generate([{ name: 'commonName', value: name }], {
+      keyType: 'ec',
+      algorithm: 'sha256',
+      ca: authority,
+      extensions: [
+        { name: 'basicConstraints', cA: false },
+        { name: 'extKeyUsage', serverAuth: true, clientAuth: true },
+        {
+          name: 'subjectAltName',
+          altNames: [
+            { type: 2, value: 'localhost' },
+            { type: 2, value: name },
+            { type: 7, ip: '127.0.0.1' },
+          ],
+        },
+      ],
+    }),
+  );
+}
+
+function toKeyPair(pems: { readonly cert: string; readonly private: string }): KeyPair {
+  return { cert: pems.cert, key: pems.private };
+}

@@ -1,0 +1,10 @@
+import { type Logger, pino } from 'pino';
+
+/** A logger whose lines can be read. */
+export function captureLogger(): { readonly logger: Logger; readonly lines: string[] } {
+  const lines: string[] = [];
+  return {
+    lines,
+    logger: pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) }),
+  };
+}
