@@ -59,7 +59,9 @@ function setReady(server: ApiServer, address: string, ready: boolean): void {
         ? { ...endpoint, conditions: { ready, serving: ready, terminating: false } }
         : endpoint,
     );
-    server.patch('endpointslices', `${metadata.namespace}/${metadata.name}`, { endpoints: changed });
+    server.patch('endpointslices', `${metadata.namespace}/${metadata.name}`, {
+      endpoints: changed,
+    });
     return;
   }
   throw new Error(`no endpoint has the address ${address}`);

@@ -37,7 +37,9 @@ const proxy = await startWrapper(upstream, values.node);
 let redraw: NodeJS.Timeout | undefined;
 const client = await watchSlices(proxy.url, drawSoon);
 try {
-  console.log(`An API server in memory (${upstream}), the wrapper for node ${values.node} in front of`);
+  console.log(
+    `An API server in memory (${upstream}), the wrapper for node ${values.node} in front of`,
+  );
   console.log(`it (${proxy.url}), and a client that watches EndpointSlices as kube-proxy does.\n`);
   draw();
   await tour(server);

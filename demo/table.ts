@@ -1,6 +1,6 @@
 import type { ApiServer } from '../embedded/api-server.ts';
-import type { EndpointGroup } from '../src/topology/endpoint.ts';
 import { createJsonCodec } from '../src/filter/json/codec.ts';
+import type { EndpointGroup } from '../src/topology/endpoint.ts';
 import type { World } from '../src/topology/world.ts';
 
 /** A slice as the API server has it, as far as the table shows it. */
@@ -73,7 +73,12 @@ export function formatTable(rows: readonly Row[]): string {
     Math.max(title.length, ...lines.map((line) => line[column]?.length ?? 0)),
   );
   return [header, ...lines]
-    .map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd())
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
     .join('\n');
 }
 

@@ -28,7 +28,8 @@ export async function watchSlices(url: string, changed: () => void): Promise<Wat
     `${url}/apis/discovery.k8s.io/v1/endpointslices?${query}`,
     { signal: controller.signal, bodyTimeout: 0, headers: { accept: 'application/json' } },
   );
-  if (statusCode !== 200) throw new Error(`the wrapper answered ${statusCode}: ${await body.text()}`);
+  if (statusCode !== 200)
+    throw new Error(`the wrapper answered ${statusCode}: ${await body.text()}`);
   const { promise: listed, resolve, reject } = Promise.withResolvers<void>();
   const follow = async (): Promise<void> => {
     for await (const events of createJsonCodec().decodeWatch(body, 1 << 20)) {

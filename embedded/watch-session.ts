@@ -136,7 +136,7 @@ export class WatchSession {
 
   #sendBookmark(initialEventsEnd: boolean): void {
     const { collection, options, format } = this.#request;
-    if (!options.allowWatchBookmarks || this.#frozen) return;
+    if (!options.allowWatchBookmarks) return;
     const version = String(this.#store.resourceVersion);
     // Never back in time for a watch that began above the newest version.
     if (BigInt(version) < BigInt(options.resourceVersion)) return;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { load } from 'js-yaml';
+import { loadAll } from 'js-yaml';
 import { z } from 'zod';
 import { WrapperError } from '../errors.ts';
 import { assertTopologyKeys } from '../topology/policy.ts';
@@ -87,7 +87,7 @@ export function loadSettings(
 function readSettingsFile(file: string): RawSettings {
   let content: unknown;
   try {
-    content = load(readFileSync(file, 'utf8'));
+    [content] = loadAll(readFileSync(file, 'utf8'));
   } catch (cause) {
     const { message } = WrapperError.from(cause, 'InvalidSettings');
     throw new WrapperError(

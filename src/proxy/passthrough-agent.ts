@@ -1,5 +1,6 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
+import { WrapperError } from '../errors.ts';
 import type { Credentials } from './credentials.ts';
 import type { Identity } from './passthrough-headers.ts';
 
@@ -46,7 +47,9 @@ export class Destinations {
 
   #open(): Destination {
     const [server] = this.#credentials.servers;
-    if (server === undefined) throw new Error('no server');
+    if (server === undefined) {
+      throw new WrapperError('Credentials', 'the credentials name no API server');
+    }
     const { protocol, host, pathname } = server;
     const isHttp = protocol === 'http:';
     const hostname = server.hostname.replace(/^\[|\]$/g, '');

@@ -132,16 +132,16 @@ class HttpPassthrough implements Passthrough {
 
   #fail(error: unknown, request: IncomingMessage, response: ServerResponse): void {
     // Both sides of one exchange may report an error; the answer to the first may be on its way.
-    if (this.#failed.has(response) || response.destroyed) return;
+    if (this.#failed.has(response)) return;
     this.#failed.add(response);
     const problem = this.#explain(error);
-    if (!response.headersSent) {
+    if (response.headersSent) {
+      const path = request.url;
+      this.#options.logger.debug({ path, err: problem.message }, 'an answer ended halfway');
+      response.destroy();
+    } else if (!response.destroyed) {
       this.#options.onError(problem, request, response);
-      return;
     }
-    const path = request.url;
-    this.#options.logger.warn({ path, err: problem.message }, 'an answer ended halfway');
-    response.destroy();
   }
 
   #explain(error: unknown): WrapperError {

@@ -159,7 +159,7 @@ const ALL_SERVICES: Question = {
 };
 /** From 1.35 on. */
 const SERVICES_WITH_IP: Question = { ...ALL_SERVICES, fieldSelector: 'spec.clusterIP!=None' };
-/** 1.33 and 1.34, with the same labels for slices, which take them over from their Service. */
+/** As in 1.33, with the same labels for slices, which take them over from their Service. */
 const OLDER_SERVICES: Question = {
   ...SERVICES_WITH_IP,
   labelSelector: '!service.kubernetes.io/headless,!service.kubernetes.io/service-proxy-name',

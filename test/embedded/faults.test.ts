@@ -139,6 +139,8 @@ describe('hold()', () => {
     const release = server.hold(() => true);
     const abandoned = open(`${url}/api/v1/nodes?watch=1`, { signal: AbortSignal.timeout(30) });
     await expect(abandoned).rejects.toThrow('aborted');
+    // The server hears of it a moment later.
+    await sleep(30);
     release();
     expect((await ask(`${url}/api/v1/nodes`)).status).toBe(200);
     expect(server.openWatches()).toEqual([]);

@@ -18,6 +18,13 @@ describe('GET of one object', () => {
     expect(item.metadata).toEqual(object.metadata);
   });
 
+  test('knows no watch: it answers with the object', async () => {
+    const { server, url } = await start();
+    server.create('nodes', node('edge-1'));
+    const answer = await ask(`${url}/api/v1/nodes/edge-1?watch=1&timeoutSeconds=1`);
+    expect([answer.json().kind, server.openWatches()]).toEqual(['Node', []]);
+  });
+
   test('of a name that is not there is 404 with the details of it', async () => {
     const { url } = await start();
     const answer = await ask(
@@ -34,7 +41,7 @@ describe('GET of one object', () => {
   test.each([
     '/api/v1/pods',
     '/apis/discovery.k8s.io/v1beta1/endpointslices',
-    '/api/v1/namespaces/default/nodes/edge-1',
+    '/api/v1/namespaces/default/nodes',
     '/api/v1/services/web',
     '/nonsense',
     '/api/v1/nodes/a/b/c',

@@ -96,6 +96,7 @@ describe('LIST', () => {
     server.create('nodes', node('edge-2'));
     const { resourceVersion } = server;
     server.label('edge-1', 'site', 'b');
+    server.label('edge-1', 'site', 'c');
     server.delete('nodes', 'edge-2');
     server.create('nodes', node('edge-3'));
     const query = `resourceVersion=${resourceVersion}&resourceVersionMatch=Exact`;

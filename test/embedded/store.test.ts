@@ -78,6 +78,9 @@ describe('the store', () => {
       ports: [{ port: 80, protocol: 'TCP', targetPort: 80 }],
     });
     expect(status).toEqual({ loadBalancer: {} });
+    const nodePort = server.create('services', service('np', { type: 'NodePort' }));
+    expect(nodePort.spec).toMatchObject({ externalTrafficPolicy: 'Cluster' });
+    expect(spec).not.toHaveProperty('externalTrafficPolicy');
     const headless = server.create('services', service('db', { clusterIP: 'None' }));
     expect(headless.spec).toMatchObject({ clusterIP: 'None', clusterIPs: ['None'] });
   });

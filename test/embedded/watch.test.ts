@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { ask, inShort, protobufFrames, watch } from '../support/embedded-client.ts';
 import { node, service, slice, useApiServer } from '../support/embedded-server.ts';
@@ -135,8 +136,11 @@ describe('WATCH', () => {
   });
 
   test('from above the newest version is silent up to that version, as an API server is', async () => {
-    const { server, url } = await start();
-    const events = await watch(`${url}/api/v1/nodes?watch=1&resourceVersion=3`);
+    const { server, url } = await start({ bookmarkIntervalMs: 5 });
+    const query = 'watch=1&resourceVersion=3&allowWatchBookmarks=true';
+    const events = await watch(`${url}/api/v1/nodes?${query}`);
+    // Time for bookmarks, which would take the client back in time.
+    await sleep(25);
     for (const name of ['a', 'b', 'c']) server.create('nodes', node(name));
     expect(inShort([await events.next()])).toEqual(['ADDED c']);
   });

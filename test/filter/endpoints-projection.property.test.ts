@@ -147,27 +147,36 @@ class History {
   }
 
   apply(step: Step): void {
-    const { model, harness } = this;
-    if (step.kind === 'sync') return harness.syncNodeSets();
-    if (step.kind === 'label') {
-      model.nodes.set(NODES[step.node] as string, labelsOf(step.site, step.zone));
-      if (step.node === 0) harness.setOwnLabels();
-      return harness.followNodes();
-    }
-    const name = SERVICES[step.service] as string;
-    if (step.kind === 'annotate' || step.kind === 'remove-service') {
-      if (step.kind === 'annotate') {
-        model.services.set(name, ANNOTATIONS[step.annotation] as string | null);
-      } else model.services.delete(name);
-      return harness.setPolicies([name]);
-    }
+    const { harness } = this;
+    if (step.kind === 'sync') harness.syncNodeSets();
+    else if (step.kind === 'label') this.#label(step);
+    else if (step.kind === 'annotate') {
+      this.#setAnnotation(step.service, ANNOTATIONS[step.annotation] as string | null);
+    } else if (step.kind === 'remove-service') this.#setAnnotation(step.service, undefined);
+    else this.#setObject(step);
+  }
+
+  #label(step: Extract<Step, { kind: 'label' }>): void {
+    this.model.nodes.set(NODES[step.node] as string, labelsOf(step.site, step.zone));
+    if (step.node === 0) this.harness.setOwnLabels();
+    this.harness.followNodes();
+  }
+
+  /** `undefined` deletes the Service. */
+  #setAnnotation(index: number, annotation: string | null | undefined): void {
+    const name = SERVICES[index] as string;
+    if (annotation === undefined) this.model.services.delete(name);
+    else this.model.services.set(name, annotation);
+    this.harness.setPolicies([name]);
+  }
+
+  #setObject(step: Extract<Step, { kind: 'object' | 'delete' }>): void {
+    const { objects } = this.model;
     const key = `default/${objectName(this.#resource, step)}`;
-    const existed = model.objects.has(key);
-    if (step.kind === 'delete') model.objects.delete(key);
-    else {
-      model.objects.set(key, encodeStep(this.#codec, this.#resource, step, ++this.#version));
-    }
-    return harness.tell(key, existed);
+    const existed = objects.has(key);
+    if (step.kind === 'delete') objects.delete(key);
+    else objects.set(key, encodeStep(this.#codec, this.#resource, step, ++this.#version));
+    this.harness.tell(key, existed);
   }
 
   /** What a fresh list of the model under its world shows, without what is no change for a client. */

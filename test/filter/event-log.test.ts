@@ -22,9 +22,12 @@ describe('EventLog', () => {
     expect(log.version).toBe(40n);
   });
 
-  test.each([9n, 11n, 25n, 41n])('from version %p, which it never gave, none can continue', (version) => {
-    expect(filled([20n, 30n, 40n]).positionAfter(version)).toBeUndefined();
-  });
+  test.each([9n, 11n, 25n, 41n])(
+    'from version %p, which it never gave, none can continue',
+    (version) => {
+      expect(filled([20n, 30n, 40n]).positionAfter(version)).toBeUndefined();
+    },
+  );
 
   test('what has left the window cannot be continued from, but the state just before it can', () => {
     const log = filled([20n, 30n, 40n], 2);
@@ -56,17 +59,21 @@ describe('EventLog', () => {
 
   test('from any position in the window, everything after it comes, once and in order', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 0, max: 5000 }), fc.integer({ min: 1, max: 300 }), (n, bound) => {
-        const versions = Array.from({ length: n }, (_, index) => BigInt(20 + index));
-        const log = filled(versions, bound);
-        const start = n > bound ? BigInt(20 + n - bound - 1) : 10n;
-        const position = log.positionAfter(start);
-        const rest = versions.filter((version) => version > start);
-        expect(position).toBeDefined();
-        const seen: bigint[] = [];
-        for (let at = position ?? 0; at < log.end; at++) seen.push(log.at(at)?.version ?? -1n);
-        expect(seen).toEqual(rest);
-      }),
+      fc.property(
+        fc.integer({ min: 0, max: 5000 }),
+        fc.integer({ min: 1, max: 300 }),
+        (n, bound) => {
+          const versions = Array.from({ length: n }, (_, index) => BigInt(20 + index));
+          const log = filled(versions, bound);
+          const start = n > bound ? BigInt(20 + n - bound - 1) : 10n;
+          const position = log.positionAfter(start);
+          const rest = versions.filter((version) => version > start);
+          expect(position).toBeDefined();
+          const seen: bigint[] = [];
+          for (let at = position ?? 0; at < log.end; at++) seen.push(log.at(at)?.version ?? -1n);
+          expect(seen).toEqual(rest);
+        },
+      ),
       { numRuns: 50 },
     );
   });

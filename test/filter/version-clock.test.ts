@@ -13,7 +13,9 @@ describe('VersionClock', () => {
   });
 
   test('rises strictly, whatever the API server says', () => {
-    const anyObservations = fc.array(fc.oneof(fc.nat().map(String), fc.constantFrom('', 'x', '007')));
+    const anyObservations = fc.array(
+      fc.oneof(fc.nat().map(String), fc.constantFrom('', 'x', '007')),
+    );
     fc.assert(
       fc.property(anyObservations, fc.nat(), (observed, now) => {
         const clock = new VersionClock(now);

@@ -28,7 +28,11 @@ function names(changes: readonly { type: string; key: string }[]): string[] {
 describe('DifferenceTracker', () => {
   test('a re-list is the difference to what was known', () => {
     const tracker = trackerOf(object('same', '1'), object('changed', '2'), object('gone', '3'));
-    const changes = tracker.replace([object('same', '1'), object('changed', '5'), object('new', '6')]);
+    const changes = tracker.replace([
+      object('same', '1'),
+      object('changed', '5'),
+      object('new', '6'),
+    ]);
     expect(names(changes)).toEqual([
       'MODIFIED default/changed',
       'ADDED default/new',

@@ -86,15 +86,25 @@ describe('what the allow-list grants', () => {
     ['DELETE', '/apis/events.k8s.io/v1/namespaces/default/events'],
     ['GET', '/api/v1/namespaces/default/events'],
     ['POST', '/api/v1/namespaces/default/events/some-name'],
-  ])('%s %s is forbidden, with a Status, and never reaches the API server', async (method, path) => {
-    const before = server.requests.length;
-    const status = await statusFor(method, path);
-    expect(status).toMatchObject({ kind: 'Status', apiVersion: 'v1', code: 403, reason: 'Forbidden' });
-    // The wrapper's own question about its node is none of this caller's.
-    const own = 'metadata.name=edge-1';
-    const seen = server.requests.slice(before).filter(({ query }) => query.get('fieldSelector') !== own);
-    expect(seen.map((each) => each.path)).not.toContain(path.split('?')[0]);
-  });
+  ])(
+    '%s %s is forbidden, with a Status, and never reaches the API server',
+    async (method, path) => {
+      const before = server.requests.length;
+      const status = await statusFor(method, path);
+      expect(status).toMatchObject({
+        kind: 'Status',
+        apiVersion: 'v1',
+        code: 403,
+        reason: 'Forbidden',
+      });
+      // The wrapper's own question about its node is none of this caller's.
+      const own = 'metadata.name=edge-1';
+      const seen = server.requests
+        .slice(before)
+        .filter(({ query }) => query.get('fieldSelector') !== own);
+      expect(seen.map((each) => each.path)).not.toContain(path.split('?')[0]);
+    },
+  );
 
   test('events are written through to the API server', async () => {
     const path = '/apis/events.k8s.io/v1/namespaces/default/events';
@@ -134,12 +144,7 @@ describe('requests that are not understood', () => {
     ['a broken escape', '/api/v1/%zz', JSON_ONLY, 400],
     ['empty segments', '/api//v1/services', JSON_ONLY, 400],
     ['initial events for a list', `${SLICES}?sendInitialEvents=true`, JSON_ONLY, 422],
-    [
-      'initial events without a match',
-      `${SLICES}?watch=1&sendInitialEvents=true`,
-      JSON_ONLY,
-      422,
-    ],
+    ['initial events without a match', `${SLICES}?watch=1&sendInitialEvents=true`, JSON_ONLY, 422],
     ['a match for a plain watch', `${SLICES}?watch=1&resourceVersionMatch=Exact`, JSON_ONLY, 422],
   ])('%s: a Status that says so', async (_name, path, headers, code) => {
     expect(await statusFor('GET', path, headers)).toMatchObject({ kind: 'Status', code });

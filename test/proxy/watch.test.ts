@@ -179,11 +179,16 @@ describe('WATCH', () => {
     await quick.until(3);
     const { port } = new URL(proxy.url);
     const slow = connect(Number(port), '127.0.0.1');
-    slow.write(`GET ${SLICES}?watch=1 HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n`);
+    slow.write(
+      `GET ${SLICES}?watch=1 HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n`,
+    );
     slow.pause();
     await eventually(() => proxy.listener.watches, 2);
     for (let i = 0; i < 400; i++) {
-      putSlice(server, 'web-a', 'web', [...fat, { ip: `10.2.${i >> 8}.${i & 255}`, node: 'edge-1' }]);
+      putSlice(server, 'web-a', 'web', [
+        ...fat,
+        { ip: `10.2.${i >> 8}.${i & 255}`, node: 'edge-1' },
+      ]);
       await quick.until(4 + i);
     }
     const text = await new Promise<string>((resolve) => {

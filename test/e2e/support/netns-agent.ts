@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { connect, createServer, type Server } from 'node:net';
 import { createInterface } from 'node:readline';
+import { createRelay, type Relay } from './relay.ts';
 
 /** One question. `endpoint` and `target` are `ip:port`. */
 export type AgentRequest =
@@ -18,7 +19,11 @@ export type AgentRequest =
       readonly count: number;
       readonly timeoutMs: number;
     }
-  | { readonly op: 'http'; readonly url: string; readonly timeoutMs: number };
+  | { readonly op: 'http'; readonly url: string; readonly timeoutMs: number }
+  /** Passes connections on; see relay.ts. */
+  | { readonly op: 'relay'; readonly endpoint: string; readonly target: string }
+  /** Cuts the connections of the relay at this endpoint; answers how many there were. */
+  | { readonly op: 'cut'; readonly endpoint: string };
 
 /** The answer to the question of this id. */
 export interface AgentAnswer {
@@ -34,9 +39,10 @@ const parallelDials = 16;
 
 async function main(): Promise<void> {
   const servers = new Map<string, Server>();
+  const relays = new Map<string, Relay>();
   for await (const line of createInterface({ input: process.stdin })) {
     const { id, ...request } = JSON.parse(line) as AgentRequest & { readonly id: number };
-    void answer(request as AgentRequest, servers).then(
+    void answer(request as AgentRequest, servers, relays).then(
       (result) => write({ id, result }),
       (error: unknown) => write({ id, error: String(error) }),
     );
@@ -48,7 +54,11 @@ function write(answer: AgentAnswer): void {
   process.stdout.write(`${JSON.stringify(answer)}\n`);
 }
 
-async function answer(request: AgentRequest, servers: Map<string, Server>): Promise<unknown> {
+async function answer(
+  request: AgentRequest,
+  servers: Map<string, Server>,
+  relays: Map<string, Relay>,
+): Promise<unknown> {
   switch (request.op) {
     case 'listen':
       return await listen(request.endpoint, servers);
@@ -59,6 +69,14 @@ async function answer(request: AgentRequest, servers: Map<string, Server>): Prom
       return await dialMany(request.target, request.count, request.timeoutMs);
     case 'http':
       return await fetchText(request.url, request.timeoutMs);
+    case 'relay':
+      relays.set(
+        request.endpoint,
+        await createRelay(toTarget(request.endpoint), toTarget(request.target)),
+      );
+      return true;
+    case 'cut':
+      return relays.get(request.endpoint)?.cut();
   }
 }
 

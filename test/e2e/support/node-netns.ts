@@ -35,6 +35,10 @@ export interface NodeNetns {
   removeEndpoints(endpoints: readonly string[]): Promise<void>;
   /** GET inside; undefined when nothing answers in 2 seconds. */
   httpGet(url: string): Promise<{ status: number; body: string } | undefined>;
+  /** Passes connections from one `ip:port` on to another, so that they can be cut; see relay.ts. */
+  relay(endpoint: string, target: string): Promise<void>;
+  /** Resets the connections of the relay at `endpoint`; resolves with how many there were. */
+  cutRelay(endpoint: string): Promise<number>;
   /** Takes the veth down: what is sent vanishes, and connections stay half open. */
   cut(): Promise<void>;
   /** Undoes {@link NodeNetns.cut}. */
@@ -188,6 +192,8 @@ function describeNetns(parts: NetnsParts): NodeNetns {
       for (const endpoint of endpoints) await ask({ op: 'unlisten', endpoint });
     },
     httpGet: async (url) => await httpGet(ask, url),
+    relay: async (endpoint, target) => void (await ask({ op: 'relay', endpoint, target })),
+    cutRelay: async (endpoint) => (await ask({ op: 'cut', endpoint })) as number,
     cut: async () => void (await runCommand('ip', ['link', 'set', vethName(number), 'down'])),
     reconnect: async () => void (await runCommand('ip', ['link', 'set', vethName(number), 'up'])),
     stop,

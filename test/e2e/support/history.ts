@@ -1,0 +1,223 @@
+import type { ApiClient } from './api.ts';
+import { type HistoryObject, writeObject } from './history-objects.ts';
+import type { ModelEndpoint, ModelLabels, ModelObject, ModelService, ModelState } from './model.ts';
+import { persist } from './persist.ts';
+import type { Random } from './random.ts';
+
+export interface HistoryOptions {
+  /** The API server; it may go away and come back meanwhile. */
+  readonly api: ApiClient;
+  readonly random: Random;
+  /** The node whose view it is about. It is there already. */
+  readonly self: string;
+  /** Names for other nodes, which are made here. */
+  readonly others: readonly string[];
+  /** Namespaces, which are made here. */
+  readonly namespaces: readonly string[];
+  /** Also make Services that are left alone, IPv6 slices and Endpoints objects. */
+  readonly all: boolean;
+}
+
+/** A random history of the API, and what it has led to so far. No controller must touch its objects. */
+export interface History {
+  readonly nodes: ReadonlyMap<string, ModelLabels>;
+  readonly services: ReadonlyMap<string, ModelService>;
+  readonly slices: ReadonlyMap<string, ModelObject>;
+  readonly endpoints: ReadonlyMap<string, ModelObject>;
+  /** Makes one change; resolves with what it was, when the API server has taken it. */
+  step(): Promise<string>;
+  /** Cluster IP of a Service, the same each time it is created. */
+  clusterIP(service: string): string;
+}
+
+const TOPOLOGY_KEYS = [
+  undefined,
+  '["kubernetes.io/hostname"]',
+  '["kubernetes.io/hostname","*"]',
+  '["kubernetes.io/hostname","rack","topology.kubernetes.io/zone"]',
+  '["topology.kubernetes.io/zone"]',
+  '["topology.kubernetes.io/zone","site","*"]',
+  '["site"]',
+  '["site","rack","*"]',
+  '["rack","site"]',
+  '["*"]',
+  '["*","site"]',
+  'site',
+] as const;
+
+const LABELS = {
+  site: ['a', 'b'],
+  rack: ['r1', 'r2'],
+  'topology.kubernetes.io/zone': ['z1', 'z2'],
+} as const;
+
+const STATES: readonly ModelState[] = [
+  ...['ready', 'ready', 'ready', 'unknown', 'notReady', 'serving', 'ended'],
+] as ModelState[];
+
+/** Makes the namespaces, nodes, Services and slices that a history begins with. */
+export async function createHistory(options: HistoryOptions): Promise<History> {
+  const history = new RandomHistory(options);
+  await history.begin();
+  return history;
+}
+
+class RandomHistory implements History {
+  readonly nodes = new Map<string, ModelLabels>();
+  readonly services = new Map<string, ModelService>();
+  readonly slices = new Map<string, ModelObject>();
+  readonly endpoints = new Map<string, ModelObject>();
+  readonly #options: HistoryOptions;
+  readonly #names: readonly string[];
+
+  constructor(options: HistoryOptions) {
+    this.#options = options;
+    const plain = ['s0', 's1', 's2'];
+    const names = options.all ? [...plain, 'local', 'headless'] : plain;
+    this.#names = options.namespaces.flatMap((namespace) =>
+      names.map((name) => `${namespace}/${name}`),
+    );
+  }
+
+  clusterIP(service: string): string {
+    return `10.96.200.${this.#names.indexOf(service) + 1}`;
+  }
+
+  async begin(): Promise<void> {
+    const { self, others, namespaces } = this.#options;
+    for (const name of namespaces) await this.#write({ kind: 'namespace', key: name });
+    for (const name of [self, ...others]) await this.#setNode(name, this.#randomLabels());
+    for (const name of this.#names) await this.#setService(name, this.#randomKeys());
+    for (const name of this.#names) {
+      for (const letter of this.#letters()) await this.#setSlice(name, letter);
+      if (this.#options.all) await this.#setEndpoints(name);
+    }
+  }
+
+  async step(): Promise<string> {
+    const { random, self, others, all } = this.#options;
+    const kind = random.below(100);
+    const service = random.pick(this.#names);
+    const other = random.pick(others);
+    if (kind < 35) return await this.#setSlice(service, random.pick(this.#letters()));
+    if (kind < 40) return await this.#deleteSlice(service, random.pick(this.#letters()));
+    if (kind < 52 && all) return await this.#setEndpoints(service);
+    if (kind < 68) return await this.#setNode(other, this.#randomLabels());
+    if (kind < 77) return await this.#setNode(self, this.#randomLabels());
+    if (kind < 82) return await this.#deleteNode(other);
+    if (kind < 94) return await this.#setService(service, this.#randomKeys());
+    return await this.#deleteService(service);
+  }
+
+  #letters(): readonly string[] {
+    return this.#options.all ? ['a', 'b', 'c'] : ['a', 'b'];
+  }
+
+  #randomKeys(): string | undefined {
+    return this.#options.random.pick(TOPOLOGY_KEYS);
+  }
+
+  #randomLabels(): ModelLabels {
+    const { random } = this.#options;
+    const labels = Object.entries(LABELS).flatMap(([name, values]) =>
+      random.chance(0.25) ? [] : [[name, random.pick<string>(values)] as const],
+    );
+    return Object.fromEntries(labels);
+  }
+
+  /** Endpoints on random nodes. Their addresses tell the node, and differ between slices. */
+  #randomEndpoints(hosts: readonly number[], family: 4 | 6, withZones: boolean): ModelEndpoint[] {
+    const { random, self, others } = this.#options;
+    const endpoints: ModelEndpoint[] = [];
+    for (const [index, node] of [self, ...others, undefined].entries()) {
+      for (const host of hosts) {
+        if (!random.chance(node === undefined ? 0.1 : 0.3)) continue;
+        endpoints.push({
+          address: family === 4 ? `10.244.${index}.${host}` : `fd00::${index + 1}:${host}`,
+          node,
+          zone: withZones && random.chance(0.6) ? random.pick(['z1', 'z2']) : undefined,
+          state: random.pick(STATES),
+        });
+      }
+    }
+    return endpoints;
+  }
+
+  #randomPorts(): readonly string[] {
+    return this.#options.random.pick([['http'], ['admin'], ['http', 'admin'], ['http', 'admin']]);
+  }
+
+  async #setSlice(service: string, letter: string): Promise<string> {
+    const [hosts, family] = letter === 'c' ? ([[1, 2], 6] as const) : ([HOSTS[letter], 4] as const);
+    const endpoints = this.#randomEndpoints(hosts ?? [], family, true);
+    const key = `${service}-${letter}`;
+    const object = { service, groups: [{ ports: this.#randomPorts(), endpoints }] };
+    const headless = service.endsWith('/headless');
+    await this.#write({ kind: 'slice', key, object, family, headless });
+    this.slices.set(key, object);
+    return `slice ${key} set`;
+  }
+
+  async #deleteSlice(service: string, letter: string): Promise<string> {
+    const key = `${service}-${letter}`;
+    await this.#write({ kind: 'slice', key });
+    this.slices.delete(key);
+    return `slice ${key} deleted`;
+  }
+
+  async #setEndpoints(service: string): Promise<string> {
+    // The API server joins groups of the same ports, so they differ.
+    const groups = [
+      { ports: ['http'], endpoints: this.#withConditionsOfEndpoints([5, 6]) },
+      { ports: ['http', 'admin'], endpoints: this.#withConditionsOfEndpoints([7, 8]) },
+    ].filter(({ endpoints }) => endpoints.length > 0);
+    const object = { service, groups };
+    await this.#write({ kind: 'endpoints', key: service, object });
+    this.endpoints.set(service, object);
+    return `endpoints ${service} set`;
+  }
+
+  /** An Endpoints object knows ready and not ready addresses, and no more. */
+  #withConditionsOfEndpoints(hosts: readonly number[]): ModelEndpoint[] {
+    return this.#randomEndpoints(hosts, 4, false).map((endpoint) => ({
+      ...endpoint,
+      state: ['ready', 'unknown'].includes(endpoint.state) ? 'ready' : 'notReady',
+    }));
+  }
+
+  async #setNode(name: string, labels: ModelLabels): Promise<string> {
+    const absent = Object.fromEntries(Object.keys(LABELS).map((label) => [label, null]));
+    await this.#write({ kind: 'node', key: name, labels: { ...absent, ...labels } });
+    this.nodes.set(name, labels);
+    return `node ${name} labelled ${JSON.stringify(labels)}`;
+  }
+
+  async #deleteNode(name: string): Promise<string> {
+    await this.#write({ kind: 'node', key: name });
+    this.nodes.delete(name);
+    return `node ${name} deleted`;
+  }
+
+  async #setService(key: string, topologyKeys: string | undefined): Promise<string> {
+    const headless = key.endsWith('/headless');
+    const localTraffic = key.endsWith('/local');
+    const service = { topologyKeys, headless, localTraffic };
+    await this.#write({ kind: 'service', key, service, clusterIP: this.clusterIP(key) });
+    this.services.set(key, service);
+    return `service ${key} has ${topologyKeys ?? 'no keys'}`;
+  }
+
+  async #deleteService(key: string): Promise<string> {
+    await this.#write({ kind: 'service', key });
+    this.services.delete(key);
+    // The API server deletes the Endpoints object of this name along with it.
+    this.endpoints.delete(key);
+    return `service ${key} deleted`;
+  }
+
+  async #write(object: HistoryObject): Promise<void> {
+    await persist(async () => await writeObject(this.#options.api, object));
+  }
+}
+
+const HOSTS: Readonly<Record<string, readonly number[]>> = { a: [1, 2], b: [3, 4] };

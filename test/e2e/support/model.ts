@@ -1,0 +1,183 @@
+/**
+ * What a node should see, told anew from "The decision" in docs/architecture.md, with nothing of src: slow,
+ * plain, and without any memory of how the world came to be.
+ */
+
+/** Labels of a Node. */
+export type ModelLabels = Readonly<Record<string, string>>;
+
+export interface ModelService {
+  /** The annotation, as it stands. */
+  readonly topologyKeys: string | undefined;
+  readonly headless?: boolean;
+  readonly localTraffic?: boolean;
+}
+
+/** How an endpoint is, by its conditions. `unknown` has none; `ended` terminates and serves no more. */
+export type ModelState = 'ready' | 'unknown' | 'serving' | 'notReady' | 'ended';
+
+export interface ModelEndpoint {
+  readonly address: string;
+  readonly node: string | undefined;
+  readonly zone: string | undefined;
+  readonly state: ModelState;
+}
+
+/** Endpoints that share their ports. */
+export interface ModelGroup {
+  readonly ports: readonly string[];
+  readonly endpoints: readonly ModelEndpoint[];
+}
+
+/** An EndpointSlice, which has one group, or an Endpoints object. */
+export interface ModelObject {
+  /** `namespace/name` of its Service. */
+  readonly service: string;
+  readonly groups: readonly ModelGroup[];
+}
+
+/** What there is in the API, by name or `namespace/name`. */
+export interface ModelWorld {
+  readonly nodes: ReadonlyMap<string, ModelLabels>;
+  readonly services: ReadonlyMap<string, ModelService>;
+}
+
+/** By the object's key, the endpoints that the node sees of it. */
+export type ModelView = ReadonlyMap<string, readonly ModelEndpoint[]>;
+
+/** What a node sees of these slices, or of these Endpoints objects. */
+export function viewOf(
+  world: ModelWorld,
+  self: string,
+  objects: ReadonlyMap<string, ModelObject>,
+): ModelView {
+  const view = new Map<string, readonly ModelEndpoint[]>();
+  for (const [key, { service, groups }] of objects) {
+    const all = groups.flatMap(({ endpoints }) => endpoints);
+    const keys = keysOf(world.services.get(service));
+    if (keys === undefined) {
+      view.set(key, all);
+      continue;
+    }
+    const siblings = [...objects.values()].filter((object) => object.service === service);
+    const chosen = choose(
+      siblings.flatMap((object) => object.groups),
+      keys,
+      (topologyKey, endpoint) => matches(world, self, topologyKey, endpoint),
+    );
+    view.set(
+      key,
+      all.filter((endpoint) => chosen.has(endpoint)),
+    );
+  }
+  return view;
+}
+
+/** The keys that count; undefined: the Service is left alone. */
+function keysOf(service: ModelService | undefined): readonly string[] | undefined {
+  if (service === undefined || service.headless === true || service.localTraffic === true) {
+    return undefined;
+  }
+  let keys: unknown;
+  try {
+    keys = JSON.parse(service.topologyKeys ?? 'null');
+  } catch {
+    return undefined;
+  }
+  if (!Array.isArray(keys)) return undefined;
+  const isValid = keys.every(
+    (key, index) =>
+      typeof key === 'string' &&
+      keys.indexOf(key) === index &&
+      (key !== '*' || keys.at(-1) === key),
+  );
+  return isValid ? keys : undefined;
+}
+
+type Matches = (topologyKey: string, endpoint: ModelEndpoint) => boolean;
+
+/** The endpoints chosen for any port and family. */
+function choose(
+  groups: readonly ModelGroup[],
+  keys: readonly string[],
+  matchesKey: Matches,
+): ReadonlySet<ModelEndpoint> {
+  const chosen = new Set<ModelEndpoint>();
+  const ports = new Set(groups.flatMap((group) => group.ports));
+  for (const port of ports) {
+    for (const family of [4, 6]) {
+      const candidates = groups
+        .filter((group) => group.ports.includes(port))
+        .flatMap((group) => group.endpoints)
+        .filter(({ address }) => (address.includes(':') ? 6 : 4) === family);
+      for (const endpoint of chooseAmong(candidates, keys, matchesKey)) chosen.add(endpoint);
+    }
+  }
+  return chosen;
+}
+
+function chooseAmong(
+  candidates: readonly ModelEndpoint[],
+  keys: readonly string[],
+  matchesKey: Matches,
+): readonly ModelEndpoint[] {
+  for (const good of [isReady, isServing]) {
+    for (const key of keys) {
+      const matching = candidates.filter((endpoint) => matchesKey(key, endpoint));
+      if (matching.some(good)) return matching;
+    }
+  }
+  return candidates.filter((endpoint) => keys.some((key) => matchesKey(key, endpoint)));
+}
+
+export function isReady({ state }: ModelEndpoint): boolean {
+  return state === 'ready' || state === 'unknown';
+}
+
+export function isServing({ state }: ModelEndpoint): boolean {
+  return state === 'serving';
+}
+
+function matches(
+  world: ModelWorld,
+  self: string,
+  topologyKey: string,
+  { node, zone }: ModelEndpoint,
+): boolean {
+  if (topologyKey === '*') return true;
+  if (node === undefined) return false;
+  if (topologyKey === 'kubernetes.io/hostname') return node === self;
+  const here = world.nodes.get(self)?.[topologyKey];
+  const isZone = topologyKey === 'topology.kubernetes.io/zone';
+  const there = isZone && zone !== undefined ? zone : world.nodes.get(node)?.[topologyKey];
+  return here !== undefined && here === there;
+}
+
+/** A view as an informer shows it: by key the sorted addresses, ` notReady` behind those that are not. */
+export function asRows(view: ModelView): Map<string, readonly string[]> {
+  const text = (endpoint: ModelEndpoint) =>
+    isReady(endpoint) ? endpoint.address : `${endpoint.address} notReady`;
+  return new Map(
+    Array.from(view, ([key, endpoints]) => [key, endpoints.map(text).sort()] as const),
+  );
+}
+
+/**
+ * Where kube-proxy sends connections to a Service's port: to the ready endpoints of the view that have the
+ * port, else to those that still serve; as sorted `ip:port`.
+ */
+export function asBackends(
+  view: ModelView,
+  slices: ReadonlyMap<string, ModelObject>,
+  service: string,
+  port: { readonly name: string; readonly number: number },
+): string[] {
+  const seen = Array.from(slices).flatMap(([key, slice]) =>
+    slice.service === service && slice.groups.some(({ ports }) => ports.includes(port.name))
+      ? (view.get(key) ?? [])
+      : [],
+  );
+  const usable = seen.filter(({ address }) => !address.includes(':'));
+  const good = usable.some(isReady) ? usable.filter(isReady) : usable.filter(isServing);
+  return good.map(({ address }) => `${address}:${port.number}`).sort();
+}

@@ -1,0 +1,289 @@
+import type { IncomingMessage, RequestListener } from 'node:http';
+import { text } from 'node:stream/consumers';
+import type { TLSSocket } from 'node:tls';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { issue, type KeyPair, makeAuthority } from '../support/http-certificates.ts';
+import { ask, open, raw } from '../support/http-client.ts';
+import { type PassthroughHarness, startPassthrough } from '../support/http-passthrough.ts';
+import { until } from '../support/http-until.ts';
+
+let harness: PassthroughHarness;
+let seen: { readonly request: IncomingMessage; readonly body: string }[] = [];
+
+afterEach(async () => {
+  await harness.close();
+  seen = [];
+});
+
+/** Remembers each request, and answers with its body. */
+const echo: RequestListener = async (request, response) => {
+  const body = await text(request);
+  seen.push({ request, body });
+  response.end(body);
+};
+
+async function setUp(...args: Parameters<typeof startPassthrough>): Promise<PassthroughHarness> {
+  harness = await startPassthrough(...args);
+  return harness;
+}
+
+describe('a request', () => {
+  test('goes through with method, path, body, status and end-to-end headers as they are', async () => {
+    const { front } = await setUp(
+      async (request, response) => {
+        const { method, url } = request;
+        response.writeHead(201, 'Made', { 'x-answer': 'a', warning: ['299 - one', '299 - two'] });
+        response.end(`${method} ${url} ${request.headers['x-question']} ${await text(request)}`);
+      },
+      { prefix: '/k8s/c-1/' },
+    );
+    const { response, body } = await ask(new URL('/api/v1/events?x=%2F', front.url), {
+      method: 'POST',
+      headers: { 'x-question': 'q' },
+      body: 'hello',
+    });
+    expect(body).toBe('POST /k8s/c-1/api/v1/events?x=%2F q hello');
+    expect([response.statusCode, response.statusMessage]).toEqual([201, 'Made']);
+    expect(response.headers['x-answer']).toBe('a');
+    expect(response.headers.warning).toBe('299 - one, 299 - two');
+  });
+
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'GET'])(
+    'of method %s keeps its body, chunked or of known length, or has none',
+    async (method) => {
+      const { front } = await setUp(echo);
+      const chunked = { method, headers: { 'transfer-encoding': 'chunked' }, body: 'abc' };
+      expect((await ask(front.url, chunked)).body).toBe('abc');
+      const known = { method, headers: { 'content-length': 3 }, body: 'abc' };
+      expect((await ask(front.url, known)).body).toBe('abc');
+      expect((await ask(front.url, { method })).body).toBe('');
+      expect(seen.map(({ request }) => request.method)).toEqual([method, method, method]);
+    },
+  );
+
+  test('that waits for 100 Continue gets it, and its body goes through', async () => {
+    const { front } = await setUp(echo);
+    const request =
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n';
+    const { socket, received } = raw(front.url, request);
+    await until(() => received().includes('100 Continue'));
+    socket.write('hi');
+    await until(() => received().endsWith('hi'));
+    expect(seen[0]?.request.headers.expect).toBeUndefined();
+    socket.destroy();
+  });
+
+  test('whose target is a whole URL is refused: the path in it was not looked at', async () => {
+    const { front, errors } = await setUp(echo);
+    const connection = raw(
+      front.url,
+      'GET http://x/api HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+    );
+    await connection.closed;
+    expect(errors.map(({ code }) => code)).toEqual(['BadRequest']);
+    expect(seen).toEqual([]);
+  });
+});
+
+describe('headers', () => {
+  const sent = {
+    host: 'elsewhere.example',
+    authorization: 'Bearer caller',
+    cookie: 'a=b',
+    'impersonate-user': 'admin',
+    'Impersonate-Extra-scopes': 'x',
+    'X-Remote-User': 'admin',
+    'X-Remote-Group': 'system:masters',
+    forwarded: 'for=1.2.3.4',
+    'x-forwarded-for': '1.2.3.4',
+    'x-forwarded-host': 'x',
+    'x-real-ip': '1.2.3.4',
+    'proxy-authorization': 'Basic x',
+    'keep-alive': 'timeout=5',
+    te: 'trailers',
+    trailer: 'x-t',
+    connection: 'close, X-Private',
+    'x-private': 'secret',
+    'user-agent': 'kube-proxy',
+    accept: 'application/json',
+  };
+
+  test('under our identity: the caller proves nothing, claims nothing, and sees its hop end', async () => {
+    const { front, back } = await setUp(echo);
+    await ask(front.url, { headers: sent });
+    expect(seen[0]?.request.headers).toEqual({
+      host: back.url.host,
+      authorization: 'Bearer own-token',
+      'user-agent': 'kube-proxy',
+      accept: 'application/json',
+      connection: 'keep-alive',
+    });
+  });
+
+  test('under the identity of the caller: what it proves goes through, what it claims does not', async () => {
+    const { front, back } = await setUp(echo, { identity: 'caller' });
+    await ask(front.url, { headers: sent });
+    expect(seen[0]?.request.headers).toEqual({
+      host: back.url.host,
+      authorization: 'Bearer caller',
+      cookie: 'a=b',
+      'impersonate-user': 'admin',
+      'impersonate-extra-scopes': 'x',
+      'user-agent': 'kube-proxy',
+      accept: 'application/json',
+      connection: 'keep-alive',
+    });
+  });
+
+  test('that authenticate us cannot be cut by naming them in Connection', async () => {
+    const { front } = await setUp(echo);
+    await ask(front.url, { headers: { connection: 'close, Authorization' } });
+    expect(seen[0]?.request.headers.authorization).toBe('Bearer own-token');
+  });
+
+  test.each(['DELETE', 'GET', 'POST'])(
+    'that frame the body of a %s cannot be cut by naming them in Connection',
+    async (method) => {
+      const { front } = await setUp(echo);
+      const body = 'GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n';
+      const head = `${method} / HTTP/1.1\r\nHost: x\r\nConnection: close, Content-Length\r\n`;
+      const { closed } = raw(front.url, `${head}Content-Length: ${body.length}\r\n\r\n${body}`);
+      await closed;
+      expect(seen.map((each) => each.body)).toEqual([body]);
+    },
+  );
+
+  test('of an answer that are for one hop are cut, and so are those Connection names', async () => {
+    const { front } = await setUp((_request, response) => {
+      response.writeHead(200, { connection: 'close, x-hop', 'x-hop': '1', 'x-end': '2' });
+      response.end('x');
+    });
+    const { response } = await ask(front.url, { headers: { connection: 'keep-alive' } });
+    expect(response.headers).toMatchObject({ 'x-end': '2', connection: 'keep-alive' });
+    expect(response.headers['x-hop']).toBeUndefined();
+  });
+});
+
+describe('an API server that cannot be reached', () => {
+  test('is reported by address and code, for the listener to answer', async () => {
+    const { front, back, errors } = await setUp(echo);
+    await back.close();
+    const { response, body } = await ask(front.url);
+    expect([response.statusCode, body]).toEqual([503, 'Unreachable']);
+    expect(errors.map(({ message }) => message)).toEqual([
+      expect.stringContaining(`${back.url.host} cannot be reached: ECONNREFUSED`),
+    ]);
+  });
+
+  test('because it hangs up is reported once, though the caller still sends its body', async () => {
+    const { front, errors } = await setUp((request) => void request.socket.destroy());
+    const body = 'x'.repeat(1_000_000);
+    const answer = await ask(front.url, { method: 'POST', body }).catch(() => undefined);
+    expect(answer?.body ?? 'Unreachable').toBe('Unreachable');
+    await until(() => errors.length > 0);
+    expect(errors.map(({ code }) => code)).toEqual(['Unreachable']);
+  });
+
+  test('because it never answers is reported after a while', async () => {
+    const { front, back } = await setUp(() => {}, { headersMs: 20 });
+    expect((await ask(front.url)).body).toBe('Unreachable');
+    await back.idle();
+  });
+
+  test('but a stream that is quiet for longer than that goes on', async () => {
+    const { front } = await setUp(
+      (_request, response) => {
+        response.flushHeaders();
+        setTimeout(() => response.end('late'), 60);
+      },
+      { headersMs: 20 },
+    );
+    expect((await ask(front.url)).body).toBe('late');
+  });
+
+  test('because we have no credentials is reported', async () => {
+    const { front, credentials, errors } = await setUp(echo);
+    credentials.headers = () => Promise.reject(new Error('no token'));
+    expect((await ask(front.url)).response.statusCode).toBe(503);
+    expect(errors[0]?.message).toContain('no token');
+    expect(seen).toEqual([]);
+  });
+});
+
+describe('TLS and the life of connections', () => {
+  let authority: KeyPair;
+  let serverTls: { cert: string; key: string; ca: string };
+  let alice: KeyPair;
+  let bob: KeyPair;
+
+  beforeAll(async () => {
+    authority = await makeAuthority();
+    serverTls = { ...(await issue(authority, 'kubernetes')), ca: authority.cert };
+    alice = await issue(authority, 'alice');
+    bob = await issue(authority, 'bob');
+  });
+
+  const whoAmI: RequestListener = (request, response) => {
+    const name = (request.socket as TLSSocket).getPeerCertificate().subject?.CN ?? 'nobody';
+    response.write(String(name));
+    if (request.url !== '/watch') response.end();
+  };
+
+  test('our client certificate is shown under our identity, and never under that of the caller', async () => {
+    const clientTls = { ca: authority.cert, servername: 'kubernetes', ...alice };
+    const { front } = await setUp(whoAmI, { serverTls, clientTls });
+    expect((await ask(front.url)).body).toBe('alice');
+    await harness.close();
+    const other = await setUp(whoAmI, { serverTls, clientTls, identity: 'caller' });
+    expect((await ask(other.front.url)).body).toBe('nobody');
+  });
+
+  test('a server of another authority is Unreachable', async () => {
+    const clientTls = { ca: (await makeAuthority('other')).cert };
+    const { front, errors } = await setUp(whoAmI, { serverTls, clientTls });
+    expect((await ask(front.url)).response.statusCode).toBe(503);
+    expect(errors[0]?.message).toContain('SELF_SIGNED_CERT_IN_CHAIN');
+  });
+
+  test('a connection is used again', async () => {
+    const { front, back } = await setUp(whoAmI, { serverTls, clientTls: { ca: authority.cert } });
+    await ask(front.url);
+    await ask(front.url);
+    expect(back.accepted).toBe(1);
+  });
+
+  test('a changed certificate is used by the next request; idle connections go, streams stay', async () => {
+    const clientTls = { ca: authority.cert, ...alice };
+    const { front, back, credentials } = await setUp(whoAmI, { serverTls, clientTls });
+    await ask(front.url);
+    const watch = await open(new URL('/watch', front.url));
+    await ask(front.url);
+    expect(back.connections.size).toBe(2);
+    credentials.setTls({ ca: authority.cert, ...bob });
+    await until(() => back.connections.size === 1, 'the idle connection to go');
+    expect((await ask(front.url)).body).toBe('bob');
+    expect(watch.destroyed).toBe(false);
+    watch.destroy();
+    await until(() => back.connections.size === 1, 'the old connection to go');
+  });
+
+  test('a 401 has the credentials read anew, for the next request', async () => {
+    const { front, credentials } = await setUp((_request, response) => {
+      response.writeHead(401).end();
+    });
+    expect((await ask(front.url)).response.statusCode).toBe(401);
+    expect(credentials.refreshes).toBe(1);
+  });
+
+  test('close ends answers midway, and lets nothing through afterwards', async () => {
+    const { front, passthrough, credentials, back } = await setUp((_request, response) => {
+      response.write('x');
+    });
+    const response = await open(front.url);
+    const reading = expect(text(response)).rejects.toThrow();
+    await passthrough.close();
+    await Promise.all([reading, back.idle()]);
+    expect(credentials.listeners).toBe(0);
+    expect((await ask(front.url)).body).toBe('Unreachable');
+  });
+});

@@ -1,0 +1,50 @@
+import { type IncomingMessage, type RequestOptions, request } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+
+/** An answer with its body read. */
+export interface Answer {
+  readonly response: IncomingMessage;
+  readonly body: string;
+}
+
+/** Sends a request on a connection of its own; resolves when the headers of the answer are there. */
+export function open(
+  url: URL | string,
+  options: RequestOptions & { readonly body?: string } = {},
+): Promise<IncomingMessage> {
+  const { body, ...rest } = options;
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, { agent: false, ...rest }, resolve);
+    outgoing.once('error', reject);
+    outgoing.end(body);
+  });
+}
+
+/** Sends a request and reads the answer to its end. */
+export async function ask(...args: Parameters<typeof open>): Promise<Answer> {
+  const response = await open(...args);
+  return { response, body: await text(response) };
+}
+
+/** A connection on which a test writes and reads bytes as they are. */
+export interface RawConnection {
+  readonly socket: Socket;
+  /** All that was received so far. */
+  received(): string;
+  /** Resolves when the connection is closed, for whatever reason. */
+  readonly closed: Promise<void>;
+}
+
+/** Opens a connection and writes to it. */
+export function raw(url: URL, bytes: string): RawConnection {
+  const socket = connect(Number(url.port), url.hostname);
+  let received = '';
+  socket.setEncoding('latin1').on('data', (chunk) => {
+    received += chunk;
+  });
+  socket.on('error', () => {});
+  socket.write(bytes);
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  return { socket, received: () => received, closed };
+}

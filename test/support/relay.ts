@@ -1,0 +1,60 @@
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+
+/** An http server in front of another one that can write bytes of its own into the answers. */
+export interface Relay {
+  readonly url: string;
+  /** Writes bytes into every open answer to this path, as if the server had sent them. */
+  inject(path: string, bytes: Buffer): void;
+  /** Answers the next requests for this path with a body of these bytes; undefined: no more. */
+  replace(path: string, body: Buffer | undefined): void;
+  close(): Promise<void>;
+}
+
+export async function startRelay(target: string): Promise<Relay> {
+  const open = new Set<{ path: string; response: ServerResponse }>();
+  const replaced = new Map<string, Buffer>();
+  const server = createServer((incoming, response) => {
+    const [path = ''] = (incoming.url ?? '').split('?', 1);
+    const body = replaced.get(path);
+    if (body !== undefined) {
+      response.setHeader('content-type', 'application/vnd.kubernetes.protobuf');
+      response.end(body);
+      return;
+    }
+    const entry = { path, response };
+    open.add(entry);
+    response.on('close', () => open.delete(entry));
+    pass(target, incoming, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    inject(path, bytes) {
+      for (const entry of open) if (entry.path === path) entry.response.write(bytes);
+    },
+    replace(path, body) {
+      if (body === undefined) replaced.delete(path);
+      else replaced.set(path, body);
+    },
+    async close() {
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+function pass(target: string, incoming: IncomingMessage, response: ServerResponse): void {
+  const { method, headers, url = '' } = incoming;
+  const upstream = request(target + url, { method, headers }, (answer) => {
+    response.writeHead(answer.statusCode ?? 502, answer.headers);
+    // Else the headers of a quiet watch wait for its first event.
+    response.flushHeaders();
+    answer.pipe(response);
+    answer.on('error', () => response.destroy());
+  });
+  upstream.on('error', () => response.destroy());
+  response.on('close', () => upstream.destroy());
+  incoming.pipe(upstream);
+}
