@@ -65,8 +65,10 @@ function draw(): void {
 }
 
 async function tour(api: ApiServer): Promise<void> {
+  // Time to read, where somebody reads.
+  const pause = values.once || !process.stdout.isTTY ? 300 : 2500;
   for (const [command, note] of TOUR) {
-    await delay(values.once ? 300 : 2500);
+    await delay(pause);
     console.log(`\n> ${command}    # ${note}`);
     runCommand(api, command);
     drawSoon();

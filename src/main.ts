@@ -14,7 +14,7 @@ Flags of run:
   --kubeconfig FILE       how to reach the API server (or KUBECONFIG); default: in-cluster
   --listen IP:PORT        where kube-proxy reaches the wrapper, loopback only; default 127.0.0.1:10360
   --admin-listen IP:PORT  /healthz, /readyz and /metrics; default 127.0.0.1:10361
-  --config FILE           settings in YAML; see docs/settings.md
+  --config FILE           settings in YAML; see the README
   --log-level LEVEL       trace, debug, info, warn, error or silent; default info
 
   -h, --help              this text

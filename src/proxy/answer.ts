@@ -1,6 +1,6 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Codec, Encoding } from '../filter/codec.ts';
-import { MEDIA_TYPES } from './media-type.ts';
+import { MEDIA_TYPES, statusEncoding } from './media-type.ts';
 import { statusOf } from './status.ts';
 
 /** Codecs by encoding. */
@@ -24,9 +24,9 @@ export function answerBody(
 
 /** Answers with an error, as a Kubernetes Status in the caller's encoding. */
 export function answerError(
+  request: IncomingMessage,
   response: ServerResponse,
   codecs: Codecs,
-  encoding: Encoding,
   error: unknown,
 ): void {
   if (response.headersSent) {
@@ -34,6 +34,7 @@ export function answerError(
     return;
   }
   const status = statusOf(error);
+  const encoding = statusEncoding(request.headers.accept);
   const body = codecs[encoding].encodeStatus(status);
   response.writeHead(status.code, {
     'content-type': MEDIA_TYPES[encoding],

@@ -94,13 +94,11 @@ export class Listener {
     const reqId = ++this.#requests;
     const { codecs, logger } = this.#options;
     if (this.#closing) response.shouldKeepAlive = false;
-    let encoding: Encoding = 'json';
     try {
       const { path, query } = readUrl(request);
       const target = parseTarget(path);
       if (target.kind === 'events') return this.#passEvents(request, response, target);
-      // An answer to a refused request is written in an encoding the caller asked for, if any.
-      encoding = negotiate(request.headers.accept);
+      const encoding = negotiate(request.headers.accept);
       await this.#read(request, response, encoding, target, query);
     } catch (error) {
       const resource = request.url;
@@ -109,7 +107,7 @@ export class Listener {
       } else {
         logger.error({ reqId, verb: request.method, resource, err: error }, 'failed');
       }
-      answerError(response, codecs, encoding, error);
+      answerError(request, response, codecs, error);
     }
   }
 

@@ -38,6 +38,16 @@ export function negotiate(accept: string | undefined): Encoding {
   );
 }
 
+/** The encoding to write an error in: what the caller asks for if it can be served, else JSON. */
+export function statusEncoding(accept: string | undefined): Encoding {
+  try {
+    return negotiate(accept);
+  } catch {
+    // That the header cannot be served is told by whoever negotiates the answer itself.
+    return 'json';
+  }
+}
+
 interface Offer {
   readonly type: string;
   readonly quality: number;

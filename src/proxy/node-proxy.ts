@@ -53,7 +53,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const passthrough = createPassthrough({
     credentials,
     logger,
-    onError: (error, _request, response) => answerError(response, codecs, 'json', error),
+    onError: (error, request, response) => answerError(request, response, codecs, error),
   });
   const listener = new Listener({
     ...options,

@@ -12,6 +12,9 @@ export interface WatchTimes {
   readonly minWatchMs: number;
 }
 
+/** No watch lasts longer than this, in milliseconds; timers take 24 days at most. */
+const MAX_WATCH_MS = 24 * 60 * 60_000;
+
 /** The body of a LIST. Throws `Expired` or `TooLargeResourceVersion` when the version asked for cannot be had. */
 export function readList(view: View, options: ReadOptions): Buffer[] {
   if (options.continue !== '') {
@@ -50,7 +53,7 @@ export function startWatch(
   const timeoutMs =
     options.timeoutSeconds === undefined
       ? times.minWatchMs * (1 + Math.random())
-      : options.timeoutSeconds * 1000;
+      : Math.min(options.timeoutSeconds * 1000, MAX_WATCH_MS);
   const watcher = new Watcher({
     view,
     response,

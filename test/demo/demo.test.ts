@@ -1,0 +1,55 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { describe, expect, test } from '@jest/globals';
+
+const ROOT = new URL('../..', import.meta.url).pathname;
+
+/** Runs the demo with these lines typed after its tour; returns what it printed. */
+async function runDemo(lines: readonly string[]): Promise<{ code: number; out: string }> {
+  const child = spawn(process.execPath, ['demo/main.ts'], {
+    cwd: ROOT,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  let out = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    out += chunk.toString();
+  });
+  child.stdin.end(lines.map((line) => `${line}\n`).join(''));
+  const [code] = (await once(child, 'close')) as [number];
+  return { code, out };
+}
+
+/** Of the last table, which addresses are shown. */
+function shownIn(out: string): string[] {
+  const [table = ''] = out.split('SERVICE  ').slice(-1);
+  return table.split('\n').flatMap((line) => {
+    const [, address, shown] = /(10\.[0-9.]+) +.*? {2}(yes|-) /.exec(line) ?? [];
+    return address !== undefined && shown === 'yes' ? [address] : [];
+  });
+}
+
+describe('npm run demo', () => {
+  test('shows the world change as it is told to, and says what is wrong with a command', async () => {
+    const { code, out } = await runDemo([
+      'annotate web topologyKeys=["site"]',
+      'label nobody site=x',
+      'fly',
+      'notready 10.244.1.30',
+      'quit',
+    ]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/unknown command "fly"/);
+    expect(out).toMatch(/nobody/);
+    const shown = shownIn(out);
+    expect(shown).toEqual(expect.arrayContaining(['10.244.1.10', '10.244.2.10']));
+    expect(shown).not.toContain('10.244.101.10');
+  }, 30_000);
+
+  test('the tour moves this node to another site and back', async () => {
+    const { out } = await runDemo(['quit']);
+    const tables = out.split('SERVICE  ').slice(1);
+    const db = tables.map((table) => /10\.244\.102\.20 .*? {2}(yes|-) /.exec(table)?.[1]);
+    expect(db).toContain('yes');
+    expect([db[0], db.at(-1)]).toEqual(['-', '-']);
+  }, 30_000);
+});
