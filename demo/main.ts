@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { type ApiServer, createApiServer } from '../embedded/api-server.ts';
+import { kubeconfigFor } from '../embedded/kubeconfig.ts';
 import { loadCredentials } from '../src/proxy/credentials.ts';
 import { type NodeProxy, startNodeProxy } from '../src/proxy/node-proxy.ts';
 import { HELP, runCommand } from './commands.ts';
@@ -123,15 +124,4 @@ async function startWrapper(apiServer: string, nodeName: string): Promise<NodePr
       await rm(folder, { recursive: true });
     },
   };
-}
-
-function kubeconfigFor(apiServer: string): string {
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'demo', cluster: { server: apiServer, 'insecure-skip-tls-verify': true } }],
-    users: [{ name: 'demo', user: {} }],
-    contexts: [{ name: 'demo', context: { cluster: 'demo', user: 'demo' } }],
-    'current-context': 'demo',
-  });
 }

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
+import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
 import { eventually } from '../support/eventually.ts';
 import { createSmallCluster } from '../support/small-cluster.ts';
 import { recordWatch, STREAMING_LIST } from '../support/watch-recorder.ts';
@@ -22,17 +23,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'main-'));
   server = createSmallCluster();
   kubeconfig = join(folder, 'kubeconfig');
-  writeFileSync(
-    kubeconfig,
-    JSON.stringify({
-      clusters: [
-        { name: 'c', cluster: { server: await server.listen(), 'insecure-skip-tls-verify': true } },
-      ],
-      users: [{ name: 'u', user: {} }],
-      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-      'current-context': 'x',
-    }),
-  );
+  writeFileSync(kubeconfig, kubeconfigFor(await server.listen()));
 });
 
 afterEach(async () => {

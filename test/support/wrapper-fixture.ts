@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, pino } from 'pino';
+import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
 import { loadCredentials } from '../../src/proxy/credentials.ts';
 import {
   type NodeProxy,
@@ -31,17 +32,7 @@ export async function startWrapper(
 ): Promise<NodeProxy> {
   const folder = await mkdtemp(join(tmpdir(), 'kube-proxy-wrapper-test-'));
   const kubeconfig = join(folder, 'kubeconfig');
-  await writeFile(
-    kubeconfig,
-    JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'Config',
-      clusters: [{ name: 'c', cluster: { server: apiServer, 'insecure-skip-tls-verify': true } }],
-      users: [{ name: 'u', user: {} }],
-      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-      'current-context': 'x',
-    }),
-  );
+  await writeFile(kubeconfig, kubeconfigFor(apiServer));
   const logger = options.logger ?? pino({ level: 'silent' });
   const credentials = await loadCredentials({ kubeconfig, logger });
   const proxy = await startNodeProxy({

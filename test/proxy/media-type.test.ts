@@ -1,0 +1,29 @@
+import { describe, expect, test } from '@jest/globals';
+import { negotiate } from '../../src/proxy/media-type.ts';
+
+describe('negotiate()', () => {
+  test.each([
+    [undefined, 'json'],
+    ['', 'json'],
+    ['*/*', 'json'],
+    ['application/json', 'json'],
+    ['application/vnd.kubernetes.protobuf', 'protobuf'],
+    ['application/vnd.kubernetes.protobuf, */*', 'protobuf'],
+    ['application/vnd.kubernetes.protobuf,application/json', 'protobuf'],
+    ['application/vnd.kubernetes.protobuf;stream=watch', 'protobuf'],
+    ['application/json;q=0.5, application/vnd.kubernetes.protobuf', 'protobuf'],
+    ['application/vnd.kubernetes.protobuf;q=0, application/json', 'json'],
+    ['application/cbor, application/json', 'json'],
+    ['Application/JSON; charset=utf-8', 'json'],
+    ['application/json;as=Table;v=v1;g=meta.k8s.io, application/json', 'json'],
+  ])('Accept %p is answered as %s', (accept, encoding) => {
+    expect(negotiate(accept)).toBe(encoding);
+  });
+
+  test.each(['text/plain', 'application/cbor', 'application/json;as=Table', '*/*;q=0', ';'])(
+    'Accept %p cannot be served',
+    (accept) => {
+      expect(() => negotiate(accept)).toThrow(expect.objectContaining({ code: 'NotAcceptable' }));
+    },
+  );
+});
