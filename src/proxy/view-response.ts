@@ -78,7 +78,9 @@ function beginning(view: View, options: ReadOptions) {
     const initial = view.snapshot();
     // With sendInitialEvents=false the client has the state already; else it gets ADDED for all.
     const fromNow = options.sendInitialEvents === false;
-    return { position: initial.position, initialEventsEnd: false, ...(fromNow ? {} : { initial }) };
+    if (fromNow) return { position: initial.position, initialEventsEnd: false };
+    // As an apiserver, which turns such a watch into a streaming list (watchcache, legacy watch from 0).
+    return { initial, position: initial.position, initialEventsEnd: options.allowWatchBookmarks };
   }
   const position = view.log.positionAfter(options.version);
   if (position === undefined) {

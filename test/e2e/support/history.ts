@@ -209,9 +209,8 @@ class RandomHistory implements History {
 
   async #deleteService(key: string): Promise<string> {
     await this.#write({ kind: 'service', key });
-    this.services.delete(key);
     // The API server deletes the Endpoints object of this name along with it.
-    this.endpoints.delete(key);
+    if (this.services.delete(key)) this.endpoints.delete(key);
     return `service ${key} deleted`;
   }
 
