@@ -4,7 +4,6 @@ import type {
   IncomingMessage,
   ServerResponse,
 } from 'node:http';
-import { Socket } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
 import httpProxy from 'http-proxy';
 import { WrapperError } from '../errors.ts';
@@ -42,14 +41,15 @@ const KEEP_ALIVE_MS = 30_000;
  * - a client waits for ever when the upstream dies mid-body, and for the headers until the first byte of the
  *   body comes: answered here, with flushHeaders and pipeline;
  * - a reset during an upgrade is an error event without a listener: listened to from the start;
- * - an upgraded connection outlives the other one, if that is reset: they end together;
- * - a refused upgrade is answered as chunked, though the chunks are gone: as ended by the connection.
+ * - a switched connection to the upstream outlives that of the client, if that is reset: destroyed with it;
+ * - a refused upgrade is answered as chunked, though the chunks are gone: as ended by the connection; a client
+ *   waits for ever when that answer breaks off: its connection is destroyed.
  */
 export class RepairedHttpProxy {
   readonly #headersMs: number;
   readonly #proxy = httpProxy.createProxyServer();
   readonly #exchanges = new WeakMap<IncomingMessage, Exchange>();
-  /** Requests to the API server, and both sockets of switched connections. */
+  /** Requests to the API server, and the sockets of clients that switch protocols. */
   readonly #live = new Set<ClientRequest | Duplex>();
   #closed = false;
 
@@ -101,6 +101,7 @@ export class RepairedHttpProxy {
     exchange: Exchange,
     pass: (options: httpProxy.ServerOptions) => void,
   ): void {
+    if (this.#closed) throw new WrapperError('Unreachable', 'the proxy is being closed');
     this.#exchanges.set(request, exchange);
     const { headers } = request;
     const { target, agent } = exchange.destination;
@@ -164,18 +165,18 @@ export class RepairedHttpProxy {
     outgoing.once('response', (incoming) => {
       delete incoming.headers['transfer-encoding'];
       incoming.headers.connection = 'close';
-      incoming.once('close', () => endSoon(socket));
+      // Of an answer that breaks off nobody would tell the client.
+      incoming.once('close', () => incoming.complete || socket.destroy());
     });
     outgoing.once('upgrade', (_incoming, other) => {
-      this.#track(other);
       socket.once('close', () => other.destroy());
-      other.once('close', () => endSoon(socket));
     });
   }
 
   #track(each: ClientRequest | Duplex): void {
     this.#live.add(each);
     each.once('close', () => this.#live.delete(each));
+    // A request becomes known a tick after it was started.
     if (this.#closed) each.destroy();
   }
 
@@ -185,10 +186,4 @@ export class RepairedHttpProxy {
     if (outgoing.headersSent) outgoing.destroy(new Error('the path was sent otherwise'));
     else outgoing.path = path;
   }
-}
-
-/** Ends a socket once what was written to it is sent. */
-function endSoon(socket: Duplex): void {
-  if (socket instanceof Socket) socket.destroySoon();
-  else socket.destroy();
 }

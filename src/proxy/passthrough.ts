@@ -52,8 +52,6 @@ class HttpPassthrough implements Passthrough {
   readonly #identity: Identity;
   readonly #destinations: Destinations;
   readonly #proxy: RepairedHttpProxy;
-  readonly #failed = new WeakSet<ServerResponse>();
-  #closed = false;
 
   constructor(options: PassthroughOptions) {
     this.#options = options;
@@ -67,7 +65,7 @@ class HttpPassthrough implements Passthrough {
   }
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    if (this.#identity === 'own' || this.#closed) {
+    if (this.#identity === 'own') {
       this.refuseUpgrade(socket);
       return;
     }
@@ -90,7 +88,6 @@ class HttpPassthrough implements Passthrough {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
     await this.#proxy.close();
     this.#destinations.close();
   }
@@ -99,7 +96,6 @@ class HttpPassthrough implements Passthrough {
     const own = this.#identity === 'own' ? await this.#options.credentials.headers() : {};
     // A client may go away while a credential plugin runs.
     if (response.destroyed) return;
-    if (this.#closed) throw new WrapperError('Unreachable', 'the proxy is being closed');
     const onError = (error: unknown): void => this.#fail(error, request, response);
     this.#proxy.web(request, response, this.#exchange(request, own, false, onError));
   }
@@ -132,8 +128,7 @@ class HttpPassthrough implements Passthrough {
 
   #fail(error: unknown, request: IncomingMessage, response: ServerResponse): void {
     // Both sides of one exchange may report an error; the answer to the first may be on its way.
-    if (this.#failed.has(response)) return;
-    this.#failed.add(response);
+    if (response.writableEnded) return;
     const problem = this.#explain(error);
     if (response.headersSent) {
       const path = request.url;

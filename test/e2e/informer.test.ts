@@ -123,13 +123,16 @@ test('informers follow a random history with their watches cut', async () => {
   await expectModel(`after 120 changes and ${cuts} connections cut`);
 });
 
-test('informers follow a random history over crashes of the wrapper', async () => {
-  await play(40, async () => {});
-  await node.stopWrapper('SIGKILL');
-  await play(20, async () => {});
-  await Promise.all([node.startWrapper(), play(40, async () => {})]);
-  await expectModel('after 100 changes and a crash of the wrapper');
-});
+test.each(['SIGKILL', 'SIGTERM'] as const)(
+  'informers follow a random history over an end (%s) and a start of the wrapper',
+  async (signal) => {
+    await play(30, async () => {});
+    await node.stopWrapper(signal);
+    await play(20, async () => {});
+    await Promise.all([node.startWrapper(), play(30, async () => {})]);
+    await expectModel(`after 80 changes and a ${signal} of the wrapper`);
+  },
+);
 
 test('informers follow a history that goes on', async () => {
   await play(30, async () => {});

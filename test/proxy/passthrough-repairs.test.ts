@@ -200,6 +200,17 @@ describe('an upgrade', () => {
     expect(body).toBe('no');
   });
 
+  test('that the upstream refuses with an answer that breaks off ends the connection (it hung)', async () => {
+    await setUp(() => {}, { identity: 'caller' });
+    harness.back.server.on('upgrade', (_request, socket) => {
+      socket.on('error', () => {});
+      socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\nno');
+    });
+    const { received, closed } = raw(harness.front.url, SPDY);
+    await closed;
+    expect(received()).toMatch(/^HTTP\/1.1 403 Forbidden/);
+  });
+
   test('is ended by close, on both sides', async () => {
     await setUpUpgrade();
     const { received, closed } = raw(harness.front.url, SPDY);

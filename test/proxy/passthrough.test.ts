@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
@@ -183,6 +183,15 @@ describe('an API server that cannot be reached', () => {
     expect(errors.map(({ code }) => code)).toEqual(['Unreachable']);
   });
 
+  test('is reported once, though the side of the caller fails as well', async () => {
+    const onAnswered = (request: IncomingMessage): void => {
+      request.emit('error', new Error('reset'));
+    };
+    const { front, errors } = await setUp(() => {}, { headersMs: 5, onAnswered });
+    expect((await ask(front.url)).body).toBe('Unreachable');
+    expect(errors).toHaveLength(1);
+  });
+
   test('because it never answers is reported after a while', async () => {
     const { front, back } = await setUp(() => {}, { headersMs: 20 });
     expect((await ask(front.url)).body).toBe('Unreachable');
@@ -214,6 +223,7 @@ describe('TLS and the life of connections', () => {
   let serverTls: { cert: string; key: string; ca: string };
   let alice: KeyPair;
   let bob: KeyPair;
+  let watches: ServerResponse[] = [];
 
   beforeAll(async () => {
     authority = await makeAuthority();
@@ -222,10 +232,15 @@ describe('TLS and the life of connections', () => {
     bob = await issue(authority, 'bob');
   });
 
+  afterEach(() => {
+    watches = [];
+  });
+
   const whoAmI: RequestListener = (request, response) => {
     const name = (request.socket as TLSSocket).getPeerCertificate().subject?.CN ?? 'nobody';
     response.write(String(name));
-    if (request.url !== '/watch') response.end();
+    if (request.url === '/watch') watches.push(response);
+    else response.end();
   };
 
   test('our client certificate is shown under our identity, and never under that of the caller', async () => {
@@ -256,14 +271,19 @@ describe('TLS and the life of connections', () => {
     const { front, back, credentials } = await setUp(whoAmI, { serverTls, clientTls });
     await ask(front.url);
     const watch = await open(new URL('/watch', front.url));
+    watch.resume();
     await ask(front.url);
     expect(back.connections.size).toBe(2);
     credentials.setTls({ ca: authority.cert, ...bob });
     await until(() => back.connections.size === 1, 'the idle connection to go');
     expect((await ask(front.url)).body).toBe('bob');
     expect(watch.destroyed).toBe(false);
-    watch.destroy();
-    await until(() => back.connections.size === 1, 'the old connection to go');
+    watches[0]?.end();
+    await until(
+      () => back.connections.size === 1,
+      'the old connection to go, though it could be kept',
+    );
+    expect(watch.complete).toBe(true);
   });
 
   test('a 401 has the credentials read anew, for the next request', async () => {
@@ -283,6 +303,18 @@ describe('TLS and the life of connections', () => {
     await passthrough.close();
     await Promise.all([reading, back.idle()]);
     expect(credentials.listeners).toBe(0);
+    expect((await ask(front.url)).body).toBe('Unreachable');
+    expect(back.accepted).toBe(1);
+  });
+
+  test('close ends a request that was started just before it, whose connection nobody knows yet', async () => {
+    const { front, passthrough } = await setUp(() => {});
+    front.server.removeAllListeners('request').on('request', async (request, response) => {
+      passthrough.forward(request, response);
+      // Microtasks: the request is started, and the tick that tells of it has not come.
+      for (let n = 0; n < 10; n++) await undefined;
+      void passthrough.close();
+    });
     expect((await ask(front.url)).body).toBe('Unreachable');
   });
 });

@@ -77,6 +77,16 @@ describe('a request', () => {
     await buffer(response.body);
   });
 
+  test('answered 401 does not wait for the rest of that answer, nor keep its connection', async () => {
+    const { upstream, server } = await setUp((_request, response) => {
+      if (server.accepted === 1) response.writeHead(401).write('on and on');
+      else response.end('ok');
+    });
+    const { body } = await upstream.request({ method: 'GET', path: '/' });
+    expect(await text(body)).toBe('ok');
+    await until(() => server.connections.size === 1, 'the connection of the 401 to go');
+  });
+
   test('answered 401 twice is answered so', async () => {
     let requests = 0;
     const { upstream, credentials } = await setUp((_request, response) => {
@@ -252,5 +262,20 @@ describe('close', () => {
     expect(credentials.listeners).toBe(0);
     const late = upstream.request({ method: 'GET', path: '/' });
     await expect(late).rejects.toMatchObject({ code: 'Unreachable' });
+    expect(server.accepted).toBe(2);
+  });
+
+  test('ends a request that waits for its credentials', async () => {
+    const { upstream, server, credentials } = await setUp(() => {});
+    let proceed = (): void => {};
+    credentials.headers = () =>
+      new Promise((resolve) => {
+        proceed = () => resolve({});
+      });
+    const request = upstream.request({ method: 'GET', path: '/' });
+    await upstream.close();
+    proceed();
+    await expect(request).rejects.toMatchObject({ code: 'Unreachable' });
+    expect(server.accepted).toBe(0);
   });
 });

@@ -1,4 +1,4 @@
-import type { RequestListener } from 'node:http';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import type { WrapperError } from '../../src/errors.ts';
 import type { TlsOptions } from '../../src/proxy/credentials.ts';
 import {
@@ -31,9 +31,11 @@ export async function startPassthrough(
     /** Of the server that stands for the API server; it asks for client certificates. */
     readonly serverTls?: TlsOptions;
     readonly clientTls?: TlsOptions;
+    /** Called once an error was answered. */
+    readonly onAnswered?: (request: IncomingMessage) => void;
   } = {},
 ): Promise<PassthroughHarness> {
-  const { prefix = '', serverTls, clientTls, ...rest } = options;
+  const { prefix = '', serverTls, clientTls, onAnswered, ...rest } = options;
   const mutual = { ...serverTls, requestCert: true, rejectUnauthorized: false };
   const back = await startServer(listener, serverTls === undefined ? undefined : mutual);
   const credentials = new FakeCredentials(new URL(prefix, back.url), clientTls);
@@ -42,9 +44,10 @@ export async function startPassthrough(
     ...rest,
     credentials,
     logger: captureLogger().logger,
-    onError: (error, _request, response) => {
+    onError: (error, request, response) => {
       errors.push(error);
       response.writeHead(503).end(error.code);
+      onAnswered?.(request);
     },
   });
   const front = await startServer((request, response) => passthrough.forward(request, response));

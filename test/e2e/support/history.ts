@@ -20,6 +20,8 @@ export interface HistoryOptions {
 
 /** A random history of the API, and what it has led to so far. No controller must touch its objects. */
 export interface History {
+  /** Services, as `namespace/name`, whether they are there at the moment or not. */
+  readonly names: readonly string[];
   readonly nodes: ReadonlyMap<string, ModelLabels>;
   readonly services: ReadonlyMap<string, ModelService>;
   readonly slices: ReadonlyMap<string, ModelObject>;
@@ -67,28 +69,28 @@ class RandomHistory implements History {
   readonly services = new Map<string, ModelService>();
   readonly slices = new Map<string, ModelObject>();
   readonly endpoints = new Map<string, ModelObject>();
+  readonly names: readonly string[];
   readonly #options: HistoryOptions;
-  readonly #names: readonly string[];
 
   constructor(options: HistoryOptions) {
     this.#options = options;
     const plain = ['s0', 's1', 's2'];
     const names = options.all ? [...plain, 'local', 'headless'] : plain;
-    this.#names = options.namespaces.flatMap((namespace) =>
+    this.names = options.namespaces.flatMap((namespace) =>
       names.map((name) => `${namespace}/${name}`),
     );
   }
 
   clusterIP(service: string): string {
-    return `10.96.200.${this.#names.indexOf(service) + 1}`;
+    return `10.96.200.${this.names.indexOf(service) + 1}`;
   }
 
   async begin(): Promise<void> {
     const { self, others, namespaces } = this.#options;
     for (const name of namespaces) await this.#write({ kind: 'namespace', key: name });
     for (const name of [self, ...others]) await this.#setNode(name, this.#randomLabels());
-    for (const name of this.#names) await this.#setService(name, this.#randomKeys());
-    for (const name of this.#names) {
+    for (const name of this.names) await this.#setService(name, this.#randomKeys());
+    for (const name of this.names) {
       for (const letter of this.#letters()) await this.#setSlice(name, letter);
       if (this.#options.all) await this.#setEndpoints(name);
     }
@@ -97,7 +99,7 @@ class RandomHistory implements History {
   async step(): Promise<string> {
     const { random, self, others, all } = this.#options;
     const kind = random.below(100);
-    const service = random.pick(this.#names);
+    const service = random.pick(this.names);
     const other = random.pick(others);
     if (kind < 35) return await this.#setSlice(service, random.pick(this.#letters()));
     if (kind < 40) return await this.#deleteSlice(service, random.pick(this.#letters()));

@@ -1,5 +1,5 @@
 /**
- * What a node should see, told anew from "The decision" in docs/architecture.md, with nothing of src: slow,
+ * What a node should see, told anew from "How a decision is taken" in docs/policies.md, with nothing of src: slow,
  * plain, and without any memory of how the world came to be.
  */
 

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { connect, createServer, type Server } from 'node:net';
 import { createInterface } from 'node:readline';
-import { createRelay, type Relay } from './relay.ts';
+import { createRelay, type Relay, type RelayAddress } from './relay.ts';
 
 /** One question. `endpoint` and `target` are `ip:port`. */
 export type AgentRequest =
@@ -72,7 +72,7 @@ async function answer(
     case 'relay':
       relays.set(
         request.endpoint,
-        await createRelay(toTarget(request.endpoint), toTarget(request.target)),
+        await createRelay(toRelayAddress(request.endpoint), toRelayAddress(request.target)),
       );
       return true;
     case 'cut':
@@ -93,6 +93,10 @@ async function listen(endpoint: string, servers: Map<string, Server>): Promise<v
 function toTarget(endpoint: string): { host: string; port: number } {
   const colon = endpoint.lastIndexOf(':');
   return { host: endpoint.slice(0, colon), port: Number(endpoint.slice(colon + 1)) };
+}
+
+function toRelayAddress(endpoint: string): RelayAddress {
+  return endpoint.startsWith('/') ? { path: endpoint } : toTarget(endpoint);
 }
 
 async function dialMany(

@@ -35,7 +35,10 @@ export interface NodeNetns {
   removeEndpoints(endpoints: readonly string[]): Promise<void>;
   /** GET inside; undefined when nothing answers in 2 seconds. */
   httpGet(url: string): Promise<{ status: number; body: string } | undefined>;
-  /** Passes connections from one `ip:port` on to another, so that they can be cut; see relay.ts. */
+  /**
+   * Passes connections from one `ip:port`, or Unix socket, on to another, so that they can be cut, or come from
+   * another namespace; see relay.ts.
+   */
   relay(endpoint: string, target: string): Promise<void>;
   /** Resets the connections of the relay at `endpoint`; resolves with how many there were. */
   cutRelay(endpoint: string): Promise<number>;

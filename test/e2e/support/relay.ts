@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
-interface Address {
-  readonly host: string;
-  readonly port: number;
-}
+/** TCP, or a Unix socket, which leads from one network namespace into another. */
+export type RelayAddress =
+  | { readonly host: string; readonly port: number }
+  | { readonly path: string };
 
-/** Passes TCP connections on. */
+/** Passes connections on. */
 export interface Relay {
   /** Resets all connections of now, in the middle of whatever they carry. Returns how many. */
   cut(): number;
@@ -20,7 +20,7 @@ const RETRY_MS = 50;
  * a socket that a service manager holds open: a client-go that is refused would back off for up to half a
  * minute, and tests should not wait for that.
  */
-export async function createRelay(listen: Address, target: Address): Promise<Relay> {
+export async function createRelay(listen: RelayAddress, target: RelayAddress): Promise<Relay> {
   const clients = new Set<Socket>();
   const server = createServer((client) => {
     clients.add(client);
@@ -39,7 +39,7 @@ export async function createRelay(listen: Address, target: Address): Promise<Rel
   };
 }
 
-function passOn(client: Socket, target: Address): void {
+function passOn(client: Socket, target: RelayAddress): void {
   if (client.destroyed) return;
   const upstream = connect(target);
   let connected = false;

@@ -1,5 +1,6 @@
 /** Collects how long changes took, for a table at the end of a suite. */
 export interface Timings {
+  /** Of several times of one change the longest counts. */
   add(change: string, column: string, elapsedMs: number): void;
   /** A line for each change, a column for each column, in milliseconds. */
   print(title: string): void;
@@ -11,7 +12,8 @@ export function createTimings(): Timings {
   return {
     add: (change, column, elapsedMs) => {
       columns.add(column);
-      rows.set(change, (rows.get(change) ?? new Map()).set(column, elapsedMs));
+      const times = rows.get(change) ?? new Map<string, number>();
+      rows.set(change, times.set(column, Math.max(elapsedMs, times.get(column) ?? 0)));
     },
     print: (title) => {
       const width = Math.max(0, ...Array.from(rows.keys(), (change) => change.length));

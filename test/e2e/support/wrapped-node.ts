@@ -26,11 +26,15 @@ export interface WrappedNode {
   stopWrapper(signal: NodeJS.Signals): Promise<void>;
   /** Starts the wrapper again and waits until it is ready. */
   startWrapper(): Promise<void>;
-  /** Starts a kube-proxy behind the wrapper. */
+  /**
+   * Starts a kube-proxy behind the wrapper; in the node's namespace, unless one is given from which the
+   * wrapper's URL can be reached, too.
+   */
   startKubeProxy(
     options: Pick<KubeProxyOptions, 'ports' | 'wait'> & {
       readonly version: KubeProxyVersion;
       readonly mode: KubeProxyMode;
+      readonly netns?: NodeNetns;
     },
   ): Promise<ManagedProcess>;
   /** Ends all that runs on it, and deletes its Node. */

@@ -1,0 +1,112 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ControlPlane, startControlPlane } from '../test/e2e/support/control-plane.ts';
+import { type MeasuringClient, startClient } from './client.ts';
+import { ensureClientBinary } from './client-binary.ts';
+import { type Measure, summarize } from './measure.ts';
+import type { BenchOptions } from './options.ts';
+import { ensureWrapper, type MeasuredWrapper, startMeasuredWrapper } from './wrapper.ts';
+
+/** What every part of a run works with. */
+export interface Bench {
+  readonly options: BenchOptions;
+  readonly client: MeasuringClient;
+  /** Tells whether a part is to be run. */
+  wants(part: string): boolean;
+  /** Starts a wrapper that the client asks from now on. */
+  startWrapper(): Promise<MeasuredWrapper>;
+  /** Notes a result. */
+  add(measure: Measure): void;
+  progress(line: string): void;
+}
+
+/** Starts all that is measured, runs `parts` and returns what they found. */
+export async function withBench(
+  options: BenchOptions,
+  progress: (line: string) => void,
+  parts: (bench: Bench) => Promise<void>,
+): Promise<Measure[]> {
+  const program = await ensureWrapper(options);
+  const binary = await ensureClientBinary(progress);
+  const measures: Measure[] = [];
+  progress('starting etcd and kube-apiserver');
+  const plane = await startControlPlane({ controllers: false, apiServerArgs });
+  try {
+    const client = await startClient(binary, plane);
+    try {
+      await parts({
+        options,
+        client,
+        wants: (part) => options.only.length === 0 || options.only.includes(part),
+        startWrapper: async () => await start(plane, client, program, options.profile),
+        add: (measure) => void measures.push(measure),
+        progress,
+      });
+    } finally {
+      await client.stop();
+    }
+  } finally {
+    await plane.stop();
+  }
+  return measures;
+}
+
+/** Room for more than 65,000 Services, and no limit that the load or 50 clients would run into. */
+const apiServerArgs = [
+  '--service-cluster-ip-range=10.64.0.0/12',
+  '--max-requests-inflight=3000',
+  '--max-mutating-requests-inflight=3000',
+];
+
+async function start(
+  plane: ControlPlane,
+  client: MeasuringClient,
+  program: string,
+  profile: string | undefined,
+): Promise<MeasuredWrapper> {
+  const wrapper = await startMeasuredWrapper(plane, program, profile);
+  try {
+    await client.useWrapper(wrapper.url);
+    return wrapper;
+  } catch (error) {
+    await wrapper.stop();
+    throw error;
+  }
+}
+
+/** Runs `use` with a wrapper that is ready and has a kube-proxy's watches open. */
+export async function withReadyWrapper(
+  bench: Bench,
+  use: (wrapper: MeasuredWrapper) => Promise<void>,
+): Promise<void> {
+  const wrapper = await bench.startWrapper();
+  try {
+    await bench.client.firstList('wrapper');
+    await bench.client.hold('wrapper');
+    await wrapper.ready();
+    await use(wrapper);
+    await bench.client.release();
+  } finally {
+    await wrapper.stop();
+  }
+}
+
+/** Notes the memory of a process that has been left alone for a while. */
+export async function addMemory(
+  bench: Bench,
+  wrapper: MeasuredWrapper,
+  id: string,
+  what: string,
+): Promise<void> {
+  await sleep(bench.options.settleMs);
+  bench.add({ id, what, unit: 'MB', wrapper: summarize([wrapper.memory().now]) });
+}
+
+/** CPU that a process uses while `during` runs, in per cent of a core. */
+export async function cpuShare(
+  wrapper: MeasuredWrapper,
+  during: () => Promise<unknown>,
+): Promise<number> {
+  const before = { cpu: wrapper.cpu(), at: performance.now() };
+  await during();
+  return ((wrapper.cpu() - before.cpu) / (performance.now() - before.at)) * 100_000;
+}

@@ -1,0 +1,117 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { ControlPlane } from '../test/e2e/support/control-plane.ts';
+import { startProcess } from '../test/e2e/support/managed-process.ts';
+import type { WorldShape } from './options.ts';
+
+/** Which server answers. */
+export type Target = 'direct' | 'wrapper';
+
+/** Times of several equal requests. */
+export interface Times {
+  readonly ms: readonly number[];
+  readonly bytes: number;
+}
+
+/** Times of watch events, in milliseconds. */
+export interface Latencies {
+  /** From the start of the PATCH to the arrival at a direct watcher. */
+  readonly direct: readonly number[];
+  /** From there to the arrival at the wrapper's watcher, for each event and watcher. */
+  readonly added: readonly number[];
+}
+
+/** Times from the arrival of the Node's event at a direct watcher, in milliseconds. */
+export interface Relabelling {
+  readonly firstMs: number;
+  readonly lastMs: number;
+  readonly events: number;
+  readonly expected: number;
+}
+
+/** The Go program that loads the API server and measures; see client/main.go. */
+export interface MeasuringClient {
+  /** Names the wrapper that is measured from now on. */
+  useWrapper(url: string): Promise<void>;
+  createNodes(world: WorldShape): Promise<void>;
+  /** Creates Services and slices; returns the milliseconds that it took. */
+  load(): Promise<number>;
+  /** Gives all Services topology keys; returns the milliseconds that it took. */
+  annotate(): Promise<number>;
+  /** Fails unless a LIST holds just the endpoints that it should. */
+  verify(target: Target, filtered: boolean): Promise<void>;
+  /** Repeats a LIST until it succeeds; returns the time of the last byte (ms since the epoch). */
+  firstList(target: Target): Promise<number>;
+  list(target: Target, count: number): Promise<Times>;
+  stream(target: Target, count: number): Promise<Times>;
+  /** Opens the four watches of a kube-proxy. */
+  hold(target: Target): Promise<void>;
+  release(): Promise<void>;
+  latency(clients: number, count: number, pauseMs: number): Promise<Latencies>;
+  /** Patches endpoints that the node doesn't see; returns the number of events that came all the same. */
+  churn(count: number, pauseMs: number): Promise<number>;
+  /** Gives our own node these values of a label, one after the other. */
+  relabel(label: string, values: readonly string[]): Promise<readonly Relabelling[]>;
+  stop(): Promise<void>;
+}
+
+export async function startClient(binary: string, plane: ControlPlane): Promise<MeasuringClient> {
+  const ask = startAsking(binary, join(plane.folder, 'bench-client.log'));
+  const { server, tokens } = plane;
+  const call = async <T>(op: string, fields: object = {}) =>
+    (await ask.call({ op, ...fields })) as T;
+  await call('direct', {
+    server,
+    ca: readFileSync(plane.caFile, 'utf8'),
+    adminToken: tokens.admin,
+    readToken: tokens.kubeProxy,
+  });
+  return {
+    useWrapper: async (url) => await call('wrapper', { server: url }),
+    createNodes: async (world) => await call('nodes', { world }),
+    load: async () => await call('load'),
+    annotate: async () => await call('annotate'),
+    verify: async (target, filtered) => await call('verify', { target, filtered }),
+    firstList: async (target) => await call('first-list', { target }),
+    list: async (target, count) => await call('list', { target, count }),
+    stream: async (target, count) => await call('stream', { target, count }),
+    hold: async (target) => await call('hold', { target }),
+    release: async () => await call('release'),
+    latency: async (clients, count, pauseMs) => await call('latency', { clients, count, pauseMs }),
+    churn: async (count, pauseMs) => await call('churn', { count, pauseMs }),
+    relabel: async (label, values) => await call('relabel', { label, values }),
+    stop: ask.stop,
+  };
+}
+
+type Answer = { readonly result?: unknown; readonly error?: string };
+
+/** One question at a time: each answer belongs to the oldest question without one. */
+function startAsking(command: string, logFile: string) {
+  const process = startProcess({ name: 'bench-client', command, args: [], logFile, piped: true });
+  const { stdin, stdout } = process.child;
+  if (stdin === null || stdout === null) throw new Error('the measuring client needs pipes');
+  stdin.on('error', () => {});
+  const waiting: ((answer: Answer) => void)[] = [];
+  createInterface({ input: stdout }).on('line', (line) => {
+    waiting.shift()?.(JSON.parse(line) as Answer);
+  });
+  void process.exited.then(() => {
+    const error = `the measuring client ended: ${process.log().slice(-2000)}`;
+    for (const settle of waiting.splice(0)) settle({ error });
+  });
+  return {
+    call: async (question: object): Promise<unknown> => {
+      const ending = process.ending();
+      if (ending !== undefined) throw new Error(`the measuring client has ended: ${ending}`);
+      const answer = await new Promise<Answer>((settle) => {
+        waiting.push(settle);
+        stdin.write(`${JSON.stringify(question)}\n`);
+      });
+      if (answer.error !== undefined) throw new Error(answer.error);
+      return answer.result;
+    },
+    stop: async () => await process.stop('SIGKILL'),
+  };
+}

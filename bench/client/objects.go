@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+const namespace = "bench"
+
+func (w world) node(site, index int) *corev1.Node {
+	name := nodeName(site, index)
+	labels := map[string]string{"kubernetes.io/hostname": name, siteLabel: siteName(site)}
+	room := w.roomOf(site, index)
+	if name == ownName {
+		room = rooms[0]
+	}
+	if room != "" {
+		labels[roomLabel] = room
+	}
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+}
+
+func (w world) service(service int) *corev1.Service {
+	name := serviceName(service)
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: namespace, Labels: map[string]string{"app": name},
+		},
+		Spec: corev1.ServiceSpec{
+			Selector: map[string]string{"app": name},
+			Ports: []corev1.ServicePort{{
+				Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, TargetPort: intstr.FromInt32(8080),
+			}},
+		},
+	}
+}
+
+// slice has what a decision needs, and not the owner that the endpointslice controller would note.
+func (w world) slice(service int) *discoveryv1.EndpointSlice {
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: sliceName(service), Namespace: namespace,
+			Labels: map[string]string{"kubernetes.io/service-name": serviceName(service)},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{port("http", 8080)},
+	}
+	for endpoint := range w.Endpoints {
+		slice.Endpoints = append(slice.Endpoints, w.endpoint(service, endpoint))
+	}
+	return slice
+}
+
+func port(name string, number int32) discoveryv1.EndpointPort {
+	protocol := corev1.ProtocolTCP
+	return discoveryv1.EndpointPort{Name: &name, Protocol: &protocol, Port: &number}
+}
+
+func (w world) endpoint(service, endpoint int) discoveryv1.Endpoint {
+	node, yes, no := nodeName(w.place(service, endpoint)), true, false
+	number := service*w.Endpoints + endpoint
+	return discoveryv1.Endpoint{
+		Addresses: []string{fmt.Sprintf("10.%d.%d.%d", 128+number>>16, number>>8&255, number&255)},
+		Conditions: discoveryv1.EndpointConditions{
+			Ready: &yes, Serving: &yes, Terminating: &no,
+		},
+		NodeName: &node,
+		TargetRef: &corev1.ObjectReference{
+			Kind: "Pod", Namespace: namespace,
+			Name: fmt.Sprintf("%s-5d9c7b8f6-%05x", serviceName(service), endpoint),
+			UID:  types.UID(fmt.Sprintf("6f1c2a3e-0000-4000-8000-%012x", number)),
+		},
+	}
+}

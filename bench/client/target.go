@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+)
+
+const (
+	protobuf = "application/vnd.kubernetes.protobuf"
+	slices   = "/apis/discovery.k8s.io/v1/endpointslices"
+	services = "/api/v1/services"
+	nodes    = "/api/v1/nodes"
+)
+
+// slicesQuery and servicesQuery select what kube-proxy 1.36 selects.
+var (
+	slicesQuery   = url.Values{"labelSelector": {"!service.kubernetes.io/headless"}}
+	servicesQuery = url.Values{
+		"fieldSelector": {"spec.clusterIP!=None"},
+		"labelSelector": {"!service.kubernetes.io/service-proxy-name"},
+	}
+	ownNodeQuery = url.Values{"fieldSelector": {"metadata.name=" + ownName}}
+)
+
+// target is a server with connections of its own.
+type target struct {
+	server, token string
+	client        *http.Client
+}
+
+// newTarget speaks HTTP/2 over TLS, as client-go does, and HTTP/1.1 to a plain http server. No
+// answer is compressed.
+func newTarget(server, ca, token string) *target {
+	transport := &http.Transport{
+		ForceAttemptHTTP2:   true,
+		DisableCompression:  true,
+		MaxIdleConnsPerHost: 64,
+		ReadBufferSize:      1 << 16,
+	}
+	if ca != "" {
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM([]byte(ca))
+		transport.TLSClientConfig = &tls.Config{RootCAs: pool}
+	}
+	return &target{server, token, &http.Client{Transport: transport}}
+}
+
+// fresh is the same target over connections that nobody else uses.
+func (t *target) fresh() *target {
+	transport := t.client.Transport.(*http.Transport).Clone()
+	return &target{t.server, t.token, &http.Client{Transport: transport}}
+}
+
+func (t *target) get(ctx context.Context, path string, query url.Values) (*http.Response, error) {
+	return t.send(ctx, http.MethodGet, path+"?"+query.Encode(), "", nil)
+}
+
+// send fails unless the answer is 2xx. The caller closes the body.
+func (t *target) send(ctx context.Context, method, path, contentType string, body []byte) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, t.server+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", protobuf)
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
+	}
+	if t.token != "" {
+		request.Header.Set("Authorization", "Bearer "+t.token)
+	}
+	response, err := t.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode/100 != 2 {
+		text, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		return nil, &statusError{response.StatusCode, fmt.Sprintf("%s %s: %s %q", method, path, response.Status, text)}
+	}
+	return response, nil
+}
+
+// write sends a body and reads the answer to its end.
+func (t *target) write(method, path, contentType string, body []byte) ([]byte, error) {
+	response, err := t.send(context.Background(), method, path, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	return io.ReadAll(response.Body)
+}
+
+type statusError struct {
+	status  int
+	message string
+}
+
+func (e *statusError) Error() string { return e.message }

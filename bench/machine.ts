@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+import { cpus, loadavg, release, totalmem } from 'node:os';
+import { runCommand } from '../test/e2e/support/run-command.ts';
+
+/** Where and when a run was made. */
+export interface Machine {
+  /** UTC, to the minute. */
+  readonly date: string;
+  readonly cores: number;
+  readonly cpu: string;
+  readonly memoryGb: number;
+  readonly kernel: string;
+  readonly node: string;
+  readonly kubeApiserver: string;
+  readonly commit: string;
+  /** One-minute load average just before the run: what else the machine was doing. */
+  readonly loadBefore: number;
+}
+
+export async function describeMachine(): Promise<Machine> {
+  const [first] = cpus();
+  return {
+    date: `${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC`,
+    cores: cpus().length,
+    cpu: first?.model.trim() ?? 'unknown',
+    memoryGb: Math.round(totalmem() / 2 ** 30),
+    kernel: release(),
+    node: process.version,
+    kubeApiserver: '1.36.3',
+    commit: await commit(),
+    loadBefore: loadavg()[0] ?? 0,
+  };
+}
+
+/** The checked-out commit; with a `+` if sources differ from it. */
+async function commit(): Promise<string> {
+  try {
+    const head = await runCommand('git', ['rev-parse', '--short', 'HEAD']);
+    const changes = await runCommand('git', ['status', '--porcelain', '--', 'src']);
+    return `${head.trim()}${changes === '' ? '' : '+'}`;
+  } catch {
+    const file = new URL('../package.json', import.meta.url);
+    return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+  }
+}

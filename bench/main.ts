@@ -1,0 +1,76 @@
+/** Measures the wrapper beside the API server that it asks; see README.md. */
+import { addMemory, type Bench, withBench, withReadyWrapper } from './bench.ts';
+import { describeMachine } from './machine.ts';
+import { type BenchOptions, parseOptions, USAGE } from './options.ts';
+import {
+  measureChurn,
+  measureEvents,
+  measureFiltered,
+  measureIdle,
+  measureRaw,
+  measureRelabel,
+  measureStarts,
+} from './parts.ts';
+import { writeResults } from './readme.ts';
+import { formatContext, formatTable, type Results } from './report.ts';
+
+const options = parseOptions(process.argv.slice(2));
+if (options === undefined) process.stdout.write(USAGE);
+else await bench(options);
+
+async function bench(options: BenchOptions): Promise<void> {
+  const machine = await describeMachine();
+  const start = performance.now();
+  const seconds = () => (performance.now() - start) / 1000;
+  const progress = (line: string) =>
+    void process.stderr.write(`${seconds().toFixed(0).padStart(4)} s  ${line}\n`);
+  const measures = await withBench(options, progress, runParts);
+  const { world, rounds } = options;
+  const results: Results = { machine, world, rounds, seconds: seconds(), measures };
+  const text = `${formatContext(results)}\n\n${formatTable(measures)}\n`;
+  if (options.json) {
+    process.stderr.write(`\n${text}`);
+    process.stdout.write(`${JSON.stringify(results, undefined, 2)}\n`);
+  } else {
+    process.stdout.write(`\n${text}`);
+  }
+  if (options.write) writeResults(results);
+}
+
+async function runParts(bench: Bench): Promise<void> {
+  const { client, options, progress } = bench;
+  await client.createNodes(options.world);
+  if (bench.wants('idle')) {
+    progress('almost empty cluster');
+    await measureIdle(bench);
+  }
+  progress(`creating ${options.world.services} Services and slices`);
+  const loadMs = await client.load();
+  progress(`created in ${Math.round(loadMs)} ms`);
+  if (bench.wants('raw')) {
+    progress('LIST and streaming list, nothing cut');
+    await measureRaw(bench);
+  }
+  progress('annotating all Services');
+  await client.annotate();
+  if (bench.wants('start')) {
+    progress('starts');
+    await measureStarts(bench);
+  }
+  await withReadyWrapper(bench, async (wrapper) => {
+    await client.verify('wrapper', true);
+    const parts = [
+      ['filtered', 'LIST and streaming list, filtered', measureFiltered],
+      ['events', 'watch latency', measureEvents],
+      ['relabel', 'own node relabelled', measureRelabel],
+      ['churn', 'CPU', measureChurn],
+    ] as const;
+    for (const [part, line, measure] of parts) {
+      if (!bench.wants(part)) continue;
+      progress(line);
+      await measure(bench, wrapper);
+    }
+    await client.verify('wrapper', true);
+    await addMemory(bench, wrapper, 'memory.used', 'memory, after all this');
+  });
+}

@@ -1,0 +1,38 @@
+/** Percentiles of one kind of figure. */
+export interface Summary {
+  /** Number of samples. */
+  readonly n: number;
+  readonly min: number;
+  readonly p50: number;
+  readonly p90: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+/** One line of the results. */
+export interface Measure {
+  /** Stable name, such as `list.raw`. */
+  readonly id: string;
+  readonly what: string;
+  readonly unit: 'ms' | 'MB' | '% of a core' | 'events';
+  /** Of the API server itself; undefined where it has no such thing. */
+  readonly direct?: Summary;
+  readonly wrapper: Summary;
+}
+
+/** Sums up samples, of which there must be at least one. */
+export function summarize(samples: readonly number[]): Summary {
+  const sorted = [...samples].sort((a, b) => a - b);
+  const rank = (share: number) => {
+    const value = sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)];
+    if (value === undefined) throw new Error('no samples');
+    return value;
+  };
+  const [min, max] = [rank(1 / sorted.length), rank(1)];
+  return { n: sorted.length, min, p50: rank(0.5), p90: rank(0.9), p99: rank(0.99), max };
+}
+
+/** Wrapper over direct, by their medians. */
+export function ratioOf(measure: Measure): number | undefined {
+  return measure.direct === undefined ? undefined : measure.wrapper.p50 / measure.direct.p50;
+}

@@ -1,0 +1,108 @@
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+
+/** The cluster that is measured with. */
+export interface WorldShape {
+  readonly services: number;
+  /** Endpoints of each Service's one slice. */
+  readonly endpoints: number;
+  readonly nodes: number;
+  readonly sites: number;
+}
+
+export interface BenchOptions {
+  readonly world: WorldShape;
+  /** How often direct and wrapper take turns. */
+  readonly rounds: number;
+  /** Requests of a kind in a turn. */
+  readonly listsPerRound: number;
+  readonly streamsPerRound: number;
+  /** Starts of the wrapper. */
+  readonly starts: number;
+  /** How long a process is left alone before its memory is read, in milliseconds. */
+  readonly settleMs: number;
+  /** How long CPU use is measured, in seconds. */
+  readonly cpuSeconds: number;
+  /** Parts to run; empty: all. */
+  readonly only: readonly string[];
+  readonly json: boolean;
+  /** Put the results into bench/README.md. */
+  readonly write: boolean;
+  readonly smoke: boolean;
+  /** The program to measure; undefined: dist/main.js, built first. */
+  readonly wrapper: string | undefined;
+  /** Folder that gets a CPU profile of every wrapper process. */
+  readonly profile: string | undefined;
+}
+
+export const USAGE = `npm run bench -- [flags]
+
+  --services N    Services in the cluster, each with one slice (default 10000)
+  --endpoints N   endpoints in a slice (default 10)
+  --nodes N       nodes, in 10 sites (default 100)
+  --rounds N      how often direct and wrapper take turns (default 10)
+  --only PARTS    comma-separated: ${partNames().join(', ')}
+  --smoke         100 Services, 2 rounds; for CI: fails only when it can't run
+  --json          results as JSON on stdout; the table goes to stderr
+  --write         put the results into bench/README.md
+  --wrapper FILE  measure this program in place of dist/main.js (which is built first)
+  --profile DIR   CPU profiles of the wrapper processes
+  --help          this text
+`;
+
+/** Names of what `--only` chooses from. */
+export function partNames(): readonly string[] {
+  return ['idle', 'raw', 'start', 'filtered', 'events', 'relabel', 'churn'];
+}
+
+const FLAGS = {
+  services: { type: 'string' },
+  endpoints: { type: 'string' },
+  nodes: { type: 'string' },
+  rounds: { type: 'string' },
+  only: { type: 'string' },
+  smoke: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+  write: { type: 'boolean', default: false },
+  wrapper: { type: 'string' },
+  profile: { type: 'string' },
+  help: { type: 'boolean', default: false },
+} as const;
+
+/** Reads the command line; undefined: help is asked for. Throws on what it doesn't know. */
+export function parseOptions(args: string[]): BenchOptions | undefined {
+  const { values } = parseArgs({ args, options: FLAGS });
+  if (values.help) return undefined;
+  const { smoke, json, write } = values;
+  const only = values.only?.split(',') ?? [];
+  const unknown = only.filter((part) => !partNames().includes(part));
+  if (unknown.length > 0) throw new Error(`--only: unknown part ${unknown.join(', ')}`);
+  const nodes = positive('nodes', values.nodes, 100);
+  if (nodes % 10 !== 0) throw new Error('--nodes: must be a multiple of 10');
+  return {
+    world: {
+      services: positive('services', values.services, smoke ? 100 : 10_000),
+      endpoints: positive('endpoints', values.endpoints, 10),
+      nodes,
+      sites: 10,
+    },
+    rounds: positive('rounds', values.rounds, smoke ? 2 : 10),
+    listsPerRound: smoke ? 3 : 10,
+    streamsPerRound: smoke ? 2 : 5,
+    starts: smoke ? 1 : 3,
+    settleMs: smoke ? 500 : 5_000,
+    cpuSeconds: smoke ? 1 : 10,
+    only,
+    json,
+    write,
+    smoke,
+    wrapper: values.wrapper === undefined ? undefined : resolve(values.wrapper),
+    profile: values.profile === undefined ? undefined : resolve(values.profile),
+  };
+}
+
+function positive(name: string, text: string | undefined, otherwise: number): number {
+  const value = text === undefined ? otherwise : Number(text);
+  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name}: must be a whole number`);
+  return value;
+}

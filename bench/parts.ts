@@ -1,0 +1,153 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { addMemory, type Bench, cpuShare, withReadyWrapper } from './bench.ts';
+import type { Target } from './client.ts';
+import { summarize } from './measure.ts';
+import type { MeasuredWrapper } from './wrapper.ts';
+
+/** Memory and CPU with hardly an object in the cluster. */
+export async function measureIdle(bench: Bench): Promise<void> {
+  await withReadyWrapper(bench, async (wrapper) => {
+    await addMemory(bench, wrapper, 'memory.empty', 'memory, almost empty cluster');
+  });
+}
+
+/** LIST and streaming list of slices of which nothing is cut. */
+export async function measureRaw(bench: Bench): Promise<void> {
+  await withReadyWrapper(bench, async (wrapper) => {
+    await bench.client.verify('wrapper', false);
+    await measureReads(bench, 'raw', 'nothing cut');
+    await addMemory(bench, wrapper, 'memory.raw', 'memory, nothing cut, after the reads');
+  });
+}
+
+/** Time from the start of the process to a whole answer, and memory then. */
+export async function measureStarts(bench: Bench): Promise<void> {
+  const [listed, ready, memory, peak]: [number[], number[], number[], number[]] = [[], [], [], []];
+  for (let round = 0; round < bench.options.starts; round++) {
+    const wrapper = await bench.startWrapper();
+    try {
+      listed.push((await bench.client.firstList('wrapper')) - wrapper.startedAt);
+      await bench.client.hold('wrapper');
+      ready.push(await wrapper.ready());
+      await sleep(bench.options.settleMs);
+      memory.push(wrapper.memory().now);
+      peak.push(wrapper.memory().peak);
+      await bench.client.release();
+    } finally {
+      await wrapper.stop();
+    }
+  }
+  const add = (id: string, what: string, unit: 'ms' | 'MB', samples: number[]) =>
+    bench.add({ id, what, unit, wrapper: summarize(samples) });
+  add('start.list', 'process start to the end of the first LIST', 'ms', listed);
+  add('start.ready', "process start to ready with all of kube-proxy's views", 'ms', ready);
+  add('memory.synced', 'memory, synced', 'MB', memory);
+  add('memory.peak', 'memory, peak until then', 'MB', peak);
+}
+
+/** LIST and streaming list of slices that the keys have filtered. */
+export async function measureFiltered(bench: Bench): Promise<void> {
+  await measureReads(bench, 'filtered', 'filtered');
+}
+
+/** Time that a watch event takes longer through the wrapper, for 1 and 50 clients. */
+export async function measureEvents(bench: Bench): Promise<void> {
+  const events = bench.options.rounds * 20;
+  for (const clients of [1, 50]) {
+    await bench.client.latency(clients, 20, 10);
+    const { direct, added } = await bench.client.latency(clients, events, 10);
+    if (clients === 1) {
+      const what = 'PATCH to watch event, direct alone';
+      const [directOnly, both] = [summarize(direct), direct.map((ms, i) => ms + (added[i] ?? 0))];
+      bench.add({
+        id: 'watch.total',
+        what,
+        unit: 'ms',
+        direct: directOnly,
+        wrapper: summarize(both),
+      });
+    }
+    bench.add({
+      id: `watch.added.${clients}`,
+      what: `watch event, added by the wrapper, ${clients} client${clients === 1 ? '' : 's'}`,
+      unit: 'ms',
+      wrapper: summarize(added),
+    });
+  }
+}
+
+/** Own node relabelled: once so that some Services change, once so that nearly all do. */
+export async function measureRelabel(bench: Bench): Promise<void> {
+  const moves = [
+    { id: 'room', label: 'bench.example/room', values: ['room-1', 'room-0'] },
+    { id: 'site', label: 'bench.example/site', values: ['site-1', 'site-0'] },
+  ];
+  for (const { id, label, values } of moves) {
+    const run = async (rounds: number) =>
+      await bench.client.relabel(label, Array.from({ length: rounds }, () => values).flat());
+    await run(1);
+    const samples = await run(bench.options.rounds);
+    const changed = samples[0]?.expected ?? 0;
+    const surplus = samples.map(({ events, expected }) => events - expected);
+    const add = (end: string, ms: number[]) =>
+      bench.add({
+        id: `relabel.${id}.${end}`,
+        what: `own node relabelled, ${changed} slices change: ${end} event`,
+        unit: 'ms',
+        wrapper: summarize(ms),
+      });
+    add(
+      'first',
+      samples.map(({ firstMs }) => firstMs),
+    );
+    add(
+      'last',
+      samples.map(({ lastMs }) => lastMs),
+    );
+    if (Math.max(...surplus) > 0) bench.progress(`relabel ${id}: surplus events ${surplus}`);
+  }
+}
+
+/** CPU while nothing happens, and while 100 slices a second change that the node doesn't see. */
+export async function measureChurn(bench: Bench, wrapper: MeasuredWrapper): Promise<void> {
+  const { cpuSeconds } = bench.options;
+  const quiet = await cpuShare(wrapper, async () => await sleep(cpuSeconds * 1000));
+  let events = 0;
+  const busy = await cpuShare(wrapper, async () => {
+    events = await bench.client.churn(cpuSeconds * 100, 10);
+  });
+  const unit = '% of a core';
+  bench.add({ id: 'cpu.quiet', what: 'CPU, no events', unit, wrapper: summarize([quiet]) });
+  const what = 'CPU, 100 unseen slice events a second';
+  bench.add({ id: 'cpu.churn', what, unit, wrapper: summarize([busy]) });
+  const sent = 'events sent to the client by these';
+  bench.add({ id: 'churn.events', what: sent, unit: 'events', wrapper: summarize([events]) });
+}
+
+/** Direct and wrapper take turns, each first in every other round, after a warm-up. */
+async function measureReads(bench: Bench, id: string, what: string): Promise<void> {
+  const { rounds, listsPerRound, streamsPerRound } = bench.options;
+  const kinds = [
+    { kind: 'list', name: 'LIST', count: listsPerRound },
+    { kind: 'stream', name: 'streaming list', count: streamsPerRound },
+  ] as const;
+  for (const { kind, name, count } of kinds) {
+    const ms: Record<Target, number[]> = { direct: [], wrapper: [] };
+    const bytes: Record<Target, number> = { direct: 0, wrapper: 0 };
+    for (const target of ['direct', 'wrapper'] as const) await bench.client[kind](target, count);
+    for (let round = 0; round < rounds; round++) {
+      const turns = ['direct', 'wrapper'] as const;
+      for (const target of round % 2 === 0 ? turns : turns.toReversed()) {
+        const times = await bench.client[kind](target, count);
+        ms[target].push(...times.ms);
+        bytes[target] = times.bytes;
+      }
+    }
+    const times = { direct: summarize(ms.direct), wrapper: summarize(ms.wrapper) };
+    bench.add({ id: `${kind}.${id}`, what: `${name}, ${what}`, unit: 'ms', ...times });
+    if (kind !== 'list') continue;
+    const size = (target: Target) => summarize([bytes[target] / 1e6]);
+    const sizes = { direct: size('direct'), wrapper: size('wrapper') };
+    bench.add({ id: `bytes.${id}`, what: `${name}, ${what}: size`, unit: 'MB', ...sizes });
+  }
+}

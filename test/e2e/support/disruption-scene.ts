@@ -1,0 +1,221 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createNode, createService, createSlice, labelNode } from './cluster-objects.ts';
+import type { ControlPlane } from './control-plane.ts';
+import { type DialCounts, dial } from './dial.ts';
+import { createHistory, type History } from './history.ts';
+import { historyPorts } from './history-objects.ts';
+import { type InformerReport, startInformers } from './informer.ts';
+import type { KubeProxyMode } from './kube-proxy.ts';
+import { asBackends, asRows, viewOf } from './model.ts';
+import { createNodeNetns, type NodeNetns } from './node-netns.ts';
+import { persist } from './persist.ts';
+import type { Random } from './random.ts';
+import { startWrappedNode, type WrappedNode, waitForBackends } from './wrapped-node.ts';
+
+/**
+ * A wrapper with two kube-proxies behind it, each with a kernel of its own: 1.36.3 (nftables, streaming list)
+ * beside the wrapper, 1.33.13 (iptables, LIST) in a second namespace; and a random history for them to follow.
+ */
+export interface DisruptionScene {
+  readonly node: WrappedNode;
+  readonly history: History;
+  /**
+   * Starts both kube-proxies anew and waits until they have written their tables. They remember nothing, nor
+   * how often they were refused.
+   */
+  restartKubeProxies(): Promise<void>;
+  /** Makes random changes. */
+  play(steps: number): Promise<void>;
+  /** Makes random changes until it is stopped. `stop` resolves with their number. */
+  startLoad(): { stop(): Promise<number> };
+  /**
+   * Waits until both kernels hold what the model computes for each Service. Resolves with the milliseconds
+   * until each of them did.
+   */
+  settle(timeoutMs?: number): Promise<Readonly<Record<string, number>>>;
+  /** Relabels the own node so that another backend of a certain Service wins, and waits for the kernels. */
+  probe(): Promise<Readonly<Record<string, number>>>;
+  /** Who answers at the Service that {@link DisruptionScene.probe} moves, and who should. */
+  dialProbe(): Promise<{ readonly counts: DialCounts; readonly wanted: string }>;
+  /** Endpoints by slice, as a client sees them that starts now. Ends it afterwards. */
+  readAsNewClient(): Promise<Record<string, string>>;
+  /** The same as the model computes it. */
+  readModel(): Record<string, string>;
+  stop(): Promise<void>;
+}
+
+const PROBE_IP = '10.96.201.1';
+const PROBE_BACKENDS = { x: '10.244.50.1:8080', y: '10.244.50.2:8080' } as const;
+
+interface Kernel {
+  readonly name: string;
+  readonly netns: NodeNetns;
+  readonly mode: KubeProxyMode;
+  start(): Promise<{ stop(): Promise<void> }>;
+}
+
+export async function startDisruptionScene(
+  plane: ControlPlane,
+  random: Random,
+): Promise<DisruptionScene> {
+  const self = 'here';
+  const node = await startWrappedNode({ plane, nodeName: self, labels: { probe: 'x' } });
+  const other = await createNodeNetns();
+  const kernels = describeKernels(node, other);
+  const socket = `${other.folder}/wrapper.sock`;
+  await node.netns.relay(socket, new URL(node.wrapper().url).host);
+  await other.relay(new URL(node.wrapper().url).host, socket);
+  await node.netns.addEndpoints(Object.values(PROBE_BACKENDS));
+  await createProbe(plane);
+  const options = { api: plane.admin, random, self, others: ['n1', 'n2', 'n3'], all: false };
+  const history = await createHistory({ ...options, namespaces: ['one', 'two'] });
+
+  let running: { stop(): Promise<void> }[] = [];
+  let probeLabel: keyof typeof PROBE_BACKENDS = 'x';
+  const wanted = () => ({
+    ...backendsOf(history, self),
+    [`${PROBE_IP}:80`]: [PROBE_BACKENDS[probeLabel]],
+  });
+  const inEachKernel = async (timeoutMs: number) => {
+    const times = kernels.map(async ({ name, netns, mode }) => [
+      name,
+      await waitForBackends(netns, mode, wanted(), timeoutMs),
+    ]);
+    return Object.fromEntries(await Promise.all(times)) as Record<string, number>;
+  };
+  const stopKubeProxies = async () => {
+    await Promise.all(running.splice(0).map(async (process) => await process.stop()));
+  };
+  return {
+    node,
+    history,
+    restartKubeProxies: async () => {
+      await stopKubeProxies();
+      running = await Promise.all(kernels.map(async (kernel) => await kernel.start()));
+    },
+    play: async (steps) => {
+      for (let step = 0; step < steps; step++) await history.step();
+    },
+    startLoad: () => startLoad(history),
+    settle: async (timeoutMs = 60_000) => await inEachKernel(timeoutMs),
+    probe: async () => {
+      probeLabel = probeLabel === 'x' ? 'y' : 'x';
+      await persist(async () => void (await labelNode(plane.admin, self, { probe: probeLabel })));
+      return await inEachKernel(20_000);
+    },
+    dialProbe: async () => ({
+      counts: await dial(node.netns, `${PROBE_IP}:80`, 20),
+      wanted: PROBE_BACKENDS[probeLabel],
+    }),
+    readAsNewClient: async () => await readAsNewClient(plane, node),
+    readModel: () => {
+      const rows = asRows(viewOf(history, self, history.slices));
+      return Object.fromEntries(Array.from(rows, ([key, value]) => [key, value.join()]).sort());
+    },
+    stop: async () => {
+      await stopKubeProxies();
+      await node.stop();
+      await other.stop();
+    },
+  };
+}
+
+function describeKernels(node: WrappedNode, other: NodeNetns): Kernel[] {
+  const beside = { version: '1.36.3', mode: 'nftables' } as const;
+  const apart = { version: '1.33.13', mode: 'iptables' } as const;
+  return [
+    {
+      ...{ name: '1.36.3 nftables', netns: node.netns, mode: beside.mode },
+      start: async () => await node.startKubeProxy(beside),
+    },
+    {
+      ...{ name: '1.33.13 iptables', netns: other, mode: apart.mode },
+      start: async () => await node.startKubeProxy({ ...apart, netns: other }),
+    },
+  ];
+}
+
+/** A Service whose backend follows the own node's label `probe`. */
+async function createProbe({ admin }: ControlPlane): Promise<void> {
+  await createService(admin, {
+    name: 'probe',
+    ports: [{ port: 80, targetPort: 8080 }],
+    annotations: { topologyKeys: '["probe"]' },
+    spec: { clusterIP: PROBE_IP },
+  });
+  for (const [label, backend] of Object.entries(PROBE_BACKENDS)) {
+    await createNode(admin, `probe-${label}`, { probe: label });
+    const addresses = [backend.replace(':8080', '')];
+    await createSlice(admin, {
+      ...{ name: `probe-${label}`, service: 'probe' },
+      endpoints: [{ addresses, nodeName: `probe-${label}`, conditions: { ready: true } }],
+      ports: [{ name: '', port: 8080, protocol: 'TCP' }],
+    });
+  }
+}
+
+/** By `clusterIP:port` the backends of each Service that there is; none of one that there is not. */
+function backendsOf(history: History, self: string): Record<string, string[] | undefined> {
+  const view = viewOf(history, self, history.slices);
+  const entries = history.names.flatMap((service) =>
+    historyPorts.map((port) => {
+      const backends = history.services.has(service)
+        ? asBackends(view, history.slices, service, port)
+        : undefined;
+      return [`${history.clusterIP(service)}:${port.port}`, backends] as const;
+    }),
+  );
+  return Object.fromEntries(entries);
+}
+
+function startLoad(history: History): { stop(): Promise<number> } {
+  let stopped = false;
+  const run = async () => {
+    let steps = 0;
+    for (; !stopped; steps++) {
+      await history.step();
+      await sleep(10);
+    }
+    return steps;
+  };
+  const running = run();
+  // Its failure shows when it is stopped.
+  running.catch(() => {});
+  return {
+    stop: async () => {
+      stopped = true;
+      return await running;
+    },
+  };
+}
+
+async function readAsNewClient(
+  plane: ControlPlane,
+  node: WrappedNode,
+): Promise<Record<string, string>> {
+  const informers = startInformers({
+    ...{ binaries: plane.binaries, netns: node.netns },
+    variants: [true, false].map((streaming) => ({
+      ...{ name: `streaming ${streaming}`, server: node.wrapper().url, streaming },
+      ...{ resource: 'endpointslices', contentType: 'protobuf' },
+      // As kube-proxy asks, so that the view is there already.
+      labelSelector: '!service.kubernetes.io/headless',
+    })),
+  });
+  try {
+    await informers.allSynced();
+    const reports = [...(await informers.dump()).values()];
+    const [first, second] = reports.map(rowsOfHistory);
+    if (JSON.stringify(first) !== JSON.stringify(second)) {
+      throw new Error(`LIST and streaming list differ: ${JSON.stringify(reports)}`);
+    }
+    return first ?? {};
+  } finally {
+    await informers.stop();
+  }
+}
+
+function rowsOfHistory({ handled }: InformerReport): Record<string, string> {
+  const rows = handled.filter(({ key }) => !key.startsWith('default/'));
+  return Object.fromEntries(rows.map(({ key, endpoints }) => [key, endpoints.join()]).sort());
+}
