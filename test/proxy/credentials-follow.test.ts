@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import {
   type Credentials,
   type CredentialsOptions,
@@ -11,6 +11,9 @@ import { issue, type KeyPair, makeAuthority } from '../support/http-certificates
 import { writeKubeconfig } from '../support/http-kubeconfig.ts';
 import { captureLogger } from '../support/http-logger.ts';
 import { until } from '../support/http-until.ts';
+
+// What hangs shall fail soon.
+jest.setTimeout(5_000);
 
 const SERVER = 'https://10.0.0.1:6443';
 const POLL_MS = 5;

@@ -1,10 +1,13 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { ask, open, raw } from '../support/http-client.ts';
 import { type PassthroughHarness, startPassthrough } from '../support/http-passthrough.ts';
 import { until } from '../support/http-until.ts';
+
+// What hangs shall fail soon.
+jest.setTimeout(5_000);
 
 /*
  * http-proxy 1.18.1 is no longer maintained. Each test here tells of one of its faults, and fails when the

@@ -1,37 +1,22 @@
 import { getEventListeners } from 'node:events';
-import type { RequestListener } from 'node:http';
-import { type AddressInfo, createServer } from 'node:net';
 import { buffer, text } from 'node:stream/consumers';
-import { afterEach, describe, expect, test } from '@jest/globals';
-import { createUpstream, type Upstream } from '../../src/proxy/upstream.ts';
-import { FakeCredentials } from '../support/http-credentials.ts';
-import { captureLogger } from '../support/http-logger.ts';
-import { startServer, type TestServer } from '../support/http-server.ts';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { until } from '../support/http-until.ts';
+import { startUpstream, type UpstreamHarness } from '../support/http-upstream.ts';
 
-let upstream: Upstream | undefined;
-let server: TestServer | undefined;
-let lines: string[];
+// What hangs shall fail soon.
+jest.setTimeout(5_000);
+
+let harness: UpstreamHarness | undefined;
 
 afterEach(async () => {
-  await upstream?.close();
-  // Whatever a test did, no connection outlives the upstream.
-  await server?.idle();
-  await server?.close();
-  upstream = undefined;
-  server = undefined;
+  await harness?.close();
+  harness = undefined;
 });
 
-async function setUp(
-  listener: RequestListener,
-  options: { readonly prefix?: string; readonly unreadMs?: number } = {},
-): Promise<{ upstream: Upstream; server: TestServer; credentials: FakeCredentials }> {
-  server = await startServer(listener);
-  const credentials = new FakeCredentials(new URL(options.prefix ?? '', server.url));
-  const { logger, lines: captured } = captureLogger();
-  lines = captured;
-  upstream = createUpstream({ credentials, logger, ...options });
-  return { upstream, server, credentials };
+async function setUp(...args: Parameters<typeof startUpstream>): Promise<UpstreamHarness> {
+  harness = await startUpstream(...args);
+  return harness;
 }
 
 describe('a request', () => {
@@ -144,138 +129,5 @@ describe('an API server that cannot be reached', () => {
     const { upstream } = await setUp((request) => void request.socket.destroy());
     const request = upstream.request({ method: 'GET', path: '/' });
     await expect(request).rejects.toMatchObject({ code: 'Unreachable' });
-  });
-});
-
-describe('an aborted signal', () => {
-  test('ends a request at once that waits for headers', async () => {
-    const controller = new AbortController();
-    const { upstream, server } = await setUp(() => controller.abort(new Error('enough')));
-    const { signal } = controller;
-    await expect(upstream.request({ method: 'GET', path: '/', signal })).rejects.toThrow('enough');
-    await server.idle();
-  });
-
-  test('ends a request at once whose body is being read', async () => {
-    const { upstream, server } = await setUp((_request, response) => void response.write('first'));
-    const controller = new AbortController();
-    const { signal } = controller;
-    const { body } = await upstream.request({ method: 'GET', path: '/', signal });
-    const reading = (async () => {
-      for await (const chunk of body) {
-        expect(String(chunk)).toBe('first');
-        controller.abort(new Error('enough'));
-      }
-    })();
-    await expect(reading).rejects.toThrow('enough');
-    await server.idle();
-  });
-
-  test('ends a request at once that waits for a connection', async () => {
-    // undici looks at the signal of such a request only when it has a connection, up to 10 s later.
-    const silent = createServer().listen(0, '127.0.0.1');
-    await new Promise((resolve) => silent.once('listening', resolve));
-    const { port } = silent.address() as AddressInfo;
-    const credentials = new FakeCredentials(new URL(`https://127.0.0.1:${port}`));
-    upstream = createUpstream({ credentials, logger: captureLogger().logger });
-    const controller = new AbortController();
-    silent.once('connection', () => controller.abort(new Error('enough')));
-    const started = performance.now();
-    const { signal } = controller;
-    await expect(upstream.request({ method: 'GET', path: '/', signal })).rejects.toThrow('enough');
-    expect(performance.now() - started).toBeLessThan(2_000);
-    await upstream.close();
-    await new Promise((resolve) => silent.close(resolve));
-  });
-
-  test('from the start lets nothing be sent', async () => {
-    let requests = 0;
-    const { upstream } = await setUp(() => requests++);
-    const signal = AbortSignal.abort(new Error('enough'));
-    await expect(upstream.request({ method: 'GET', path: '/', signal })).rejects.toThrow('enough');
-    expect(requests).toBe(0);
-  });
-});
-
-describe('a body', () => {
-  const endless: RequestListener = (_request, response) => {
-    response.write('x'.repeat(200_000));
-  };
-
-  test('whose reader leaves early ends the request', async () => {
-    const { upstream, server } = await setUp(endless);
-    const { body } = await upstream.request({ method: 'GET', path: '/' });
-    for await (const _ of body) break;
-    await server.idle();
-  });
-
-  test('that is destroyed unread ends the request', async () => {
-    const { upstream, server } = await setUp(endless);
-    const { body } = await upstream.request({ method: 'GET', path: '/' });
-    body.destroy();
-    await server.idle();
-  });
-
-  test('that nobody begins to read ends the request after a while, and is logged', async () => {
-    const { upstream, server } = await setUp(endless, { unreadMs: 10 });
-    await upstream.request({ method: 'GET', path: '/forgotten' });
-    await server.idle();
-    expect(lines.join()).toContain('/forgotten');
-  });
-
-  test('that is read slowly is not taken for unread', async () => {
-    const { upstream } = await setUp(
-      (_request, response) => {
-        response.write('a');
-        setTimeout(() => response.end('b'), 50);
-      },
-      { unreadMs: 10 },
-    );
-    const { body } = await upstream.request({ method: 'GET', path: '/' });
-    expect(await text(body)).toBe('ab');
-  });
-
-  test('whose server dies before it is read does not end the process, but fails when it is read', async () => {
-    const { upstream, server } = await setUp((_request, response) => {
-      response.write('x', () => setImmediate(() => response.destroy()));
-    });
-    const { body } = await upstream.request({ method: 'GET', path: '/' });
-    await server.idle();
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    await expect(text(body)).rejects.toMatchObject({ code: 'Unreachable' });
-  });
-});
-
-describe('close', () => {
-  test('ends requests in every phase, waits for their connections, and lets no new one through', async () => {
-    const { upstream, server, credentials } = await setUp((request, response) => {
-      if (request.url === '/body') response.write('x');
-    });
-    const { body } = await upstream.request({ method: 'GET', path: '/body' });
-    const reading = expect(text(body)).rejects.toMatchObject({ code: 'Unreachable' });
-    const waiting = expect(
-      upstream.request({ method: 'GET', path: '/headers' }),
-    ).rejects.toMatchObject({ code: 'Unreachable' });
-    await until(() => server.accepted === 2, 'both requests');
-    await upstream.close();
-    await Promise.all([reading, waiting, server.idle()]);
-    expect(credentials.listeners).toBe(0);
-    const late = upstream.request({ method: 'GET', path: '/' });
-    await expect(late).rejects.toMatchObject({ code: 'Unreachable' });
-    expect(server.accepted).toBe(2);
-  });
-
-  test('ends a request that waits for its credentials', async () => {
-    const { upstream, server, credentials } = await setUp(() => {});
-    let proceed = (): void => {};
-    credentials.headers = () =>
-      new Promise((resolve) => {
-        proceed = () => resolve({});
-      });
-    const request = upstream.request({ method: 'GET', path: '/' });
-    await upstream.close();
-    proceed();
-    await expect(request).rejects.toMatchObject({ code: 'Unreachable' });
-    expect(server.accepted).toBe(0);
   });
 });

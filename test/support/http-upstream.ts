@@ -1,0 +1,32 @@
+import type { RequestListener } from 'node:http';
+import { createUpstream, type Upstream } from '../../src/proxy/upstream.ts';
+import { FakeCredentials } from './http-credentials.ts';
+import { captureLogger } from './http-logger.ts';
+import { startServer, type TestServer } from './http-server.ts';
+
+/** A server, and the way to it. */
+export interface UpstreamHarness {
+  readonly upstream: Upstream;
+  readonly server: TestServer;
+  readonly credentials: FakeCredentials;
+  /** What was logged. */
+  readonly lines: readonly string[];
+  /** Closes both; rejects when a connection is left once the upstream is closed. */
+  close(): Promise<void>;
+}
+
+export async function startUpstream(
+  listener: RequestListener,
+  options: { readonly prefix?: string; readonly unreadMs?: number } = {},
+): Promise<UpstreamHarness> {
+  const server = await startServer(listener);
+  const credentials = new FakeCredentials(new URL(options.prefix ?? '', server.url));
+  const { logger, lines } = captureLogger();
+  const upstream = createUpstream({ credentials, logger, ...options });
+  const close = async (): Promise<void> => {
+    await upstream.close();
+    await server.idle();
+    await server.close();
+  };
+  return { upstream, server, credentials, lines, close };
+}
