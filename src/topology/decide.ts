@@ -1,8 +1,9 @@
 import type { Endpoint, EndpointGroup } from './endpoint.ts';
+import { lowestBit } from './return-delay.ts';
 
 /**
  * Which endpoints are looked for, in this order:
- * - `ready`: the first key with a ready endpoint won
+ * - `ready`: the first key with enough ready endpoints won or, if none has enough, the first with any
  * - `serving`: no key has a ready one; the first key with a serving (terminating) one won, so that
  *   kube-proxy's own fallback to terminating endpoints still works
  * - `any`: neither; everything that matches any key is shown, for kube-proxy to see what there is
@@ -29,12 +30,25 @@ export interface Decision {
 /** Whether this node and an endpoint are related by a key; see {@link Relations}. */
 export type Relates = (key: string, endpoint: Endpoint) => boolean;
 
+/** What of a policy, beside its keys, bears on a decision. */
+export interface DecideOptions {
+  /** Ready endpoints that each key needs to count, in the order of the keys; default: one. */
+  readonly minReady?: readonly number[];
+  /**
+   * Chooses among the keys with enough ready endpoints (bit i for key i; 0: there is none) where the first
+   * is not to win at once; see ReturnDelay.
+   */
+  readonly prefer?: (port: string, ready: number) => number;
+}
+
 /** What is gathered of one family and port: a bit per key that has an endpoint in that state. */
 interface Candidates {
   readonly family: string;
   readonly port: string;
   ready: number;
   serving: number;
+  /** Ready endpoints by key; only when some key needs more than one. */
+  readonly counts: Uint32Array | undefined;
 }
 
 /**
@@ -52,13 +66,14 @@ export function decide(
   groups: readonly EndpointGroup[],
   keys: readonly string[],
   relates: Relates,
+  options: DecideOptions = {},
 ): Decision {
   const masks = matchMasks(groups, keys, relates);
-  const candidates = gather(groups, masks);
+  const candidates = gather(groups, masks, options.minReady?.length);
   const winners = new Map<string, number>();
   const ports: PortDecision[] = [];
   for (const [id, candidate] of candidates) {
-    const decision = choose(candidate);
+    const decision = choose(id, candidate, options);
     ports.push(decision);
     winners.set(id, decision.key < 0 ? -1 : 1 << decision.key);
   }
@@ -85,7 +100,12 @@ function matchMasks(
   return masks;
 }
 
-function gather(groups: readonly EndpointGroup[], masks: Uint16Array): Map<string, Candidates> {
+/** @param counted number of keys, if their ready endpoints are to be counted */
+function gather(
+  groups: readonly EndpointGroup[],
+  masks: Uint16Array,
+  counted: number | undefined,
+): Map<string, Candidates> {
   const candidates = new Map<string, Candidates>();
   let index = 0;
   for (const { ports, endpoints } of groups) {
@@ -95,10 +115,11 @@ function gather(groups: readonly EndpointGroup[], masks: Uint16Array): Map<strin
         const id = portId(endpoint.family, port);
         let candidate = candidates.get(id);
         if (candidate === undefined) {
-          candidate = { family: endpoint.family, port, ready: 0, serving: 0 };
+          const counts = counted === undefined ? undefined : new Uint32Array(counted);
+          candidate = { family: endpoint.family, port, ready: 0, serving: 0, counts };
           candidates.set(id, candidate);
         }
-        if (endpoint.state === 'ready') candidate.ready |= mask;
+        if (endpoint.state === 'ready') addReady(candidate, mask);
         else if (endpoint.state === 'serving') candidate.serving |= mask;
       }
     }
@@ -106,10 +127,36 @@ function gather(groups: readonly EndpointGroup[], masks: Uint16Array): Map<strin
   return candidates;
 }
 
-function choose({ family, port, ready, serving }: Candidates): PortDecision {
+function addReady(candidate: Candidates, mask: number): void {
+  candidate.ready |= mask;
+  const { counts } = candidate;
+  if (counts === undefined) return;
+  for (let key = 0; key < counts.length; key++) {
+    if ((mask & (1 << key)) !== 0) counts[key] = (counts[key] as number) + 1;
+  }
+}
+
+function choose(id: string, candidate: Candidates, options: DecideOptions): PortDecision {
+  const { family, port, ready, serving } = candidate;
+  const enough = enoughReady(candidate, options.minReady);
+  const key = options.prefer?.(id, enough);
+  if (enough !== 0) return { family, port, key: key ?? lowestBit(enough), stage: 'ready' };
+  // Too few are better than none: a key that nobody can fulfil must not cut traffic.
   if (ready !== 0) return { family, port, key: lowestBit(ready), stage: 'ready' };
   if (serving !== 0) return { family, port, key: lowestBit(serving), stage: 'serving' };
   return { family, port, key: -1, stage: 'any' };
+}
+
+function enoughReady(
+  { ready, counts }: Candidates,
+  minReady: readonly number[] | undefined,
+): number {
+  if (counts === undefined || minReady === undefined) return ready;
+  let enough = 0;
+  counts.forEach((count, key) => {
+    if (count >= (minReady[key] ?? 1)) enough |= 1 << key;
+  });
+  return enough;
 }
 
 function keepMask(
@@ -148,8 +195,4 @@ function portsOf(ports: readonly string[]): readonly string[] {
 
 function portId(family: string, port: string): string {
   return `${family} ${port}`;
-}
-
-function lowestBit(mask: number): number {
-  return 31 - Math.clz32(mask & -mask);
 }
