@@ -33,17 +33,21 @@ function parsed<In, Out>(parse: (value: In) => Out) {
 
 const presetNames = Object.keys(PRESETS).join(', ');
 /** An array of topology keys, or the name of a preset. */
-const keyChoice = z.union([z.array(z.string()), z.string()]).transform(
-  parsed((choice): KeyChoice => {
-    if (typeof choice !== 'string') {
-      assertTopologyKeys(choice);
-      return { keys: choice };
-    }
-    const preset = Object.hasOwn(PRESETS, choice) ? PRESETS[choice] : undefined;
-    if (preset !== undefined) return preset;
-    throw new WrapperError('InvalidSettings', `no such preset; there are ${presetNames}`);
-  }),
-);
+const keyChoice = z
+  .union([z.array(z.string()), z.string()], {
+    error: `must be an array of topology keys or one of ${presetNames}`,
+  })
+  .transform(
+    parsed((choice): KeyChoice => {
+      if (typeof choice !== 'string') {
+        assertTopologyKeys(choice);
+        return { keys: choice };
+      }
+      const preset = Object.hasOwn(PRESETS, choice) ? PRESETS[choice] : undefined;
+      if (preset !== undefined) return preset;
+      throw new WrapperError('InvalidSettings', `no such preset; there are ${presetNames}`);
+    }),
+  );
 
 const labelKey = z.string().refine(isLabelKey, 'is no label key');
 const labelValue = z.string().min(1).refine(isLabelValue, 'is no label value');
@@ -180,10 +184,19 @@ function present(values: RawSettings): RawSettings {
 }
 
 function describe(issue: z.core.$ZodIssue, merged: RawSettings): string {
-  if (issue.code === 'unrecognized_keys') return `unknown key ${issue.keys.join(', ')}`;
-  const key = issue.path.join('.');
+  const path = issue.path.map(String);
+  if (issue.code === 'unrecognized_keys') {
+    return `unknown key ${issue.keys.map((key) => [...path, key].join('.')).join(', ')}`;
+  }
+  const key = path.join('.');
   if (key === 'nodeName' && merged.nodeName === undefined) {
     return 'no node name: give --node-name, NODE_NAME or nodeName';
   }
-  return `${key}=${JSON.stringify(merged[String(issue.path[0])])}: ${issue.message}`;
+  return `${key}=${JSON.stringify(valueAt(merged, path))}: ${issue.message}`;
+}
+
+function valueAt(value: unknown, path: readonly string[]): unknown {
+  let found = value;
+  for (const key of path) found = (found as Record<string, unknown> | undefined)?.[key];
+  return found;
 }

@@ -1,5 +1,6 @@
 import { WrapperError } from '../errors.ts';
 import {
+  ANY_KEY,
   HOSTNAME_KEY,
   type KeyChoice,
   type Policy,
@@ -21,6 +22,8 @@ export const FILTER_ANNOTATION = 'kube-proxy-wrapper.io/filter';
 /** OpenYurt's annotation, and the label that names a node's pool. */
 const OPENYURT_ANNOTATION = 'openyurt.io/topologyKeys';
 const OPENYURT_POOL_LABEL = 'apps.openyurt.io/nodepool';
+const OPENYURT_POOL_KEYS = ['openyurt.io/nodepool', 'kubernetes.io/zone'];
+const OPENYURT_KEYS = [HOSTNAME_KEY, ...OPENYURT_POOL_KEYS, ANY_KEY];
 /** KubeEdge's annotation, its only value, and the label that names a node's group. */
 const KUBEEDGE_ANNOTATION = 'apps.kubeedge.io/service-topology';
 const KUBEEDGE_RANGE = 'range-nodegroup';
@@ -144,22 +147,31 @@ function serviceChoice(
   return undefined;
 }
 
-/** As YurtHub's filter servicetopology: a node in no pool is a pool of its own. */
+/**
+ * As YurtHub's filter servicetopology: this node, then its pool, then anything, as far as they are listed,
+ * in any order. A node in no pool is a pool of its own.
+ */
 function openyurtKeys(value: string): KeyChoice {
-  const key = value.trim();
-  if (key === '') return { keys: [] };
-  if (key === HOSTNAME_KEY) return { keys: [HOSTNAME_KEY] };
-  if (key === 'openyurt.io/nodepool' || key === 'kubernetes.io/zone') {
-    return { keys: [OPENYURT_POOL_LABEL, HOSTNAME_KEY] };
+  const listed = value.split(',').map((key) => key.trim());
+  if (value.trim() === '') return { keys: [] };
+  const unknown = listed.find((key) => !OPENYURT_KEYS.includes(key));
+  if (unknown !== undefined) {
+    throw new WrapperError(
+      'InvalidPolicy',
+      `${OPENYURT_ANNOTATION} holds ${quote(unknown)}, none of ${OPENYURT_KEYS.join(', ')}`,
+    );
   }
-  throw new WrapperError(
-    'InvalidPolicy',
-    `${OPENYURT_ANNOTATION} is ${quote(value)}, none of ${HOSTNAME_KEY}, openyurt.io/nodepool, kubernetes.io/zone`,
-  );
+  const keys: string[] = [];
+  if (listed.includes(HOSTNAME_KEY)) keys.push(HOSTNAME_KEY);
+  if (OPENYURT_POOL_KEYS.some((key) => listed.includes(key))) keys.push(OPENYURT_POOL_LABEL);
+  if (!keys.includes(HOSTNAME_KEY) && keys.length > 0) keys.push(HOSTNAME_KEY);
+  if (listed.includes(ANY_KEY)) keys.push(ANY_KEY);
+  return { keys };
 }
 
+/** As CloudCore's filter EndpointResource: a node in no group sees what runs on itself. */
 function kubeedgeKeys(value: string): KeyChoice {
-  if (value.trim() === KUBEEDGE_RANGE) return { keys: [KUBEEDGE_GROUP_LABEL] };
+  if (value.trim() === KUBEEDGE_RANGE) return { keys: [KUBEEDGE_GROUP_LABEL, HOSTNAME_KEY] };
   throw new WrapperError(
     'InvalidPolicy',
     `${KUBEEDGE_ANNOTATION} is ${quote(value)}; the only value is ${KUBEEDGE_RANGE}`,
