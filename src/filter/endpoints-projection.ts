@@ -1,12 +1,10 @@
-import type { EndpointGroup } from '../topology/endpoint.ts';
-import type { ManagedPolicy, Policy } from '../topology/policy.ts';
 import type { World } from '../topology/world.ts';
 import type { WorldChange } from '../topology/world-change.ts';
 import type { Change, ChangeSink } from './change.ts';
 import type { Clock } from './clock.ts';
 import type { EndpointsFacts, ObjectBytes } from './codec.ts';
 import { EndpointIndex, type EndpointsObject } from './endpoint-index.ts';
-import { ReturnDelays } from './return-delays.ts';
+import { type Outcome, ServiceDecider, type Shown } from './service-decider.ts';
 import type { View } from './view.ts';
 
 /** Counts what the projection did, for metrics. */
@@ -25,21 +23,6 @@ export interface EndpointsProjectionOptions {
   readonly tellsWithheld: boolean;
 }
 
-/** What of an object is shown: with which endpoints, and whether a policy says so. */
-interface Shown {
-  readonly object: EndpointsObject;
-  /** As in Edit.keep; undefined: all. */
-  readonly keep: Uint8Array | undefined;
-  readonly managed: boolean;
-}
-
-/**
- * The outcome for a Service:
- * - `undecided`: its policy waits for node sets; what is shown stands
- * - `hidden`: none of its objects is shown; `withheld` says that this is so for all its traffic goes to the cloud
- */
-type Outcome = 'undecided' | 'hidden' | 'withheld' | readonly Shown[];
-
 /**
  * Shows of each EndpointSlice or Endpoints object the endpoints that the decision about its Service selects.
  * A change of an object or of the world decides the Services it touches again, and shows what came out
@@ -54,24 +37,28 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   readonly counters: ProjectionCounters = { injected: 0, suppressed: 0 };
   readonly #world: World;
   readonly #index = new EndpointIndex();
-  readonly #delays: ReturnDelays;
+  readonly #decider: ServiceDecider;
   readonly #unsubscribe: () => void;
   /** Services decided and not yet told to the world; undefined: another view tells. */
   readonly #withheld: Map<string, boolean> | undefined;
   #synced = false;
+  /** End of the log at the last commit. */
+  #committed = 0;
+  /** Changes of objects are being taken in. */
+  #applying = false;
 
   constructor({ view, world, clock, tellsWithheld }: EndpointsProjectionOptions) {
     this.view = view;
     this.#world = world;
     this.#withheld = tellsWithheld ? new Map() : undefined;
-    this.#delays = new ReturnDelays(clock, (services) => this.#decideAgain(services));
+    this.#decider = new ServiceDecider(world, clock, (services) => this.#decideAgain(services));
     this.#unsubscribe = world.subscribe({ changed: (change) => this.#worldChanged(change) });
   }
 
   /** Stops listening to the world, and takes back what it was told. */
   close(): void {
     this.#unsubscribe();
-    this.#delays.close();
+    this.#decider.close();
     this.#world.setZoneless(
       this,
       Array.from(this.#index.services(), (service) => [service, false] as const),
@@ -79,10 +66,10 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   }
 
   changed(changes: readonly Change<EndpointsFacts>[]): void {
+    this.#applying = true;
     for (const step of withoutRepeats(changes)) this.#apply(step);
-    if (!this.view.started) return;
-    this.view.log.commit();
-    this.#tellWithheld();
+    this.#applying = false;
+    if (this.view.started) this.#commit();
   }
 
   synced(): void {
@@ -131,7 +118,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
       return;
     }
     // What the owner of the cluster decides takes effect at once.
-    for (const service of change.services) this.#delays.forget(service);
+    for (const service of change.services) this.#decider.forget(service);
     const touched = new Set(change.services);
     for (const [node, keys] of change.nodes) {
       for (const service of this.#index.servicesOn(node)) {
@@ -149,7 +136,15 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     const before = this.view.log.end;
     for (const service of services) this.#project(service);
     this.counters.injected += this.view.log.end - before;
-    if (this.view.log.end !== before) this.view.log.commit();
+    // What the world makes of a change of objects belongs to that change.
+    if (!this.#applying) this.#commit();
+  }
+
+  /** Lets watchers, and those who follow what is withheld, see all that was done since the last time. */
+  #commit(): void {
+    const { log } = this.view;
+    if (log.end !== this.#committed) log.commit();
+    this.#committed = log.end;
     this.#tellWithheld();
   }
 
@@ -189,38 +184,9 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   }
 
   #decide(service: string): Outcome {
-    const policy = this.#world.policyInForce(service);
-    if (policy === undefined) return 'undecided';
-    const objects = [...this.#index.ofService(service)];
-    if (objects.length === 0) this.#delays.forget(service);
-    const outcome = policy.managed
-      ? this.#decideManaged(service, policy, objects)
-      : decideUnmanaged(policy, objects);
-    this.#withheld?.set(service, outcome === 'withheld');
+    const outcome = this.#decider.decide(service, [...this.#index.ofService(service)]);
+    if (outcome !== 'undecided') this.#withheld?.set(service, outcome === 'withheld');
     return outcome;
-  }
-
-  #decideManaged(
-    service: string,
-    policy: ManagedPolicy,
-    objects: readonly EndpointsObject[],
-  ): Outcome {
-    const groups = objects.flatMap((object) => object.groups);
-    const { returnDelayMs = 0 } = policy;
-    const decision =
-      returnDelayMs === 0
-        ? this.#world.decide(groups, policy)
-        : this.#delays.decide(service, returnDelayMs, (prefer) =>
-            this.#world.decide(groups, policy, prefer),
-          );
-    if (this.#world.withholds(policy, decision)) return 'withheld';
-    let offset = 0;
-    return objects.map((object) => {
-      const end = offset + sizeOf(object.groups);
-      const own = decision.keep.slice(offset, end);
-      offset = end;
-      return { object, keep: own.includes(0) ? own : undefined, managed: true };
-    });
   }
 
   #show({ object, keep, managed }: Shown): void {
@@ -302,15 +268,6 @@ function* withoutRepeats<T extends { readonly key: string }>(
     seen.add(key);
   }
   yield changes.slice(start);
-}
-
-function decideUnmanaged(policy: Policy, objects: readonly EndpointsObject[]): Outcome {
-  if (!policy.managed && policy.reason === 'other-proxy') return 'hidden';
-  return objects.map((object) => ({ object, keep: undefined, managed: false }));
-}
-
-function sizeOf(groups: readonly EndpointGroup[]): number {
-  return groups.reduce((size, { endpoints }) => size + endpoints.length, 0);
 }
 
 function sameMask(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {

@@ -196,8 +196,9 @@ export class World {
   }
 
   /** Says of each endpoint of a managed Service why it is shown, or not. */
-  explain(groups: readonly EndpointGroup[], { keys }: ManagedPolicy): EndpointReason[] {
-    return explain(groups, keys, this.#relates);
+  explain(groups: readonly EndpointGroup[], policy: ManagedPolicy): EndpointReason[] {
+    const { keys, minReady } = policy;
+    return explain(groups, keys, this.#relates, minReady === undefined ? {} : { minReady });
   }
 
   /**
