@@ -215,7 +215,11 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     // What no policy manages passes every change on.
     if (object.fresh && !managed) return false;
     const sameEdit = object.cutHints === cutHints && sameMask(object.keep, keep);
-    if (!object.fresh && sameEdit && (managed || object.exact)) return true;
+    if (!object.fresh) {
+      // Other endpoints are other bytes: what is byte for byte the same is decided alike.
+      if (!sameEdit) return false;
+      if (managed || object.exact) return true;
+    }
     const { codec, resource } = this.view;
     const edit = { resourceVersion: '0', cutHints, ...(keep === undefined ? {} : { keep }) };
     const next = codec.splice(resource, object.raw, edit);

@@ -1,6 +1,7 @@
 import { type DecideOptions, type Decision, decide } from './decide.ts';
 import type { Endpoint, EndpointGroup } from './endpoint.ts';
 import { type EndpointReason, explain } from './explain.ts';
+import { MatchCache } from './match-cache.ts';
 import type { NodeSet } from './node-set.ts';
 import { NodeSets } from './node-sets.ts';
 import { Policies } from './policies.ts';
@@ -73,6 +74,8 @@ export class World {
   #declared: Communities = new Map();
   #standpoint: Standpoint | undefined;
   #next: Standpoint | undefined;
+  /** What {@link #relates} says, remembered until a relation changes. */
+  readonly #matches = new MatchCache((key, endpoint) => this.#relates(key, endpoint));
   /** Relations from `#standpoint`, by topology key, as far as they were asked for. */
   #relations = new Map<string, Relation>();
 
@@ -138,6 +141,7 @@ export class World {
   changeNodeSet(selector: string, added: Iterable<string>, removed: Iterable<string>): void {
     const moved = this.#sets.move(selector, added, removed);
     if (moved.length === 0) return;
+    this.#matches.clear();
     const change = new WorldChangeBuilder();
     for (const key of this.#keysOver(selector)) for (const node of moved) change.addNode(node, key);
     this.#emit(change);
@@ -189,7 +193,7 @@ export class World {
     prefer?: DecideOptions['prefer'],
   ): Decision {
     const { keys, minReady } = policy;
-    return decide(groups, keys, this.#relates, {
+    return decide(groups, this.#matches.by(keys), {
       ...(minReady === undefined ? {} : { minReady }),
       ...(prefer === undefined ? {} : { prefer }),
     });
@@ -288,6 +292,7 @@ export class World {
     this.#standpoint = next;
     this.#next = undefined;
     this.#relations = new Map();
+    this.#matches.clear();
   }
 
   /** Whether every node set that a policy needs from here is known, or known to be refused. */
@@ -321,6 +326,7 @@ export class World {
       ...this.#selectorsFrom(this.#next),
     ]);
     if (!this.#sets.want(wanted)) return;
+    this.#matches.clear();
     for (const listener of this.#listeners) listener.wanted?.(wanted);
   }
 
