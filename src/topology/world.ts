@@ -176,10 +176,11 @@ export class World {
 
   /** What applies to a Service on this node now; undefined while that waits for node sets. */
   policyInForce(service: string): Policy | undefined {
-    const policy = this.policies.inForce(service);
     const from = this.#standpoint;
+    // What is switched off has nothing to wait for.
+    if (from?.off === true) return NODE_OFF;
+    const policy = this.policies.inForce(service);
     if (policy === undefined || from === undefined) return policy;
-    if (from.off) return NODE_OFF;
     if (policy.managed && policy.edgeOnly === true && !isEdge(from, this.#options.relations)) {
       return CLOUD_NODE;
     }
