@@ -8,6 +8,7 @@ export interface GuestResult {
   /** Exit code; 137 if it was killed for taking too long. */
   readonly code: number;
   readonly stdout: string;
+  /** Empty unless it failed. */
   readonly stderr: string;
 }
 

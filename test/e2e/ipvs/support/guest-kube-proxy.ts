@@ -28,36 +28,38 @@ export interface GuestKubeProxy {
   stop(): Promise<void>;
 }
 
+/** What the proxier of IPVS logs at the end of each sync. */
+const synced = 'syncProxyRules complete';
+
 /** Starts a stock kube-proxy and waits until it has written its tables for the first time. */
 export async function startGuestKubeProxy(options: GuestKubeProxyOptions): Promise<GuestKubeProxy> {
   const { machine, nodeName } = options;
   const logFile = `/var/log/kube-proxy-${nodeName}.log`;
   const command = ['ip netns exec', nodeName, 'kube-proxy', ...flags(options)].join(' ');
-  const pid = (await machine.exec(`${command} >>${logFile} 2>&1 & echo $!`)).trim();
-  const grep = async (pattern: string) =>
-    await machine.execIn(
-      nodeName,
-      `kill -0 ${pid} && { wget -qO- http://127.0.0.1:10249/metrics | grep '${pattern}' || true; }`,
-    );
-  const log = async () => await machine.exec(`tail -n 30 ${logFile}`);
+  const pid = (await machine.exec(`${command} >${logFile} 2>&1 & echo $!`)).trim();
+  const log = async () => await machine.exec(`grep -v FLAG: ${logFile} | tail -n 15`);
   try {
-    // /healthz answers 200 before anything is in the kernel.
-    const stamp = '^kubeproxy_sync_proxy_rules_last_timestamp_seconds';
+    // /healthz answers 200 before anything is in the kernel, and /metrics costs too much to ask often.
     await eventually(
-      async () => sum(await grep(stamp)),
-      (seconds) => seconds > 0,
-      { timeoutMs: 60_000, intervalMs: 200, what: `the first sync of kube-proxy on ${nodeName}` },
+      async () => await machine.exec(`kill -0 ${pid} && grep -c '${synced}' ${logFile} || true`),
+      (count) => Number(count) > 0,
+      { timeoutMs: 60_000, intervalMs: 250, what: `the first sync of kube-proxy on ${nodeName}` },
     );
   } catch (error) {
     throw new Error(`kube-proxy on ${nodeName}, whose log ends:\n${await log()}`, { cause: error });
   }
   return {
-    readCounter: async (name) => sum(await grep(`^${name}[ {]`)),
+    readCounter: async (name) => sum(await metricLines(machine, nodeName, name)),
     log,
     stop: async () => {
       await machine.exec(`kill ${pid}; while [ -d /proc/${pid} ]; do sleep 0.1; done`);
     },
   };
+}
+
+async function metricLines(machine: Machine, nodeName: string, name: string): Promise<string> {
+  const url = 'http://127.0.0.1:10249/metrics';
+  return await machine.execIn(nodeName, `wget -qO- ${url} | grep '^${name}[ {]'`);
 }
 
 /** Flags, not a file, since these are what a user of IPVS sets. The reasons are in support/kube-proxy.ts. */
@@ -71,7 +73,8 @@ function flags({ nodeName, kubeconfig, scheduler }: GuestKubeProxyOptions): stri
     '--conntrack-max-per-core=0',
     '--healthz-bind-address=127.0.0.1:10256',
     '--metrics-bind-address=127.0.0.1:10249',
-    '--v=2',
+    // With what says that a sync is complete.
+    '--v=4',
   ];
 }
 

@@ -4,7 +4,7 @@ import type { ControlPlane } from '../../support/control-plane.ts';
 import { startWrapper, type Wrapper } from '../../support/wrapper.ts';
 import { type GuestKubeProxy, type Scheduler, startGuestKubeProxy } from './guest-kube-proxy.ts';
 import { hostLoopback, type Machine } from './machine.ts';
-import { parseAddresses, parseIpvs, type VirtualServer } from './parse-ipvs.ts';
+import { type NodeTables, readTables } from './read-tables.ts';
 
 export interface IpvsNodeOptions {
   readonly plane: ControlPlane;
@@ -30,10 +30,8 @@ export interface IpvsNode {
   kubeProxy(): GuestKubeProxy;
   /** Starts kube-proxy, in the place of the one that runs, and waits for its first sync. */
   startKubeProxy(scheduler?: Scheduler): Promise<void>;
-  /** What `ipvsadm -Ln` shows. */
-  readIpvs(): Promise<VirtualServer[]>;
-  /** Addresses on kube-ipvs0: those of all Services that the node serves. Sorted. */
-  readDummyAddresses(): Promise<string[]>;
+  /** What the kernel holds for it. */
+  readTables(): Promise<NodeTables>;
   /** Runs a command of the shell in the node's namespace and returns its stdout. */
   exec(command: string): Promise<string>;
   /** Ends its wrapper. What is inside the machine ends with the machine. */
@@ -74,9 +72,10 @@ export async function startIpvsNode(options: IpvsNodeOptions): Promise<IpvsNode>
       const how = scheduler === undefined ? {} : { scheduler };
       running = await startGuestKubeProxy({ machine, nodeName, kubeconfig, ...how });
     },
-    readIpvs: async () => parseIpvs(await exec('ipvsadm -Ln')),
-    readDummyAddresses: async () =>
-      parseAddresses(await exec('ip -json address show dev kube-ipvs0')),
+    readTables: async () => {
+      const [tables] = await readTables(machine, [nodeName]);
+      return tables as NodeTables;
+    },
     exec,
     stop: async () => await wrapper.stop('SIGKILL'),
   };

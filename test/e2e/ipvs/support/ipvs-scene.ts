@@ -1,10 +1,11 @@
-import { inspect, isDeepStrictEqual } from 'node:util';
+import { isDeepStrictEqual } from 'node:util';
 import { type ControlPlane, startControlPlane } from '../../support/control-plane.ts';
 import { eventually } from '../../support/eventually.ts';
 import { expectedIpvs, readApiState } from './ipvs-model.ts';
 import { type IpvsNode, startIpvsNode } from './ipvs-node.ts';
 import { type Machine, startMachine } from './machine.ts';
 import { backendsOfIpvs } from './parse-ipvs.ts';
+import { readTables } from './read-tables.ts';
 
 export interface IpvsSceneOptions {
   /** Labels of each node, by its name. Each gets a wrapper and a kube-proxy of its own. */
@@ -86,7 +87,7 @@ function describeScene(
     return found;
   };
   const settle = async () => {
-    await waitForNothing(nodes, async () => await modelGaps(plane, nodes));
+    await waitForNothing(nodes, async () => await modelGaps(plane, machine, nodes));
   };
   return {
     plane,
@@ -94,11 +95,11 @@ function describeScene(
     node,
     expectBackends: async (server, wanted) => {
       const elapsedMs = await waitForNothing(nodes, async () => {
-        const gaps = Object.entries(wanted).map(async ([name, backends]) => {
-          const found = backendsOfIpvs(await node(name).readIpvs()).get(server);
+        const tables = await readTables(machine, Object.keys(wanted));
+        return Object.entries(wanted).flatMap(([name, backends], index) => {
+          const found = backendsOfIpvs(tables[index]?.ipvs ?? []).get(server);
           return isDeepStrictEqual(found, backends) ? [] : [{ name, server, found, backends }];
         });
-        return (await Promise.all(gaps)).flat();
       });
       await settle();
       return elapsedMs;
@@ -109,17 +110,20 @@ function describeScene(
 }
 
 /** What is in no table, in one that it should not be in, or different: by node, found and wanted. */
-async function modelGaps(plane: ControlPlane, nodes: readonly IpvsNode[]): Promise<unknown[]> {
+async function modelGaps(
+  plane: ControlPlane,
+  machine: Machine,
+  nodes: readonly IpvsNode[],
+): Promise<unknown[]> {
   const state = await readApiState(plane.admin);
-  const gaps = nodes.map(async (node) => {
+  const names = nodes.map(({ nodeName }) => nodeName);
+  const tables = await readTables(machine, names);
+  return nodes.flatMap((node, index) => {
+    const { ipvs = [], addresses } = tables[index] ?? {};
     const wanted = expectedIpvs(state, node);
-    const found = {
-      backends: backendsOfIpvs(await node.readIpvs()),
-      addresses: await node.readDummyAddresses(),
-    };
+    const found = { backends: backendsOfIpvs(ipvs), addresses };
     return isDeepStrictEqual(found, wanted) ? [] : [{ node: node.nodeName, found, wanted }];
   });
-  return (await Promise.all(gaps)).flat();
 }
 
 /** Waits until there is no gap; if there is one for too long, shows what the kube-proxies said. */
@@ -128,11 +132,13 @@ async function waitForNothing(
   gaps: () => Promise<unknown[]>,
 ): Promise<number> {
   try {
-    const options = { timeoutMs: 20_000, intervalMs: 50, what: 'IPVS without a difference' };
+    const options = { timeoutMs: 20_000, intervalMs: 100, what: 'IPVS without a difference' };
     return (await eventually(gaps, (list) => list.length === 0, options)).elapsedMs;
   } catch (error) {
-    const logs = nodes.map(async (node) => [node.nodeName, await node.kubeProxy().log()] as const);
-    const text = inspect(Object.fromEntries(await Promise.all(logs)), { breakLength: 200 });
-    throw new Error(`${(error as Error).message}\nkube-proxies: ${text}`, { cause: error });
+    const logs = nodes.map(async ({ nodeName, kubeProxy }) => {
+      return `kube-proxy of ${nodeName} says:\n${await kubeProxy().log()}`;
+    });
+    const text = (await Promise.all(logs)).join('\n');
+    throw new Error(`${(error as Error).message}\n${text}`, { cause: error });
   }
 }
