@@ -143,11 +143,11 @@ describe('kube-proxy with --ipvs-scheduler', () => {
   });
 });
 
-test('a real server that leaves the view with a connection open stays, at weight 0, until it ends', async () => {
-  // It listens in the node itself: no other machine is there.
-  await edge1.exec('ip address add 10.244.1.5/32 dev lo');
-  await edge1.exec('nc -l -p 8080 -s 10.244.1.5 </dev/null >/dev/null 2>&1 &');
-  await edge1.exec(`{ sleep 60 | nc ${web.clusterIP} 80; } </dev/null >/dev/null 2>&1 &`);
+test('a real server that leaves with a connection open stays at weight 0, and can come back', async () => {
+  // The Pod's address is outside of the node, whose node ports would be at any address that it has.
+  await scene.machine.exec('ip address add 10.244.1.5/32 dev lo');
+  await scene.machine.exec('nc -l -p 8080 -e sleep 60 >/dev/null 2>&1 &');
+  await edge1.exec(`sleep 60 | nc ${web.clusterIP} 80 >/dev/null 2>&1 &`);
   await edge1.exec('until ipvsadm -Lnc | grep -q ESTABLISHED; do sleep 0.1; done');
   await follow('label changed under a connection', () => label('b'), [FAR]);
   expect(await realServersOfWeb()).toEqual({ [NEAR]: 0, [FAR]: 1 });

@@ -10,18 +10,9 @@ export interface DebianPackage {
 
 /**
  * What would have to be installed on an empty system for these packages: they and all they depend on, without
- * what is only recommended; sorted by name. Asks apt, and brings its lists up to date if it knows none of them.
+ * what is only recommended; sorted by name. Asks apt.
  */
 export async function resolvePackages(names: readonly string[]): Promise<DebianPackage[]> {
-  try {
-    return await simulateInstall(names);
-  } catch {
-    await updateLists();
-    return await simulateInstall(names);
-  }
-}
-
-async function simulateInstall(names: readonly string[]): Promise<DebianPackage[]> {
   // An empty status file: nothing counts as installed, so the answer is the same on every machine.
   const args = ['install', '-s', '--no-install-recommends', '-o', 'Dir::State::status=/dev/null'];
   const plan = await runCommand('apt-get', [...args, ...names]);
@@ -46,11 +37,7 @@ export async function downloadPackages(
     // The sandbox user of apt may not write there, and would only warn about it.
     const args = ['download', '-qq', '-o', 'APT::Sandbox::User=root', ...wanted];
     try {
-      await runCommand('apt-get', args, { cwd: aside }).catch(async () => {
-        // Lists that are old name versions that the archive has replaced.
-        await updateLists();
-        await runCommand('apt-get', args, { cwd: aside });
-      });
+      await runCommand('apt-get', args, { cwd: aside });
       for (const one of missing) moveInto(folder, aside, one);
     } finally {
       rmSync(aside, { recursive: true, force: true });
@@ -59,7 +46,8 @@ export async function downloadPackages(
   return packages.map((one) => pathOf(one, folder));
 }
 
-async function updateLists(): Promise<void> {
+/** For when apt knows no packages yet, or versions that the archive has replaced. */
+export async function updatePackageLists(): Promise<void> {
   await runCommand('apt-get', ['update', '-qq']);
 }
 

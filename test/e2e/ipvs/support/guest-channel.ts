@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
 
 /** How a command inside the machine ended. */
 export interface GuestResult {
@@ -44,13 +43,15 @@ export async function listenForGuest(socketPath: string): Promise<GuestChannel> 
   const ask = async (command: string, seconds: number) => {
     lastId += 1;
     const id = String(lastId);
+    // The agent kills it in time; this is for a machine that hangs, or has ended.
+    let timer: NodeJS.Timeout | undefined;
     const answer = await new Promise<GuestResult | Error>((settle) => {
       waiting.set(id, settle);
       agent?.write(`${id} ${seconds} ${Buffer.from(command).toString('base64')}\n`);
-      // The agent kills it in time; this is for a machine that hangs, or has ended.
       const error = new Error(`the machine gave no answer in ${seconds + 5} s to: ${command}`);
-      void sleep((seconds + 5) * 1_000, undefined, { ref: false }).then(() => settle(error));
+      timer = setTimeout(() => settle(error), (seconds + 5) * 1_000);
     });
+    clearTimeout(timer);
     waiting.delete(id);
     if (answer instanceof Error) throw answer;
     return answer;

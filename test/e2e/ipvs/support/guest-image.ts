@@ -11,9 +11,8 @@ import {
 import { join, resolve } from 'node:path';
 import { ensureBinaries } from '../../support/binaries.ts';
 import { ensureOsPackages } from '../../support/os-packages.ts';
-import { runCommand } from '../../support/run-command.ts';
-import { downloadPackages, resolvePackages } from './debian-packages.ts';
-import { buildGuestRoot } from './guest-root.ts';
+import { downloadPackages, resolvePackages, updatePackageLists } from './debian-packages.ts';
+import { buildGuestRoot, type GuestRootOptions } from './guest-root.ts';
 
 /** Paths of what QEMU boots. */
 export interface GuestImage {
@@ -35,7 +34,7 @@ const scripts = resolve(import.meta.dirname, '../guest');
 /**
  * Makes the machine's image unless it is there, and installs QEMU if it is missing. Packages and image are kept
  * in `$KPW_CACHE/ipvs`, by default `.cache/ipvs` of the repository, the image under a name made from all that it
- * consists of. A minute at first, 4 seconds afterwards. Two processes may call it at a time.
+ * consists of. 20 seconds at first, 2 afterwards. Two processes may call it at a time.
  *
  * @param report gets a line for each step that takes time.
  */
@@ -43,36 +42,48 @@ export async function ensureGuestImage(
   report: (line: string) => void = () => {},
 ): Promise<GuestImage> {
   await ensureOsPackages({ 'qemu-system-x86_64': 'qemu-system-x86', 'dpkg-deb': 'dpkg' });
-  const cache = resolve(process.env.KPW_CACHE ?? join(scripts, '../../../../.cache'), 'ipvs');
-  mkdirSync(cache, { recursive: true });
   const kubeProxy = (await ensureBinaries()).kubeProxy['1.36.3'];
+  try {
+    return await ensureImage(kubeProxy, report);
+  } catch {
+    // If the lists of apt are not to blame, it fails again, and then says why.
+    await updatePackageLists();
+    return await ensureImage(kubeProxy, report);
+  }
+}
+
+async function ensureImage(kubeProxy: string, report: (line: string) => void): Promise<GuestImage> {
   const [tools, kernels] = await Promise.all([
     resolvePackages(guestPackages),
     resolvePackages([kernelPackage]),
   ]);
   const packages = [...tools, ...kernels.filter(({ name }) => /^linux-image-\d/.test(name))];
+  const cache = resolve(process.env.KPW_CACHE ?? join(scripts, '../../../../.cache'), 'ipvs');
   const stamp = stampOf([JSON.stringify(packages), readFileSync(`${kubeProxy}.stamp`, 'utf8')]);
   const folder = join(cache, `image-${stamp}`);
   const image = { kernel: join(folder, 'vmlinuz'), initrd: join(folder, 'initrd') };
   if (existsSync(folder)) return image;
-  report(`downloading ${packages.length} packages for the IPVS machine`);
+  report(`downloading ${packages.length} packages for the IPVS machine, unless they are there`);
   const debs = await downloadPackages(packages, join(cache, 'packages'));
   report('building the image of the IPVS machine');
-  // Made aside and renamed, so that nobody ever boots half an image.
-  const aside = mkdtempSync(join(cache, 'build-'));
+  await buildImage(folder, { debs, scripts, kubeProxy });
+  return image;
+}
+
+/** Made aside and renamed, so that nobody ever boots half an image. */
+async function buildImage(folder: string, options: GuestRootOptions): Promise<void> {
+  const aside = mkdtempSync(`${folder}-`);
   try {
     const root = join(aside, 'root');
-    mkdirSync(root);
     const made = join(aside, 'image');
+    mkdirSync(root);
     mkdirSync(made);
-    const options = { debs, scripts, kubeProxy };
     const kernel = await buildGuestRoot(root, join(made, 'initrd'), options);
-    await runCommand('mv', [kernel, join(made, 'vmlinuz')]);
+    renameSync(kernel, join(made, 'vmlinuz'));
     if (!existsSync(folder)) renameSync(made, folder);
   } finally {
     rmSync(aside, { recursive: true, force: true });
   }
-  return image;
 }
 
 /** Changes when the image would: with its packages, its kube-proxy, its scripts and how it is put together. */

@@ -1,4 +1,12 @@
-import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { runCommand } from '../../support/run-command.ts';
 import { selectModules } from './kernel-modules.ts';
@@ -83,5 +91,5 @@ async function pack(root: string, initrd: string, modules: ReadonlySet<string>):
   await runCommand('chroot', [root, '/bin/busybox', 'sh', '-c', command], {
     input: `${chosen.join('\n')}\n`,
   });
-  await runCommand('mv', [join(root, 'initrd'), initrd]);
+  renameSync(join(root, 'initrd'), initrd);
 }
