@@ -46,7 +46,7 @@ afterAll(async () => {
   timings.print('change → backends in IPVS, in ms');
 });
 
-async function createObjects({ admin }: IpvsScene['plane']): Promise<undefined> {
+async function createObjects({ admin }: IpvsScene['plane']): Promise<void> {
   await createNode(admin, 'near', { site: 'a' });
   await createNode(admin, 'far', { site: 'b' });
   for (const app of ['web', 'plain']) {
@@ -67,7 +67,6 @@ async function createObjects({ admin }: IpvsScene['plane']): Promise<undefined> 
   web = await make('web', { topologyKeys: '["site","*"]' });
   plain = await make('plain', {});
   for (const app of ['web', 'plain']) await waitForSlices(admin, app, ['10.244.1.5', '10.244.1.6']);
-  return undefined;
 }
 
 /** Makes a change and expects the Service's table to follow, at both of its addresses, and all else to stay. */

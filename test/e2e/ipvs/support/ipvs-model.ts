@@ -1,6 +1,7 @@
 import type { ApiClient, KubeObject } from '../../support/api.ts';
 import {
   asBackends,
+  isWithheld,
   type ModelObject,
   type ModelState,
   type ModelWorld,
@@ -37,17 +38,21 @@ export async function readApiState(api: ApiClient): Promise<ApiState> {
  * virtual server for each port at the cluster IP, also of Services without endpoints, and for each node port at
  * the node's own address.
  *
- * @param node its name and address.
+ * @param node its name and address
+ * @param cloudPassthrough whether the wrappers run with cloud.mode passthrough
  */
 export function expectedIpvs(
   state: ApiState,
   node: { readonly nodeName: string; readonly address: string },
+  cloudPassthrough: boolean,
 ): ExpectedIpvs {
   const objects = new Map(state.slices.map((slice) => [keyOf(slice), modelSlice(slice)] as const));
-  const view = viewOf(modelWorld(state), node.nodeName, objects);
+  const world = { ...modelWorld(state), cloudPassthrough };
+  const view = viewOf(world, node.nodeName, objects);
   const backends = new Map<string, readonly string[]>();
   const addresses = new Set<string>();
   for (const service of state.services.filter(({ spec }) => spec.clusterIP !== 'None')) {
+    if (isWithheld(world, node.nodeName, keyOf(service), objects)) continue;
     addresses.add(service.spec.clusterIP);
     for (const port of service.spec.ports as ServicePort[]) {
       const name = port.name ?? '';

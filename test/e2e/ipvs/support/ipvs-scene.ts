@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type ControlPlane, startControlPlane } from '../../support/control-plane.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -11,10 +13,11 @@ export interface IpvsSceneOptions {
   /** Labels of each node, by its name. Each gets a wrapper and a kube-proxy of its own. */
   readonly nodes: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /**
-   * Runs before the nodes start, for what must be there before a wrapper is: objects of the API, or a settings
-   * file for the wrappers, whose path it returns.
+   * Runs before the nodes start, for what must be there before a wrapper is: objects of the API.
    */
-  readonly prepare?: (plane: ControlPlane) => Promise<string | undefined>;
+  readonly prepare?: (plane: ControlPlane) => Promise<void>;
+  /** The wrappers run with cloud.mode passthrough. Default false. */
+  readonly cloudPassthrough?: boolean;
 }
 
 /** A control plane, and nodes with real IPVS in one machine. */
@@ -58,17 +61,20 @@ export async function startIpvsScene(options: IpvsSceneOptions): Promise<IpvsSce
         ? started.reason
         : (booted as PromiseRejectedResult).reason;
     }
-    const configFile = await options.prepare?.(plane);
-    const config = configFile === undefined ? {} : { configFile };
+    await options.prepare?.(plane);
+    const { cloudPassthrough = false } = options;
+    const configFile = join(plane.folder, 'wrapper-settings.yaml');
+    const mode = cloudPassthrough ? 'passthrough' : 'endpoints';
+    await writeFile(configFile, `cloud:\n  mode: ${mode}\n`);
     const starting = Object.entries(options.nodes).map(async ([nodeName, labels], index) => {
       const how = { plane, machine, nodeName, labels, number: index + 1 };
-      const node = await startIpvsNode({ ...how, ...config });
+      const node = await startIpvsNode({ ...how, configFile });
       nodes.push(node);
       await node.startKubeProxy();
     });
     const failed = (await Promise.allSettled(starting)).find(({ status }) => status === 'rejected');
     if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
-    return describeScene(plane, machine, nodes, stop);
+    return describeScene(plane, machine, nodes, cloudPassthrough, stop);
   } catch (error) {
     await stop();
     throw error;
@@ -79,6 +85,7 @@ function describeScene(
   plane: ControlPlane,
   machine: Machine,
   nodes: readonly IpvsNode[],
+  cloudPassthrough: boolean,
   stop: () => Promise<void>,
 ): IpvsScene {
   const node = (name: string) => {
@@ -87,7 +94,10 @@ function describeScene(
     return found;
   };
   const settle = async () => {
-    await waitForNothing(nodes, async () => await modelGaps(plane, machine, nodes));
+    await waitForNothing(
+      nodes,
+      async () => await modelGaps(plane, machine, nodes, cloudPassthrough),
+    );
   };
   return {
     plane,
@@ -114,13 +124,14 @@ async function modelGaps(
   plane: ControlPlane,
   machine: Machine,
   nodes: readonly IpvsNode[],
+  cloudPassthrough: boolean,
 ): Promise<unknown[]> {
   const state = await readApiState(plane.admin);
   const names = nodes.map(({ nodeName }) => nodeName);
   const tables = await readTables(machine, names);
   return nodes.flatMap((node, index) => {
     const { ipvs = [], addresses } = tables[index] ?? {};
-    const wanted = expectedIpvs(state, node);
+    const wanted = expectedIpvs(state, node, cloudPassthrough);
     const found = { backends: backendsOfIpvs(ipvs), addresses };
     return isDeepStrictEqual(found, wanted) ? [] : [{ node: node.nodeName, found, wanted }];
   });
