@@ -8,12 +8,9 @@ import {
   setPodReady,
 } from './support/cluster-objects.ts';
 import {
-  type CommunityName,
   type CommunitySource,
   communitySettings,
-  fabedgeSource,
-  labelSource,
-  mixedSource,
+  communitySources,
 } from './support/community-sources.ts';
 import { type ControlPlane, startControlPlane } from './support/control-plane.ts';
 import { dial } from './support/dial.ts';
@@ -85,101 +82,84 @@ test('without communities each node sees its own pods only, and an absent CRD is
   }
 });
 
-const prefix = (community: CommunityName) =>
-  [`community.kube-proxy-wrapper.io/${community}`, 'true'] as const;
-const nodeLabel = (community: CommunityName) =>
-  [
-    community === 'north' ? 'apps.openyurt.io/nodepool' : 'apps.kubeedge.io/belonging-to',
-    community,
-  ] as const;
-const nodeUnit = (community: CommunityName) => [community, 'nodeunits.superedge.io'] as const;
+describe.each(communitySources)(
+  'communities {edge1, edge2} and {edge2, edge3} by $source',
+  ({ make, byLabels }) => {
+    let communities: CommunitySource;
 
-describe.each([
-  { source: 'a label prefix', make: () => labelSource(plane.admin, prefix), labels: true },
-  { source: 'node labels', make: () => labelSource(plane.admin, nodeLabel), labels: true },
-  { source: 'label keys by value', make: () => labelSource(plane.admin, nodeUnit), labels: true },
-  // Its CRD is made here, long after the wrappers started.
-  { source: "FabEdge's CRD", make: () => fabedgeSource(plane.admin), labels: false },
-  {
-    source: 'a label on edge1 and the CRD for the others',
-    make: () => mixedSource(labelSource(plane.admin, prefix), fabedgeSource(plane.admin)),
-    labels: false,
+    beforeAll(async () => {
+      communities = make(plane.admin);
+      await communities.prepare();
+      for (const node of ['edge1', 'edge2'] as const) await communities.join(node, 'north');
+      for (const node of ['edge2', 'edge3'] as const) await communities.join(node, 'south');
+    });
+
+    afterAll(async () => {
+      await communities?.dissolve('north');
+      await communities?.dissolve('south');
+      await follow(web, { edge1: [], edge2: [E2], edge3: [E3] });
+    });
+
+    test("edge1 sees edge2's pod only; edge2 and edge3 see their own; the cloud sees both", async () => {
+      await follow(web, { edge1: [E2], edge2: [E2], edge3: [E3], cloud1: [E2, E3] });
+      expect(await whoAnswers('edge1', web)).toEqual([E2]);
+      expect(await whoAnswers('edge2', web)).toEqual([E2]);
+      expect(await whoAnswers('edge3', web)).toEqual([E3]);
+      expect(await whoAnswers('cloud1', web)).toEqual([E2, E3]);
+    });
+
+    test('when a pod goes unready its node turns to a community, and who saw only it to nobody', async () => {
+      await setPodReady(plane.admin, 'web-2', false);
+      await follow(web, { edge1: [], edge2: [E3], edge3: [E3] });
+      expect(await whoAnswers('edge1', web)).toEqual(['refused']);
+      await setPodReady(plane.admin, 'web-2', true);
+      await follow(web, { edge1: [E2], edge2: [E2] });
+      await setPodReady(plane.admin, 'web-3', false);
+      await follow(web, { edge1: [E2], edge2: [E2], edge3: [E2] });
+      await setPodReady(plane.admin, 'web-3', true);
+      await follow(web, { edge3: [E3] });
+    });
+
+    test('a member added sees the pods of its new community, and loses them when removed', async () => {
+      await communities.join('edge1', 'south');
+      await follow(web, { edge1: [E2, E3], edge2: [E2], edge3: [E3] });
+      await communities.leave('edge1', 'north');
+      await fleet.of('edge1').keeps({ [web]: [E2, E3] });
+      await communities.leave('edge1', 'south');
+      await follow(web, { edge1: [] });
+      await communities.join('edge1', 'north');
+      await follow(web, { edge1: [E2] });
+    });
+
+    test('a community deleted relates nobody any more', async () => {
+      await communities.dissolve('north');
+      await follow(web, { edge1: [], edge2: [E2] });
+      await communities.join('edge1', 'north');
+      await communities.join('edge2', 'north');
+      await follow(web, { edge1: [E2] });
+    });
+
+    test('a node that leaves the community, or the cluster, takes its pods along', async () => {
+      const { admin } = plane;
+      await putSlice(admin, { name: 'web-4', service: 'web' }, [{ at: E4, node: 'edge4' }]);
+      await follow(web, { edge1: [E2], cloud1: [E2, E3, E4] });
+      await communities.join('edge4', 'north');
+      await follow(web, { edge1: [E2, E4], edge2: [E2], edge3: [E3] });
+      await communities.leave('edge4', 'north');
+      await follow(web, { edge1: [E2] });
+      await communities.join('edge4', 'north');
+      await follow(web, { edge1: [E2, E4] });
+      await admin.delete('/api/v1/nodes/edge4');
+      // Who is a member by declaration stays one; its endpoints go as the node's pods do.
+      if (byLabels) await follow(web, { edge1: [E2] });
+      await deleteSlice(admin, 'web-4');
+      await follow(web, { edge1: [E2], cloud1: [E2, E3] });
+      await createNode(admin, 'edge4', EDGE);
+      if (byLabels) await communities.join('edge4', 'north');
+      await communities.leave('edge4', 'north');
+    });
   },
-])('communities {edge1, edge2} and {edge2, edge3} by $source', ({ make, labels }) => {
-  let communities: CommunitySource;
-
-  beforeAll(async () => {
-    communities = make();
-    await communities.prepare();
-    for (const node of ['edge1', 'edge2'] as const) await communities.join(node, 'north');
-    for (const node of ['edge2', 'edge3'] as const) await communities.join(node, 'south');
-  });
-
-  afterAll(async () => {
-    await communities?.dissolve('north');
-    await communities?.dissolve('south');
-    await follow(web, { edge1: [], edge2: [E2], edge3: [E3] });
-  });
-
-  test("edge1 sees edge2's pod only; edge2 and edge3 see their own; the cloud sees both", async () => {
-    await follow(web, { edge1: [E2], edge2: [E2], edge3: [E3], cloud1: [E2, E3] });
-    expect(await whoAnswers('edge1', web)).toEqual([E2]);
-    expect(await whoAnswers('edge2', web)).toEqual([E2]);
-    expect(await whoAnswers('edge3', web)).toEqual([E3]);
-    expect(await whoAnswers('cloud1', web)).toEqual([E2, E3]);
-  });
-
-  test('when a pod goes unready its node turns to a community, and who saw only it to nobody', async () => {
-    await setPodReady(plane.admin, 'web-2', false);
-    await follow(web, { edge1: [], edge2: [E3], edge3: [E3] });
-    expect(await whoAnswers('edge1', web)).toEqual(['refused']);
-    await setPodReady(plane.admin, 'web-2', true);
-    await follow(web, { edge1: [E2], edge2: [E2] });
-    await setPodReady(plane.admin, 'web-3', false);
-    await follow(web, { edge1: [E2], edge2: [E2], edge3: [E2] });
-    await setPodReady(plane.admin, 'web-3', true);
-    await follow(web, { edge3: [E3] });
-  });
-
-  test('a member added sees the pods of its new community, and loses them when removed', async () => {
-    await communities.join('edge1', 'south');
-    await follow(web, { edge1: [E2, E3], edge2: [E2], edge3: [E3] });
-    await communities.leave('edge1', 'north');
-    await fleet.of('edge1').keeps({ [web]: [E2, E3] });
-    await communities.leave('edge1', 'south');
-    await follow(web, { edge1: [] });
-    await communities.join('edge1', 'north');
-    await follow(web, { edge1: [E2] });
-  });
-
-  test('a community deleted relates nobody any more', async () => {
-    await communities.dissolve('north');
-    await follow(web, { edge1: [], edge2: [E2] });
-    await communities.join('edge1', 'north');
-    await communities.join('edge2', 'north');
-    await follow(web, { edge1: [E2] });
-  });
-
-  test('a node that leaves the community, or the cluster, takes its pods along', async () => {
-    const { admin } = plane;
-    await putSlice(admin, { name: 'web-4', service: 'web' }, [{ at: E4, node: 'edge4' }]);
-    await follow(web, { edge1: [E2], cloud1: [E2, E3, E4] });
-    await communities.join('edge4', 'north');
-    await follow(web, { edge1: [E2, E4], edge2: [E2], edge3: [E3] });
-    await communities.leave('edge4', 'north');
-    await follow(web, { edge1: [E2] });
-    await communities.join('edge4', 'north');
-    await follow(web, { edge1: [E2, E4] });
-    await admin.delete('/api/v1/nodes/edge4');
-    // Who is a member by declaration stays one; its endpoints go as the node's pods do.
-    if (labels) await follow(web, { edge1: [E2] });
-    await deleteSlice(admin, 'web-4');
-    await follow(web, { edge1: [E2], cloud1: [E2, E3] });
-    await createNode(admin, 'edge4', EDGE);
-    if (labels) await communities.join('edge4', 'north');
-    await communities.leave('edge4', 'north');
-  });
-});
+);
 
 describe('a Service with ready endpoints in the cloud only', () => {
   let target: string;

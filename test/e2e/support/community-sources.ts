@@ -23,7 +23,7 @@ export interface CommunitySource {
 }
 
 /** Names a community by a label that is made for it. */
-export function labelSource(
+function labelSource(
   admin: ApiClient,
   labelOf: (community: CommunityName) => readonly [key: string, value: string],
 ): CommunitySource {
@@ -47,7 +47,7 @@ export function labelSource(
 }
 
 /** Communities of FabEdge, and among their members nodes of another cluster. */
-export function fabedgeSource(admin: ApiClient): CommunitySource {
+function fabedgeSource(admin: ApiClient): CommunitySource {
   const members = new Map<CommunityName, Set<string>>();
   const membersOf = (community: CommunityName) => {
     const known = members.get(community) ?? new Set<string>();
@@ -86,7 +86,7 @@ function communityOf(name: string) {
 }
 
 /** Edge1 as one source says, all others as another. */
-export function mixedSource(ofEdge1: CommunitySource, ofOthers: CommunitySource): CommunitySource {
+function mixedSource(ofEdge1: CommunitySource, ofOthers: CommunitySource): CommunitySource {
   const of = (node: string) => (node === 'edge1' ? ofEdge1 : ofOthers);
   return {
     prepare: async () => {
@@ -130,3 +130,30 @@ async function createCommunityCrd(admin: ApiClient): Promise<void> {
     { what: 'the API server serves communities' },
   );
 }
+
+type Label = (community: CommunityName) => readonly [key: string, value: string];
+const prefix: Label = (community) => [`community.kube-proxy-wrapper.io/${community}`, 'true'];
+const nodeUnit: Label = (community) => [community, 'nodeunits.superedge.io'];
+/** A label has one value: who is in two communities needs two. */
+const nodeLabel: Label = (community) => [
+  community === 'north' ? 'apps.openyurt.io/nodepool' : 'apps.kubeedge.io/belonging-to',
+  community,
+];
+
+/** Each source alone, then two together. The CRD is made only when its source is prepared. */
+export const communitySources: readonly {
+  readonly source: string;
+  /** All members are told by labels, so that one whose Node is deleted is none any more. */
+  readonly byLabels: boolean;
+  readonly make: (admin: ApiClient) => CommunitySource;
+}[] = [
+  { source: 'a label prefix', byLabels: true, make: (admin) => labelSource(admin, prefix) },
+  { source: 'node labels', byLabels: true, make: (admin) => labelSource(admin, nodeLabel) },
+  { source: 'label keys by value', byLabels: true, make: (admin) => labelSource(admin, nodeUnit) },
+  { source: "FabEdge's CRD", byLabels: false, make: fabedgeSource },
+  {
+    source: 'a label on edge1 and the CRD for the others',
+    byLabels: false,
+    make: (admin) => mixedSource(labelSource(admin, prefix), fabedgeSource(admin)),
+  },
+];
