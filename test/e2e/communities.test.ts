@@ -11,6 +11,7 @@ import {
   type CommunitySource,
   communitySettings,
   communitySources,
+  fabedgeSource,
 } from './support/community-sources.ts';
 import { type ControlPlane, startControlPlane } from './support/control-plane.ts';
 import { dial } from './support/dial.ts';
@@ -76,11 +77,15 @@ async function whoAnswers(name: string, target: string): Promise<string[]> {
 
 test('without communities each node sees its own pods only, and an absent CRD is no error', async () => {
   await follow(web, { edge1: [], edge2: [E2], edge3: [E3], cloud1: [E2, E3] });
-  for (const { netns, wrapper } of fleet.all) {
-    const readyz = await netns.httpGet(`${wrapper().adminUrl}/readyz?verbose`);
-    expect(readyz).toMatchObject({ status: 200 });
-  }
+  await expectReady();
 });
+
+async function expectReady(): Promise<void> {
+  for (const { nodeName, netns, wrapper } of fleet.all) {
+    const readyz = await netns.httpGet(`${wrapper().adminUrl}/readyz?verbose`);
+    expect([nodeName, readyz]).toMatchObject([nodeName, { status: 200 }]);
+  }
+}
 
 describe.each(communitySources)(
   'communities {edge1, edge2} and {edge2, edge3} by $source',
@@ -160,6 +165,16 @@ describe.each(communitySources)(
     });
   },
 );
+
+test('a CRD that is deleted takes its communities along, and is an error no more than before', async () => {
+  const crd = fabedgeSource(plane.admin);
+  await crd.prepare();
+  for (const node of ['edge1', 'edge2']) await crd.join(node, 'north');
+  await follow(web, { edge1: [E2] });
+  await crd.remove();
+  await follow(web, { edge1: [] });
+  await expectReady();
+});
 
 describe('a Service with ready endpoints in the cloud only', () => {
   let target: string;

@@ -47,7 +47,9 @@ function labelSource(
 }
 
 /** Communities of FabEdge, and among their members nodes of another cluster. */
-function fabedgeSource(admin: ApiClient): CommunitySource {
+export function fabedgeSource(
+  admin: ApiClient,
+): CommunitySource & { /** Deletes the CRD. */ remove(): Promise<void> } {
   const members = new Map<CommunityName, Set<string>>();
   const membersOf = (community: CommunityName) => {
     const known = members.get(community) ?? new Set<string>();
@@ -63,6 +65,7 @@ function fabedgeSource(admin: ApiClient): CommunitySource {
   };
   return {
     prepare: async () => await createCommunityCrd(admin),
+    remove: async () => await admin.delete(`${CRDS}/${CRD}`),
     join: async (node, community) => {
       membersOf(community).add(node);
       await write(community);
@@ -79,6 +82,7 @@ function fabedgeSource(admin: ApiClient): CommunitySource {
 }
 
 const COMMUNITIES = '/apis/fabedge.io/v1alpha1/communities';
+const CRD = 'communities.fabedge.io';
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
 function communityOf(name: string) {
@@ -104,14 +108,13 @@ function mixedSource(ofEdge1: CommunitySource, ofOthers: CommunitySource): Commu
 
 /** FabEdge's own resource, as far as it is read; does nothing when it exists. */
 async function createCommunityCrd(admin: ApiClient): Promise<void> {
-  const name = 'communities.fabedge.io';
-  if ((await admin.status(`${CRDS}/${name}`)) === 200) return;
+  if ((await admin.status(`${CRDS}/${CRD}`)) === 200) return;
   const members = { type: 'array', items: { type: 'string' } };
   const spec = { type: 'object', properties: { members } };
   await admin.create(CRDS, {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name },
+    metadata: { name: CRD },
     spec: {
       group: 'fabedge.io',
       scope: 'Cluster',
