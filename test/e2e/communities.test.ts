@@ -16,7 +16,7 @@ import {
 import { type ControlPlane, startControlPlane } from './support/control-plane.ts';
 import { dial } from './support/dial.ts';
 import { createPlacedService, putSlice, setEndpointReady } from './support/placed-service.ts';
-import { type Fleet, startFleet } from './support/served-node.ts';
+import { expectReady, type Fleet, startFleet } from './support/served-node.ts';
 
 jest.setTimeout(60_000);
 
@@ -78,15 +78,8 @@ async function whoAnswers(name: string, target: string): Promise<string[]> {
 
 test('without communities each node sees its own pods only, and an absent CRD is no error', async () => {
   await follow(web, { edge1: [], edge2: [E2], edge3: [E3], cloud1: [E2, E3] });
-  await expectReady();
+  await fleet.each(expectReady);
 });
-
-async function expectReady(): Promise<void> {
-  for (const { nodeName, netns, wrapper } of fleet.all) {
-    const readyz = await netns.httpGet(`${wrapper().adminUrl}/readyz?verbose`);
-    expect([nodeName, readyz]).toMatchObject([nodeName, { status: 200 }]);
-  }
-}
 
 describe.each(communitySources)(
   'communities {edge1, edge2} and {edge2, edge3} by $source',
@@ -174,7 +167,7 @@ test('a CRD that is deleted takes its communities along, and is an error no more
   await follow(web, { edge1: [E2] });
   await crd.remove();
   await follow(web, { edge1: [] });
-  await expectReady();
+  await fleet.each(expectReady);
 });
 
 describe('a Service with ready endpoints in the cloud only', () => {

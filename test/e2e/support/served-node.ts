@@ -96,3 +96,9 @@ export async function startFleet(options: readonly ServedNodeOptions[]): Promise
   await fleet.stop();
   throw failed.reason;
 }
+
+/** Expects the node's wrapper to call itself ready. */
+export async function expectReady({ nodeName, netns, wrapper }: ServedNode): Promise<void> {
+  const readyz = await netns.httpGet(`${wrapper().adminUrl}/readyz?verbose`);
+  expect([nodeName, readyz]).toMatchObject([nodeName, { status: 200 }]);
+}
