@@ -11,7 +11,8 @@ import type {
 import { EndpointsProjection } from '../filter/endpoints-projection.ts';
 import type { LogBounds } from '../filter/event-log.ts';
 import { PlainProjection } from '../filter/plain-projection.ts';
-import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from '../filter/resource.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, SERVICE_CIDRS, SERVICES } from '../filter/resource.ts';
+import { ServiceCidrsProjection } from '../filter/service-cidrs-projection.ts';
 import { ServicesProjection } from '../filter/services-projection.ts';
 import type { VersionClock } from '../filter/version-clock.ts';
 import { View } from '../filter/view.ts';
@@ -64,6 +65,12 @@ export function openViewSource(
   const { resource } = question;
   const view = new View({ resource, codec, clock: context.clock, window: context.window });
   if (resource === SERVICES) return openServices(context, question, view, feed);
+  if (resource === SERVICE_CIDRS && context.cloudPassthrough) {
+    const cidrs = new ServiceCidrsProjection(view, context.world);
+    const decode = (object: ObjectBytes) => codec.meta(object);
+    const close = () => cidrs.close();
+    return run(context, { question, view, projection: undefined, decode, sinks: [cidrs], close });
+  }
   if (resource !== ENDPOINT_SLICES && resource !== ENDPOINTS) {
     return openPlain(context, question, view, (object) => codec.meta(object), []);
   }

@@ -211,11 +211,16 @@ export class World {
    * was chosen for every port. In the cloud itself somebody has to serve it.
    */
   withholds({ keys }: ManagedPolicy, { ports }: Decision): boolean {
-    const from = this.#standpoint;
-    if (!this.#options.cloudPassthrough || from === undefined || ports.length === 0) return false;
     const cloud = keys.indexOf(CLOUD_KEY);
-    if (cloud < 0 || !isEdge(from, this.#options.relations)) return false;
+    if (cloud < 0 || ports.length === 0 || !this.leavesAddressesToCloud) return false;
     return ports.every(({ key }) => key === cloud);
+  }
+
+  /** Whether this node hides Services so that their addresses are routed to the cloud. */
+  get leavesAddressesToCloud(): boolean {
+    const from = this.#standpoint;
+    if (!this.#options.cloudPassthrough || from === undefined || from.off) return false;
+    return isEdge(from, this.#options.relations);
   }
 
   readonly #relates = (key: string, { node, zone }: Endpoint): boolean => {
