@@ -256,21 +256,30 @@ export class World {
   /** Puts in force what has all it needs, then tells the listeners. */
   #settle(change: WorldChangeBuilder): void {
     this.#updateWanted();
-    this.#adoptStandpoint(change);
-    for (const service of this.policies.pending) {
-      if (this.#standpoint === undefined) break;
-      if (!this.#resolved(service, this.policies.wanted(service), this.#standpoint)) continue;
-      this.policies.activate(service);
-      change.services.add(service);
-    }
+    // Each may be what the other waits for: a policy that goes may have held up the standpoint.
+    while (this.#adoptStandpoint(change) || this.#activatePolicies(change));
     this.#updateWanted();
     this.#emit(change);
   }
 
-  #adoptStandpoint(change: WorldChangeBuilder): void {
+  /** Returns whether any came into force. */
+  #activatePolicies(change: WorldChangeBuilder): boolean {
+    if (this.#standpoint === undefined) return false;
+    let activated = false;
+    for (const service of this.policies.pending) {
+      if (!this.#resolved(service, this.policies.wanted(service), this.#standpoint)) continue;
+      this.policies.activate(service);
+      change.services.add(service);
+      activated = true;
+    }
+    return activated;
+  }
+
+  /** Returns whether it came into force. */
+  #adoptStandpoint(change: WorldChangeBuilder): boolean {
     const next = this.#next;
-    if (next === undefined) return;
-    if (!this.#sets.areKnown(this.#selectorsFrom(next))) return;
+    if (next === undefined) return false;
+    if (!this.#sets.areKnown(this.#selectorsFrom(next))) return false;
     if (this.#standpoint?.off !== next.off) {
       for (const service of this.policies.services()) change.services.add(service);
     }
@@ -287,6 +296,7 @@ export class World {
     this.#standpoint = next;
     this.#next = undefined;
     this.#relations = new Map();
+    return true;
   }
 
   /** Whether every node set that a policy needs from here is known, or known to be refused. */
