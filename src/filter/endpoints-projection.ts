@@ -58,6 +58,8 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   readonly #unsubscribe: () => void;
   /** Services decided and not yet told to the world; undefined: another view tells. */
   readonly #withheld: Map<string, boolean> | undefined;
+  /** Services to be decided when the changes at hand are all taken in; undefined: none are at hand. */
+  #touched: Set<string> | undefined;
   #synced = false;
 
   constructor({ view, world, clock, tellsWithheld }: EndpointsProjectionOptions) {
@@ -99,7 +101,10 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     for (const change of changes) {
       for (const service of this.#store(change)) touched.add(service);
     }
+    // The world may answer at once; nothing is decided before all these changes are taken in.
+    this.#touched = touched;
     this.#reportZoneless(touched);
+    this.#touched = undefined;
     if (!this.view.started) return;
     for (const { type, key } of changes) if (type === 'DELETED') this.view.hide(key);
     for (const service of touched) this.#project(service);
@@ -130,8 +135,17 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
       this.#tryStart();
       return;
     }
+    const touched = this.#servicesTouchedBy(change);
+    if (this.#touched !== undefined) {
+      for (const service of touched) this.#touched.add(service);
+      return;
+    }
     // What the owner of the cluster decides takes effect at once.
     for (const service of change.services) this.#delays.forget(service);
+    this.#decideAgain(touched);
+  }
+
+  #servicesTouchedBy(change: WorldChange): Set<string> {
     const touched = new Set(change.services);
     for (const [node, keys] of change.nodes) {
       for (const service of this.#index.servicesOn(node)) {
@@ -141,7 +155,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
         }
       }
     }
-    this.#decideAgain(touched);
+    return touched;
   }
 
   /** Shows what the decision about some Services is now, in one commit. */

@@ -29,6 +29,10 @@ export class History {
   #past: ModelCluster[] = [];
   /** What was shown before this step, by view. */
   #shown = new Map<View, ReadonlyMap<string, Seen>>();
+  /** Where changes of one batch change an object again: the state before that was a true one. */
+  #between: ModelCluster[] = [];
+  /** Objects that this step deletes, though it may create them again. */
+  #deleted: ReadonlySet<string> = new Set();
   #version = 100;
 
   constructor(settings: ModelSettings, cluster: ModelCluster) {
@@ -47,6 +51,8 @@ export class History {
 
   apply(step: Step): void {
     this.#past.push(this.#now);
+    this.#between = [];
+    this.#deleted = deletedBy(step);
     this.#remember();
     this.#take(step);
     if (this.#harness.unanswered().length === 0) this.#settle();
@@ -102,10 +108,13 @@ export class History {
   *#allowed(views: HarnessViews, view: View, service: string): Generator<Seen> {
     const before = this.#past.at(-1) ?? this.#now;
     yield this.#shown.get(view)?.get(service) ?? new Map();
+    if (view.resource.plural === 'services' && !this.#now.services.has(service)) yield new Map();
     const moments = [this.#now, ...[...this.#past].reverse()];
-    for (const slices of [this.#now, before]) {
+    for (const slices of [this.#now, before, ...this.#between]) {
       for (const standpoint of moments) {
         for (const policy of moments) {
+          // A Service that is not there yet has no policy, and none can be seen under an earlier one.
+          if (view.resource.plural === 'services' && !policy.services.has(service)) continue;
           for (const nodes of this.#nodesByKey(service, policy, before)) {
             const base = this.#inputs(service, policy);
             yield this.#expected(views, view, service, { ...base, slices, standpoint, nodes });
@@ -115,9 +124,8 @@ export class History {
     }
     // A Service that waits for node sets stands as it was, but what is deleted is gone at once.
     const stood = this.#shown.get(view)?.get(service) ?? new Map<string, string>();
-    const collection = view.resource.plural === 'services' ? 'services' : 'slices';
     if (this.#harness.unanswered().length === 0) return;
-    yield new Map([...stood].filter(([key]) => this.#now[collection].has(key)));
+    yield new Map([...stood].filter(([key]) => !this.#deleted.has(key)));
   }
 
   /** Each node set is a watch of its own: each key sees the other nodes before or after the step. */
@@ -229,6 +237,11 @@ export class History {
         );
         const [slices, told] = tell(before.slices, changes);
         this.#now = { ...before, slices };
+        this.#between = changes.flatMap(([key], index) => {
+          const earlier = changes.slice(0, index);
+          if (!earlier.some(([other]) => other === key)) return [];
+          return [{ ...before, slices: tell(before.slices, earlier)[0] }];
+        });
         harness.setSlices(told);
       }
     }
@@ -239,6 +252,14 @@ export class History {
     if (name === OWN) this.#harness.setOwnNode(this.#now);
     this.#harness.followNodes(this.#now);
   }
+}
+
+function deletedBy(step: Step): ReadonlySet<string> {
+  if (step.kind === 'slices') {
+    return new Set(step.changes.filter(({ slice }) => slice === undefined).map(({ key }) => key));
+  }
+  if (step.kind !== 'services') return new Set();
+  return new Set(step.changes.filter(({ service }) => service === undefined).map(({ key }) => key));
 }
 
 /** Takes up changes, and says what the API server would tell of them. */
