@@ -155,10 +155,11 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     const { world } = this.#options;
     // Not `#off`: who is withheld may be told before this view has heard that the node is switched on again.
     if (world.standpoint?.off === true) return false;
+    // The world may be ahead of this view: a Service comes back when its own label says so too.
+    if (this.#filtered.has(key)) return true;
     const policy = world.policyInForce(key);
     // While its policy waits for node sets a Service stands as it was, and a new one is not seen.
     if (policy === undefined) return this.view.get(key) === undefined;
-    if (isUnknown(policy)) return this.#filtered.has(key);
     return (!policy.managed && policy.reason === 'other-proxy') || world.withheld.has(key);
   }
 
