@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { WrapperError } from '../errors.ts';
 import { isLabelKey, isLabelValue } from '../topology/label.ts';
 import { parseLabelSelector } from '../topology/label-selector.ts';
-import { assertTopologyKeys, type KeyChoice, PRESETS } from '../topology/policy.ts';
+import { ANY_KEY, assertTopologyKeys, type KeyChoice, PRESETS } from '../topology/policy.ts';
 
 /** `<ip>:<port>`, an IPv6 address in brackets. */
 const address = z.string().transform((text, context) => {
@@ -33,7 +33,8 @@ function parsed<In, Out>(parse: (value: In) => Out) {
 
 const presetNames = Object.keys(PRESETS).join(', ');
 /** An array of topology keys, or the name of a preset. */
-const keyChoice = z.union([z.array(z.string()), z.string()]).transform(
+const keyChoiceHelp = `must be an array of topology keys, or one of ${presetNames}`;
+const keyChoice = z.union([z.array(z.string()), z.string()], { error: keyChoiceHelp }).transform(
   parsed((choice): KeyChoice => {
     if (typeof choice !== 'string') {
       assertTopologyKeys(choice);
@@ -111,7 +112,13 @@ const schema = z.strictObject({
     })
     .optional(),
   /** Ready endpoints that a topology key needs to count, by key. */
-  minReady: z.record(z.string(), positive).default({}),
+  minReady: z
+    .record(z.string(), positive)
+    .refine(
+      (counts) => Object.keys(counts).every((key) => key === ANY_KEY || isLabelKey(key)),
+      'has a key that is no topology key',
+    )
+    .default({}),
   /** A nearer key is returned to only when it was ready for this long. */
   returnDelaySeconds: z.number().min(0).max(86_400).default(0),
   /** The least number of changes that each view remembers for clients that fall behind. */
@@ -180,10 +187,21 @@ function present(values: RawSettings): RawSettings {
 }
 
 function describe(issue: z.core.$ZodIssue, merged: RawSettings): string {
-  if (issue.code === 'unrecognized_keys') return `unknown key ${issue.keys.join(', ')}`;
   const key = issue.path.join('.');
+  if (issue.code === 'unrecognized_keys') {
+    const keys = issue.keys.map((each) => (key === '' ? each : `${key}.${each}`));
+    return `unknown key ${keys.join(', ')}`;
+  }
   if (key === 'nodeName' && merged.nodeName === undefined) {
     return 'no node name: give --node-name, NODE_NAME or nodeName';
   }
-  return `${key}=${JSON.stringify(merged[String(issue.path[0])])}: ${issue.message}`;
+  return `${key}=${JSON.stringify(valueAt(merged, issue.path))}: ${issue.message}`;
+}
+
+function valueAt(settings: RawSettings, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) =>
+      typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined,
+    settings,
+  );
 }
