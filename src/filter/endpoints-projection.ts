@@ -141,7 +141,9 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
       return;
     }
     // What the owner of the cluster decides takes effect at once.
-    for (const service of change.services) this.#delays.forget(service);
+    for (const service of change.services) {
+      if (!change.resumed.has(service)) this.#delays.forget(service);
+    }
     this.#decideAgain(touched);
   }
 

@@ -123,7 +123,7 @@ export class World {
   setPolicies(policies: ReadonlyMap<string, Policy | undefined>): void {
     const change = new WorldChangeBuilder();
     for (const [service, policy] of policies) {
-      if (this.policies.set(service, policy) && policy === undefined) change.services.add(service);
+      if (this.policies.set(service, policy) && policy === undefined) change.addService(service);
     }
     this.#settle(change);
   }
@@ -268,8 +268,8 @@ export class World {
     let activated = false;
     for (const service of this.policies.pending) {
       if (!this.#resolved(service, this.policies.wanted(service), this.#standpoint)) continue;
-      this.policies.activate(service);
-      change.services.add(service);
+      if (this.policies.activate(service)) change.addService(service);
+      else change.addResumed(service);
       activated = true;
     }
     return activated;
@@ -281,14 +281,14 @@ export class World {
     if (next === undefined) return false;
     if (!this.#sets.areKnown(this.#selectorsFrom(next))) return false;
     if (this.#standpoint?.off !== next.off) {
-      for (const service of this.policies.services()) change.services.add(service);
+      for (const service of this.policies.services()) change.addService(service);
     }
     // A policy for edge nodes only has the cloud among its keys, so that it is among the touched ones here.
     for (const key of this.policies.keysInUse()) {
       const before = this.#relation(key);
       const after = relationOf(key, next, this.#options.relations);
       if (before === undefined || !sameButNodes(before, after)) {
-        for (const service of this.policies.usersOf(key)) change.services.add(service);
+        for (const service of this.policies.usersOf(key)) change.addService(service);
       } else {
         for (const node of difference(before.nodes, after.nodes)) change.addNode(node, key);
       }

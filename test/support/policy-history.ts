@@ -115,6 +115,7 @@ export class History {
         for (const policy of moments) {
           // A Service that is not there yet has no policy, and none can be seen under an earlier one.
           if (view.resource.plural === 'services' && !policy.services.has(service)) continue;
+          if (this.#isOlderThanItsPolicy(views, view, service, slices, policy)) continue;
           for (const nodes of this.#nodesByKey(service, policy, before)) {
             const base = this.#inputs(service, policy);
             yield this.#expected(views, view, service, { ...base, slices, standpoint, nodes });
@@ -126,6 +127,19 @@ export class History {
     const stood = this.#shown.get(view)?.get(service) ?? new Map<string, string>();
     if (this.#harness.unanswered().length === 0) return;
     yield new Map([...stood].filter(([key]) => !this.#deleted.has(key)));
+  }
+
+  /** Services in protobuf are where policies come from: none is seen in an old state under a new policy. */
+  #isOlderThanItsPolicy(
+    { encoding }: HarnessViews,
+    view: View,
+    service: string,
+    object: ModelCluster,
+    policy: ModelCluster,
+  ): boolean {
+    if (view.resource.plural !== 'services' || encoding !== 'protobuf') return false;
+    const changed = object.services.get(service) !== policy.services.get(service);
+    return changed && policy === this.#now;
   }
 
   /** Each node set is a watch of its own: each key sees the other nodes before or after the step. */
