@@ -5,6 +5,8 @@ export type CollectionName =
   | 'endpointslices'
   | 'nodes'
   | 'servicecidrs'
+  | 'namespaces'
+  | 'communities'
   | 'events'
   | 'events.events.k8s.io';
 
@@ -85,6 +87,14 @@ export const COLLECTIONS: ReadonlyMap<CollectionName, Collection> = new Map([
     namespaced: false,
     hasGeneration: true,
     blank: { spec: {}, status: {} },
+  }),
+  collection('namespaces', 'Namespace', { namespaced: false, blank: { spec: {}, status: {} } }),
+  // FabEdge's custom resource. Refuse its path with 404 for a cluster in which it is not defined.
+  collection('communities', 'Community', {
+    group: 'fabedge.io',
+    version: 'v1alpha1',
+    namespaced: false,
+    hasGeneration: true,
   }),
   collection('events', 'Event'),
   collection('events.events.k8s.io', 'Event', { plural: 'events', group: 'events.k8s.io' }),

@@ -27,15 +27,19 @@ export function discoveryDocument(path: string): unknown {
 }
 
 function groupEntry(name: string): unknown {
-  const version = { groupVersion: `${name}/v1`, version: 'v1' };
+  const { version: latest = 'v1' } =
+    [...COLLECTIONS.values()].find(({ group }) => group === name) ?? {};
+  const version = { groupVersion: `${name}/${latest}`, version: latest };
   return { name, versions: [version], preferredVersion: version };
 }
 
 function resourceList(path: string): unknown {
-  const match = /^\/(?:api|apis\/([^/]+))\/(v1)$/.exec(path);
+  const match = /^\/(?:api|apis\/([^/]+))\/(v1|v1alpha1)$/.exec(path);
   if (match === null) return undefined;
   const [, group = '', version = ''] = match;
-  const own = [...COLLECTIONS.values()].filter((each) => each.group === group);
+  const own = [...COLLECTIONS.values()].filter(
+    (each) => each.group === group && each.version === version,
+  );
   if (own.length === 0) return undefined;
   return {
     kind: 'APIResourceList',

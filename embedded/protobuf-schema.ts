@@ -208,6 +208,10 @@ const TABLES: Readonly<Record<string, string>> = {
     9 operatingSystem string
     10 architecture string`,
 
+  Namespace: '1 metadata ObjectMeta; 2 spec NamespaceSpec; 3 status NamespaceStatus',
+  NamespaceSpec: '1 finalizers string[]',
+  NamespaceStatus: '1 phase string',
+
   // --- k8s.io/api/networking/v1
   ServiceCIDR: `
     1 metadata ObjectMeta

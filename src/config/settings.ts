@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { WrapperError } from '../errors.ts';
 import { isLabelKey, isLabelValue } from '../topology/label.ts';
 import { parseLabelSelector } from '../topology/label-selector.ts';
-import { assertTopologyKeys, type KeyChoice, PRESETS } from '../topology/policy.ts';
+import { ANY_KEY, assertTopologyKeys, type KeyChoice, PRESETS } from '../topology/policy.ts';
 
 /** `<ip>:<port>`, an IPv6 address in brackets. */
 const address = z.string().transform((text, context) => {
@@ -33,21 +33,18 @@ function parsed<In, Out>(parse: (value: In) => Out) {
 
 const presetNames = Object.keys(PRESETS).join(', ');
 /** An array of topology keys, or the name of a preset. */
-const keyChoice = z
-  .union([z.array(z.string()), z.string()], {
-    error: `must be an array of topology keys or one of ${presetNames}`,
-  })
-  .transform(
-    parsed((choice): KeyChoice => {
-      if (typeof choice !== 'string') {
-        assertTopologyKeys(choice);
-        return { keys: choice };
-      }
-      const preset = Object.hasOwn(PRESETS, choice) ? PRESETS[choice] : undefined;
-      if (preset !== undefined) return preset;
-      throw new WrapperError('InvalidSettings', `no such preset; there are ${presetNames}`);
-    }),
-  );
+const keyChoiceHelp = `must be an array of topology keys, or one of ${presetNames}`;
+const keyChoice = z.union([z.array(z.string()), z.string()], { error: keyChoiceHelp }).transform(
+  parsed((choice): KeyChoice => {
+    if (typeof choice !== 'string') {
+      assertTopologyKeys(choice);
+      return { keys: choice };
+    }
+    const preset = Object.hasOwn(PRESETS, choice) ? PRESETS[choice] : undefined;
+    if (preset !== undefined) return preset;
+    throw new WrapperError('InvalidSettings', `no such preset; there are ${presetNames}`);
+  }),
+);
 
 const labelKey = z.string().refine(isLabelKey, 'is no label key');
 const labelValue = z.string().min(1).refine(isLabelValue, 'is no label value');
@@ -115,7 +112,13 @@ const schema = z.strictObject({
     })
     .optional(),
   /** Ready endpoints that a topology key needs to count, by key. */
-  minReady: z.record(z.string(), positive).default({}),
+  minReady: z
+    .record(z.string(), positive)
+    .refine(
+      (counts) => Object.keys(counts).every((key) => key === ANY_KEY || isLabelKey(key)),
+      'has a key that is no topology key',
+    )
+    .default({}),
   /** A nearer key is returned to only when it was ready for this long. */
   returnDelaySeconds: z.number().min(0).max(86_400).default(0),
   /** The least number of changes that each view remembers for clients that fall behind. */
@@ -184,19 +187,21 @@ function present(values: RawSettings): RawSettings {
 }
 
 function describe(issue: z.core.$ZodIssue, merged: RawSettings): string {
-  const path = issue.path.map(String);
+  const key = issue.path.join('.');
   if (issue.code === 'unrecognized_keys') {
-    return `unknown key ${issue.keys.map((key) => [...path, key].join('.')).join(', ')}`;
+    const keys = issue.keys.map((each) => (key === '' ? each : `${key}.${each}`));
+    return `unknown key ${keys.join(', ')}`;
   }
-  const key = path.join('.');
   if (key === 'nodeName' && merged.nodeName === undefined) {
     return 'no node name: give --node-name, NODE_NAME or nodeName';
   }
-  return `${key}=${JSON.stringify(valueAt(merged, path))}: ${issue.message}`;
+  return `${key}=${JSON.stringify(valueAt(merged, issue.path))}: ${issue.message}`;
 }
 
-function valueAt(value: unknown, path: readonly string[]): unknown {
-  let found = value;
-  for (const key of path) found = (found as Record<string, unknown> | undefined)?.[key];
-  return found;
+function valueAt(settings: RawSettings, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) =>
+      typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined,
+    settings,
+  );
 }

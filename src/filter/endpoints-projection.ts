@@ -41,11 +41,11 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   readonly #unsubscribe: () => void;
   /** Services decided and not yet told to the world; undefined: another view tells. */
   readonly #withheld: Map<string, boolean> | undefined;
+  /** Services to be decided when the changes at hand are all taken in; undefined: none are at hand. */
+  #touched: Set<string> | undefined;
   #synced = false;
   /** End of the log at the last commit. */
   #committed = 0;
-  /** Changes of objects are being taken in. */
-  #applying = false;
 
   constructor({ view, world, clock, tellsWithheld }: EndpointsProjectionOptions) {
     this.view = view;
@@ -66,9 +66,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   }
 
   changed(changes: readonly Change<EndpointsFacts>[]): void {
-    this.#applying = true;
     for (const step of withoutRepeats(changes)) this.#apply(step);
-    this.#applying = false;
     if (this.view.started) this.#commit();
   }
 
@@ -86,7 +84,10 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     for (const change of changes) {
       for (const service of this.#store(change)) touched.add(service);
     }
+    // The world may answer at once; nothing is decided before all these changes are taken in.
+    this.#touched = touched;
     this.#reportZoneless(touched);
+    this.#touched = undefined;
     if (!this.view.started) return;
     for (const { type, key } of changes) if (type === 'DELETED') this.view.hide(key);
     for (const service of touched) this.#project(service);
@@ -117,8 +118,19 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
       this.#tryStart();
       return;
     }
+    const touched = this.#servicesTouchedBy(change);
+    if (this.#touched !== undefined) {
+      for (const service of touched) this.#touched.add(service);
+      return;
+    }
     // What the owner of the cluster decides takes effect at once.
-    for (const service of change.services) this.#decider.forget(service);
+    for (const service of change.services) {
+      if (!change.resumed.has(service)) this.#decider.forget(service);
+    }
+    this.#decideAgain(touched);
+  }
+
+  #servicesTouchedBy(change: WorldChange): Set<string> {
     const touched = new Set(change.services);
     for (const [node, keys] of change.nodes) {
       for (const service of this.#index.servicesOn(node)) {
@@ -128,7 +140,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
         }
       }
     }
-    this.#decideAgain(touched);
+    return touched;
   }
 
   /** Shows what the decision about some Services is now, in one commit. */
@@ -136,8 +148,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     const before = this.view.log.end;
     for (const service of services) this.#project(service);
     this.counters.injected += this.view.log.end - before;
-    // What the world makes of a change of objects belongs to that change.
-    if (!this.#applying) this.#commit();
+    this.#commit();
   }
 
   /** Lets watchers, and those who follow what is withheld, see all that was done since the last time. */

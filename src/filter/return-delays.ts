@@ -31,24 +31,42 @@ export class ReturnDelays {
     const delay = this.#delays.get(service) ?? new ReturnDelay();
     this.#delays.set(service, delay);
     const now = this.#clock.now();
-    const result = decision((port, ready) => delay.choose(port, ready, delayMs, now));
+    const ports = new Set<string>();
+    const result = decision((port, ready) => {
+      ports.add(port);
+      return delay.choose(port, ready, delayMs, now);
+    });
+    delay.keepOnly(ports);
     const next = delay.next(delayMs);
-    if (next === undefined) this.#due.delete(service);
-    else this.#due.set(service, next);
-    if (next !== undefined) this.#wakeAt(next);
+    if (next === undefined) {
+      this.#rest(service);
+    } else {
+      this.#due.set(service, next);
+      this.#wakeAt(next);
+    }
     return result;
   }
 
   /** Forgets a Service: it is gone, or its next decision is free. */
   forget(service: string): void {
     this.#delays.delete(service);
-    this.#due.delete(service);
+    this.#rest(service);
   }
 
   close(): void {
+    this.#due.clear();
+    this.#sleep();
+  }
+
+  /** A Service waits no longer; when none does, no timer runs. */
+  #rest(service: string): void {
+    if (this.#due.delete(service) && this.#due.size === 0) this.#sleep();
+  }
+
+  #sleep(): void {
     this.#cancel?.();
     this.#cancel = undefined;
-    this.#due.clear();
+    this.#wakesAt = Number.POSITIVE_INFINITY;
   }
 
   #wakeAt(time: number): void {

@@ -1,5 +1,7 @@
+import type { Policy } from '../topology/policy.ts';
 import { isOfOtherProxy, type ServiceFilter } from '../topology/service-policy.ts';
 import type { World } from '../topology/world.ts';
+import type { WorldChange } from '../topology/world-change.ts';
 import type { Change, ChangeSink } from './change.ts';
 import type { ObjectBytes, ServiceFacts } from './codec.ts';
 import type { View } from './view.ts';
@@ -10,6 +12,8 @@ export interface ServicesProjectionOptions {
   readonly serviceFilter: ServiceFilter | undefined;
   /** Wait for the view of slices that tells which Services are withheld. */
   readonly followsWithheld: boolean;
+  /** Told about each change first: what the world learns has to be in force when clients hear of it. */
+  readonly feed?: ChangeSink<ServiceFacts> | undefined;
 }
 
 /**
@@ -23,11 +27,16 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
   readonly view: View;
   readonly #options: ServicesProjectionOptions;
   readonly #aside = new Map<string, ObjectBytes>();
-  /** Services that the filter hides, on a node that is not switched off. */
+  /** Services that the filter hides by their label, on a node that is not switched off. */
   readonly #filtered = new Set<string>();
   readonly #unsubscribe: readonly (() => void)[];
   /** What arrives before the view starts, hidden or not. */
   #initial: Map<string, ObjectBytes> | undefined = new Map();
+  /**
+   * Services to be looked at when the changes at hand are all taken in; undefined: none are at hand. The
+   * world that is told of a change answers at once, about objects that are not here yet.
+   */
+  #later: Set<string> | undefined;
   #synced = false;
   #off = false;
 
@@ -36,8 +45,8 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     this.#options = options;
     const { world } = options;
     this.#unsubscribe = [
-      world.subscribe({ changed: () => this.#worldChanged() }),
-      world.withheld.subscribe((services) => this.#lookAgain(services)),
+      world.subscribe({ changed: (change) => this.#worldChanged(change) }),
+      world.withheld.subscribe((services) => this.#decided(services)),
     ];
   }
 
@@ -47,6 +56,8 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
   }
 
   changed(changes: readonly Change<ServiceFacts>[]): void {
+    this.#later = new Set();
+    this.#options.feed?.changed(changes);
     for (const change of changes) {
       const { key } = change;
       if (change.type === 'DELETED') {
@@ -58,11 +69,19 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
         this.#take(key, change.object);
       }
     }
-    if (this.view.started) this.view.log.commit();
+    const later = this.#later;
+    this.#later = undefined;
+    if (this.#initial !== undefined) {
+      this.#tryStart();
+      return;
+    }
+    this.#showOrHide(later);
+    this.view.log.commit();
   }
 
   synced(): void {
     this.#synced = true;
+    this.#options.feed?.synced();
     this.#tryStart();
   }
 
@@ -84,22 +103,41 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     }
   }
 
-  #worldChanged(): void {
-    const off = this.#options.world.standpoint?.off ?? false;
-    if (this.#initial !== undefined) {
-      this.#tryStart();
-    } else if (off !== this.#off) {
-      this.#off = off;
-      // Those that were withheld follow by what the view of slices tells.
-      this.#lookAgain([...this.#aside.keys(), ...this.#filtered]);
-    }
-  }
-
-  #lookAgain(services: Iterable<string>): void {
+  #worldChanged({ services }: WorldChange): void {
+    const { world, followsWithheld } = this.#options;
     if (this.#initial !== undefined) {
       this.#tryStart();
       return;
     }
+    const off = world.standpoint?.off ?? false;
+    const switched = off !== this.#off;
+    this.#off = off;
+    if (switched) this.#lookAgain([...this.#aside.keys(), ...this.#filtered]);
+    // The view of slices tells what it has decided; before that nothing is known of what is withheld.
+    if (!followsWithheld) this.#decided(services);
+  }
+
+  /** Looks again at those that the world knows: who is withheld or left to another proxy may have changed. */
+  #decided(services: Iterable<string>): void {
+    const { world } = this.#options;
+    this.#lookAgain([...services].filter((key) => !isUnknown(world.policyInForce(key))));
+  }
+
+  #lookAgain(services: Iterable<string>): void {
+    if (this.#later !== undefined) {
+      for (const key of services) this.#later.add(key);
+      return;
+    }
+    if (this.#initial !== undefined) {
+      this.#tryStart();
+      return;
+    }
+    const before = this.view.log.end;
+    this.#showOrHide(services);
+    if (this.view.log.end !== before) this.view.log.commit();
+  }
+
+  #showOrHide(services: Iterable<string>): void {
     for (const key of services) {
       const aside = this.#aside.get(key);
       const shown = this.view.get(key);
@@ -111,18 +149,25 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
         this.#aside.set(key, shown);
       }
     }
-    this.view.log.commit();
   }
 
   #isHidden(key: string): boolean {
-    if (this.#off) return false;
-    return this.#filtered.has(key) || this.#options.world.withheld.has(key);
+    const { world } = this.#options;
+    // Not `#off`: who is withheld may be told before this view has heard that the node is switched on again.
+    if (world.standpoint?.off === true) return false;
+    // The world may be ahead of this view: a Service comes back when its own label says so too.
+    if (this.#filtered.has(key)) return true;
+    const policy = world.policyInForce(key);
+    // While its policy waits for node sets a Service stands as it was, and a new one is not seen.
+    if (policy === undefined) return this.view.get(key) === undefined;
+    return (!policy.managed && policy.reason === 'other-proxy') || world.withheld.has(key);
   }
 
   #tryStart(): void {
     const { world, followsWithheld } = this.#options;
     const initial = this.#initial;
-    if (initial === undefined || !this.#synced || !world.settled) return;
+    if (initial === undefined || this.#later !== undefined) return;
+    if (!this.#synced || !world.settled) return;
     if (followsWithheld && !world.withheld.known) return;
     this.#initial = undefined;
     this.#off = world.standpoint?.off ?? false;
@@ -136,4 +181,9 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
   #withVersion(object: ObjectBytes, resourceVersion: string): ObjectBytes {
     return this.view.codec.splice(this.view.resource, object, { resourceVersion });
   }
+}
+
+/** Whether the world knows nothing of a Service: its own stream is behind, or does not have it at all. */
+function isUnknown(policy: Policy | undefined): boolean {
+  return policy?.managed === false && policy.reason === 'unknown-service';
 }

@@ -106,9 +106,9 @@ function openServices(
   if (serviceFilter === undefined && !cloudPassthrough) {
     return openPlain(context, question, view, decode, feeds);
   }
-  const options = { view, world, serviceFilter, followsWithheld: cloudPassthrough };
+  const options = { view, world, serviceFilter, followsWithheld: cloudPassthrough, feed };
   const services = new ServicesProjection(options);
-  const sinks = [...feeds, services];
+  const sinks = [services];
   const close = () => services.close();
   return run(context, { question, view, projection: undefined, decode, sinks, close });
 }

@@ -35,8 +35,8 @@ export interface DecideOptions {
   /** Ready endpoints that each key needs to count, in the order of the keys; default: one. */
   readonly minReady?: readonly number[];
   /**
-   * Chooses among the keys with enough ready endpoints (bit i for key i; 0: there is none) where the first
-   * is not to win at once; see ReturnDelay.
+   * Chooses among the keys with enough ready endpoints or, if none has, with any (bit i for key i; 0: there
+   * is none) where the first is not to win at once; see ReturnDelay.
    */
   readonly prefer?: (port: string, ready: number) => number;
 }
@@ -177,10 +177,10 @@ function choose(
     serving |= each.serving;
   }
   const enough = enoughReady(ready, classes, options.minReady);
-  const key = options.prefer?.(id, enough);
-  if (enough !== 0) return { family, port, key: key ?? lowestBit(enough), stage: 'ready' };
   // Too few are better than none: a key that nobody can fulfil must not cut traffic.
-  if (ready !== 0) return { family, port, key: lowestBit(ready), stage: 'ready' };
+  const eligible = enough === 0 ? ready : enough;
+  const key = options.prefer?.(id, eligible);
+  if (eligible !== 0) return { family, port, key: key ?? lowestBit(eligible), stage: 'ready' };
   if (serving !== 0) return { family, port, key: lowestBit(serving), stage: 'serving' };
   return { family, port, key: -1, stage: 'any' };
 }

@@ -52,6 +52,7 @@ function parseRequirement(part: string, text: string): Requirement {
     const requirement = build(match);
     if (!isLabelKey(requirement.key))
       throw invalid(text, `${quote(requirement.key)} is no label key`);
+    if (/\(\s*\)$/.test(part)) throw invalid(text, `${quote(part)} names no value`);
     const bad = requirement.values.find((value) => !isLabelValue(value));
     if (bad !== undefined) throw invalid(text, `${quote(bad)} is no label value`);
     return requirement;

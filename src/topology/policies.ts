@@ -5,6 +5,8 @@ interface Entry {
   active: Policy | undefined;
   /** To come into force once its node sets have synced. */
   pending: Policy | undefined;
+  /** Was in force until it turned out to need more than is known. */
+  suspended: Policy | undefined;
 }
 
 /**
@@ -55,7 +57,11 @@ export class Policies {
   set(service: string, policy: Policy | undefined): boolean {
     if (policy === undefined) return this.#remove(service);
     if (this.#entries.has(service) && samePolicy(this.wanted(service), policy)) return false;
-    const entry = this.#entries.get(service) ?? { active: undefined, pending: undefined };
+    const entry = this.#entries.get(service) ?? {
+      active: undefined,
+      pending: undefined,
+      suspended: undefined,
+    };
     const before = [...keysOf(entry)];
     entry.pending = policy;
     this.#entries.set(service, entry);
@@ -64,24 +70,30 @@ export class Policies {
     return true;
   }
 
-  /** Puts the pending policy of a Service in force. */
-  activate(service: string): void {
+  /** Puts the pending policy of a Service in force. Returns whether it is another than the last one was. */
+  activate(service: string): boolean {
     const entry = this.#entries.get(service);
-    if (entry?.pending === undefined) return;
+    if (entry?.pending === undefined) return false;
+    const { pending, suspended } = entry;
     const before = [...keysOf(entry)];
-    entry.active = entry.pending;
+    entry.active = pending;
     entry.pending = undefined;
+    entry.suspended = undefined;
     this.#pending.delete(service);
     this.#reindex(service, before, entry);
+    return suspended === undefined || !samePolicy(suspended, pending);
   }
 
   /** Takes the policy in force of a Service back to pending: it turned out to need more than is known. */
   suspend(service: string): void {
     const entry = this.#entries.get(service);
     if (entry?.active === undefined) return;
+    const before = [...keysOf(entry)];
     entry.pending ??= entry.active;
+    entry.suspended = entry.active;
     entry.active = undefined;
     this.#pending.add(service);
+    this.#reindex(service, before, entry);
   }
 
   /** Counts the Services by what applies to them, e.g. for metrics: `annotation`, `default`, `headless`, … */

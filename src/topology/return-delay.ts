@@ -39,6 +39,11 @@ export class ReturnDelay {
     return this.#hold(port, lowestBit(further === 0 ? ready : further), held.since);
   }
 
+  /** Forgets the ports that the Service no longer has: what waits there would wait for ever. */
+  keepOnly(ports: ReadonlySet<string>): void {
+    for (const port of this.#held.keys()) if (!ports.has(port)) this.#held.delete(port);
+  }
+
   /** When a key that waits will have waited long enough, in milliseconds; undefined: none waits. */
   next(delayMs: number): number | undefined {
     let next: number | undefined;

@@ -20,7 +20,7 @@ export class Withheld {
     return this.#services.has(service);
   }
 
-  /** Calls back with the Services that became hidden or visible, and once all are known; returns how to end that. */
+  /** Calls back with the Services that were decided, and once all are known; returns how to end that. */
   subscribe(listener: (services: readonly string[]) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -30,14 +30,12 @@ export class Withheld {
   set(services: ReadonlyMap<string, boolean>): void {
     const first = !this.#known;
     this.#known = true;
-    const changed: string[] = [];
     for (const [service, hidden] of services) {
-      if (this.#services.has(service) === hidden) continue;
       if (hidden) this.#services.add(service);
       else this.#services.delete(service);
-      changed.push(service);
     }
-    if (!first && changed.length === 0) return;
-    for (const listener of this.#listeners) listener(changed);
+    if (!first && services.size === 0) return;
+    const decided = [...services.keys()];
+    for (const listener of this.#listeners) listener(decided);
   }
 }

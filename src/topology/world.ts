@@ -126,7 +126,7 @@ export class World {
   setPolicies(policies: ReadonlyMap<string, Policy | undefined>): void {
     const change = new WorldChangeBuilder();
     for (const [service, policy] of policies) {
-      if (this.policies.set(service, policy) && policy === undefined) change.services.add(service);
+      if (this.policies.set(service, policy) && policy === undefined) change.addService(service);
     }
     this.#settle(change);
   }
@@ -267,30 +267,39 @@ export class World {
   /** Puts in force what has all it needs, then tells the listeners. */
   #settle(change: WorldChangeBuilder): void {
     this.#updateWanted();
-    this.#adoptStandpoint(change);
-    for (const service of this.policies.pending) {
-      if (this.#standpoint === undefined) break;
-      if (!this.#resolved(service, this.policies.wanted(service), this.#standpoint)) continue;
-      this.policies.activate(service);
-      change.services.add(service);
-    }
+    // Each may be what the other waits for: a policy that goes may have held up the standpoint.
+    while (this.#adoptStandpoint(change) || this.#activatePolicies(change));
     this.#updateWanted();
     this.#emit(change);
   }
 
-  #adoptStandpoint(change: WorldChangeBuilder): void {
+  /** Returns whether any came into force. */
+  #activatePolicies(change: WorldChangeBuilder): boolean {
+    if (this.#standpoint === undefined) return false;
+    let activated = false;
+    for (const service of this.policies.pending) {
+      if (!this.#resolved(service, this.policies.wanted(service), this.#standpoint)) continue;
+      if (this.policies.activate(service)) change.addService(service);
+      else change.addResumed(service);
+      activated = true;
+    }
+    return activated;
+  }
+
+  /** Returns whether it came into force. */
+  #adoptStandpoint(change: WorldChangeBuilder): boolean {
     const next = this.#next;
-    if (next === undefined) return;
-    if (!this.#sets.areKnown(this.#selectorsFrom(next))) return;
+    if (next === undefined) return false;
+    if (!this.#sets.areKnown(this.#selectorsFrom(next))) return false;
     if (this.#standpoint?.off !== next.off) {
-      for (const service of this.policies.services()) change.services.add(service);
+      for (const service of this.policies.services()) change.addService(service);
     }
     // A policy for edge nodes only has the cloud among its keys, so that it is among the touched ones here.
     for (const key of this.policies.keysInUse()) {
       const before = this.#relation(key);
       const after = relationOf(key, next, this.#options.relations);
       if (before === undefined || !sameButNodes(before, after)) {
-        for (const service of this.policies.usersOf(key)) change.services.add(service);
+        for (const service of this.policies.usersOf(key)) change.addService(service);
       } else {
         for (const node of difference(before.nodes, after.nodes)) change.addNode(node, key);
       }
@@ -299,6 +308,7 @@ export class World {
     this.#next = undefined;
     this.#relations = new Map();
     this.#matches.clear();
+    return true;
   }
 
   /** Whether every node set that a policy needs from here is known, or known to be refused. */

@@ -71,7 +71,12 @@ describe('listen()', () => {
     expect((await ask(`${url}/version`)).json().major).toBe('1');
     const { groups } = (await ask(`${url}/apis`)).json();
     const names = groups.map((group: { name: string }) => group.name);
-    expect(names.sort()).toEqual(['discovery.k8s.io', 'events.k8s.io', 'networking.k8s.io']);
+    expect(names.sort()).toEqual([
+      'discovery.k8s.io',
+      'events.k8s.io',
+      'fabedge.io',
+      'networking.k8s.io',
+    ]);
     const { resources } = (await ask(`${url}/apis/discovery.k8s.io/v1`)).json();
     expect(resources).toMatchObject([
       { name: 'endpointslices', kind: 'EndpointSlice', namespaced: true },

@@ -41,6 +41,11 @@ export class ManualClock implements Clock {
     return () => this.#timers.delete(timer);
   }
 
+  /** Number of calls that are still to come. */
+  get waiting(): number {
+    return this.#timers.size;
+  }
+
   /** Lets time pass; what is due on the way is called at its time. */
   pass(ms: number): void {
     const end = this.#now + ms;

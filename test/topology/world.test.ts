@@ -218,6 +218,16 @@ describe('World', () => {
     expect(world.policyInForce('default/web')).toMatchObject({ keys: [zone] });
   });
 
+  // Its first policy was forgotten without a trace in the index: the nodes of the zone were watched for ever.
+  test('a policy that is replaced while it waits for the zone asks for nothing any more', () => {
+    const zone = 'topology.kubernetes.io/zone';
+    settle({ [zone]: 'z1', site: 'a' }, { 'default/web': managed(zone) });
+    world.setPolicies(new Map([['default/web', managed('site')]]));
+    world.setZoneless({}, [['default/web', true]]);
+    world.setNodeSetState('site=a');
+    expect(wanted).toEqual(['site=a']);
+  });
+
   test('a Service that nobody knows is left alone', () => {
     settle({}, {});
     expect(world.policyInForce('default/nobody')).toMatchObject({ reason: 'unknown-service' });

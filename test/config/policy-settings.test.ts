@@ -1,0 +1,126 @@
+import { describe, expect, test } from '@jest/globals';
+import { nodeProxyOptions } from '../../src/config/node-proxy-options.ts';
+import { loadSettings, type RawSettings } from '../../src/config/settings.ts';
+
+const HOST = 'kubernetes.io/hostname';
+
+function load(raw: RawSettings) {
+  return loadSettings({ nodeName: 'n', ...raw }, {}, undefined);
+}
+
+function options(raw: RawSettings) {
+  return nodeProxyOptions(load(raw));
+}
+
+describe('settings of policies', () => {
+  test('without any, nobody is constrained and nothing more is watched', () => {
+    expect(options({})).toMatchObject({
+      policies: {
+        defaults: { keys: [] },
+        headless: false,
+        compatibility: [],
+        minReady: new Map(),
+        returnDelayMs: 0,
+      },
+      namespacePolicies: false,
+      fabedgeCluster: undefined,
+      cloudPassthrough: false,
+      relations: {
+        communities: {
+          nodeLabels: [],
+          labelPrefix: 'community.kube-proxy-wrapper.io/',
+          labelValues: [],
+        },
+        edge: [{ key: 'node-role.kubernetes.io/edge', operator: 'exists', values: [] }],
+      },
+    });
+    expect(options({}).policies).not.toHaveProperty('serviceFilter');
+  });
+
+  test('the default is an array of keys or a preset', () => {
+    expect(load({ defaultTopologyKeys: ['site', '*'] }).defaultTopologyKeys).toEqual({
+      keys: ['site', '*'],
+    });
+    expect(load({ defaultTopologyKeys: 'fab-proxy' }).defaultTopologyKeys).toEqual({
+      keys: [HOST, 'kube-proxy-wrapper.io/cloud'],
+      edgeOnly: true,
+    });
+  });
+
+  test('each reaches its place', () => {
+    const { policies, relations, ...others } = options({
+      compatibility: ['openyurt'],
+      namespacePolicies: true,
+      communities: {
+        nodeLabels: ['pool'],
+        labelPrefix: '',
+        labelValues: ['unit'],
+        fabedgeCluster: 'c',
+      },
+      edge: { labelSelector: 'role=edge' },
+      cloud: { mode: 'passthrough' },
+      minReady: { [HOST]: 2, '*': 3 },
+      returnDelaySeconds: 1.5,
+    });
+    expect(policies).toMatchObject({ compatibility: ['openyurt'], returnDelayMs: 1500 });
+    expect([...policies.minReady]).toEqual([
+      [HOST, 2],
+      ['*', 3],
+    ]);
+    expect(relations.communities).toMatchObject({ nodeLabels: ['pool'], labelPrefix: '' });
+    expect(relations.edge).toEqual([{ key: 'role', operator: 'in', values: ['edge'] }]);
+    expect(others).toMatchObject({
+      namespacePolicies: true,
+      fabedgeCluster: 'c',
+      cloudPassthrough: true,
+    });
+  });
+
+  test.each([
+    ['FilterIfLabelExists', 'unlabelled'],
+    ['FilterIfLabelDoesNotExists', 'labelled'],
+  ])('EdgeMesh’s %s hides what is %s from kube-proxy', (mode, hides) => {
+    const label = 'service.edgemesh.kubeedge.io/service-proxy-name';
+    expect(options({ serviceFilter: { mode } }).policies.serviceFilter).toEqual({ label, hides });
+    expect(options({ serviceFilter: { mode, label: 'x' } }).policies.serviceFilter).toEqual({
+      label: 'x',
+      hides,
+    });
+  });
+
+  test.each<[RawSettings, RegExp]>([
+    [
+      { defaultTopologyKeys: 'nonsense' },
+      /defaultTopologyKeys="nonsense": .*there are fab-proxy, fab-proxy-community, prefer-same-node/,
+    ],
+    [{ defaultTopologyKeys: 5 }, /defaultTopologyKeys=5: must be an array .* or one of fab-proxy/],
+    [{ defaultTopologyKeys: [5] }, /defaultTopologyKeys=\[5\]: must be an array of topology keys/],
+    [{ defaultTopologyKeys: ['*', 'a'] }, /defaultTopologyKeys=.*has to be the last/],
+    [{ namespacePolicies: 'yes' }, /namespacePolicies="yes": .*boolean/],
+    [{ compatibility: ['superedge'] }, /compatibility.0="superedge": .*"openyurt"\|"kubeedge"/],
+    [{ communities: { nodeLabels: ['a b'] } }, /communities.nodeLabels.0="a b": is no label key/],
+    [{ communities: { labelPrefix: 'x' } }, /communities.labelPrefix="x": .*such as community\./],
+    [{ communities: { labelValues: ['a b'] } }, /communities.labelValues.0="a b": is no label val/],
+    [{ communities: { labelValues: [''] } }, /communities.labelValues.0="": /],
+    [{ communities: { fabedgeCluster: '' } }, /communities.fabedgeCluster="": /],
+    [{ communities: { nodelabels: [] } }, /unknown key communities.nodelabels/],
+    [
+      { edge: { labelSelector: 'a b' } },
+      /edge.labelSelector="a b": .*none of key, !key, key=value/,
+    ],
+    [{ edge: { labelSelector: '' } }, /edge.labelSelector="": .*it is empty/],
+    [{ cloud: { mode: 'off' } }, /cloud.mode="off": .*"endpoints"\|"passthrough"/],
+    [{ serviceFilter: {} }, /serviceFilter.mode=undefined: .*"FilterIfLabelExists"\|/],
+    [
+      { serviceFilter: { mode: 'FilterIfLabelExists', label: 'a b' } },
+      /serviceFilter.label="a b": is no label key/,
+    ],
+    [{ minReady: { [HOST]: 0 } }, /minReady.kubernetes.io\/hostname=0: .*>0/],
+    [{ minReady: { 'a b': 2 } }, /minReady=\{"a b":2\}: has a key that is no topology key/],
+    [{ returnDelaySeconds: -1 }, /returnDelaySeconds=-1: .*>=0/],
+    [{ returnDelaySeconds: 86_401 }, /returnDelaySeconds=86401: .*<=86400/],
+  ])('refuses %j, names the key and the value, and says what is possible', (raw, message) => {
+    expect(() => load(raw)).toThrow(message);
+    expect(() => load(raw)).toThrow(/^invalid settings: [^\n]+$/);
+  });
+});

@@ -1,0 +1,111 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import { EndpointsProjection } from '../../src/filter/endpoints-projection.ts';
+import { createProtobufCodec } from '../../src/filter/protobuf/codec.ts';
+import { ENDPOINT_SLICES } from '../../src/filter/resource.ts';
+import { VersionClock } from '../../src/filter/version-clock.ts';
+import { View } from '../../src/filter/view.ts';
+import { World } from '../../src/topology/world.ts';
+import { encodeObject } from '../support/encode-object.ts';
+import { ManualClock, PLAIN_WORLD } from '../support/topology.ts';
+
+const HOST = 'kubernetes.io/hostname';
+const ZONE = 'topology.kubernetes.io/zone';
+const codec = createProtobufCodec();
+
+let world: World;
+let view: View;
+let clock: ManualClock;
+let projection: EndpointsProjection;
+let version = 1;
+
+beforeEach(() => {
+  world = new World({ ...PLAIN_WORLD, nodeName: 'own' });
+  clock = new ManualClock();
+  const window = { entries: 1000, bytes: 1 << 20 };
+  view = new View({ resource: ENDPOINT_SLICES, codec, clock: new VersionClock(0), window });
+  projection = new EndpointsProjection({ view, world, clock, tellsWithheld: false });
+  setZone('z');
+  setKeys(HOST, '*');
+  world.setSynced('services');
+  projection.synced();
+  // Traffic is at 2, and 1, on this node, waits.
+  put(false);
+  put(true);
+});
+
+function setZone(zone: string): void {
+  world.setOwnNode({ labels: new Map([[ZONE, zone]]), annotations: new Map() });
+}
+
+function setKeys(...keys: string[]): void {
+  const policy = { managed: true, keys, source: 'default', returnDelayMs: 60_000 } as const;
+  world.setPolicies(new Map([['default/web', policy]]));
+}
+
+/** 1 on this node, ready or not, and 2 in zone y. */
+function put(ready: boolean, zone = 'z'): void {
+  const labels = { 'kubernetes.io/service-name': 'web' };
+  const resourceVersion = String(++version);
+  const model = {
+    metadata: { namespace: 'default', name: 'web-a', uid: 'u', resourceVersion, labels },
+    addressType: 'IPv4',
+    endpoints: [
+      { addresses: ['10.0.0.1'], conditions: { ready }, nodeName: 'own', zone },
+      { addresses: ['10.0.0.2'], conditions: { ready: true }, nodeName: 'far', zone: 'y' },
+    ],
+    ports: [],
+  };
+  const object = encodeObject('protobuf', 'EndpointSlice', model);
+  const facts = codec.endpointSlice(object);
+  projection.changed([{ type: 'MODIFIED', key: 'default/web-a', facts, object }]);
+}
+
+function shown(): string[] {
+  return (
+    view
+      .get('default/web-a')
+      ?.toString('latin1')
+      .match(/10\.0\.0\.[0-9]/g) ?? []
+  );
+}
+
+test('what waits is not shown alone before its time', () => {
+  expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
+  clock.pass(59_999);
+  expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
+  clock.pass(1);
+  expect(shown()).toEqual(['10.0.0.1']);
+});
+
+test('another policy takes effect at once', () => {
+  setKeys(HOST, ZONE, '*');
+  expect(shown()).toEqual(['10.0.0.1']);
+  expect(clock.waiting).toBe(0);
+});
+
+test('another label of this node takes effect at once', () => {
+  setKeys(ZONE, '*');
+  put(false);
+  put(true);
+  expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
+  setZone('y');
+  expect(shown()).toEqual(['10.0.0.2']);
+});
+
+test('a Service without any slice is forgotten: when they come again the choice is free', () => {
+  projection.changed([{ type: 'DELETED', key: 'default/web-a' }]);
+  expect(clock.waiting).toBe(0);
+  put(true);
+  expect(shown()).toEqual(['10.0.0.1']);
+});
+
+// The world is asked about the zone again; that is nothing the owner has decided.
+test('an endpoint that loses its zone does not cut the delay short', () => {
+  setKeys(HOST, ZONE, '*');
+  put(false);
+  put(true);
+  put(true, '');
+  world.setNodeSetState(`${ZONE}=z`);
+  put(true);
+  expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
+});

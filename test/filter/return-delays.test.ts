@@ -1,0 +1,129 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { ReturnDelays } from '../../src/filter/return-delays.ts';
+import { ManualClock } from '../support/topology.ts';
+
+const DELAY = 1000;
+
+let clock: ManualClock;
+let delays: ReturnDelays;
+/** What was due, as `<time> <services>`. */
+let woken: string[];
+/** Keys that are ready, by port, as the next decision finds them. */
+let ready: Record<string, number>;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  woken = [];
+  ready = {};
+  delays = new ReturnDelays(clock, (services) => {
+    woken.push(`${clock.now()} ${services.join(' ')}`);
+    for (const service of services) decide(service);
+  });
+});
+
+/** Decides about a Service; returns the key chosen for each port. */
+function decide(service: string, delayMs = DELAY): number[] {
+  return delays.decide(service, delayMs, (prefer) =>
+    Object.entries(ready).map(([port, mask]) => prefer(port, mask)),
+  );
+}
+
+describe('ReturnDelays', () => {
+  test('decides a Service again when a nearer key has waited for the whole delay', () => {
+    ready = { http: 0b10 };
+    decide('web');
+    clock.pass(100);
+    ready = { http: 0b11 };
+    expect(decide('web')).toEqual([1]);
+    clock.pass(DELAY - 1);
+    expect(woken).toEqual([]);
+    clock.pass(1);
+    expect(woken).toEqual(['1100 web']);
+    expect(decide('web')).toEqual([0]);
+    expect(clock.waiting).toBe(0);
+  });
+
+  test('one timer serves all Services, each at its time', () => {
+    ready = { http: 0b10 };
+    decide('web');
+    decide('db');
+    ready = { http: 0b11 };
+    decide('web');
+    clock.pass(400);
+    decide('db');
+    expect(clock.waiting).toBe(1);
+    clock.pass(5000);
+    expect(woken).toEqual(['1000 web', '1400 db']);
+    expect(clock.waiting).toBe(0);
+  });
+
+  test('a Service that is due earlier than the one waited for is not late', () => {
+    ready = { http: 0b10 };
+    decide('slow', 60_000);
+    decide('fast', 1000);
+    ready = { http: 0b11 };
+    decide('slow', 60_000);
+    decide('fast', 1000);
+    clock.pass(1000);
+    expect(woken).toEqual(['1000 fast']);
+  });
+
+  test('a port that goes away while it waits is not waited for', () => {
+    ready = { http: 0b10 };
+    decide('web');
+    ready = { http: 0b11 };
+    decide('web');
+    ready = { web: 0b01 };
+    expect(decide('web')).toEqual([0]);
+    expect(clock.waiting).toBe(0);
+    clock.pass(10 * DELAY);
+    expect(woken).toEqual([]);
+  });
+
+  test('several ports wait each by itself', () => {
+    ready = { http: 0b10, metrics: 0b10 };
+    decide('web');
+    ready = { http: 0b11, metrics: 0b10 };
+    decide('web');
+    clock.pass(600);
+    ready = { http: 0b11, metrics: 0b11 };
+    expect(decide('web')).toEqual([1, 1]);
+    clock.pass(400);
+    expect(decide('web')).toEqual([0, 1]);
+    clock.pass(600);
+    expect(decide('web')).toEqual([0, 0]);
+    expect(woken).toEqual(['1000 web', '1600 web']);
+  });
+
+  test('what comes and goes leaves no timer behind', () => {
+    ready = { http: 0b10 };
+    decide('web');
+    ready = { http: 0b11 };
+    decide('web');
+    expect(clock.waiting).toBe(1);
+    ready = { http: 0b10 };
+    decide('web');
+    expect(clock.waiting).toBe(0);
+  });
+
+  test('a Service that is forgotten leaves no timer behind, and its next choice is free', () => {
+    ready = { http: 0b10 };
+    decide('web');
+    ready = { http: 0b11 };
+    decide('web');
+    delays.forget('web');
+    expect(clock.waiting).toBe(0);
+    expect(decide('web')).toEqual([0]);
+  });
+
+  test('nothing is waited for after the end', () => {
+    ready = { http: 0b10 };
+    decide('web');
+    ready = { http: 0b11 };
+    decide('web');
+    delays.close();
+    expect(clock.waiting).toBe(0);
+    clock.pass(10 * DELAY);
+    expect(woken).toEqual([]);
+  });
+});

@@ -1,0 +1,77 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { Change } from '../../src/filter/change.ts';
+import type { ServiceFacts } from '../../src/filter/codec.ts';
+import { createJsonCodec } from '../../src/filter/json/codec.ts';
+import { SERVICES } from '../../src/filter/resource.ts';
+import { ServicesProjection } from '../../src/filter/services-projection.ts';
+import { VersionClock } from '../../src/filter/version-clock.ts';
+import { View } from '../../src/filter/view.ts';
+import { World } from '../../src/topology/world.ts';
+import { PLAIN_WORLD } from '../support/topology.ts';
+
+const codec = createJsonCodec();
+const window = { entries: 1000, bytes: 1 << 20 };
+
+let world: World;
+let view: View;
+let projection: ServicesProjection;
+
+beforeEach(() => {
+  world = new World({ ...PLAIN_WORLD, nodeName: 'own' });
+  view = new View({ resource: SERVICES, codec, clock: new VersionClock(0), window });
+  const serviceFilter = { label: 'mesh', hides: 'labelled' } as const;
+  projection = new ServicesProjection({ view, world, serviceFilter, followsWithheld: false });
+  switchNode('on');
+  world.setSynced('services');
+  projection.synced();
+});
+
+function switchNode(value: 'on' | 'off'): void {
+  const annotations = new Map([['kube-proxy-wrapper.io/filter', value]]);
+  world.setOwnNode({ labels: new Map(), annotations });
+}
+
+function service(name: string, labels: Record<string, string>): Change<ServiceFacts> {
+  const metadata = { namespace: 'default', name, uid: name, resourceVersion: '1', labels };
+  const object = Buffer.from(JSON.stringify({ metadata, spec: {} }));
+  return { type: 'ADDED', key: `default/${name}`, facts: codec.service(object), object };
+}
+
+function shown(): string[] {
+  return view.snapshot().items.map((item) => codec.meta(item).name);
+}
+
+describe('a Service that the world does not know', () => {
+  test('is hidden by its own label, but not on a node that is switched off', () => {
+    projection.changed([service('web', {}), service('mesh', { mesh: '' })]);
+    expect(shown()).toEqual(['web']);
+    switchNode('off');
+    expect(shown()).toEqual(['web', 'mesh']);
+    switchNode('on');
+    expect(shown()).toEqual(['web']);
+  });
+
+  test('that is hidden and deleted is not heard of', () => {
+    projection.changed([service('mesh', { mesh: '' })]);
+    projection.changed([{ type: 'DELETED', key: 'default/mesh' }]);
+    switchNode('off');
+    expect(view.log.end).toBe(0);
+  });
+});
+
+test('a Service whose first policy waits for node sets is seen once they are known', () => {
+  world.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
+  const policy = { managed: true, keys: ['site'], source: 'default' } as const;
+  world.setPolicies(new Map([['default/web', policy]]));
+  projection.changed([service('web', {})]);
+  expect(shown()).toEqual([]);
+  world.setNodeSetState('site=a');
+  expect(shown()).toEqual(['web']);
+});
+
+test('nothing is heard after the end', () => {
+  projection.changed([service('mesh', { mesh: '' })]);
+  projection.close();
+  switchNode('off');
+  expect(shown()).toEqual([]);
+});

@@ -1,0 +1,244 @@
+/**
+ * What a node is to see, written from the rules in docs and issue, word by word and slowly; it shares no code
+ * with src.
+ */
+
+/** Settings of a run, as the owner of a cluster thinks of them. */
+export interface ModelSettings {
+  /** Default topology keys: an array, or the name of a preset. */
+  readonly defaults: readonly string[] | string;
+  readonly namespaces: boolean;
+  readonly compatibility: boolean;
+  readonly headless: boolean;
+  /** Services that kube-proxy does not see: those with the label `mesh`, or those without. */
+  readonly hides: 'labelled' | 'unlabelled' | undefined;
+  readonly passthrough: boolean;
+  readonly edge: keyof typeof EDGE_NODES;
+  readonly minReady: Readonly<Record<string, number>>;
+}
+
+type Labels = Readonly<Record<string, string>>;
+
+/** Selectors for edge nodes, and what each means. */
+export const EDGE_NODES = {
+  role: ({ role }: Labels) => role !== undefined,
+  'role in (edge,far)': ({ role }: Labels) => role === 'edge' || role === 'far',
+  'role,lab!=yes': ({ role, lab }: Labels) => role !== undefined && lab !== 'yes',
+} as const;
+
+export interface ModelEndpoint {
+  readonly address: number;
+  readonly node: string;
+  readonly zone: string;
+  readonly state: 'ready' | 'serving' | 'gone';
+}
+
+export interface ModelSlice {
+  readonly service: string;
+  readonly family: 'IPv4' | 'IPv6';
+  readonly ports: readonly string[];
+  readonly endpoints: readonly ModelEndpoint[];
+  readonly version: number;
+}
+
+export interface ModelService {
+  readonly annotations: Labels;
+  readonly labels: Labels;
+  readonly local: boolean;
+  readonly headless: boolean;
+  readonly version: number;
+}
+
+/** The cluster at one moment. Never changed: a step makes another one. */
+export interface ModelCluster {
+  readonly nodes: ReadonlyMap<string, Labels>;
+  /** Annotation of the own node. */
+  readonly off: boolean;
+  /** Members of declared communities. */
+  readonly communities: ReadonlyMap<string, readonly string[]>;
+  /** Annotation topologyKeys of namespaces that have one. */
+  readonly namespaces: ReadonlyMap<string, string>;
+  readonly services: ReadonlyMap<string, ModelService>;
+  readonly slices: ReadonlyMap<string, ModelSlice>;
+}
+
+export const OWN = 'own';
+export const HOST = 'kubernetes.io/hostname';
+export const ZONE = 'topology.kubernetes.io/zone';
+export const COMMUNITY = 'kube-proxy-wrapper.io/community';
+export const CLOUD = 'kube-proxy-wrapper.io/cloud';
+/** Where the model's communities come from; see {@link communitiesOf}. */
+export const SOURCES = {
+  nodeLabels: ['pool', 'group'],
+  labelPrefix: 'c.x/',
+  labelValues: ['unit'],
+};
+
+type Keys = { readonly keys: readonly string[]; readonly edgeOnly: boolean };
+export type ModelPolicy = 'hidden' | 'all' | (Keys & { readonly minReady: Labels | Counts });
+type Counts = Readonly<Record<string, number>>;
+
+const PRESETS: Readonly<Record<string, Keys>> = {
+  'fab-proxy': { keys: [HOST, CLOUD], edgeOnly: true },
+  'fab-proxy-community': { keys: [HOST, COMMUNITY, CLOUD], edgeOnly: true },
+  'prefer-same-node': { keys: [HOST, '*'], edgeOnly: false },
+  'prefer-same-zone': { keys: [ZONE, '*'], edgeOnly: false },
+  'same-zone-only': { keys: [ZONE], edgeOnly: false },
+};
+
+/** What applies to a Service; an annotation that makes no sense leaves it alone. */
+export function policyOf(key: string, cluster: ModelCluster, settings: ModelSettings): ModelPolicy {
+  const service = cluster.services.get(key);
+  if (service === undefined) return 'all';
+  const { annotations } = service;
+  const apiserver = key === 'default/kubernetes';
+  const labelled = service.labels.mesh !== undefined;
+  if (!apiserver && settings.hides === (labelled ? 'labelled' : 'unlabelled')) return 'hidden';
+  if (annotations['kube-proxy-wrapper.io/filter'] === 'off') return 'all';
+  if (service.local || (service.headless && !settings.headless)) return 'all';
+  const namespace = cluster.namespaces.get(key.split('/')[0] ?? '');
+  let chosen: Keys | 'bad' | undefined;
+  if (annotations.topologyKeys !== undefined) chosen = readKeys(annotations.topologyKeys);
+  else chosen = settings.compatibility ? readOthers(annotations) : undefined;
+  if (chosen === undefined && !apiserver) {
+    const useNamespace = settings.namespaces && namespace !== undefined;
+    chosen = readKeys(useNamespace ? namespace : settings.defaults);
+  }
+  if (chosen === undefined || chosen === 'bad' || chosen.keys.length === 0) return 'all';
+  const own = annotations['kube-proxy-wrapper.io/min-ready'];
+  if (own === 'nonsense') return 'all';
+  const minReady = {
+    ...settings.minReady,
+    ...(own === undefined ? {} : (JSON.parse(own) as Counts)),
+  };
+  return { ...chosen, minReady };
+}
+
+function readKeys(written: readonly string[] | string): Keys | 'bad' {
+  if (typeof written !== 'string') return { keys: written, edgeOnly: false };
+  const preset = PRESETS[written];
+  if (preset !== undefined) return preset;
+  if (!written.startsWith('[')) return 'bad';
+  return { keys: JSON.parse(written) as string[], edgeOnly: false };
+}
+
+function readOthers(annotations: Labels): Keys | 'bad' | undefined {
+  const openyurt = annotations['openyurt.io/topologyKeys'];
+  if (openyurt === HOST) return { keys: [HOST], edgeOnly: false };
+  if (openyurt !== undefined) return { keys: ['apps.openyurt.io/nodepool', HOST], edgeOnly: false };
+  const kubeedge = annotations['apps.kubeedge.io/service-topology'];
+  if (kubeedge === undefined) return undefined;
+  if (kubeedge !== 'range-nodegroup') return 'bad';
+  return { keys: ['apps.kubeedge.io/belonging-to', HOST], edgeOnly: false };
+}
+
+/** What a decision about one Service is made from; each part may be of another moment. */
+export interface Inputs {
+  readonly settings: ModelSettings;
+  readonly policy: ModelPolicy;
+  /** Own node and declared communities. */
+  readonly standpoint: ModelCluster;
+  /** The other nodes, for each key. */
+  readonly nodes: (key: string) => ModelCluster;
+  readonly slices: ModelCluster;
+}
+
+/** The slices of a Service as they are shown: which endpoints, and whether hints stay. */
+export interface ShownSlice {
+  readonly slice: ModelSlice;
+  readonly endpoints: readonly ModelEndpoint[];
+  readonly hints: boolean;
+}
+
+/** What is shown of the slices of a Service; undefined: the Service is hidden, with all of them. */
+export function shownOf(service: string, inputs: Inputs): Map<string, ShownSlice> | undefined {
+  const { policy, standpoint, settings } = inputs;
+  const slices = [...inputs.slices.slices].filter(([, slice]) => slice.service === service);
+  const edge = EDGE_NODES[settings.edge](standpoint.nodes.get(OWN) ?? {});
+  const all = () =>
+    new Map(
+      slices.map(([key, slice]) => [key, { slice, endpoints: slice.endpoints, hints: true }]),
+    );
+  if (standpoint.off || policy === 'all') return all();
+  if (policy === 'hidden') return undefined;
+  if (policy.edgeOnly && !edge) return all();
+  const winners = winnersOf(
+    slices.map(([, slice]) => slice),
+    policy,
+    inputs,
+  );
+  const cloud = [...winners.values()].every((winner) => winner === CLOUD);
+  if (settings.passthrough && edge && winners.size > 0 && cloud) return undefined;
+  return new Map(
+    slices.map(([key, slice]) => {
+      const endpoints = slice.endpoints.filter((endpoint) =>
+        portsOf(slice).some((port) => {
+          const winner = winners.get(port);
+          const keys = winner === undefined ? policy.keys : [winner];
+          return keys.some((each) => relates(each, endpoint, inputs));
+        }),
+      );
+      return [key, { slice, endpoints, hints: false }];
+    }),
+  );
+}
+
+/** For each family and port with an endpoint, the key that won; undefined: none did. */
+function winnersOf(
+  slices: readonly ModelSlice[],
+  { keys, minReady }: Exclude<ModelPolicy, string>,
+  inputs: Inputs,
+): Map<string, string | undefined> {
+  const ports = new Map<string, ModelEndpoint[]>();
+  for (const slice of slices) {
+    for (const port of slice.endpoints.length === 0 ? [] : portsOf(slice)) {
+      ports.set(port, [...(ports.get(port) ?? []), ...slice.endpoints]);
+    }
+  }
+  const winners = new Map<string, string | undefined>();
+  for (const [port, endpoints] of ports) {
+    const count = (key: string, state: string) =>
+      endpoints.filter((each) => each.state === state && relates(key, each, inputs)).length;
+    const winner =
+      keys.find((key) => count(key, 'ready') >= Number(minReady[key] ?? 1)) ??
+      keys.find((key) => count(key, 'ready') > 0) ??
+      keys.find((key) => count(key, 'serving') > 0);
+    winners.set(port, winner);
+  }
+  return winners;
+}
+
+function portsOf({ family, ports }: ModelSlice): string[] {
+  return (ports.length === 0 ? [''] : ports).map((port) => `${family} ${port}`);
+}
+
+/** Whether the own node and an endpoint are related by a key. */
+function relates(key: string, { node, zone }: ModelEndpoint, inputs: Inputs): boolean {
+  if (key === '*') return true;
+  if (node === '') return false;
+  if (key === HOST) return node === OWN;
+  const own = inputs.standpoint.nodes.get(OWN) ?? {};
+  const other = node === OWN ? own : inputs.nodes(key).nodes.get(node);
+  if (key === ZONE && zone !== '') return own[ZONE] === zone;
+  if (key === CLOUD) return other !== undefined && !EDGE_NODES[inputs.settings.edge](other);
+  if (key === COMMUNITY) {
+    const declared = inputs.standpoint.communities;
+    const mine = communitiesOf(OWN, own, declared);
+    return communitiesOf(node, other ?? {}, declared).some((name) => mine.includes(name));
+  }
+  return other?.[key] !== undefined && other[key] === own[key];
+}
+
+function communitiesOf(
+  node: string,
+  labels: Labels,
+  declared: ReadonlyMap<string, readonly string[]>,
+): string[] {
+  const names = SOURCES.nodeLabels.map((key) => labels[key] ?? '').filter((name) => name !== '');
+  for (const [key, value] of Object.entries(labels)) {
+    if (key.startsWith('c.x/') && value === 'true') names.push(key.slice(4));
+    if (value === 'unit') names.push(key);
+  }
+  for (const [name, members] of declared) if (members.includes(node)) names.push(name);
+  return names;
+}

@@ -1,0 +1,108 @@
+import { describe, expect, test } from '@jest/globals';
+import { NodeSets } from '../../src/topology/node-sets.ts';
+import { Withheld } from '../../src/topology/withheld.ts';
+import { ZonelessServices } from '../../src/topology/zoneless.ts';
+
+describe('NodeSets', () => {
+  test('opens what is missing, forgets the rest, and says whether that changed anything', () => {
+    const sets = new NodeSets();
+    expect(sets.want(new Set(['a', 'b']))).toBe(true);
+    expect(sets.want(new Set(['b', 'a']))).toBe(false);
+    expect(sets.want(new Set(['b']))).toBe(true);
+    expect([...sets.all.keys()]).toEqual(['b']);
+  });
+
+  test('a set that was forgotten knows nothing when it is wanted again', () => {
+    const sets = new NodeSets();
+    sets.want(new Set(['a']));
+    sets.move('a', ['n'], []);
+    sets.setState('a', undefined);
+    sets.want(new Set());
+    sets.want(new Set(['a']));
+    expect(sets.areKnown(['a'])).toBe(false);
+    expect(sets.include(['a'], 'n')).toBe(false);
+  });
+
+  test('is known when synced or refused, all of them', () => {
+    const sets = new NodeSets();
+    sets.want(new Set(['a', 'b']));
+    sets.setState('a', undefined);
+    expect(sets.areKnown(['a', 'b'])).toBe(false);
+    sets.setState('b', 'forbidden');
+    expect(sets.areKnown(['a', 'b'])).toBe(true);
+    sets.setState('unknown', undefined);
+    expect(sets.all.size).toBe(2);
+  });
+
+  test('names the nodes for which entering or leaving is news', () => {
+    const sets = new NodeSets();
+    expect(sets.move('a', ['n'], [])).toEqual([]);
+    sets.want(new Set(['a']));
+    expect(sets.move('a', ['n', 'm'], ['x'])).toEqual(['n', 'm']);
+    expect(sets.move('a', ['n'], ['m', 'm'])).toEqual(['m']);
+    expect(sets.include(['b', 'a'], 'n')).toBe(true);
+    expect(sets.include(['a'], 'm')).toBe(false);
+  });
+});
+
+describe('Withheld', () => {
+  test('is known from the first time it is told, even if nothing is withheld', () => {
+    const withheld = new Withheld();
+    const told: string[][] = [];
+    const end = withheld.subscribe((services) => told.push([...services]));
+    expect(withheld.known).toBe(false);
+    withheld.set(new Map());
+    expect([withheld.known, withheld.size, told]).toEqual([true, 0, [[]]]);
+    withheld.set(new Map());
+    expect(told).toHaveLength(1);
+    end();
+    withheld.set(new Map([['web', true]]));
+    expect(told).toHaveLength(1);
+  });
+
+  test('names all that were decided, after they are', () => {
+    const withheld = new Withheld();
+    const told: string[] = [];
+    withheld.subscribe((services) => {
+      for (const service of services) told.push(`${service} ${withheld.has(service)}`);
+    });
+    withheld.set(
+      new Map([
+        ['web', true],
+        ['db', false],
+      ]),
+    );
+    withheld.set(new Map([['web', false]]));
+    expect(told).toEqual(['web true', 'db false', 'web false']);
+    expect(withheld.size).toBe(0);
+  });
+});
+
+describe('ZonelessServices', () => {
+  test('a Service is one as long as any view says so', () => {
+    const services = new ZonelessServices();
+    const [one, other] = [{}, {}];
+    expect(services.set(one, [['web', true]])).toEqual(['web']);
+    expect(services.set(one, [['web', true]])).toEqual([]);
+    services.set(other, [['web', true]]);
+    services.set(one, [['web', false]]);
+    expect(services.has('web')).toBe(true);
+    expect(services.set(other, [['web', false]])).toEqual(['web']);
+    expect(services.set(other, [['web', false]])).toEqual([]);
+    expect(services.has('web')).toBe(false);
+  });
+
+  test.each([
+    [['web'], ['db', 'web', 'x'], true],
+    [['web', 'db', 'x'], ['db'], true],
+    [['web'], ['db', 'x'], false],
+    [[], ['db'], false],
+  ])('of %j, any is among %j: %j', (zoneless, asked, expected) => {
+    const services = new ZonelessServices();
+    services.set(
+      {},
+      zoneless.map((name) => [name, true] as const),
+    );
+    expect(services.hasAnyOf(new Set(asked))).toBe(expected);
+  });
+});
