@@ -105,8 +105,7 @@ async function startWrapper(apiServer: string, nodeName: string): Promise<NodePr
   const started = await startNodeProxy({
     nodeName,
     credentials,
-    host: '127.0.0.1',
-    port: 0,
+    http: { host: '127.0.0.1', port: 0 },
     policies: { defaultKeys: [], headless: false },
     window: { entries: 1000, bytes: 1 << 20 },
     maxViews: 16,

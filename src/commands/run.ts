@@ -1,12 +1,18 @@
 import { pino } from 'pino';
 import { startAdmin } from '../admin/admin.ts';
+import { takeListenFds } from '../config/listen-fds.ts';
 import { loadSettings, type RawSettings } from '../config/settings.ts';
+import { assertLoopback } from '../proxy/access-loopback.ts';
 import { loadCredentials } from '../proxy/credentials.ts';
-import { assertLoopback } from '../proxy/listener.ts';
+import { waitForSuccessor } from '../proxy/handover.ts';
 import { startNodeProxy } from '../proxy/node-proxy.ts';
+import { doorsOf } from './doors.ts';
+import { askPredecessor } from './predecessor.ts';
 
 /** Watches without a timeout of their own last at least this long, in milliseconds, as at an apiserver. */
 const MIN_WATCH_MS = 30 * 60_000;
+/** Open connections are answered for so long after SIGTERM, in milliseconds. */
+const DRAIN_MS = 500;
 
 /**
  * Runs the wrapper until SIGTERM or SIGINT. Rejects, before anything listens, when the settings or the
@@ -14,37 +20,61 @@ const MIN_WATCH_MS = 30 * 60_000;
  */
 export async function run(flags: RawSettings, configFile: string | undefined): Promise<void> {
   const settings = loadSettings(flags, process.env, configFile);
-  assertLoopback(settings.listen.host);
+  if (settings.listen !== undefined) assertLoopback(settings.listen.host);
+  const doors = doorsOf(settings, takeListenFds(process.env, process.pid));
   const logger = pino({ level: settings.logLevel, base: { node: settings.nodeName } });
   const credentials = await loadCredentials({
     ...(settings.kubeconfig === undefined ? {} : { kubeconfig: settings.kubeconfig }),
     logger,
   });
+  const questions = await askPredecessor(settings.adminListen, settings.nodeName);
   const proxy = await startNodeProxy({
     ...settings,
-    ...settings.listen,
+    ...doors,
     credentials,
+    ...(questions === undefined ? {} : { questions }),
     policies: { defaultKeys: settings.defaultTopologyKeys, headless: settings.headless },
     window: { entries: settings.windowEntries, bytes: settings.windowBytes },
     idleViewMs: settings.idleViewSeconds * 1000,
     readyWaitMs: settings.readyWaitSeconds * 1000,
     bookmarkMs: settings.bookmarkSeconds * 1000,
     minWatchMs: MIN_WATCH_MS,
+    drainMs: DRAIN_MS,
     logger,
   });
-  const stopped = new AbortController();
-  const stop = (): void => stopped.abort();
   try {
-    const admin = await startAdmin({ ...settings.adminListen, proxy, logger });
-    logger.info({ listen: proxy.url, admin: admin.url }, 'listening');
-    process.once('SIGTERM', stop).once('SIGINT', stop);
-    await new Promise<void>((resolve) => {
-      stopped.signal.addEventListener('abort', () => resolve(), { once: true });
-    });
+    const admin = await startAdmin({ ...doors, address: doors.admin, proxy, logger });
+    const { url, httpsUrl } = proxy;
+    logger.info({ listen: url, https: httpsUrl, admin: admin.url }, 'listening');
+    await signalled(settings.handoverSeconds * 1000, proxy.doors.addresses);
     logger.info('stopping');
     await admin.close();
   } finally {
     await proxy.close();
     credentials.close();
   }
+}
+
+/**
+ * Resolves at SIGINT; at SIGTERM when another process listens at these addresses too, or time is up: whoever
+ * replaces this one may send the signal before the next one can take over.
+ */
+async function signalled(
+  handoverMs: number,
+  addresses: Parameters<typeof waitForSuccessor>[0],
+): Promise<void> {
+  const interrupted = new AbortController();
+  const terminated = new Promise<void>((resolve) => {
+    process.once('SIGTERM', () => {
+      // A second one does not wait.
+      process.once('SIGTERM', () => interrupted.abort());
+      resolve();
+    });
+    process.once('SIGINT', () => {
+      interrupted.abort();
+      resolve();
+    });
+  });
+  await terminated;
+  await waitForSuccessor(addresses, handoverMs, interrupted.signal);
 }

@@ -35,6 +35,12 @@ describe('loadSettings()', () => {
       idleViewSeconds: 300,
       readyWaitSeconds: 5,
       bookmarkSeconds: 60,
+      maxConnections: 256,
+      maxHeaderBytes: 16_384,
+      headersTimeoutSeconds: 10,
+      requestTimeoutSeconds: 60,
+      maxEventBytes: 1_048_576,
+      handoverSeconds: 0,
     });
   });
 

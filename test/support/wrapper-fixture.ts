@@ -38,8 +38,7 @@ export async function startWrapper(
   const proxy = await startNodeProxy({
     nodeName: 'edge-1',
     credentials,
-    host: '127.0.0.1',
-    port: 0,
+    http: { host: '127.0.0.1', port: 0 },
     policies: { defaultKeys: [], headless: false },
     window: { entries: 1000, bytes: 1 << 20 },
     maxViews: 16,
