@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { type FSWatcher, watch } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -183,7 +183,10 @@ function check({ cert, key, clientCa }: Pems): X509Certificate {
     createSecureContext({ cert, key, ...(clientCa === undefined ? {} : { ca: clientCa }) });
     // OpenSSL skips a file of authorities that holds none.
     if (clientCa !== undefined) void new X509Certificate(clientCa);
-    return new X509Certificate(cert);
+    const leaf = new X509Certificate(cert);
+    // An empty file is no error to OpenSSL.
+    if (leaf.checkPrivateKey(createPrivateKey(key))) return leaf;
+    throw new Error('key values mismatch');
   } catch (cause) {
     const { message } = WrapperError.from(cause, 'InvalidSettings');
     throw new WrapperError('InvalidSettings', `https: certificate, key or client CA: ${message}`, {
