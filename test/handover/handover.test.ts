@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +11,7 @@ import { createSmallCluster, putService, putSlice } from '../support/small-clust
 import { freePort, startProcess, type WrapperProcess } from '../support/wrapper-process.ts';
 import { hammer } from './hammer.ts';
 
+const ACTIVATOR = new URL('socket-activator.ts', import.meta.url).pathname;
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const TAKES_OVER =
   'another process listens at this address; this one will when its views are complete';
@@ -32,26 +33,23 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const { child } of processes) child.kill('SIGKILL');
+  for (const started of processes) started.kill();
   await server.close();
   rmSync(folder, { recursive: true });
 });
 
-function start(settings: Record<string, unknown> = {}, fd?: number): WrapperProcess {
-  const config = join(folder, 'settings.yaml');
-  writeFileSync(config, JSON.stringify(settings));
-  const args = [
-    '--node-name',
-    'edge-1',
-    '--kubeconfig',
-    join(folder, 'kubeconfig'),
-    '--config',
-    config,
-  ];
-  const listen = ['--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${adminPort}`];
-  const started = startProcess([...args, ...listen], fd);
+function start(settings: Record<string, unknown> = {}): WrapperProcess {
+  const started = startProcess(argumentsOf(settings));
   processes.push(started);
   return started;
+}
+
+function argumentsOf(settings: Record<string, unknown>): string[] {
+  const config = join(folder, 'settings.yaml');
+  writeFileSync(config, JSON.stringify(settings));
+  const kubeconfig = join(folder, 'kubeconfig');
+  const args = ['--node-name', 'edge-1', '--kubeconfig', kubeconfig, '--config', config];
+  return [...args, '--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${adminPort}`];
 }
 
 const list = async (): Promise<number> =>
@@ -139,15 +137,28 @@ describe('a planned restart', () => {
 
 describe('a socket of systemd', () => {
   test('is served, and connections wait in it over a crash', async () => {
-    const socket = createServer().listen(port, '127.0.0.1');
-    await once(socket, 'listening');
-    const { fd } = (socket as unknown as { _handle: { fd: number } })._handle;
-    // Ours too; nobody accepts here, as in systemd.
-    const first = start({}, fd);
-    const { listen } = await first.logged('listening');
+    const activator = startActivated();
+    const { listen } = await activator.logged('listening');
     expect(listen).toBe(`http://127.0.0.1:${port}`);
-    first.child.kill('SIGKILL');
-    await once(first.child, 'close');
-    socket.close();
+    expect(await list()).toBe(200);
+    for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+      const before = activator.lines.length;
+      process.kill(childOf(activator), signal);
+      const answers = await Promise.all([list(), list(), list()]);
+      expect(answers).toEqual([200, 200, 200]);
+      expect(activator.lines.slice(before).map(({ msg }) => msg)).toContain('listening');
+    }
   });
 });
+
+/** The wrapper under what stands for systemd. */
+function startActivated(): WrapperProcess {
+  const args = argumentsOf({});
+  const started = startProcess([`${port}`, ...args], ACTIVATOR);
+  processes.push(started);
+  return started;
+}
+
+function childOf({ child: { pid } }: WrapperProcess): number {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0]);
+}

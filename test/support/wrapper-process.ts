@@ -14,20 +14,24 @@ export interface WrapperProcess {
   logged(msg: string): Promise<Record<string, unknown>>;
   /** Sends SIGTERM and waits for the end; the exit code. */
   stop(): Promise<number | null>;
+  /** Ends it and all that it has started at once. */
+  kill(): void;
 }
 
-/** Starts `run` with these flags; `fd`: a listening socket that it gets as systemd would pass it. */
-export function startProcess(args: readonly string[], fd?: number): WrapperProcess {
+/** Starts `run` with these flags; `activator`: a program that is to start it, given the port first. */
+export function startProcess(flags: readonly string[], activator?: string): WrapperProcess {
   const { NODE_NAME: _node, KUBECONFIG: _config, ...env } = process.env;
-  const passed = fd === undefined ? '' : 'LISTEN_FDS=1 LISTEN_PID=$$ ';
-  const child = spawn(
-    'sh',
-    ['-c', `${passed}exec "$0" "$@"`, process.execPath, MAIN, 'run', ...args],
-    {
-      env,
-      stdio: ['ignore', 'pipe', 'inherit', ...(fd === undefined ? [] : [fd])],
-    },
-  );
+  const [port = '', ...rest] = flags;
+  const args =
+    activator === undefined
+      ? [MAIN, 'run', ...flags]
+      : [activator, port, process.execPath, MAIN, 'run', ...rest];
+  const child = spawn(process.execPath, args, {
+    env,
+    // A group of its own, so that what it starts can be ended with it.
+    detached: activator !== undefined,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const lines: Record<string, unknown>[] = [];
   const waiting = new Set<() => void>();
   const wake = (): void => {
@@ -59,6 +63,14 @@ export function startProcess(args: readonly string[], fd?: number): WrapperProce
     stop: async () => {
       child.kill('SIGTERM');
       return ended;
+    },
+    kill: () => {
+      if (child.pid === undefined || child.exitCode !== null) return;
+      try {
+        process.kill(activator === undefined ? child.pid : -child.pid, 'SIGKILL');
+      } catch {
+        // Gone already.
+      }
     },
   };
 }
