@@ -12,7 +12,7 @@ import { askPredecessor } from './predecessor.ts';
 /** Watches without a timeout of their own last at least this long, in milliseconds, as at an apiserver. */
 const MIN_WATCH_MS = 30 * 60_000;
 /** Open connections are answered for so long after SIGTERM, in milliseconds. */
-const DRAIN_MS = 500;
+const DRAIN_MS = 1_000;
 
 /**
  * Runs the wrapper until SIGTERM or SIGINT. Rejects, before anything listens, when the settings or the

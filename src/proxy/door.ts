@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
 import { connectionRefusal, type DoorBounds, parserRefusal, refuseSocket } from './door-refusal.ts';
 import type { ServerCertificate } from './https-certificate.ts';
+import { countWaiting } from './listen-peers.ts';
 
 /** Where a door is. */
 export interface DoorAddress {
@@ -36,6 +37,8 @@ export interface DoorOptions {
 const KEEP_ALIVE_MS = 120_000;
 /** How long an open connection may take to end after the door closes, in milliseconds. */
 const CLOSE_MS = 2_000;
+/** Turns of the loop in which waiting connections are accepted before the door closes, come what may. */
+const MAX_TURNS = 500;
 /** Connections beyond the bound that are told so; further ones are closed without a word. */
 const TOLD = 32;
 
@@ -50,6 +53,7 @@ export class Door {
   readonly #connections = new Map<Duplex, ServerResponse | undefined>();
   readonly #surplus = new WeakSet<Duplex>();
   readonly #unfollow: (() => void) | undefined;
+  #accepted = 0;
   #refused = 0;
   #closing = false;
 
@@ -126,8 +130,7 @@ export class Door {
   async close(drainMs: number, ended: () => void): Promise<void> {
     this.#closing = true;
     this.#unfollow?.();
-    // Right after the loop has accepted all that waited: what waits when the socket closes is reset.
-    await afterPoll();
+    await this.#acceptAll();
     const closed = new Promise<void>((resolve) => {
       // The close() of http would destroy idle connections at once.
       NetServer.prototype.close.call(this.#server, () => resolve());
@@ -144,10 +147,26 @@ export class Door {
     clearTimeout(force);
   }
 
+  /** Accepts what waits in the socket: the kernel resets what still does when that closes. */
+  async #acceptAll(): Promise<void> {
+    const address = this.#server.address();
+    if (typeof address !== 'object' || address === null) return;
+    const where = { host: address.address, port: address.port };
+    for (let turn = 0; turn < MAX_TURNS; turn++) {
+      const before = this.#accepted;
+      // libuv accepts one connection in each turn of the loop.
+      await afterPoll();
+      if (this.#accepted === before && countWaiting(where) === 0) return;
+    }
+  }
+
   #attach(): void {
     const { bounds, certificate, logger, name } = this.#options;
     const opened = certificate === undefined ? 'connection' : 'secureConnection';
     this.#server.on(opened, (socket: Socket) => this.#opened(socket));
+    this.#server.on('connection', () => {
+      this.#accepted++;
+    });
     this.#server.on('drop', () => this.#refuse());
     this.#server.on('request', (request, response) => this.#requested(request, response));
     this.#server.on('upgrade', (request, socket, head) => {

@@ -21,6 +21,7 @@ export function hammer(
   const seen: Hammered = { requests: 0, failures: [], watches: 0 };
   let running = true;
   const kept = new Agent({ keepAlive: true, maxSockets: 1 });
+  const quiet = new Agent({ keepAlive: true, maxSockets: 1 });
   const loop = async (what: string, once: () => Promise<void>): Promise<void> => {
     while (running) {
       try {
@@ -57,10 +58,10 @@ export function hammer(
     seen.watches++;
   };
   const loops = [
-    loop('new connection', list(false, 0)),
-    loop('new connection', list(false, 3)),
+    loop('new connection', list(false, 5)),
+    loop('new connection', list(false, 20)),
     loop('kept connection', list(kept, 0)),
-    loop('quiet connection', list(new Agent({ keepAlive: true, maxSockets: 1 }), 100)),
+    loop('quiet connection', list(quiet, 100)),
     loop('watch', watch),
     loop('watch', watch),
   ];
@@ -69,6 +70,7 @@ export function hammer(
     for (const answer of open) answer.destroy();
     await Promise.all(loops);
     kept.destroy();
+    quiet.destroy();
   };
   return { seen, stop };
 }

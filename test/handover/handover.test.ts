@@ -70,9 +70,9 @@ describe('a planned restart', () => {
     }
     await client.stop();
     expect(client.seen.failures).toEqual([]);
-    expect(client.seen.requests).toBeGreaterThan(500);
+    expect(client.seen.requests).toBeGreaterThan(200);
     expect(client.seen.watches).toBeGreaterThanOrEqual(10);
-  }, 120_000);
+  }, 300_000);
 
   test('the next process has the views that the last one had before it listens', async () => {
     await start().logged('listening');
