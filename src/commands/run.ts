@@ -1,4 +1,4 @@
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { startAdmin } from '../admin/admin.ts';
 import { takeListenFds } from '../config/listen-fds.ts';
 import { loadSettings, type RawSettings } from '../config/settings.ts';
@@ -46,7 +46,7 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
     const admin = await startAdmin({ ...doors, address: doors.admin, proxy, logger });
     const { url, httpsUrl } = proxy;
     logger.info({ listen: url, https: httpsUrl, admin: admin.url }, 'listening');
-    await signalled(settings.handoverSeconds * 1000, proxy.doors.addresses);
+    await signalled(settings.handoverSeconds * 1000, proxy.doors.addresses, logger);
     logger.info('stopping');
     await admin.close();
   } finally {
@@ -62,6 +62,7 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
 async function signalled(
   handoverMs: number,
   addresses: Parameters<typeof waitForSuccessor>[0],
+  logger: Logger,
 ): Promise<void> {
   const interrupted = new AbortController();
   const terminated = new Promise<void>((resolve) => {
@@ -76,5 +77,7 @@ async function signalled(
     });
   });
   await terminated;
+  if (handoverMs === 0 || interrupted.signal.aborted) return;
+  logger.info({ handoverMs }, 'stopping when the next process listens');
   await waitForSuccessor(addresses, handoverMs, interrupted.signal);
 }

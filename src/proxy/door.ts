@@ -136,7 +136,9 @@ export class Door {
       NetServer.prototype.close.call(this.#server, () => resolve());
     });
     ended();
-    await Promise.race([closed, delay(drainMs, undefined, { ref: drainMs > 0 })]);
+    const drained = new AbortController();
+    void closed.then(() => drained.abort());
+    await delay(drainMs, undefined, { signal: drained.signal }).catch(() => undefined);
     // Also ends the timer that looks for slow requests.
     this.#server.close(() => {});
     const force = setTimeout(() => {

@@ -104,7 +104,7 @@ export class Listener {
       await gate.assertMayRead(caller, read.attributes);
       if (!response.closed) await this.#read(response, read);
     } catch (error) {
-      const resource = request.url;
+      const resource = request.url?.slice(0, 200);
       if (error instanceof WrapperError) {
         logger.info({ reqId, verb: request.method, resource, err: error.message }, 'refused');
       } else {
@@ -120,7 +120,10 @@ export class Listener {
       this.#options.gate.upgrade(request, socket, head);
     } catch (error) {
       const { message } = WrapperError.from(error, 'BadRequest');
-      this.#options.logger.info({ resource: request.url, err: message }, 'upgrade refused');
+      this.#options.logger.info(
+        { resource: request.url?.slice(0, 200), err: message },
+        'upgrade refused',
+      );
       refuseSocket(socket, error);
     }
   }

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -8,13 +9,17 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
 import { createSmallCluster, putService, putSlice } from '../support/small-cluster.ts';
-import { freePort, startProcess, type WrapperProcess } from '../support/wrapper-process.ts';
+import { freePort, MAIN, startProcess, type WrapperProcess } from '../support/wrapper-process.ts';
 import { hammer } from './hammer.ts';
 
 const ACTIVATOR = new URL('socket-activator.ts', import.meta.url).pathname;
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
+const WAITS = 'stopping when the next process listens';
 const TAKES_OVER =
   'another process listens at this address; this one will when its views are complete';
+
+/** Whether the kernel moves connections that wait in a socket that closes to the other one. */
+const MIGRATES = readFileSync('/proc/sys/net/ipv4/tcp_migrate_req', 'latin1').trim() === '1';
 
 let folder: string;
 let server: ApiServer;
@@ -69,7 +74,10 @@ describe('a planned restart', () => {
       current = next;
     }
     await client.stop();
-    expect(client.seen.failures).toEqual([]);
+    // Those that the kernel completed just before the old socket closed; see docs/architecture.md.
+    const isLate = (failure: string) => failure === 'new connection: read ECONNRESET';
+    expect(client.seen.failures.filter((each) => !isLate(each))).toEqual([]);
+    expect(client.seen.failures.length).toBeLessThanOrEqual(MIGRATES ? 0 : 3);
     expect(client.seen.requests).toBeGreaterThan(200);
     expect(client.seen.watches).toBeGreaterThanOrEqual(10);
   }, 300_000);
@@ -104,7 +112,7 @@ describe('a planned restart', () => {
     const last = start({ handoverSeconds: 30 });
     await last.logged('listening');
     const stopped = last.stop();
-    await delay(300);
+    await last.logged(WAITS);
     expect(await list()).toBe(200);
     expect(last.lines.map(({ msg }) => msg)).not.toContain('stopping');
     const next = start();
@@ -117,11 +125,13 @@ describe('a planned restart', () => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       const one = start({ handoverSeconds: 600 });
       await one.logged('listening');
+      const closed = once(one.child, 'close');
       one.child.kill(signal);
-      await delay(100);
-      if (signal === 'SIGTERM') one.child.kill(signal);
-      const [code] = (await once(one.child, 'close')) as [number];
-      expect(code).toBe(0);
+      if (signal === 'SIGTERM') {
+        await one.logged(WAITS);
+        one.child.kill(signal);
+      }
+      expect(await closed).toEqual([0, null]);
     }
   });
 
@@ -146,8 +156,27 @@ describe('a socket of systemd', () => {
       process.kill(childOf(activator), signal);
       const answers = await Promise.all([list(), list(), list()]);
       expect(answers).toEqual([200, 200, 200]);
-      expect(activator.lines.slice(before).map(({ msg }) => msg)).toContain('listening');
+      // The one that is stopped may have answered with its last breath.
+      const listened = (): boolean =>
+        activator.lines.slice(before).some(({ msg }) => msg === 'listening');
+      while (!listened()) await delay(20);
     }
+  });
+});
+
+describe('a socket of systemd that is open to the network', () => {
+  test('is not served by plain http', async () => {
+    const socket = createServer().listen(0, '0.0.0.0');
+    await once(socket, 'listening');
+    const { fd } = (socket as unknown as { _handle: { fd: number } })._handle;
+    const passed = 'LISTEN_FDS=1 LISTEN_PID=$$ exec "$0" "$@"';
+    const command = [process.execPath, MAIN, 'run', ...argumentsOf({})];
+    const { status, stderr } = spawnSync('sh', ['-c', passed, ...command], {
+      stdio: ['ignore', 'ignore', 'pipe', fd],
+      encoding: 'utf8',
+    });
+    socket.close();
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/"0\.0\.0\.0".*loopback only/)]);
   });
 });
 

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect } from 'node:tls';
+import { text } from 'node:stream/consumers';
+import { connect, type TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { readiness } from '../../src/admin/readiness.ts';
 import { makeSelfSigned } from '../../src/proxy/https-self-signed.ts';
@@ -77,6 +78,32 @@ describe('certificate files', () => {
       await eventually(async () => (await wrapper.ask(SERVICES, { cert })).code, 401);
       const theirs = await issueClient('a', [], { authority: other });
       expect((await wrapper.ask(SERVICES, { cert: theirs })).code).toBe(200);
+    } finally {
+      await wrapper.close();
+    }
+  });
+
+  test('of client authorities: a TLS session from before is no way in', async () => {
+    const wrapper = await startHttpsWrapper();
+    const { port } = wrapper;
+    const cert = await issueClient('a', []);
+    try {
+      const tls = { host: '127.0.0.1', port, rejectUnauthorized: false };
+      const first = connect({ ...tls, ...cert });
+      const ticket = once(first, 'session') as Promise<[Buffer]>;
+      const codeOn = async (socket: TLSSocket): Promise<string> => {
+        socket.write(`GET ${SERVICES} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+        return (await text(socket)).slice(9, 12);
+      };
+      expect(await codeOn(first)).toBe('200');
+      const [session] = await ticket;
+      // Without a certificate of its own: who it is comes with the session.
+      const resumed = connect({ ...tls, session });
+      expect(await codeOn(resumed)).toBe('200');
+      writeFileSync(join(wrapper.folder, 'client-ca.crt'), (await makeAuthority()).cert);
+      await eventually(async () => (await wrapper.ask(SERVICES, { cert })).code, 401);
+      const late = connect({ ...tls, session });
+      expect(await codeOn(late)).toBe('401');
     } finally {
       await wrapper.close();
     }

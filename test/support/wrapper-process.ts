@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 
-const MAIN = new URL('../../src/main.ts', import.meta.url).pathname;
+/** The program. */
+export const MAIN = new URL('../../src/main.ts', import.meta.url).pathname;
 
 /** A wrapper in a process of its own. */
 export interface WrapperProcess {
