@@ -56,7 +56,9 @@ async function answer(
     return text(response, 200, await metrics.metrics(), metrics.contentType);
   }
   if (path === '/views') {
-    const questions = proxy.views.sources.map(({ question }) => question);
+    // A successor waits for these; for one that never became complete it would wait for ever.
+    const complete = proxy.views.sources.filter(({ view }) => view.started);
+    const questions = complete.map(({ question }) => question);
     return text(response, 200, `${writeQuestions(questions)}\n`, 'application/json');
   }
   text(response, 404, 'there are /healthz, /readyz, /metrics and /views\n');

@@ -9,7 +9,7 @@ const MAX_BYTES = 256 * 1024;
 
 /**
  * Asks the process that has the admin port now, if any, what it has views for, so that this one can have
- * them too before it takes over. Undefined: nobody answers. Never rejects: this is a matter of speed only.
+ * them too before it takes over. Undefined: nobody answers, or nothing that helps. Never rejects: this is a matter of speed only.
  */
 export async function askPredecessor(
   { host, port }: { readonly host: string; readonly port: number },
@@ -19,7 +19,8 @@ export async function askPredecessor(
   const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   const url = `http://${isIP(name) === 6 ? `[${name}]` : name}:${port}/views`;
   const text = await read(url).catch(() => undefined);
-  return text === undefined ? undefined : readQuestions(text, nodeName);
+  const questions = text === undefined ? [] : readQuestions(text, nodeName);
+  return questions.length === 0 ? undefined : questions;
 }
 
 function read(url: string): Promise<string | undefined> {

@@ -86,8 +86,15 @@ describe('a planned restart', () => {
     await start().logged('listening');
     const path = `${SLICES}?labelSelector=only%3Dhere`;
     expect((await fetch(`http://127.0.0.1:${port}${path}`)).status).toBe(200);
-    const line = await start().logged(TAKES_OVER);
+    server.refuse(({ path: asked }) => asked === '/api/v1/endpoints', 403);
+    const refused = `http://127.0.0.1:${port}/api/v1/endpoints`;
+    expect((await fetch(refused)).status).toBe(503);
+    const next = start();
+    const line = await next.logged(TAKES_OVER);
     expect(line.views).toContain(path);
+    // What the last process could not have either is not waited for.
+    expect(line.views).not.toContain('/api/v1/endpoints');
+    await next.logged('listening');
   });
 
   test('the next process does not listen while it cannot answer, and does when nobody else is left', async () => {

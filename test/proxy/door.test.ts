@@ -4,6 +4,7 @@ import { describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import { Door } from '../../src/proxy/door.ts';
 import { DEFAULT_BOUNDS } from '../../src/proxy/door-refusal.ts';
+import { until } from '../support/http-until.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
@@ -20,6 +21,7 @@ function makeDoor(): Door {
 /** Opens a connection; `ended` resolves with all it received, or the error. */
 function open(url: string): {
   readonly write: (bytes: string) => void;
+  readonly received: () => string;
   readonly ended: Promise<string>;
 } {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
@@ -31,7 +33,7 @@ function open(url: string): {
     socket.once('error', ({ message }) => resolve(message));
     socket.once('close', () => resolve(received));
   });
-  return { write: (bytes) => socket.write(bytes), ended };
+  return { write: (bytes) => socket.write(bytes), received: () => received, ended };
 }
 
 describe('closing a door', () => {
@@ -54,7 +56,7 @@ describe('closing a door', () => {
     const door = makeDoor();
     const client = open(await door.listen());
     client.write(GET);
-    while (door.connections === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => client.received().endsWith('served'), 'the first answer');
     const closed = door.close(1000, () => setTimeout(() => client.write(GET), 100));
     const answers = (await client.ended).match(/Connection: [a-z-]+/g);
     expect(answers).toEqual(['Connection: keep-alive', 'Connection: close']);
@@ -68,7 +70,7 @@ describe('closing a door', () => {
     const door = makeDoor();
     const client = open(await door.listen());
     client.write(GET);
-    while (door.connections === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => client.received().endsWith('served'), 'the first answer');
     const start = performance.now();
     await door.close(100, () => {});
     expect(performance.now() - start).toBeLessThan(1500);

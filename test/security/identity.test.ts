@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { createMetrics } from '../../src/admin/metrics.ts';
 import { makeAuthority } from '../support/http-certificates.ts';
 import { type HttpsWrapper, issueClient, startHttpsWrapper } from '../support/https-wrapper.ts';
 
@@ -235,6 +236,15 @@ describe('a caller with a client certificate', () => {
     const answer = await wrapper.ask(SLICES, { cert, headers: { origin: 'https://evil.example' } });
     expect(answer.code).toBe(403);
   });
+});
+
+test('what happens at the door is counted', async () => {
+  await wrapper.ask(SLICES, { token: 'counted' });
+  const metrics = await createMetrics(wrapper.proxy).metrics();
+  expect(metrics).toMatch(/kube_proxy_wrapper_access_reviews_total [1-9]/);
+  expect(metrics).toMatch(/kube_proxy_wrapper_access_reviews_stale_total 0/);
+  expect(metrics).toMatch(/kube_proxy_wrapper_https_certificate_expiry_timestamp_seconds [1-9]/);
+  expect(metrics).toMatch(/client_connections_refused_total\{listener="https.listen"\} 0/);
 });
 
 describe('switching protocols', () => {
