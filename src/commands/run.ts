@@ -45,8 +45,10 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
   try {
     const admin = await startAdmin({ ...doors, address: doors.admin, proxy, logger });
     const { url, httpsUrl } = proxy;
+    // Before anybody is told that it listens, for who is told may send a signal at once.
+    const stopped = signalled(settings.handoverSeconds * 1000, proxy.doors.addresses, logger);
     logger.info({ listen: url, https: httpsUrl, admin: admin.url }, 'listening');
-    await signalled(settings.handoverSeconds * 1000, proxy.doors.addresses, logger);
+    await stopped;
     logger.info('stopping');
     await admin.close();
   } finally {

@@ -54,7 +54,8 @@ export function startProcess(flags: readonly string[], activator?: string): Wrap
         const look = (): void => {
           const line = lines.find((each) => each.msg === msg);
           if (line !== undefined) resolve(line);
-          else if (child.exitCode !== null) reject(new Error(`it ended without "${msg}"`));
+          else if (child.exitCode !== null || child.signalCode !== null)
+            reject(new Error(`it ended without "${msg}"`));
           else return;
           waiting.delete(look);
         };
