@@ -1,16 +1,15 @@
 import { type Logger, pino } from 'pino';
 import { startAdmin } from '../admin/admin.ts';
+import { doorsOf } from '../config/doors.ts';
 import { takeListenFds } from '../config/listen-fds.ts';
+import { nodeProxyOptions } from '../config/node-proxy-options.ts';
 import { loadSettings, type RawSettings } from '../config/settings.ts';
 import { assertLoopback } from '../proxy/access-loopback.ts';
 import { loadCredentials } from '../proxy/credentials.ts';
 import { waitForSuccessor } from '../proxy/handover.ts';
 import { startNodeProxy } from '../proxy/node-proxy.ts';
-import { doorsOf } from './doors.ts';
 import { askPredecessor } from './predecessor.ts';
 
-/** Watches without a timeout of their own last at least this long, in milliseconds, as at an apiserver. */
-const MIN_WATCH_MS = 30 * 60_000;
 /** Open connections are answered for so long after SIGTERM, in milliseconds. */
 const DRAIN_MS = 1_000;
 
@@ -29,16 +28,10 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
   });
   const questions = await askPredecessor(settings.adminListen, settings.nodeName);
   const proxy = await startNodeProxy({
-    ...settings,
+    ...nodeProxyOptions(settings),
     ...doors,
     credentials,
     ...(questions === undefined ? {} : { questions }),
-    policies: { defaultKeys: settings.defaultTopologyKeys, headless: settings.headless },
-    window: { entries: settings.windowEntries, bytes: settings.windowBytes },
-    idleViewMs: settings.idleViewSeconds * 1000,
-    readyWaitMs: settings.readyWaitSeconds * 1000,
-    bookmarkMs: settings.bookmarkSeconds * 1000,
-    minWatchMs: MIN_WATCH_MS,
     drainMs: DRAIN_MS,
     logger,
   });

@@ -8,12 +8,15 @@ export type DialCounts = Readonly<Record<string, number>>;
  * from inside the namespace, and counts who answers.
  *
  * @param timeoutMs for each connection. Default 1,000.
+ * @param from address of ours to connect from. Default: the kernel chooses.
  */
 export async function dial(
   netns: NodeNetns,
   target: string,
   count = 40,
   timeoutMs = 1_000,
+  from?: string,
 ): Promise<DialCounts> {
-  return (await netns.ask({ op: 'dial', target, count, timeoutMs })) as DialCounts;
+  const source = from === undefined ? {} : { from };
+  return (await netns.ask({ op: 'dial', target, count, timeoutMs, ...source })) as DialCounts;
 }

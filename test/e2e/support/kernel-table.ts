@@ -5,7 +5,7 @@ import { backendsInNftables } from './table-nftables.ts';
 
 /**
  * Reads from the kernel, at one moment, where kube-proxy sends connections to each of `targets`
- * (`clusterIP:port`, TCP) in a namespace.
+ * (`clusterIP:port`, with an IPv6 address in brackets; TCP) in a namespace.
  *
  * @returns by target its endpoints as sorted `ip:port`; empty if it rejects them for want of
  *   endpoints; no entry if the target is in no table at all.
@@ -15,14 +15,22 @@ export async function readBackends(
   mode: KubeProxyMode,
   targets: readonly string[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {
-  const [text, backendsIn] =
-    mode === 'iptables'
-      ? [await netns.exec('iptables-save', []), backendsInIptables]
-      : [await netns.exec('nft', ['-j', 'list', 'ruleset']), backendsInNftables];
+  const backendsIn = mode === 'iptables' ? backendsInIptables : backendsInNftables;
+  const text = await (mode === 'iptables'
+    ? saveIptables(netns, targets)
+    : netns.exec('nft', ['-j', 'list', 'ruleset']));
   const table = new Map<string, readonly string[]>();
   for (const target of targets) {
     const backends = backendsIn(text, target);
     if (backends !== undefined) table.set(target, backends);
   }
   return table;
+}
+
+/** The rules of the families that are asked for; their chains have the same names. */
+async function saveIptables(netns: NodeNetns, targets: readonly string[]): Promise<string> {
+  const v6 = targets.filter((target) => target.startsWith('[')).length;
+  if (v6 === 0) return await netns.exec('iptables-save', []);
+  if (v6 === targets.length) return await netns.exec('ip6tables-save', []);
+  throw new Error('targets of both address families cannot be read from iptables together');
 }

@@ -9,7 +9,7 @@ import { connect, createServer, type Server } from 'node:net';
 import { createInterface } from 'node:readline';
 import { createRelay, type Relay, type RelayAddress } from './relay.ts';
 
-/** One question. `endpoint` and `target` are `ip:port`. */
+/** One question. `endpoint` and `target` are `ip:port`, with an IPv6 address in brackets. */
 export type AgentRequest =
   | { readonly op: 'listen'; readonly endpoint: string }
   | { readonly op: 'unlisten'; readonly endpoint: string }
@@ -18,12 +18,16 @@ export type AgentRequest =
       readonly target: string;
       readonly count: number;
       readonly timeoutMs: number;
+      /** Address that it connects from; by default the kernel chooses. */
+      readonly from?: string;
     }
   | { readonly op: 'http'; readonly url: string; readonly timeoutMs: number }
   /** Passes connections on; see relay.ts. */
   | { readonly op: 'relay'; readonly endpoint: string; readonly target: string }
   /** Cuts the connections of the relay at this endpoint; answers how many there were. */
   | { readonly op: 'cut'; readonly endpoint: string };
+
+type DialRequest = Extract<AgentRequest, { op: 'dial' }>;
 
 /** The answer to the question of this id. */
 export interface AgentAnswer {
@@ -66,7 +70,7 @@ async function answer(
       servers.get(request.endpoint)?.close();
       return servers.delete(request.endpoint);
     case 'dial':
-      return await dialMany(request.target, request.count, request.timeoutMs);
+      return await dialMany(request);
     case 'http':
       return await fetchText(request.url, request.timeoutMs);
     case 'relay':
@@ -92,24 +96,22 @@ async function listen(endpoint: string, servers: Map<string, Server>): Promise<v
 
 function toTarget(endpoint: string): { host: string; port: number } {
   const colon = endpoint.lastIndexOf(':');
-  return { host: endpoint.slice(0, colon), port: Number(endpoint.slice(colon + 1)) };
+  const host = endpoint.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
+  return { host, port: Number(endpoint.slice(colon + 1)) };
 }
 
 function toRelayAddress(endpoint: string): RelayAddress {
   return endpoint.startsWith('/') ? { path: endpoint } : toTarget(endpoint);
 }
 
-async function dialMany(
-  target: string,
-  count: number,
-  timeoutMs: number,
-): Promise<Record<DialOutcome, number>> {
+async function dialMany(request: DialRequest): Promise<Record<DialOutcome, number>> {
+  const { count } = request;
   const counts: Record<DialOutcome, number> = {};
   let left = count;
   const worker = async () => {
     while (left > 0) {
       left -= 1;
-      const outcome = await dialOnce(target, timeoutMs);
+      const outcome = await dialOnce(request);
       counts[outcome] = (counts[outcome] ?? 0) + 1;
     }
   };
@@ -117,9 +119,10 @@ async function dialMany(
   return counts;
 }
 
-async function dialOnce(target: string, timeoutMs: number): Promise<DialOutcome> {
+async function dialOnce({ target, timeoutMs, from }: DialRequest): Promise<DialOutcome> {
   return await new Promise((done) => {
-    const socket = connect(toTarget(target));
+    const local = from === undefined ? {} : { localAddress: from };
+    const socket = connect({ ...toTarget(target), ...local });
     let text = '';
     const finish = (outcome: DialOutcome) => {
       socket.destroy();

@@ -29,7 +29,7 @@ export interface NodeNetns {
   exec(command: string, args: readonly string[], input?: string): Promise<string>;
   /** Starts a process inside. The caller stops it. */
   spawn(options: ProcessOptions): ManagedProcess;
-  /** Gives the namespace these `ip:port` and answers there with the very text `ip:port`. */
+  /** Gives the namespace these `ip:port` (`[ip]:port`) and answers there with the very same text. */
   addEndpoints(endpoints: readonly string[]): Promise<void>;
   /** Stops answering there, so that connections are refused. */
   removeEndpoints(endpoints: readonly string[]): Promise<void>;
@@ -186,8 +186,10 @@ function describeNetns(parts: NetnsParts): NodeNetns {
       }),
     addEndpoints: async (endpoints) => {
       for (const endpoint of endpoints) {
-        const address = endpoint.slice(0, endpoint.lastIndexOf(':'));
-        await runCommand('ip', ['-n', name, 'addr', 'replace', `${address}/32`, 'dev', 'lo']);
+        const [, v6, v4] = /^(?:\[(.*)\]|(.*)):\d+$/.exec(endpoint) ?? [];
+        // Duplicate address detection would keep an IPv6 address from being used for a second.
+        const [address, ...flags] = v6 === undefined ? [`${v4}/32`] : [`${v6}/128`, 'nodad'];
+        await runCommand('ip', ['-n', name, 'addr', 'replace', address, 'dev', 'lo', ...flags]);
         await ask({ op: 'listen', endpoint });
       }
     },

@@ -43,8 +43,9 @@ function parseRules(saved: string): Rule[] {
 
 function matchesTarget(words: readonly string[], target: string): boolean {
   const isTcp = wordAfter(words, '-p') === 'tcp';
-  const address = wordAfter(words, '-d')?.replace('/32', '');
-  return isTcp && `${address}:${wordAfter(words, '--dport')}` === target;
+  const address = wordAfter(words, '-d')?.replace(/\/(32|128)$/, '') ?? '';
+  const host = address.includes(':') ? `[${address}]` : address;
+  return isTcp && `${host}:${wordAfter(words, '--dport')}` === target;
 }
 
 function wordAfter(words: readonly string[], word: string): string | undefined {

@@ -20,15 +20,15 @@ interface NftEntry {
  */
 export function backendsInNftables(ruleset: string, target: string): string[] | undefined {
   const { nftables } = JSON.parse(ruleset) as { nftables: NftEntry[] };
-  const chain = lookUp(nftables, 'service-ips', target);
-  if (chain === undefined) {
-    return lookUp(nftables, 'no-endpoint-services', target) === undefined ? undefined : [];
-  }
+  const family = target.startsWith('[') ? 'ip6' : 'ip';
+  const lookUpIn = (name: string) => lookUp(nftables, family, name, target);
+  const chain = lookUpIn('service-ips');
+  if (chain === undefined) return lookUpIn('no-endpoint-services') === undefined ? undefined : [];
   const backends = new Set<string>();
   const chains = [chain];
   // A chain found on the way is appended, so the loop comes to it too.
   for (const current of chains) {
-    const rules = nftables.filter(({ rule }) => rule?.family === 'ip' && rule.chain === current);
+    const rules = nftables.filter(({ rule }) => rule?.family === family && rule.chain === current);
     for (const { rule } of rules) {
       for (const backend of dnatTargets(rule?.expr)) backends.add(backend);
       for (const next of verdictChains(rule?.expr)) if (!chains.includes(next)) chains.push(next);
@@ -38,11 +38,20 @@ export function backendsInNftables(ruleset: string, target: string): string[] | 
 }
 
 /** The chain that the map names for `ip . tcp . port`. */
-function lookUp(entries: readonly NftEntry[], name: string, target: string): string | undefined {
-  const map = entries.find((entry) => entry.map?.family === 'ip' && entry.map.name === name)?.map;
+function lookUp(
+  entries: readonly NftEntry[],
+  family: 'ip' | 'ip6',
+  name: string,
+  target: string,
+): string | undefined {
+  const map = entries.find((entry) => entry.map?.family === family && entry.map.name === name)?.map;
   for (const [key, verdict] of map?.elem ?? []) {
     const [concat] = valuesOf(key, 'concat') as [[string, string, number]?];
-    if (concat !== undefined && concat[1] === 'tcp' && `${concat[0]}:${concat[2]}` === target) {
+    if (
+      concat !== undefined &&
+      concat[1] === 'tcp' &&
+      socketAddress(concat[0], concat[2]) === target
+    ) {
       return verdictChains(verdict)[0];
     }
   }
@@ -57,11 +66,17 @@ function verdictChains(json: unknown): string[] {
 function dnatTargets(json: unknown): string[] {
   return valuesOf(json, 'dnat').flatMap((value) => {
     const { addr, port } = value as { addr: unknown; port?: number };
-    if (typeof addr === 'string') return [`${addr}:${port}`];
+    if (typeof addr === 'string') return [socketAddress(addr, port)];
     return valuesOf(addr, 'set').flatMap((set) =>
-      (set as [unknown, { concat: [string, number] }][]).map(([, to]) => to.concat.join(':')),
+      (set as [unknown, { concat: [string, number] }][]).map(([, to]) =>
+        socketAddress(...to.concat),
+      ),
     );
   });
+}
+
+function socketAddress(host: string, port: number | undefined): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /** All values of a key, at any depth. */

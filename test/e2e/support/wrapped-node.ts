@@ -1,3 +1,6 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { dump } from 'js-yaml';
 import type { KubeProxyVersion } from './binaries.ts';
 import { createNode } from './cluster-objects.ts';
 import type { ControlPlane } from './control-plane.ts';
@@ -14,6 +17,8 @@ export interface WrappedNodeOptions {
   readonly labels?: Readonly<Record<string, string>>;
   /** Path of the wrapper's settings file. Default: none. */
   readonly configFile?: string;
+  /** Settings that are written to a file of the wrapper's, in place of `configFile`. */
+  readonly settings?: Readonly<Record<string, unknown>>;
 }
 
 /** A node with a wrapper, and kube-proxies that know the API server by no other name. */
@@ -42,7 +47,7 @@ export interface WrappedNode {
 }
 
 export async function startWrappedNode(options: WrappedNodeOptions): Promise<WrappedNode> {
-  const { plane, nodeName, labels, configFile } = options;
+  const { plane, nodeName, labels } = options;
   const netns = await createNodeNetns();
   const running: ManagedProcess[] = [];
   let wrapper: Wrapper | undefined;
@@ -51,6 +56,7 @@ export async function startWrappedNode(options: WrappedNodeOptions): Promise<Wra
     return wrapper;
   };
   const kubeconfig = plane.kubeconfig('wrapper', { server: plane.serverAt(netns.hostAddress) });
+  const configFile = options.configFile ?? writeSettings(netns.folder, options.settings);
   const config = configFile === undefined ? {} : { configFile };
   const node: WrappedNode = {
     nodeName,
@@ -85,6 +91,13 @@ export async function startWrappedNode(options: WrappedNodeOptions): Promise<Wra
     await node.stop();
     throw error;
   }
+}
+
+function writeSettings(folder: string, settings: WrappedNodeOptions['settings']) {
+  if (settings === undefined) return undefined;
+  const path = join(folder, 'settings.yaml');
+  writeFileSync(path, dump(settings));
+  return path;
 }
 
 /**

@@ -4,7 +4,7 @@ import type { ApiClient } from './api.ts';
 export const wrapperRules = [
   {
     apiGroups: [''],
-    resources: ['services', 'endpoints', 'nodes'],
+    resources: ['services', 'endpoints', 'nodes', 'namespaces'],
     verbs: ['get', 'list', 'watch'],
   },
   {
@@ -17,6 +17,7 @@ export const wrapperRules = [
     resources: ['servicecidrs'],
     verbs: ['get', 'list', 'watch'],
   },
+  { apiGroups: ['fabedge.io'], resources: ['communities'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch', 'update'] },
   {
     apiGroups: ['authorization.k8s.io'],

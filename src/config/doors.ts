@@ -1,14 +1,14 @@
-import type { HttpsSettings } from '../config/https-settings.ts';
-import type { DoorName } from '../config/listen-fds.ts';
-import type { Settings } from '../config/settings.ts';
 import type { DoorAddress } from '../proxy/door.ts';
 import type { DoorBounds } from '../proxy/door-refusal.ts';
 import type { DoorsOptions, HttpsOptions } from '../proxy/doors.ts';
+import type { HttpsSettings } from './https-settings.ts';
+import type { DoorName } from './listen-fds.ts';
+import type { Settings } from './settings.ts';
 
 /** The doors as the settings have them; those whose sockets were passed by systemd use these. */
 export function doorsOf(
   settings: Settings,
-  fds: ReadonlyMap<DoorName, number>,
+  fds: ReadonlyMap<DoorName, number> = new Map(),
 ): Required<Pick<DoorsOptions, 'http' | 'https' | 'maxEventBytes'>> & {
   readonly admin: DoorAddress;
   readonly bounds: DoorBounds;

@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from '@jest/globals';
+import type { KubeProxyVersion } from './binaries.ts';
+import { readBackends } from './kernel-table.ts';
+import type { KubeProxyMode } from './kube-proxy.ts';
+import type { ManagedProcess } from './managed-process.ts';
+import {
+  startWrappedNode,
+  type WrappedNode,
+  type WrappedNodeOptions,
+  waitForBackends,
+} from './wrapped-node.ts';
+
+/** Backends by `clusterIP:port`; undefined: no rule at all. */
+export type Backends = Readonly<Record<string, readonly string[] | undefined>>;
+
+/** A wrapped node with one stock kube-proxy. */
+export interface ServedNode extends WrappedNode {
+  readonly mode: KubeProxyMode;
+  /** Waits until the kernel has just these backends, in any order; returns the milliseconds that it took. */
+  sees(wanted: Backends, timeoutMs?: number): Promise<number>;
+  /** Expects the kernel to have just these backends now, and for a while after (default 400 ms). */
+  keeps(wanted: Backends, forMs?: number): Promise<void>;
+  /** The kube-proxy that was started first. */
+  readonly kubeProxy: ManagedProcess;
+}
+
+export interface ServedNodeOptions extends WrappedNodeOptions {
+  readonly mode: KubeProxyMode;
+  /** Default 1.36.3. */
+  readonly version?: KubeProxyVersion;
+}
+
+export async function startServedNode(options: ServedNodeOptions): Promise<ServedNode> {
+  const { mode, version = '1.36.3' } = options;
+  const node = await startWrappedNode(options);
+  try {
+    const kubeProxy = await node.startKubeProxy({ version, mode });
+    return {
+      ...node,
+      mode,
+      kubeProxy,
+      sees: async (wanted, timeoutMs) =>
+        await waitForBackends(node.netns, mode, inOrder(wanted), timeoutMs),
+      keeps: async (wanted, forMs = 400) => {
+        const end = performance.now() + forMs;
+        do {
+          const found = await readBackends(node.netns, mode, Object.keys(wanted));
+          expect(Object.fromEntries(found)).toEqual(withoutAbsent(inOrder(wanted)));
+          await sleep(50);
+        } while (performance.now() < end);
+      },
+    };
+  } catch (error) {
+    await node.stop();
+    throw error;
+  }
+}
+
+function inOrder(wanted: Backends): Backends {
+  return Object.fromEntries(
+    Object.entries(wanted).map(([target, backends]) => [target, backends?.toSorted()]),
+  );
+}
+
+function withoutAbsent(wanted: Backends): Backends {
+  return Object.fromEntries(Object.entries(wanted).filter(([, backends]) => backends));
+}
+
+/** Nodes that were started together. */
+export interface Fleet {
+  readonly all: readonly ServedNode[];
+  /** The node of this name. */
+  of(nodeName: string): ServedNode;
+  /** Runs the same on every node, side by side. */
+  each(run: (node: ServedNode) => Promise<unknown>): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts nodes side by side; when one fails, the others are stopped before it is told. */
+export async function startFleet(options: readonly ServedNodeOptions[]): Promise<Fleet> {
+  const results = await Promise.allSettled(options.map(startServedNode));
+  const all = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+  const fleet: Fleet = {
+    all,
+    of: (nodeName) => {
+      const node = all.find((candidate) => candidate.nodeName === nodeName);
+      if (node === undefined) throw new Error(`there is no node ${nodeName}`);
+      return node;
+    },
+    each: async (run) => void (await Promise.all(all.map(run))),
+    stop: async () => void (await Promise.all(all.map(async (node) => await node.stop()))),
+  };
+  const failed = results.find((result) => result.status === 'rejected');
+  if (failed === undefined) return fleet;
+  await fleet.stop();
+  throw failed.reason;
+}
+
+/** Expects the node's wrapper to call itself ready. */
+export async function expectReady({ nodeName, netns, wrapper }: ServedNode): Promise<void> {
+  const readyz = await netns.httpGet(`${wrapper().adminUrl}/readyz?verbose`);
+  expect([nodeName, readyz]).toMatchObject([nodeName, { status: 200 }]);
+}
