@@ -11,12 +11,14 @@
  * | Unreachable | the API server could not be reached, or went away while it answered | 503 |
  * | Refused | the API server answered with an error Status; see `status` | that of the Status |
  * | BadRequest | a query or path this proxy does not understand | 400 |
- * | Forbidden | not granted by the allow-list | 403 |
+ * | Unauthorized | no credentials, or none that the API server takes | 401 |
+ * | Forbidden | not granted by the allow-list, or by the API server | 403 |
  * | NotFound | no such object in the view | 404 |
  * | MethodNotAllowed | a verb this collection does not serve | 405 |
  * | NotAcceptable | no media type of the Accept header can be served | 406 |
  * | Expired | a resourceVersion from which a watch cannot continue | 410 |
  * | NotReady | the view behind the request has not synced yet | 503 |
+ * | LimitExceeded | a client reached one of our bounds, which the message names | 503, 413, 431 or 408 |
  * | TooLargeResourceVersion | a resourceVersion newer than the view's | 504 |
  */
 export type ErrorCode =
@@ -28,12 +30,14 @@ export type ErrorCode =
   | 'Unreachable'
   | 'Refused'
   | 'BadRequest'
+  | 'Unauthorized'
   | 'Forbidden'
   | 'NotFound'
   | 'MethodNotAllowed'
   | 'NotAcceptable'
   | 'Expired'
   | 'NotReady'
+  | 'LimitExceeded'
   | 'TooLargeResourceVersion';
 
 /** A Kubernetes `Status` of kind Failure, reduced to what clients act on (apimachinery meta/v1 types.go). */

@@ -1,20 +1,23 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
+import { Door, type DoorAddress } from '../proxy/door.ts';
+import type { DoorBounds } from '../proxy/door-refusal.ts';
+import { assertLocalRequest, assertUnambiguous } from '../proxy/host-check.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
+import { writeQuestions } from '../proxy/questions-json.ts';
 import { createMetrics } from './metrics.ts';
 import { type Check, readiness } from './readiness.ts';
 
 export interface AdminOptions {
-  readonly host: string;
-  /** 0: any free port. */
-  readonly port: number;
+  readonly address: DoorAddress;
+  readonly bounds: DoorBounds;
   readonly proxy: NodeProxy;
   readonly logger: Logger;
 }
 
-/** The admin listener: /healthz, /readyz and /metrics. */
+/** The admin listener: /healthz, /readyz, /metrics and /views. */
 export interface Admin {
   readonly url: string;
   close(): Promise<void>;
@@ -22,31 +25,19 @@ export interface Admin {
 
 /** Starts the admin listener. Rejects when the address is taken. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
-  const { host, port, proxy, logger } = options;
+  const { proxy, logger } = options;
   const metrics = createMetrics(proxy);
-  const server = createServer((request, response) => {
-    answer(request, response, proxy, metrics).catch((error: unknown) => {
-      logger.error({ err: error, resource: request.url }, 'admin request failed');
-      response.destroy();
-    });
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (cause) => {
-      const message = `cannot listen on ${host}:${port} (adminListen): ${cause.message}`;
-      reject(new WrapperError('InvalidSettings', message, { cause }));
-    });
-    server.listen({ host, port }, resolve);
-  });
-  const address = server.address();
-  const bound = typeof address === 'object' && address !== null ? address.port : port;
-  return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
-    close: async () => {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeAllConnections();
-      await closed;
+  const door = new Door({
+    ...options,
+    name: 'adminListen',
+    onRequest: (request, response) => {
+      answer(request, response, proxy, metrics).catch((error: unknown) => {
+        logger.error({ err: error, resource: request.url }, 'admin request failed');
+        response.destroy();
+      });
     },
-  };
+  });
+  return { url: await door.listen(), close: () => door.close(0, () => {}) };
 }
 
 async function answer(
@@ -55,6 +46,8 @@ async function answer(
   proxy: NodeProxy,
   metrics: Registry,
 ): Promise<void> {
+  const refusal = refusalOf(request);
+  if (refusal !== undefined) return text(response, 403, `${refusal}\n`);
   const [path] = (request.url ?? '').split('?', 1);
   if (request.method !== 'GET') return text(response, 405, 'only GET\n');
   if (path === '/healthz') return text(response, 200, 'ok\n');
@@ -62,7 +55,24 @@ async function answer(
   if (path === '/metrics') {
     return text(response, 200, await metrics.metrics(), metrics.contentType);
   }
-  text(response, 404, 'there are /healthz, /readyz and /metrics\n');
+  if (path === '/views') {
+    // A successor waits for these; for one that never became complete it would wait for ever.
+    const complete = proxy.views.sources.filter(({ view }) => view.started);
+    const questions = complete.map(({ question }) => question);
+    return text(response, 200, `${writeQuestions(questions)}\n`, 'application/json');
+  }
+  text(response, 404, 'there are /healthz, /readyz, /metrics and /views\n');
+}
+
+/** Why a request is not answered: a web page may have sent it. */
+function refusalOf(request: IncomingMessage): string | undefined {
+  try {
+    assertUnambiguous(request);
+    assertLocalRequest(request);
+    return undefined;
+  } catch (error) {
+    return WrapperError.from(error, 'Forbidden').message;
+  }
 }
 
 /** As an apiserver's /readyz?verbose: one line per check, `[-]` where something is missing. */

@@ -13,9 +13,60 @@ export function createMetrics(proxy: NodeProxy): Registry {
     name: 'client_watches',
     help: 'Watches that clients have open.',
     labels: [],
-    collect: (set) => set({}, proxy.listener.watches),
+    collect: (set) => set({}, proxy.doors.watches),
   });
+  registerDoors(registry, proxy);
+  registerAccess(registry, proxy);
   return registry;
+}
+
+function registerDoors(registry: Registry, { doors }: NodeProxy): void {
+  const { listeners, certificate } = doors;
+  register(registry, {
+    name: 'client_connections',
+    help: 'Connections that clients have open.',
+    labels: ['listener'],
+    collect(set) {
+      for (const { name, door } of listeners) set({ listener: name }, door.connections);
+    },
+  });
+  register(registry, {
+    name: 'client_connections_refused_total',
+    help: 'Connections refused because there were too many (maxConnections).',
+    labels: ['listener'],
+    collect(set) {
+      for (const { name, door } of listeners) set({ listener: name }, door.refused);
+    },
+  });
+  if (certificate === undefined) return;
+  register(registry, {
+    name: 'https_certificate_expiry_timestamp_seconds',
+    help: 'When the certificate of the https listener expires.',
+    labels: [],
+    collect: (set) => set({}, certificate.expires / 1000),
+  });
+  register(registry, {
+    name: 'https_certificate_failures_total',
+    help: 'Attempts to use new certificate files that failed; the old ones are kept.',
+    labels: [],
+    collect: (set) => set({}, certificate.failures),
+  });
+}
+
+function registerAccess(registry: Registry, { doors: { reviews } }: NodeProxy): void {
+  if (reviews === undefined) return;
+  register(registry, {
+    name: 'access_reviews_total',
+    help: 'Times the API server was asked what a caller may read.',
+    labels: [],
+    collect: (set) => set({}, reviews.counts.asked),
+  });
+  register(registry, {
+    name: 'access_reviews_stale_total',
+    help: 'Times the last answer about a caller was kept because the API server was away.',
+    labels: [],
+    collect: (set) => set({}, reviews.counts.stale),
+  });
 }
 
 type Source = NodeProxy['views']['sources'][number];

@@ -24,6 +24,10 @@ export function readiness(proxy: NodeProxy, now: number): Check[] {
         : `there is no Node ${JSON.stringify(proxy.world.nodeName)}, or it has not been read yet`,
     },
   ];
+  const { certificate } = proxy.doors;
+  if (certificate !== undefined) {
+    checks.push({ name: 'https-certificate', problem: certificate.problem(now) });
+  }
   for (const { question, view, status } of proxy.views.sources) {
     const name = `view ${question.encoding} ${questionPath(question)}`;
     checks.push({ name, problem: problemOf(status, now) ?? startProblem(view.started) });

@@ -1,10 +1,17 @@
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { startAdmin } from '../admin/admin.ts';
+import { doorsOf } from '../config/doors.ts';
+import { takeListenFds } from '../config/listen-fds.ts';
 import { nodeProxyOptions } from '../config/node-proxy-options.ts';
 import { loadSettings, type RawSettings } from '../config/settings.ts';
+import { assertLoopback } from '../proxy/access-loopback.ts';
 import { loadCredentials } from '../proxy/credentials.ts';
-import { assertLoopback } from '../proxy/listener.ts';
+import { waitForSuccessor } from '../proxy/handover.ts';
 import { startNodeProxy } from '../proxy/node-proxy.ts';
+import { askPredecessor } from './predecessor.ts';
+
+/** Open connections are answered for so long after SIGTERM, in milliseconds. */
+const DRAIN_MS = 1_000;
 
 /**
  * Runs the wrapper until SIGTERM or SIGINT. Rejects, before anything listens, when the settings or the
@@ -12,26 +19,60 @@ import { startNodeProxy } from '../proxy/node-proxy.ts';
  */
 export async function run(flags: RawSettings, configFile: string | undefined): Promise<void> {
   const settings = loadSettings(flags, process.env, configFile);
-  assertLoopback(settings.listen.host);
+  if (settings.listen !== undefined) assertLoopback(settings.listen.host);
+  const doors = doorsOf(settings, takeListenFds(process.env, process.pid));
   const logger = pino({ level: settings.logLevel, base: { node: settings.nodeName } });
   const credentials = await loadCredentials({
     ...(settings.kubeconfig === undefined ? {} : { kubeconfig: settings.kubeconfig }),
     logger,
   });
-  const proxy = await startNodeProxy({ ...nodeProxyOptions(settings), credentials, logger });
-  const stopped = new AbortController();
-  const stop = (): void => stopped.abort();
+  const questions = await askPredecessor(settings.adminListen, settings.nodeName);
+  const proxy = await startNodeProxy({
+    ...nodeProxyOptions(settings),
+    ...doors,
+    credentials,
+    ...(questions === undefined ? {} : { questions }),
+    drainMs: DRAIN_MS,
+    logger,
+  });
   try {
-    const admin = await startAdmin({ ...settings.adminListen, proxy, logger });
-    logger.info({ listen: proxy.url, admin: admin.url }, 'listening');
-    process.once('SIGTERM', stop).once('SIGINT', stop);
-    await new Promise<void>((resolve) => {
-      stopped.signal.addEventListener('abort', () => resolve(), { once: true });
-    });
+    const admin = await startAdmin({ ...doors, address: doors.admin, proxy, logger });
+    const { url, httpsUrl } = proxy;
+    // Before anybody is told that it listens, for who is told may send a signal at once.
+    const stopped = signalled(settings.handoverSeconds * 1000, proxy.doors.addresses, logger);
+    logger.info({ listen: url, https: httpsUrl, admin: admin.url }, 'listening');
+    await stopped;
     logger.info('stopping');
     await admin.close();
   } finally {
     await proxy.close();
     credentials.close();
   }
+}
+
+/**
+ * Resolves at SIGINT; at SIGTERM when another process listens at these addresses too, or time is up: whoever
+ * replaces this one may send the signal before the next one can take over.
+ */
+async function signalled(
+  handoverMs: number,
+  addresses: Parameters<typeof waitForSuccessor>[0],
+  logger: Logger,
+): Promise<void> {
+  const interrupted = new AbortController();
+  const terminated = new Promise<void>((resolve) => {
+    process.once('SIGTERM', () => {
+      // A second one does not wait.
+      process.once('SIGTERM', () => interrupted.abort());
+      resolve();
+    });
+    process.once('SIGINT', () => {
+      interrupted.abort();
+      resolve();
+    });
+  });
+  await terminated;
+  if (handoverMs === 0 || interrupted.signal.aborted) return;
+  logger.info({ handoverMs }, 'stopping when the next process listens');
+  await waitForSuccessor(addresses, handoverMs, interrupted.signal);
 }

@@ -1,5 +1,6 @@
 import type { NodeProxyOptions } from '../proxy/node-proxy.ts';
 import type { PolicySettings, ServiceFilter } from '../topology/service-policy.ts';
+import { doorsOf } from './doors.ts';
 import type { Settings } from './settings.ts';
 
 /** Watches without a timeout of their own last at least this long, in milliseconds, as at an apiserver. */
@@ -9,11 +10,11 @@ const MIN_WATCH_MS = 30 * 60_000;
 export function nodeProxyOptions(
   settings: Settings,
 ): Omit<NodeProxyOptions, 'credentials' | 'logger'> {
-  const { listen, communities, edge, cloud } = settings;
+  const { communities, edge, cloud } = settings;
+  const { http, https, maxEventBytes, bounds } = doorsOf(settings);
   return {
     nodeName: settings.nodeName,
-    host: listen.host,
-    port: listen.port,
+    ...{ http, https, maxEventBytes, bounds },
     policies: policySettings(settings),
     namespacePolicies: settings.namespacePolicies,
     relations: { communities, edge: edge.labelSelector },

@@ -1,22 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { isIP } from 'node:net';
 import { loadAll } from 'js-yaml';
 import { z } from 'zod';
 import { WrapperError } from '../errors.ts';
 import { isLabelKey, isLabelValue } from '../topology/label.ts';
 import { parseLabelSelector } from '../topology/label-selector.ts';
 import { ANY_KEY, assertTopologyKeys, type KeyChoice, PRESETS } from '../topology/policy.ts';
-
-/** `<ip>:<port>`, an IPv6 address in brackets. */
-const address = z.string().transform((text, context) => {
-  const [, v6, v4, port] = /^(?:\[([^\]]+)\]|([^:]+)):([0-9]{1,5})$/.exec(text) ?? [];
-  const host = v6 ?? v4 ?? '';
-  if (isIP(host) === 0 || Number(port) > 65_535) {
-    context.addIssue({ code: 'custom', message: 'must be <ip>:<port>, e.g. 127.0.0.1:10360' });
-    return z.NEVER;
-  }
-  return { host, port: Number(port) };
-});
+import { https } from './https-settings.ts';
+import { address, optionalAddress, positive } from './setting-types.ts';
 
 /** Runs a parser that throws, and reports what it says. */
 function parsed<In, Out>(parse: (value: In) => Out) {
@@ -49,16 +39,16 @@ const keyChoice = z.union([z.array(z.string()), z.string()], { error: keyChoiceH
 const labelKey = z.string().refine(isLabelKey, 'is no label key');
 const labelValue = z.string().min(1).refine(isLabelValue, 'is no label value');
 
-const positive = z.number().int().positive();
-
 /** Everything that can be set, with its default. The keys are those of the settings file. */
-const schema = z.strictObject({
+const all = z.strictObject({
   /** Name of the Node this runs on, as in the API. Required. */
   nodeName: z.string().min(1),
   /** Path of the kubeconfig for the API server; absent: in-cluster. */
   kubeconfig: z.string().min(1).optional(),
-  /** Where kube-proxy reaches us; loopback only. */
-  listen: address.prefault('127.0.0.1:10360'),
+  /** Where kube-proxy reaches us by plain http; loopback only. `none`: by https only. */
+  listen: optionalAddress.prefault('127.0.0.1:10360'),
+  /** Where kube-proxy reaches us by https; absent: nowhere. */
+  https: https.optional(),
   /** Health and metrics. */
   adminListen: address.prefault('127.0.0.1:10361'),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
@@ -133,6 +123,27 @@ const schema = z.strictObject({
   readyWaitSeconds: positive.default(5),
   /** Time between bookmarks of a watch. */
   bookmarkSeconds: positive.default(60),
+  /** Connections that each listener serves at once; one more gets 503. */
+  maxConnections: positive.default(256),
+  /** The headers of a request may take so many bytes, else 431. */
+  maxHeaderBytes: positive.default(16 * 1024),
+  /** The headers of a request have to arrive within this time, else 408. */
+  headersTimeoutSeconds: positive.default(10),
+  /** A whole request has to arrive within this time, else 408. */
+  requestTimeoutSeconds: positive.default(60),
+  /** An event that kube-proxy writes over plain http may take so many bytes, else 413. */
+  maxEventBytes: positive.default(1024 * 1024),
+  /** On SIGTERM, go on until the next process listens at the same addresses, but no longer than this. */
+  handoverSeconds: z.number().int().nonnegative().default(0),
+});
+
+const schema = all.superRefine(({ listen, https, ...settings }, context) => {
+  const issue = (path: string, message: string) =>
+    context.addIssue({ code: 'custom', path: [path], message });
+  if (listen === undefined && https === undefined) issue('listen', 'needs https to be set');
+  if (settings.headersTimeoutSeconds > settings.requestTimeoutSeconds) {
+    issue('headersTimeoutSeconds', 'must not be more than requestTimeoutSeconds');
+  }
 });
 
 export type Settings = z.output<typeof schema>;

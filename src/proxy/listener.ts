@@ -1,13 +1,19 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { isIP } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
 import type { Encoding } from '../filter/codec.ts';
 import { NODES } from '../filter/resource.ts';
 import type { View } from '../filter/view.ts';
+import type { Gate, ReadAttributes } from './access.ts';
+import { assertNotImpersonating, attributesOf, type ViewTarget } from './access-attributes.ts';
+import { notGranted } from './access-loopback.ts';
 import { answerBody, answerError, type Codecs } from './answer.ts';
+import { Door, type DoorAddress } from './door.ts';
+import { type DoorBounds, refuseSocket } from './door-refusal.ts';
+import { assertUnambiguous } from './host-check.ts';
+import type { ServerCertificate } from './https-certificate.ts';
 import { negotiate } from './media-type.ts';
-import type { Passthrough } from './passthrough.ts';
 import type { Question } from './question.ts';
 import { parseReadOptions, type ReadOptions } from './read-options.ts';
 import { parseTarget, type Target } from './target.ts';
@@ -16,46 +22,47 @@ import type { ViewLease } from './views.ts';
 import type { Watcher } from './watcher.ts';
 
 export interface ListenerOptions {
-  /** Loopback address to listen on; see {@link assertLoopback}. */
-  readonly host: string;
-  /** 0: any free port. */
-  readonly port: number;
+  /** Name of the setting with the address, for messages. */
+  readonly name: string;
+  readonly address: DoorAddress;
+  /** For https; absent: plain http. */
+  readonly certificate?: ServerCertificate;
+  /** Throws for an inherited socket that may not be served. */
+  readonly assertHost?: (host: string) => void;
+  /** Who is let in, and to what. */
+  readonly gate: Gate;
+  readonly bounds: DoorBounds;
   readonly nodeName: string;
   readonly codecs: Codecs;
   readonly acquire: (question: Question) => ViewLease;
-  readonly passthrough: Pick<Passthrough, 'forward' | 'refuseUpgrade'>;
   /** How long a request waits for its view to be complete, in milliseconds. */
   readonly readyWaitMs: number;
   readonly times: WatchTimes;
+  /** How long idle connections are kept after the close, in milliseconds; see {@link Door.close}. */
+  readonly drainMs: number;
   readonly logger: Logger;
 }
 
-/** Idle connections are kept longer than Go's 90 s, so that the client closes first and no request is lost. */
-const KEEP_ALIVE_MS = 120_000;
-/** How long an open connection may take to end after the listener closes, in milliseconds. */
-const CLOSE_MS = 2_000;
-
-/**
- * The loopback http listener: reads what kube-proxy may read from views, passes on the events it writes, and
- * refuses all else. It lends the wrapper's identity to nobody: callers cannot be told apart here, so that
- * whatever is granted is granted to any process on the node.
- */
+/** Answers clients: reads from views, and the rest as the gate has it. */
 export class Listener {
   readonly #options: ListenerOptions;
-  readonly #server: Server;
+  readonly #door: Door;
   readonly #watchers = new Set<Watcher>();
   #requests = 0;
   #closing = false;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
-    this.#server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
-      void this.#handle(request, response);
+    this.#door = new Door({
+      ...options,
+      onRequest: (request, response) => void this.#handle(request, response),
+      onUpgrade: (request, socket, head) => this.#upgrade(request, socket, head),
     });
-    this.#server.on('upgrade', (_request, socket) => options.passthrough.refuseUpgrade(socket));
-    this.#server.on('clientError', (_error, socket) => {
-      if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
-    });
+  }
+
+  /** Name of the setting with its address. */
+  get name(): string {
+    return this.#options.name;
   }
 
   /** Number of open watches. */
@@ -63,45 +70,41 @@ export class Listener {
     return this.#watchers.size;
   }
 
-  /** Starts to listen; returns the URL. Rejects when the address is taken. */
+  get door(): Pick<Door, 'connections' | 'refused'> {
+    return this.#door;
+  }
+
+  /** Starts to listen; returns the URL. Rejects with `InvalidSettings` when the address is taken. */
   async listen(): Promise<string> {
-    const { host, port } = this.#options;
-    assertLoopback(host);
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen({ host, port }, () => {
-        this.#server.off('error', reject);
-        resolve();
-      });
-    });
-    const address = this.#server.address();
-    const bound = typeof address === 'object' && address !== null ? address.port : port;
-    return `http://${isIP(host) === 6 ? `[${host}]` : host}:${bound}`;
+    return this.#door.listen();
   }
 
   /** Stops accepting, ends the watches so that clients reconnect, and waits for what is under way. */
   async close(): Promise<void> {
-    this.#closing = true;
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const watcher of this.#watchers) watcher.end();
-    this.#server.closeIdleConnections();
-    const force = setTimeout(() => this.#server.closeAllConnections(), CLOSE_MS);
-    await closed;
-    clearTimeout(force);
+    await this.#door.close(this.#options.drainMs, () => {
+      this.#closing = true;
+      for (const watcher of this.#watchers) watcher.end();
+    });
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const reqId = ++this.#requests;
-    const { codecs, logger } = this.#options;
-    if (this.#closing) response.shouldKeepAlive = false;
+    const { codecs, logger, gate } = this.#options;
     try {
+      assertUnambiguous(request);
+      const caller = gate.admit(request);
       const { path, query } = readUrl(request);
       const target = parseTarget(path);
-      if (target.kind === 'events') return this.#passEvents(request, response, target);
+      if (gate.isPassedOn(request, path, target, query)) {
+        gate.pass(request, response, caller, target);
+        return;
+      }
       const encoding = negotiate(request.headers.accept);
-      await this.#read(request, response, encoding, target, query);
+      const read = this.#readOf(request, target, query, encoding);
+      await gate.assertMayRead(caller, read.attributes);
+      if (!response.closed) await this.#read(response, read);
     } catch (error) {
-      const resource = request.url;
+      const resource = request.url?.slice(0, 200);
       if (error instanceof WrapperError) {
         logger.info({ reqId, verb: request.method, resource, err: error.message }, 'refused');
       } else {
@@ -111,33 +114,41 @@ export class Listener {
     }
   }
 
-  #passEvents(
-    request: IncomingMessage,
-    response: ServerResponse,
-    target: Extract<Target, { kind: 'events' }>,
-  ): void {
-    const { method } = request;
-    const create = method === 'POST' && target.name === '';
-    const update = (method === 'PATCH' || method === 'PUT') && target.name !== '';
-    if (!create && !update) throw forbidden(request);
-    this.#options.passthrough.forward(request, response);
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    try {
+      assertUnambiguous(request);
+      this.#options.gate.upgrade(request, socket, head);
+    } catch (error) {
+      const { message } = WrapperError.from(error, 'BadRequest');
+      this.#options.logger.info(
+        { resource: request.url?.slice(0, 200), err: message },
+        'upgrade refused',
+      );
+      refuseSocket(socket, error);
+    }
   }
 
-  async #read(
+  /** What is asked for. Throws for what no view answers. */
+  #readOf(
     request: IncomingMessage,
-    response: ServerResponse,
-    encoding: Encoding,
     target: Target,
     query: URLSearchParams,
-  ): Promise<void> {
-    if (target.kind === 'other' || target.kind === 'events') throw forbidden(request);
+    encoding: Encoding,
+  ): Read {
+    if (target.kind === 'other' || target.kind === 'events') throw notGranted(request);
     if (request.method !== 'GET') throw wrongVerb(request);
+    assertNotImpersonating(request);
     const options = parseReadOptions(query);
     const question = this.#questionOf(target, options, encoding);
+    return { target, options, question, attributes: attributesOf(target, options) };
+  }
+
+  async #read(response: ServerResponse, { target, options, question }: Read): Promise<void> {
     const lease = this.#options.acquire(question);
     response.once('close', () => lease.release());
     await this.#ready(lease.view, response, question);
     if (response.closed) return;
+    const { encoding } = question;
     if (target.kind === 'object') {
       answerBody(response, encoding, readObject(lease.view, target, options));
     } else if (options.watch) {
@@ -155,11 +166,7 @@ export class Listener {
   }
 
   /** The question whose view holds the answer. Of Nodes only this one may be read. */
-  #questionOf(
-    target: Extract<Target, { kind: 'collection' | 'object' }>,
-    options: ReadOptions,
-    encoding: Encoding,
-  ): Question {
+  #questionOf(target: ViewTarget, options: ReadOptions, encoding: Encoding): Question {
     const { resource, namespace } = target;
     const { labelSelector, fieldSelector } = options;
     const own = `metadata.name=${this.#options.nodeName}`;
@@ -210,17 +217,12 @@ export class Listener {
   }
 }
 
-/**
- * Throws `InvalidSettings` unless an address is a loopback one. Callers bring no credentials over plain
- * http, so that anywhere else the wrapper's identity would be lent to the network.
- */
-export function assertLoopback(host: string): void {
-  const loopback = (isIP(host) === 4 && host.startsWith('127.')) || host === '::1';
-  if (loopback) return;
-  throw new WrapperError(
-    'InvalidSettings',
-    `cannot listen on ${JSON.stringify(host)}: plain http is served on loopback only; use 127.0.0.1 or ::1`,
-  );
+/** A read of a view, understood. */
+interface Read {
+  readonly target: ViewTarget;
+  readonly options: ReadOptions;
+  readonly question: Question;
+  readonly attributes: ReadAttributes;
 }
 
 /** The path is taken as it was sent: URL would resolve dot segments before anybody looks at them. */
@@ -229,15 +231,8 @@ function readUrl({ url = '' }: IncomingMessage): { path: string; query: URLSearc
   return { path, query: new URLSearchParams(url.slice(path.length + 1)) };
 }
 
-function forbidden({ method, url }: IncomingMessage): WrapperError {
-  return new WrapperError(
-    'Forbidden',
-    `${method} ${url?.slice(0, 200)} is not among what kube-proxy needs, so it is not passed on`,
-  );
-}
-
 /** Writes are understood and not granted; other methods are no verbs of these collections. */
 function wrongVerb(request: IncomingMessage): WrapperError {
-  if (/^(POST|PUT|PATCH|DELETE)$/.test(request.method ?? '')) return forbidden(request);
+  if (/^(POST|PUT|PATCH|DELETE)$/.test(request.method ?? '')) return notGranted(request);
   return new WrapperError('MethodNotAllowed', `${request.method} is no verb of this collection`);
 }

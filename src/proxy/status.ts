@@ -3,6 +3,7 @@ import { type ErrorCode, type Status, WrapperError } from '../errors.ts';
 /** HTTP status, Kubernetes reason and Retry-After of each error a client can meet (apimachinery api/errors). */
 const ANSWERS: Partial<Record<ErrorCode, Omit<Status, 'message'>>> = {
   BadRequest: { code: 400, reason: 'BadRequest' },
+  Unauthorized: { code: 401, reason: 'Unauthorized' },
   Forbidden: { code: 403, reason: 'Forbidden' },
   NotFound: { code: 404, reason: 'NotFound' },
   MethodNotAllowed: { code: 405, reason: 'MethodNotAllowed' },
@@ -11,6 +12,7 @@ const ANSWERS: Partial<Record<ErrorCode, Omit<Status, 'message'>>> = {
   Malformed: { code: 502, reason: 'InternalError' },
   TooLarge: { code: 502, reason: 'InternalError' },
   NotReady: { code: 503, reason: 'ServiceUnavailable', retryAfterSeconds: 1 },
+  LimitExceeded: { code: 503, reason: 'ServiceUnavailable', retryAfterSeconds: 1 },
   Unreachable: { code: 503, reason: 'ServiceUnavailable', retryAfterSeconds: 1 },
   Credentials: { code: 503, reason: 'ServiceUnavailable', retryAfterSeconds: 5 },
   TooLargeResourceVersion: {

@@ -48,6 +48,12 @@ describe('loadSettings()', () => {
       idleViewSeconds: 300,
       readyWaitSeconds: 5,
       bookmarkSeconds: 60,
+      maxConnections: 256,
+      maxHeaderBytes: 16_384,
+      headersTimeoutSeconds: 10,
+      requestTimeoutSeconds: 60,
+      maxEventBytes: 1_048_576,
+      handoverSeconds: 0,
     });
   });
 
@@ -82,6 +88,56 @@ describe('loadSettings()', () => {
     const load = () => loadSettings({}, {}, file(text));
     expect(load).toThrow(message);
     expect(load).toThrow(/^[^\n]+$/);
+  });
+
+  const PAIR = 'certFile: /c, keyFile: /k';
+
+  test('https has a default for all but its address and certificate', () => {
+    const { https } = loadSettings(
+      { nodeName: 'n' },
+      {},
+      file(`https: { listen: '0.0.0.0:10362', ${PAIR} }`),
+    );
+    expect(https).toEqual({
+      listen: { host: '0.0.0.0', port: 10362 },
+      certFile: '/c',
+      keyFile: '/k',
+      allowedSeconds: 30,
+      deniedSeconds: 5,
+      maxCallers: 256,
+      maxReviews: 16,
+    });
+  });
+
+  test('plain http can be left out where there is https', () => {
+    const text = `listen: none\nhttps: { listen: '[::]:1', selfSigned: { caFile: /ca } }`;
+    const { listen, https } = loadSettings({ nodeName: 'n' }, {}, file(text));
+    expect([listen, https?.selfSigned]).toEqual([undefined, { caFile: '/ca', names: [] }]);
+  });
+
+  test.each([
+    ['listen: none', /listen="none": needs https/],
+    ['https: { }', /https.listen=undefined/],
+    ["https: { listen: '127.0.0.1:1' }", /either certFile and keyFile, or selfSigned/],
+    ["https: { listen: '127.0.0.1:1', certFile: /c }", /either certFile and keyFile/],
+    [
+      `https: { listen: '127.0.0.1:1', ${PAIR}, selfSigned: { caFile: /a } }`,
+      /either certFile and keyFile/,
+    ],
+    [`https: { listen: '127.0.0.1:1', ${PAIR}, clientCA: /a }`, /unknown key https\.clientCA/],
+    [
+      `https: { listen: 'localhost:1', ${PAIR} }`,
+      /https.listen="localhost:1": must be <ip>:<port>/,
+    ],
+    [
+      "https: { listen: '127.0.0.1:1', selfSigned: { caFile: /a, names: [a_b] } }",
+      /https.selfSigned.names.0="a_b": is neither a DNS name nor an IP/,
+    ],
+    ['headersTimeoutSeconds: 61', /headersTimeoutSeconds=61: must not be more than request/],
+    ['maxConnections: 0', /maxConnections=0/],
+    ['handoverSeconds: -1', /handoverSeconds=-1/],
+  ])('refuses %j', (text, message) => {
+    expect(() => loadSettings({ nodeName: 'n' }, {}, file(text))).toThrow(message);
   });
 
   test('an empty file sets nothing, a missing one is named', () => {

@@ -183,7 +183,7 @@ describe('WATCH', () => {
       `GET ${SLICES}?watch=1 HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n`,
     );
     slow.pause();
-    await eventually(() => proxy.listener.watches, 2);
+    await eventually(() => proxy.doors.watches, 2);
     for (let i = 0; i < 400; i++) {
       putSlice(server, 'web-a', 'web', [
         ...fat,
@@ -206,8 +206,8 @@ describe('WATCH', () => {
   test('watches of clients that went away are forgotten', async () => {
     const recorder = await watch(STREAMING_LIST);
     await recorder.until(3);
-    expect(proxy.listener.watches).toBe(1);
+    expect(proxy.doors.watches).toBe(1);
     recorder.close();
-    await eventually(() => proxy.listener.watches, 0);
+    await eventually(() => proxy.doors.watches, 0);
   });
 });

@@ -1,0 +1,173 @@
+import { readFile } from 'node:fs/promises';
+import type { Logger } from 'pino';
+import type { Gate } from './access.ts';
+import { CallersGate } from './access-callers.ts';
+import { assertLoopback, LoopbackGate } from './access-loopback.ts';
+import { askReview } from './access-review.ts';
+import { AccessReviews } from './access-reviews.ts';
+import { answerError } from './answer.ts';
+import type { Credentials } from './credentials.ts';
+import type { DoorAddress } from './door.ts';
+import { DEFAULT_BOUNDS, type DoorBounds } from './door-refusal.ts';
+import {
+  fileReader,
+  loadCertificate,
+  type Pems,
+  type ServerCertificate,
+} from './https-certificate.ts';
+import { makeSelfSigned, type SelfSignedOptions } from './https-self-signed.ts';
+import { Listener, type ListenerOptions } from './listener.ts';
+import { createPassthrough, type Passthrough } from './passthrough.ts';
+import type { Identity } from './passthrough-headers.ts';
+import type { Upstream } from './upstream.ts';
+
+/** The https door. */
+export interface HttpsOptions {
+  readonly address: DoorAddress;
+  /** The certificate: from files, or made at start. */
+  readonly certificate:
+    | { readonly certFile: string; readonly keyFile: string }
+    | { readonly selfSigned: SelfSignedOptions };
+  /** Authorities of client certificates; absent: none is asked for. */
+  readonly clientCaFile?: string;
+  /** See {@link AccessReviews}. */
+  readonly allowedMs: number;
+  readonly deniedMs: number;
+  readonly maxCallers: number;
+  readonly maxReviews: number;
+}
+
+export interface DoorsOptions {
+  /** The plain http door, on loopback; absent: none. */
+  readonly http?: DoorAddress | undefined;
+  readonly https?: HttpsOptions | undefined;
+  /** Bounds of each door; default: {@link DEFAULT_BOUNDS}. */
+  readonly bounds?: DoorBounds;
+  /** Bytes of an event written over plain http; default 1 MiB. */
+  readonly maxEventBytes?: number;
+  /** How long requests on open connections are answered after the close, in milliseconds; default 0. */
+  readonly drainMs?: number;
+}
+
+/** The doors of the proxy, each with its own idea of who may come in. */
+export interface Doors {
+  /** Where the doors are, or will be. */
+  readonly addresses: readonly DoorAddress[];
+  readonly listeners: readonly Listener[];
+  readonly certificate: ServerCertificate | undefined;
+  readonly reviews: AccessReviews | undefined;
+  /** Open watches of clients. */
+  readonly watches: number;
+  /** Starts to listen; returns the URLs. */
+  listen(): Promise<{ readonly http: string | undefined; readonly https: string | undefined }>;
+  close(): Promise<void>;
+}
+
+type Context = DoorsOptions &
+  Pick<ListenerOptions, 'acquire' | 'codecs' | 'nodeName' | 'readyWaitMs' | 'times'> & {
+    readonly upstream: Upstream;
+    readonly credentials: Credentials;
+    readonly logger: Logger;
+  };
+
+const MAX_EVENT_BYTES = 1024 * 1024;
+
+/** Builds the doors; nothing listens yet. Rejects with `InvalidSettings`. */
+export async function openDoors(context: Context): Promise<Doors> {
+  const { http, https } = context;
+  if (http !== undefined) assertLoopback(http.host);
+  const ways: Passthrough[] = [];
+  const wayOf = (identity: Identity): Passthrough => {
+    const way = createWay(context, identity);
+    ways.push(way);
+    return way;
+  };
+  const certificate = https === undefined ? undefined : await certificateOf(https, context.logger);
+  const reviews = https === undefined ? undefined : reviewsOf(https, context);
+  const plain = http && openHttp(context, http, wayOf('own'));
+  const secure =
+    https &&
+    certificate &&
+    reviews &&
+    openHttps(context, https, certificate, reviews, wayOf('caller'));
+  const listeners = [plain, secure].filter((each) => each !== undefined);
+  return {
+    addresses: [http, https?.address].filter((each) => each !== undefined),
+    listeners,
+    certificate,
+    reviews,
+    get watches() {
+      return listeners.reduce((sum, listener) => sum + listener.watches, 0);
+    },
+    listen: async () => ({ https: await secure?.listen(), http: await plain?.listen() }),
+    close: async () => {
+      await Promise.all(listeners.map((listener) => listener.close()));
+      await Promise.all(ways.map((way) => way.close()));
+      certificate?.close();
+    },
+  };
+}
+
+function openHttp(context: Context, address: DoorAddress, way: Passthrough): Listener {
+  const gate = new LoopbackGate(way, context.maxEventBytes ?? MAX_EVENT_BYTES);
+  return listenerOf(context, { name: 'listen', address, gate, assertHost: assertLoopback });
+}
+
+function openHttps(
+  context: Context,
+  { address }: HttpsOptions,
+  certificate: ServerCertificate,
+  reviews: AccessReviews,
+  passthrough: Passthrough,
+): Listener {
+  const gate = new CallersGate({ nodeName: context.nodeName, passthrough, reviews });
+  return listenerOf(context, { name: 'https.listen', address, gate, certificate });
+}
+
+function listenerOf(
+  context: Context,
+  door: {
+    readonly name: string;
+    readonly address: DoorAddress;
+    readonly gate: Gate;
+    readonly certificate?: ServerCertificate;
+    readonly assertHost?: (host: string) => void;
+  },
+): Listener {
+  const { bounds = DEFAULT_BOUNDS, drainMs = 0 } = context;
+  return new Listener({ ...context, ...door, bounds, drainMs });
+}
+
+function createWay({ credentials, codecs, logger }: Context, identity: Identity): Passthrough {
+  return createPassthrough({
+    credentials,
+    logger,
+    identity,
+    onError: (error, request, response) => answerError(request, response, codecs, error),
+  });
+}
+
+function reviewsOf(https: HttpsOptions, { upstream, logger }: Context): AccessReviews {
+  return new AccessReviews({
+    ...https,
+    ask: (caller, attributes, signal) => askReview(upstream, caller, attributes, signal),
+    logger,
+  });
+}
+
+async function certificateOf(https: HttpsOptions, logger: Logger): Promise<ServerCertificate> {
+  const { certificate, clientCaFile } = https;
+  const ca = clientCaFile === undefined ? {} : { clientCaFile };
+  const followed = clientCaFile === undefined ? [] : [clientCaFile];
+  if ('certFile' in certificate) {
+    const { certFile, keyFile } = certificate;
+    const read = fileReader({ certFile, keyFile, ...ca });
+    return loadCertificate({ read, files: [certFile, keyFile, ...followed], logger });
+  }
+  const { cert, key } = await makeSelfSigned(certificate.selfSigned);
+  const read = async (): Promise<Pems> =>
+    clientCaFile === undefined
+      ? { cert, key }
+      : { cert, key, clientCa: await readFile(clientCaFile, 'utf8') };
+  return loadCertificate({ read, files: followed, logger });
+}

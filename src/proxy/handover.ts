@@ -1,0 +1,89 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { WrapperError } from '../errors.ts';
+import { countListeners } from './listen-peers.ts';
+import { type Question, questionPath } from './question.ts';
+import type { ViewLease } from './views.ts';
+
+/** An address whose door may be shared with another process. */
+export interface SharedAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly fd?: number;
+}
+
+const POLL_MS = 50;
+
+/**
+ * Waits, when another process listens at one of the addresses, until this one can answer as well as that:
+ * until the views are complete that its clients read there. From when this one listens, the kernel sends
+ * it a share of the connections, and whoever came upon a view that is not complete would get 503.
+ *
+ * If the other process stops first, nothing is left to wait for: to listen, and to let requests wait, is
+ * better than to refuse connections. When nobody listens at the start, this returns at once.
+ */
+export async function waitForTurn(options: {
+  readonly addresses: readonly SharedAddress[];
+  /** What clients read there, as far as is known. */
+  readonly questions: readonly Question[];
+  readonly acquire: (question: Question) => ViewLease;
+  readonly logger: Logger;
+}): Promise<void> {
+  const { addresses, questions, acquire, logger } = options;
+  if (!(await othersListen(addresses))) return;
+  const leases = questions.flatMap((question) => tryAcquire(acquire, question, logger));
+  logger.info(
+    { views: questions.map((question) => questionPath(question)) },
+    'another process listens at this address; this one will when its views are complete',
+  );
+  const waiting = (): number => leases.filter(({ view }) => !view.started).length;
+  try {
+    while (waiting() > 0 && (await othersListen(addresses))) await delay(POLL_MS);
+    if (waiting() > 0)
+      logger.warn({ waiting: waiting() }, 'the other process has stopped too soon');
+  } finally {
+    for (const lease of leases) lease.release();
+  }
+}
+
+/**
+ * Waits until another process listens at the addresses too, so that this one can stop; at most `forMs`
+ * milliseconds, or until the signal aborts.
+ */
+export async function waitForSuccessor(
+  addresses: readonly SharedAddress[],
+  forMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const shared = addresses.filter(canBeShared);
+  const deadline = performance.now() + forMs;
+  while (shared.length > 0 && performance.now() < deadline && !signal.aborted) {
+    const counts = await Promise.all(shared.map(countListeners));
+    if (counts.every((count) => count > 1)) return;
+    await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+async function othersListen(addresses: readonly SharedAddress[]): Promise<boolean> {
+  const counts = await Promise.all(addresses.filter(canBeShared).map(countListeners));
+  return counts.some((count) => count > 0);
+}
+
+/** An inherited socket is listened at by systemd; a port of which any will do is shared with nobody. */
+function canBeShared({ port, fd }: SharedAddress): boolean {
+  return port !== 0 && fd === undefined;
+}
+
+function tryAcquire(
+  acquire: (question: Question) => ViewLease,
+  question: Question,
+  logger: Logger,
+): ViewLease[] {
+  try {
+    return [acquire(question)];
+  } catch (error) {
+    const { message } = WrapperError.from(error, 'NotReady');
+    logger.warn({ err: message, view: questionPath(question) }, 'a view cannot be opened ahead');
+    return [];
+  }
+}

@@ -1,0 +1,57 @@
+import { NODES, RESOURCES } from '../filter/resource.ts';
+import type { Question } from './question.ts';
+
+/** More than any process has open (maxViews). */
+const MAX_QUESTIONS = 256;
+
+/** The questions a process has views for, in a form that its successor can read. */
+export function writeQuestions(questions: readonly Question[]): string {
+  return JSON.stringify(
+    questions.map(({ resource: { group, plural }, ...rest }) => ({ ...rest, group, plural })),
+  );
+}
+
+/**
+ * Reads what {@link writeQuestions} wrote; what is not understood is left out, for it may be of another
+ * version. Of Nodes only the own one is asked for.
+ */
+export function readQuestions(text: string, nodeName: string): Question[] {
+  let entries: unknown;
+  try {
+    entries = JSON.parse(text);
+  } catch {
+    // No JSON: there is nothing to be learnt from it.
+    return [];
+  }
+  if (!Array.isArray(entries)) return [];
+  return entries.slice(0, MAX_QUESTIONS).flatMap((entry) => readQuestion(entry, nodeName));
+}
+
+function readQuestion(entry: unknown, nodeName: string): Question[] {
+  if (typeof entry !== 'object' || entry === null) return [];
+  const { group, plural, namespace, labelSelector, fieldSelector, encoding } = entry as Record<
+    string,
+    unknown
+  >;
+  const resource = RESOURCES.find((each) => each.group === group && each.plural === plural);
+  if (resource === undefined || (encoding !== 'json' && encoding !== 'protobuf')) return [];
+  if (typeof namespace !== 'string' || typeof labelSelector !== 'string') return [];
+  if (typeof fieldSelector !== 'string') return [];
+  if (resource === NODES && fieldSelector !== `metadata.name=${nodeName}`) return [];
+  return [{ resource, namespace, labelSelector, fieldSelector, encoding }];
+}
+
+/** What the present kube-proxy reads, for when nobody can tell what is read. */
+export function usualQuestions(nodeName: string): Question[] {
+  const by = (group: string, plural: string, labelSelector: string, fieldSelector = '') => {
+    const all = { namespace: '', labelSelector, fieldSelector, encoding: 'protobuf' };
+    return { group, plural, ...all };
+  };
+  const questions = [
+    by('', 'nodes', '', `metadata.name=${nodeName}`),
+    by('discovery.k8s.io', 'endpointslices', '!service.kubernetes.io/headless'),
+    by('', 'services', '!service.kubernetes.io/service-proxy-name', 'spec.clusterIP!=None'),
+    by('networking.k8s.io', 'servicecidrs', ''),
+  ];
+  return readQuestions(JSON.stringify(questions), nodeName);
+}

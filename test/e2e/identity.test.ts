@@ -1,0 +1,122 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { createNode, createPod, createService, waitForSlices } from './support/cluster-objects.ts';
+import { type ControlPlane, startControlPlane, testUsers } from './support/control-plane.ts';
+import { eventually } from './support/eventually.ts';
+import { startKubeProxy } from './support/kube-proxy.ts';
+import type { ManagedProcess } from './support/managed-process.ts';
+import { startWrappedNode, type WrappedNode, waitForBackends } from './support/wrapped-node.ts';
+
+jest.setTimeout(120_000);
+
+const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
+const NEAR = '10.244.1.5:8080';
+
+let plane: ControlPlane;
+let node: WrappedNode;
+let caFile: string;
+const running: ManagedProcess[] = [];
+
+beforeAll(async () => {
+  plane = await startControlPlane();
+  const { admin } = plane;
+  caFile = join(plane.folder, 'wrapper-ca.crt');
+  const configFile = join(plane.folder, 'wrapper.yaml');
+  const { clientCaFile } = plane;
+  const https = {
+    listen: '0.0.0.0:10362',
+    selfSigned: { caFile },
+    clientCaFile,
+    allowedSeconds: 1,
+  };
+  writeFileSync(configFile, JSON.stringify({ https }));
+  await createNode(admin, 'near', { site: 'a' });
+  await createNode(admin, 'far', { site: 'b' });
+  node = await startWrappedNode({ plane, nodeName: 'here', labels: { site: 'a' }, configFile });
+  const namespace = 'default';
+  const labels = { app: 'web' };
+  await createPod(admin, { name: 'near', namespace, labels, nodeName: 'near', ip: '10.244.1.5' });
+  await createPod(admin, { name: 'far', namespace, labels, nodeName: 'far', ip: '10.244.1.6' });
+  const annotations = { topologyKeys: '["site"]' };
+  const ports = [{ port: 80, targetPort: 8080 }];
+  await createService(admin, { name: 'web', namespace, annotations, selector: labels, ports });
+  await waitForSlices(admin, 'web', ['10.244.1.5', '10.244.1.6'], namespace);
+});
+
+afterAll(async () => {
+  for (const process of running) await process.stop('SIGKILL');
+  await node?.stop();
+  await plane?.stop();
+});
+
+/** Asks the wrapper over https, from outside the node. */
+async function ask(path: string, token?: string): Promise<{ code: number; body: string }> {
+  const { promise, resolve, reject } = Promise.withResolvers<{ code: number; body: string }>();
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const target = { host: node.netns.address, port: 10362, path, servername: 'localhost' };
+  const outgoing = request({ ...target, headers, ca: readFileSync(caFile) }, async (response) => {
+    resolve({ code: response.statusCode ?? 0, body: await text(response) });
+  });
+  outgoing.once('error', reject);
+  outgoing.end();
+  return promise;
+}
+
+describe('over https, in front of a real API server', () => {
+  test('callers get what the API server grants them, in views and beside them', async () => {
+    const { kubeProxy, nobody, admin } = plane.tokens;
+    expect((await ask(SLICES)).code).toBe(401);
+    expect((await ask(SLICES, 'made-up')).code).toBe(401);
+    expect((await ask(SLICES, nobody)).code).toBe(403);
+    const view = await ask(SLICES, kubeProxy);
+    expect(view.code).toBe(200);
+    expect(view.body).toContain('10.244.1.5');
+    expect(view.body).not.toContain('10.244.1.6');
+    expect((await ask('/api/v1/secrets', kubeProxy)).code).toBe(403);
+    expect((await ask('/api/v1/secrets', admin)).code).toBe(200);
+    expect((await ask('/api/v1/secrets', 'made-up')).code).toBe(401);
+  });
+
+  test.each([
+    ['1.36.3', 'nftables', 'a token'],
+    ['1.33.13', 'iptables', 'a client certificate'],
+  ] as const)('kube-proxy %s programs %s, known by %s', async (version, mode, by) => {
+    const server = 'https://127.0.0.1:10362';
+    const clientCert = await plane.clientCert('kubeProxy');
+    const who = by === 'a token' ? {} : { token: undefined as unknown as string, clientCert };
+    const kubeconfig = plane.kubeconfig('kubeProxy', { server, caFile, ...who });
+    const { binaries } = plane;
+    const ports =
+      by === 'a token' ? { healthz: 10256, metrics: 10249 } : { healthz: 10266, metrics: 10269 };
+    const since = Date.now();
+    running.push(
+      await startKubeProxy({
+        ...{ binaries, netns: node.netns, version, mode, nodeName: 'here', kubeconfig, ports },
+      }),
+    );
+    const { spec } = await plane.admin.get('/api/v1/namespaces/default/services/web');
+    await waitForBackends(node.netns, mode, { [`${spec?.clusterIP}:80`]: [NEAR] });
+    const user = testUsers.kubeProxy;
+    if (by === 'a token') {
+      const reviews = plane.requests({ user, resource: 'selfsubjectaccessreviews', since });
+      expect(reviews.length).toBeGreaterThan(0);
+      const events = () => plane.requests({ user, resource: 'events', verb: 'create', since });
+      await eventually(
+        async () => events(),
+        (list) => list.some(({ code }) => code === 201),
+      );
+    } else {
+      const reviews = plane.requests({
+        user: testUsers.wrapper,
+        resource: 'subjectaccessreviews',
+        since,
+      });
+      expect(reviews.length).toBeGreaterThan(0);
+      expect(plane.requests({ user, since })).toEqual([]);
+    }
+    expect(plane.requests({ user, verb: 'watch', since })).toEqual([]);
+  });
+});

@@ -1,0 +1,167 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { pino } from 'pino';
+import { WrapperError } from '../../src/errors.ts';
+import type { ReadAttributes } from '../../src/proxy/access.ts';
+import type { KnownCaller, Verdict } from '../../src/proxy/access-review.ts';
+import { AccessReviews } from '../../src/proxy/access-reviews.ts';
+
+const READ: ReadAttributes = {
+  verb: 'list',
+  group: '',
+  version: 'v1',
+  resource: 'services',
+  namespace: '',
+  name: '',
+  labelSelector: '',
+  fieldSelector: '',
+};
+const ALLOWED: Verdict = { kind: 'allowed' };
+const DENIED: Verdict = { kind: 'denied', reason: '' };
+
+let now: number;
+let asked: string[];
+let answer: (caller: string) => Promise<Verdict>;
+let reviews: AccessReviews;
+
+beforeEach(() => {
+  now = 0;
+  asked = [];
+  answer = async () => ALLOWED;
+  reviews = new AccessReviews({
+    ask: async (caller) => {
+      asked.push(caller.id);
+      return answer(caller.id);
+    },
+    ...{ allowedMs: 30, deniedMs: 5, maxCallers: 3, maxReviews: 2, now: () => now },
+    logger: pino({ level: 'silent' }),
+  });
+});
+
+const caller = (id: string): KnownCaller => ({ kind: 'token', authorization: `Bearer ${id}`, id });
+const away = async (): Promise<Verdict> => {
+  throw new WrapperError('Unreachable', 'away');
+};
+
+/** The code of the refusal, or `allowed`. */
+async function outcome(id: string, attributes = READ): Promise<string> {
+  try {
+    await reviews.assert(caller(id), attributes);
+    return 'allowed';
+  } catch (error) {
+    return WrapperError.from(error, 'Malformed').code;
+  }
+}
+
+describe('what the API server said', () => {
+  test('holds for a while, a yes longer than a no', async () => {
+    await outcome('a');
+    now = 29;
+    expect([await outcome('a'), asked.length]).toEqual(['allowed', 1]);
+    now = 30;
+    answer = async () => DENIED;
+    expect([await outcome('a'), asked.length]).toEqual(['Forbidden', 2]);
+    now = 34;
+    expect([await outcome('a'), asked.length]).toEqual(['Forbidden', 2]);
+    now = 35;
+    answer = async () => ALLOWED;
+    expect([await outcome('a'), asked.length]).toEqual(['allowed', 3]);
+  });
+
+  test.each(['verb', 'group', 'resource', 'namespace', 'name', 'labelSelector', 'fieldSelector'])(
+    'holds for the same %s only',
+    async (field) => {
+      await outcome('a');
+      answer = async () => DENIED;
+      expect(await outcome('a', { ...READ, [field]: 'other' })).toBe('Forbidden');
+    },
+  );
+
+  test('holds for the same caller only', async () => {
+    await outcome('a');
+    answer = async () => DENIED;
+    expect(await outcome('b')).toBe('Forbidden');
+  });
+
+  test('is asked once for all who wait for it', async () => {
+    const all = await Promise.all([outcome('a'), outcome('a'), outcome('a')]);
+    expect([all, asked]).toEqual([['allowed', 'allowed', 'allowed'], ['a']]);
+  });
+
+  test('about a token that is not taken any more ends all that its owner was let in to', async () => {
+    await outcome('a');
+    answer = async () => ({ kind: 'unauthenticated' });
+    expect(await outcome('a', { ...READ, resource: 'endpoints' })).toBe('Unauthorized');
+    answer = away;
+    expect(await outcome('a')).toBe('Unreachable');
+  });
+});
+
+describe('while the API server is away', () => {
+  test('the last answer counts, yes or no, however old it is', async () => {
+    await outcome('a');
+    answer = async () => DENIED;
+    await outcome('b');
+    answer = away;
+    now = 1e9;
+    expect([await outcome('a'), await outcome('b')]).toEqual(['allowed', 'Forbidden']);
+    expect(reviews.counts.stale).toBe(2);
+  });
+
+  test('nobody else is let in, nor a known caller to something else', async () => {
+    await outcome('a');
+    answer = away;
+    expect(await outcome('b')).toBe('Unreachable');
+    expect(await outcome('a', { ...READ, resource: 'endpoints' })).toBe('Unreachable');
+  });
+
+  test('a no that came after a yes is the last answer', async () => {
+    await outcome('a');
+    now = 30;
+    answer = async () => DENIED;
+    await outcome('a');
+    answer = away;
+    now = 1000;
+    expect(await outcome('a')).toBe('Forbidden');
+  });
+});
+
+describe('bounds', () => {
+  test('the caller that was heard of least recently is forgotten', async () => {
+    for (const id of ['a', 'b', 'c', 'a', 'd']) await outcome(id);
+    answer = away;
+    expect(await outcome('a')).toBe('allowed');
+    expect(await outcome('b')).toBe('Unreachable');
+  });
+
+  test('made-up tokens push out no caller that was let in', async () => {
+    await outcome('kube-proxy');
+    answer = async () => ({ kind: 'unauthenticated' });
+    for (let index = 0; index < 100; index++) await outcome(`made-up-${index}`);
+    answer = away;
+    expect(await outcome('kube-proxy')).toBe('allowed');
+  });
+
+  test('one that asks much pushes out its own answers only', async () => {
+    await outcome('kube-proxy');
+    for (let index = 0; index < 100; index++) {
+      await outcome('pod', { ...READ, labelSelector: `a=${index}` });
+    }
+    answer = away;
+    expect(await outcome('kube-proxy')).toBe('allowed');
+    expect(await outcome('pod', { ...READ, labelSelector: 'a=0' })).toBe('Unreachable');
+    expect(await outcome('pod', { ...READ, labelSelector: 'a=99' })).toBe('allowed');
+  });
+
+  test('strangers wait in a short queue, those who were let in before do not', async () => {
+    await outcome('kube-proxy');
+    const gate = Promise.withResolvers<Verdict>();
+    answer = async (id) => (id === 'kube-proxy' ? ALLOWED : gate.promise);
+    const waiting = [outcome('a'), outcome('b')];
+    expect(await outcome('c')).toBe('LimitExceeded');
+    now = 30;
+    expect(await outcome('kube-proxy')).toBe('allowed');
+    gate.resolve(ALLOWED);
+    expect(await Promise.all(waiting)).toEqual(['allowed', 'allowed']);
+    expect(await outcome('c')).toBe('allowed');
+  });
+});

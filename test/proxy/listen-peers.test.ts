@@ -1,0 +1,89 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { connect, createServer, type Server } from 'node:net';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { countListeners, countWaiting } from '../../src/proxy/listen-peers.ts';
+import { readQuestions, usualQuestions, writeQuestions } from '../../src/proxy/questions-json.ts';
+
+const servers: Server[] = [];
+
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close();
+});
+
+async function listen(host: string, port = 0): Promise<number> {
+  const server = createServer();
+  servers.push(server);
+  server.listen({ host, port, reusePort: port !== 0 });
+  await once(server, 'listening');
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+describe('countListeners()', () => {
+  test.each(['127.0.0.1', '127.0.0.2', '::1'])('knows who listens at %s', async (host) => {
+    const port = await listen(host);
+    expect(await countListeners({ host, port })).toBe(1);
+    servers.splice(0)[0]?.close();
+    expect(await countListeners({ host, port })).toBe(0);
+  });
+
+  test('counts each that shares a port', async () => {
+    const first = await listen('127.0.0.1');
+    servers.splice(0)[0]?.close();
+    await listen('127.0.0.1', first);
+    await listen('127.0.0.1', first);
+    expect(await countListeners({ host: '127.0.0.1', port: first })).toBe(2);
+  });
+
+  test('another address is another matter, all addresses are not', async () => {
+    const port = await listen('127.0.0.2');
+    expect(await countListeners({ host: '127.0.0.1', port })).toBe(0);
+    const all = await listen('0.0.0.0');
+    expect(await countListeners({ host: '127.0.0.1', port: all })).toBe(1);
+  });
+});
+
+describe('countWaiting()', () => {
+  test('counts connections that nobody has accepted', async () => {
+    const port = await listen('127.0.0.1');
+    const where = { host: '127.0.0.1', port };
+    expect(countWaiting(where)).toBe(0);
+    const sockets = [1, 2, 3].map(() => connect(port, '127.0.0.1').on('error', () => {}));
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    // The handshake is done by the kernel; this process has no turn to accept.
+    execFileSync('sleep', ['0.1']);
+    expect(countWaiting(where)).toBe(3);
+    for (const socket of sockets) socket.destroy();
+  });
+});
+
+describe('what a successor is told', () => {
+  test('reads as it was written', () => {
+    const questions = usualQuestions('edge-1');
+    expect(questions).toHaveLength(4);
+    expect(readQuestions(writeQuestions(questions), 'edge-1')).toEqual(questions);
+  });
+
+  test.each([
+    ['no JSON', '<html>'],
+    ['no list', '{}'],
+    ['entries that are none', '[null, 1, {}]'],
+    [
+      'what is no view',
+      '[{"group":"","plural":"secrets","namespace":"","labelSelector":"","fieldSelector":"","encoding":"json"}]',
+    ],
+    ['another node', writeQuestions(usualQuestions('edge-2').slice(0, 1))],
+    [
+      'an unknown encoding',
+      '[{"group":"","plural":"services","namespace":"","labelSelector":"","fieldSelector":"","encoding":"cbor"}]',
+    ],
+  ])('%s is left out', (_name, text) => {
+    expect(readQuestions(text, 'edge-1')).toEqual([]);
+  });
+
+  test('no more than a bounded number is read', () => {
+    const many = Array.from({ length: 1000 }, () => usualQuestions('n')).flat();
+    expect(readQuestions(writeQuestions(many), 'n')).toHaveLength(256);
+  });
+});

@@ -1,0 +1,120 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { ApiServer } from '../../embedded/api-server.ts';
+import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { until } from '../support/http-until.ts';
+import { exchange } from '../support/review-server.ts';
+import { createSmallCluster } from '../support/small-cluster.ts';
+import { startWrapper } from '../support/wrapper-fixture.ts';
+
+const GET = 'GET /api/v1/services HTTP/1.1\r\nHost: 127.0.0.1\r\n';
+const BOUNDS = {
+  maxConnections: 4,
+  maxHeaderBytes: 2000,
+  headersTimeoutMs: 400,
+  requestTimeoutMs: 600,
+};
+
+let server: ApiServer;
+let proxy: NodeProxy;
+let sockets: Socket[];
+
+beforeEach(async () => {
+  sockets = [];
+  server = createSmallCluster();
+  proxy = await startWrapper(await server.listen(), { bounds: BOUNDS });
+});
+
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  await proxy.close();
+  await server.close();
+});
+
+const port = (): number => Number(new URL(proxy.url).port);
+const door = () => proxy.doors.listeners[0]?.door ?? { connections: 0, refused: 0 };
+
+/** Opens a connection and keeps it. */
+function hold(bytes = ''): { readonly socket: Socket; received: string } {
+  const socket = connect(port(), '127.0.0.1');
+  sockets.push(socket);
+  const held = { socket, received: '' };
+  socket.on('error', () => {});
+  socket.on('data', (chunk: Buffer) => {
+    held.received += chunk.toString('latin1');
+  });
+  if (bytes !== '') socket.write(bytes);
+  return held;
+}
+
+const WATCH = 'GET /api/v1/services?watch=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
+
+describe('bounds', () => {
+  test('headers that are too large get 431, which names the bound', async () => {
+    const answer = await exchange(port(), `${GET}X-A: ${'x'.repeat(2000)}\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1.1 431 .*2000 bytes \(maxHeaderBytes\)/s);
+  });
+
+  test('no header is dropped because there are many', async () => {
+    const many = Array.from({ length: 450 }, () => 'a:\r\n').join('');
+    const answer = await exchange(port(), `${GET}${many}Impersonate-User: x\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1.1 403 /);
+  });
+
+  test.each([
+    ['nothing is ever sent', ''],
+    ['the headers never end (slow-loris)', `${GET}X-A: b\r\n`],
+    [
+      'the body never ends',
+      'POST /apis/events.k8s.io/v1/namespaces/default/events HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{',
+    ],
+  ])('a connection on which %s is closed', async (_name, bytes) => {
+    const start = performance.now();
+    const answer = await exchange(port(), bytes, 5000);
+    expect(performance.now() - start).toBeLessThan(3000);
+    if (!bytes.startsWith('POST')) {
+      expect(answer).toMatch(/^HTTP\/1.1 408 .*headersTimeoutSeconds.*requestTimeoutSeconds/s);
+    }
+  });
+
+  test('one byte at a time does not keep a connection open', async () => {
+    const { socket } = hold();
+    const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+    const drip = setInterval(() => socket.write('G'), 50);
+    const start = performance.now();
+    await closed;
+    clearInterval(drip);
+    expect(performance.now() - start).toBeLessThan(3000);
+  });
+
+  test('a connection too many gets 503, which names the bound, and then there is room again', async () => {
+    const watches = Array.from({ length: 4 }, () => hold(WATCH));
+    await until(() => proxy.doors.watches === 4, 'four watches');
+    expect(await exchange(port(), `${GET}\r\n`)).toMatch(
+      /^HTTP\/1.1 503 .*4 connections are open already \(maxConnections\)/s,
+    );
+    expect(door().refused).toBe(1);
+    expect(watches.every(({ received }) => received.startsWith('HTTP/1.1 200'))).toBe(true);
+    watches[0]?.socket.destroy();
+    await until(() => door().connections === 3, 'room');
+    expect(await exchange(port(), `${GET}Connection: close\r\n\r\n`)).toMatch(/^HTTP\/1.1 200 /);
+  });
+
+  test('idle connections make room for those that ask', async () => {
+    const idle = Array.from({ length: 4 }, () => hold(`${GET}\r\n`));
+    await until(() => idle.every(({ received }) => received.includes('200')), 'four answers');
+    await delay(20);
+    expect(await exchange(port(), `${GET}Connection: close\r\n\r\n`)).toMatch(/^HTTP\/1.1 200 /);
+    expect(door().refused).toBe(0);
+  });
+
+  test('a thousand connections take no more than the bound, and the listener lives', async () => {
+    const many = Array.from({ length: 1000 }, () => hold());
+    await until(() => door().refused > 900, 'the refusals');
+    expect(door().connections).toBeLessThanOrEqual(4 + 32);
+    for (const { socket } of many) socket.destroy();
+    await until(() => door().connections === 0, 'room');
+    expect(await exchange(port(), `${GET}Connection: close\r\n\r\n`)).toMatch(/^HTTP\/1.1 200 /);
+  });
+});

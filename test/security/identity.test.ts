@@ -1,0 +1,311 @@
+import { once } from 'node:events';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { createMetrics } from '../../src/admin/metrics.ts';
+import { makeAuthority } from '../support/http-certificates.ts';
+import { type HttpsWrapper, issueClient, startHttpsWrapper } from '../support/https-wrapper.ts';
+
+const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
+
+let wrapper: HttpsWrapper;
+
+beforeAll(async () => {
+  wrapper = await startHttpsWrapper({ allowedMs: 1, deniedMs: 1 });
+});
+
+afterAll(async () => {
+  await wrapper.close();
+});
+
+beforeEach(() => {
+  wrapper.api.decide = () => true;
+  wrapper.api.reviews.length = 0;
+  wrapper.api.passed.length = 0;
+});
+
+const statusOf = ({ body }: { body: string }) => JSON.parse(body) as Record<string, unknown>;
+
+describe('a caller without credentials', () => {
+  test.each([
+    ['nothing at all', {}],
+    [
+      'an empty bearer token, which an API server takes for anonymous',
+      { authorization: 'Bearer ' },
+    ],
+    ['a password', { authorization: 'Basic YTpi' }],
+    ['two tokens in one header', { authorization: 'Bearer a, Bearer b' }],
+    ['a front proxy header', { 'x-remote-user': 'system:admin' }],
+  ])(
+    '%s gets 401, for a view and for the rest, and nothing goes to the API server',
+    async (_name, headers) => {
+      for (const path of [SLICES, '/api/v1/secrets', '/version']) {
+        const answer = await wrapper.ask(path, { headers });
+        expect(statusOf(answer)).toMatchObject({
+          kind: 'Status',
+          code: 401,
+          reason: 'Unauthorized',
+        });
+      }
+      expect([wrapper.api.reviews, wrapper.api.passed]).toEqual([[], []]);
+    },
+  );
+});
+
+describe('a caller with a token', () => {
+  test('reads a view, filtered, when the API server lets it', async () => {
+    const answer = await wrapper.ask(SLICES, { token: 'kube-proxy' });
+    expect(answer.code).toBe(200);
+    const { items } = JSON.parse(answer.body) as { items: { endpoints: unknown[] }[] };
+    expect(items[0]?.endpoints).toHaveLength(1);
+    expect(wrapper.api.reviews).toEqual([
+      {
+        kind: 'SelfSubjectAccessReview',
+        authorization: 'Bearer kube-proxy',
+        spec: {
+          resourceAttributes: {
+            ...{ verb: 'list', group: 'discovery.k8s.io', version: 'v1' },
+            ...{ resource: 'endpointslices', namespace: '', name: '' },
+          },
+        },
+      },
+    ]);
+  });
+
+  test.each([
+    ['/api/v1/namespaces/a/services', { verb: 'list', namespace: 'a', name: '' }],
+    ['/api/v1/services?watch=1&timeoutSeconds=1', { verb: 'watch', namespace: '' }],
+    ['/api/v1/namespaces/a/endpoints/x', { verb: 'get', namespace: 'a', name: 'x' }],
+    ['/api/v1/nodes/edge-1', { verb: 'get', name: 'edge-1' }],
+    [
+      '/api/v1/nodes?fieldSelector=metadata.name%3Dedge-1',
+      { verb: 'list', name: 'edge-1', fieldSelector: { rawSelector: 'metadata.name=edge-1' } },
+    ],
+    [
+      '/api/v1/services?labelSelector=a%3Db',
+      { verb: 'list', labelSelector: { rawSelector: 'a=b' } },
+    ],
+  ])('%s is asked about as %j', async (path, attributes) => {
+    await wrapper.ask(path, { token: 't' });
+    expect(wrapper.api.reviews[0]?.spec.resourceAttributes).toMatchObject(attributes);
+  });
+
+  test('is refused a view that it may not read at the API server', async () => {
+    wrapper.api.decide = () => false;
+    const status = statusOf(await wrapper.ask(SLICES, { token: 'pod' }));
+    expect(status).toMatchObject({ code: 403, reason: 'Forbidden' });
+    expect(status.message).toMatch(/may not list endpointslices\.discovery\.k8s\.io: no rule/);
+  });
+
+  test('whose token is not accepted gets 401', async () => {
+    wrapper.api.decide = () => 401;
+    expect(statusOf(await wrapper.ask(SLICES, { token: 'made-up' }))).toMatchObject({ code: 401 });
+  });
+
+  test.each([500, 429, 200])('an answer %d that is no review lets nobody in', async (code) => {
+    wrapper.api.decide = () => code;
+    expect((await wrapper.ask(SLICES, { token: `new-${code}` })).code).toBe(503);
+  });
+
+  test('passes through as itself: its token, nothing of ours, no claim of a front proxy', async () => {
+    const answer = await wrapper.ask('/api/v1/namespaces/default/events', {
+      token: 'caller',
+      headers: {
+        'x-remote-user': 'admin',
+        'x-remote-group': 'system:masters',
+        'x-remote-extra-a': 'b',
+        'x-forwarded-for': '1.2.3.4',
+        'proxy-authorization': 'Basic x',
+        connection: 'x-hop',
+        'x-hop': '1',
+      },
+    });
+    expect(answer.code).toBe(200);
+    const [seen] = wrapper.api.passed;
+    expect(seen?.headers).toMatchObject({ authorization: 'Bearer caller' });
+    const names = Object.keys(seen?.headers ?? {});
+    expect(names.filter((name) => /^x-|^proxy-/.test(name))).toEqual([]);
+  });
+
+  test.each([
+    ['GET', '/api/v1/secrets'],
+    ['GET', '/api/v1/nodes'],
+    ['GET', '/api/v1/nodes/edge-2'],
+    ['GET', '/version'],
+    ['POST', '/api/v1/namespaces/default/services'],
+    ['DELETE', '/api/v1/namespaces/default/services/none'],
+    ['GET', '/api/v1/namespaces/default/services/web/proxy/x'],
+  ])('%s %s is for the API server to decide', async (method, path) => {
+    await wrapper.ask(path, { token: 'caller', method });
+    expect(wrapper.api.passed).toMatchObject([
+      { method, url: path, headers: { authorization: 'Bearer caller' } },
+    ]);
+  });
+
+  test.each([
+    '/apis/discovery.k8s.io/v1beta1/endpointslices',
+    '/apis/discovery.k8s.io/v1/endpointslices/',
+    '/apis/discovery.k8s.io/v1/watch/endpointslices',
+    '/apis/discovery.k8s.io/v1/watch/namespaces/default/endpointslices/web-a',
+    '/api/v1/watch/namespaces/default/endpoints',
+    '/api/v1/%65ndpoints/',
+    '/api/v1/namespaces/default/endpoints/web/',
+    '/api/v1//endpoints',
+    '/api/v1/../v1/endpoints',
+  ])('%s is no way round the filter', async (path) => {
+    expect((await wrapper.ask(path, { token: 'caller' })).code).toBe(400);
+    expect(wrapper.api.passed).toEqual([]);
+  });
+
+  test('may act as somebody else where the API server decides, and reads no view so', async () => {
+    const headers = { 'impersonate-user': 'admin', 'Impersonate-Extra-Scopes': 'x' };
+    expect((await wrapper.ask('/api/v1/secrets', { token: 'caller', headers })).code).toBe(404);
+    expect(wrapper.api.passed[0]?.headers).toMatchObject({ 'impersonate-user': 'admin' });
+    for (const name of ['Impersonate-User', 'IMPERSONATE-GROUP', 'impersonate-uid']) {
+      const answer = await wrapper.ask(SLICES, { token: 'caller', headers: { [name]: 'x' } });
+      expect(statusOf(answer)).toMatchObject({ code: 403 });
+    }
+    expect(wrapper.api.reviews).toEqual([]);
+  });
+});
+
+describe('a caller with a client certificate', () => {
+  test('reads a view when the API server lets its owner, whom we ask about', async () => {
+    const cert = await issueClient('system:kube-proxy', ['proxies', 'nodes']);
+    expect((await wrapper.ask(SLICES, { cert })).code).toBe(200);
+    expect(wrapper.api.reviews).toMatchObject([
+      {
+        kind: 'SubjectAccessReview',
+        authorization: 'Bearer own-token',
+        spec: {
+          user: 'system:kube-proxy',
+          groups: ['proxies', 'nodes', 'system:authenticated'],
+          resourceAttributes: { verb: 'list', resource: 'endpointslices' },
+        },
+      },
+    ]);
+    wrapper.api.decide = () => false;
+    expect((await wrapper.ask('/api/v1/services', { cert })).code).toBe(403);
+  });
+
+  test('has nothing passed on: our identity is lent to nobody', async () => {
+    const cert = await issueClient('admin', ['system:masters']);
+    for (const [method, path] of [
+      ['GET', '/api/v1/secrets'],
+      ['POST', '/apis/events.k8s.io/v1/namespaces/default/events'],
+    ] as const) {
+      const status = statusOf(await wrapper.ask(path, { cert, method }));
+      expect(status).toMatchObject({ code: 403 });
+      expect(status.message).toMatch(/client certificate cannot be passed on/);
+    }
+    expect(wrapper.api.passed).toEqual([]);
+  });
+
+  test('and a token is who the token says', async () => {
+    const cert = await issueClient('admin', ['system:masters']);
+    await wrapper.ask('/api/v1/secrets', { cert, token: 'caller' });
+    await wrapper.ask(SLICES, { cert, token: 'caller' });
+    expect(wrapper.api.passed[0]?.headers.authorization).toBe('Bearer caller');
+    expect(wrapper.api.reviews).toMatchObject([{ kind: 'SelfSubjectAccessReview' }]);
+  });
+
+  test.each([
+    [
+      'of another authority',
+      async () => issueClient('a', [], { authority: await makeAuthority() }),
+    ],
+    ['that is for servers', () => issueClient('a', [], { server: true })],
+    ['that has expired', () => issueClient('a', [], { seconds: -1 })],
+    ['that names nobody', () => issueClient('', ['system:masters'])],
+  ])('%s gets 401', async (_name, make) => {
+    const answer = await wrapper.ask(SLICES, { cert: await make() });
+    expect(statusOf(answer)).toMatchObject({ code: 401 });
+    expect(wrapper.api.reviews).toEqual([]);
+  });
+
+  test('that expires on an open connection gets 401 from then on', async () => {
+    const cert = await issueClient('a', [], { seconds: 2 });
+    const socket = await openTls(wrapper, cert);
+    expect(await request(socket, SLICES)).toMatch(/^HTTP\/1.1 200 /);
+    await new Promise((resolve) => setTimeout(resolve, 2500));
+    expect(await request(socket, SLICES)).toMatch(/^HTTP\/1.1 401 /);
+    socket.destroy();
+  });
+
+  test('is not used for a web page of another origin', async () => {
+    const cert = await issueClient('a', []);
+    const answer = await wrapper.ask(SLICES, { cert, headers: { origin: 'https://evil.example' } });
+    expect(answer.code).toBe(403);
+  });
+});
+
+test('what happens at the door is counted', async () => {
+  await wrapper.ask(SLICES, { token: 'counted' });
+  const metrics = await createMetrics(wrapper.proxy).metrics();
+  expect(metrics).toMatch(/kube_proxy_wrapper_access_reviews_total [1-9]/);
+  expect(metrics).toMatch(/kube_proxy_wrapper_access_reviews_stale_total 0/);
+  expect(metrics).toMatch(/kube_proxy_wrapper_https_certificate_expiry_timestamp_seconds [1-9]/);
+  expect(metrics).toMatch(/client_connections_refused_total\{listener="https.listen"\} 0/);
+});
+
+describe('switching protocols', () => {
+  const exec = '/api/v1/namespaces/a/pods/b/exec?command=id';
+  const upgrade = (path: string, more = '') =>
+    `POST ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n${more}\r\n`;
+
+  test('is passed on with the token of the caller', async () => {
+    const socket = await openTls(wrapper);
+    const answer = request(
+      socket,
+      exec,
+      upgrade(exec, 'Authorization: Bearer caller\r\nX-Remote-User: a\r\n'),
+    );
+    expect(await answer).toMatch(/^HTTP\/1.1 101 /);
+    const [seen] = wrapper.api.passed;
+    expect(seen).toMatchObject({ url: exec, headers: { authorization: 'Bearer caller' } });
+    expect(seen?.headers).not.toHaveProperty('x-remote-user');
+    socket.destroy();
+  });
+
+  const token = 'Authorization: Bearer caller\r\n';
+  test.each([
+    ['without credentials', exec, '', 401],
+    ['to watch a view', `${SLICES}?watch=1`, token, 400],
+    ['to watch a view the old way', '/api/v1/watch/services', token, 400],
+    [
+      'with a body, which would pass for the next request',
+      exec,
+      `${token}Content-Length: 9\r\n`,
+      400,
+    ],
+    ['with a chunked body', exec, `${token}Transfer-Encoding: chunked\r\n`, 400],
+  ])('%s is refused', async (_name, path, more, code) => {
+    const socket = await openTls(wrapper);
+    const answer = await request(socket, path, upgrade(path, more));
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${code} `));
+    expect(wrapper.api.passed).toEqual([]);
+    socket.destroy();
+  });
+
+  test('is refused to the owner of a certificate', async () => {
+    const socket = await openTls(wrapper, await issueClient('admin', ['system:masters']));
+    expect(await request(socket, exec, upgrade(exec))).toMatch(/^HTTP\/1.1 403 /);
+    expect(wrapper.api.passed).toEqual([]);
+  });
+});
+
+async function openTls(
+  { port, ca }: HttpsWrapper,
+  cert: { cert?: string; key?: string } = {},
+): Promise<TLSSocket> {
+  const socket = connectTls({ host: '127.0.0.1', port, ca, ...cert });
+  socket.on('error', () => {});
+  await once(socket, 'secureConnect');
+  return socket;
+}
+
+/** Writes a request and returns the beginning of the answer. */
+async function request(socket: TLSSocket, path: string, bytes?: string): Promise<string> {
+  socket.write(bytes ?? `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  const [chunk] = (await once(socket, 'data')) as [Buffer];
+  return chunk.toString();
+}

@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { pino } from 'pino';
+import type { ApiServer } from '../../embedded/api-server.ts';
+import { type Admin, startAdmin } from '../../src/admin/admin.ts';
+import { DEFAULT_BOUNDS } from '../../src/proxy/door-refusal.ts';
+import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { exchange } from '../support/review-server.ts';
+import { createSmallCluster } from '../support/small-cluster.ts';
+import { startWrapper } from '../support/wrapper-fixture.ts';
+
+const SERVICES = '/api/v1/services';
+const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events';
+
+let server: ApiServer;
+let proxy: NodeProxy;
+let admin: Admin;
+
+beforeAll(async () => {
+  server = createSmallCluster();
+  proxy = await startWrapper(await server.listen(), { maxEventBytes: 200 });
+  admin = await startAdmin({
+    address: { host: '127.0.0.1', port: 0 },
+    bounds: DEFAULT_BOUNDS,
+    proxy,
+    logger: pino({ level: 'silent' }),
+  });
+});
+
+afterAll(async () => {
+  await admin.close();
+  await proxy.close();
+  await server.close();
+});
+
+const portOf = (url: string): number => Number(new URL(url).port);
+
+/** Sends a request with just these headers. */
+function get(url: string, path: string, headers: string, method = 'GET'): Promise<string> {
+  return exchange(portOf(url), `${method} ${path} HTTP/1.1\r\n${headers}Connection: close\r\n\r\n`);
+}
+
+describe.each([
+  ['the http listener', () => [proxy.url, SERVICES] as const],
+  ['the admin listener', () => [admin.url, '/healthz'] as const],
+])('%s', (_name, where) => {
+  test.each(['127.0.0.1', '127.0.0.1:10360', '[::1]:10360', '[::1]', 'localhost', 'LOCALHOST:1'])(
+    'answers to the Host %s',
+    async (host) => {
+      const [url, path] = where();
+      expect(await get(url, path, `Host: ${host}\r\n`)).toMatch(/^HTTP\/1.1 200 /);
+    },
+  );
+
+  test.each([
+    ['a name that was pointed at us (DNS rebinding)', 'Host: evil.example\r\n'],
+    ['a name that looks like an address', 'Host: 127.0.0.1.nip.io\r\n'],
+    ['a name that looks like localhost', 'Host: localhost.evil.example\r\n'],
+    ['a user before the address', 'Host: evil@127.0.0.1\r\n'],
+    ['an address without brackets', 'Host: ::1\r\n'],
+    ['an empty Host', 'Host:\r\n'],
+    ['a web page of another origin', 'Host: 127.0.0.1\r\nOrigin: https://evil.example\r\n'],
+    ['a web page without an origin', 'Host: 127.0.0.1\r\nOrigin: null\r\n'],
+    ['an image in a web page', 'Host: 127.0.0.1\r\nSec-Fetch-Site: cross-site\r\n'],
+    ['a web page on another port', 'Host: 127.0.0.1\r\nSec-Fetch-Site: same-site\r\n'],
+  ])('refuses %s', async (_case, headers) => {
+    const [url, path] = where();
+    const answer = await get(url, path, headers);
+    expect(answer).toMatch(/^HTTP\/1.1 403 /);
+    expect(answer).not.toMatch(/access-control/i);
+  });
+
+  test('takes a request from a tab of its own', async () => {
+    const [url, path] = where();
+    const headers = 'Host: 127.0.0.1\r\nSec-Fetch-Site: none\r\n';
+    const answer = await get(url, path, headers);
+    expect(answer).toMatch(/^HTTP\/1.1 200 /);
+    expect(answer).not.toMatch(/access-control/i);
+  });
+
+  test('refuses a request without Host, and one with two', async () => {
+    const [url, path] = where();
+    expect(await get(url, path, '')).toMatch(/^HTTP\/1.1 400 /);
+    const two = await get(url, path, 'Host: 127.0.0.1\r\nHost: evil.example\r\n');
+    expect(two).toMatch(/^HTTP\/1.1 40[03] /);
+    const old = await exchange(portOf(url), `GET ${path} HTTP/1.0\r\n\r\n`);
+    expect(old).toMatch(/^HTTP\/1.1 403 /);
+  });
+
+  test('answers no preflight', async () => {
+    const [url, path] = where();
+    const headers =
+      'Host: 127.0.0.1\r\nOrigin: http://a\r\nAccess-Control-Request-Method: POST\r\n';
+    const answer = await get(url, path, headers, 'OPTIONS');
+    expect(answer).toMatch(/^HTTP\/1.1 403 /);
+    expect(answer).not.toMatch(/access-control/i);
+  });
+});
+
+describe('the http listener', () => {
+  test('reads nothing as somebody else', async () => {
+    const headers = 'Host: 127.0.0.1\r\nImpersonate-User: admin\r\n';
+    expect(await get(proxy.url, SERVICES, headers)).toMatch(/^HTTP\/1.1 403 /);
+  });
+
+  function post(headers: string, body: string): Promise<string> {
+    const bytes = `POST ${EVENTS} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n${headers}\r\n${body}`;
+    return exchange(portOf(proxy.url), bytes);
+  }
+  const event = JSON.stringify({ metadata: { name: 'a.1', namespace: 'default' } });
+
+  test('passes on an event with nothing that the caller claims to be', async () => {
+    const claims = [
+      'Authorization: Bearer x',
+      'Impersonate-User: admin',
+      'Impersonate-Group: system:masters',
+      'X-Remote-User: admin',
+      'Cookie: a=b',
+    ];
+    const headers = `Content-Type: application/json\r\nContent-Length: ${event.length}\r\n${claims.join('\r\n')}\r\n`;
+    expect(await post(headers, event)).toMatch(/^HTTP\/1.1 201 /);
+    const seen = server.requests.findLast(({ method }) => method === 'POST');
+    for (const name of ['authorization', 'impersonate-user', 'impersonate-group', 'cookie']) {
+      expect(seen?.headers).not.toHaveProperty([name]);
+    }
+    expect(seen?.headers).not.toHaveProperty(['x-remote-user']);
+  });
+
+  test('refuses an event that is too large, and names the bound', async () => {
+    const before = server.requests.length;
+    const answer = await post('Content-Length: 201\r\n', 'x'.repeat(201));
+    expect(answer).toMatch(/^HTTP\/1.1 413 .*"message":"[^"]*200 bytes \(maxEventBytes\)/s);
+    expect(server.requests.slice(before).filter(({ method }) => method === 'POST')).toEqual([]);
+  });
+
+  test('refuses an event whose size is not known', async () => {
+    const answer = await post('Transfer-Encoding: chunked\r\n', '1\r\nx\r\n0\r\n\r\n');
+    expect(answer).toMatch(/^HTTP\/1.1 411 /);
+  });
+
+  test.each(['0.0.0.0', '::', '10.1.2.3', '192.168.0.1', '::ffff:127.0.0.1'])(
+    'does not open on %s',
+    async (host) => {
+      const options = { http: { host, port: 0 } };
+      await expect(startWrapper('http://127.0.0.1:1', options)).rejects.toMatchObject({
+        code: 'InvalidSettings',
+        message: expect.stringMatching(/loopback only/),
+      });
+    },
+  );
+});

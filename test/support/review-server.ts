@@ -1,0 +1,112 @@
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+  type ServerResponse,
+} from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { json } from 'node:stream/consumers';
+
+/** An access review, as the API server is asked. */
+export interface SeenReview {
+  readonly kind: string;
+  readonly authorization: string | undefined;
+  readonly spec: {
+    readonly user?: string;
+    readonly groups?: string[];
+    readonly resourceAttributes: Record<string, unknown>;
+  };
+}
+
+/** What stands for the API server: it answers reviews as a test has it, and passes on all else. */
+export interface ReviewServer {
+  readonly url: string;
+  readonly reviews: SeenReview[];
+  /** Requests that are no reviews and no lists and watches of the wrapper's own. */
+  readonly passed: {
+    readonly method: string;
+    readonly url: string;
+    readonly headers: IncomingHttpHeaders;
+  }[];
+  /** Decides; a number is an HTTP status. Default: allowed. */
+  decide: (review: SeenReview) => boolean | number | Promise<boolean | number>;
+  close(): Promise<void>;
+}
+
+/** `target`: the URL of an API server without reviews. `own`: our Authorization header, to tell us apart. */
+export async function startReviewServer(target: string, own?: string): Promise<ReviewServer> {
+  const reviews: SeenReview[] = [];
+  const passed: ReviewServer['passed'] = [];
+  const isOwnRead = ({ method, headers }: IncomingMessage) =>
+    method === 'GET' && headers.authorization === own;
+  const server = createServer(async (incoming, response) => {
+    if (/accessreviews$/.test(incoming.url ?? '')) return answerReview(incoming, response);
+    const { method = '', url = '', headers } = incoming;
+    if (!isOwnRead(incoming)) passed.push({ method, url, headers });
+    pass(target, incoming, response);
+  });
+  server.on('upgrade', (incoming: IncomingMessage, socket) => {
+    const { method = '', url = '', headers } = incoming;
+    passed.push({ method, url, headers });
+    socket.on('error', () => {});
+    socket.end('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: spdy/3.1\r\n\r\nhello');
+  });
+  async function answerReview(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { kind, spec } = (await json(incoming)) as Pick<SeenReview, 'kind' | 'spec'>;
+    const review = { kind, spec, authorization: incoming.headers.authorization };
+    reviews.push(review);
+    const decision = await reviewServer.decide(review);
+    if (response.destroyed) return;
+    response.writeHead(typeof decision === 'number' ? decision : 201, {
+      'content-type': 'application/json',
+    });
+    const status = { allowed: decision, ...(decision === true ? {} : { reason: 'no rule' }) };
+    response.end(typeof decision === 'number' ? '{}' : JSON.stringify({ kind, status }));
+  }
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const reviewServer: ReviewServer = {
+    url: `http://127.0.0.1:${port}`,
+    reviews,
+    passed,
+    decide: () => true,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+  return reviewServer;
+}
+
+function pass(target: string, incoming: IncomingMessage, response: ServerResponse): void {
+  const { method, headers, url = '' } = incoming;
+  const outgoing = request(target + url, { method, headers }, (answer) => {
+    response.writeHead(answer.statusCode ?? 502, answer.headers).flushHeaders();
+    answer.pipe(response);
+    answer.on('error', () => response.destroy());
+  });
+  outgoing.on('error', () => response.destroy());
+  response.on('close', () => outgoing.destroy());
+  incoming.pipe(outgoing);
+}
+
+/** Sends bytes and returns all that comes back until the other side closes, or nothing comes for a while. */
+export function exchange(port: number, bytes: string, quietMs = 300): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    let received = '';
+    const timer = setTimeout(() => socket.destroy(), quietMs);
+    socket.setEncoding('latin1').on('data', (chunk) => {
+      received += chunk;
+      timer.refresh();
+    });
+    socket.on('error', () => {});
+    socket.once('close', () => {
+      clearTimeout(timer);
+      resolve(received);
+    });
+    socket.write(bytes, 'latin1');
+  });
+}
