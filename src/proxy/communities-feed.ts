@@ -40,6 +40,7 @@ export class CommunitiesFeed implements ChangeSink<CommunityFacts> {
   }
 
   changed(changes: readonly Change<CommunityFacts>[]): void {
+    if (changes.length === 0) return;
     const communities = new Map(this.#communities);
     for (const change of changes) {
       if (change.type === 'DELETED') communities.delete(change.key);

@@ -320,7 +320,8 @@ export class World {
 
   /** The node sets that a key needs: keys that are decided from the endpoint alone need none. */
   #selectorsOf(key: string, from: Standpoint, zoneless: boolean): readonly string[] {
-    if (key === ZONE_KEY && !zoneless) return [];
+    // Where filtering is switched off nothing is decided, so nothing has to be known.
+    if (from.off || (key === ZONE_KEY && !zoneless)) return [];
     const relation =
       from === this.#standpoint
         ? this.#relation(key)

@@ -27,7 +27,8 @@ export function hammer(
       try {
         await once();
       } catch (error) {
-        seen.failures.push(`${what}: ${(error as Error).message}`);
+        const { message, reusedSocket } = error as Error & { reusedSocket?: boolean };
+        seen.failures.push(`${reusedSocket === false ? 'new connection' : what}: ${message}`);
         await delay(5);
       }
     }
@@ -58,8 +59,8 @@ export function hammer(
     seen.watches++;
   };
   const loops = [
-    loop('new connection', list(false, 5)),
-    loop('new connection', list(false, 20)),
+    loop('one request', list(false, 5)),
+    loop('one request', list(false, 20)),
     loop('kept connection', list(kept, 0)),
     loop('quiet connection', list(quiet, 100)),
     loop('watch', watch),
@@ -78,7 +79,10 @@ export function hammer(
 function ask(url: string, agent: Agent | false): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { agent, headers: { accept: 'application/json' } }, resolve);
-    outgoing.once('error', reject);
+    // Also where connections are kept, one is new now and then.
+    outgoing.once('error', (error) => {
+      reject(Object.assign(error, { reusedSocket: outgoing.reusedSocket }));
+    });
     outgoing.end();
   });
 }
