@@ -1,5 +1,5 @@
 import type { View } from '../../src/filter/view.ts';
-import { type HarnessViews, PolicyHarness, type Told } from './policy-harness.ts';
+import { type HarnessViews, PolicyHarness } from './policy-harness.ts';
 import { checkLog, follow } from './policy-log.ts';
 import {
   type Inputs,
@@ -12,6 +12,7 @@ import {
 } from './policy-model.ts';
 import { keyOf, ModelObjects, significant } from './policy-objects.ts';
 import { SERVICE_KEYS, type Step } from './policy-steps.ts';
+import { deletedBy, tell, withChange } from './policy-told.ts';
 
 /** What a view shows of one Service: key of the object → what of it is significant. */
 type Seen = ReadonlyMap<string, string>;
@@ -221,6 +222,8 @@ export class History {
         return;
       }
       case 'node':
+        // Several labels at once may move a node from one set of a relation to another: two watches tell that.
+        if (step.labels !== undefined && before.nodes.has(step.node)) return;
         this.#setNode(step.node, step.labels);
         return;
       case 'namespace': {
@@ -266,35 +269,6 @@ export class History {
     if (name === OWN) this.#harness.setOwnNode(this.#now);
     this.#harness.followNodes(this.#now);
   }
-}
-
-function deletedBy(step: Step): ReadonlySet<string> {
-  if (step.kind === 'slices') {
-    return new Set(step.changes.filter(({ slice }) => slice === undefined).map(({ key }) => key));
-  }
-  if (step.kind !== 'services') return new Set();
-  return new Set(step.changes.filter(({ service }) => service === undefined).map(({ key }) => key));
-}
-
-/** Takes up changes, and says what the API server would tell of them. */
-function tell<T>(
-  before: ReadonlyMap<string, T>,
-  changes: readonly (readonly [string, T | undefined])[],
-): [ReadonlyMap<string, T>, Told<T>] {
-  let after = before;
-  const told: [string, T | undefined, boolean][] = [];
-  for (const [key, value] of changes) {
-    if (after.has(key) || value !== undefined) told.push([key, value, after.has(key)]);
-    after = withChange(after, key, value);
-  }
-  return [after, told];
-}
-
-function withChange<T>(map: ReadonlyMap<string, T>, key: string, value: T | undefined) {
-  const changed = new Map(map);
-  if (value === undefined) changed.delete(key);
-  else changed.set(key, value);
-  return changed;
 }
 
 /** The Service of a slice or Service of the model. */
