@@ -243,4 +243,20 @@ describe('World', () => {
       headless: 1,
     });
   });
+
+  test('a node that is switched off waits for nothing, asks for nothing, and sees everything', () => {
+    settle({ site: 'a' }, { 'default/web': managed('site') });
+    expect(world.settled).toBe(false);
+    const off = new Map([['kube-proxy-wrapper.io/filter', 'off']]);
+    world.setOwnNode({ labels: labels({ site: 'b' }), annotations: off });
+    expect(world.settled).toBe(true);
+    expect(wanted).toEqual([]);
+    expect(world.policyInForce('default/web')).toEqual({ managed: false, reason: 'node-off' });
+
+    setOwn({ site: 'b' });
+    expect(wanted).toEqual(['site=b']);
+    expect(world.policyInForce('default/web')).toEqual({ managed: false, reason: 'node-off' });
+    world.setNodeSetState('site=b');
+    expect(world.policyInForce('default/web')).toMatchObject({ managed: true });
+  });
 });
