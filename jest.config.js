@@ -22,6 +22,13 @@ export default {
       displayName: 'e2e',
       roots: ['<rootDir>/test/e2e'],
       testMatch: ['**/*.test.ts'],
+      testPathIgnorePatterns: ['<rootDir>/test/e2e/ipvs/'],
+    },
+    {
+      ...common,
+      displayName: 'ipvs',
+      roots: ['<rootDir>/test/e2e/ipvs'],
+      testMatch: ['**/*.test.ts'],
     },
   ],
 };

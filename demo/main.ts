@@ -7,6 +7,8 @@ import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { type ApiServer, createApiServer } from '../embedded/api-server.ts';
 import { kubeconfigFor } from '../embedded/kubeconfig.ts';
+import { nodeProxyOptions } from '../src/config/node-proxy-options.ts';
+import { loadSettings } from '../src/config/settings.ts';
 import { loadCredentials } from '../src/proxy/credentials.ts';
 import { type NodeProxy, startNodeProxy } from '../src/proxy/node-proxy.ts';
 import { HELP, runCommand } from './commands.ts';
@@ -60,7 +62,9 @@ function drawSoon(): void {
 function draw(): void {
   clearTimeout(redraw);
   redraw = undefined;
-  const labels = [...(proxy.world.ownLabels ?? [])].map(([key, value]) => `${key}=${value}`);
+  const labels = [...(proxy.world.standpoint?.labels ?? [])].map(
+    ([key, value]) => `${key}=${value}`,
+  );
   console.log(`\n${values.node}: ${labels.join(', ')}`);
   console.log(formatTable(rowsOf(server, proxy.world, client.shown)));
 }
@@ -102,20 +106,8 @@ async function startWrapper(apiServer: string, nodeName: string): Promise<NodePr
   await writeFile(kubeconfig, kubeconfigFor(apiServer));
   const logger = pino({ level: 'warn' });
   const credentials = await loadCredentials({ kubeconfig, logger });
-  const started = await startNodeProxy({
-    nodeName,
-    credentials,
-    host: '127.0.0.1',
-    port: 0,
-    policies: { defaultKeys: [], headless: false },
-    window: { entries: 1000, bytes: 1 << 20 },
-    maxViews: 16,
-    idleViewMs: 60_000,
-    readyWaitMs: 5000,
-    bookmarkMs: 60_000,
-    minWatchMs: 1_800_000,
-    logger,
-  });
+  const settings = loadSettings({ nodeName, listen: '127.0.0.1:0' }, {}, undefined);
+  const started = await startNodeProxy({ ...nodeProxyOptions(settings), credentials, logger });
   return {
     ...started,
     async close() {

@@ -41,7 +41,7 @@ export function rowsOf(
     const groups = slices.map(({ group }) => group);
     const reasons =
       policy?.managed === true
-        ? world.explain(groups, policy.keys).map(({ reason }) => reason)
+        ? world.explain(groups, policy).map(({ reason }) => reason)
         : groups.flatMap(({ endpoints }) => endpoints.map(() => `unfiltered: ${policy?.reason}`));
     let index = 0;
     return slices.flatMap(({ group, slice }) =>

@@ -8,6 +8,7 @@ export function createMetrics(proxy: NodeProxy): Registry {
   collectDefaultMetrics({ register: registry });
   registerViews(registry, proxy);
   registerWorld(registry, proxy);
+  registerSources(registry, proxy);
   register(registry, {
     name: 'client_watches',
     help: 'Watches that clients have open.',
@@ -88,6 +89,31 @@ function registerWorld(registry: Registry, proxy: NodeProxy): void {
     collect(set) {
       for (const [selector, { refusal }] of proxy.world.nodeSets) {
         set({ selector }, +(refusal !== undefined));
+      }
+    },
+  });
+}
+
+function registerSources(registry: Registry, proxy: NodeProxy): void {
+  register(registry, {
+    name: 'services_withheld',
+    help: 'Services hidden from this node because all their traffic goes to the cloud.',
+    labels: [],
+    collect: (set) => set({}, proxy.world.withheld.size),
+  });
+  register(registry, {
+    name: 'filter_off',
+    help: '1 while an annotation of the own Node switches filtering off.',
+    labels: [],
+    collect: (set) => set({}, +(proxy.world.standpoint?.off ?? false)),
+  });
+  register(registry, {
+    name: 'source_refused',
+    help: '1 if the API server refuses a collection that policies depend on.',
+    labels: ['collection'],
+    collect(set) {
+      for (const { question, refusal } of proxy.worldSources.sources) {
+        set({ collection: questionPath(question) }, +(refusal !== undefined));
       }
     },
   });

@@ -34,6 +34,10 @@ export function readiness(proxy: NodeProxy, now: number): Check[] {
       refusal === undefined ? undefined : `${refusal}; only this node itself counts as one of them`;
     checks.push({ name: `nodes ${selector}`, problem: refused ?? problemOf(status, now) });
   }
+  for (const { question, status, refusal } of proxy.worldSources.sources) {
+    const name = `source ${questionPath(question)}`;
+    checks.push({ name, problem: refusal ?? problemOf(status, now) });
+  }
   return checks;
 }
 

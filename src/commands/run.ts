@@ -1,12 +1,10 @@
 import { pino } from 'pino';
 import { startAdmin } from '../admin/admin.ts';
+import { nodeProxyOptions } from '../config/node-proxy-options.ts';
 import { loadSettings, type RawSettings } from '../config/settings.ts';
 import { loadCredentials } from '../proxy/credentials.ts';
 import { assertLoopback } from '../proxy/listener.ts';
 import { startNodeProxy } from '../proxy/node-proxy.ts';
-
-/** Watches without a timeout of their own last at least this long, in milliseconds, as at an apiserver. */
-const MIN_WATCH_MS = 30 * 60_000;
 
 /**
  * Runs the wrapper until SIGTERM or SIGINT. Rejects, before anything listens, when the settings or the
@@ -20,18 +18,7 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
     ...(settings.kubeconfig === undefined ? {} : { kubeconfig: settings.kubeconfig }),
     logger,
   });
-  const proxy = await startNodeProxy({
-    ...settings,
-    ...settings.listen,
-    credentials,
-    policies: { defaultKeys: settings.defaultTopologyKeys, headless: settings.headless },
-    window: { entries: settings.windowEntries, bytes: settings.windowBytes },
-    idleViewMs: settings.idleViewSeconds * 1000,
-    readyWaitMs: settings.readyWaitSeconds * 1000,
-    bookmarkMs: settings.bookmarkSeconds * 1000,
-    minWatchMs: MIN_WATCH_MS,
-    logger,
-  });
+  const proxy = await startNodeProxy({ ...nodeProxyOptions(settings), credentials, logger });
   const stopped = new AbortController();
   const stop = (): void => stopped.abort();
   try {

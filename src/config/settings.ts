@@ -3,7 +3,9 @@ import { isIP } from 'node:net';
 import { loadAll } from 'js-yaml';
 import { z } from 'zod';
 import { WrapperError } from '../errors.ts';
-import { assertTopologyKeys } from '../topology/policy.ts';
+import { isLabelKey, isLabelValue } from '../topology/label.ts';
+import { parseLabelSelector } from '../topology/label-selector.ts';
+import { assertTopologyKeys, type KeyChoice, PRESETS } from '../topology/policy.ts';
 
 /** `<ip>:<port>`, an IPv6 address in brackets. */
 const address = z.string().transform((text, context) => {
@@ -16,17 +18,39 @@ const address = z.string().transform((text, context) => {
   return { host, port: Number(port) };
 });
 
-const topologyKeys = z.array(z.string()).transform((keys, context) => {
-  try {
-    assertTopologyKeys(keys);
-  } catch (error) {
-    context.addIssue({
-      code: 'custom',
-      message: WrapperError.from(error, 'InvalidPolicy').message,
-    });
-  }
-  return keys;
-});
+/** Runs a parser that throws, and reports what it says. */
+function parsed<In, Out>(parse: (value: In) => Out) {
+  return (value: In, context: z.RefinementCtx): Out => {
+    try {
+      return parse(value);
+    } catch (error) {
+      const { message } = WrapperError.from(error, 'InvalidSettings');
+      context.addIssue({ code: 'custom', message });
+      return z.NEVER;
+    }
+  };
+}
+
+const presetNames = Object.keys(PRESETS).join(', ');
+/** An array of topology keys, or the name of a preset. */
+const keyChoice = z
+  .union([z.array(z.string()), z.string()], {
+    error: `must be an array of topology keys or one of ${presetNames}`,
+  })
+  .transform(
+    parsed((choice): KeyChoice => {
+      if (typeof choice !== 'string') {
+        assertTopologyKeys(choice);
+        return { keys: choice };
+      }
+      const preset = Object.hasOwn(PRESETS, choice) ? PRESETS[choice] : undefined;
+      if (preset !== undefined) return preset;
+      throw new WrapperError('InvalidSettings', `no such preset; there are ${presetNames}`);
+    }),
+  );
+
+const labelKey = z.string().refine(isLabelKey, 'is no label key');
+const labelValue = z.string().min(1).refine(isLabelValue, 'is no label value');
 
 const positive = z.number().int().positive();
 
@@ -42,9 +66,58 @@ const schema = z.strictObject({
   adminListen: address.prefault('127.0.0.1:10361'),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
   /** Keys of Services without the annotation; empty: these are left alone. */
-  defaultTopologyKeys: topologyKeys.default([]),
+  defaultTopologyKeys: keyChoice.default({ keys: [] }),
+  /** Whether the annotation topologyKeys of Namespaces is read too; needs the right to watch these. */
+  namespacePolicies: z.boolean().default(false),
+  /** Others whose annotations of Services are read. */
+  compatibility: z.array(z.enum(['openyurt', 'kubeedge'])).default([]),
   /** Whether headless Services are filtered too. */
   headless: z.boolean().default(false),
+  /** Where communities come from, for the key kube-proxy-wrapper.io/community. */
+  communities: z
+    .strictObject({
+      /** Labels of nodes whose value is the community. */
+      nodeLabels: z.array(labelKey).default([]),
+      /** Labels `<prefix><community>: "true"`; empty: none. */
+      labelPrefix: z
+        .string()
+        .refine(
+          (prefix) => prefix === '' || (prefix.includes('/') && isLabelKey(`${prefix}a`)),
+          'is no prefix of label keys, such as community.example.com/',
+        )
+        .default('community.kube-proxy-wrapper.io/'),
+      /** Labels `<community>: <one of these values>`. */
+      labelValues: z.array(labelValue).default([]),
+      /** Name of this cluster in FabEdge's communities; absent: these are not read. */
+      fabedgeCluster: z.string().min(1).optional(),
+    })
+    .prefault({}),
+  /** Which nodes are edge nodes. */
+  edge: z
+    .strictObject({
+      labelSelector: z
+        .string()
+        .transform(parsed(parseLabelSelector))
+        .prefault('node-role.kubernetes.io/edge'),
+    })
+    .prefault({}),
+  cloud: z
+    .strictObject({
+      /** What an edge node gets of a Service whose traffic goes to the cloud: its endpoints, or nothing at all. */
+      mode: z.enum(['endpoints', 'passthrough']).default('endpoints'),
+    })
+    .prefault({}),
+  /** Hides Services that EdgeMesh serves, told by a label as in its own setting of this name; absent: none. */
+  serviceFilter: z
+    .strictObject({
+      mode: z.enum(['FilterIfLabelExists', 'FilterIfLabelDoesNotExists']),
+      label: labelKey.default('service.edgemesh.kubeedge.io/service-proxy-name'),
+    })
+    .optional(),
+  /** Ready endpoints that a topology key needs to count, by key. */
+  minReady: z.record(z.string(), positive).default({}),
+  /** A nearer key is returned to only when it was ready for this long. */
+  returnDelaySeconds: z.number().min(0).max(86_400).default(0),
   /** The least number of changes that each view remembers for clients that fall behind. */
   windowEntries: positive.default(10_000),
   /** The least that these may take, in bytes. */
@@ -111,10 +184,19 @@ function present(values: RawSettings): RawSettings {
 }
 
 function describe(issue: z.core.$ZodIssue, merged: RawSettings): string {
-  if (issue.code === 'unrecognized_keys') return `unknown key ${issue.keys.join(', ')}`;
-  const key = issue.path.join('.');
+  const path = issue.path.map(String);
+  if (issue.code === 'unrecognized_keys') {
+    return `unknown key ${issue.keys.map((key) => [...path, key].join('.')).join(', ')}`;
+  }
+  const key = path.join('.');
   if (key === 'nodeName' && merged.nodeName === undefined) {
     return 'no node name: give --node-name, NODE_NAME or nodeName';
   }
-  return `${key}=${JSON.stringify(merged[String(issue.path[0])])}: ${issue.message}`;
+  return `${key}=${JSON.stringify(valueAt(merged, path))}: ${issue.message}`;
+}
+
+function valueAt(value: unknown, path: readonly string[]): unknown {
+  let found = value;
+  for (const key of path) found = (found as Record<string, unknown> | undefined)?.[key];
+  return found;
 }

@@ -1,4 +1,4 @@
-import type { EndpointGroup } from '../topology/endpoint.ts';
+import type { Endpoint, EndpointGroup } from '../topology/endpoint.ts';
 import type { EndpointsFacts, ObjectBytes } from './codec.ts';
 
 /** An EndpointSlice or Endpoints object of a view, with what is shown of it. */
@@ -26,8 +26,9 @@ export class EndpointIndex {
   readonly #byService = new Map<string, Set<EndpointsObject>>();
   /** Node → Service → number of its objects with an endpoint there. */
   readonly #byNode = new Map<string, Map<string, number>>();
-  /** Equal strings are kept once: 100,000 endpoints name a few nodes, zones and ports. */
-  readonly #strings = new Map<string, string>();
+  /** 100,000 endpoints differ, for a decision, in a few nodes, zones and states; slices in a few ports. */
+  readonly #endpoints = new Interner<Endpoint>();
+  readonly #ports = new Interner<readonly string[]>();
 
   get(key: string): EndpointsObject | undefined {
     return this.#objects.get(key);
@@ -90,23 +91,27 @@ export class EndpointIndex {
 
   #internGroups(groups: readonly EndpointGroup[]): readonly EndpointGroup[] {
     return groups.map(({ ports, endpoints }) => ({
-      ports: ports.map((port) => this.#intern(port)),
-      endpoints: endpoints.map(({ family, node, zone, state }) => ({
-        family: this.#intern(family),
-        node: this.#intern(node),
-        zone: this.#intern(zone),
-        state,
-      })),
+      ports: this.#ports.of(ports.join('\n'), () => ports),
+      endpoints: endpoints.map((endpoint) => {
+        const { family, node, zone, state } = endpoint;
+        return this.#endpoints.of(`${state}\n${family}\n${node}\n${zone}`, () => endpoint);
+      }),
     }));
   }
+}
 
-  #intern(text: string): string {
-    const known = this.#strings.get(text);
+/** Keeps equal things once. */
+class Interner<T> {
+  readonly #known = new Map<string, T>();
+
+  of(id: string, make: () => T): T {
+    const known = this.#known.get(id);
     if (known !== undefined) return known;
     // Names of nodes and zones that are long gone may pile up over months; starting over costs little.
-    if (this.#strings.size >= 50_000) this.#strings.clear();
-    this.#strings.set(text, text);
-    return text;
+    if (this.#known.size >= 50_000) this.#known.clear();
+    const made = make();
+    this.#known.set(id, made);
+    return made;
   }
 }
 

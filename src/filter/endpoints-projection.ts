@@ -1,8 +1,10 @@
-import type { EndpointGroup } from '../topology/endpoint.ts';
-import type { World, WorldChange } from '../topology/world.ts';
+import type { World } from '../topology/world.ts';
+import type { WorldChange } from '../topology/world-change.ts';
 import type { Change, ChangeSink } from './change.ts';
+import type { Clock } from './clock.ts';
 import type { EndpointsFacts, ObjectBytes } from './codec.ts';
 import { EndpointIndex, type EndpointsObject } from './endpoint-index.ts';
+import { type Outcome, ServiceDecider, type Shown } from './service-decider.ts';
 import type { View } from './view.ts';
 
 /** Counts what the projection did, for metrics. */
@@ -11,6 +13,14 @@ export interface ProjectionCounters {
   injected: number;
   /** Changes of an object that alter nothing this node sees. */
   suppressed: number;
+}
+
+export interface EndpointsProjectionOptions {
+  readonly view: View;
+  readonly world: World;
+  readonly clock: Clock;
+  /** Whether this is the view that tells the world which Services are withheld. */
+  readonly tellsWithheld: boolean;
 }
 
 /**
@@ -27,18 +37,28 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   readonly counters: ProjectionCounters = { injected: 0, suppressed: 0 };
   readonly #world: World;
   readonly #index = new EndpointIndex();
+  readonly #decider: ServiceDecider;
   readonly #unsubscribe: () => void;
+  /** Services decided and not yet told to the world; undefined: another view tells. */
+  readonly #withheld: Map<string, boolean> | undefined;
   #synced = false;
+  /** End of the log at the last commit. */
+  #committed = 0;
+  /** Changes of objects are being taken in. */
+  #applying = false;
 
-  constructor(view: View, world: World) {
+  constructor({ view, world, clock, tellsWithheld }: EndpointsProjectionOptions) {
     this.view = view;
     this.#world = world;
+    this.#withheld = tellsWithheld ? new Map() : undefined;
+    this.#decider = new ServiceDecider(world, clock, (services) => this.#decideAgain(services));
     this.#unsubscribe = world.subscribe({ changed: (change) => this.#worldChanged(change) });
   }
 
   /** Stops listening to the world, and takes back what it was told. */
   close(): void {
     this.#unsubscribe();
+    this.#decider.close();
     this.#world.setZoneless(
       this,
       Array.from(this.#index.services(), (service) => [service, false] as const),
@@ -46,13 +66,10 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   }
 
   changed(changes: readonly Change<EndpointsFacts>[]): void {
-    if (this.view.started) {
-      for (const change of changes) this.#applyStarted(change);
-      this.view.log.commit();
-    } else {
-      const touched = new Set(changes.flatMap((change) => this.#store(change)));
-      this.#reportZoneless(touched);
-    }
+    this.#applying = true;
+    for (const step of withoutRepeats(changes)) this.#apply(step);
+    this.#applying = false;
+    if (this.view.started) this.#commit();
   }
 
   synced(): void {
@@ -60,13 +77,24 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     this.#tryStart();
   }
 
-  #applyStarted(change: Change<EndpointsFacts>): void {
-    const touched = this.#store(change);
+  /**
+   * Takes in changes of different objects together, then decides: what a re-list found has no state in
+   * between, in which one slice is new and its sibling old.
+   */
+  #apply(changes: readonly Change<EndpointsFacts>[]): void {
+    const touched = new Set<string>();
+    for (const change of changes) {
+      for (const service of this.#store(change)) touched.add(service);
+    }
     this.#reportZoneless(touched);
-    if (change.type === 'DELETED') this.view.hide(change.key);
+    if (!this.view.started) return;
+    for (const { type, key } of changes) if (type === 'DELETED') this.view.hide(key);
     for (const service of touched) this.#project(service);
-    const object = this.#index.get(change.key);
-    if (object !== undefined && object.service === undefined) this.#show(object, undefined, false);
+    for (const { key } of changes) {
+      const object = this.#index.get(key);
+      if (object === undefined || object.service !== undefined) continue;
+      this.#show({ object, keep: undefined, managed: false });
+    }
   }
 
   /** Brings the index up to date; returns the Services concerned. */
@@ -89,6 +117,8 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
       this.#tryStart();
       return;
     }
+    // What the owner of the cluster decides takes effect at once.
+    for (const service of change.services) this.#decider.forget(service);
     const touched = new Set(change.services);
     for (const [node, keys] of change.nodes) {
       for (const service of this.#index.servicesOn(node)) {
@@ -98,56 +128,68 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
         }
       }
     }
+    this.#decideAgain(touched);
+  }
+
+  /** Shows what the decision about some Services is now, in one commit. */
+  #decideAgain(services: Iterable<string>): void {
     const before = this.view.log.end;
-    for (const service of touched) this.#project(service);
+    for (const service of services) this.#project(service);
     this.counters.injected += this.view.log.end - before;
-    if (this.view.log.end !== before) this.view.log.commit();
+    // What the world makes of a change of objects belongs to that change.
+    if (!this.#applying) this.#commit();
+  }
+
+  /** Lets watchers, and those who follow what is withheld, see all that was done since the last time. */
+  #commit(): void {
+    const { log } = this.view;
+    if (log.end !== this.#committed) log.commit();
+    this.#committed = log.end;
+    this.#tellWithheld();
+  }
+
+  #tellWithheld(): void {
+    if (this.#withheld === undefined) return;
+    const decided = new Map(this.#withheld);
+    this.#withheld.clear();
+    this.#world.withheld.set(decided);
   }
 
   #tryStart(): void {
     if (!this.#synced || !this.#world.settled || this.view.started) return;
     this.view.start((version) => this.#initialObjects(version));
+    this.#tellWithheld();
   }
 
   *#initialObjects(version: string): Generator<readonly [string, ObjectBytes]> {
     for (const service of this.#index.services()) {
-      for (const [object, keep, managed] of this.#decide(service)) {
-        yield [object.key, this.#write(object, keep, managed, version)];
-      }
+      const outcome = this.#decide(service);
+      if (typeof outcome === 'string') continue;
+      for (const shown of outcome) yield [shown.object.key, this.#write(shown, version)];
     }
     for (const object of this.#index.objects()) {
       if (object.service !== undefined) continue;
-      yield [object.key, this.#write(object, undefined, false, version)];
+      yield [object.key, this.#write({ object, keep: undefined, managed: false }, version)];
     }
   }
 
   #project(service: string): void {
-    for (const [object, keep, managed] of this.#decide(service)) this.#show(object, keep, managed);
-  }
-
-  /** The endpoints to keep (undefined: all) of each object of a Service; nothing while it is undecided. */
-  *#decide(
-    service: string,
-  ): Generator<readonly [EndpointsObject, keep: Uint8Array | undefined, managed: boolean]> {
-    const policy = this.#world.policyInForce(service);
-    if (policy === undefined) return;
-    const objects = [...this.#index.ofService(service)];
-    if (!policy.managed) {
-      for (const object of objects) yield [object, undefined, false];
-      return;
-    }
-    const groups = objects.flatMap((object) => object.groups);
-    const { keep } = this.#world.decide(groups, policy.keys);
-    let offset = 0;
-    for (const object of objects) {
-      const end = offset + sizeOf(object.groups);
-      const own = keep.slice(offset, end);
-      offset = end;
-      yield [object, own.includes(0) ? own : undefined, true];
+    const outcome = this.#decide(service);
+    if (outcome === 'undecided') return;
+    if (typeof outcome === 'string') {
+      for (const object of this.#index.ofService(service)) this.view.hide(object.key);
+    } else {
+      for (const shown of outcome) this.#show(shown);
     }
   }
 
-  #show(object: EndpointsObject, keep: Uint8Array | undefined, managed: boolean): void {
+  #decide(service: string): Outcome {
+    const outcome = this.#decider.decide(service, [...this.#index.ofService(service)]);
+    if (outcome !== 'undecided') this.#withheld?.set(service, outcome === 'withheld');
+    return outcome;
+  }
+
+  #show({ object, keep, managed }: Shown): void {
     const cutHints = managed && object.hinted;
     const shown = this.view.get(object.key);
     if (shown !== undefined && this.#unchanged(object, shown, keep, cutHints, managed)) {
@@ -160,7 +202,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
       object.cutHints = cutHints;
       return;
     }
-    this.view.show(object.key, (version) => this.#write(object, keep, managed, version));
+    this.view.show(object.key, (version) => this.#write({ object, keep, managed }, version));
   }
 
   #unchanged(
@@ -173,7 +215,11 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     // What no policy manages passes every change on.
     if (object.fresh && !managed) return false;
     const sameEdit = object.cutHints === cutHints && sameMask(object.keep, keep);
-    if (!object.fresh && sameEdit && (managed || object.exact)) return true;
+    if (!object.fresh) {
+      // Other endpoints are other bytes: what is byte for byte the same is decided alike.
+      if (!sameEdit) return false;
+      if (managed || object.exact) return true;
+    }
     const { codec, resource } = this.view;
     const edit = { resourceVersion: '0', cutHints, ...(keep === undefined ? {} : { keep }) };
     const next = codec.splice(resource, object.raw, edit);
@@ -181,12 +227,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     return next.equals(codec.splice(resource, shown, { resourceVersion: '0' }));
   }
 
-  #write(
-    object: EndpointsObject,
-    keep: Uint8Array | undefined,
-    managed: boolean,
-    resourceVersion: string,
-  ): ObjectBytes {
+  #write({ object, keep, managed }: Shown, resourceVersion: string): ObjectBytes {
     const { codec, resource } = this.view;
     const cutHints = managed && object.hinted;
     const edit = { resourceVersion, cutHints, ...(keep === undefined ? {} : { keep }) };
@@ -216,8 +257,21 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   }
 }
 
-function sizeOf(groups: readonly EndpointGroup[]): number {
-  return groups.reduce((size, { endpoints }) => size + endpoints.length, 0);
+/** Cuts changes where an object comes up again, so that each of its changes is shown. */
+function* withoutRepeats<T extends { readonly key: string }>(
+  changes: readonly T[],
+): Generator<readonly T[]> {
+  const seen = new Set<string>();
+  let start = 0;
+  for (const [index, { key }] of changes.entries()) {
+    if (seen.has(key)) {
+      yield changes.slice(start, index);
+      start = index;
+      seen.clear();
+    }
+    seen.add(key);
+  }
+  yield changes.slice(start);
 }
 
 function sameMask(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {

@@ -49,6 +49,15 @@ export const SERVICE_CIDRS: Resource = {
   namespaced: false,
 };
 
+/** Watched for policies, never served. */
+export const NAMESPACES: Resource = {
+  group: '',
+  version: 'v1',
+  plural: 'namespaces',
+  kind: 'Namespace',
+  namespaced: false,
+};
+
 /** All resources that are served as views, each known to kube-proxy or its peers. */
 export const RESOURCES: readonly Resource[] = [
   SERVICES,

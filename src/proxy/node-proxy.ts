@@ -3,15 +3,19 @@ import type { LogBounds } from '../filter/event-log.ts';
 import { createJsonCodec } from '../filter/json/codec.ts';
 import { createProtobufCodec } from '../filter/protobuf/codec.ts';
 import { VersionClock } from '../filter/version-clock.ts';
-import type { PolicySettings } from '../topology/policy.ts';
+import { PolicyBook } from '../topology/policy-book.ts';
+import type { RelationSettings } from '../topology/relations.ts';
+import type { PolicySettings } from '../topology/service-policy.ts';
 import { World } from '../topology/world.ts';
 import { answerError } from './answer.ts';
 import type { Credentials } from './credentials.ts';
 import { Listener } from './listener.ts';
 import { NodeSetWatcher } from './node-set-watcher.ts';
 import { createPassthrough } from './passthrough.ts';
+import { systemClock } from './system-clock.ts';
 import { createUpstream } from './upstream.ts';
 import { Views } from './views.ts';
+import { WorldSources } from './world-sources.ts';
 
 export interface NodeProxyOptions {
   readonly nodeName: string;
@@ -19,6 +23,13 @@ export interface NodeProxyOptions {
   readonly host: string;
   readonly port: number;
   readonly policies: PolicySettings;
+  /** Whether annotations of Namespaces are read. */
+  readonly namespacePolicies: boolean;
+  readonly relations: RelationSettings;
+  /** Name of this cluster in FabEdge's communities; undefined: these are not read. */
+  readonly fabedgeCluster: string | undefined;
+  /** Whether Services whose traffic all goes to the cloud are hidden. */
+  readonly cloudPassthrough: boolean;
   readonly window: LogBounds;
   readonly maxViews: number;
   readonly idleViewMs: number;
@@ -35,6 +46,7 @@ export interface NodeProxy {
   readonly world: World;
   readonly views: Views;
   readonly nodeSets: NodeSetWatcher;
+  readonly worldSources: WorldSources;
   readonly listener: Listener;
   /** Ends the watches of clients, then those at the API server, and waits for both. */
   close(): Promise<void>;
@@ -42,14 +54,30 @@ export interface NodeProxy {
 
 /** Builds the house and opens the door. Rejects with `InvalidSettings`, or when the port is taken. */
 export async function startNodeProxy(options: NodeProxyOptions): Promise<NodeProxy> {
-  const { nodeName, credentials, logger } = options;
+  const { credentials, logger } = options;
   const codecs = { json: createJsonCodec(), protobuf: createProtobufCodec() };
   const clock = new VersionClock(Date.now());
-  const world = new World(nodeName);
+  const world = new World({
+    ...options,
+    declaredCommunities: options.fabedgeCluster !== undefined,
+    namespaces: options.namespacePolicies,
+  });
+  const book = new PolicyBook(options.policies);
   const upstream = createUpstream({ credentials, logger });
-  const context = { upstream, clock, world, logger, codecs, codec: codecs.protobuf };
+  const context = { upstream, clock, world, book, logger, codecs, codec: codecs.protobuf };
   const nodeSets = new NodeSetWatcher(context);
-  const views = new Views({ ...options, ...context, idleMs: options.idleViewMs });
+  const views = new Views({
+    ...options,
+    ...context,
+    time: systemClock,
+    serviceFilter: options.policies.serviceFilter,
+    idleMs: options.idleViewMs,
+  });
+  const worldSources = new WorldSources({
+    ...context,
+    namespaces: options.namespacePolicies,
+    fabedgeCluster: options.fabedgeCluster,
+  });
   const passthrough = createPassthrough({
     credentials,
     logger,
@@ -64,12 +92,12 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   });
   const close = async (): Promise<void> => {
     await listener.close();
-    await Promise.all([views.close(), nodeSets.close()]);
+    await Promise.all([views.close(), nodeSets.close(), worldSources.close()]);
     await Promise.all([passthrough.close(), upstream.close()]);
   };
   try {
     const url = await listener.listen();
-    return { url, world, views, nodeSets, listener, close };
+    return { url, world, views, nodeSets, worldSources, listener, close };
   } catch (error) {
     await close();
     throw error;

@@ -3,7 +3,7 @@ import type { Change, ChangeSink } from '../filter/change.ts';
 import type { LabelledObject } from '../filter/codec.ts';
 import type { World } from '../topology/world.ts';
 
-/** Tells the world the labels of this node. */
+/** Tells the world the labels and annotations of this node. */
 export class OwnNodeFeed implements ChangeSink<LabelledObject> {
   readonly #world: World;
   readonly #logger: Logger;
@@ -24,9 +24,12 @@ export class OwnNodeFeed implements ChangeSink<LabelledObject> {
       if (change.key !== this.#world.nodeName) continue;
       this.#exists = change.type !== 'DELETED';
       if (change.type === 'DELETED') {
-        this.#logger.warn({ node: change.key }, 'own Node is gone; its last labels stay in force');
+        this.#logger.warn(
+          { node: change.key },
+          'own Node is gone; its last labels and annotations stay in force',
+        );
       } else {
-        this.#world.setOwnLabels(change.facts.labels);
+        this.#world.setOwnNode(change.facts);
       }
     }
   }

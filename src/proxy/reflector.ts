@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
-import type { ChangeSink } from '../filter/change.ts';
+import type { Change, ChangeSink } from '../filter/change.ts';
 import type { Codec, ObjectBytes, ObjectMeta } from '../filter/codec.ts';
 import type { VersionClock } from '../filter/version-clock.ts';
 import { createBackoff } from './backoff.ts';
@@ -41,6 +41,11 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
   readonly logger: Logger;
   /** Called when the API server refused (403) three times in a row, and with undefined once it allows again. */
   readonly onRefused?: (error: WrapperError | undefined) => void;
+  /**
+   * A collection that does not exist (404) is an empty one, and looked for again every few seconds: that of a
+   * custom resource may be defined later, or never.
+   */
+  readonly absentIsEmpty?: boolean;
   readonly random?: () => number;
 }
 
@@ -50,6 +55,8 @@ const REFUSALS = 3;
 const GOOD_WATCH_MS = 10_000;
 /** A watch that ends sooner than this, with nothing said, is a failure, in milliseconds. */
 const SHORT_WATCH_MS = 1_000;
+/** How long until a collection that did not exist is looked for again, in milliseconds. */
+const ABSENT_MS = 5_000;
 /** No Retry-After is obeyed beyond this, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 30_000;
 
@@ -108,7 +115,9 @@ export class Reflector<Facts extends ObjectMeta> {
         await this.#watch(signal);
       } catch (error) {
         if (signal.aborted) break;
-        const wait = this.#failed(WrapperError.from(error, 'Unreachable'));
+        const failure = WrapperError.from(error, 'Unreachable');
+        const absent = this.#options.absentIsEmpty === true && failure.status?.code === 404;
+        const wait = absent ? this.#absent() : this.#failed(failure);
         await delay(wait, undefined, { signal }).catch(() => undefined);
       }
       this.#connected = false;
@@ -118,18 +127,24 @@ export class Reflector<Facts extends ObjectMeta> {
   async #list(signal: AbortSignal): Promise<void> {
     this.#lists++;
     const { items, resourceVersion } = await this.#client.list(this.#listVersion, signal);
-    const changes = this.#tracker.replace(items);
     this.#options.clock.observe(resourceVersion);
+    const changes = this.#replace(items);
+    this.#version = resourceVersion;
+    this.#listVersion = resourceVersion;
+    this.#log.debug({ rv: resourceVersion, changes: changes.length }, 'listed');
+  }
+
+  /** Tells the sinks what is different in a complete list; returns that. */
+  #replace(items: readonly ObjectBytes[]): readonly Change<Facts>[] {
+    const changes = this.#tracker.replace(items);
     for (const sink of this.#options.sinks) {
       sink.changed(changes);
       sink.synced();
     }
     this.#tracker.commit(changes);
-    this.#version = resourceVersion;
-    this.#listVersion = resourceVersion;
     this.#synced = true;
     this.#lastContact = Date.now();
-    this.#log.debug({ rv: resourceVersion, changes: changes.length }, 'listed');
+    return changes;
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
@@ -171,6 +186,15 @@ export class Reflector<Facts extends ObjectMeta> {
   #wentWell(): void {
     this.#backoff.reset();
     this.#malformed = 0;
+  }
+
+  /** Nothing is there to be watched; returns how long to wait, in milliseconds. */
+  #absent(): number {
+    this.#opened();
+    this.#replace([]);
+    this.#version = undefined;
+    this.#listVersion = '';
+    return ABSENT_MS;
   }
 
   /** Decides how to go on after a failure; returns how long to wait, in milliseconds. */

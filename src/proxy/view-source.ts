@@ -1,12 +1,21 @@
 import type { Logger } from 'pino';
 import type { ChangeSink } from '../filter/change.ts';
-import type { Codec, EndpointsFacts, ObjectBytes, ObjectMeta } from '../filter/codec.ts';
+import type { Clock } from '../filter/clock.ts';
+import type {
+  Codec,
+  EndpointsFacts,
+  ObjectBytes,
+  ObjectMeta,
+  ServiceFacts,
+} from '../filter/codec.ts';
 import { EndpointsProjection } from '../filter/endpoints-projection.ts';
 import type { LogBounds } from '../filter/event-log.ts';
 import { PlainProjection } from '../filter/plain-projection.ts';
-import { ENDPOINT_SLICES, ENDPOINTS } from '../filter/resource.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from '../filter/resource.ts';
+import { ServicesProjection } from '../filter/services-projection.ts';
 import type { VersionClock } from '../filter/version-clock.ts';
 import { View } from '../filter/view.ts';
+import type { ServiceFilter } from '../topology/service-policy.ts';
 import type { World } from '../topology/world.ts';
 import type { Question } from './question.ts';
 import { Reflector, type ReflectorStatus } from './reflector.ts';
@@ -20,6 +29,10 @@ export interface SourceContext {
   readonly logger: Logger;
   /** The least that an event log keeps. */
   readonly window: LogBounds;
+  readonly time: Clock;
+  readonly serviceFilter: ServiceFilter | undefined;
+  /** Whether Services whose traffic all goes to the cloud are hidden. */
+  readonly cloudPassthrough: boolean;
 }
 
 /** A view and all that fills it: one reflector, one projection. */
@@ -33,27 +46,36 @@ export interface ViewSource {
   close(): Promise<void>;
 }
 
+/** What a source needs beside its question. */
+export interface SourceRole {
+  /** Told about each change before the view is: what the world learns has to be in force when clients hear of it. */
+  readonly feed?: ChangeSink<ServiceFacts>;
+  /** Whether this view of slices tells the world which Services are withheld. */
+  readonly tellsWithheld?: boolean;
+}
+
 /** Opens a source for endpoints, filtered, or for any other collection, shown as it is. */
 export function openViewSource(
   context: SourceContext,
   question: Question,
   codec: Codec,
+  { feed, tellsWithheld = false }: SourceRole = {},
 ): ViewSource {
   const { resource } = question;
   const view = new View({ resource, codec, clock: context.clock, window: context.window });
+  if (resource === SERVICES) return openServices(context, question, view, feed);
   if (resource !== ENDPOINT_SLICES && resource !== ENDPOINTS) {
     return openPlain(context, question, view, (object) => codec.meta(object), []);
   }
-  const projection = new EndpointsProjection(view, context.world);
+  const { world, time } = context;
+  const projection = new EndpointsProjection({ view, world, clock: time, tellsWithheld });
   const decode = (object: ObjectBytes): EndpointsFacts =>
     resource === ENDPOINTS ? codec.endpoints(object) : codec.endpointSlice(object);
-  return run(context, { question, view, projection, decode, sinks: [projection] });
+  const close = () => projection.close();
+  return run(context, { question, view, projection, decode, sinks: [projection], close });
 }
 
-/**
- * Opens a source that shows objects as they are and tells a feed about them first: what the world learns
- * has to be in force when clients hear of it.
- */
+/** Opens a source that shows objects as they are and tells feeds about them first. */
 export function openPlain<Facts extends ObjectMeta>(
   context: SourceContext,
   question: Question,
@@ -62,7 +84,26 @@ export function openPlain<Facts extends ObjectMeta>(
   feeds: readonly ChangeSink<Facts>[],
 ): ViewSource {
   const sinks = [...feeds, new PlainProjection(view)];
-  return run(context, { question, view, projection: undefined, decode, sinks });
+  return run(context, { question, view, projection: undefined, decode, sinks, close: () => {} });
+}
+
+function openServices(
+  context: SourceContext,
+  question: Question,
+  view: View,
+  feed: ChangeSink<ServiceFacts> | undefined,
+): ViewSource {
+  const { world, serviceFilter, cloudPassthrough } = context;
+  const decode = (object: ObjectBytes) => view.codec.service(object);
+  const feeds = feed === undefined ? [] : [feed];
+  if (serviceFilter === undefined && !cloudPassthrough) {
+    return openPlain(context, question, view, decode, feeds);
+  }
+  const options = { view, world, serviceFilter, followsWithheld: cloudPassthrough };
+  const services = new ServicesProjection(options);
+  const sinks = [...feeds, services];
+  const close = () => services.close();
+  return run(context, { question, view, projection: undefined, decode, sinks, close });
 }
 
 function run<Facts extends ObjectMeta>(
@@ -73,6 +114,8 @@ function run<Facts extends ObjectMeta>(
     readonly projection: EndpointsProjection | undefined;
     readonly decode: (object: ObjectBytes) => Facts;
     readonly sinks: readonly ChangeSink<Facts>[];
+    /** Ends what the sinks have opened. */
+    readonly close: () => void;
   },
 ): ViewSource {
   const { question, view, projection } = parts;
@@ -92,7 +135,7 @@ function run<Facts extends ObjectMeta>(
       return reflector.status;
     },
     async close() {
-      projection?.close();
+      parts.close();
       controller.abort();
       await running;
     },

@@ -1,8 +1,7 @@
 import { WrapperError } from '../errors.ts';
-import type { ServiceFacts } from '../filter/codec.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, NODES, SERVICES } from '../filter/resource.ts';
 import { View } from '../filter/view.ts';
-import type { PolicySettings } from '../topology/policy.ts';
+import type { PolicyBook } from '../topology/policy-book.ts';
 import type { Codecs } from './answer.ts';
 import { OwnNodeFeed } from './own-node-feed.ts';
 import { type Question, questionKey } from './question.ts';
@@ -11,7 +10,7 @@ import { openPlain, openViewSource, type SourceContext, type ViewSource } from '
 
 export interface ViewsOptions extends SourceContext {
   readonly codecs: Codecs;
-  readonly policies: PolicySettings;
+  readonly book: PolicyBook;
   /** More views than this at once are refused. */
   readonly maxViews: number;
   /** A view that nobody asks for is closed after this long, in milliseconds. */
@@ -61,7 +60,9 @@ export class Views {
 
   /** Opens or shares the view of a question. Throws `NotReady` when there are too many. */
   acquire(question: Question): ViewLease {
-    const services = worldServices(question, this.#options.policies.headless);
+    const { book, serviceFilter, cloudPassthrough } = this.#options;
+    const hides = serviceFilter !== undefined || cloudPassthrough;
+    const services = worldServices(question, book.settings.headless, hides);
     if (services !== undefined) this.#openServices(services);
     const entry = this.#open.get(questionKey(question)) ?? this.#openView(question);
     entry.users++;
@@ -121,11 +122,13 @@ export class Views {
   #openServices(question: Question): void {
     if (this.#hasServices) return;
     this.#hasServices = true;
+    const feed = new ServicesFeed(this.#options);
     const codec = this.#options.codecs.protobuf;
-    const feed = new ServicesFeed({ ...this.#options, settings: this.#options.policies });
-    const view = this.#createView(question);
-    const decode = (object: Buffer): ServiceFacts => codec.service(object);
-    this.#add(openPlain(this.#options, question, view, decode, [feed]), true);
+    this.#add(openViewSource(this.#options, question, codec, { feed }), true);
+    if (!this.#options.cloudPassthrough) return;
+    // Which Services are hidden is told by the view of slices that kube-proxy itself asks for.
+    const slices = slicesBeside(question);
+    this.#add(openViewSource(this.#options, slices, codec, { tellsWithheld: true }), true);
   }
 
   #createView({ resource, encoding }: Question): View {
@@ -136,18 +139,39 @@ export class Views {
 
 /**
  * How the world asks for Services: as the kube-proxy that asks for these endpoints does (pkg/proxy/config),
- * so that the two share one watch. Undefined for a question that tells nothing about it.
+ * so that the two share one watch. Undefined for a question that tells nothing about it and whose answer
+ * does not depend on it.
+ *
+ * @param hides whether some Services are hidden, which depends on what the world knows of them
  */
-function worldServices(question: Question, headless: boolean): Question | undefined {
+function worldServices(
+  question: Question,
+  headless: boolean,
+  hides: boolean,
+): Question | undefined {
   const { resource, namespace, labelSelector, fieldSelector, encoding } = question;
   const kinds = headless ? [ALL_SERVICES] : [OLDER_SERVICES, OLDEST_SERVICES, SERVICES_WITH_IP];
   if (resource === ENDPOINT_SLICES || resource === ENDPOINTS) {
     return kinds.find((kind) => kind.labelSelector === labelSelector) ?? kinds.at(-1);
   }
-  if (resource !== SERVICES || namespace !== '' || encoding !== 'protobuf') return undefined;
-  return kinds.find(
+  if (resource !== SERVICES) return undefined;
+  const same = kinds.find(
     (kind) => kind.labelSelector === labelSelector && kind.fieldSelector === fieldSelector,
   );
+  if (same !== undefined && namespace === '' && encoding === 'protobuf') return same;
+  return hides ? kinds.at(-1) : undefined;
+}
+
+/** How the kube-proxy that asks for Services in this way asks for slices. */
+function slicesBeside({ labelSelector }: Question): Question {
+  const older = labelSelector === OLDER_SERVICES.labelSelector;
+  return {
+    resource: ENDPOINT_SLICES,
+    namespace: '',
+    labelSelector: older ? labelSelector : '!service.kubernetes.io/headless',
+    fieldSelector: '',
+    encoding: 'protobuf',
+  };
 }
 
 const ALL_SERVICES: Question = {

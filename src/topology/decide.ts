@@ -1,8 +1,9 @@
 import type { Endpoint, EndpointGroup } from './endpoint.ts';
+import { lowestBit } from './return-delay.ts';
 
 /**
  * Which endpoints are looked for, in this order:
- * - `ready`: the first key with a ready endpoint won
+ * - `ready`: the first key with enough ready endpoints won or, if none has enough, the first with any
  * - `serving`: no key has a ready one; the first key with a serving (terminating) one won, so that
  *   kube-proxy's own fallback to terminating endpoints still works
  * - `any`: neither; everything that matches any key is shown, for kube-proxy to see what there is
@@ -29,13 +30,19 @@ export interface Decision {
 /** Whether this node and an endpoint are related by a key; see {@link Relations}. */
 export type Relates = (key: string, endpoint: Endpoint) => boolean;
 
-/** What is gathered of one family and port: a bit per key that has an endpoint in that state. */
-interface Candidates {
-  readonly family: string;
-  readonly port: string;
-  ready: number;
-  serving: number;
+/** What of a policy, beside its keys, bears on a decision. */
+export interface DecideOptions {
+  /** Ready endpoints that each key needs to count, in the order of the keys; default: one. */
+  readonly minReady?: readonly number[];
+  /**
+   * Chooses among the keys with enough ready endpoints (bit i for key i; 0: there is none) where the first
+   * is not to win at once; see ReturnDelay.
+   */
+  readonly prefer?: (port: string, ready: number) => number;
 }
+
+/** The keys that match an endpoint: bit i for key i. */
+export type Matches = (endpoint: Endpoint) => number;
 
 /**
  * Decides which endpoints of a Service this node sees. Pure.
@@ -50,82 +57,161 @@ interface Candidates {
  */
 export function decide(
   groups: readonly EndpointGroup[],
-  keys: readonly string[],
-  relates: Relates,
+  matches: Matches,
+  options: DecideOptions = {},
 ): Decision {
-  const masks = matchMasks(groups, keys, relates);
-  const candidates = gather(groups, masks);
-  const winners = new Map<string, number>();
-  const ports: PortDecision[] = [];
-  for (const [id, candidate] of candidates) {
-    const decision = choose(candidate);
-    ports.push(decision);
-    winners.set(id, decision.key < 0 ? -1 : 1 << decision.key);
-  }
-  return { ports, keep: keepMask(groups, masks, winners) };
-}
-
-/** For each endpoint, the keys that match it: bit i for key i. */
-function matchMasks(
-  groups: readonly EndpointGroup[],
-  keys: readonly string[],
-  relates: Relates,
-): Uint16Array {
   const masks = new Uint16Array(countEndpoints(groups));
-  let index = 0;
-  for (const { endpoints } of groups) {
-    for (const endpoint of endpoints) {
-      let mask = 0;
-      for (let key = 0; key < keys.length; key++) {
-        if (relates(keys[key] as string, endpoint)) mask |= 1 << key;
-      }
-      masks[index++] = mask;
-    }
-  }
-  return masks;
+  const classes = classify(groups, matches, masks, options.minReady?.length);
+  const ports = decidePorts(classes, options);
+  return { ports, keep: keepMask(groups, classes, masks) };
 }
 
-function gather(groups: readonly EndpointGroup[], masks: Uint16Array): Map<string, Candidates> {
-  const candidates = new Map<string, Candidates>();
+/** The keys that match an endpoint, by asking for each of them. */
+export function matchesBy(keys: readonly string[], relates: Relates): Matches {
+  return (endpoint) => {
+    let mask = 0;
+    for (let key = 0; key < keys.length; key++) {
+      if (relates(keys[key] as string, endpoint)) mask |= 1 << key;
+    }
+    return mask;
+  };
+}
+
+/**
+ * Endpoints that share their family and their ports, for which all is decided alike: mostly one class in all.
+ * Ports are told apart by identity first, which a caller that keeps equal lists once makes fast.
+ */
+interface EndpointClass {
+  readonly family: string;
+  readonly ports: readonly string[];
+  /** Keys that match an endpoint in that state. */
+  ready: number;
+  serving: number;
+  /** Ready endpoints by key; only when some key needs more than one. */
+  readonly counts: Uint32Array | undefined;
+  /** Keys that won for any of the ports. */
+  winners: number;
+}
+
+/** @param counted number of keys, if their ready endpoints are to be counted */
+function classify(
+  groups: readonly EndpointGroup[],
+  matches: Matches,
+  masks: Uint16Array,
+  counted: number | undefined,
+): EndpointClass[] {
+  const classes: EndpointClass[] = [];
   let index = 0;
   for (const { ports, endpoints } of groups) {
+    let current: EndpointClass | undefined;
     for (const endpoint of endpoints) {
-      const mask = masks[index++] as number;
-      for (const port of portsOf(ports)) {
-        const id = portId(endpoint.family, port);
-        let candidate = candidates.get(id);
-        if (candidate === undefined) {
-          candidate = { family: endpoint.family, port, ready: 0, serving: 0 };
-          candidates.set(id, candidate);
-        }
-        if (endpoint.state === 'ready') candidate.ready |= mask;
-        else if (endpoint.state === 'serving') candidate.serving |= mask;
+      if (current?.family !== endpoint.family) {
+        current = classOf(classes, endpoint.family, ports, counted);
       }
+      const mask = matches(endpoint);
+      masks[index++] = mask;
+      if (endpoint.state === 'ready') addReady(current, mask);
+      else if (endpoint.state === 'serving') current.serving |= mask;
     }
   }
-  return candidates;
+  return classes;
 }
 
-function choose({ family, port, ready, serving }: Candidates): PortDecision {
+function classOf(
+  classes: EndpointClass[],
+  family: string,
+  ports: readonly string[],
+  counted: number | undefined,
+): EndpointClass {
+  const known = classes.find((each) => each.family === family && each.ports === ports);
+  if (known !== undefined) return known;
+  const counts = counted === undefined ? undefined : new Uint32Array(counted);
+  const added = { family, ports, ready: 0, serving: 0, counts, winners: 0 };
+  classes.push(added);
+  return added;
+}
+
+function addReady(target: EndpointClass, mask: number): void {
+  target.ready |= mask;
+  const { counts } = target;
+  if (counts === undefined) return;
+  for (let key = 0; key < counts.length; key++) {
+    if ((mask & (1 << key)) !== 0) counts[key] = (counts[key] as number) + 1;
+  }
+}
+
+const ANY_OF_THEM = 0xffff;
+
+/** Decides each family and port over all classes that have it, and notes the winners there. */
+function decidePorts(classes: readonly EndpointClass[], options: DecideOptions): PortDecision[] {
+  const ports: PortDecision[] = [];
+  const decided = new Set<string>();
+  for (const { family, ports: names } of classes) {
+    for (const port of portsOf(names)) {
+      const id = `${family} ${port}`;
+      if (decided.has(id)) continue;
+      decided.add(id);
+      const having = classes.filter(
+        (each) => each.family === family && portsOf(each.ports).includes(port),
+      );
+      const decision = choose(id, family, port, having, options);
+      ports.push(decision);
+      const winners = decision.key < 0 ? ANY_OF_THEM : 1 << decision.key;
+      for (const each of having) each.winners |= winners;
+    }
+  }
+  return ports;
+}
+
+function choose(
+  id: string,
+  family: string,
+  port: string,
+  classes: readonly EndpointClass[],
+  options: DecideOptions,
+): PortDecision {
+  let ready = 0;
+  let serving = 0;
+  for (const each of classes) {
+    ready |= each.ready;
+    serving |= each.serving;
+  }
+  const enough = enoughReady(ready, classes, options.minReady);
+  const key = options.prefer?.(id, enough);
+  if (enough !== 0) return { family, port, key: key ?? lowestBit(enough), stage: 'ready' };
+  // Too few are better than none: a key that nobody can fulfil must not cut traffic.
   if (ready !== 0) return { family, port, key: lowestBit(ready), stage: 'ready' };
   if (serving !== 0) return { family, port, key: lowestBit(serving), stage: 'serving' };
   return { family, port, key: -1, stage: 'any' };
 }
 
+function enoughReady(
+  ready: number,
+  classes: readonly EndpointClass[],
+  minReady: readonly number[] | undefined,
+): number {
+  if (minReady === undefined) return ready;
+  let enough = 0;
+  minReady.forEach((needed, key) => {
+    let count = 0;
+    for (const { counts } of classes) count += counts?.[key] ?? 0;
+    if (count >= needed) enough |= 1 << key;
+  });
+  return enough;
+}
+
 function keepMask(
   groups: readonly EndpointGroup[],
+  classes: EndpointClass[],
   masks: Uint16Array,
-  winners: ReadonlyMap<string, number>,
 ): Uint8Array {
   const keep = new Uint8Array(masks.length);
   let index = 0;
   for (const { ports, endpoints } of groups) {
-    for (const endpoint of endpoints) {
-      const mask = masks[index] as number;
-      const chosen = portsOf(ports).some(
-        (port) => (mask & (winners.get(portId(endpoint.family, port)) ?? 0)) !== 0,
-      );
-      if (chosen) keep[index] = 1;
+    let current: EndpointClass | undefined;
+    for (const { family } of endpoints) {
+      if (current?.family !== family) current = classOf(classes, family, ports, undefined);
+      if (((masks[index] as number) & current.winners) !== 0) keep[index] = 1;
       index++;
     }
   }
@@ -144,12 +230,4 @@ const NO_PORTS: readonly string[] = [''];
 /** A slice without ports still has endpoints to decide about: they form a port of their own. */
 function portsOf(ports: readonly string[]): readonly string[] {
   return ports.length === 0 ? NO_PORTS : ports;
-}
-
-function portId(family: string, port: string): string {
-  return `${family} ${port}`;
-}
-
-function lowestBit(mask: number): number {
-  return 31 - Math.clz32(mask & -mask);
 }

@@ -1,4 +1,4 @@
-import { decide, type Relates } from './decide.ts';
+import { type DecideOptions, decide, matchesBy, type Relates } from './decide.ts';
 import type { Endpoint, EndpointGroup } from './endpoint.ts';
 
 /** Why this node sees an endpoint, or does not. */
@@ -16,8 +16,9 @@ export function explain(
   groups: readonly EndpointGroup[],
   keys: readonly string[],
   relates: Relates,
+  options: DecideOptions = {},
 ): EndpointReason[] {
-  const { keep, ports } = decide(groups, keys, relates);
+  const { keep, ports } = decide(groups, matchesBy(keys, relates), options);
   const endpoints = groups.flatMap((group) =>
     group.endpoints.map((endpoint) => ({ endpoint, ports: group.ports })),
   );

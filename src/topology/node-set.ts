@@ -15,11 +15,6 @@ export interface NodeSet {
   refusal: string | undefined;
 }
 
-/** Label selector for the nodes that have a label with this value. */
-export function selectorFor(key: string, value: string): string {
-  return `${key}=${value}`;
-}
-
 /** An empty set, not yet synced. */
 export function createNodeSet(selector: string): NodeSet {
   return { selector, state: 'syncing', members: new Set(), refusal: undefined };

@@ -1,4 +1,4 @@
-import { type Policy, UNKNOWN_SERVICE } from './policy.ts';
+import { type Policy, samePolicy, UNKNOWN_SERVICE } from './policy.ts';
 
 interface Entry {
   /** In force; undefined while the first policy of the Service waits for its node sets. */
@@ -19,6 +19,11 @@ export class Policies {
   /** Services with a policy that is not in force yet. */
   get pending(): ReadonlySet<string> {
     return this.#pending;
+  }
+
+  /** All Services that have a policy. */
+  services(): IterableIterator<string> {
+    return this.#entries.keys();
   }
 
   /** Keys that any policy uses, in force or pending. */
@@ -121,11 +126,4 @@ const EMPTY: ReadonlySet<string> = new Set();
 function* keysOf(entry: Entry): Generator<string> {
   if (entry.active?.managed === true) yield* entry.active.keys;
   if (entry.pending?.managed === true) yield* entry.pending.keys;
-}
-
-function samePolicy(a: Policy, b: Policy): boolean {
-  if (a.managed && b.managed) {
-    return a.source === b.source && a.keys.join() === b.keys.join();
-  }
-  return !a.managed && !b.managed && a.reason === b.reason && a.message === b.message;
 }

@@ -1,12 +1,14 @@
 import { WrapperError } from '../errors.ts';
-
-/** Annotation of a Service that holds its topology keys: a JSON array in a string. */
-export const TOPOLOGY_KEYS_ANNOTATION = 'topologyKeys';
+import { isLabelKey } from './label.ts';
 
 /** Matches an endpoint on this node. */
 export const HOSTNAME_KEY = 'kubernetes.io/hostname';
 /** Matches an endpoint in this node's zone, as the endpoint itself says. */
 export const ZONE_KEY = 'topology.kubernetes.io/zone';
+/** Matches an endpoint on a node that shares a community with this one. */
+export const COMMUNITY_KEY = 'kube-proxy-wrapper.io/community';
+/** Matches an endpoint on a node that is no edge node. */
+export const CLOUD_KEY = 'kube-proxy-wrapper.io/cloud';
 /** Matches any endpoint; allowed as the last key only. */
 export const ANY_KEY = '*';
 
@@ -15,25 +17,22 @@ const MAX_KEYS = 16;
 /** Keys of this prefix are relations that this program defines, not node labels. */
 const RELATION_PREFIX = 'kube-proxy-wrapper.io/';
 
-/** A Service as far as its policy depends on it. */
-export interface ServiceDescription {
-  readonly namespace: string;
-  readonly name: string;
-  /** Value of the annotation `topologyKeys`; undefined when it has none. */
-  readonly topologyKeys: string | undefined;
-  /** clusterIP is `None`. */
-  readonly headless: boolean;
-  /** Internal or external traffic policy is Local. */
-  readonly localTraffic: boolean;
+/** What an owner chose: keys in order of preference. */
+export interface KeyChoice {
+  /** Empty: no constraint. */
+  readonly keys: readonly string[];
+  /** Only edge nodes are constrained; a cloud node sees everything. */
+  readonly edgeOnly?: true;
 }
 
-/** What the owner of the cluster sets for Services that say nothing themselves. */
-export interface PolicySettings {
-  /** Keys of Services without an annotation; empty: these are left alone. */
-  readonly defaultKeys: readonly string[];
-  /** Whether headless Services are managed too. */
-  readonly headless: boolean;
-}
+/** Keys by name, for those who know what they want from elsewhere. */
+export const PRESETS: Readonly<Record<string, KeyChoice>> = {
+  'fab-proxy': { keys: [HOSTNAME_KEY, CLOUD_KEY], edgeOnly: true },
+  'fab-proxy-community': { keys: [HOSTNAME_KEY, COMMUNITY_KEY, CLOUD_KEY], edgeOnly: true },
+  'prefer-same-node': { keys: [HOSTNAME_KEY, ANY_KEY] },
+  'prefer-same-zone': { keys: [ZONE_KEY, ANY_KEY] },
+  'same-zone-only': { keys: [ZONE_KEY] },
+};
 
 /** Why a Service is left alone. */
 export type UnmanagedReason =
@@ -42,7 +41,18 @@ export type UnmanagedReason =
   | 'local-traffic-policy'
   | 'kubernetes-service'
   | 'unknown-service'
-  | 'invalid-policy';
+  | 'invalid-policy'
+  /** Switched off by an annotation of the Service. */
+  | 'service-off'
+  /** Switched off by an annotation of this node. */
+  | 'node-off'
+  /** The policy applies to edge nodes, and this is none. */
+  | 'cloud-node'
+  /** Not left alone but hidden: another proxy serves it on this node. */
+  | 'other-proxy';
+
+/** Where the keys of a policy come from. */
+export type PolicySource = 'annotation' | 'openyurt' | 'kubeedge' | 'namespace' | 'default';
 
 /** What applies to one Service. */
 export type Policy =
@@ -50,7 +60,12 @@ export type Policy =
       readonly managed: true;
       /** In order of preference, at least one. */
       readonly keys: readonly string[];
-      readonly source: 'annotation' | 'default';
+      readonly source: PolicySource;
+      readonly edgeOnly?: true;
+      /** Ready endpoints that each key needs to count, in the order of the keys; absent: one. */
+      readonly minReady?: readonly number[];
+      /** A nearer key is returned to only when it was ready for this long, in milliseconds; absent: at once. */
+      readonly returnDelayMs?: number;
     }
   | {
       readonly managed: false;
@@ -59,38 +74,24 @@ export type Policy =
       readonly message?: string;
     };
 
+/** A policy that selects endpoints. */
+export type ManagedPolicy = Extract<Policy, { managed: true }>;
+
 /** The policy of slices whose Service is not known (yet). */
 export const UNKNOWN_SERVICE: Policy = { managed: false, reason: 'unknown-service' };
 
+/** Whether two policies say the same. */
+export function samePolicy(a: Policy, b: Policy): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}
+
 /**
- * Says what applies to a Service. Never throws: an invalid annotation leaves the Service alone and is
- * reported in the result, for a policy that cannot be read must not cut traffic.
+ * Parses what an annotation `topologyKeys` holds: a JSON array such as `["kubernetes.io/hostname","*"]`, or
+ * the name of a preset. Throws `InvalidPolicy` with what is wrong and an example of what is right.
  */
-export function policyFor(service: ServiceDescription, settings: PolicySettings): Policy {
-  if (service.localTraffic) return unmanaged('local-traffic-policy');
-  if (service.headless && !settings.headless) return unmanaged('headless');
-  if (service.topologyKeys !== undefined) return annotatedPolicy(service.topologyKeys);
-  if (service.namespace === 'default' && service.name === 'kubernetes') {
-    return unmanaged('kubernetes-service');
-  }
-  if (settings.defaultKeys.length === 0) return unmanaged('no-policy');
-  return { managed: true, keys: settings.defaultKeys, source: 'default' };
-}
-
-function unmanaged(reason: UnmanagedReason): Policy {
-  return { managed: false, reason };
-}
-
-function annotatedPolicy(annotation: string): Policy {
-  try {
-    const keys = parseTopologyKeys(annotation);
-    // As in Kubernetes' own topologyKeys: an empty list means no constraint, and overrides a default.
-    if (keys.length === 0) return unmanaged('no-policy');
-    return { managed: true, keys, source: 'annotation' };
-  } catch (error) {
-    const { message } = WrapperError.from(error, 'InvalidPolicy');
-    return { managed: false, reason: 'invalid-policy', message };
-  }
+export function parseKeyChoice(text: string): KeyChoice {
+  const preset = Object.hasOwn(PRESETS, text.trim()) ? PRESETS[text.trim()] : undefined;
+  return preset ?? { keys: parseTopologyKeys(text) };
 }
 
 /**
@@ -105,7 +106,7 @@ export function parseTopologyKeys(annotation: string): readonly string[] {
     throw new WrapperError(
       'InvalidPolicy',
       `topologyKeys is not JSON: ${quote(annotation)}; write a JSON array in a string, such as ` +
-        `'["${HOSTNAME_KEY}","*"]'`,
+        `'["${HOSTNAME_KEY}","*"]', or one of ${Object.keys(PRESETS).join(', ')}`,
       { cause },
     );
   }
@@ -140,30 +141,21 @@ export function assertTopologyKeys(keys: readonly string[]): void {
         'topologyKeys has "*" before other keys; it matches every endpoint, so it has to be the last',
       );
     }
-    assertLabelKey(key);
+    assertKey(key);
   });
 }
 
-/** A label key as apimachinery's validation.IsQualifiedName takes it. */
-function assertLabelKey(key: string): void {
-  const slash = key.indexOf('/');
-  const prefix = slash < 0 ? undefined : key.slice(0, slash);
-  const name = key.slice(slash + 1);
-  const validName = name.length <= 63 && /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/.test(name);
-  const validPrefix =
-    prefix === undefined ||
-    (prefix.length <= 253 &&
-      /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(prefix));
-  if (!validName || !validPrefix) {
+function assertKey(key: string): void {
+  if (!isLabelKey(key)) {
     throw new WrapperError(
       'InvalidPolicy',
       `topologyKeys holds ${quote(key)}, which is no node label key and not "*"`,
     );
   }
-  if (key.startsWith(RELATION_PREFIX)) {
+  if (key.startsWith(RELATION_PREFIX) && key !== COMMUNITY_KEY && key !== CLOUD_KEY) {
     throw new WrapperError(
       'InvalidPolicy',
-      `topologyKeys holds ${quote(key)}, a relation that this version does not know`,
+      `topologyKeys holds ${quote(key)}, which is no relation; there are ${COMMUNITY_KEY} and ${CLOUD_KEY}`,
     );
   }
 }
@@ -173,6 +165,6 @@ function isStringArray(value: unknown): value is string[] {
 }
 
 /** Quotes what a user wrote, cut short so that it fits a log line. */
-function quote(text: string): string {
+export function quote(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
 }

@@ -1,20 +1,23 @@
-import { type Decision, decide } from './decide.ts';
+import { type DecideOptions, type Decision, decide } from './decide.ts';
 import type { Endpoint, EndpointGroup } from './endpoint.ts';
 import { type EndpointReason, explain } from './explain.ts';
-import { createNodeSet, type NodeSet, selectorFor } from './node-set.ts';
+import { MatchCache } from './match-cache.ts';
+import type { NodeSet } from './node-set.ts';
+import { NodeSets } from './node-sets.ts';
 import { Policies } from './policies.ts';
-import { ANY_KEY, HOSTNAME_KEY, type Policy, ZONE_KEY } from './policy.ts';
-
-/** What a change of the world may alter; a view looks at these Services again, and at no others. */
-export interface WorldChange {
-  /** Services (`namespace/name`) whose policy or whose relation to this node changed. */
-  readonly services: ReadonlySet<string>;
-  /**
-   * Nodes that entered or left a relation, each with the topology keys concerned: Services that use one of
-   * these keys and have an endpoint on the node are touched.
-   */
-  readonly nodes: ReadonlyMap<string, ReadonlySet<string>>;
-}
+import { ANY_KEY, CLOUD_KEY, type ManagedPolicy, type Policy, ZONE_KEY } from './policy.ts';
+import {
+  isEdge,
+  type Relation,
+  type RelationSettings,
+  relationOf,
+  type Standpoint,
+  sameStandpoint,
+} from './relations.ts';
+import { FILTER_ANNOTATION } from './service-policy.ts';
+import { Withheld } from './withheld.ts';
+import { type WorldChange, WorldChangeBuilder } from './world-change.ts';
+import { ZonelessServices } from './zoneless.ts';
 
 /** Who wants to hear of the world; called synchronously, after the change is in force. */
 export interface WorldListener {
@@ -24,28 +27,64 @@ export interface WorldListener {
   wanted?(selectors: ReadonlySet<string>): void;
 }
 
+/** This node, as its Node object tells. */
+export interface OwnNode {
+  readonly labels: ReadonlyMap<string, string>;
+  readonly annotations: ReadonlyMap<string, string>;
+}
+
+/** A community as a custom resource declares it: names of its nodes. */
+export type Communities = ReadonlyMap<string, ReadonlySet<string>>;
+
+export interface WorldOptions {
+  readonly nodeName: string;
+  readonly relations: RelationSettings;
+  /** Communities are declared by custom resources too: nothing is in force before these are known. */
+  readonly declaredCommunities: boolean;
+  /** Namespaces have a say in policies: the Services are complete only when these are known too. */
+  readonly namespaces: boolean;
+  /** Whether a Service whose traffic all goes to the cloud is hidden from an edge node. */
+  readonly cloudPassthrough: boolean;
+}
+
+/** What has to be told once before anything can be in force. */
+type Source = 'services' | 'namespaces' | 'communities';
+
 /**
- * What this node knows of the cluster: its own labels, the node sets related to it, the Services' policies.
+ * What this node knows of the cluster: itself, the nodes related to it, the Services' policies.
  * Pure state: whoever watches the API server tells it, and it tells its listeners which Services to decide
  * again.
  *
- * Invariant: a decision never mixes two states of the world. New own labels, and a new policy, come into
- * force only when all the node sets they need have synced; until then the old ones stand, and both kinds of
- * node sets are wanted. A Service that had no policy before is undecided meanwhile.
+ * Invariant: a decision never mixes two states of the world. A new standpoint (own labels, declared
+ * communities) and a new policy come into force only when all the node sets they need have synced; until
+ * then the old ones stand, and both kinds of node sets are wanted. A Service that had no policy before is
+ * undecided meanwhile.
  */
 export class World {
   readonly nodeName: string;
   readonly policies = new Policies();
+  /** Services hidden from this node because their traffic is the cloud's; told by a view of slices. */
+  readonly withheld = new Withheld();
+  readonly #options: WorldOptions;
   readonly #listeners = new Set<WorldListener>();
-  readonly #sets = new Map<string, NodeSet>();
-  /** Services with an endpoint that names a node but no zone, by the view that has seen it. */
-  readonly #zoneless = new Map<string, Set<object>>();
-  #own: ReadonlyMap<string, string> | undefined;
-  #next: ReadonlyMap<string, string> | undefined;
-  #servicesSynced = false;
+  readonly #sets = new NodeSets();
+  readonly #zoneless = new ZonelessServices();
+  readonly #awaited: Set<Source>;
+  #ownNode: OwnNode | undefined;
+  #declared: Communities = new Map();
+  #standpoint: Standpoint | undefined;
+  #next: Standpoint | undefined;
+  /** What {@link #relates} says, remembered until a relation changes. */
+  readonly #matches = new MatchCache((key, endpoint) => this.#relates(key, endpoint));
+  /** Relations from `#standpoint`, by topology key, as far as they were asked for. */
+  #relations = new Map<string, Relation>();
 
-  constructor(nodeName: string) {
-    this.nodeName = nodeName;
+  constructor(options: WorldOptions) {
+    this.nodeName = options.nodeName;
+    this.#options = options;
+    this.#awaited = new Set(['services']);
+    if (options.namespaces) this.#awaited.add('namespaces');
+    if (options.declaredCommunities) this.#awaited.add('communities');
   }
 
   /** Calls a listener from now on; returns how to end that. */
@@ -54,71 +93,64 @@ export class World {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Labels of this node that are in force; undefined while the Node is unknown. */
-  get ownLabels(): ReadonlyMap<string, string> | undefined {
-    return this.#own;
+  /** What is in force of this node; undefined while the Node is unknown. */
+  get standpoint(): Standpoint | undefined {
+    return this.#standpoint;
   }
 
   /** The node sets in use, by selector. */
   get nodeSets(): ReadonlyMap<string, Readonly<NodeSet>> {
-    return this.#sets;
+    return this.#sets.all;
   }
 
   /** Whether all that is known is in force: a view can be built, and is complete. */
   get settled(): boolean {
-    const known = this.#own !== undefined && this.#next === undefined;
-    return known && this.#servicesSynced && this.policies.pending.size === 0;
+    const known = this.#standpoint !== undefined && this.#next === undefined;
+    return known && this.#awaited.size === 0 && this.policies.pending.size === 0;
   }
 
-  /** Own Node seen or changed. A deleted Node keeps its last labels: the last good answer stands. */
-  setOwnLabels(labels: ReadonlyMap<string, string>): void {
-    if (sameLabels(this.#next ?? this.#own, labels)) return;
-    this.#next = labels;
-    this.#settle(new ChangeBuilder());
+  /** Own Node seen or changed. A deleted Node keeps its last state: the last good answer stands. */
+  setOwnNode(node: OwnNode): void {
+    this.#ownNode = node;
+    this.#look();
+  }
+
+  /** All communities that custom resources declare, as of now. */
+  setCommunities(communities: Communities): void {
+    this.#declared = communities;
+    this.#awaited.delete('communities');
+    this.#look();
   }
 
   /** Policies of Services that were seen, changed or (undefined) deleted, as `namespace/name`. */
   setPolicies(policies: ReadonlyMap<string, Policy | undefined>): void {
-    const change = new ChangeBuilder();
+    const change = new WorldChangeBuilder();
     for (const [service, policy] of policies) {
       if (this.policies.set(service, policy) && policy === undefined) change.services.add(service);
     }
     this.#settle(change);
   }
 
-  /** All Services that exist at the start have been told. */
-  setServicesSynced(): void {
-    this.#servicesSynced = true;
-    this.#settle(new ChangeBuilder());
+  /** All Services, or all Namespaces, that exist at the start have been told. */
+  setSynced(source: 'services' | 'namespaces'): void {
+    this.#awaited.delete(source);
+    this.#settle(new WorldChangeBuilder());
   }
 
   /** Nodes that entered and left a node set. Unknown selectors are ignored: the set was just closed. */
   changeNodeSet(selector: string, added: Iterable<string>, removed: Iterable<string>): void {
-    const set = this.#sets.get(selector);
-    if (set === undefined) return;
-    const change = new ChangeBuilder();
-    const key = selector.slice(0, selector.indexOf('='));
-    for (const node of added) {
-      if (set.members.has(node)) continue;
-      set.members.add(node);
-      change.addNode(node, key);
-    }
-    for (const node of removed) {
-      if (set.members.delete(node)) change.addNode(node, key);
-    }
-    if (!this.#inForce(selector, key)) change.nodes.clear();
+    const moved = this.#sets.move(selector, added, removed);
+    if (moved.length === 0) return;
+    this.#matches.clear();
+    const change = new WorldChangeBuilder();
+    for (const key of this.#keysOver(selector)) for (const node of moved) change.addNode(node, key);
     this.#emit(change);
   }
 
   /** A node set is complete, or (with a message) refused by the API server. */
   setNodeSetState(selector: string, refusal?: string): void {
-    const set = this.#sets.get(selector);
-    if (set === undefined) return;
-    // Once synced, a set keeps its members: an API server that starts answers 403 until its RBAC has loaded.
-    if (refusal === undefined) set.state = 'synced';
-    else if (set.state === 'syncing') set.state = 'refused';
-    set.refusal = refusal;
-    this.#settle(new ChangeBuilder());
+    this.#sets.setState(selector, refusal);
+    this.#settle(new WorldChangeBuilder());
   }
 
   /**
@@ -130,68 +162,110 @@ export class World {
     view: object,
     services: Iterable<readonly [service: string, zoneless: boolean]>,
   ): void {
-    const affected: string[] = [];
-    for (const [service, zoneless] of services) {
-      const views = this.#zoneless.get(service);
-      if ((views?.has(view) ?? false) === zoneless) continue;
-      affected.push(service);
-      if (zoneless) {
-        this.#zoneless.set(service, (views ?? new Set()).add(view));
-      } else {
-        views?.delete(view);
-        if (views?.size === 0) this.#zoneless.delete(service);
-      }
-    }
+    const affected = this.#zoneless.set(view, services);
     if (affected.length === 0) return;
     this.#updateWanted();
     for (const service of affected) {
       const policy = this.policies.inForce(service);
-      if (policy !== undefined && !this.#resolved(service, policy, this.#own)) {
+      if (policy !== undefined && !this.#resolved(service, policy, this.#standpoint)) {
         this.policies.suspend(service);
       }
     }
-    this.#settle(new ChangeBuilder());
+    this.#settle(new WorldChangeBuilder());
   }
 
-  /** What applies to a Service now; undefined while that waits for node sets. */
+  /** What applies to a Service on this node now; undefined while that waits for node sets. */
   policyInForce(service: string): Policy | undefined {
-    return this.policies.inForce(service);
+    const from = this.#standpoint;
+    // What is switched off has nothing to wait for.
+    if (from?.off === true) return NODE_OFF;
+    const policy = this.policies.inForce(service);
+    if (policy === undefined || from === undefined) return policy;
+    if (policy.managed && policy.edgeOnly === true && !isEdge(from, this.#options.relations)) {
+      return CLOUD_NODE;
+    }
+    return policy;
   }
 
-  /** Decides about all endpoints of a managed Service by its keys. */
-  decide(groups: readonly EndpointGroup[], keys: readonly string[]): Decision {
-    return decide(groups, keys, this.#relates);
+  /** Decides about all endpoints of a managed Service. */
+  decide(
+    groups: readonly EndpointGroup[],
+    policy: ManagedPolicy,
+    prefer?: DecideOptions['prefer'],
+  ): Decision {
+    const { keys, minReady } = policy;
+    return decide(groups, this.#matches.by(keys), {
+      ...(minReady === undefined ? {} : { minReady }),
+      ...(prefer === undefined ? {} : { prefer }),
+    });
   }
 
   /** Says of each endpoint of a managed Service why it is shown, or not. */
-  explain(groups: readonly EndpointGroup[], keys: readonly string[]): EndpointReason[] {
-    return explain(groups, keys, this.#relates);
+  explain(groups: readonly EndpointGroup[], policy: ManagedPolicy): EndpointReason[] {
+    const { keys, minReady } = policy;
+    return explain(groups, keys, this.#relates, minReady === undefined ? {} : { minReady });
   }
 
-  readonly #relates = (key: string, endpoint: Endpoint): boolean => {
+  /**
+   * Whether a Service is to be hidden from this node, so that its address is routed to the cloud: the cloud
+   * was chosen for every port. In the cloud itself somebody has to serve it.
+   */
+  withholds({ keys }: ManagedPolicy, { ports }: Decision): boolean {
+    const from = this.#standpoint;
+    if (!this.#options.cloudPassthrough || from === undefined || ports.length === 0) return false;
+    const cloud = keys.indexOf(CLOUD_KEY);
+    if (cloud < 0 || !isEdge(from, this.#options.relations)) return false;
+    return ports.every(({ key }) => key === cloud);
+  }
+
+  readonly #relates = (key: string, { node, zone }: Endpoint): boolean => {
     if (key === ANY_KEY) return true;
-    if (endpoint.node === '') return false;
-    const here = endpoint.node === this.nodeName;
-    if (key === HOSTNAME_KEY) return here;
-    const value = this.#own?.get(key);
-    if (value === undefined) return false;
-    if (key === ZONE_KEY && endpoint.zone !== '') return endpoint.zone === value;
-    return here || (this.#sets.get(selectorFor(key, value))?.members.has(endpoint.node) ?? false);
+    if (node === '') return false;
+    if (key === ZONE_KEY && zone !== '') return this.#standpoint?.labels.get(key) === zone;
+    const relation = this.#relation(key);
+    if (relation === undefined) return false;
+    if (node === this.nodeName) return relation.self;
+    if (relation.nodes.has(node)) return true;
+    return this.#sets.include(relation.selectors, node);
   };
 
-  /** Whether decisions depend on a node set now, not only once pending labels are in force. */
-  #inForce(selector: string, key: string): boolean {
-    const value = this.#own?.get(key);
-    return value !== undefined && selectorFor(key, value) === selector;
+  /** The relation in force of a key. */
+  #relation(key: string): Relation | undefined {
+    const known = this.#relations.get(key);
+    if (known !== undefined || this.#standpoint === undefined) return known;
+    const relation = relationOf(key, this.#standpoint, this.#options.relations);
+    this.#relations.set(key, relation);
+    return relation;
+  }
+
+  /** Keys in use whose relation in force depends on a node set. */
+  *#keysOver(selector: string): Generator<string> {
+    for (const key of this.policies.keysInUse()) {
+      if (this.#relation(key)?.selectors.includes(selector) === true) yield key;
+    }
+  }
+
+  /** Takes up what is known of own Node and communities as the next standpoint. */
+  #look(): void {
+    if (this.#ownNode === undefined || this.#awaited.has('communities')) return;
+    const next: Standpoint = {
+      node: this.nodeName,
+      labels: this.#ownNode.labels,
+      off: this.#ownNode.annotations.get(FILTER_ANNOTATION) === 'off',
+      declared: this.#declared,
+    };
+    if (sameStandpoint(this.#next ?? this.#standpoint, next)) return;
+    this.#next = next;
+    this.#settle(new WorldChangeBuilder());
   }
 
   /** Puts in force what has all it needs, then tells the listeners. */
-  #settle(change: ChangeBuilder): void {
+  #settle(change: WorldChangeBuilder): void {
     this.#updateWanted();
-    this.#adoptOwnLabels(change);
+    this.#adoptStandpoint(change);
     for (const service of this.policies.pending) {
-      if (this.#own === undefined) break;
-      if (!this.#resolved(service, this.policies.wanted(service), this.#own)) continue;
+      if (this.#standpoint === undefined) break;
+      if (!this.#resolved(service, this.policies.wanted(service), this.#standpoint)) continue;
       this.policies.activate(service);
       change.services.add(service);
     }
@@ -199,99 +273,78 @@ export class World {
     this.#emit(change);
   }
 
-  #adoptOwnLabels(change: ChangeBuilder): void {
+  #adoptStandpoint(change: WorldChangeBuilder): void {
     const next = this.#next;
     if (next === undefined) return;
-    for (const selector of this.#selectorsUnder(next)) {
-      if (this.#sets.get(selector)?.state === 'syncing') return;
+    if (!this.#sets.areKnown(this.#selectorsFrom(next))) return;
+    if (this.#standpoint?.off !== next.off) {
+      for (const service of this.policies.services()) change.services.add(service);
     }
+    // A policy for edge nodes only has the cloud among its keys, so that it is among the touched ones here.
     for (const key of this.policies.keysInUse()) {
-      if (this.#own?.get(key) === next.get(key)) continue;
-      for (const service of this.policies.usersOf(key)) change.services.add(service);
+      const before = this.#relation(key);
+      const after = relationOf(key, next, this.#options.relations);
+      if (before === undefined || !sameButNodes(before, after)) {
+        for (const service of this.policies.usersOf(key)) change.services.add(service);
+      } else {
+        for (const node of difference(before.nodes, after.nodes)) change.addNode(node, key);
+      }
     }
-    this.#own = next;
+    this.#standpoint = next;
     this.#next = undefined;
+    this.#relations = new Map();
+    this.#matches.clear();
   }
 
-  /** Whether every node set that a policy needs under these labels is known, or known to be refused. */
-  #resolved(
-    service: string,
-    policy: Policy,
-    labels: ReadonlyMap<string, string> | undefined,
-  ): boolean {
-    if (!policy.managed || labels === undefined) return !policy.managed;
-    return policy.keys.every((key) => {
-      const selector = this.#selectorOf(key, labels, this.#zoneless.has(service));
-      return selector === undefined || this.#sets.get(selector)?.state !== 'syncing';
-    });
+  /** Whether every node set that a policy needs from here is known, or known to be refused. */
+  #resolved(service: string, policy: Policy, from: Standpoint | undefined): boolean {
+    if (!policy.managed || from === undefined) return !policy.managed;
+    const zoneless = this.#zoneless.has(service);
+    return policy.keys.every((key) => this.#sets.areKnown(this.#selectorsOf(key, from, zoneless)));
   }
 
-  /** The node set that a key needs, if any: keys that are decided from the endpoint alone need none. */
-  #selectorOf(
-    key: string,
-    labels: ReadonlyMap<string, string>,
-    zoneless: boolean,
-  ): string | undefined {
-    if (key === ANY_KEY || key === HOSTNAME_KEY) return undefined;
-    if (key === ZONE_KEY && !zoneless) return undefined;
-    const value = labels.get(key);
-    return value === undefined ? undefined : selectorFor(key, value);
+  /** The node sets that a key needs: keys that are decided from the endpoint alone need none. */
+  #selectorsOf(key: string, from: Standpoint, zoneless: boolean): readonly string[] {
+    if (key === ZONE_KEY && !zoneless) return [];
+    const relation =
+      from === this.#standpoint
+        ? this.#relation(key)
+        : relationOf(key, from, this.#options.relations);
+    return relation?.selectors ?? [];
   }
 
-  *#selectorsUnder(labels: ReadonlyMap<string, string> | undefined): Generator<string> {
-    if (labels === undefined) return;
+  *#selectorsFrom(from: Standpoint | undefined): Generator<string> {
+    if (from === undefined) return;
     for (const key of this.policies.keysInUse()) {
-      const zoneless = key === ZONE_KEY && this.#anyZoneless();
-      const selector = this.#selectorOf(key, labels, zoneless);
-      if (selector !== undefined) yield selector;
+      const zoneless = key === ZONE_KEY && this.#zoneless.hasAnyOf(this.policies.usersOf(ZONE_KEY));
+      yield* this.#selectorsOf(key, from, zoneless);
     }
-  }
-
-  #anyZoneless(): boolean {
-    const users = this.policies.usersOf(ZONE_KEY);
-    const [fewer, more] =
-      users.size < this.#zoneless.size ? [users, this.#zoneless] : [this.#zoneless, users];
-    for (const service of fewer.keys()) if (more.has(service)) return true;
-    return false;
   }
 
   #updateWanted(): void {
     const wanted = new Set([
-      ...this.#selectorsUnder(this.#own),
-      ...this.#selectorsUnder(this.#next),
+      ...this.#selectorsFrom(this.#standpoint),
+      ...this.#selectorsFrom(this.#next),
     ]);
-    let changed = false;
-    for (const selector of this.#sets.keys()) {
-      if (!wanted.has(selector)) changed = this.#sets.delete(selector);
-    }
-    for (const selector of wanted) {
-      if (this.#sets.has(selector)) continue;
-      this.#sets.set(selector, createNodeSet(selector));
-      changed = true;
-    }
-    if (changed) for (const listener of this.#listeners) listener.wanted?.(wanted);
+    if (!this.#sets.want(wanted)) return;
+    this.#matches.clear();
+    for (const listener of this.#listeners) listener.wanted?.(wanted);
   }
 
-  #emit(change: ChangeBuilder): void {
+  #emit(change: WorldChangeBuilder): void {
     for (const listener of this.#listeners) listener.changed?.(change);
   }
 }
 
-class ChangeBuilder implements WorldChange {
-  readonly services = new Set<string>();
-  readonly nodes = new Map<string, Set<string>>();
+const NODE_OFF: Policy = { managed: false, reason: 'node-off' };
+const CLOUD_NODE: Policy = { managed: false, reason: 'cloud-node' };
 
-  addNode(node: string, key: string): void {
-    const keys = this.nodes.get(node) ?? new Set();
-    this.nodes.set(node, keys.add(key));
-  }
+/** Whether two relations differ at most in single nodes: then only Services with endpoints there care. */
+function sameButNodes(a: Relation, b: Relation): boolean {
+  return a.self === b.self && a.selectors.join('\n') === b.selectors.join('\n');
 }
 
-function sameLabels(
-  a: ReadonlyMap<string, string> | undefined,
-  b: ReadonlyMap<string, string>,
-): boolean {
-  if (a === undefined || a.size !== b.size) return false;
-  for (const [key, value] of b) if (a.get(key) !== value) return false;
-  return true;
+function* difference(a: ReadonlySet<string>, b: ReadonlySet<string>): Generator<string> {
+  for (const node of a) if (!b.has(node)) yield node;
+  for (const node of b) if (!a.has(node)) yield node;
 }

@@ -4,8 +4,10 @@ import { EndpointsProjection } from '../../src/filter/endpoints-projection.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../src/filter/resource.ts';
 import { VersionClock } from '../../src/filter/version-clock.ts';
 import { View } from '../../src/filter/view.ts';
-import { type Policy, policyFor } from '../../src/topology/policy.ts';
+import type { Policy } from '../../src/topology/policy.ts';
+import { policyFor } from '../../src/topology/service-policy.ts';
 import { World } from '../../src/topology/world.ts';
+import { NO_POLICY, PLAIN_WORLD, stillClock } from './topology.ts';
 
 /** The cluster as the API server would have it. */
 export interface ClusterModel {
@@ -24,7 +26,7 @@ export const OWN_NODE = 'edge-1';
  * {@link syncNodeSets} says so, as a slow API server would.
  */
 export class ProjectionHarness {
-  readonly world = new World(OWN_NODE);
+  readonly world = new World({ ...PLAIN_WORLD, nodeName: OWN_NODE });
   readonly view: View;
   readonly projection: EndpointsProjection;
   readonly codec: Codec;
@@ -45,7 +47,12 @@ export class ProjectionHarness {
       clock: this.#clock,
       window: { entries: 1_000_000, bytes: 1 << 30 },
     });
-    this.projection = new EndpointsProjection(this.view, this.world);
+    this.projection = new EndpointsProjection({
+      view: this.view,
+      world: this.world,
+      clock: stillClock,
+      tellsWithheld: false,
+    });
     this.world.subscribe({
       wanted: (selectors) => {
         for (const selector of this.#sets.keys()) {
@@ -59,7 +66,7 @@ export class ProjectionHarness {
   start(): void {
     this.setOwnLabels();
     this.setPolicies([...this.#model.services.keys()]);
-    this.world.setServicesSynced();
+    this.world.setSynced('services');
     this.projection.changed(
       [...this.#model.objects].map(([key, object]) => this.#change('ADDED', key, object)),
     );
@@ -69,7 +76,8 @@ export class ProjectionHarness {
 
   setOwnLabels(): void {
     const labels = this.#model.nodes.get(OWN_NODE);
-    if (labels !== undefined) this.world.setOwnLabels(new Map(Object.entries(labels)));
+    if (labels === undefined) return;
+    this.world.setOwnNode({ labels: new Map(Object.entries(labels)), annotations: new Map() });
   }
 
   setPolicies(services: readonly string[]): void {
@@ -126,11 +134,12 @@ export class ProjectionHarness {
       {
         namespace,
         name,
-        topologyKeys: annotation ?? undefined,
+        labels: new Map(),
+        annotations: new Map(annotation === null ? [] : [['topologyKeys', annotation]]),
         headless: false,
         localTraffic: false,
       },
-      { defaultKeys: [], headless: false },
+      NO_POLICY,
     );
   }
 

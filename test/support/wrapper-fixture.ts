@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, pino } from 'pino';
 import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
+import { nodeProxyOptions } from '../../src/config/node-proxy-options.ts';
+import { loadSettings, type RawSettings } from '../../src/config/settings.ts';
 import { loadCredentials } from '../../src/proxy/credentials.ts';
 import {
   type NodeProxy,
@@ -25,27 +27,31 @@ export interface LogLine {
   readonly [key: string]: unknown;
 }
 
-/** Starts the real proxy in this process in front of an API server that takes plain http. */
+/**
+ * Starts the real proxy in this process in front of an API server that takes plain http.
+ *
+ * @param raw settings as the file has them
+ */
 export async function startWrapper(
   apiServer: string,
   options: Partial<NodeProxyOptions> = {},
+  raw: RawSettings = {},
 ): Promise<NodeProxy> {
   const folder = await mkdtemp(join(tmpdir(), 'kube-proxy-wrapper-test-'));
   const kubeconfig = join(folder, 'kubeconfig');
   await writeFile(kubeconfig, kubeconfigFor(apiServer));
   const logger = options.logger ?? pino({ level: 'silent' });
   const credentials = await loadCredentials({ kubeconfig, logger });
+  const settings = loadSettings(
+    { nodeName: 'edge-1', listen: '127.0.0.1:0', ...raw },
+    {},
+    undefined,
+  );
   const proxy = await startNodeProxy({
-    nodeName: 'edge-1',
+    ...nodeProxyOptions(settings),
     credentials,
-    host: '127.0.0.1',
-    port: 0,
-    policies: { defaultKeys: [], headless: false },
     window: { entries: 1000, bytes: 1 << 20 },
-    maxViews: 16,
-    idleViewMs: 60_000,
     readyWaitMs: 300,
-    bookmarkMs: 60_000,
     minWatchMs: 60_000,
     logger,
     ...options,

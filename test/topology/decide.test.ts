@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { decide } from '../../src/topology/decide.ts';
+import { decide, matchesBy } from '../../src/topology/decide.ts';
 import type { Endpoint, EndpointGroup, EndpointState } from '../../src/topology/endpoint.ts';
 
 /** An endpoint whose node is its distance: `0` is this node, `1` the site, and so on. */
@@ -14,7 +14,7 @@ function relates(key: string, { node }: Endpoint): boolean {
 }
 
 function kept(groups: readonly EndpointGroup[], keys: readonly string[]): number[] {
-  return [...decide(groups, keys, relates).keep];
+  return [...decide(groups, matchesBy(keys, relates)).keep];
 }
 
 const http = ['TCP/http'];
@@ -144,7 +144,7 @@ describe('decide()', () => {
       { ports: http, endpoints: [endpoint('1'), endpoint('1', 'serving', 'IPv6')] },
       { ports: ['TCP/metrics'], endpoints: [endpoint('3', 'notReady')] },
     ];
-    expect(decide(groups, ['k0', 'k1'], relates).ports).toEqual([
+    expect(decide(groups, matchesBy(['k0', 'k1'], relates)).ports).toEqual([
       { family: 'IPv4', port: 'TCP/http', key: 1, stage: 'ready' },
       { family: 'IPv6', port: 'TCP/http', key: 1, stage: 'serving' },
       { family: 'IPv4', port: 'TCP/metrics', key: -1, stage: 'any' },

@@ -1,9 +1,11 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Endpoint } from '../../src/topology/endpoint.ts';
-import type { Policy } from '../../src/topology/policy.ts';
-import { World, type WorldChange } from '../../src/topology/world.ts';
+import type { ManagedPolicy, Policy } from '../../src/topology/policy.ts';
+import { World } from '../../src/topology/world.ts';
+import type { WorldChange } from '../../src/topology/world-change.ts';
+import { PLAIN_WORLD } from '../support/topology.ts';
 
-function managed(...keys: string[]): Policy {
+function managed(...keys: string[]): ManagedPolicy {
   return { managed: true, keys, source: 'annotation' };
 }
 
@@ -20,7 +22,7 @@ let changes: WorldChange[];
 let wanted: string[];
 
 beforeEach(() => {
-  world = new World('edge-1');
+  world = new World({ ...PLAIN_WORLD, nodeName: 'edge-1' });
   changes = [];
   wanted = [];
   world.subscribe({
@@ -41,15 +43,19 @@ function touched(): string[] {
 /** Whether this node sees endpoints, by keys, one after the other. */
 function sees(keys: string[], ...endpoints: Endpoint[]): boolean[] {
   return endpoints.map((endpoint) => {
-    const { keep } = world.decide([{ ports: [], endpoints: [endpoint] }], keys);
+    const { keep } = world.decide([{ ports: [], endpoints: [endpoint] }], managed(...keys));
     return keep[0] === 1;
   });
 }
 
+function setOwn(own: Record<string, string>): void {
+  world.setOwnNode({ labels: labels(own), annotations: labels({}) });
+}
+
 function settle(own: Record<string, string>, policies: Record<string, Policy>): void {
-  world.setOwnLabels(labels(own));
+  setOwn(own);
   world.setPolicies(new Map(Object.entries(policies)));
-  world.setServicesSynced();
+  world.setSynced('services');
 }
 
 describe('World', () => {
@@ -101,7 +107,7 @@ describe('World', () => {
     world.setNodeSetState('site=a');
     touched();
 
-    world.setOwnLabels(labels({ site: 'b' }));
+    setOwn({ site: 'b' });
     expect(wanted).toEqual(['site=a', 'site=b']);
     expect(touched()).toEqual([]);
     expect(sees(['site'], on('edge-2'), on('edge-3'))).toEqual([true, false]);
@@ -118,8 +124,8 @@ describe('World', () => {
     settle({ site: 'a' }, { 'default/web': managed('site') });
     world.setNodeSetState('site=a');
     touched();
-    world.setOwnLabels(labels({ site: 'b' }));
-    world.setOwnLabels(labels({ site: 'a' }));
+    setOwn({ site: 'b' });
+    setOwn({ site: 'a' });
     expect(wanted).toEqual(['site=a']);
     expect(touched()).toEqual([]);
     expect(world.settled).toBe(true);
@@ -129,7 +135,7 @@ describe('World', () => {
     settle({ site: 'a' }, { 'default/web': managed('site') });
     world.setNodeSetState('site=a');
     touched();
-    world.setOwnLabels(labels({ site: 'a', color: 'red' }));
+    setOwn({ site: 'a', color: 'red' });
     expect(touched()).toEqual([]);
     expect(world.settled).toBe(true);
   });

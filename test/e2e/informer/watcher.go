@@ -32,6 +32,10 @@ type variant struct {
 	FieldSelector string `json:"fieldSelector"`
 	// ResyncSeconds is the resync period; 0 is never, as most informers have it.
 	ResyncSeconds float64 `json:"resyncSeconds"`
+	// HandlerResyncSeconds is that of the event handler; left out, it is that of the informer. A handler
+	// that is not in a resync phase never hears of an update that keeps the resourceVersion. It is in one
+	// from the start until the informer's first resync, so in an informer without resync for ever.
+	HandlerResyncSeconds *float64 `json:"handlerResyncSeconds"`
 	// ContentType is protobuf or json.
 	ContentType string `json:"contentType"`
 	// Streaming is a list by a watch with sendInitialEvents; else LIST, then WATCH.
@@ -95,6 +99,10 @@ func newWatcher(v variant) (*watcher, error) {
 			options.FieldSelector = v.FieldSelector
 		}), semantics)
 	resync := time.Duration(v.ResyncSeconds * float64(time.Second))
+	handlerResync := resync
+	if v.HandlerResyncSeconds != nil {
+		handlerResync = time.Duration(*v.HandlerResyncSeconds * float64(time.Second))
+	}
 	w := &watcher{variant: v, handled: map[string]row{}, errors: []string{}}
 	w.informer = cache.NewSharedIndexInformerWithOptions(lw, kind.example,
 		cache.SharedIndexInformerOptions{ResyncPeriod: resync})
@@ -105,7 +113,7 @@ func newWatcher(v variant) (*watcher, error) {
 		AddFunc:    func(object any) { w.set(object, &w.calls.Add) },
 		UpdateFunc: func(_, object any) { w.set(object, &w.calls.Update) },
 		DeleteFunc: w.remove,
-	}, resync)
+	}, handlerResync)
 	return w, err
 }
 

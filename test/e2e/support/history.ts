@@ -104,8 +104,8 @@ class RandomHistory implements History {
     if (kind < 35) return await this.#setSlice(service, random.pick(this.#letters()));
     if (kind < 40) return await this.#deleteSlice(service, random.pick(this.#letters()));
     if (kind < 52 && all) return await this.#setEndpoints(service);
-    if (kind < 68) return await this.#setNode(other, this.#randomLabels());
-    if (kind < 77) return await this.#setNode(self, this.#randomLabels());
+    if (kind < 68) return await this.#setNode(other, this.#otherLabels(other));
+    if (kind < 77) return await this.#setNode(self, this.#otherLabels(self));
     if (kind < 82) return await this.#deleteNode(other);
     if (kind < 94) return await this.#setService(service, this.#randomKeys());
     return await this.#deleteService(service);
@@ -125,6 +125,17 @@ class RandomHistory implements History {
       random.chance(0.25) ? [] : [[name, random.pick<string>(values)] as const],
     );
     return Object.fromEntries(labels);
+  }
+
+  /** Often only one label is another: a Service's first key may stay as it is then. */
+  #otherLabels(node: string): ModelLabels {
+    const { random } = this.#options;
+    const labels = this.#randomLabels();
+    if (random.chance(0.4)) return labels;
+    const label = random.pick(Object.keys(LABELS));
+    const kept = Object.entries(this.nodes.get(node) ?? {}).filter(([name]) => name !== label);
+    const taken = Object.entries(labels).filter(([name]) => name === label);
+    return Object.fromEntries([...kept, ...taken]);
   }
 
   /** Endpoints on random nodes. Their addresses tell the node, and differ between slices. */

@@ -14,8 +14,13 @@ export interface InformerVariant {
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Resync period of informer and handler, in seconds. Default 0: never. */
+  /** Resync period of the informer, in seconds. Default 0: never. */
   readonly resyncSeconds?: number;
+  /**
+   * Resync period of its handler. Default: that of the informer. One of 0 with an informer that has another
+   * never hears of an update that keeps the resourceVersion.
+   */
+  readonly handlerResyncSeconds?: number;
   readonly contentType: 'protobuf' | 'json';
   /** True: streaming list. False: LIST, then WATCH. */
   readonly streaming: boolean;

@@ -40,7 +40,15 @@ export interface ModelObject {
 export interface ModelWorld {
   readonly nodes: ReadonlyMap<string, ModelLabels>;
   readonly services: ReadonlyMap<string, ModelService>;
+  /** Services whose traffic all goes to the cloud are hidden from edge nodes. */
+  readonly cloudPassthrough?: boolean;
 }
+
+const COMMUNITY = 'kube-proxy-wrapper.io/community';
+const COMMUNITY_PREFIX = 'community.kube-proxy-wrapper.io/';
+const CLOUD = 'kube-proxy-wrapper.io/cloud';
+const FAB_PROXY_COMMUNITY = 'fab-proxy-community';
+const EDGE_LABEL = 'node-role.kubernetes.io/edge';
 
 /** By the object's key, the endpoints that the node sees of it. */
 export type ModelView = ReadonlyMap<string, readonly ModelEndpoint[]>;
@@ -53,8 +61,9 @@ export function viewOf(
 ): ModelView {
   const view = new Map<string, readonly ModelEndpoint[]>();
   for (const [key, { service, groups }] of objects) {
+    if (isWithheld(world, self, service, objects)) continue;
     const all = groups.flatMap(({ endpoints }) => endpoints);
-    const keys = keysOf(world.services.get(service));
+    const keys = keysFor(world, self, service);
     if (keys === undefined) {
       view.set(key, all);
       continue;
@@ -73,10 +82,41 @@ export function viewOf(
   return view;
 }
 
+/** Whether a Service is hidden from a node because the cloud is chosen for each of its ports. */
+export function isWithheld(
+  world: ModelWorld,
+  self: string,
+  service: string,
+  objects: ReadonlyMap<string, ModelObject>,
+): boolean {
+  const keys = keysFor(world, self, service);
+  if (world.cloudPassthrough !== true || !isEdge(world, self) || keys === undefined) return false;
+  const siblings = [...objects.values()].filter((object) => object.service === service);
+  const ports = candidatesByPort(siblings.flatMap(({ groups }) => groups));
+  const winners = ports.map((candidates) =>
+    winnerAmong(candidates, keys, (key, endpoint) => matches(world, self, key, endpoint)),
+  );
+  return winners.length > 0 && winners.every((key) => key === CLOUD);
+}
+
+function isEdge(world: ModelWorld, node: string): boolean {
+  return world.nodes.get(node)?.[EDGE_LABEL] !== undefined;
+}
+
+/** The keys that count on a node: the preset of FabEdge is for edge nodes only. */
+function keysFor(world: ModelWorld, self: string, service: string): readonly string[] | undefined {
+  const described = world.services.get(service);
+  const isPreset = described?.topologyKeys === FAB_PROXY_COMMUNITY;
+  return isPreset && !isEdge(world, self) ? undefined : keysOf(described);
+}
+
 /** The keys that count; undefined: the Service is left alone. */
 function keysOf(service: ModelService | undefined): readonly string[] | undefined {
   if (service === undefined || service.headless === true || service.localTraffic === true) {
     return undefined;
+  }
+  if (service.topologyKeys === FAB_PROXY_COMMUNITY) {
+    return ['kubernetes.io/hostname', COMMUNITY, CLOUD];
   }
   let keys: unknown;
   try {
@@ -103,31 +143,44 @@ function choose(
   matchesKey: Matches,
 ): ReadonlySet<ModelEndpoint> {
   const chosen = new Set<ModelEndpoint>();
-  const ports = new Set(groups.flatMap((group) => group.ports));
-  for (const port of ports) {
-    for (const family of [4, 6]) {
-      const candidates = groups
-        .filter((group) => group.ports.includes(port))
-        .flatMap((group) => group.endpoints)
-        .filter(({ address }) => (address.includes(':') ? 6 : 4) === family);
-      for (const endpoint of chooseAmong(candidates, keys, matchesKey)) chosen.add(endpoint);
+  for (const candidates of candidatesByPort(groups)) {
+    const winner = winnerAmong(candidates, keys, matchesKey);
+    const wanted = winner === undefined ? keys : [winner];
+    for (const endpoint of candidates) {
+      if (wanted.some((key) => matchesKey(key, endpoint))) chosen.add(endpoint);
     }
   }
   return chosen;
 }
 
-function chooseAmong(
+/** The endpoints of each port and family that has any. */
+function candidatesByPort(groups: readonly ModelGroup[]): ModelEndpoint[][] {
+  const ports = [...new Set(groups.flatMap((group) => group.ports))];
+  return ports
+    .flatMap((port) =>
+      [4, 6].map((family) =>
+        groups
+          .filter((group) => group.ports.includes(port))
+          .flatMap((group) => group.endpoints)
+          .filter(({ address }) => (address.includes(':') ? 6 : 4) === family),
+      ),
+    )
+    .filter((candidates) => candidates.length > 0);
+}
+
+/** The key that wins; undefined: nothing is ready or serves. */
+function winnerAmong(
   candidates: readonly ModelEndpoint[],
   keys: readonly string[],
   matchesKey: Matches,
-): readonly ModelEndpoint[] {
+): string | undefined {
   for (const good of [isReady, isServing]) {
-    for (const key of keys) {
-      const matching = candidates.filter((endpoint) => matchesKey(key, endpoint));
-      if (matching.some(good)) return matching;
-    }
+    const winner = keys.find((key) =>
+      candidates.some((endpoint) => good(endpoint) && matchesKey(key, endpoint)),
+    );
+    if (winner !== undefined) return winner;
   }
-  return candidates.filter((endpoint) => keys.some((key) => matchesKey(key, endpoint)));
+  return undefined;
 }
 
 export function isReady({ state }: ModelEndpoint): boolean {
@@ -147,10 +200,23 @@ function matches(
   if (topologyKey === '*') return true;
   if (node === undefined) return false;
   if (topologyKey === 'kubernetes.io/hostname') return node === self;
+  const labels = world.nodes.get(node);
+  if (topologyKey === CLOUD) return labels !== undefined && !isEdge(world, node);
+  if (topologyKey === COMMUNITY) {
+    const own = communitiesOf(world.nodes.get(self));
+    return communitiesOf(labels).some((name) => own.includes(name));
+  }
   const here = world.nodes.get(self)?.[topologyKey];
   const isZone = topologyKey === 'topology.kubernetes.io/zone';
   const there = isZone && zone !== undefined ? zone : world.nodes.get(node)?.[topologyKey];
   return here !== undefined && here === there;
+}
+
+/** Communities by their label prefix. */
+function communitiesOf(labels: ModelLabels = {}): string[] {
+  return Object.keys(labels).filter(
+    (key) => key.startsWith(COMMUNITY_PREFIX) && labels[key] === 'true',
+  );
 }
 
 /** A view as an informer shows it: by key the sorted addresses, ` notReady` behind those that are not. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { runCommand } from './run-command.ts';
 
 /** Commands that the harness calls, and the Debian package that has each. */
-const packageOf: Readonly<Record<string, string>> = {
+const harnessCommands: Readonly<Record<string, string>> = {
   ip: 'iproute2',
   iptables: 'iptables',
   'iptables-save': 'iptables',
@@ -13,8 +13,14 @@ const packageOf: Readonly<Record<string, string>> = {
   setpriv: 'util-linux',
 };
 
-/** Installs, with apt-get, the packages of those commands that are missing. Needs root. */
-export async function ensureOsPackages(): Promise<void> {
+/**
+ * Installs, with apt-get, the packages of those commands that are missing. Needs root.
+ *
+ * @param packageOf by command the Debian package that has it. Default: those that the harness calls.
+ */
+export async function ensureOsPackages(
+  packageOf: Readonly<Record<string, string>> = harnessCommands,
+): Promise<void> {
   const missing = Object.keys(packageOf).filter((command) => !isOnPath(command));
   const packages = [...new Set(missing.map((command) => packageOf[command] ?? command))];
   if (packages.length === 0) return;

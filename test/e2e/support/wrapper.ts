@@ -10,11 +10,15 @@ export interface WrapperOptions {
   readonly kubeconfig: string;
   /** `--listen`. Default `127.0.0.1:10360`. */
   readonly listen?: string;
+  /** `--admin-listen`. Default `127.0.0.1:10361`. */
+  readonly adminListen?: string;
+  /** Name of the process and of its log, so that several fit in one namespace. Default `wrapper`. */
+  readonly name?: string;
   /** Path for `--config`. */
   readonly configFile?: string;
   /** More flags. */
   readonly extraArgs?: readonly string[];
-  /** Wait until /readyz on 127.0.0.1:10361 answers 200. Default true. */
+  /** Wait until /readyz answers 200. Default true. */
   readonly wait?: boolean;
 }
 
@@ -29,16 +33,17 @@ export interface Wrapper extends ManagedProcess {
 /** Starts the wrapper inside the namespace. */
 export async function startWrapper(options: WrapperOptions): Promise<Wrapper> {
   const { netns, nodeName, kubeconfig, configFile, extraArgs = [], wait = true } = options;
-  const listen = options.listen ?? '127.0.0.1:10360';
-  const adminUrl = 'http://127.0.0.1:10361';
+  const { listen = '127.0.0.1:10360', adminListen = '127.0.0.1:10361', name = 'wrapper' } = options;
+  const adminUrl = `http://${adminListen}`;
   const args = [resolve(import.meta.dirname, '../../../src/main.ts'), 'run'];
   args.push('--kubeconfig', kubeconfig, '--node-name', nodeName, '--listen', listen);
+  args.push('--admin-listen', adminListen);
   if (configFile !== undefined) args.push('--config', configFile);
   const managed = netns.spawn({
-    name: 'wrapper',
+    name,
     command: process.execPath,
     args: [...args, ...extraArgs],
-    logFile: resolve(netns.folder, 'wrapper.log'),
+    logFile: resolve(netns.folder, `${name}.log`),
   });
   if (wait) {
     try {

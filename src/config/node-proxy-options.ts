@@ -1,0 +1,48 @@
+import type { NodeProxyOptions } from '../proxy/node-proxy.ts';
+import type { PolicySettings, ServiceFilter } from '../topology/service-policy.ts';
+import type { Settings } from './settings.ts';
+
+/** Watches without a timeout of their own last at least this long, in milliseconds, as at an apiserver. */
+const MIN_WATCH_MS = 30 * 60_000;
+
+/** What the proxy is told by the settings; what it is made from (credentials, logger) is given beside. */
+export function nodeProxyOptions(
+  settings: Settings,
+): Omit<NodeProxyOptions, 'credentials' | 'logger'> {
+  const { listen, communities, edge, cloud } = settings;
+  return {
+    nodeName: settings.nodeName,
+    host: listen.host,
+    port: listen.port,
+    policies: policySettings(settings),
+    namespacePolicies: settings.namespacePolicies,
+    relations: { communities, edge: edge.labelSelector },
+    fabedgeCluster: communities.fabedgeCluster,
+    cloudPassthrough: cloud.mode === 'passthrough',
+    window: { entries: settings.windowEntries, bytes: settings.windowBytes },
+    maxViews: settings.maxViews,
+    idleViewMs: settings.idleViewSeconds * 1000,
+    readyWaitMs: settings.readyWaitSeconds * 1000,
+    bookmarkMs: settings.bookmarkSeconds * 1000,
+    minWatchMs: MIN_WATCH_MS,
+  };
+}
+
+function policySettings(settings: Settings): PolicySettings {
+  const serviceFilter = readServiceFilter(settings.serviceFilter);
+  return {
+    defaults: settings.defaultTopologyKeys,
+    headless: settings.headless,
+    compatibility: settings.compatibility,
+    minReady: new Map(Object.entries(settings.minReady)),
+    returnDelayMs: settings.returnDelaySeconds * 1000,
+    ...(serviceFilter === undefined ? {} : { serviceFilter }),
+  };
+}
+
+/** EdgeMesh's mode says what it leaves to kube-proxy: that is what stays visible. */
+function readServiceFilter(filter: Settings['serviceFilter']): ServiceFilter | undefined {
+  if (filter === undefined) return undefined;
+  const { label, mode } = filter;
+  return { label, hides: mode === 'FilterIfLabelExists' ? 'unlabelled' : 'labelled' };
+}

@@ -1,0 +1,17 @@
+/** Whether a text is a label key, as apimachinery's validation.IsQualifiedName takes it. */
+export function isLabelKey(key: string): boolean {
+  const slash = key.indexOf('/');
+  const name = key.slice(slash + 1);
+  if (name.length > 63 || !/^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/.test(name)) return false;
+  if (slash < 0) return true;
+  const prefix = key.slice(0, slash);
+  return (
+    prefix.length <= 253 &&
+    /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(prefix)
+  );
+}
+
+/** Whether a text is a label value (apimachinery validation.IsValidLabelValue); the empty one is. */
+export function isLabelValue(value: string): boolean {
+  return value.length <= 63 && /^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/.test(value);
+}

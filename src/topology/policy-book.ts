@@ -1,0 +1,77 @@
+import type { Policy } from './policy.ts';
+import {
+  followsNamespace,
+  type PolicySettings,
+  policyFor,
+  type ServiceDescription,
+} from './service-policy.ts';
+
+/** Policies that changed, as `namespace/name`; undefined: the Service is gone. */
+export type PolicyChanges = ReadonlyMap<string, Policy | undefined>;
+
+/**
+ * Puts together what Services, their Namespaces and the settings say. Remembers the Services whose policy
+ * may come from their Namespace, so that they follow when its annotation changes.
+ */
+export class PolicyBook {
+  readonly settings: PolicySettings;
+  readonly #namespaceKeys = new Map<string, string>();
+  /** Namespace → name → Service that follows it. */
+  readonly #followers = new Map<string, Map<string, ServiceDescription>>();
+  /** Equal policies are kept once: thousands of Services share a few. */
+  readonly #policies = new Map<string, Policy>();
+
+  constructor(settings: PolicySettings) {
+    this.settings = settings;
+  }
+
+  /** Notes a Service that was seen or changed; returns its policy. */
+  setService(service: ServiceDescription): Policy {
+    const { namespace, name } = service;
+    if (followsNamespace(service, this.settings)) {
+      const followers = this.#followers.get(namespace) ?? new Map<string, ServiceDescription>();
+      this.#followers.set(namespace, followers.set(name, service));
+    } else {
+      this.#forget(namespace, name);
+    }
+    return this.#policyOf(service);
+  }
+
+  /** Forgets a Service, as `namespace/name`. */
+  deleteService(key: string): void {
+    const slash = key.indexOf('/');
+    this.#forget(key.slice(0, slash), key.slice(slash + 1));
+  }
+
+  /** Notes the annotation `topologyKeys` of a Namespace, or (undefined) that it has none; returns what follows. */
+  setNamespace(namespace: string, keys: string | undefined): PolicyChanges {
+    if (this.#namespaceKeys.get(namespace) === keys) return new Map();
+    if (keys === undefined) this.#namespaceKeys.delete(namespace);
+    else this.#namespaceKeys.set(namespace, keys);
+    const followers = this.#followers.get(namespace) ?? new Map<string, ServiceDescription>();
+    return new Map(
+      Array.from(followers.values(), (service) => [
+        `${namespace}/${service.name}`,
+        this.#policyOf(service),
+      ]),
+    );
+  }
+
+  #policyOf(service: ServiceDescription): Policy {
+    const policy = policyFor(service, this.settings, this.#namespaceKeys.get(service.namespace));
+    if (!policy.managed) return policy;
+    const id = JSON.stringify(policy);
+    const known = this.#policies.get(id);
+    if (known !== undefined) return known;
+    // Different ones are few; starting over when they are not costs little.
+    if (this.#policies.size >= 10_000) this.#policies.clear();
+    this.#policies.set(id, policy);
+    return policy;
+  }
+
+  #forget(namespace: string, name: string): void {
+    const followers = this.#followers.get(namespace);
+    followers?.delete(name);
+    if (followers?.size === 0) this.#followers.delete(namespace);
+  }
+}

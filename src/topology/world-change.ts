@@ -1,0 +1,21 @@
+/** What a change of the world may alter; a view looks at these Services again, and at no others. */
+export interface WorldChange {
+  /** Services (`namespace/name`) whose policy or whose relation to this node changed. */
+  readonly services: ReadonlySet<string>;
+  /**
+   * Nodes that entered or left a relation, each with the topology keys concerned: Services that use one of
+   * these keys and have an endpoint on the node are touched.
+   */
+  readonly nodes: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+/** Gathers all that one change touches. */
+export class WorldChangeBuilder implements WorldChange {
+  readonly services = new Set<string>();
+  readonly nodes = new Map<string, Set<string>>();
+
+  addNode(node: string, key: string): void {
+    const keys = this.nodes.get(node) ?? new Set();
+    this.nodes.set(node, keys.add(key));
+  }
+}

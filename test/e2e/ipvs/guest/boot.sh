@@ -1,0 +1,24 @@
+#!/bin/sh
+# Runs once, before the agent: what the namespaces of the nodes stand on.
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+mount -t tmpfs tmpfs /run
+mount -t tmpfs tmpfs /tmp
+mkdir -p /var/log /nodes
+
+# With the alternatives that a package's scripts would have set up.
+for name in iptables iptables-restore iptables-save ip6tables ip6tables-restore ip6tables-save; do
+  ln -sf xtables-legacy-multi "/usr/sbin/$name"
+done
+
+# The rest (schedulers, sets, matches and targets) the kernel loads by itself when it is asked for.
+modprobe -a virtio_pci virtio_console virtio_net veth dummy ip_vs nf_conntrack
+
+# The network of QEMU's user networking: 10.0.2.2 is the loopback of the host.
+ip link set lo up
+ip address add 10.0.2.15/24 dev eth0
+ip link set eth0 up
+ip route add default via 10.0.2.2
+sysctl -qw net.ipv4.ip_forward=1
+iptables -t nat -A POSTROUTING -s 10.77.0.0/16 -o eth0 -j MASQUERADE

@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import {
+  annotateService,
+  createNode,
+  createPod,
+  createService,
+  createSlice,
+  deletePod,
+  deleteService,
+  labelNode,
+  setPodReady,
+  waitForSlices,
+} from '../support/cluster-objects.ts';
+import { createTimings } from '../support/timings.ts';
+import { schedulers } from './support/guest-kube-proxy.ts';
+import type { IpvsNode } from './support/ipvs-node.ts';
+import { type IpvsScene, startIpvsScene } from './support/ipvs-scene.ts';
+import { backendsOfIpvs, type VirtualServer } from './support/parse-ipvs.ts';
+
+/** A stock kube-proxy in IPVS mode behind the wrapper, on the node edge1 of site a. */
+jest.setTimeout(120_000);
+
+const NEAR = '10.244.1.5:8080';
+const FAR = '10.244.1.6:8080';
+
+const timings = createTimings();
+let scene: IpvsScene;
+let edge1: IpvsNode;
+let web: VirtualAddresses;
+let plain: VirtualAddresses;
+
+/** A Service's virtual servers. */
+interface VirtualAddresses {
+  readonly clusterIP: string;
+  readonly cluster: string;
+  readonly nodePort: string;
+}
+
+beforeAll(async () => {
+  scene = await startIpvsScene({ nodes: { edge1: { site: 'a' } }, prepare: createObjects });
+  edge1 = scene.node('edge1');
+});
+
+afterAll(async () => {
+  await scene?.stop();
+  timings.print('change → backends in IPVS, in ms');
+});
+
+async function createObjects({ admin }: IpvsScene['plane']): Promise<void> {
+  await createNode(admin, 'near', { site: 'a' });
+  await createNode(admin, 'far', { site: 'b' });
+  for (const app of ['web', 'plain']) {
+    const labels = { app };
+    await createPod(admin, { name: `${app}-near`, labels, nodeName: 'near', ip: '10.244.1.5' });
+    await createPod(admin, { name: `${app}-far`, labels, nodeName: 'far', ip: '10.244.1.6' });
+  }
+  const make = async (name: string, annotations: Record<string, string>) => {
+    const ports = [{ port: 80, targetPort: 8080 }];
+    const how = { name, annotations, ports, selector: { app: name }, spec: { type: 'NodePort' } };
+    const { spec } = await createService(admin, how);
+    return {
+      clusterIP: spec.clusterIP,
+      cluster: `TCP ${spec.clusterIP}:80`,
+      nodePort: `TCP 10.77.1.2:${spec.ports[0].nodePort}`,
+    };
+  };
+  web = await make('web', { topologyKeys: '["site","*"]' });
+  plain = await make('plain', {});
+  for (const app of ['web', 'plain']) await waitForSlices(admin, app, ['10.244.1.5', '10.244.1.6']);
+}
+
+/** Makes a change and expects the Service's table to follow, at both of its addresses, and all else to stay. */
+async function follow(
+  what: string,
+  change: () => Promise<unknown>,
+  backends: readonly string[],
+): Promise<void> {
+  const start = performance.now();
+  await change();
+  await scene.expectBackends(web.cluster, { edge1: backends });
+  timings.add(what, 'IPVS', Math.round(performance.now() - start));
+  const table = backendsOfIpvs((await edge1.readTables()).ipvs);
+  expect([table.get(web.nodePort), table.get(plain.cluster), table.get(plain.nodePort)]).toEqual([
+    backends,
+    [NEAR, FAR],
+    [NEAR, FAR],
+  ]);
+}
+
+const label = async (site: string | null) => await labelNode(scene.plane.admin, 'edge1', { site });
+const annotate = async (topologyKeys: string | null) =>
+  await annotateService(scene.plane.admin, 'web', { topologyKeys });
+
+test('a Service with keys has the chosen real servers, one without has all, at cluster IP and node port', async () => {
+  await follow('start', async () => {}, [NEAR]);
+  const { addresses } = await edge1.readTables();
+  expect(addresses).toEqual(['10.96.0.1', web.clusterIP, plain.clusterIP].sort());
+});
+
+test('the table follows the labels of its own node', async () => {
+  await follow('own node relabelled', () => label('b'), [FAR]);
+  await follow('own label removed', () => label(null), [NEAR, FAR]);
+  await follow('own label added', () => label('a'), [NEAR]);
+});
+
+test('the table follows the annotation of the Service', async () => {
+  await follow('annotation removed', () => annotate(null), [NEAR, FAR]);
+  await follow('annotation without an endpoint', () => annotate('["kubernetes.io/hostname"]'), []);
+  await follow('annotation added', () => annotate('["site","*"]'), [NEAR]);
+});
+
+test('the table follows the readiness of a Pod', async () => {
+  const ready = async (value: boolean) => await setPodReady(scene.plane.admin, 'web-near', value);
+  await follow('readiness lost', () => ready(false), [FAR]);
+  await follow('readiness regained', () => ready(true), [NEAR]);
+});
+
+test('of an endpoint that comes and goes elsewhere kube-proxy hears nothing', async () => {
+  const { admin } = scene.plane;
+  const counter = 'kubeproxy_sync_proxy_rules_endpoint_changes_total';
+  const before = await edge1.kubeProxy().readCounter(counter);
+  const pod = { name: 'web-new', labels: { app: 'web' }, nodeName: 'far', ip: '10.244.1.7' };
+  await createPod(admin, pod);
+  await waitForSlices(admin, 'web', ['10.244.1.5', '10.244.1.6', '10.244.1.7']);
+  await deletePod(admin, 'web-new');
+  await waitForSlices(admin, 'web', ['10.244.1.5', '10.244.1.6']);
+  // Events come in order: when this one is there, those before it have passed the wrapper.
+  const { spec } = await createService(admin, { name: 'marker', ports: [{ port: 80 }] });
+  const endpoints = [{ addresses: ['10.244.9.9'], conditions: { ready: true } }];
+  const ports = [{ name: '', port: 8080, protocol: 'TCP' }];
+  await createSlice(admin, { name: 'marker', service: 'marker', endpoints, ports });
+  await scene.expectBackends(`TCP ${spec.clusterIP}:80`, { edge1: ['10.244.9.9:8080'] });
+  expect(await edge1.kubeProxy().readCounter(counter)).toBe(before + 1);
+});
+
+describe('kube-proxy with --ipvs-scheduler', () => {
+  test.each(schedulers)('%s takes its endpoints from the wrapper', async (scheduler) => {
+    await edge1.startKubeProxy(scheduler);
+    await scene.expectBackends(web.cluster, { edge1: [NEAR] });
+    const { ipvs } = await edge1.readTables();
+    expect(new Set(ipvs.map((server) => server.scheduler))).toEqual(new Set([scheduler]));
+  });
+});
+
+test('a real server that leaves with a connection open stays at weight 0, and can come back', async () => {
+  // The Pod's address is outside of the node, whose node ports would be at any address that it has.
+  await scene.machine.exec('ip address add 10.244.1.5/32 dev lo');
+  await scene.machine.exec('nc -l -p 8080 -e sleep 60 >/dev/null 2>&1 &');
+  await edge1.exec(`sleep 60 | nc ${web.clusterIP} 80 >/dev/null 2>&1 &`);
+  await edge1.exec('until ipvsadm -Lnc | grep -q ESTABLISHED; do sleep 0.1; done');
+  await follow('label changed under a connection', () => label('b'), [FAR]);
+  expect(await realServersOfWeb()).toEqual({ [NEAR]: 0, [FAR]: 1 });
+  await follow('label changed back', () => label('a'), [NEAR]);
+  expect(await realServersOfWeb()).toEqual({ [NEAR]: 1 });
+});
+
+/** Weights by endpoint. */
+async function realServersOfWeb(): Promise<Record<string, number>> {
+  const { ipvs } = await edge1.readTables();
+  const isWeb = ({ address }: VirtualServer) => address === web.clusterIP;
+  const servers = ipvs.find(isWeb)?.realServers ?? [];
+  return Object.fromEntries(servers.map(({ endpoint, weight }) => [endpoint, weight]));
+}
+
+test('a Service that is deleted leaves neither virtual server nor address', async () => {
+  await deleteService(scene.plane.admin, 'web');
+  await scene.expectBackends(web.cluster, { edge1: undefined });
+  const { addresses } = await edge1.readTables();
+  expect(addresses).not.toContain(web.clusterIP);
+  expect(addresses).toContain(plain.clusterIP);
+});

@@ -1,0 +1,156 @@
+import { describe, expect, test } from '@jest/globals';
+import {
+  type Atom,
+  type ClientRecord,
+  checkGuarantees,
+  type Guarantee,
+  type Seen,
+} from '../support/watch-guarantees.ts';
+
+function seen(version: number, digest: string): Seen {
+  return { version: BigInt(version), digest };
+}
+
+function list(version: number, items: Record<string, string>, log = 'one'): ClientRecord {
+  const entries = Object.entries(items).map(([key, digest]) => [key, seen(1, digest)] as const);
+  return { kind: 'list', log, version: BigInt(version), items: new Map(entries) };
+}
+
+function watch(from: number, log = 'one'): ClientRecord {
+  return { kind: 'watch', log, from: BigInt(from) };
+}
+
+function modified(key: string, version: number, digest: string): ClientRecord {
+  return { kind: 'event', type: 'MODIFIED', key, object: seen(version, digest) };
+}
+
+function bookmark(version: number): ClientRecord {
+  return { kind: 'bookmark', version: BigInt(version) };
+}
+
+const end: ClientRecord = { kind: 'end' };
+
+/** Two slices that a relabel changes together, from near to far. */
+const atom: Atom = {
+  keys: ['a', 'b'],
+  states: [
+    ['near', 'near'],
+    ['far', 'far'],
+  ],
+};
+
+/** A client that follows from the start, is cut off, and resumes. */
+const steady = [
+  list(10, { a: 'near', b: 'near' }),
+  watch(10),
+  modified('a', 11, 'far'),
+  end,
+  watch(11),
+  modified('b', 12, 'far'),
+  bookmark(12),
+  modified('c', 13, 'new'),
+];
+
+function violated(second: readonly ClientRecord[]): Guarantee[] {
+  const clients = new Map([
+    ['steady', steady],
+    ['second', second],
+  ]);
+  return [...new Set(checkGuarantees(clients, [atom]).map(({ guarantee }) => guarantee))];
+}
+
+describe('checkGuarantees()', () => {
+  test.each<[string, readonly ClientRecord[]]>([
+    ['a client that does the same', steady],
+    ['a client that starts later', [list(12, { a: 'far', b: 'far' }), watch(12)]],
+    ['a client that goes on from what another one knew', [watch(12), modified('c', 13, 'new')]],
+    ['a client of another process', [list(11, { a: 'far', b: 'far' }, 'two'), watch(11, 'two')]],
+  ])('finds nothing wrong with %s', (_name, second) => {
+    expect(violated(second)).toEqual([]);
+  });
+
+  test.each<[Guarantee, string, readonly ClientRecord[]]>([
+    [
+      'ordered',
+      'events change places',
+      [
+        list(10, { a: 'near', b: 'near' }),
+        watch(10),
+        modified('b', 12, 'far'),
+        modified('a', 11, 'far'),
+      ],
+    ],
+    [
+      'unique',
+      'an event comes twice',
+      [
+        list(10, { a: 'near', b: 'near' }),
+        watch(10),
+        modified('a', 11, 'far'),
+        modified('a', 11, 'far'),
+      ],
+    ],
+    [
+      'unique',
+      'one version is two events',
+      [list(10, { a: 'near', b: 'near' }), watch(10), modified('b', 11, 'far')],
+    ],
+    [
+      'reliable',
+      'an event is missing in the stream',
+      [list(10, { a: 'near', b: 'near' }), watch(10), modified('b', 12, 'far')],
+    ],
+    [
+      'reliable',
+      'an event is missing after a reconnect',
+      [list(10, { a: 'near', b: 'near' }), watch(10), end, watch(10), modified('b', 12, 'far')],
+    ],
+    [
+      'reliable',
+      'a list holds another state than watchers at its version',
+      [list(12, { a: 'far', b: 'far', d: 'ghost' })],
+    ],
+    ['atomic', 'a list falls into a change', [list(11, { a: 'far', b: 'near' })]],
+    [
+      'atomic',
+      'a bookmark falls into a change',
+      [
+        list(10, { a: 'near', b: 'near' }),
+        watch(10),
+        modified('a', 11, 'far'),
+        bookmark(11),
+        modified('b', 12, 'far'),
+      ],
+    ],
+    ['resumable', 'a version that nobody was given is accepted', [watch(99)]],
+    [
+      'resumable',
+      'a version of another process is accepted',
+      [list(500, { a: 'far', b: 'far' }, 'two'), watch(500, 'one')],
+    ],
+    [
+      'bookmarkable',
+      'something older comes after a bookmark',
+      [
+        list(10, { a: 'near', b: 'near' }),
+        watch(10),
+        bookmark(12),
+        modified('a', 11, 'far'),
+        modified('b', 12, 'far'),
+      ],
+    ],
+    [
+      'bookmarkable',
+      'a bookmark goes back',
+      [
+        list(10, { a: 'near', b: 'near' }),
+        watch(10),
+        modified('a', 11, 'far'),
+        modified('b', 12, 'far'),
+        bookmark(10),
+      ],
+    ],
+  ])('%s is broken when %s', (guarantee, _name, second) => {
+    expect(violated(second)).toContain(guarantee);
+  });
+});
