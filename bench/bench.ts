@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ControlPlane, startControlPlane } from '../test/e2e/support/control-plane.ts';
 import { type MeasuringClient, startClient } from './client.ts';
 import { ensureClientBinary } from './client-binary.ts';
 import { type Measure, summarize } from './measure.ts';
 import type { BenchOptions } from './options.ts';
+import { type BenchPlane, startBenchPlane } from './plane.ts';
 import { ensureWrapper, type MeasuredWrapper, startMeasuredWrapper } from './wrapper.ts';
 
 /** What every part of a run works with. */
@@ -29,7 +29,7 @@ export async function withBench(
   const binary = await ensureClientBinary(progress);
   const measures: Measure[] = [];
   progress('starting etcd and kube-apiserver');
-  const plane = await startControlPlane({ controllers: false, apiServerArgs });
+  const plane = await startBenchPlane();
   try {
     const client = await startClient(binary, plane);
     try {
@@ -50,15 +50,8 @@ export async function withBench(
   return measures;
 }
 
-/** Room for more than 65,000 Services, and no limit that the load or 50 clients would run into. */
-const apiServerArgs = [
-  '--service-cluster-ip-range=10.64.0.0/12',
-  '--max-requests-inflight=3000',
-  '--max-mutating-requests-inflight=3000',
-];
-
 async function start(
-  plane: ControlPlane,
+  plane: BenchPlane,
   client: MeasuringClient,
   program: string,
   profile: string | undefined,

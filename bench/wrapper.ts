@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { ControlPlane } from '../test/e2e/support/control-plane.ts';
 import { freePorts } from '../test/e2e/support/free-port.ts';
 import { getStatus } from '../test/e2e/support/http-status.ts';
 import { startProcess, waitUntilReady } from '../test/e2e/support/managed-process.ts';
 import { runCommand } from '../test/e2e/support/run-command.ts';
 import type { BenchOptions } from './options.ts';
+import type { BenchPlane } from './plane.ts';
 
 /** The node that the wrapper serves; the measuring client makes it. */
 const NODE_NAME = 'node-0-0';
@@ -38,13 +38,13 @@ export async function ensureWrapper(options: BenchOptions): Promise<string> {
 
 /** Starts the program as its users run it, at the API server of the control plane. */
 export async function startMeasuredWrapper(
-  plane: ControlPlane,
+  plane: BenchPlane,
   program: string,
   profile: string | undefined,
 ): Promise<MeasuredWrapper> {
   const [port = 0, adminPort = 0] = await freePorts(2);
   const flags = profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profile];
-  const args = [...flags, program, 'run', '--kubeconfig', plane.kubeconfig('wrapper')];
+  const args = [...flags, program, 'run', '--kubeconfig', plane.wrapperKubeconfig];
   args.push('--node-name', NODE_NAME);
   args.push('--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${adminPort}`);
   const startedAt = now();

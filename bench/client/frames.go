@@ -28,16 +28,16 @@ type watch struct {
 }
 
 // openWatch begins with a streaming list, as kube-proxy does since 1.35.
-func openWatch(t *target, path string, selectors url.Values) (*watch, error) {
+func openWatch(t *target, asked question) (*watch, error) {
 	query := url.Values{
 		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "sendInitialEvents": {"true"},
 		"resourceVersionMatch": {"NotOlderThan"}, "timeoutSeconds": {"1800"},
 	}
-	for name, values := range selectors {
+	for name, values := range asked.query {
 		query[name] = values
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	response, err := t.get(ctx, path, query)
+	response, err := t.get(ctx, asked.path, query)
 	if err != nil {
 		cancel()
 		return nil, err

@@ -12,7 +12,7 @@ const waitLimit = 20 * time.Second
 // hold opens what a kube-proxy keeps open, and reads it until release.
 func (s *session) hold(t *target) error {
 	for _, question := range questions {
-		held, err := openWatch(t.fresh(), question.path, question.query)
+		held, err := openWatch(t.fresh(), question)
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (s *session) patchEndpoint(service, endpoint, serial int) error {
 
 // startFollowing opens a watch on slices and sends what comes after the initial events.
 func startFollowing(t *target) (*watch, <-chan event, error) {
-	stream, err := openWatch(t.fresh(), slices, slicesQuery)
+	stream, err := openWatch(t.fresh(), slicesQuestion)
 	if err != nil {
 		return nil, nil, err
 	}

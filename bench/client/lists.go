@@ -23,7 +23,7 @@ type times struct {
 
 // listQuery is what a reflector asks first.
 func listQuery() url.Values {
-	return url.Values{"resourceVersion": {"0"}, "labelSelector": slicesQuery["labelSelector"]}
+	return url.Values{"resourceVersion": {"0"}, "labelSelector": slicesQuestion.query["labelSelector"]}
 }
 
 // timeLists measures up to the last byte.
@@ -32,7 +32,7 @@ func timeLists(t *target, count int) (times, error) {
 	buffer := make([]byte, 1<<18)
 	for range count {
 		start := time.Now()
-		response, err := t.get(context.Background(), slices, listQuery())
+		response, err := t.get(context.Background(), slicesQuestion.path, listQuery())
 		if err != nil {
 			return result, err
 		}
@@ -51,20 +51,26 @@ func timeLists(t *target, count int) (times, error) {
 func timeStreams(t *target, count int) (times, error) {
 	result := times{Ms: []float64{}}
 	for range count {
-		start := time.Now()
-		stream, err := openWatch(t, slices, slicesQuery)
-		if err != nil {
-			return result, err
-		}
-		result.Events, err = stream.skipInitial()
-		elapsed := time.Since(start)
-		stream.close()
+		events, elapsed, err := timeStream(t, slicesQuestion)
 		if err != nil {
 			return result, err
 		}
 		result.Ms = append(result.Ms, milliseconds(elapsed))
+		result.Events = events
 	}
 	return result, nil
+}
+
+// timeStream returns the number of initial events and how long they took.
+func timeStream(t *target, asked question) (int, time.Duration, error) {
+	start := time.Now()
+	stream, err := openWatch(t, asked)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer stream.close()
+	events, err := stream.skipInitial()
+	return events, time.Since(start), err
 }
 
 // firstList repeats a LIST until a server that is just starting gives a whole answer. It returns
@@ -87,7 +93,7 @@ func firstList(t *target) (float64, error) {
 
 // verify compares a LIST with what the world's model says, so that no wrong answer is measured.
 func (s *session) verify(t *target, filtered bool) (map[string]int, error) {
-	response, err := t.get(context.Background(), slices, listQuery())
+	response, err := t.get(context.Background(), slicesQuestion.path, listQuery())
 	if err != nil {
 		return nil, err
 	}

@@ -4,53 +4,72 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	protobufcodec "k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// workers write at the same time.
-const workers = 32
+const (
+	ipAddresses         = "/apis/networking.k8s.io/v1/ipaddresses"
+	servicesOfNamespace = "/api/v1/namespaces/" + namespace + "/services"
+	slicesOfNamespace   = "/apis/discovery.k8s.io/v1/namespaces/" + namespace + "/endpointslices"
+)
 
-var objects = protobufcodec.NewSerializer(scheme(), scheme())
+// objects reads and writes protobuf, as sent to the API server and as stored in etcd.
+var objects = protobufcodec.NewSerializer(scheme, scheme)
 
-func scheme() *runtime.Scheme {
+var scheme = func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	_ = serializer.NewCodecFactory(scheme)
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			panic(err)
 		}
 	}
 	return scheme
+}()
+
+// templates are objects as the API server completed them: with defaults and managedFields.
+type templates struct {
+	service   corev1.Service
+	slice     discoveryv1.EndpointSlice
+	ipAddress networkingv1.IPAddress
 }
 
-// create writes an object as protobuf and reads what the server made of it into the same object.
-func (t *target) create(path string, object runtime.Object) error {
+// create writes an object and reads what the server made of it into `made`.
+func (t *target) create(path string, object, made runtime.Object) error {
+	kinds, _, err := scheme.ObjectKinds(object)
+	if err != nil {
+		return err
+	}
+	object.GetObjectKind().SetGroupVersionKind(kinds[0])
 	body, err := runtime.Encode(objects, object)
 	if err != nil {
 		return err
 	}
-	answer, err := t.write(http.MethodPost, path, protobuf, body)
+	return t.call(http.MethodPost, path, protobuf, body, made)
+}
+
+func (t *target) call(method, path, contentType string, body []byte, answer runtime.Object) error {
+	text, err := t.write(method, path, contentType, body)
 	if err != nil {
 		return err
 	}
-	_, _, err = objects.Decode(answer, nil, object)
+	_, _, err = objects.Decode(text, nil, answer)
 	return err
 }
 
 func (s *session) createNodes() error {
 	for site := range s.world.Sites {
 		for index := range s.world.perSite() {
-			node := s.world.node(site, index)
-			node.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
-			if err := s.admin.create(nodes, node); err != nil {
+			if err := s.admin.create(nodes, s.world.node(site, index), &corev1.Node{}); err != nil {
 				return err
 			}
 		}
@@ -58,68 +77,96 @@ func (s *session) createNodes() error {
 	return nil
 }
 
-// loadServices creates all Services with their slices and returns how long it took.
+// loadServices makes the first Service and its slice through the API, and all others as copies of
+// these in etcd: for each cluster IP that it gives away, the API server counts all that it has
+// given away before, so that 10,000 Services would take minutes. Returns how long it took.
 func (s *session) loadServices() (float64, error) {
+	start := time.Now()
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	space.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := s.admin.create("/api/v1/namespaces", space); err != nil {
+	if err := s.admin.create("/api/v1/namespaces", space, space); err != nil {
 		return 0, err
 	}
-	return s.forEachService(func(i int) error {
-		service := s.world.service(i)
-		service.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Service"))
-		if err := s.admin.create("/api/v1/namespaces/"+namespace+"/services", service); err != nil {
-			return err
-		}
-		slice := s.world.slice(i)
-		slice.SetGroupVersionKind(discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"))
-		return s.admin.create(slicesOfNamespace, slice)
+	if err := s.admin.create(servicesOfNamespace, s.world.service(0), &s.templates.service); err != nil {
+		return 0, err
+	}
+	if err := s.admin.create(slicesOfNamespace, s.world.slice(0), &s.templates.slice); err != nil {
+		return 0, err
+	}
+	path := ipAddresses + "/" + clusterIP(0)
+	if err := s.admin.call(http.MethodGet, path, "", nil, &s.templates.ipAddress); err != nil {
+		return 0, err
+	}
+	return s.writeCopies(start, func(service int) []stored {
+		return []stored{s.ipAddressCopy(service), s.serviceCopy(service), s.sliceCopy(service)}
 	})
 }
 
-const slicesOfNamespace = "/apis/discovery.k8s.io/v1/namespaces/" + namespace + "/endpointslices"
-
 // annotateServices gives all Services the same topology keys.
 func (s *session) annotateServices() (float64, error) {
+	start := time.Now()
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"annotations": map[string]string{"topologyKeys": topologyKeys}},
 	})
 	if err != nil {
 		return 0, err
 	}
-	return s.forEachService(func(i int) error {
-		path := fmt.Sprintf("/api/v1/namespaces/%s/services/%s", namespace, serviceName(i))
-		_, err := s.admin.write(http.MethodPatch, path, "application/merge-patch+json", patch)
-		return err
+	path := servicesOfNamespace + "/" + serviceName(0)
+	kind := "application/merge-patch+json"
+	if err := s.admin.call(http.MethodPatch, path, kind, patch, &s.templates.service); err != nil {
+		return 0, err
+	}
+	return s.writeCopies(start, func(service int) []stored {
+		return []stored{s.serviceCopy(service)}
 	})
 }
 
-func (s *session) forEachService(do func(service int) error) (float64, error) {
-	start, next := time.Now(), make(chan int)
-	errors := make(chan error, workers)
-	var running sync.WaitGroup
-	for range workers {
-		running.Go(func() {
-			for service := range next {
-				if err := do(service); err != nil {
-					errors <- err
-					return
-				}
+// writeCopies writes those of all Services but the first, and waits until the API server has them.
+func (s *session) writeCopies(start time.Time, copies func(service int) []stored) (float64, error) {
+	writer := &etcdWriter{url: s.etcd}
+	for service := 1; service < s.world.Services; service++ {
+		for _, copied := range copies(service) {
+			if err := writer.put(copied); err != nil {
+				return 0, err
 			}
-		})
-	}
-	go func() {
-		defer close(next)
-		for service := range s.world.Services {
-			next <- service
 		}
-	}()
-	finished := make(chan struct{})
-	go func() { running.Wait(); close(finished) }()
-	select {
-	case err := <-errors:
-		return 0, err
-	case <-finished:
-		return milliseconds(time.Since(start)), nil
 	}
+	if err := writer.flush(); err != nil {
+		return 0, err
+	}
+	// A streaming list without a resourceVersion is as new as etcd.
+	for _, question := range questions {
+		if _, _, err := timeStream(s.direct, question); err != nil {
+			return 0, err
+		}
+	}
+	return milliseconds(time.Since(start)), nil
+}
+
+func (s *session) serviceCopy(service int) stored {
+	object, made := s.templates.service.DeepCopy(), s.world.service(service)
+	object.Name, object.Labels, object.ResourceVersion = made.Name, made.Labels, ""
+	object.UID = uid("service", service)
+	object.Spec.Selector = made.Spec.Selector
+	object.Spec.ClusterIP, object.Spec.ClusterIPs = clusterIP(service), []string{clusterIP(service)}
+	return stored{"services/specs/" + namespace + "/" + object.Name, object}
+}
+
+func (s *session) sliceCopy(service int) stored {
+	object, made := s.templates.slice.DeepCopy(), s.world.slice(service)
+	object.Name, object.Labels, object.ResourceVersion = made.Name, made.Labels, ""
+	object.UID = uid("slice", service)
+	object.Endpoints = made.Endpoints
+	return stored{"endpointslices/" + namespace + "/" + object.Name, object}
+}
+
+func (s *session) ipAddressCopy(service int) stored {
+	object := s.templates.ipAddress.DeepCopy()
+	object.Name, object.ResourceVersion = clusterIP(service), ""
+	object.UID = uid("address", service)
+	object.Spec.ParentRef.Name = serviceName(service)
+	return stored{"ipaddresses/" + object.Name, object}
+}
+
+func uid(kind string, number int) types.UID {
+	return types.UID(fmt.Sprintf("%08x-0000-4000-8000-%012x", len(kind), number))
 }

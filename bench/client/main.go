@@ -18,8 +18,9 @@ type command struct {
 	Op string `json:"op"`
 	// Target is "direct" or "wrapper".
 	Target string `json:"target"`
-	// Server, CA (PEM), AdminToken and ReadToken are those of the API server.
+	// Server, CA (PEM), AdminToken and ReadToken are those of the API server; Etcd is its etcd's URL.
 	Server     string `json:"server"`
+	Etcd       string `json:"etcd"`
 	CA         string `json:"ca"`
 	AdminToken string `json:"adminToken"`
 	ReadToken  string `json:"readToken"`
@@ -40,7 +41,9 @@ type command struct {
 
 type session struct {
 	admin, direct, wrapper *target
+	etcd                   string
 	world                  world
+	templates              templates
 	// own is the node that the wrapper serves, with its labels of now.
 	own  ownNode
 	held []*watch
@@ -72,6 +75,7 @@ func (s *session) run(c command) (any, error) {
 	case "direct":
 		s.admin = newTarget(c.Server, c.CA, c.AdminToken)
 		s.direct = newTarget(c.Server, c.CA, c.ReadToken)
+		s.etcd = c.Etcd
 		return nil, nil
 	case "wrapper":
 		s.wrapper = newTarget(c.Server, "", "")

@@ -32,12 +32,19 @@ func (w world) service(service int) *corev1.Service {
 			Name: name, Namespace: namespace, Labels: map[string]string{"app": name},
 		},
 		Spec: corev1.ServiceSpec{
-			Selector: map[string]string{"app": name},
+			ClusterIP: clusterIP(service),
+			Selector:  map[string]string{"app": name},
 			Ports: []corev1.ServicePort{{
 				Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, TargetPort: intstr.FromInt32(8080),
 			}},
 		},
 	}
+}
+
+// clusterIP lies in the service range of the API server, above what that gives away by itself.
+func clusterIP(service int) string {
+	number := service + 1
+	return fmt.Sprintf("10.%d.%d.%d", 65+number>>16, number>>8&255, number&255)
 }
 
 // slice has what a decision needs, and not the owner that the endpointslice controller would note.

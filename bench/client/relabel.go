@@ -4,20 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"time"
 )
-
-// questions that a kube-proxy 1.36 asks and keeps open.
-var questions = []struct {
-	path  string
-	query url.Values
-}{
-	{nodes, ownNodeQuery},
-	{"/apis/networking.k8s.io/v1/servicecidrs", nil},
-	{slices, slicesQuery},
-	{services, servicesQuery},
-}
 
 // settle is how long no event may come before a relabelling counts as done.
 const settle = 300 * time.Millisecond
@@ -33,7 +21,7 @@ type relabelling struct {
 // relabel gives our node the values of a label one after the other and times the events that the
 // wrapper's client gets.
 func (s *session) relabel(c command) ([]relabelling, error) {
-	node, err := openWatch(s.direct.fresh(), nodes, ownNodeQuery)
+	node, err := openWatch(s.direct.fresh(), ownNodeQuestion)
 	if err != nil {
 		return nil, err
 	}

@@ -13,19 +13,30 @@ import (
 
 const (
 	protobuf = "application/vnd.kubernetes.protobuf"
-	slices   = "/apis/discovery.k8s.io/v1/endpointslices"
-	services = "/api/v1/services"
 	nodes    = "/api/v1/nodes"
 )
 
-// slicesQuery and servicesQuery select what kube-proxy 1.36 selects.
+// question is a collection, and what is selected of it.
+type question struct {
+	path  string
+	query url.Values
+}
+
+// What kube-proxy 1.36 asks.
 var (
-	slicesQuery   = url.Values{"labelSelector": {"!service.kubernetes.io/headless"}}
-	servicesQuery = url.Values{
-		"fieldSelector": {"spec.clusterIP!=None"},
-		"labelSelector": {"!service.kubernetes.io/service-proxy-name"},
+	slicesQuestion = question{"/apis/discovery.k8s.io/v1/endpointslices", url.Values{
+		"labelSelector": {"!service.kubernetes.io/headless"},
+	}}
+	ownNodeQuestion = question{nodes, url.Values{"fieldSelector": {"metadata.name=" + ownName}}}
+	questions       = []question{
+		ownNodeQuestion,
+		{"/apis/networking.k8s.io/v1/servicecidrs", nil},
+		slicesQuestion,
+		{"/api/v1/services", url.Values{
+			"fieldSelector": {"spec.clusterIP!=None"},
+			"labelSelector": {"!service.kubernetes.io/service-proxy-name"},
+		}},
 	}
-	ownNodeQuery = url.Values{"fieldSelector": {"metadata.name=" + ownName}}
 )
 
 // target is a server with connections of its own.

@@ -120,7 +120,7 @@ export interface Codec {
    */
   significant(object: ObjectBytes): Buffer;
 
-  /** A LIST body, in pieces that are to be written one after the other. */
+  /** A LIST body, in pieces that are to be written one after the other; the objects are not copied. */
   encodeList(resource: Resource, resourceVersion: string, items: readonly ObjectBytes[]): Buffer[];
   /** The body of a GET of one object, in pieces. */
   encodeObject(resource: Resource, object: ObjectBytes): Buffer[];

@@ -1,4 +1,5 @@
 import type { Codec, ObjectBytes } from './codec.ts';
+import { EventFrames } from './event-frames.ts';
 import { EventLog, type LogBounds } from './event-log.ts';
 import type { Resource } from './resource.ts';
 import type { VersionClock } from './version-clock.ts';
@@ -32,6 +33,7 @@ export class View {
   readonly #waiting = new Set<() => void>();
   #bytes = 0;
   #log: EventLog | undefined;
+  #frames: EventFrames | undefined;
 
   constructor(options: ViewOptions) {
     this.resource = options.resource;
@@ -49,6 +51,12 @@ export class View {
   get log(): EventLog {
     if (this.#log === undefined) throw new Error('the view has not started');
     return this.#log;
+  }
+
+  /** The log's entries as frames; throws before the view has started. */
+  get frames(): EventFrames {
+    if (this.#frames === undefined) throw new Error('the view has not started');
+    return this.#frames;
   }
 
   /** Number of objects shown. */
@@ -82,6 +90,7 @@ export class View {
       this.#bytes += object.length;
     }
     this.#log = new EventLog(version, () => this.#bounds());
+    this.#frames = new EventFrames(this.codec, this.resource, this.#log);
     for (const callback of this.#waiting) callback();
     this.#waiting.clear();
   }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Codec, Encoding } from '../filter/codec.ts';
+import { writeBody } from './body-writer.ts';
 import { MEDIA_TYPES, statusEncoding } from './media-type.ts';
 import { statusOf } from './status.ts';
 
@@ -18,8 +19,7 @@ export function answerBody(
     'content-length': length,
     'cache-control': 'no-cache, private',
   });
-  // One copy into one buffer costs less than one write per object.
-  response.end(pieces.length === 1 ? pieces[0] : Buffer.concat(pieces, length));
+  writeBody(response, pieces, length);
 }
 
 /** Answers with an error, as a Kubernetes Status in the caller's encoding. */

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { ObjectBytes } from '../filter/codec.ts';
-import type { EventLog, LogEntry } from '../filter/event-log.ts';
+import type { EventLog } from '../filter/event-log.ts';
 import type { Snapshot, View } from '../filter/view.ts';
 import { STREAM_MEDIA_TYPES } from './media-type.ts';
 
@@ -20,7 +20,7 @@ export interface WatcherOptions {
   readonly timeoutMs: number;
 }
 
-/** Bytes written at once; a client that is slower than this is waited for. */
+/** Bytes of initial events written at once; a client that is slower than this is waited for. */
 const BATCH_BYTES = 256 * 1024;
 /** How long a client may take to read the end of its stream, in milliseconds. */
 const LAST_WORDS_MS = 10_000;
@@ -120,21 +120,10 @@ export class Watcher {
       this.#expire();
       return [];
     }
-    const frames: Buffer[] = [];
-    let bytes = 0;
-    while (bytes < BATCH_BYTES) {
-      const entry = this.#log.at(this.#position);
-      if (entry === undefined) break;
-      this.#position++;
-      const frame = this.#encode(entry);
-      frames.push(frame);
-      bytes += frame.length;
-    }
-    return frames;
-  }
-
-  #encode({ type, object }: LogEntry): Buffer {
-    return this.#view.codec.encodeEvent(this.#view.resource, type, object);
+    const batch = this.#view.frames.from(this.#position);
+    if (batch === undefined) return [];
+    this.#position = batch.next;
+    return [batch.bytes];
   }
 
   /** What comes next has left the window: the client has to list anew. */

@@ -220,13 +220,13 @@ describe('what is encoded', () => {
     });
   });
 
-  test('as a long list comes in few pieces', () => {
-    const items = Array.from({ length: 5_000 }, (_, index) =>
+  test('as a long list is made of the objects themselves', () => {
+    const items = Array.from({ length: 500 }, (_, index) =>
       field(1, field(1, `${index}`.padEnd(100))),
     );
     items.push(field(1, field(1, 'x'.repeat(200_000))));
     const pieces = codec.encodeList(NODES, '1', items);
-    expect(pieces.length).toBeLessThan(15);
+    expect(items.every((item) => pieces.includes(item))).toBe(true);
     const decoded = codec.decodeList(Buffer.concat(pieces)).items;
     expect(Buffer.concat(decoded).equals(Buffer.concat(items))).toBe(true);
   });

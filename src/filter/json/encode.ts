@@ -2,7 +2,6 @@ import type { Status } from '../../errors.ts';
 import type { ChangeType, ObjectBytes } from '../codec.ts';
 import { INITIAL_EVENTS_END_ANNOTATION } from '../endpoint-facts.ts';
 import { malformed } from '../malformed.ts';
-import { Pieces } from '../pieces.ts';
 import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../resource.ts';
 import { isEmptyObject } from './splice.ts';
 import { writeStatus } from './status.ts';
@@ -42,14 +41,13 @@ export function encodeList(
 ): Buffer[] {
   const type = typeMembers(apiVersion(resource), `${resource.kind}List`);
   const metadata = `{"resourceVersion":${JSON.stringify(resourceVersion)}}`;
-  const pieces = new Pieces();
-  pieces.add(Buffer.from(`${type},"metadata":${metadata},"items":[`));
+  const pieces: Buffer[] = [Buffer.from(`${type},"metadata":${metadata},"items":[`)];
   items.forEach((item, index) => {
-    if (index > 0) pieces.add(COMMA);
-    pieces.add(item);
+    if (index > 0) pieces.push(COMMA);
+    pieces.push(item);
   });
-  pieces.add(LIST_END);
-  return pieces.finish();
+  pieces.push(LIST_END);
+  return pieces;
 }
 
 /** The body of a GET of one object; see `Codec.encodeObject`. */

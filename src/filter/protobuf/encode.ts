@@ -2,7 +2,6 @@ import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { Status } from '../../errors.ts';
 import type { ChangeType, ObjectBytes } from '../codec.ts';
 import { INITIAL_EVENTS_END_ANNOTATION } from '../endpoint-facts.ts';
-import { Pieces } from '../pieces.ts';
 import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../resource.ts';
 import { MAGIC } from './envelope.ts';
 import { varintSize, writeVarint } from './length-prefix.ts';
@@ -28,13 +27,34 @@ const BOOKMARK_REST: ReadonlyMap<string, Buffer> = new Map([
   [SERVICES.kind, Buffer.from('12101a0022003a00420052005a00600068001a020a00', 'hex')],
 ]);
 
-/** Begins a body: magic, type and the tag and length of the object that must follow. */
-function bodyPrefix(version: string, kind: string, objectBytes: number): Uint8Array {
+/**
+ * Begins a body: magic, type and the tag of the object. The length of the object and the object must follow.
+ */
+function bodyHead(version: string, kind: string): Uint8Array {
   const writer = new BinaryWriter().raw(MAGIC);
   writer.tag(1, WireType.LengthDelimited).fork();
   writer.tag(1, WireType.LengthDelimited).string(version);
   writer.tag(2, WireType.LengthDelimited).string(kind);
-  return writer.join().tag(2, WireType.LengthDelimited).uint32(objectBytes).finish();
+  return writer.join().tag(2, WireType.LengthDelimited).finish();
+}
+
+/** The heads of the few resources there are, which never change: 10,000 events need the same one. */
+const HEADS = new WeakMap<Resource, Uint8Array>();
+
+function headOf(resource: Resource): Uint8Array {
+  const known = HEADS.get(resource);
+  if (known !== undefined) return known;
+  const head = bodyHead(apiVersion(resource), resource.kind);
+  HEADS.set(resource, head);
+  return head;
+}
+
+/** A head and the length of the object that must follow. */
+function bodyPrefix(head: Uint8Array, objectBytes: number): Buffer {
+  const prefix = Buffer.allocUnsafe(head.length + varintSize(objectBytes));
+  prefix.set(head);
+  writeVarint(prefix, head.length, objectBytes);
+  return prefix;
 }
 
 /** A LIST body; see `Codec.encodeList`. */
@@ -46,27 +66,36 @@ export function encodeList(
   const metadata = new BinaryWriter().tag(METADATA, WireType.LengthDelimited).fork();
   metadata.tag(1, WireType.LengthDelimited).string('');
   metadata.tag(2, WireType.LengthDelimited).string(resourceVersion);
-  const listMeta = metadata.tag(3, WireType.LengthDelimited).string('').join().finish();
+  const listMeta = Buffer.from(
+    metadata.tag(3, WireType.LengthDelimited).string('').join().finish(),
+  );
   let size = listMeta.length;
   for (const item of items) size += 1 + varintSize(item.length) + item.length;
-  const pieces = new Pieces();
-  pieces.add(bodyPrefix(apiVersion(resource), `${resource.kind}List`, size));
-  pieces.add(listMeta);
+  const pieces: Buffer[] = [
+    bodyPrefix(bodyHead(apiVersion(resource), `${resource.kind}List`), size),
+    listMeta,
+  ];
+  // Objects of a kind have much the same lengths, so that their prefixes are few.
+  const prefixes = new Map<number, Buffer>();
   for (const item of items) {
-    const prefix = Buffer.allocUnsafe(1 + varintSize(item.length));
-    prefix[0] = TAG_FIELD_2;
-    writeVarint(prefix, 1, item.length);
-    pieces.add(prefix);
-    pieces.add(item);
+    const prefix = prefixes.get(item.length) ?? itemPrefix(item.length);
+    prefixes.set(item.length, prefix);
+    pieces.push(prefix, item);
   }
-  pieces.add(UNKNOWN_TAIL);
-  return pieces.finish();
+  pieces.push(UNKNOWN_TAIL);
+  return pieces;
+}
+
+function itemPrefix(bytes: number): Buffer {
+  const prefix = Buffer.allocUnsafe(1 + varintSize(bytes));
+  prefix[0] = TAG_FIELD_2;
+  writeVarint(prefix, 1, bytes);
+  return prefix;
 }
 
 /** The body of a GET of one object; see `Codec.encodeObject`. */
 export function encodeObject(resource: Resource, object: ObjectBytes): Buffer[] {
-  const prefix = bodyPrefix(apiVersion(resource), resource.kind, object.length);
-  return [Buffer.from(prefix), object, UNKNOWN_TAIL];
+  return [bodyPrefix(headOf(resource), object.length), object, UNKNOWN_TAIL];
 }
 
 /** One frame of a watch stream; see `Codec.encodeEvent`. */
@@ -75,18 +104,22 @@ export function encodeEvent(
   type: ChangeType | 'BOOKMARK',
   object: ObjectBytes,
 ): Buffer {
-  return frame(type, apiVersion(resource), resource.kind, object);
+  return frame(type, headOf(resource), object);
 }
 
 /** An ERROR frame; see `Codec.encodeErrorEvent`. */
 export function encodeErrorEvent(status: Status): Buffer {
-  return frame('ERROR', 'v1', 'Status', writeStatus(status));
+  return frame('ERROR', bodyHead('v1', 'Status'), writeStatus(status));
 }
 
 /** A Status as a whole body; see `Codec.encodeStatus`. */
 export function encodeStatus(status: Status): Buffer {
   const message = writeStatus(status);
-  return Buffer.concat([bodyPrefix('v1', 'Status', message.length), message, UNKNOWN_TAIL]);
+  return Buffer.concat([
+    bodyPrefix(bodyHead('v1', 'Status'), message.length),
+    message,
+    UNKNOWN_TAIL,
+  ]);
 }
 
 /** A BOOKMARK frame; see `Codec.encodeBookmark`. */
@@ -111,9 +144,8 @@ export function encodeBookmark(
 }
 
 /** Sizes are summed from the inside out, so that the object is copied once. */
-function frame(type: string, version: string, kind: string, object: Uint8Array): Buffer {
-  const prefix = bodyPrefix(version, kind, object.length);
-  const raw = prefix.length + object.length + UNKNOWN_TAIL.length;
+function frame(type: string, head: Uint8Array, object: Uint8Array): Buffer {
+  const raw = head.length + varintSize(object.length) + object.length + UNKNOWN_TAIL.length;
   const extension = 1 + varintSize(raw) + raw;
   const event = 2 + type.length + 1 + varintSize(extension) + extension;
   const target = Buffer.allocUnsafe(FRAME_HEADER_BYTES + event);
@@ -125,8 +157,9 @@ function frame(type: string, version: string, kind: string, object: Uint8Array):
   at = writeVarint(target, at, extension);
   target[at++] = TAG_FIELD_1;
   at = writeVarint(target, at, raw);
-  target.set(prefix, at);
-  target.set(object, at + prefix.length);
-  target.set(UNKNOWN_TAIL, at + prefix.length + object.length);
+  target.set(head, at);
+  at = writeVarint(target, at + head.length, object.length);
+  target.set(object, at);
+  target.set(UNKNOWN_TAIL, at + object.length);
   return target;
 }

@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createApiClient } from '../test/e2e/support/api.ts';
+import { startApiServer } from '../test/e2e/support/api-server.ts';
+import { ensureBinaries } from '../test/e2e/support/binaries.ts';
+import { createClientCertAuthority } from '../test/e2e/support/client-certs.ts';
+import { testUsers } from '../test/e2e/support/control-plane.ts';
+import { startEtcd } from '../test/e2e/support/etcd.ts';
+import { writeKubeconfig } from '../test/e2e/support/kubeconfig.ts';
+import { ensureOsPackages } from '../test/e2e/support/os-packages.ts';
+import { grantWrapperRole } from '../test/e2e/support/wrapper-role.ts';
+
+/** An API server whose etcd we may write to: without controllers, and with room for many Services. */
+export interface BenchPlane {
+  readonly server: string;
+  readonly caFile: string;
+  readonly etcdUrl: string;
+  readonly tokens: Tokens;
+  /** Folder for files and logs; removed by stop. */
+  readonly folder: string;
+  /** Path of the wrapper's kubeconfig. */
+  readonly wrapperKubeconfig: string;
+  stop(): Promise<void>;
+}
+
+type Tokens = Readonly<Record<'admin' | 'kubeProxy' | 'wrapper', string>>;
+
+export async function startBenchPlane(): Promise<BenchPlane> {
+  await ensureOsPackages();
+  const binaries = await ensureBinaries();
+  const folder = await mkdtemp(join(tmpdir(), 'kpw-bench-'));
+  const cleanups = [async () => await rm(folder, { recursive: true, force: true })];
+  const stop = async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  };
+  try {
+    const etcd = await startEtcd(binaries.etcd, folder);
+    cleanups.push(async () => await etcd.process.stop('SIGKILL'));
+    const tokens = makeTokens();
+    const apiServer = await startApiServer({
+      binary: binaries.kubeApiserver,
+      folder,
+      etcdUrl: etcd.url,
+      tokenFile: writeTokenFile(folder, tokens),
+      clientCaFile: (await createClientCertAuthority(folder)).caFile,
+      // Room for more Services than the 65,000 of the harness.
+      extraArgs: ['--service-cluster-ip-range=10.64.0.0/12'],
+    });
+    cleanups.push(async () => await apiServer.stop('SIGKILL'));
+    const { url: server, caFile } = apiServer;
+    await grantRole(server, caFile, tokens.admin);
+    const wrapperKubeconfig = join(folder, 'wrapper.kubeconfig');
+    writeKubeconfig(wrapperKubeconfig, { server, caFile, token: tokens.wrapper });
+    return { server, caFile, etcdUrl: etcd.url, tokens, folder, wrapperKubeconfig, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function grantRole(server: string, caFile: string, token: string): Promise<void> {
+  const admin = createApiClient({ server, ca: readFileSync(caFile), token });
+  await grantWrapperRole(admin, testUsers.wrapper);
+  admin.close();
+}
+
+function makeTokens(): Tokens {
+  const token = () => randomBytes(16).toString('hex');
+  return { admin: token(), kubeProxy: token(), wrapper: token() };
+}
+
+/** Lines of `token,user,uid,"groups"`, as kube-apiserver's --token-auth-file wants them. */
+function writeTokenFile(folder: string, tokens: Tokens): string {
+  const lines = [
+    `${tokens.admin},${testUsers.admin},admin,system:masters`,
+    `${tokens.kubeProxy},${testUsers.kubeProxy},kubeProxy`,
+    `${tokens.wrapper},${testUsers.wrapper},wrapper`,
+  ];
+  const path = join(folder, 'tokens.csv');
+  writeFileSync(path, `${lines.join('\n')}\n`, { mode: 0o600 });
+  return path;
+}

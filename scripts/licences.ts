@@ -1,0 +1,65 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly license?: string;
+  readonly author?: string | { readonly name?: string };
+  readonly repository?: string | { readonly url?: string };
+}
+
+const NODE_MODULES = '/node_modules/';
+
+/** The folders of the packages that these files belong to; files of our own belong to none. Sorted. */
+export function packageFoldersOf(files: readonly string[]): string[] {
+  const folders = new Set<string>();
+  for (const file of files) {
+    const at = file.lastIndexOf(NODE_MODULES);
+    if (at < 0) continue;
+    const start = at + NODE_MODULES.length;
+    const [scopeOrName = '', name = ''] = file.slice(start).split('/');
+    const folder = scopeOrName.startsWith('@') ? `${scopeOrName}/${name}` : scopeOrName;
+    folders.add(file.slice(0, start) + folder);
+  }
+  return [...folders].sort();
+}
+
+/**
+ * Names, versions and licence texts of packages, one after the other. Throws for a package that names no
+ * licence: it must not be shipped before somebody has looked at it.
+ */
+export function collectLicences(folders: readonly string[]): string {
+  const sections = folders.map((folder) => {
+    const manifest = readManifest(folder);
+    if (manifest.license === undefined) throw new Error(`${manifest.name} names no licence`);
+    const texts = licenceFiles(folder).map((file) => readFileSync(file, 'utf8').trim());
+    const said = texts.length > 0 ? texts : [`No licence file; ${origin(manifest)}`];
+    return [`${manifest.name} ${manifest.version} (${manifest.license})`, ...said].join('\n\n');
+  });
+  const head = 'Packages that dist/main.js contains, with their licences.';
+  return `${[head, ...sections].join(`\n\n${'-'.repeat(80)}\n\n`)}\n`;
+}
+
+/** Licences and the notices that Apache-2.0 wants passed on. */
+function licenceFiles(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((name) => /^(licen[cs]e|notice|copying)/i.test(name))
+    .sort()
+    .map((name) => join(folder, name));
+}
+
+/** Nested package.json files only mark the module kind; the one with a name and version counts. */
+function readManifest(folder: string): Manifest {
+  const path = join(folder, 'package.json');
+  const manifest = JSON.parse(readFileSync(path, 'utf8')) as Partial<Manifest>;
+  const { name, version } = manifest;
+  if (name === undefined || version === undefined) throw new Error(`${dirname(path)}: no package`);
+  return { ...manifest, name, version };
+}
+
+function origin({ author, repository }: Manifest): string {
+  const by = typeof author === 'string' ? author : author?.name;
+  const from = typeof repository === 'string' ? repository : repository?.url;
+  return [by, from].filter((text) => text !== undefined).join(', ');
+}
