@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { startAdmin } from '../admin/admin.ts';
-import { loadSettings, type RawSettings } from '../config/settings.ts';
+import { loadSettings, type RawSettings, type Settings } from '../config/settings.ts';
 import { loadCredentials } from '../proxy/credentials.ts';
 import { assertLoopback } from '../proxy/listener.ts';
-import { startNodeProxy } from '../proxy/node-proxy.ts';
+import { type NodeProxyOptions, startNodeProxy } from '../proxy/node-proxy.ts';
 
 /** Watches without a timeout of their own last at least this long, in milliseconds, as at an apiserver. */
 const MIN_WATCH_MS = 30 * 60_000;
@@ -30,6 +30,9 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
     readyWaitMs: settings.readyWaitSeconds * 1000,
     bookmarkMs: settings.bookmarkSeconds * 1000,
     minWatchMs: MIN_WATCH_MS,
+    stallMs: settings.stalledClientSeconds * 1000,
+    bounds: settings,
+    ...stateOf(settings),
     logger,
   });
   const stopped = new AbortController();
@@ -47,4 +50,16 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
     await proxy.close();
     credentials.close();
   }
+}
+
+function stateOf(settings: Settings): Pick<NodeProxyOptions, 'state'> {
+  if (settings.stateDir === undefined) return {};
+  return {
+    state: {
+      folder: settings.stateDir,
+      maxBytes: settings.stateMaxBytes,
+      writeBytesPerSecond: settings.stateWriteBytesPerSecond,
+      graceMs: settings.stateGraceSeconds * 1000,
+    },
+  };
 }

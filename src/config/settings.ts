@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { loadAll } from 'js-yaml';
 import { z } from 'zod';
 import { WrapperError } from '../errors.ts';
+import { DEFAULT_READ_BOUNDS } from '../proxy/read-bounds.ts';
 import { assertTopologyKeys } from '../topology/policy.ts';
 
 /** `<ip>:<port>`, an IPv6 address in brackets. */
@@ -28,6 +29,14 @@ const topologyKeys = z.array(z.string()).transform((keys, context) => {
   return keys;
 });
 
+const server = z.string().transform((text, context) => {
+  const url = URL.parse(text);
+  const plain = url !== null && /^https?:$/.test(url.protocol) && url.search + url.hash === '';
+  if (plain && url.username + url.password === '') return url;
+  context.addIssue({ code: 'custom', message: 'must be the URL of an API server, without a user' });
+  return z.NEVER;
+});
+
 const positive = z.number().int().positive();
 
 /** Everything that can be set, with its default. The keys are those of the settings file. */
@@ -36,6 +45,11 @@ const schema = z.strictObject({
   nodeName: z.string().min(1),
   /** Path of the kubeconfig for the API server; absent: in-cluster. */
   kubeconfig: z.string().min(1).optional(),
+  /**
+   * Further API servers of the same cluster, in order of preference after that of the kubeconfig, with the
+   * same certificate authority and the same credentials.
+   */
+  servers: z.array(server).max(16).default([]),
   /** Where kube-proxy reaches us; loopback only. */
   listen: address.prefault('127.0.0.1:10360'),
   /** Health and metrics. */
@@ -57,6 +71,22 @@ const schema = z.strictObject({
   readyWaitSeconds: positive.default(5),
   /** Time between bookmarks of a watch. */
   bookmarkSeconds: positive.default(60),
+  /** A watch whose client takes nothing for this long is ended. */
+  stalledClientSeconds: positive.default(60),
+  /** Bytes of one object of the API server, in a list or in a watch. */
+  maxObjectBytes: positive.default(DEFAULT_READ_BOUNDS.maxObjectBytes),
+  /** Bytes of one LIST of the API server. */
+  maxListBytes: positive.default(DEFAULT_READ_BOUNDS.maxListBytes),
+  /** Objects of one question. */
+  maxObjects: positive.default(DEFAULT_READ_BOUNDS.maxObjects),
+  /** Folder in which the last known state is kept, for a start while the API server is out of reach; absent: nowhere. */
+  stateDir: z.string().min(1).optional(),
+  /** Bytes that it may take on disk. */
+  stateMaxBytes: positive.default(256 * 1024 * 1024),
+  /** Bytes per second that each question may write there in the long run. */
+  stateWriteBytesPerSecond: positive.default(100_000),
+  /** How long the API server may be out of reach at the start before what is on disk stands in. */
+  stateGraceSeconds: positive.default(1),
 });
 
 export type Settings = z.output<typeof schema>;

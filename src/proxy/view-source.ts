@@ -9,7 +9,9 @@ import type { VersionClock } from '../filter/version-clock.ts';
 import { View } from '../filter/view.ts';
 import type { World } from '../topology/world.ts';
 import type { Question } from './question.ts';
+import type { ReadBounds } from './read-bounds.ts';
 import { Reflector, type ReflectorStatus } from './reflector.ts';
+import type { SnapshotStore } from './snapshot-store.ts';
 import type { Upstream } from './upstream.ts';
 
 /** What every source of a view is made from. */
@@ -20,6 +22,10 @@ export interface SourceContext {
   readonly logger: Logger;
   /** The least that an event log keeps. */
   readonly window: LogBounds;
+  /** What is read of the API server at most; see Reflector. */
+  readonly bounds?: ReadBounds;
+  /** Where the last known state is kept over a restart; absent: nowhere. */
+  readonly snapshots?: SnapshotStore;
 }
 
 /** A view and all that fills it: one reflector, one projection. */

@@ -35,6 +35,14 @@ describe('loadSettings()', () => {
       idleViewSeconds: 300,
       readyWaitSeconds: 5,
       bookmarkSeconds: 60,
+      stalledClientSeconds: 60,
+      servers: [],
+      maxObjectBytes: 16_777_216,
+      maxListBytes: 536_870_912,
+      maxObjects: 500_000,
+      stateMaxBytes: 268_435_456,
+      stateWriteBytesPerSecond: 100_000,
+      stateGraceSeconds: 1,
     });
   });
 
