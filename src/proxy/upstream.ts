@@ -123,12 +123,13 @@ class AgentUpstream implements Upstream {
     const signal = AbortSignal.timeout(PROBE_MS);
     const abort = new LinkedAbort(signal);
     this.#live.add(abort);
+    // A connection that idles in the pool may be as dead as those in question.
+    const agent = this.#connections.agent(this.#credentials.tls());
     try {
       const request: UpstreamRequest = { method: 'GET', path: PROBE_PATH, signal };
       const identity = await this.#credentials.headers();
       const options = this.#options(server, request, identity, abort.signal);
-      const sent = this.#agent(request).request({ ...options, reset: true });
-      const { statusCode, body } = await unlessAborted(sent, abort.signal);
+      const { statusCode, body } = await unlessAborted(agent.request(options), abort.signal);
       this.reach.noteAnswer(statusCode);
       await body.dump();
       return true;
@@ -138,6 +139,7 @@ class AgentUpstream implements Upstream {
     } finally {
       this.#live.delete(abort);
       abort.release();
+      void agent.destroy();
     }
   }
 

@@ -13,6 +13,8 @@ export interface TcpRelay {
   freezeOpen(): void;
   /** Resets all connections after so many more bytes of the server, each. */
   cutAfter(bytes: number): void;
+  /** Resets all connections. */
+  cut(): void;
   /** Stops listening, so that connections are refused; those that are open stay. */
   refuse(): Promise<void>;
   /** Listens again, on the same port. */
@@ -73,6 +75,9 @@ export async function startTcpRelay(target: string): Promise<TcpRelay> {
     },
     cutAfter(bytes) {
       for (const pair of pairs) pair.left = bytes;
+    },
+    cut() {
+      for (const { client } of pairs) client.resetAndDestroy();
     },
     async refuse() {
       await new Promise<void>((resolve) => {
