@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
 import type { Credentials, TlsOptions } from './credentials.ts';
+import { isAnswer } from './reach.ts';
 import { addressOf } from './upstream-error.ts';
 
 /** What became of a request: the server could not be reached, broke (5xx), or answered. */
@@ -44,8 +45,8 @@ export class Failover implements Credentials {
   #switches = 0;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
-  /** Asks a server whether it answers; set by whoever can. */
-  probe: ((server: URL) => Promise<boolean>) | undefined;
+  /** Asks a server for a sign of life: the status of its answer, or undefined. Set by whoever can. */
+  probe: ((server: URL) => Promise<number | undefined>) | undefined;
 
   /** Throws `InvalidSettings` when the servers do not speak the same scheme. */
   constructor(options: FailoverOptions) {
@@ -115,6 +116,18 @@ export class Failover implements Credentials {
     }
   }
 
+  /** Uses a server that was found to answer while the one in use does not. */
+  take(server: URL): void {
+    const known = this.servers.find(({ href }) => href === server.href);
+    const [from] = this.servers;
+    if (known === undefined || from === undefined || known === from) return;
+    const why = 'does not answer';
+    const fields = { from: addressOf(from), to: addressOf(known), why };
+    this.#logger.warn(fields, 'another API server is used');
+    this.#broken = 0;
+    this.#use(known);
+  }
+
   #next(outcome: Outcome): void {
     const [from, to] = this.servers;
     if (from === undefined || to === undefined) return;
@@ -145,7 +158,8 @@ export class Failover implements Credentials {
 
   async #tryReturn(good: number): Promise<void> {
     const server = preferred(this.#credentials);
-    const answered = (await this.probe?.(server)) ?? false;
+    const statusCode = await this.probe?.(server);
+    const answered = statusCode !== undefined && isAnswer(statusCode);
     if (this.#closed || server.href === this.#current) return;
     if (!answered || good + 1 < GOOD) {
       this.#armReturn(answered ? good + 1 : 0);

@@ -66,6 +66,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     ...options,
     credentials,
     onOutcome: (server, outcome) => credentials.report(server, outcome),
+    onFound: (server) => credentials.take(server),
   });
   credentials.probe = (server) => upstream.probe(server);
   const snapshots =

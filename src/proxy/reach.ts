@@ -1,5 +1,7 @@
-/** The API server answered with this status or a higher one: it may as well not be there. */
-const BROKEN = 500;
+/** Whether an answer is one to go by: with 5xx and 429 the API server may as well not be there. */
+export function isAnswer(statusCode: number): boolean {
+  return statusCode < 500 && statusCode !== 429;
+}
 
 /** Whether the API server can be reached, as all requests together have found. Times are monotonic. */
 export class Reach {
@@ -27,10 +29,10 @@ export class Reach {
     this.#heardAt = performance.now();
   }
 
-  /** The headers of an answer came. 429 is none to go by, as little as 5xx. */
+  /** The headers of an answer came. */
   noteAnswer(statusCode: number): void {
     this.#heardAt = performance.now();
-    if (statusCode >= BROKEN || statusCode === 429) return;
+    if (!isAnswer(statusCode)) return;
     this.#answered = true;
     this.#cutOff = false;
   }

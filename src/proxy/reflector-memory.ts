@@ -6,6 +6,7 @@ import { type Question, questionKey } from './question.ts';
 import type { Reach } from './reach.ts';
 import type { SnapshotKeeper, StoredState } from './snapshot-keeper.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
+import type { Upstream } from './upstream.ts';
 
 /**
  * What a reflector keeps on disk and, when the API server is out of reach at the start, gets back from there:
@@ -25,18 +26,20 @@ export class ReflectorMemory {
     readonly store: SnapshotStore;
     readonly question: Question;
     readonly metadataOnly: boolean;
-    readonly reach: Reach;
+    readonly upstream: Pick<Upstream, 'reach' | 'search'>;
     readonly logger: Logger;
     /** Tells the sinks what is on disk. Throws `Malformed`, and then has told nothing. */
     readonly restore: (stored: StoredState) => void;
     /** Called when there is nothing on disk and the API server has not answered since the start. */
     readonly onNothing?: (error: WrapperError) => void;
   }) {
-    const { store, question, metadataOnly, reach } = options;
+    const { store, question, metadataOnly, upstream } = options;
+    const { reach } = upstream;
     const kind = metadataOnly ? 'metadata ' : '';
     this.#keeper = store.open(kind + questionKey(question));
     const onCutOff = (): void => this.#cutOff();
-    this.#coldStart = new ColdStart({ reach, graceMs: store.graceMs, onCutOff });
+    const search = (): Promise<boolean> => upstream.search();
+    this.#coldStart = new ColdStart({ reach, graceMs: store.graceMs, search, onCutOff });
     this.#log = options.logger;
     this.#restore = options.restore;
     this.#onNothing = options.onNothing;

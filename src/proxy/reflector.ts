@@ -120,7 +120,6 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#memory = new ReflectorMemory({
       ...options,
       store,
-      reach: options.upstream.reach,
       logger: this.#log,
       restore: (stored) => this.#restore(stored),
       onNothing: (error) => options.onRefused?.(error),

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { chmod, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -21,7 +22,6 @@ export interface SnapshotFile {
  */
 export class SnapshotFiles {
   readonly folder: string;
-  #written = 0;
 
   constructor(folder: string) {
     this.folder = folder;
@@ -76,9 +76,10 @@ export class SnapshotFiles {
   /** Writes a file in pieces, replacing the one before. Rejects, and leaves that one, when the disk fails. */
   async write(name: string, pieces: Iterable<Buffer>): Promise<void> {
     const path = this.path(name);
-    const temporary = `${path}.${process.pid}-${++this.#written}.tmp`;
+    // Not the process id: while one Pod replaces another, both may be number 1, with this folder between them.
+    const temporary = `${path}.${randomUUID()}.tmp`;
+    const handle = await open(temporary, 'wx', 0o600);
     try {
-      const handle = await open(temporary, 'wx', 0o600);
       try {
         for (const piece of pieces) await writeAll(handle, piece);
         await handle.sync();

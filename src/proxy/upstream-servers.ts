@@ -28,15 +28,15 @@ export interface LiveRequest {
 export class LiveRequests {
   readonly #servers = new Map<string, ServerRequests>();
   readonly #options: {
-    readonly probe: (server: URL) => Promise<boolean>;
+    readonly probe: (server: URL) => Promise<number | undefined>;
     readonly onDead: (server: URL) => void;
     readonly quietMs?: number;
     readonly logger: Logger;
   };
 
   constructor(options: {
-    /** Asks a server on a new connection; never rejects. */
-    readonly probe: (server: URL) => Promise<boolean>;
+    /** Asks a server on a new connection: the status of its answer, or undefined. Never rejects. */
+    readonly probe: (server: URL) => Promise<number | undefined>;
     readonly onDead: (server: URL) => void;
     /** See {@link Pulse}. */
     readonly quietMs?: number;
@@ -58,6 +58,13 @@ export class LiveRequests {
     };
   }
 
+  /** Ends all requests at a server: another one is used in its place. */
+  giveUp(server: URL): void {
+    const open = this.#servers.get(server.href)?.open ?? [];
+    const problem = `the API server at ${addressOf(server)} does not answer, and another one does`;
+    for (const { abort } of open) abort.now(new WrapperError('Unreachable', problem));
+  }
+
   #requestsOf(server: URL): ServerRequests {
     const known = this.#servers.get(server.href);
     if (known !== undefined) return known;
@@ -66,7 +73,7 @@ export class LiveRequests {
       server,
       open: new Set(),
       pulse: new Pulse({
-        probe: () => probe(server),
+        probe: async () => (await probe(server)) !== undefined,
         onDead: (since) => this.#dead(requests, since),
         ...(quietMs === undefined ? {} : { quietMs }),
       }),

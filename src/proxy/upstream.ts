@@ -3,7 +3,7 @@ import type { Agent, Dispatcher } from 'undici';
 import { WrapperError } from '../errors.ts';
 import type { Credentials } from './credentials.ts';
 import type { Outcome } from './failover.ts';
-import { Reach } from './reach.ts';
+import { isAnswer, Reach } from './reach.ts';
 import { LinkedAbort, unlessAborted } from './upstream-abort.ts';
 import { createBody, type ResponseHeaders, type UpstreamBody } from './upstream-body.ts';
 import { Connections } from './upstream-connections.ts';
@@ -48,8 +48,17 @@ export interface Upstream {
   readonly address: string;
   /** Whether the API server can be reached, as all requests have found. */
   readonly reach: Reach;
-  /** Asks one API server, on a new connection, whether it answers at all. Never rejects. */
-  probe(server: URL): Promise<boolean>;
+  /**
+   * Asks one API server, on a new connection, for a sign of life. Resolves with the status of its answer, or
+   * with undefined when there is none in time. Never rejects.
+   */
+  probe(server: URL): Promise<number | undefined>;
+  /**
+   * Asks all API servers for a sign of life and, when the one in use gives none within a second and another
+   * one does, sees to it that this one is used. Resolves with whether any did; at once with false where there
+   * is only one server. Never rejects.
+   */
+  search(): Promise<boolean>;
   /** Ends all requests and waits until no connection is left. */
   close(): Promise<void>;
 }
@@ -61,11 +70,15 @@ export interface UpstreamOptions {
   readonly unreadMs?: number;
   /** Told what became of each request under our own identity; see Failover. */
   readonly onOutcome?: (server: URL, outcome: Outcome) => void;
+  /** Told of a server that was found to answer while the one in use does not. */
+  readonly onFound?: (server: URL) => void;
   /** After this long without a byte from the API server it is asked whether it is there; see Pulse. */
   readonly quietMs?: number;
 }
 
 const UNREAD_MS = 30_000;
+/** How long a search among all servers may take, in milliseconds. */
+const SEARCH_MS = 1_000;
 /** How long a probe may take, in milliseconds. */
 const PROBE_MS = 10_000;
 /** Every API server answers it from memory, and lets everybody who is logged in read it (system:public-info-viewer). */
@@ -83,6 +96,7 @@ class AgentUpstream implements Upstream {
   readonly #unsubscribe: () => void;
   readonly reach = new Reach();
   readonly #onOutcome: (server: URL, outcome: Outcome) => void;
+  readonly #onFound: (server: URL) => void;
   readonly #connections = new Connections(() => this.reach.noteConnected());
   readonly #requests: LiveRequests;
   /** Requests from before they are sent until their bodies are closed. */
@@ -90,11 +104,13 @@ class AgentUpstream implements Upstream {
   #own: Agent | undefined;
   /** For requests under another identity than ours. */
   #foreign: Agent | undefined;
+  #searching: Promise<boolean> | undefined;
   #closed = false;
 
   constructor(options: UpstreamOptions) {
     const { credentials, logger, unreadMs = UNREAD_MS, onOutcome = () => {} } = options;
     this.#onOutcome = onOutcome;
+    this.#onFound = options.onFound ?? (() => {});
     this.#requests = new LiveRequests({
       ...options,
       probe: (server) => this.probe(server),
@@ -119,10 +135,41 @@ class AgentUpstream implements Upstream {
     return this.#send(request);
   }
 
-  async probe(server: URL): Promise<boolean> {
-    const signal = AbortSignal.timeout(PROBE_MS);
+  async probe(server: URL): Promise<number | undefined> {
+    return this.#probe(server, PROBE_MS);
+  }
+
+  search(): Promise<boolean> {
+    this.#searching ??= this.#search().finally(() => {
+      this.#searching = undefined;
+    });
+    return this.#searching;
+  }
+
+  async #search(): Promise<boolean> {
+    const [current, ...others] = this.#credentials.servers;
+    if (current === undefined || others.length === 0) return false;
+    const ask = async (server: URL): Promise<URL> => {
+      const statusCode = await this.#probe(server, SEARCH_MS);
+      if (statusCode !== undefined && isAnswer(statusCode)) return server;
+      throw new Error('no answer');
+    };
+    const other = Promise.any(others.map(ask)).catch(() => undefined);
+    // The one in use is preferred, also where another one is faster.
+    const found = (await ask(current).catch(() => undefined)) ?? (await other);
+    if (found === undefined) return false;
+    if (found !== current && !this.#closed) {
+      this.#onFound(found);
+      this.#requests.giveUp(current);
+    }
+    return true;
+  }
+
+  async #probe(server: URL, ms: number): Promise<number | undefined> {
+    const signal = AbortSignal.timeout(ms);
     const abort = new LinkedAbort(signal);
     this.#live.add(abort);
+    if (this.#closed) abort.now(closedError());
     // A connection that idles in the pool may be as dead as those in question.
     const agent = this.#connections.agent(this.#credentials.tls());
     try {
@@ -132,10 +179,10 @@ class AgentUpstream implements Upstream {
       const { statusCode, body } = await unlessAborted(agent.request(options), abort.signal);
       this.reach.noteAnswer(statusCode);
       await body.dump();
-      return true;
+      return statusCode;
     } catch {
       // Whatever it was, it was no answer.
-      return false;
+      return undefined;
     } finally {
       this.#live.delete(abort);
       abort.release();

@@ -54,6 +54,14 @@ describe('the API server in use', () => {
     expect(hosts(of)).toBe('bca');
   });
 
+  test('is one that was found to answer, whichever', () => {
+    const of = failoverOf();
+    of.take(C);
+    expect(hosts(of)).toBe('cab');
+    of.take(new URL('https://stranger:6443'));
+    expect([hosts(of), of.switches]).toEqual(['cab', 1]);
+  });
+
   test('stays when there is no other', () => {
     const of = failoverOf([]);
     of.report(A, 'unreachable');
@@ -62,12 +70,12 @@ describe('the API server in use', () => {
 
   test('is the preferred one again after it has answered twice in a row', async () => {
     const of = failoverOf();
-    const answers = [false, true, false, true, true];
+    const answers = [undefined, 200, 503, 200, 403];
     const asked: string[] = [];
     of.probe = async ({ hostname }) => {
       asked.push(hostname);
       expect(hosts(of)).toBe('bca');
-      return answers.shift() ?? false;
+      return answers.shift();
     };
     of.report(A, 'unreachable');
     await eventually(() => hosts(of), 'abc');
