@@ -1,9 +1,10 @@
-import { readdir, rm } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { createMetrics } from '../../src/admin/metrics.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../src/proxy/node-proxy.ts';
+import { decodeSnapshot, encodeSnapshot } from '../../src/proxy/snapshot-format.ts';
 import { eventually } from '../support/eventually.ts';
 import { createSmallCluster, putService, putSlice } from '../support/small-cluster.ts';
 import { allShownBy, PATHS, problemsOf, shownBy, stateFolder } from '../support/state-fixture.ts';
@@ -186,6 +187,23 @@ describe('a start while the API server is out of reach', () => {
       await leaveState();
       await server.close();
     }
+  });
+
+  test('never shows a file that is whole and holds what is no object', async () => {
+    await leaveState();
+    const [name = ''] = (await readdir(folder)).filter((each) => each.startsWith('endpointslices'));
+    const file = join(folder, name);
+    const decoded = decodeSnapshot(await readFile(file));
+    if (decoded.kind !== 'whole') throw new Error(decoded.problem);
+    const objects = [...decoded.objects, Buffer.from('no object')];
+    const bytes = decoded.header.bytes + 9;
+    const header = { ...decoded.header, objects: objects.length, bytes };
+    await writeFile(file, Buffer.concat([...encodeSnapshot(header, objects)]));
+    await server.close();
+    const proxy = await start({ readyWaitMs: 500 });
+    await expect(shownBy(proxy, PATHS.slices)).rejects.toThrow('HTTP 503');
+    expect(await readdir(folder)).toContain(name.replace(/snapshot$/, 'torn'));
+    expect((await shownBy(proxy, PATHS.nodes)).size).toBe(1);
   });
 
   test('has nothing to show without a state directory', async () => {
