@@ -105,9 +105,11 @@ test('a node that is rebooted while it is cut off has its tables again, and the 
   const started = performance.now();
   await node.startWrapper({ wait: false });
   await startKubeProxy();
-  const slices = `${node.wrapper().url}/apis/discovery.k8s.io/v1/endpointslices`;
-  const list = async () => await node.netns.httpGet(slices);
-  await eventually(list, (answer) => answer?.status === 200, { timeoutMs: 20_000, what: 'a list' });
+  const served = async () =>
+    /^kube_proxy_wrapper_view_started\{.*endpointslices.* 1$/m.test(
+      (await read('/metrics'))?.body ?? '',
+    );
+  await eventually(served, (yes) => yes, { timeoutMs: 20_000, what: 'slices to be served' });
   timings.add('rebooted while cut off', 'served', Math.round(performance.now() - started));
   await waitFor([NEAR]);
   timings.add('rebooted while cut off', 'tables written', Math.round(performance.now() - started));
