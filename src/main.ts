@@ -14,6 +14,7 @@ Flags of run:
   --kubeconfig FILE       how to reach the API server (or KUBECONFIG); default: in-cluster
   --listen IP:PORT        where kube-proxy reaches the wrapper, loopback only; default 127.0.0.1:10360
   --admin-listen IP:PORT  /healthz, /readyz and /metrics; default 127.0.0.1:10361
+  --state-dir DIR         where the last known state is kept, for a start while the API server is out of reach
   --config FILE           settings in YAML; see the README
   --log-level LEVEL       trace, debug, info, warn, error or silent; default info
 
@@ -28,6 +29,7 @@ const OPTIONS = {
   kubeconfig: { type: 'string' },
   listen: { type: 'string' },
   'admin-listen': { type: 'string' },
+  'state-dir': { type: 'string' },
   config: { type: 'string' },
   'log-level': { type: 'string' },
   help: { type: 'boolean', short: 'h' },
@@ -58,8 +60,8 @@ async function main(args: string[]): Promise<number> {
   }
   try {
     const { config, 'node-name': nodeName, 'admin-listen': adminListen } = values;
-    const { kubeconfig, listen, 'log-level': logLevel } = values;
-    await run({ nodeName, adminListen, kubeconfig, listen, logLevel }, config);
+    const { kubeconfig, listen, 'log-level': logLevel, 'state-dir': stateDir } = values;
+    await run({ nodeName, adminListen, kubeconfig, listen, logLevel, stateDir }, config);
     return 0;
   } catch (error) {
     return fail(1, error);

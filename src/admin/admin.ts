@@ -51,7 +51,7 @@ async function answer(
   const [path] = (request.url ?? '').split('?', 1);
   if (request.method !== 'GET') return text(response, 405, 'only GET\n');
   if (path === '/healthz') return text(response, 200, 'ok\n');
-  if (path === '/readyz') return answerReadiness(response, readiness(proxy, Date.now()));
+  if (path === '/readyz') return answerReadiness(response, readiness(proxy));
   if (path === '/metrics') {
     return text(response, 200, await metrics.metrics(), metrics.contentType);
   }

@@ -9,6 +9,8 @@ export function createMetrics(proxy: NodeProxy): Registry {
   registerViews(registry, proxy);
   registerWorld(registry, proxy);
   registerSources(registry, proxy);
+  registerUpstream(registry, proxy);
+  registerSnapshots(registry, proxy);
   register(registry, {
     name: 'client_watches',
     help: 'Watches that clients have open.',
@@ -76,6 +78,11 @@ const VIEW_METRICS: readonly [string, string, (source: Source) => number | undef
   ['view_objects', 'Objects that a view shows.', ({ view }) => view.size],
   ['view_bytes', 'Bytes of the objects that a view shows.', ({ view }) => view.bytes],
   ['view_started', '1 once a view is complete and served.', ({ view }) => +view.started],
+  [
+    'view_from_snapshot',
+    '1 while a view shows what was on disk, and the API server has not listed since the start.',
+    ({ status }) => +(status.restoredFrom !== undefined),
+  ],
   ['upstream_connected', '1 while a watch is open.', ({ status }) => +status.connected],
   [
     'upstream_last_contact_timestamp_seconds',
@@ -112,6 +119,56 @@ function registerViews(registry: Registry, proxy: NodeProxy): void {
       },
     });
   }
+}
+
+function registerUpstream(registry: Registry, { failover }: NodeProxy): void {
+  register(registry, {
+    name: 'upstream_server_in_use',
+    help: '1 for the API server that is in use, 0 for the others.',
+    labels: ['server'],
+    collect(set) {
+      for (const [index, { host }] of failover.servers.entries())
+        set({ server: host }, +(index === 0));
+    },
+  });
+  register(registry, {
+    name: 'upstream_failovers_total',
+    help: 'Times that another API server was taken.',
+    labels: [],
+    collect: (set) => set({}, failover.switches),
+  });
+}
+
+/** Nothing without a state directory: an alert on absence would be a false one. */
+function registerSnapshots(registry: Registry, { snapshots }: NodeProxy): void {
+  if (snapshots === undefined) return;
+  register(registry, {
+    name: 'snapshot_bytes',
+    help: 'Bytes of the snapshots on disk.',
+    labels: [],
+    collect: (set) => set({}, snapshots.bytes),
+  });
+  register(registry, {
+    name: 'snapshot_writes_total',
+    help: 'Snapshots written.',
+    labels: [],
+    collect: (set) => set({}, snapshots.counters.writes),
+  });
+  register(registry, {
+    name: 'snapshot_write_failures_total',
+    help: 'Snapshots that could not be written.',
+    labels: [],
+    collect: (set) => set({}, snapshots.counters.failures),
+  });
+  register(registry, {
+    name: 'snapshot_set_aside_total',
+    help: 'Snapshots that were not to be trusted.',
+    labels: ['cause'],
+    collect(set) {
+      for (const [cause, count] of Object.entries(snapshots.counters.setAside))
+        set({ cause }, count);
+    },
+  });
 }
 
 function registerWorld(registry: Registry, proxy: NodeProxy): void {

@@ -1,5 +1,6 @@
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { questionPath } from '../proxy/question.ts';
+import type { ReflectorStatus } from '../proxy/reflector.ts';
 
 /** One line of /readyz. */
 export interface Check {
@@ -15,7 +16,7 @@ const GRACE_MS = 10_000;
  * What readiness depends on. A view whose API server is away is served as it was, but not called ready: its
  * age matters to whoever asks.
  */
-export function readiness(proxy: NodeProxy, now: number): Check[] {
+export function readiness(proxy: NodeProxy): Check[] {
   const checks: Check[] = [
     {
       name: 'own-node',
@@ -26,34 +27,35 @@ export function readiness(proxy: NodeProxy, now: number): Check[] {
   ];
   const { certificate } = proxy.doors;
   if (certificate !== undefined) {
-    checks.push({ name: 'https-certificate', problem: certificate.problem(now) });
+    checks.push({ name: 'https-certificate', problem: certificate.problem(Date.now()) });
   }
   for (const { question, view, status } of proxy.views.sources) {
     const name = `view ${question.encoding} ${questionPath(question)}`;
-    checks.push({ name, problem: problemOf(status, now) ?? startProblem(view.started) });
+    checks.push({ name, problem: problemOf(status) ?? startProblem(view.started) });
   }
   for (const [selector, status] of proxy.nodeSets.statuses) {
     const refusal = proxy.world.nodeSets.get(selector)?.refusal;
     const refused =
       refusal === undefined ? undefined : `${refusal}; only this node itself counts as one of them`;
-    checks.push({ name: `nodes ${selector}`, problem: refused ?? problemOf(status, now) });
+    checks.push({ name: `nodes ${selector}`, problem: refused ?? problemOf(status) });
   }
   for (const { question, status, refusal } of proxy.worldSources.sources) {
     const name = `source ${questionPath(question)}`;
-    checks.push({ name, problem: refusal ?? problemOf(status, now) });
+    checks.push({ name, problem: refusal ?? problemOf(status) });
   }
   return checks;
 }
 
-function problemOf(
-  status: { synced: boolean; connected: boolean; lastContact: number; error: Error | undefined },
-  now: number,
-): string | undefined {
-  const reason = status.error === undefined ? '' : `: ${status.error.message}`;
-  if (!status.synced) return `not synced yet${reason}`;
-  const age = now - status.lastContact;
-  if (status.connected || age < GRACE_MS) return undefined;
-  return `stale, the API server was last heard of ${Math.round(age / 1000)} s ago${reason}`;
+function problemOf(status: ReflectorStatus): string | undefined {
+  const { restoredFrom, synced, connected, silentMs, error } = status;
+  const reason = error === undefined ? '' : `: ${error.message}`;
+  if (restoredFrom !== undefined) {
+    const saved = new Date(restoredFrom).toISOString();
+    return `stale, from the snapshot written ${saved}; the API server has not listed since${reason}`;
+  }
+  if (!synced) return `not synced yet${reason}`;
+  if (connected || silentMs < GRACE_MS) return undefined;
+  return `stale, the API server was last heard of ${Math.round(silentMs / 1000)} s ago${reason}`;
 }
 
 function startProblem(started: boolean): string | undefined {

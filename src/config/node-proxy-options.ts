@@ -26,6 +26,22 @@ export function nodeProxyOptions(
     readyWaitMs: settings.readyWaitSeconds * 1000,
     bookmarkMs: settings.bookmarkSeconds * 1000,
     minWatchMs: MIN_WATCH_MS,
+    stallMs: settings.stalledClientSeconds * 1000,
+    servers: settings.servers,
+    readBounds: settings,
+    ...stateOf(settings),
+  };
+}
+
+function stateOf(settings: Settings): Pick<NodeProxyOptions, 'state'> {
+  if (settings.stateDir === undefined) return {};
+  return {
+    state: {
+      folder: settings.stateDir,
+      maxBytes: settings.stateMaxBytes,
+      writeBytesPerSecond: settings.stateWriteBytesPerSecond,
+      graceMs: settings.stateGraceSeconds * 1000,
+    },
   };
 }
 

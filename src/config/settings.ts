@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { loadAll } from 'js-yaml';
 import { z } from 'zod';
 import { WrapperError } from '../errors.ts';
+import { DEFAULT_READ_BOUNDS } from '../proxy/read-bounds.ts';
 import { isLabelKey, isLabelValue } from '../topology/label.ts';
 import { parseLabelSelector } from '../topology/label-selector.ts';
 import { ANY_KEY, assertTopologyKeys, type KeyChoice, PRESETS } from '../topology/policy.ts';
@@ -38,6 +39,13 @@ const keyChoice = z.union([z.array(z.string()), z.string()], { error: keyChoiceH
 
 const labelKey = z.string().refine(isLabelKey, 'is no label key');
 const labelValue = z.string().min(1).refine(isLabelValue, 'is no label value');
+const server = z.string().transform((text, context) => {
+  const url = URL.parse(text);
+  const plain = url !== null && /^https?:$/.test(url.protocol) && url.search + url.hash === '';
+  if (plain && url.username + url.password === '') return url;
+  context.addIssue({ code: 'custom', message: 'must be the URL of an API server, without a user' });
+  return z.NEVER;
+});
 
 /** Everything that can be set, with its default. The keys are those of the settings file. */
 const all = z.strictObject({
@@ -45,6 +53,11 @@ const all = z.strictObject({
   nodeName: z.string().min(1),
   /** Path of the kubeconfig for the API server; absent: in-cluster. */
   kubeconfig: z.string().min(1).optional(),
+  /**
+   * Further API servers of the same cluster, in order of preference after that of the kubeconfig, with the
+   * same certificate authority and the same credentials.
+   */
+  servers: z.array(server).max(16).default([]),
   /** Where kube-proxy reaches us by plain http; loopback only. `none`: by https only. */
   listen: optionalAddress.prefault('127.0.0.1:10360'),
   /** Where kube-proxy reaches us by https; absent: nowhere. */
@@ -123,6 +136,22 @@ const all = z.strictObject({
   readyWaitSeconds: positive.default(5),
   /** Time between bookmarks of a watch. */
   bookmarkSeconds: positive.default(60),
+  /** A watch whose client takes nothing for this long is ended. */
+  stalledClientSeconds: positive.default(60),
+  /** Bytes of one object of the API server, in a list or in a watch. */
+  maxObjectBytes: positive.default(DEFAULT_READ_BOUNDS.maxObjectBytes),
+  /** Bytes of one LIST of the API server. */
+  maxListBytes: positive.default(DEFAULT_READ_BOUNDS.maxListBytes),
+  /** Objects of one question. */
+  maxObjects: positive.default(DEFAULT_READ_BOUNDS.maxObjects),
+  /** Folder in which the last known state is kept, for a start while the API server is out of reach; absent: nowhere. */
+  stateDir: z.string().min(1).optional(),
+  /** Bytes that it may take on disk. */
+  stateMaxBytes: positive.default(256 * 1024 * 1024),
+  /** Bytes per second that each question may write there in the long run. */
+  stateWriteBytesPerSecond: positive.default(100_000),
+  /** How long the API server may be out of reach at the start before what is on disk stands in. */
+  stateGraceSeconds: positive.default(1),
   /** Connections that each listener serves at once; one more gets 503. */
   maxConnections: positive.default(256),
   /** The headers of a request may take so many bytes, else 431. */

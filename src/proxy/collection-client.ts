@@ -1,6 +1,8 @@
 import { WrapperError } from '../errors.ts';
-import type { Codec, ObjectBytes, RawEvent } from '../filter/codec.ts';
+import type { Codec, ObjectBytes, RawEvent, RawList } from '../filter/codec.ts';
+import { Deadline } from './deadline.ts';
 import { type Question, questionPath } from './question.ts';
+import type { ReadBounds } from './read-bounds.ts';
 import { readBody, type Upstream, type UpstreamResponse } from './upstream.ts';
 
 /** A list, all its pages together. */
@@ -9,16 +11,17 @@ export interface Listed {
   readonly items: readonly ObjectBytes[];
 }
 
-/** A LIST of more bytes than this is refused: 50,000 Services of 100 endpoints are 600 MB of JSON. */
-const MAX_LIST_BYTES = 1024 * 1024 * 1024;
-/** An object in etcd has at most 1.5 MiB by default; a frame can be several times that in JSON. */
-const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 const MAX_STATUS_BYTES = 1024 * 1024;
 /**
- * A list or watch that says nothing for this long is dead, in milliseconds. The API server sends a bookmark
- * about once a minute (bookmarkFrequency in apiserver storage/cacher).
+ * A watch of which no event is complete within this time is dead, in milliseconds. The API server sends a
+ * bookmark about once a minute, up to 75 s apart (bookmarkFrequency and its jitter in apiserver
+ * storage/cacher). A server or a path that is gone is found sooner: see Pulse.
  */
 const SILENCE_MS = 90_000;
+/** A list whose body stands still for this long is dead, in milliseconds. */
+const LIST_SILENCE_MS = 30_000;
+/** No page of a list takes longer than this, in milliseconds: 15 MB at 512 kbit/s take 4 minutes. */
+const LIST_MS = 300_000;
 
 /** Asks the API server one question, in one encoding. */
 export class CollectionClient {
@@ -26,6 +29,7 @@ export class CollectionClient {
   readonly #codec: Codec;
   readonly #question: Question;
   readonly #metadataOnly: boolean;
+  readonly #bounds: ReadBounds;
   readonly #random: () => number;
 
   constructor(options: {
@@ -33,12 +37,14 @@ export class CollectionClient {
     readonly codec: Codec;
     readonly question: Question;
     readonly metadataOnly: boolean;
+    readonly bounds: ReadBounds;
     readonly random?: () => number;
   }) {
     this.#upstream = options.upstream;
     this.#codec = options.codec;
     this.#question = options.question;
     this.#metadataOnly = options.metadataOnly;
+    this.#bounds = options.bounds;
     this.#random = options.random ?? Math.random;
   }
 
@@ -53,11 +59,12 @@ export class CollectionClient {
       const query = new URLSearchParams();
       if (token !== '') query.set('continue', token);
       else if (version !== '') query.set('resourceVersion', version);
-      const body = await this.#ask(query, signal, async (response, alive) => {
-        return readBody(alive(response.body), MAX_LIST_BYTES, response.headers);
-      });
-      const page = this.#codec.decodeList(body);
+      const page = await this.#listPage(query, signal);
       items.push(...page.items);
+      if (items.length > this.#bounds.maxObjects) {
+        const problem = `a list of more than maxObjects=${this.#bounds.maxObjects} objects`;
+        throw new WrapperError('TooLarge', problem);
+      }
       token = page.continue;
       if (token === '') return { resourceVersion: page.resourceVersion, items };
     }
@@ -80,34 +87,42 @@ export class CollectionClient {
       timeoutSeconds: String(timeout),
       watch: 'true',
     });
-    const silence = new Silence(signal);
+    const { maxObjectBytes } = this.#bounds;
+    const deadline = new Deadline(signal);
+    deadline.set('silence', SILENCE_MS, 'completed no event');
     try {
-      const response = await this.#request(query, silence.signal);
+      const response = await this.#request(query, deadline.signal);
       opened();
-      yield* this.#codec.decodeWatch(silence.guard(response.body), MAX_FRAME_BYTES);
+      for await (const events of this.#codec.decodeWatch(response.body, maxObjectBytes)) {
+        // Whole events count, not bytes: of one that never ends nothing could be used.
+        deadline.set('silence', SILENCE_MS, 'completed no event');
+        yield events;
+      }
     } catch (error) {
-      throw silence.explain(error);
+      throw named(deadline.explain(error), 'maxObjectBytes');
     } finally {
-      silence.end();
+      deadline.end();
     }
   }
 
-  async #ask<T>(
-    query: URLSearchParams,
-    signal: AbortSignal,
-    read: (
-      response: UpstreamResponse,
-      alive: (body: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>,
-    ) => Promise<T>,
-  ): Promise<T> {
-    const silence = new Silence(signal);
+  async #listPage(query: URLSearchParams, signal: AbortSignal): Promise<RawList> {
+    const { maxListBytes } = this.#bounds;
+    const deadline = new Deadline(signal);
+    deadline.set('whole', LIST_MS, 'did not end a list');
     try {
-      const response = await this.#request(query, silence.signal);
-      return await read(response, (body) => silence.guard(body));
+      const { body, headers } = await this.#request(query, deadline.signal);
+      deadline.set('silence', LIST_SILENCE_MS, 'said nothing in a list');
+      const alive = async function* (): AsyncGenerator<Buffer, void, undefined> {
+        for await (const chunk of body) {
+          deadline.set('silence', LIST_SILENCE_MS, 'said nothing in a list');
+          yield chunk;
+        }
+      };
+      return this.#codec.decodeList(await readBody(alive(), maxListBytes, headers));
     } catch (error) {
-      throw silence.explain(error);
+      throw named(deadline.explain(error), 'maxListBytes');
     } finally {
-      silence.end();
+      deadline.end();
     }
   }
 
@@ -156,45 +171,8 @@ const MEDIA_TYPES = {
   protobuf: 'application/vnd.kubernetes.protobuf',
 } as const;
 
-/** Aborts a request that says nothing for too long: a peer that is gone sends no FIN. */
-class Silence {
-  readonly #controller = new AbortController();
-  readonly #timer: NodeJS.Timeout;
-  readonly #outer: AbortSignal;
-  readonly #forward = () => this.#controller.abort(this.#outer.reason);
-
-  constructor(outer: AbortSignal) {
-    this.#outer = outer;
-    this.#timer = setTimeout(() => {
-      this.#controller.abort(
-        new WrapperError('Unreachable', `the API server said nothing for ${SILENCE_MS / 1000} s`),
-      );
-    }, SILENCE_MS);
-    if (outer.aborted) this.#forward();
-    else outer.addEventListener('abort', this.#forward, { once: true });
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /** Passes a body on and takes each chunk for a sign of life. */
-  async *guard(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
-    for await (const chunk of body) {
-      this.#timer.refresh();
-      yield chunk;
-    }
-  }
-
-  /** The reason for an error: that of the abort, if there was one. */
-  explain(error: unknown): unknown {
-    return this.signal.aborted && !this.#outer.aborted ? this.signal.reason : error;
-  }
-
-  /** Ends the watch over the request, and the request itself if it still runs. */
-  end(): void {
-    clearTimeout(this.#timer);
-    this.#outer.removeEventListener('abort', this.#forward);
-    this.#controller.abort();
-  }
+/** An error of a bound, with the setting it comes from. */
+function named(error: unknown, setting: keyof ReadBounds): unknown {
+  if (!(error instanceof WrapperError) || error.code !== 'TooLarge') return error;
+  return new WrapperError('TooLarge', `${error.message} (${setting})`, { cause: error });
 }

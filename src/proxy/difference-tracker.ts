@@ -1,6 +1,7 @@
 import { WrapperError } from '../errors.ts';
 import { type Change, objectKey } from '../filter/change.ts';
 import type { ObjectBytes, ObjectMeta, RawEvent } from '../filter/codec.ts';
+import { DEFAULT_READ_BOUNDS, type ReadBounds } from './read-bounds.ts';
 
 /** What is remembered of each object, to tell a difference by. */
 interface Known {
@@ -23,14 +24,20 @@ export interface Followed<Facts extends ObjectMeta> {
  */
 export class DifferenceTracker<Facts extends ObjectMeta> {
   readonly #decode: (object: ObjectBytes) => Facts;
+  readonly #bounds: Pick<ReadBounds, 'maxObjectBytes' | 'maxObjects'>;
   readonly #known = new Map<string, Known>();
 
-  constructor(decode: (object: ObjectBytes) => Facts) {
+  constructor(
+    decode: (object: ObjectBytes) => Facts,
+    bounds: Pick<ReadBounds, 'maxObjectBytes' | 'maxObjects'> = DEFAULT_READ_BOUNDS,
+  ) {
     this.#decode = decode;
+    this.#bounds = bounds;
   }
 
-  /** The changes that lead to a list. Throws `Malformed`, and then nothing has changed. */
+  /** The changes that lead to a list. Throws `Malformed` or `TooLarge`, and then nothing has changed. */
   replace(items: readonly ObjectBytes[]): Change<Facts>[] {
+    this.#assertCount(items.length);
     const changes: Change<Facts>[] = [];
     const listed = new Set<string>();
     for (const object of items) {
@@ -55,6 +62,7 @@ export class DifferenceTracker<Facts extends ObjectMeta> {
     /** Objects that this batch itself has changed. */
     const recent = new Map<string, Known | undefined>();
     let resourceVersion = '';
+    let count = this.#known.size;
     try {
       for (const event of events) {
         if (event.type === 'ERROR') {
@@ -68,11 +76,13 @@ export class DifferenceTracker<Facts extends ObjectMeta> {
         if (event.type !== 'BOOKMARK') {
           const known = recent.has(key) ? recent.get(key) : this.#known.get(key);
           if (event.type !== 'DELETED') {
+            if (known === undefined) this.#assertCount(++count);
             changes.push(...changesTo(key, known, facts, event.object));
             recent.set(key, facts);
           } else if (known !== undefined) {
             changes.push({ type: 'DELETED', key });
             recent.set(key, undefined);
+            count--;
           }
         }
         resourceVersion = facts.resourceVersion;
@@ -94,7 +104,21 @@ export class DifferenceTracker<Facts extends ObjectMeta> {
     }
   }
 
+  #assertCount(count: number): void {
+    const { maxObjects } = this.#bounds;
+    if (count <= maxObjects) return;
+    throw new WrapperError(
+      'TooLarge',
+      `there are ${count} objects, more than maxObjects=${maxObjects}`,
+    );
+  }
+
   #decodeNamed(object: ObjectBytes, bookmark = false): Facts {
+    const { maxObjectBytes } = this.#bounds;
+    if (object.length > maxObjectBytes) {
+      const problem = `an object of ${object.length} bytes, more than maxObjectBytes=${maxObjectBytes}`;
+      throw new WrapperError('TooLarge', problem);
+    }
     const facts = this.#decode(object);
     if (!/^[0-9]+$/.test(facts.resourceVersion) || (facts.name === '' && !bookmark)) {
       const name = objectKey(facts);

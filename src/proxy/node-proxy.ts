@@ -9,10 +9,13 @@ import type { PolicySettings } from '../topology/service-policy.ts';
 import { World } from '../topology/world.ts';
 import type { Credentials } from './credentials.ts';
 import { type Doors, type DoorsOptions, openDoors } from './doors.ts';
+import { Failover } from './failover.ts';
 import { waitForTurn } from './handover.ts';
 import { NodeSetWatcher } from './node-set-watcher.ts';
 import type { Question } from './question.ts';
 import { usualQuestions } from './questions-json.ts';
+import { DEFAULT_READ_BOUNDS, type ReadBounds } from './read-bounds.ts';
+import { SnapshotStore, type SnapshotStoreOptions } from './snapshot-store.ts';
 import { systemClock } from './system-clock.ts';
 import { createUpstream } from './upstream.ts';
 import { Views } from './views.ts';
@@ -37,6 +40,15 @@ export interface NodeProxyOptions extends DoorsOptions {
   readonly minWatchMs: number;
   /** What the process that is to be replaced has views for; default: what kube-proxy reads. */
   readonly questions?: readonly Question[];
+  readonly stallMs?: number;
+  /** Further API servers of the same cluster; see Failover. */
+  readonly servers?: readonly URL[];
+  /** After this long without a byte the API server is asked whether it is there; see Pulse. */
+  readonly quietMs?: number;
+  /** What is read of the API server at most; see Reflector. */
+  readonly readBounds?: ReadBounds;
+  /** Where the last known state is kept over a restart; absent: nowhere. */
+  readonly state?: Omit<SnapshotStoreOptions, 'nodeName' | 'credentials' | 'logger'>;
   readonly logger: Logger;
 }
 
@@ -51,6 +63,10 @@ export interface NodeProxy {
   readonly nodeSets: NodeSetWatcher;
   readonly worldSources: WorldSources;
   readonly doors: Doors;
+  /** Which API server is in use. */
+  readonly failover: Failover;
+  /** Undefined when nothing is kept on disk. */
+  readonly snapshots: SnapshotStore | undefined;
   /** Ends the watches of clients, then those at the API server, and waits for both. */
   close(): Promise<void>;
 }
@@ -60,7 +76,8 @@ export interface NodeProxy {
  * with `InvalidSettings`, also when a port is taken.
  */
 export async function startNodeProxy(options: NodeProxyOptions): Promise<NodeProxy> {
-  const { credentials, logger } = options;
+  const { nodeName, logger, servers = [], readBounds: bounds = DEFAULT_READ_BOUNDS } = options;
+  const credentials = new Failover({ ...options, servers });
   const codecs = { json: createJsonCodec(), protobuf: createProtobufCodec() };
   const clock = new VersionClock(Date.now());
   const world = new World({
@@ -69,15 +86,29 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     namespaces: options.namespacePolicies,
   });
   const book = new PolicyBook(options.policies);
-  const upstream = createUpstream({ credentials, logger });
-  const context = { upstream, clock, world, book, logger, codecs, codec: codecs.protobuf };
+  const upstream = createUpstream({
+    ...{ credentials, logger },
+    ...(options.quietMs === undefined ? {} : { quietMs: options.quietMs }),
+    onOutcome: (server, outcome) => credentials.report(server, outcome),
+    onFound: (server) => credentials.take(server),
+  });
+  credentials.probe = (server) => upstream.probe(server);
+  const snapshots =
+    options.state && new SnapshotStore({ ...options.state, nodeName, credentials, logger });
+  const context = {
+    ...{ upstream, clock, world, book, logger, bounds, codecs, codec: codecs.protobuf },
+    ...(snapshots && { snapshots }),
+  };
   // First, for it can fail; nothing is asked for before something listens.
   const doors = await openDoors({
     ...options,
-    codecs,
-    upstream,
+    ...{ credentials, codecs, upstream },
     acquire: (question) => views.acquire(question),
     times: options,
+  }).catch(async (error: unknown) => {
+    await upstream.close();
+    credentials.close();
+    throw error;
   });
   const nodeSets = new NodeSetWatcher(context);
   const views = new Views({
@@ -95,7 +126,8 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const close = async (): Promise<void> => {
     await doors.close();
     await Promise.all([views.close(), nodeSets.close(), worldSources.close()]);
-    await upstream.close();
+    await Promise.all([upstream.close(), snapshots?.close()]);
+    credentials.close();
   };
   try {
     const { addresses } = doors;
@@ -103,7 +135,10 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     await waitForTurn({ addresses, questions, acquire: (each) => views.acquire(each), logger });
     const { http, https } = await doors.listen();
     const urls = { url: http ?? https ?? '', httpsUrl: https };
-    return { ...urls, world, views, nodeSets, worldSources, doors, close };
+    return {
+      ...{ ...urls, world, views, nodeSets, worldSources, doors, snapshots, close },
+      failover: credentials,
+    };
   } catch (error) {
     await close();
     throw error;

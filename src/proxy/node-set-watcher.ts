@@ -4,7 +4,9 @@ import type { Codec, LabelledObject } from '../filter/codec.ts';
 import { NODES } from '../filter/resource.ts';
 import type { VersionClock } from '../filter/version-clock.ts';
 import type { World } from '../topology/world.ts';
+import type { ReadBounds } from './read-bounds.ts';
 import { Reflector, type ReflectorStatus } from './reflector.ts';
+import type { SnapshotStore } from './snapshot-store.ts';
 import type { Upstream } from './upstream.ts';
 
 interface OpenSet {
@@ -25,6 +27,8 @@ export class NodeSetWatcher {
     readonly clock: VersionClock;
     readonly world: World;
     readonly logger: Logger;
+    readonly bounds?: ReadBounds;
+    readonly snapshots?: SnapshotStore;
   };
   readonly #open = new Map<string, OpenSet>();
   readonly #closing = new Set<Promise<void>>();
@@ -37,6 +41,8 @@ export class NodeSetWatcher {
     readonly clock: VersionClock;
     readonly world: World;
     readonly logger: Logger;
+    readonly bounds?: ReadBounds;
+    readonly snapshots?: SnapshotStore;
   }) {
     this.#context = context;
     this.#unsubscribe = context.world.subscribe({ wanted: (selectors) => this.#follow(selectors) });
@@ -86,9 +92,11 @@ export class NodeSetWatcher {
       sinks: [new NodeSetFeed(world, selector, () => controller.signal.aborted)],
       onRefused: (error) => {
         if (error === undefined) return;
+        const why =
+          error.code === 'Refused' ? 'the API server does not let us watch' : 'nothing is known of';
         logger.error(
           { selector, err: error.message },
-          'the API server does not let us watch these nodes: only this node itself counts as one of them',
+          `${why} these nodes: only this node itself counts as one of them`,
         );
         world.setNodeSetState(selector, error.message);
       },

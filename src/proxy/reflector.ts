@@ -8,6 +8,10 @@ import { createBackoff } from './backoff.ts';
 import { CollectionClient } from './collection-client.ts';
 import { DifferenceTracker } from './difference-tracker.ts';
 import { type Question, questionPath } from './question.ts';
+import { DEFAULT_READ_BOUNDS, type ReadBounds } from './read-bounds.ts';
+import { ReflectorMemory } from './reflector-memory.ts';
+import type { StoredState } from './snapshot-keeper.ts';
+import type { SnapshotStore } from './snapshot-store.ts';
 import type { Upstream } from './upstream.ts';
 
 /** How a reflector stands with the API server, for readiness and metrics. */
@@ -22,6 +26,13 @@ export interface ReflectorStatus {
   readonly failures: number;
   /** When the API server was last heard of on this question, in milliseconds since the epoch; 0: never. */
   readonly lastContact: number;
+  /** How long ago that was, in milliseconds, whatever became of the clock since; Infinity: never. */
+  readonly silentMs: number;
+  /**
+   * What is known came from disk, where it was written then (in milliseconds since the epoch), and the API
+   * server has not listed since; undefined: it came from the API server.
+   */
+  readonly restoredFrom: number | undefined;
   /** Lists and watches asked for since the start. */
   readonly lists: number;
   readonly watches: number;
@@ -39,13 +50,20 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
   readonly sinks: readonly ChangeSink<Facts>[];
   readonly clock: VersionClock;
   readonly logger: Logger;
-  /** Called when the API server refused (403) three times in a row, and with undefined once it allows again. */
+  /**
+   * Called when the API server refused (403) three times in a row, or was out of reach since the start of the
+   * process with no snapshot to stand in (`Unreachable`); and with undefined once a watch is open.
+   */
   readonly onRefused?: (error: WrapperError | undefined) => void;
   /**
    * A collection that does not exist (404) is an empty one, and looked for again every few seconds: that of a
    * custom resource may be defined later, or never.
    */
   readonly absentIsEmpty?: boolean;
+  /** Where the last known state is kept over a restart; absent: nowhere. */
+  readonly snapshots?: SnapshotStore;
+  /** Default: {@link DEFAULT_READ_BOUNDS}. */
+  readonly bounds?: ReadBounds;
   readonly random?: () => number;
 }
 
@@ -57,6 +75,10 @@ const GOOD_WATCH_MS = 10_000;
 const SHORT_WATCH_MS = 1_000;
 /** How long until a collection that did not exist is looked for again, in milliseconds. */
 const ABSENT_MS = 5_000;
+/** After so many answers in a row that cannot be used … */
+const MALFORMED = 5;
+/** … the next is asked for after this long, in milliseconds: each may be a whole list. */
+const BAD_DATA_MS = 60_000;
 /** No Retry-After is obeyed beyond this, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 30_000;
 
@@ -66,6 +88,10 @@ const MAX_RETRY_AFTER_MS = 30_000;
  * Invariant: the sinks have heard of every change up to `#version`, and of nothing after it; a watch
  * continues from there, and when the API server cannot continue, a list says what was missed. A list never
  * asks for less than what is known already, but for the one case that the API server no longer has it.
+ *
+ * A snapshot on disk is such knowledge too: the first list asks for nothing older. Only when the API server is
+ * out of reach are the sinks told what it holds, and then the first list says what is different to that. A
+ * watch never continues from it: whether it is of the same history only a list can tell.
  */
 export class Reflector<Facts extends ObjectMeta> {
   readonly #options: ReflectorOptions<Facts>;
@@ -86,13 +112,25 @@ export class Reflector<Facts extends ObjectMeta> {
   #lists = 0;
   #watches = 0;
   #lastContact = 0;
+  #heardAt = Number.NEGATIVE_INFINITY;
+  #restoredFrom: number | undefined;
+  readonly #memory: ReflectorMemory | undefined;
 
   constructor(options: ReflectorOptions<Facts>) {
     this.#options = options;
-    this.#client = new CollectionClient(options);
-    this.#tracker = new DifferenceTracker(options.decode);
+    const { snapshots: store, bounds = DEFAULT_READ_BOUNDS } = options;
+    this.#client = new CollectionClient({ ...options, bounds });
+    this.#tracker = new DifferenceTracker(options.decode, bounds);
     this.#backoff = createBackoff(options.random === undefined ? {} : { random: options.random });
     this.#log = options.logger.child({ collection: questionPath(options.question) });
+    if (store === undefined) return;
+    this.#memory = new ReflectorMemory({
+      ...options,
+      store,
+      logger: this.#log,
+      restore: (stored) => this.#restore(stored),
+      onNothing: (error) => options.onRefused?.(error),
+    });
   }
 
   get status(): ReflectorStatus {
@@ -102,6 +140,8 @@ export class Reflector<Facts extends ObjectMeta> {
       error: this.#error,
       failures: this.#failures,
       lastContact: this.#lastContact,
+      silentMs: performance.now() - this.#heardAt,
+      restoredFrom: this.#restoredFrom,
       lists: this.#lists,
       watches: this.#watches,
     };
@@ -109,6 +149,12 @@ export class Reflector<Facts extends ObjectMeta> {
 
   /** Runs until the signal aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
+    this.#listVersion = (await this.#memory?.load()) || '0';
+    await this.#follow(signal);
+    await this.#memory?.close();
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
         if (this.#version === undefined) await this.#list(signal);
@@ -126,36 +172,56 @@ export class Reflector<Facts extends ObjectMeta> {
 
   async #list(signal: AbortSignal): Promise<void> {
     this.#lists++;
+    this.#memory?.attempting();
     const { items, resourceVersion } = await this.#client.list(this.#listVersion, signal);
-    this.#options.clock.observe(resourceVersion);
-    const changes = this.#replace(items);
+    const changes = this.#tracker.replace(items);
+    this.#memory?.listed();
+    this.#tell(changes, resourceVersion);
+    this.#memory?.told(changes, resourceVersion);
     this.#version = resourceVersion;
     this.#listVersion = resourceVersion;
+    this.#heard();
     this.#log.debug({ rv: resourceVersion, changes: changes.length }, 'listed');
+    if (this.#restoredFrom === undefined) return;
+    this.#restoredFrom = undefined;
+    const said = 'the API server has listed: what the snapshot said is replaced';
+    this.#log.info({ rv: resourceVersion, changes: changes.length }, said);
   }
 
-  /** Tells the sinks what is different in a complete list; returns that. */
-  #replace(items: readonly ObjectBytes[]): readonly Change<Facts>[] {
-    const changes = this.#tracker.replace(items);
+  /** Throws `Malformed`, and then nothing has been told. */
+  #restore({ objects, resourceVersion, savedAt }: StoredState): void {
+    const changes = this.#tracker.replace(objects);
+    // A process that has shown this version before may have gone on counting from it.
+    this.#tell(changes, String(BigInt(resourceVersion) + 1n));
+    this.#memory?.restored(changes, resourceVersion);
+    this.#restoredFrom = savedAt;
+  }
+
+  /** Tells the sinks all that is different, and that it is all. */
+  #tell(changes: readonly Change<Facts>[], resourceVersion: string): void {
+    this.#options.clock.observe(resourceVersion);
     for (const sink of this.#options.sinks) {
       sink.changed(changes);
       sink.synced();
     }
     this.#tracker.commit(changes);
     this.#synced = true;
+  }
+
+  #heard(): void {
+    this.#heardAt = performance.now();
     this.#lastContact = Date.now();
-    return changes;
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
-    const started = Date.now();
+    const started = performance.now();
     let heard = false;
     this.#watches++;
     const batches = this.#client.watch(this.#version ?? '', signal, () => this.#opened());
     for await (const events of batches) {
       heard = true;
       this.#wentWell();
-      this.#lastContact = Date.now();
+      this.#heard();
       const { changes, resourceVersion, error } = this.#tracker.follow(events);
       if (resourceVersion !== '') {
         this.#options.clock.observe(resourceVersion);
@@ -164,9 +230,10 @@ export class Reflector<Facts extends ObjectMeta> {
       }
       this.#tracker.commit(changes);
       if (changes.length > 0) for (const sink of this.#options.sinks) sink.changed(changes);
+      if (resourceVersion !== '') this.#memory?.told(changes, resourceVersion);
       if (error !== undefined) throw error;
     }
-    const lasted = Date.now() - started;
+    const lasted = performance.now() - started;
     if (lasted >= GOOD_WATCH_MS) this.#wentWell();
     if (!heard && lasted < SHORT_WATCH_MS) {
       throw new WrapperError('Unreachable', 'the API server ended the watch at once');
@@ -175,7 +242,7 @@ export class Reflector<Facts extends ObjectMeta> {
 
   #opened(): void {
     this.#connected = true;
-    this.#lastContact = Date.now();
+    this.#heard();
     this.#refusals = 0;
     this.#options.onRefused?.(undefined);
     if (this.#failures > 0) this.#log.info({ failures: this.#failures }, 'connected again');
@@ -191,7 +258,11 @@ export class Reflector<Facts extends ObjectMeta> {
   /** Nothing is there to be watched; returns how long to wait, in milliseconds. */
   #absent(): number {
     this.#opened();
-    this.#replace([]);
+    const changes = this.#tracker.replace([]);
+    this.#memory?.listed();
+    this.#tell(changes, '0');
+    this.#memory?.told(changes, '0');
+    this.#restoredFrom = undefined;
     this.#version = undefined;
     this.#listVersion = '';
     return ABSENT_MS;
@@ -203,6 +274,7 @@ export class Reflector<Facts extends ObjectMeta> {
       this.#log.warn({ err: error.message, code: error.code, offset: error.offset }, 'interrupted');
     }
     this.#error = error;
+    this.#memory?.failed(error);
     if (isExpired(error) || isTooLargeVersion(error)) this.#startOver();
     if (error.code === 'Malformed' || error.code === 'TooLarge') {
       // The same bytes may come again from the same version; a list shows whether the object itself is bad.
@@ -210,6 +282,7 @@ export class Reflector<Facts extends ObjectMeta> {
     }
     this.#refusals = error.status?.code === 403 ? this.#refusals + 1 : 0;
     if (this.#refusals === REFUSALS) this.#options.onRefused?.(error);
+    if (this.#malformed > MALFORMED) return BAD_DATA_MS;
     const retryAfter = (error.status?.retryAfterSeconds ?? 0) * 1000;
     return Math.max(this.#backoff.next(), Math.min(retryAfter, MAX_RETRY_AFTER_MS));
   }

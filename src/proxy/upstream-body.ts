@@ -25,6 +25,8 @@ export function createBody(
     /** A body that nobody has begun to read after this time is destroyed, in milliseconds. */
     readonly unreadMs: number;
     readonly onUnread: () => void;
+    /** Called for each chunk, before its reader gets it. */
+    readonly onChunk?: () => void;
   },
 ): UpstreamBody {
   // An error while nobody reads is thrown to the one who reads later; without a listener it would end the process.
@@ -40,7 +42,10 @@ export function createBody(
     async *[Symbol.asyncIterator]() {
       clearTimeout(timer);
       try {
-        yield* source;
+        for await (const chunk of source) {
+          options.onChunk?.();
+          yield chunk;
+        }
       } catch (error) {
         throw options.explain(error);
       }

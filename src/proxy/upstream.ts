@@ -2,10 +2,13 @@ import type { Logger } from 'pino';
 import type { Agent, Dispatcher } from 'undici';
 import { WrapperError } from '../errors.ts';
 import type { Credentials } from './credentials.ts';
+import type { Outcome } from './failover.ts';
+import { isAnswer, Reach } from './reach.ts';
 import { LinkedAbort, unlessAborted } from './upstream-abort.ts';
 import { createBody, type ResponseHeaders, type UpstreamBody } from './upstream-body.ts';
 import { Connections } from './upstream-connections.ts';
 import { addressOf, unreachable } from './upstream-error.ts';
+import { LiveRequests } from './upstream-servers.ts';
 
 export { type ResponseHeaders, readBody, type UpstreamBody } from './upstream-body.ts';
 
@@ -43,6 +46,19 @@ export interface Upstream {
   request(request: UpstreamRequest): Promise<UpstreamResponse>;
   /** `host:port` of the API server, for messages. */
   readonly address: string;
+  /** Whether the API server can be reached, as all requests have found. */
+  readonly reach: Reach;
+  /**
+   * Asks one API server, on a new connection, for a sign of life. Resolves with the status of its answer, or
+   * with undefined when there is none in time. Never rejects.
+   */
+  probe(server: URL): Promise<number | undefined>;
+  /**
+   * Asks all API servers for a sign of life and, when the one in use gives none within a second and another
+   * one does, sees to it that this one is used. Resolves with whether any did; at once with false where there
+   * is only one server. Never rejects.
+   */
+  search(): Promise<boolean>;
   /** Ends all requests and waits until no connection is left. */
   close(): Promise<void>;
 }
@@ -52,9 +68,21 @@ export interface UpstreamOptions {
   readonly logger: Logger;
   /** How long a body may wait for its reader before its request is ended, in milliseconds; default 30,000. */
   readonly unreadMs?: number;
+  /** Told what became of each request under our own identity; see Failover. */
+  readonly onOutcome?: (server: URL, outcome: Outcome) => void;
+  /** Told of a server that was found to answer while the one in use does not. */
+  readonly onFound?: (server: URL) => void;
+  /** After this long without a byte from the API server it is asked whether it is there; see Pulse. */
+  readonly quietMs?: number;
 }
 
 const UNREAD_MS = 30_000;
+/** How long a search among all servers may take, in milliseconds. */
+const SEARCH_MS = 1_000;
+/** How long a probe may take, in milliseconds. */
+const PROBE_MS = 10_000;
+/** Every API server answers it from memory, and lets everybody who is logged in read it (system:public-info-viewer). */
+const PROBE_PATH = '/version';
 
 /** Opens the way to the API server; connects only when the first request is sent. */
 export function createUpstream(options: UpstreamOptions): Upstream {
@@ -66,15 +94,28 @@ class AgentUpstream implements Upstream {
   readonly #logger: Logger;
   readonly #unreadMs: number;
   readonly #unsubscribe: () => void;
-  readonly #connections = new Connections();
+  readonly reach = new Reach();
+  readonly #onOutcome: (server: URL, outcome: Outcome) => void;
+  readonly #onFound: (server: URL) => void;
+  readonly #connections = new Connections(() => this.reach.noteConnected());
+  readonly #requests: LiveRequests;
   /** Requests from before they are sent until their bodies are closed. */
   readonly #live = new Set<LinkedAbort>();
   #own: Agent | undefined;
   /** For requests under another identity than ours. */
   #foreign: Agent | undefined;
+  #searching: Promise<boolean> | undefined;
   #closed = false;
 
-  constructor({ credentials, logger, unreadMs = UNREAD_MS }: UpstreamOptions) {
+  constructor(options: UpstreamOptions) {
+    const { credentials, logger, unreadMs = UNREAD_MS, onOutcome = () => {} } = options;
+    this.#onOutcome = onOutcome;
+    this.#onFound = options.onFound ?? (() => {});
+    this.#requests = new LiveRequests({
+      ...options,
+      probe: (server) => this.probe(server),
+      onDead: (server) => onOutcome(server, 'unreachable'),
+    });
     this.#credentials = credentials;
     this.#logger = logger;
     this.#unreadMs = unreadMs;
@@ -94,6 +135,61 @@ class AgentUpstream implements Upstream {
     return this.#send(request);
   }
 
+  async probe(server: URL): Promise<number | undefined> {
+    return this.#probe(server, PROBE_MS);
+  }
+
+  search(): Promise<boolean> {
+    this.#searching ??= this.#search().finally(() => {
+      this.#searching = undefined;
+    });
+    return this.#searching;
+  }
+
+  async #search(): Promise<boolean> {
+    const [current, ...others] = this.#credentials.servers;
+    if (current === undefined || others.length === 0) return false;
+    const ask = async (server: URL): Promise<URL> => {
+      const statusCode = await this.#probe(server, SEARCH_MS);
+      if (statusCode !== undefined && isAnswer(statusCode)) return server;
+      throw new Error('no answer');
+    };
+    const other = Promise.any(others.map(ask)).catch(() => undefined);
+    // The one in use is preferred, also where another one is faster.
+    const found = (await ask(current).catch(() => undefined)) ?? (await other);
+    if (found === undefined) return false;
+    if (found !== current && !this.#closed) {
+      this.#onFound(found);
+      this.#requests.giveUp(current);
+    }
+    return true;
+  }
+
+  async #probe(server: URL, ms: number): Promise<number | undefined> {
+    const signal = AbortSignal.timeout(ms);
+    const abort = new LinkedAbort(signal);
+    this.#live.add(abort);
+    if (this.#closed) abort.now(closedError());
+    // A connection that idles in the pool may be as dead as those in question.
+    const agent = this.#connections.agent(this.#credentials.tls());
+    try {
+      const request: UpstreamRequest = { method: 'GET', path: PROBE_PATH, signal };
+      const identity = await this.#credentials.headers();
+      const options = this.#options(server, request, identity, abort.signal);
+      const { statusCode, body } = await unlessAborted(agent.request(options), abort.signal);
+      this.reach.noteAnswer(statusCode);
+      await body.dump();
+      return statusCode;
+    } catch {
+      // Whatever it was, it was no answer.
+      return undefined;
+    } finally {
+      this.#live.delete(abort);
+      abort.release();
+      void agent.destroy();
+    }
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     this.#unsubscribe();
@@ -109,28 +205,52 @@ class AgentUpstream implements Upstream {
       this.#live.delete(abort);
       abort.release();
     };
-    let server = this.#server();
-    const explain = (error: unknown): unknown =>
-      abort.signal.aborted ? abort.signal.reason : unreachable(error, server);
     try {
       if (this.#closed) throw closedError();
       const identity = await this.#identity(request);
       abort.signal.throwIfAborted();
-      server = this.#server();
-      const answer = await unlessAborted(
-        this.#agent(request).request(this.#options(request, identity, abort.signal)),
-        abort.signal,
-      );
-      answer.body.once('close', release);
+      return await this.#exchange(request, identity, abort, release);
+    } catch (error) {
+      release();
+      throw abort.signal.aborted ? abort.signal.reason : unreachable(error, this.#server());
+    }
+  }
+
+  /** Throws an error of the network as `Unreachable`, naming the server it was sent to. */
+  async #exchange(
+    request: UpstreamRequest,
+    identity: Readonly<Record<string, string>>,
+    abort: LinkedAbort,
+    release: () => void,
+  ): Promise<UpstreamResponse> {
+    const server = this.#server();
+    const { signal } = abort;
+    const live = this.#requests.add(server, abort);
+    const explain = (error: unknown): unknown =>
+      signal.aborted ? signal.reason : unreachable(error, server);
+    try {
+      const options = this.#options(server, request, identity, signal);
+      const answer = await unlessAborted(this.#agent(request).request(options), signal);
+      live.heard();
+      this.#noteAnswer(server, answer.statusCode);
+      answer.body.once('close', release).once('close', () => live.release());
       const onUnread = (): void => {
         this.#logger.warn({ path: request.path }, 'an answer was not read; its request is ended');
       };
-      const body = createBody(answer.body, { explain, onUnread, unreadMs: this.#unreadMs });
+      const onChunk = (): void => live.heard();
+      const unreadMs = this.#unreadMs;
+      const body = createBody(answer.body, { explain, onUnread, onChunk, unreadMs });
       return { statusCode: answer.statusCode, headers: answer.headers, body };
     } catch (error) {
-      release();
+      live.release();
+      if (!signal.aborted) this.#onOutcome(server, 'unreachable');
       throw explain(error);
     }
+  }
+
+  #noteAnswer(server: URL, statusCode: number): void {
+    this.reach.noteAnswer(statusCode);
+    this.#onOutcome(server, statusCode >= 500 ? 'broken' : 'answered');
   }
 
   async #identity({ authorization }: UpstreamRequest): Promise<Readonly<Record<string, string>>> {
@@ -138,11 +258,11 @@ class AgentUpstream implements Upstream {
   }
 
   #options(
+    { origin, pathname }: URL,
     request: UpstreamRequest,
     identity: Readonly<Record<string, string>>,
     signal: AbortSignal,
   ): Dispatcher.RequestOptions {
-    const { origin, pathname } = this.#server();
     return {
       origin,
       path: pathname.replace(/\/$/, '') + request.path,

@@ -10,7 +10,11 @@ export interface WatchTimes {
   readonly bookmarkMs: number;
   /** A watch without timeoutSeconds lasts between this and twice this, in milliseconds. */
   readonly minWatchMs: number;
+  /** A watch whose client takes nothing for this long is ended, in milliseconds; default 60,000. */
+  readonly stallMs?: number;
 }
+
+const STALL_MS = 60_000;
 
 /** No watch lasts longer than this, in milliseconds; timers take 24 days at most. */
 const MAX_WATCH_MS = 24 * 60 * 60_000;
@@ -61,6 +65,7 @@ export function startWatch(
     bookmarks: options.allowWatchBookmarks,
     bookmarkMs: times.bookmarkMs,
     timeoutMs,
+    stallMs: times.stallMs ?? STALL_MS,
   });
   watcher.start();
   return watcher;

@@ -19,7 +19,9 @@ import { View } from '../filter/view.ts';
 import type { ServiceFilter } from '../topology/service-policy.ts';
 import type { World } from '../topology/world.ts';
 import type { Question } from './question.ts';
+import type { ReadBounds } from './read-bounds.ts';
 import { Reflector, type ReflectorStatus } from './reflector.ts';
+import type { SnapshotStore } from './snapshot-store.ts';
 import type { Upstream } from './upstream.ts';
 
 /** What every source of a view is made from. */
@@ -34,6 +36,10 @@ export interface SourceContext {
   readonly serviceFilter: ServiceFilter | undefined;
   /** Whether Services whose traffic all goes to the cloud are hidden. */
   readonly cloudPassthrough: boolean;
+  /** What is read of the API server at most; see Reflector. */
+  readonly bounds?: ReadBounds;
+  /** Where the last known state is kept over a restart; absent: nowhere. */
+  readonly snapshots?: SnapshotStore;
 }
 
 /** A view and all that fills it: one reflector, one projection. */

@@ -18,6 +18,8 @@ export interface WatcherOptions {
   readonly bookmarkMs: number;
   /** The server ends the watch after this long, in milliseconds. */
   readonly timeoutMs: number;
+  /** A client that takes nothing for this long is given up, in milliseconds. */
+  readonly stallMs: number;
 }
 
 /** Bytes of initial events written at once; a client that is slower than this is waited for. */
@@ -30,7 +32,8 @@ const LAST_WORDS_MS = 10_000;
  *
  * It holds no events: what the client has not taken yet waits in the log, and when it has fallen out of the
  * window the client is told to list anew (ERROR 410). A bookmark is sent only when all before it is written,
- * so that nothing older comes after it.
+ * so that nothing older comes after it. A client that takes nothing for a while is given up: its socket holds
+ * a batch, and a client that has not got all of the initial state yet holds that whole state.
  */
 export class Watcher {
   readonly #view: View;
@@ -44,7 +47,8 @@ export class Watcher {
   #initialIndex = 0;
   #initialDone: boolean;
   #position: number;
-  #blocked = false;
+  /** Runs while the socket takes no more; see stallMs. */
+  #stall: NodeJS.Timeout | undefined;
   #ended = false;
 
   constructor(options: WatcherOptions) {
@@ -83,18 +87,22 @@ export class Watcher {
   }
 
   #drained(): void {
-    this.#blocked = false;
+    clearTimeout(this.#stall);
+    this.#stall = undefined;
     this.#pump();
   }
 
   #pump(): void {
-    while (!this.#ended && !this.#blocked) {
+    while (!this.#ended && this.#stall === undefined) {
       const frames = this.#initialDone ? this.#nextFrames() : this.#nextInitialFrames();
       if (frames.length === 0) return;
-      this.#blocked = !this.#response.write(
-        frames.length === 1 ? frames[0] : Buffer.concat(frames),
-      );
+      this.#write(frames.length === 1 ? (frames[0] as Buffer) : Buffer.concat(frames));
     }
+  }
+
+  #write(bytes: Buffer): void {
+    if (this.#response.write(bytes)) return;
+    this.#stall = setTimeout(() => this.#response.destroy(), this.#options.stallMs);
   }
 
   #nextInitialFrames(): Buffer[] {
@@ -138,10 +146,10 @@ export class Watcher {
 
   #bookmark(): void {
     const upToDate = this.#initialDone && this.#position === this.#log.end;
-    if (this.#ended || this.#blocked || !upToDate) return;
+    if (this.#ended || this.#stall !== undefined || !upToDate) return;
     const version = String(this.#log.version);
     const frame = this.#view.codec.encodeBookmark(this.#view.resource, version, false);
-    this.#blocked = !this.#response.write(frame);
+    this.#write(frame);
   }
 
   #stop(): void {
@@ -149,6 +157,7 @@ export class Watcher {
     this.#ended = true;
     this.#unsubscribe();
     for (const timer of this.#timers) clearTimeout(timer);
+    clearTimeout(this.#stall);
     this.#initial = [];
     if (this.#response.closed) return;
     // A client that does not even read the end is not waited for.

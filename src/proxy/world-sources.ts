@@ -9,7 +9,9 @@ import type { Codecs } from './answer.ts';
 import { COMMUNITIES, CommunitiesFeed, communityFacts } from './communities-feed.ts';
 import { NamespacesFeed } from './namespaces-feed.ts';
 import type { Question } from './question.ts';
+import type { ReadBounds } from './read-bounds.ts';
 import { Reflector, type ReflectorStatus } from './reflector.ts';
+import type { SnapshotStore } from './snapshot-store.ts';
 import type { Upstream } from './upstream.ts';
 
 export interface WorldSourcesOptions {
@@ -23,6 +25,9 @@ export interface WorldSourcesOptions {
   readonly namespaces: boolean;
   /** Name of this cluster in FabEdge's communities; undefined: these are not read. */
   readonly fabedgeCluster: string | undefined;
+  /** As in ReflectorOptions. */
+  readonly bounds?: ReadBounds;
+  readonly snapshots?: SnapshotStore;
 }
 
 /** A collection that only the world reads. */

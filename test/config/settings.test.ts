@@ -54,6 +54,14 @@ describe('loadSettings()', () => {
       requestTimeoutSeconds: 60,
       maxEventBytes: 1_048_576,
       handoverSeconds: 0,
+      stalledClientSeconds: 60,
+      servers: [],
+      maxObjectBytes: 16_777_216,
+      maxListBytes: 536_870_912,
+      maxObjects: 500_000,
+      stateMaxBytes: 268_435_456,
+      stateWriteBytesPerSecond: 100_000,
+      stateGraceSeconds: 1,
     });
   });
 
@@ -81,6 +89,10 @@ describe('loadSettings()', () => {
     ['nodeName: n\nmaxViews: many', /maxViews="many"/],
     ['nodeName: n\nheadless: "yes"', /headless="yes"/],
     ['nodeName: n\nlogLevel: loud', /logLevel="loud"/],
+    ['nodeName: n\nservers: [ftp://a]', /servers.*must be the URL of an API server/],
+    ['nodeName: n\nservers: ["https://user:secret@a"]', /servers.*without a user/],
+    ['nodeName: n\nmaxObjectBytes: -1', /maxObjectBytes=-1/],
+    ['nodeName: n\nstateMaxBytes: 1.5', /stateMaxBytes=1.5/],
     ['nodeName: n\ndefaultTopologyKeys: ["*", site]', /defaultTopologyKeys=.*has to be the last/],
     ['- a\n- b', /settings.yaml holds no mapping/],
     ['a: [', /cannot read the settings file .*settings.yaml/],

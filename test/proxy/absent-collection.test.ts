@@ -22,7 +22,7 @@ test('communities that are not defined are none; defined later they count, and r
   try {
     expect(await seen()).toEqual([]);
     expect(proxy.worldSources.sources[0]?.status).toMatchObject({ synced: true, error: undefined });
-    expect(readiness(proxy, Date.now()).filter(({ problem }) => problem !== undefined)).toEqual([]);
+    expect(readiness(proxy).filter(({ problem }) => problem !== undefined)).toEqual([]);
     server.refuse(absent, undefined);
     // It is looked for again every five seconds.
     await new Promise((resolve) => setTimeout(resolve, 4000));

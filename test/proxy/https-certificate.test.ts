@@ -44,7 +44,7 @@ describe('certificate files', () => {
       writeFileSync(join(wrapper.folder, 'tls.key'), key);
     };
     const problem = () =>
-      readiness(proxy, Date.now()).find(({ name }) => name === 'https-certificate')?.problem;
+      readiness(proxy).find(({ name }) => name === 'https-certificate')?.problem;
     try {
       expect(await shown(port)).toBe('CN=wrapper');
       expect(problem()).toBeUndefined();

@@ -226,7 +226,7 @@ describe('sources of the world', () => {
       expect(await seenAddresses()).toEqual([1]);
       const errors = lines.filter(({ level, msg }) => level === 50 && msg.includes(plural));
       expect(errors).toHaveLength(1);
-      const checks = readiness(proxy, Date.now());
+      const checks = readiness(proxy);
       expect(checks.find(({ name }) => name.includes(path))?.problem).toMatch(/403|refused/);
     },
   );

@@ -131,3 +131,43 @@ describe('an API server that cannot be reached', () => {
     await expect(request).rejects.toMatchObject({ code: 'Unreachable' });
   });
 });
+
+describe('what became of a request is told', () => {
+  test.each([
+    [200, 'answered'],
+    [403, 'answered'],
+    [429, 'answered'],
+    [500, 'broken'],
+    [503, 'broken'],
+  ] as const)('when it was answered with %i: %s', async (statusCode, outcome) => {
+    const outcomes: string[] = [];
+    const { upstream } = await setUp(
+      (_, response) => {
+        response.statusCode = statusCode;
+        response.end();
+      },
+      { onOutcome: (_, each) => outcomes.push(each) },
+    );
+    (await upstream.request({ method: 'GET', path: '/' })).body.destroy();
+    expect(outcomes).toEqual([outcome]);
+    expect([upstream.reach.answered, upstream.reach.heardWithin(5000)]).toEqual([
+      statusCode < 429,
+      true,
+    ]);
+  });
+
+  test('when the server hung up, but not when the caller gave up', async () => {
+    const outcomes: string[] = [];
+    const { upstream } = await setUp(
+      ({ url, socket }) => {
+        if (url === '/hang-up') socket.destroy();
+      },
+      { onOutcome: (_, each) => outcomes.push(each) },
+    );
+    const signal = AbortSignal.timeout(50);
+    await upstream.request({ method: 'GET', path: '/wait', signal }).catch(() => undefined);
+    expect(outcomes).toEqual([]);
+    await upstream.request({ method: 'GET', path: '/hang-up' }).catch(() => undefined);
+    expect(outcomes).toEqual(['unreachable']);
+  });
+});

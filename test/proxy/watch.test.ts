@@ -203,6 +203,29 @@ describe('WATCH', () => {
     expect(text).toMatch(/"code":410/);
   }, 20_000);
 
+  test('a client that takes nothing for a while is given up, also in the middle of its initial events', async () => {
+    for (let n = 0; n < 60; n++) {
+      const fat = Array.from({ length: 900 }, (_, i) => ({
+        ip: `10.${n}.${i >> 8}.${i & 255}`,
+        node: 'edge-1',
+      }));
+      putSlice(server, `fat-${n}`, 'web', fat);
+    }
+    await restart({ stallMs: 200, readyWaitMs: 5000 });
+    const quick = await watch(STREAMING_LIST);
+    await quick.until(63);
+    const stalled = connect(Number(new URL(proxy.url).port), '127.0.0.1');
+    stalled.write(
+      `GET ${SLICES}?watch=1 HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n`,
+    );
+    stalled.pause();
+    await eventually(() => proxy.doors.watches, 2);
+    await eventually(() => proxy.doors.watches, 1);
+    stalled.destroy();
+    putSlice(server, 'web-a', 'web', [near, { ip: '10.0.0.2', node: 'edge-1' }]);
+    await quick.until(64);
+  }, 20_000);
+
   test('watches of clients that went away are forgotten', async () => {
     const recorder = await watch(STREAMING_LIST);
     await recorder.until(3);

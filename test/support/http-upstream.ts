@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { createUpstream, type Upstream } from '../../src/proxy/upstream.ts';
+import { createUpstream, type Upstream, type UpstreamOptions } from '../../src/proxy/upstream.ts';
 import { FakeCredentials } from './http-credentials.ts';
 import { captureLogger } from './http-logger.ts';
 import { startServer, type TestServer } from './http-server.ts';
@@ -17,7 +17,11 @@ export interface UpstreamHarness {
 
 export async function startUpstream(
   listener: RequestListener,
-  options: { readonly prefix?: string; readonly unreadMs?: number } = {},
+  options: {
+    readonly prefix?: string;
+    readonly unreadMs?: number;
+    readonly onOutcome?: NonNullable<UpstreamOptions['onOutcome']>;
+  } = {},
 ): Promise<UpstreamHarness> {
   const server = await startServer(listener);
   const credentials = new FakeCredentials(new URL(options.prefix ?? '', server.url));

@@ -29,8 +29,8 @@ export interface WrappedNode {
   wrapper(): Wrapper;
   /** Ends the wrapper. */
   stopWrapper(signal: NodeJS.Signals): Promise<void>;
-  /** Starts the wrapper again and waits until it is ready. */
-  startWrapper(): Promise<void>;
+  /** Starts the wrapper again and waits until it is ready; unless told not to. */
+  startWrapper(options?: { readonly wait?: boolean }): Promise<void>;
   /**
    * Starts a kube-proxy behind the wrapper; in the node's namespace, unless one is given from which the
    * wrapper's URL can be reached, too.
@@ -63,8 +63,8 @@ export async function startWrappedNode(options: WrappedNodeOptions): Promise<Wra
     netns,
     wrapper: current,
     stopWrapper: async (signal) => await current().stop(signal),
-    startWrapper: async () => {
-      wrapper = await startWrapper({ netns, nodeName, kubeconfig, ...config });
+    startWrapper: async (how = {}) => {
+      wrapper = await startWrapper({ netns, nodeName, kubeconfig, ...config, ...how });
     },
     startKubeProxy: async (how) => {
       const proxyConfig = plane.kubeconfig('kubeProxy', { server: current().url });

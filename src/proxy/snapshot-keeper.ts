@@ -1,0 +1,147 @@
+import type { Change } from '../filter/change.ts';
+import type { ObjectBytes } from '../filter/codec.ts';
+
+/** A state of one question as it came from disk. */
+export interface StoredState {
+  readonly resourceVersion: string;
+  /** When it was written, in milliseconds since the epoch. */
+  readonly savedAt: number;
+  readonly objects: readonly ObjectBytes[];
+}
+
+export interface KeeperOptions {
+  /** What is asked, with its encoding. */
+  readonly question: string;
+  readonly times: {
+    readonly quietMs: number;
+    readonly unrestMs: number;
+    readonly writeBytesPerSecond: number;
+  };
+  readonly load: () => Promise<StoredState | undefined>;
+  /** Writes a state and says how many bytes it took; rejects when the disk fails, which is logged there. */
+  readonly write: (state: Omit<StoredState, 'savedAt'>) => Promise<number>;
+  readonly distrust: (problem: string) => Promise<void>;
+  readonly onClose: () => void;
+}
+
+/** After a failure the disk is left alone for this long, in milliseconds. */
+const RETRY_MS = 60_000;
+/** A disk that hangs does not keep the program from ending for longer than this, in milliseconds. */
+const CLOSE_MS = 5_000;
+
+/**
+ * Holds the raw objects of one question and writes them to disk: once nothing has changed for a while, at the
+ * latest after a longer while, and never more in the long run than the disk is meant to bear.
+ *
+ * What is written is one state: the objects as they are after a change, with the version they were told for.
+ */
+export class SnapshotKeeper {
+  readonly question: string;
+  readonly #options: KeeperOptions;
+  readonly #objects = new Map<string, ObjectBytes>();
+  #resourceVersion = '';
+  /** The API server itself has spoken, so that there is something to write. */
+  #live = false;
+  /** When the first change came that is not on disk; monotonic. */
+  #dirtySince: number | undefined;
+  /** No write before; monotonic. */
+  #notBefore = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(options: KeeperOptions) {
+    this.question = options.question;
+    this.#options = options;
+  }
+
+  /** The state on disk; undefined when there is none to be trusted. Never rejects. */
+  load(): Promise<StoredState | undefined> {
+    return this.#options.load();
+  }
+
+  /** A file that was whole, but whose objects do not parse, is set aside. */
+  distrust(problem: string): Promise<void> {
+    return this.#options.distrust(problem);
+  }
+
+  /** Takes over what came from disk; there is nothing to write. */
+  adopt(changes: readonly Change[], resourceVersion: string): void {
+    this.#apply(changes);
+    this.#resourceVersion = resourceVersion;
+  }
+
+  /** Notes what the API server said, up to a version. The first time it is written even when nothing changed. */
+  told(changes: readonly Change[], resourceVersion: string): void {
+    this.#apply(changes);
+    this.#resourceVersion = resourceVersion;
+    if (this.#live && changes.length === 0) return;
+    this.#live = true;
+    this.touch();
+  }
+
+  /** Writes anew, though nothing has changed. */
+  touch(): void {
+    if (!this.#live || this.#closed) return;
+    this.#dirtySince ??= performance.now();
+    this.#schedule();
+  }
+
+  /** Writes what is not on disk yet. Never rejects. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, CLOSE_MS);
+    });
+    await Promise.race([this.#flush(), late]);
+    clearTimeout(timer);
+    this.#objects.clear();
+    this.#options.onClose();
+  }
+
+  async #flush(): Promise<void> {
+    await this.#writing;
+    if (this.#dirtySince !== undefined) await this.#write();
+  }
+
+  #apply(changes: readonly Change[]): void {
+    for (const change of changes) {
+      if (change.type === 'DELETED') this.#objects.delete(change.key);
+      else this.#objects.set(change.key, change.object);
+    }
+  }
+
+  #schedule(): void {
+    if (this.#closed || this.#dirtySince === undefined || this.#writing !== undefined) return;
+    clearTimeout(this.#timer);
+    const { quietMs, unrestMs } = this.#options.times;
+    const now = performance.now();
+    const due = Math.max(this.#notBefore, Math.min(now + quietMs, this.#dirtySince + unrestMs));
+    this.#timer = setTimeout(
+      () => {
+        this.#writing = this.#write().finally(() => {
+          this.#writing = undefined;
+          this.#schedule();
+        });
+      },
+      Math.max(0, due - now),
+    );
+    this.#timer.unref();
+  }
+
+  async #write(): Promise<void> {
+    this.#dirtySince = undefined;
+    const objects = [...this.#objects.values()];
+    try {
+      const bytes = await this.#options.write({ resourceVersion: this.#resourceVersion, objects });
+      const rest = (bytes / this.#options.times.writeBytesPerSecond) * 1000;
+      this.#notBefore = performance.now() + rest;
+    } catch {
+      // It was logged where it happened; the state is still not on disk.
+      this.#dirtySince ??= performance.now();
+      this.#notBefore = performance.now() + RETRY_MS;
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { type ErrorCode, WrapperError } from '../../src/errors.ts';
+import { ColdStart } from '../../src/proxy/cold-start.ts';
+import { Reach } from '../../src/proxy/reach.ts';
+
+let reach: Reach;
+let cutOff: number;
+let searches: number;
+let found: boolean;
+let start: ColdStart;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  reach = new Reach();
+  [cutOff, searches, found] = [0, 0, false];
+  start = coldStart();
+});
+
+afterEach(() => {
+  start.end();
+  expect(jest.getTimerCount()).toBe(0);
+  jest.useRealTimers();
+});
+
+function coldStart(): ColdStart {
+  const search = async (): Promise<boolean> => {
+    searches++;
+    return found;
+  };
+  return new ColdStart({ reach, graceMs: 1000, search, onCutOff: () => cutOff++ });
+}
+
+function failure(code: ErrorCode, status?: number): WrapperError {
+  if (status === undefined) return new WrapperError(code, 'x');
+  return new WrapperError(code, 'x', { status: { code: status, reason: '', message: '' } });
+}
+
+const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms);
+
+describe('the API server is out of reach', () => {
+  test('when it has accepted no connection for the grace time', async () => {
+    start.attempting();
+    await pass(990);
+    expect(cutOff).toBe(0);
+    await pass(20);
+    expect(cutOff).toBe(1);
+    expect(reach.cutOff).toBe(true);
+  });
+
+  test.each([
+    ['Unreachable', undefined],
+    ['Credentials', undefined],
+    ['Refused', 500],
+    ['Refused', 429],
+  ] as const)('when for the grace time all it gave was %s %s', async (code, status) => {
+    for (let n = 0; n < 12; n++) {
+      expect(cutOff).toBe(n > 9 ? 1 : 0);
+      start.attempting();
+      await pass(1);
+      start.failed(failure(code, status));
+      await pass(100);
+    }
+    expect(cutOff).toBe(1);
+  });
+
+  test('when it has accepted a connection and said nothing for 10 s', async () => {
+    start.attempting();
+    reach.noteConnected();
+    await pass(9_900);
+    expect(cutOff).toBe(0);
+    await pass(200);
+    expect(cutOff).toBe(1);
+  });
+
+  test('not yet when another one answers; but when that fails as well, and so on, it is', async () => {
+    found = true;
+    start.attempting();
+    await pass(1010);
+    expect([searches, cutOff]).toEqual([1, 0]);
+    for (let n = 0; n < 40; n++) {
+      start.failed(failure('Unreachable'));
+      await pass(100);
+      start.attempting();
+    }
+    expect([searches, cutOff]).toEqual([2, 1]);
+  });
+
+  test('for the next question after one failure, once the first has waited', async () => {
+    reach.noteCutOff();
+    start.attempting();
+    expect(cutOff).toBe(0);
+    start.failed(failure('Unreachable'));
+    await pass(200);
+    expect(cutOff).toBe(1);
+  });
+});
+
+describe('the API server is there', () => {
+  test.each([401, 403, 404, 410])('when it answers %i', async (code) => {
+    for (let n = 0; n < 50; n++) {
+      start.attempting();
+      start.failed(failure('Refused', code));
+      await pass(1000);
+    }
+    expect(cutOff).toBe(0);
+  });
+
+  test('when it sends what cannot be used', async () => {
+    start.attempting();
+    start.failed(failure('Malformed'));
+    await pass(60_000);
+    expect(cutOff).toBe(0);
+  });
+
+  test('again, for questions that come later, once it has answered any', async () => {
+    reach.noteCutOff();
+    reach.noteAnswer(503);
+    expect(reach.cutOff).toBe(true);
+    reach.noteAnswer(200);
+    expect([reach.cutOff, reach.answered]).toEqual([false, true]);
+  });
+
+  test('when the list has come, and nothing changes that', async () => {
+    start.attempting();
+    start.end();
+    await pass(60_000);
+    start.failed(failure('Unreachable'));
+    await pass(60_000);
+    expect(cutOff).toBe(0);
+  });
+});

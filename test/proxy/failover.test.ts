@@ -1,0 +1,106 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { pino } from 'pino';
+import { Failover } from '../../src/proxy/failover.ts';
+import { eventually } from '../support/eventually.ts';
+import { FakeCredentials } from '../support/http-credentials.ts';
+
+const [A, B, C] = ['https://a:6443', 'https://b:6443', 'https://c:6443'].map(
+  (each) => new URL(each),
+) as [URL, URL, URL];
+
+let failover: Failover | undefined;
+
+afterEach(() => failover?.close());
+
+function failoverOf(servers: URL[] = [B, C], returnMs = 10): Failover {
+  const logger = pino({ level: 'silent' });
+  failover = new Failover({ credentials: new FakeCredentials(A), servers, returnMs, logger });
+  return failover;
+}
+
+const hosts = (of: Failover) => of.servers.map(({ hostname }) => hostname).join('');
+
+describe('the API server in use', () => {
+  test('is that of the kubeconfig first', () => {
+    expect(hosts(failoverOf())).toBe('abc');
+  });
+
+  test('is the next, at once, when it cannot be reached, and the first again after the last', () => {
+    const of = failoverOf();
+    let told = 0;
+    of.onTlsChange(() => told++);
+    of.report(A, 'unreachable');
+    expect(hosts(of)).toBe('bca');
+    of.report(B, 'unreachable');
+    expect(hosts(of)).toBe('cab');
+    of.report(C, 'unreachable');
+    expect(hosts(of)).toBe('abc');
+    expect([told, of.switches]).toEqual([3, 3]);
+  });
+
+  test('is changed once by many requests that fail together', () => {
+    const of = failoverOf();
+    for (let n = 0; n < 5; n++) of.report(A, 'unreachable');
+    expect(hosts(of)).toBe('bca');
+  });
+
+  test('is changed by three 5xx in a row, not by fewer', () => {
+    const of = failoverOf();
+    for (const outcome of ['broken', 'broken', 'answered', 'broken', 'broken'] as const) {
+      of.report(A, outcome);
+    }
+    expect(hosts(of)).toBe('abc');
+    of.report(A, 'broken');
+    expect(hosts(of)).toBe('bca');
+  });
+
+  test('is one that was found to answer, whichever', () => {
+    const of = failoverOf();
+    of.take(C);
+    expect(hosts(of)).toBe('cab');
+    of.take(new URL('https://stranger:6443'));
+    expect([hosts(of), of.switches]).toEqual(['cab', 1]);
+  });
+
+  test('stays when there is no other', () => {
+    const of = failoverOf([]);
+    of.report(A, 'unreachable');
+    expect([hosts(of), of.switches]).toEqual(['a', 0]);
+  });
+
+  test('is the preferred one again after it has answered twice in a row', async () => {
+    const of = failoverOf();
+    const answers = [undefined, 200, 503, 200, 403];
+    const asked: string[] = [];
+    of.probe = async ({ hostname }) => {
+      asked.push(hostname);
+      expect(hosts(of)).toBe('bca');
+      return answers.shift();
+    };
+    of.report(A, 'unreachable');
+    await eventually(() => hosts(of), 'abc');
+    expect(asked).toEqual(['a', 'a', 'a', 'a', 'a']);
+  });
+
+  test('is one of those that the kubeconfig names now', () => {
+    const credentials = new FakeCredentials(A);
+    failover = new Failover({ credentials, servers: [B], logger: pino({ level: 'silent' }) });
+    credentials.servers = [C];
+    credentials.setTls({});
+    expect(hosts(failover)).toBe('cb');
+  });
+
+  test('is never one of another scheme: over plain http no credentials may go', () => {
+    expect(() => failoverOf([new URL('http://b:8080')])).toThrow(
+      expect.objectContaining({
+        code: 'InvalidSettings',
+        message: expect.stringContaining('http://b'),
+      }),
+    );
+    const credentials = new FakeCredentials(A);
+    failover = new Failover({ credentials, servers: [B], logger: pino({ level: 'silent' }) });
+    credentials.servers = [new URL('http://c:8080')];
+    credentials.setTls({});
+    expect(hosts(failover)).toBe('c');
+  });
+});

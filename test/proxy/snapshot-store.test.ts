@@ -1,0 +1,280 @@
+import {
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  truncate,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Change } from '../../src/filter/change.ts';
+import type { SnapshotKeeper } from '../../src/proxy/snapshot-keeper.ts';
+import { SnapshotStore, type SnapshotStoreOptions } from '../../src/proxy/snapshot-store.ts';
+import { eventually } from '../support/eventually.ts';
+import { makeAuthority } from '../support/http-certificates.ts';
+import { FakeCredentials } from '../support/http-credentials.ts';
+import { type LogLine, recordingLogger } from '../support/wrapper-fixture.ts';
+
+const QUESTION = 'protobuf /api/v1/services';
+
+let folder: string;
+let lines: readonly LogLine[];
+let logger: SnapshotStoreOptions['logger'];
+let credentials: FakeCredentials;
+
+beforeEach(async () => {
+  folder = join(await mkdtemp(join(tmpdir(), 'snapshots-')), 'state');
+  ({ logger, lines } = recordingLogger());
+  credentials = new FakeCredentials(new URL('https://10.0.0.1:6443'));
+});
+
+afterEach(async () => {
+  await rm(join(folder, '..'), { recursive: true, force: true });
+});
+
+function storeOf(options: Partial<SnapshotStoreOptions> = {}): SnapshotStore {
+  return new SnapshotStore({
+    ...{ folder, nodeName: 'edge-1', credentials, logger, graceMs: 10 },
+    ...{ maxBytes: 1 << 20, writeBytesPerSecond: 1e12, quietMs: 5, unrestMs: 50 },
+    ...options,
+  });
+}
+
+function change(key: string, text: string): Change {
+  const [name, uid, resourceVersion, namespace] = [key, key, '1', ''];
+  const facts = { name, namespace, uid, resourceVersion };
+  return { type: 'ADDED', key, facts, object: Buffer.from(text) };
+}
+
+/** Writes one snapshot as an earlier process would have; returns the path of the file. */
+async function leave(
+  text = 'object',
+  options: Partial<SnapshotStoreOptions> = {},
+): Promise<string> {
+  const store = storeOf(options);
+  const keeper = store.open(QUESTION);
+  keeper.told([change('web', text)], '7');
+  await keeper.close();
+  await store.close();
+  const [name = ''] = (await readdir(folder)).filter((each) => each.endsWith('.snapshot'));
+  return join(folder, name);
+}
+
+async function loadAnew(options: Partial<SnapshotStoreOptions> = {}, question = QUESTION) {
+  const store = storeOf(options);
+  const keeper = store.open(question);
+  const stored = await keeper.load();
+  await keeper.close();
+  await store.close();
+  return stored && { version: stored.resourceVersion, objects: stored.objects.map(String) };
+}
+
+const files = async () => (await readdir(folder)).sort();
+
+describe('what is written', () => {
+  test('is there for the next process, and nobody else can read it', async () => {
+    const path = await leave();
+    expect(await loadAnew()).toEqual({ version: '7', objects: ['object'] });
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect((await stat(folder)).mode & 0o777).toBe(0o700);
+  });
+
+  test('holds no token and no key', async () => {
+    credentials.token = 'very-secret';
+    const path = await leave();
+    expect(await readFile(path, 'latin1')).not.toMatch(/very-secret|PRIVATE KEY/);
+  });
+
+  test('is written once nothing changes for a while, and under unrest at the latest after a longer while', async () => {
+    const store = storeOf({ quietMs: 100, unrestMs: 400 });
+    const keeper = store.open(QUESTION);
+    for (let n = 0; n < 12; n++) {
+      keeper.told([change('web', `state ${n}`)], String(n));
+      await delay(50);
+    }
+    // 600 ms of changes every 50 ms: never quiet, so that unrest alone can have written.
+    expect(store.counters.writes).toBe(1);
+    await eventually(() => store.counters.writes, 2);
+    await delay(200);
+    expect(store.counters.writes).toBe(2);
+    await keeper.close();
+    await store.close();
+    expect(await loadAnew()).toEqual({ version: '11', objects: ['state 11'] });
+  });
+
+  test('is no more in the long run than the disk shall bear', async () => {
+    const store = storeOf({ quietMs: 1, unrestMs: 1, writeBytesPerSecond: 1000 });
+    const keeper = store.open(QUESTION);
+    keeper.told([change('web', 'x'.repeat(100_000))], '1');
+    await eventually(() => store.counters.writes, 1);
+    keeper.told([change('web', 'y')], '2');
+    await delay(100);
+    expect(store.counters.writes).toBe(1);
+    // The end of the process is no time to save flash memory.
+    await keeper.close();
+    await store.close();
+    expect(await loadAnew()).toEqual({ version: '2', objects: ['y'] });
+  });
+
+  test('is not written for a bookmark', async () => {
+    const store = storeOf();
+    const keeper = store.open(QUESTION);
+    keeper.told([], '1');
+    await eventually(() => store.counters.writes, 1);
+    keeper.told([], '2');
+    await keeper.close();
+    await store.close();
+    expect(store.counters.writes).toBe(1);
+  });
+
+  test('follows a rotated authority, so that the next process knows it still', async () => {
+    const [old, next] = [(await makeAuthority('old')).cert, (await makeAuthority('next')).cert];
+    credentials.setTls({ ca: old });
+    const store = storeOf();
+    const keeper = store.open(QUESTION);
+    keeper.told([change('web', 'object')], '7');
+    await eventually(() => store.counters.writes, 1);
+    credentials.setTls({ ca: old + next });
+    await eventually(() => store.counters.writes, 2);
+    await keeper.close();
+    await store.close();
+    credentials.setTls({ ca: next });
+    expect(await loadAnew()).toEqual({ version: '7', objects: ['object'] });
+  });
+});
+
+describe('what is not to be trusted', () => {
+  test.each([
+    ['torn', 'cut short', async (path: string) => await truncate(path, 100)],
+    ['torn', 'empty', async (path: string) => await truncate(path, 0)],
+    [
+      'newer',
+      'of a newer format',
+      async (path: string) => {
+        const bytes = await readFile(path);
+        bytes.writeUInt32BE(9, 8);
+        await writeFile(path, bytes);
+      },
+    ],
+    ['foreign', 'of another node', async () => await leave('object', { nodeName: 'edge-2' })],
+    [
+      'foreign',
+      'of another address',
+      async () =>
+        await leave('object', {
+          credentials: new FakeCredentials(new URL('https://10.9.9.9:6443')),
+        }),
+    ],
+    [
+      'foreign',
+      'of another authority',
+      async () => {
+        const { cert: ca } = await makeAuthority('other');
+        const other = new FakeCredentials(new URL('https://10.0.0.1:6443'), { ca });
+        await leave('object', { credentials: other });
+      },
+    ],
+  ] as const)(
+    'is set aside as %s when it is %s, with a line that names it',
+    async (cause, _, spoil) => {
+      const path = await leave();
+      await spoil(path);
+      expect(await loadAnew()).toBeUndefined();
+      const aside = path.replace(/\.snapshot$/, `.${cause}`);
+      expect(await files()).toEqual([aside.slice(folder.length + 1)]);
+      expect(lines.filter(({ level }) => level >= 50)).toEqual([
+        expect.objectContaining({
+          file: aside,
+          cause,
+          problem: expect.stringMatching(/./),
+          msg: expect.stringMatching(/^a snapshot was set aside: .*delete/),
+        }),
+      ]);
+    },
+  );
+
+  test('is kept once per cause', async () => {
+    for (let n = 0; n < 3; n++) {
+      await truncate(await leave(), 20 + n);
+      await loadAnew();
+    }
+    expect(await files()).toEqual([expect.stringMatching(/\.torn$/)]);
+    const [name = ''] = await files();
+    expect((await stat(join(folder, name))).size).toBe(22);
+  });
+
+  test('is also what answers another question', async () => {
+    const path = await leave();
+    const store = storeOf();
+    const other = store.open('protobuf /api/v1/nodes');
+    other.told([], '1');
+    await other.close();
+    await store.close();
+    const [name = ''] = (await files()).filter((each) => each.startsWith('nodes'));
+    await writeFile(join(folder, name), await readFile(path));
+    expect(await loadAnew({}, 'protobuf /api/v1/nodes')).toBeUndefined();
+    expect(await files()).toContain(name.replace(/\.snapshot$/, '.foreign'));
+  });
+});
+
+describe('the disk', () => {
+  async function told(
+    store: SnapshotStore,
+    question: string,
+    bytes: number,
+  ): Promise<SnapshotKeeper> {
+    const keeper = store.open(question);
+    const writes = store.counters.writes + store.counters.failures;
+    keeper.told([change('web', 'x'.repeat(bytes))], '1');
+    await eventually(() => store.counters.writes + store.counters.failures, writes + 1);
+    return keeper;
+  }
+
+  test('that is out of order is logged once and counted, and nothing else', async () => {
+    await writeFile(folder, 'a file where the folder should be');
+    const store = storeOf();
+    const keepers = [await told(store, 'a /x', 1), await told(store, 'b /x', 1)];
+    expect(await keepers[0]?.load()).toBeUndefined();
+    for (const keeper of keepers) await keeper.close();
+    await store.close();
+    expect(store.counters.writes).toBe(0);
+    const said = lines.filter(({ msg }) => msg.includes('cannot be written'));
+    expect(said).toEqual([
+      expect.objectContaining({ err: expect.stringMatching(/EEXIST|ENOTDIR/) }),
+    ]);
+  });
+
+  test('never holds more than is set: files that nobody needs go first, then it says which bound', async () => {
+    const maxBytes = 100_000;
+    const old = storeOf({ maxBytes });
+    for (const question of ['a /x', 'b /x']) await (await told(old, question, 40_000)).close();
+    await old.close();
+    const store = storeOf({ maxBytes });
+    const c = await told(store, 'c /x', 50_000);
+    expect(store.bytes).toBeLessThan(maxBytes);
+    expect(await files()).toHaveLength(2);
+    const d = await told(store, 'd /x', 60_000);
+    expect(store.counters.failures).toBe(1);
+    expect(lines.at(-1)).toMatchObject({ err: expect.stringContaining('stateMaxBytes=100000') });
+    for (const keeper of [c, d]) await keeper.close();
+    await store.close();
+  });
+
+  test('is rid of files whose writer was killed, but not of one that is being written', async () => {
+    await leave();
+    await writeFile(join(folder, 'x.snapshot.1-1.tmp'), 'half');
+    await writeFile(join(folder, 'y.snapshot.2-1.tmp'), 'half');
+    const hourAgo = Date.now() / 1000 - 3600;
+    await utimes(join(folder, 'x.snapshot.1-1.tmp'), hourAgo, hourAgo);
+    await leave();
+    expect(await files()).toEqual([
+      expect.stringMatching(/^services-[0-9a-f]{16}\.snapshot$/),
+      'y.snapshot.2-1.tmp',
+    ]);
+  });
+});

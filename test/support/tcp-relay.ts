@@ -1,0 +1,131 @@
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+/** A TCP relay in front of a server, with the faults of a network. */
+export interface TcpRelay {
+  readonly url: string;
+  /** Connections ever accepted. */
+  readonly accepted: number;
+  /** Connections that are open. */
+  readonly open: number;
+  /** Bytes in both directions stand still, and so do those of new connections; call what it returns to go on. */
+  freeze(): () => void;
+  /** As {@link freeze} for the connections that are open; new ones work. */
+  freezeOpen(): void;
+  /** Resets all connections after so many more bytes of the server, each. */
+  cutAfter(bytes: number): void;
+  /** Resets all connections. */
+  cut(): void;
+  /** Stops listening, so that connections are refused; those that are open stay. */
+  refuse(): Promise<void>;
+  /** Listens again, on the same port. */
+  accept(): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface Pair {
+  readonly client: Socket;
+  readonly server: Socket;
+  /** Bytes of the server until the connection is reset. */
+  left: number;
+}
+
+export async function startTcpRelay(target: string): Promise<TcpRelay> {
+  const { hostname, port: targetPort } = new URL(target);
+  const pairs = new Set<Pair>();
+  let frozen = false;
+  let accepted = 0;
+  const freezePair = ({ client, server }: Pair): void => {
+    client.unpipe(server).pause();
+    server.pause();
+  };
+  const onConnection = (client: Socket): void => {
+    accepted++;
+    const pair: Pair = {
+      client,
+      server: connect(Number(targetPort), hostname),
+      left: Number.POSITIVE_INFINITY,
+    };
+    pairs.add(pair);
+    join(pair, () => pairs.delete(pair));
+    if (frozen) freezePair(pair);
+  };
+  let listener = await listen(onConnection, 0);
+  const { port } = listener.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${port}`,
+    get accepted() {
+      return accepted;
+    },
+    get open() {
+      return pairs.size;
+    },
+    freeze() {
+      frozen = true;
+      for (const pair of pairs) freezePair(pair);
+      return () => {
+        frozen = false;
+        for (const { client, server } of pairs) {
+          client.pipe(server);
+          server.resume();
+        }
+      };
+    },
+    freezeOpen() {
+      for (const pair of pairs) freezePair(pair);
+    },
+    cutAfter(bytes) {
+      for (const pair of pairs) pair.left = bytes;
+    },
+    cut() {
+      for (const { client } of pairs) client.resetAndDestroy();
+    },
+    async refuse() {
+      await new Promise<void>((resolve) => {
+        listener.close(() => resolve());
+        // It waits for the connections, which are to stay.
+        if (pairs.size > 0) resolve();
+      });
+    },
+    async accept() {
+      listener = await listen(onConnection, port);
+    },
+    async close() {
+      listener.close();
+      for (const { client, server } of pairs) {
+        client.destroy();
+        server.destroy();
+      }
+    },
+  };
+}
+
+async function listen(onConnection: (socket: Socket) => void, port: number): Promise<Server> {
+  const server = createServer(onConnection);
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  return server;
+}
+
+function join(pair: Pair, onEnd: () => void): void {
+  const { client, server } = pair;
+  client.pipe(server);
+  server.on('data', (chunk: Buffer) => {
+    if (chunk.length < pair.left) {
+      pair.left -= chunk.length;
+      client.write(chunk);
+      return;
+    }
+    client.write(chunk.subarray(0, pair.left), () => client.resetAndDestroy());
+    server.destroy();
+  });
+  server.on('end', () => client.end());
+  for (const [socket, other] of [
+    [client, server],
+    [server, client],
+  ] as const) {
+    socket.on('error', () => other.destroy());
+    socket.on('close', () => {
+      other.destroy();
+      onEnd();
+    });
+  }
+}
