@@ -13,7 +13,7 @@ import { Listener } from './listener.ts';
 import { NodeSetWatcher } from './node-set-watcher.ts';
 import { createPassthrough } from './passthrough.ts';
 import { systemClock } from './system-clock.ts';
-import { createUpstream } from './upstream.ts';
+import { createUpstream, type Upstream } from './upstream.ts';
 import { Views } from './views.ts';
 import { WorldSources } from './world-sources.ts';
 
@@ -47,6 +47,9 @@ export interface NodeProxy {
   readonly views: Views;
   readonly nodeSets: NodeSetWatcher;
   readonly worldSources: WorldSources;
+  /** What Services, Namespaces and settings say. */
+  readonly book: PolicyBook;
+  readonly upstream: Upstream;
   readonly listener: Listener;
   /** Ends the watches of clients, then those at the API server, and waits for both. */
   close(): Promise<void>;
@@ -70,7 +73,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     ...options,
     ...context,
     time: systemClock,
-    serviceFilter: options.policies.serviceFilter,
+    serviceFilter: options.policies.dryRun === true ? undefined : options.policies.serviceFilter,
     idleMs: options.idleViewMs,
   });
   const worldSources = new WorldSources({
@@ -97,7 +100,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   };
   try {
     const url = await listener.listen();
-    return { url, world, views, nodeSets, worldSources, listener, close };
+    return { url, world, views, nodeSets, worldSources, book, upstream, listener, close };
   } catch (error) {
     await close();
     throw error;

@@ -1,6 +1,7 @@
 import type { Policy } from './policy.ts';
 import {
   followsNamespace,
+  type NamespacePolicy,
   type PolicySettings,
   policyFor,
   type ServiceDescription,
@@ -15,7 +16,7 @@ export type PolicyChanges = ReadonlyMap<string, Policy | undefined>;
  */
 export class PolicyBook {
   readonly settings: PolicySettings;
-  readonly #namespaceKeys = new Map<string, string>();
+  readonly #namespaces = new Map<string, NamespacePolicy>();
   /** Namespace → name → Service that follows it. */
   readonly #followers = new Map<string, Map<string, ServiceDescription>>();
   /** Equal policies are kept once: thousands of Services share a few. */
@@ -43,11 +44,17 @@ export class PolicyBook {
     this.#forget(key.slice(0, slash), key.slice(slash + 1));
   }
 
-  /** Notes the annotation `topologyKeys` of a Namespace, or (undefined) that it has none; returns what follows. */
-  setNamespace(namespace: string, keys: string | undefined): PolicyChanges {
-    if (this.#namespaceKeys.get(namespace) === keys) return new Map();
-    if (keys === undefined) this.#namespaceKeys.delete(namespace);
-    else this.#namespaceKeys.set(namespace, keys);
+  /** What the annotations of a Namespace say. */
+  namespace(namespace: string): NamespacePolicy {
+    return this.#namespaces.get(namespace) ?? {};
+  }
+
+  /** Notes the annotations of a Namespace, or (no fields) that it has none; returns what follows. */
+  setNamespace(namespace: string, says: NamespacePolicy): PolicyChanges {
+    const before = this.namespace(namespace);
+    if (before.keys === says.keys && before.filter === says.filter) return new Map();
+    if (says.keys === undefined && says.filter === undefined) this.#namespaces.delete(namespace);
+    else this.#namespaces.set(namespace, says);
     const followers = this.#followers.get(namespace) ?? new Map<string, ServiceDescription>();
     return new Map(
       Array.from(followers.values(), (service) => [
@@ -58,7 +65,7 @@ export class PolicyBook {
   }
 
   #policyOf(service: ServiceDescription): Policy {
-    const policy = policyFor(service, this.settings, this.#namespaceKeys.get(service.namespace));
+    const policy = policyFor(service, this.settings, this.namespace(service.namespace));
     if (!policy.managed) return policy;
     const id = JSON.stringify(policy);
     const known = this.#policies.get(id);
