@@ -3,6 +3,7 @@ import type { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
+import { answerExplain } from './explain/routes.ts';
 import { createMetrics } from './metrics.ts';
 import { type Check, readiness } from './readiness.ts';
 
@@ -14,7 +15,7 @@ export interface AdminOptions {
   readonly logger: Logger;
 }
 
-/** The admin listener: /healthz, /readyz and /metrics. */
+/** The admin listener: /healthz, /readyz, /metrics, and what explain/routes.ts answers. */
 export interface Admin {
   readonly url: string;
   close(): Promise<void>;
@@ -62,7 +63,8 @@ async function answer(
   if (path === '/metrics') {
     return text(response, 200, await metrics.metrics(), metrics.contentType);
   }
-  text(response, 404, 'there are /healthz, /readyz and /metrics\n');
+  if (await answerExplain(request, response, proxy)) return;
+  text(response, 404, 'there are /explain, /diff, /table, /healthz, /readyz and /metrics\n');
 }
 
 /** As an apiserver's /readyz?verbose: one line per check, `[-]` where something is missing. */

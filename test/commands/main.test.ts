@@ -71,7 +71,7 @@ describe('kube-proxy-wrapper', () => {
   test('--help shows the usage, --version the version', async () => {
     expect(await run('--help')).toMatchObject({
       code: 0,
-      out: expect.stringContaining('run [flags]'),
+      out: expect.stringContaining('COMMAND [flags]'),
     });
     expect(await run('--version')).toMatchObject({ code: 0, out: '0.1.0\n' });
   });
