@@ -41,7 +41,7 @@ export function textFlags(flags: Flags, name: string): readonly string[] {
 export function choiceFlag<T extends string>(
   flags: Flags,
   name: string,
-  choices: readonly [T, ...T[]],
+  choices: readonly [T, ...(readonly T[])],
 ): T {
   const value = textFlag(flags, name);
   if (value === undefined) return choices[0];

@@ -20,34 +20,39 @@ export interface ViewName {
   readonly clients: number;
 }
 
-/**
- * The view of endpoints that kube-proxy reads; if none does, any that is open. Throws `NotReady` when there is
- * none: nobody has asked for endpoints yet.
- */
-export function explainedView({ views, url }: Pick<NodeProxy, 'views' | 'url'>): ExplainedView {
-  const [best] = views.sources
-    .flatMap((source) =>
-      source.projection === undefined ? [] : [{ source, score: score(source) }],
-    )
-    .sort((a, b) => b.score - a.score);
-  const projection = best?.source.projection;
-  if (best !== undefined && projection !== undefined) return { source: best.source, projection };
+/** The view of endpoints that kube-proxy reads; if none does, any that is open; undefined: there is none. */
+export function findView({ views }: Pick<NodeProxy, 'views'>): ExplainedView | undefined {
+  let best: (ExplainedView & { readonly score: number }) | undefined;
+  for (const source of views.sources) {
+    const { projection } = source;
+    const score = likeness(source, views.users(source));
+    if (projection === undefined || score <= (best?.score ?? -1)) continue;
+    best = { source, projection, score };
+  }
+  return best;
+}
+
+/** The same. Throws `NotReady` when there is none: nobody has asked for endpoints yet. */
+export function explainedView(proxy: Pick<NodeProxy, 'views' | 'url'>): ExplainedView {
+  const view = findView(proxy);
+  if (view !== undefined) return view;
   throw new WrapperError(
     'NotReady',
-    `no client has asked for endpoints yet; the kubeconfig of kube-proxy has to name server: ${url}`,
+    `no client has asked for endpoints yet; the kubeconfig of kube-proxy has to name server: ${proxy.url}`,
   );
+}
 
-  function score(source: ViewSource): number {
-    const { resource, namespace, labelSelector, encoding } = source.question;
-    return (
-      (source.view.started ? 16 : 0) +
-      (views.users(source) > 0 ? 8 : 0) +
-      (resource === ENDPOINT_SLICES ? 4 : 0) +
-      // Only kube-proxy leaves headless Services out, and only it asks in protobuf for all namespaces.
-      (labelSelector.includes('!service.kubernetes.io/headless') ? 2 : 0) +
-      (encoding === 'protobuf' && namespace === '' ? 1 : 0)
-    );
-  }
+/** How much a view looks like the one of kube-proxy. */
+function likeness({ question, view }: ViewSource, users: number): number {
+  const { resource, namespace, labelSelector, encoding } = question;
+  return (
+    (view.started ? 16 : 0) +
+    (users > 0 ? 8 : 0) +
+    (resource === ENDPOINT_SLICES ? 4 : 0) +
+    // Only kube-proxy leaves headless Services out, and only it asks in protobuf for all namespaces.
+    (labelSelector.includes('!service.kubernetes.io/headless') ? 2 : 0) +
+    (encoding === 'protobuf' && namespace === '' ? 1 : 0)
+  );
 }
 
 /** How a view is named in an answer. */

@@ -4,7 +4,7 @@ import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/view-source.ts';
 import type { Endpoint } from '../../topology/endpoint.ts';
 import { notStarted } from './explain.ts';
-import { type ExplainedView, explainedView, nameOf, type ViewName } from './explained-view.ts';
+import { type ExplainedView, findView, nameOf, type ViewName } from './explained-view.ts';
 
 /** Where the kernel should send connections to one port of one Service address. */
 export interface TableRow {
@@ -22,7 +22,12 @@ export interface TableRow {
 /** The answer of /table. */
 export interface Table {
   readonly node: string;
-  readonly view: ViewName;
+  /** Where kube-proxy reaches the wrapper. */
+  readonly listen: string;
+  /** Everything is shown, whatever policies say. */
+  readonly dryRun: boolean;
+  /** The view of endpoints; undefined: nobody has asked for any. */
+  readonly view?: ViewName;
   /** The Services view that belongs to it; undefined: nobody has asked for Services. */
   readonly services?: ViewName;
   readonly rows: readonly TableRow[];
@@ -35,10 +40,11 @@ export interface Table {
  * names, `limit` of them. Throws `NotReady`.
  */
 export function tableOf(proxy: NodeProxy, after: string, limit: number): Table {
-  const explained = explainedView(proxy);
+  const explained = findView(proxy);
   const services = servicesView(proxy);
+  if (explained === undefined) return { ...headOf(proxy), rows: [] };
   if (!explained.source.view.started || services?.view.started === false) throw notStarted(proxy);
-  const head = { node: proxy.world.nodeName, view: nameOf(proxy, explained.source) };
+  const head = { ...headOf(proxy), view: nameOf(proxy, explained.source) };
   if (services === undefined) return { ...head, rows: [] };
   const names = [...services.view.keys()].filter((name) => name > after).sort();
   const page = names.slice(0, limit);
@@ -46,6 +52,10 @@ export function tableOf(proxy: NodeProxy, after: string, limit: number): Table {
   const answer = { ...head, services: nameOf(proxy, services), rows };
   const last = page.at(-1);
   return names.length > page.length && last !== undefined ? { ...answer, next: last } : answer;
+}
+
+function headOf({ world, url, book }: NodeProxy): Pick<Table, 'node' | 'listen' | 'dryRun'> {
+  return { node: world.nodeName, listen: url, dryRun: book.settings.dryRun === true };
 }
 
 function servicesView({ views }: NodeProxy): ViewSource | undefined {

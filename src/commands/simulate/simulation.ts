@@ -187,7 +187,7 @@ class Row {
     } else if (policy?.reason === 'other-proxy') {
       outcome = 'hidden';
     }
-    const id = `${outcome} ${winners.join()} ${keep === undefined ? '' : Buffer.from(keep.buffer).latin1Slice()}`;
+    const id = `${outcome} ${winners.join()} ${keep === undefined ? '' : Buffer.from(keep.buffer).toString('latin1')}`;
     let known = this.#answers.get(id);
     if (known === undefined) {
       const answer = { outcome, winners, shown: this.#shown(outcome, keep) };
