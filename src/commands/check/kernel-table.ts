@@ -23,21 +23,28 @@ const MAX_BYTES = 1024 * 1024 * 1024;
 /** Reads what kube-proxy wrote, and changes nothing. Throws when the tool is missing or not allowed. */
 export async function readKernelTable(mode: Mode): Promise<KernelTable> {
   if (mode === 'ipvs') return readIpvs();
-  const table = new Map<string, readonly string[]>();
-  const families = mode === 'nftables' ? ['ip', 'ip6'] : ['iptables-save', 'ip6tables-save'];
-  for (const [index, family] of families.entries()) {
-    const parts =
-      mode === 'nftables'
-        ? () => read('nft', ['-j', 'list', 'table', family, 'kube-proxy']).then(parseNftables)
-        : () => read(family, []).then(parseIptables);
-    try {
-      for (const [target, backends] of await parts()) table.set(target, backends);
-    } catch (error) {
-      // A node of one family has no table of the other.
-      if (index === 0) throw error;
+  const parts =
+    mode === 'nftables'
+      ? ['ip', 'ip6'].map((family) => readNftables(family))
+      : [
+          read('iptables-save', []).then(parseIptables),
+          // A node of one family may lack the tool of the other.
+          read('ip6tables-save', []).then(parseIptables, () => new Map<string, string[]>()),
+        ];
+  return new Map((await Promise.all(parts)).flatMap((table) => [...table]));
+}
+
+async function readNftables(family: string): Promise<KernelTable> {
+  try {
+    return parseNftables(await read('nft', ['-j', 'list', 'table', family, 'kube-proxy']));
+  } catch (error) {
+    // There is nft, but no table: kube-proxy has written nothing, or only for the other family.
+    const { message } = WrapperError.from(error, 'Unreachable');
+    if (message.includes('No such file or directory') && !message.includes('ENOENT')) {
+      return new Map();
     }
+    throw error;
   }
-  return table;
 }
 
 async function readIpvs(): Promise<KernelTable> {
@@ -79,7 +86,8 @@ async function read(command: string, args: readonly string[]): Promise<string> {
     return stdout;
   } catch (cause) {
     const { message } = WrapperError.from(cause, 'Unreachable');
-    const said = message.split('\n').filter((line) => line.trim() !== '');
-    throw new WrapperError('Unreachable', `${command}: ${said.at(-1) ?? 'failed'}`, { cause });
+    const lines = message.split('\n').filter((line) => line.trim() !== '');
+    const said = lines.find((line) => line.startsWith('Error')) ?? lines.at(-1) ?? 'failed';
+    throw new WrapperError('Unreachable', `${command}: ${said}`, { cause });
   }
 }
