@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { PolicyBook } from '../../src/topology/policy-book.ts';
 import { policyOrigins } from '../../src/topology/policy-origins.ts';
 import {
   DRY_RUN,
@@ -55,6 +56,15 @@ test.each([
   const policy = policyFor(description, { ...SETTINGS, dryRun }, namespace);
   expect(policy).toMatchObject({ managed: true, keys: ['site'] });
   expect(policy.dryRun).toBe(expected);
+});
+
+test('Services follow when the annotation of their Namespace changes', () => {
+  const book = new PolicyBook(SETTINGS);
+  expect(book.setService(service({})).dryRun).toBeUndefined();
+  const changes = book.setNamespace('shop', { filter: DRY_RUN });
+  expect(changes.get('shop/web')).toMatchObject({ managed: true, dryRun: true });
+  expect(book.setNamespace('shop', { filter: DRY_RUN }).size).toBe(0);
+  expect(book.setNamespace('shop', {}).get('shop/web')?.dryRun).toBeUndefined();
 });
 
 test('a Namespace switches filtering off', () => {

@@ -66,11 +66,13 @@ async function answer(
 }
 
 function readService(verb: string, names: readonly string[]): string {
-  const [namespace = '', name = '', ...more] = names;
-  if (name === '' || more.length > 0) {
-    throw new WrapperError('BadRequest', `write /${verb}/<namespace>/<name>`);
+  try {
+    const [namespace = '', name = '', ...more] = names.map(decodeURIComponent);
+    if (namespace !== '' && name !== '' && more.length === 0) return `${namespace}/${name}`;
+  } catch {
+    // A percent sign that starts no escape sequence: refused below.
   }
-  return `${decodeURIComponent(namespace)}/${decodeURIComponent(name)}`;
+  throw new WrapperError('BadRequest', `write /${verb}/<namespace>/<name>`);
 }
 
 function readLimit(text: string | null): number {
