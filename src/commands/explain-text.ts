@@ -22,26 +22,35 @@ export function formatSummary({ node, services, view }: Summary): string {
 
 /** Explains one Service, for a terminal. */
 export function formatExplained(explained: Explained): string {
-  const { service, node, outcome, since, counts, warnings } = explained;
-  const stands = since === undefined ? '' : `, for ${ageOf(since)}`;
-  const verdict = outcome.dryRun
-    ? `${outcome.kind.toUpperCase()} (dry run)`
-    : outcome.kind.toUpperCase();
-  const shown =
-    explained.outcome.kind === 'filtered'
-      ? `${counts.kept} of ${counts.total} endpoints shown to kube-proxy${stands}`
-      : `${outcome.text}${stands}`;
+  const { service, node, warnings } = explained;
   return [
-    `${service} on node ${node}: ${verdict}, ${shown}\n`,
+    `${service} on node ${node}: ${verdictOf(explained)}\n`,
     formatPolicy(explained.policy),
     formatWarnings(warnings),
     formatKeys(explained),
     ...explained.ports.map(formatPort),
     formatEndpoints(explained),
-    `View: ${explained.view.question} (${explained.view.encoding}), ${explained.view.clients} clients\n`,
+    formatView(explained.view),
   ]
     .filter((part) => part !== '')
     .join('\n');
+}
+
+/** `FILTERED, 1 of 3 endpoints shown to kube-proxy, for 5 min` */
+function verdictOf({ outcome, counts, since }: Explained): string {
+  const stands = since === undefined ? '' : `, for ${ageOf(since)}`;
+  const kind = outcome.kind.toUpperCase();
+  if (outcome.dryRun) {
+    const would =
+      outcome.kind === 'filtered' ? `${counts.kept} of ${counts.total} endpoints` : 'none';
+    return `DRY RUN, all ${counts.total} endpoints are shown to kube-proxy; ${would} would be (${kind})${stands}`;
+  }
+  if (outcome.kind !== 'filtered') return `${kind}, ${outcome.text}${stands}`;
+  return `${kind}, ${counts.kept} of ${counts.total} endpoints shown to kube-proxy${stands}`;
+}
+
+function formatView({ question, encoding, clients }: Explained['view']): string {
+  return `View: ${question} (${encoding}), read by ${clients} ${clients === 1 ? 'client' : 'clients'}\n`;
 }
 
 const SOURCES: Readonly<Record<string, string>> = {
@@ -111,9 +120,9 @@ function formatPort(port: PortExplanation): string {
   return `${port.family} ${name}: ${won} (${port.why})\n${table}${back}${without}`;
 }
 
-function formatEndpoints({ endpoints, counts, omitted }: Explained): string {
+function formatEndpoints({ endpoints, counts, omitted, outcome }: Explained): string {
   if (counts.total === 0) return '';
-  const header = ['', 'ADDRESS', 'NODE', 'ZONE', 'STATE', 'SLICE', 'WHY'];
+  const header = ['', 'ADDRESS', 'NODE', 'ZONE', 'STATE', 'OBJECT', 'WHY'];
   const lines = endpoints.map(({ kept, address, node, zone, state, object, reason }) => [
     kept ? '+' : '-',
     address,
@@ -124,7 +133,8 @@ function formatEndpoints({ endpoints, counts, omitted }: Explained): string {
     reason,
   ]);
   const more = omitted === 0 ? '' : `  and ${omitted} more\n`;
-  return `Endpoints (+ shown, - left out):\n${formatColumns([header, ...lines], '  ')}${more}`;
+  const signs = outcome.dryRun ? '+ would be shown, - would be left out' : '+ shown, - left out';
+  return `Endpoints (${signs}):\n${formatColumns([header, ...lines], '  ')}${more}`;
 }
 
 /** `3 min`, from an ISO time. */

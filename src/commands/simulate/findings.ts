@@ -51,7 +51,8 @@ export function findingsOf(simulation: Simulation, maxLoad: number): Finding[] {
   for (const service of simulation.services) {
     findings.push(...findingsOfService(simulation, service, maxLoad));
   }
-  return findings;
+  const order = { warning: 0, info: 1 };
+  return findings.sort((a, b) => order[a.severity] - order[b.severity]);
 }
 
 function findingsOfService(
