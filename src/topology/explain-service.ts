@@ -21,6 +21,8 @@ export interface ExplainedObject {
   readonly groups: readonly EndpointGroup[];
   /** First address of each endpoint, in the order of the groups, flattened. */
   readonly addresses: readonly string[];
+  /** Whether an endpoint, in the same order, is shown at the moment: that stands as long as nothing is decided. */
+  readonly isShown: (index: number) => boolean;
 }
 
 export interface ExplainInput {
@@ -61,6 +63,7 @@ export function explainService(input: ExplainInput): ServiceExplanation {
     counts,
     warnings: warningsOf({
       world,
+      service,
       policy: policyText,
       inForce,
       outcome,
@@ -108,9 +111,14 @@ function endpointsOf(
         const said = reasons?.[start + index];
         return {
           ...at,
-          kept: said?.kept ?? outcome === 'unfiltered',
+          kept: said?.kept ?? keptUndecided(outcome, object, index),
           reason: said?.reason ?? outcome,
         };
       });
   });
+}
+
+/** What becomes of an endpoint about which no policy decides. */
+function keptUndecided(outcome: OutcomeKind, object: ExplainedObject, index: number): boolean {
+  return outcome === 'unfiltered' || (outcome === 'undecided' && object.isShown(index));
 }

@@ -13,6 +13,7 @@ import type { World } from './world.ts';
 /** What warnings are made from. */
 export interface WarningsInput {
   readonly world: World;
+  readonly service: string;
   readonly policy: PolicyExplanation;
   readonly inForce: Policy | undefined;
   readonly outcome: OutcomeExplanation;
@@ -86,7 +87,7 @@ function warnOfEndpoints({ policy, outcome, ports, endpoints, counts }: Warnings
   return warnings;
 }
 
-function notes({ policy, inForce, outcome, hinted, world }: WarningsInput): Warning[] {
+function notes({ policy, inForce, outcome, hinted, world, service }: WarningsInput): Warning[] {
   const notes: Warning[] = [];
   if (outcome.dryRun) {
     notes.push(note('dry-run', 'dry run: everything is shown; this is what would be'));
@@ -101,8 +102,10 @@ function notes({ policy, inForce, outcome, hinted, world }: WarningsInput): Warn
     );
   }
   if (inForce !== undefined && outcome.waitsFor.length > 0) {
-    const what = world.policies.pending.size > 0 ? 'a new policy' : 'new labels of this node';
-    const text = `${what} come into force once nodes with ${outcome.waitsFor.join('; ')} are known; until then the old answer stands`;
+    const what = world.policies.pending.has(service)
+      ? 'a new policy comes'
+      : 'new labels of this node come';
+    const text = `${what} into force once nodes with ${outcome.waitsFor.join('; ')} are known; until then the old answer stands`;
     notes.push({ code: 'change-pending', severity: 'warning', message: text });
   }
   return notes;

@@ -45,7 +45,9 @@ function explain(scene: Scene): ServiceExplanation {
   return explainService({
     world,
     service: SERVICE,
-    objects: [{ name: 'web-1', hinted: scene.hinted ?? false, groups, addresses }],
+    objects: [
+      { name: 'web-1', hinted: scene.hinted ?? false, groups, addresses, isShown: () => false },
+    ],
     origins: [],
     held: () => undefined,
     timeOf: (ms) => new Date(ms),

@@ -1,9 +1,10 @@
 import { WrapperError } from '../../errors.ts';
-import type { EndpointsObject } from '../../filter/endpoint-index.ts';
+import { explainedObject } from '../../filter/explained-object.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import { describeService } from '../../proxy/services-feed.ts';
-import { type ExplainedObject, explainService } from '../../topology/explain-service.ts';
+import { explainService } from '../../topology/explain-service.ts';
 import type { PolicyOrigin, ServiceExplanation } from '../../topology/explanation.ts';
+import { UNKNOWN_SERVICE } from '../../topology/policy.ts';
 import { policyOrigins } from '../../topology/policy-origins.ts';
 import {
   type ExplainedView,
@@ -31,7 +32,7 @@ export const MAX_ENDPOINTS = 1_000;
 export function explainOne(proxy: NodeProxy, service: string): Explained {
   const view = explainedView(proxy);
   if (!view.source.view.started) throw notStarted(proxy);
-  const known = [...proxy.world.policies.services()].includes(service);
+  const known = proxy.world.policies.wanted(service) !== UNKNOWN_SERVICE;
   const { objects } = view.projection.inspect(service);
   if (!known && objects.length === 0 && findService(proxy, service) === undefined) {
     throw new WrapperError('NotFound', `there is no Service ${service} that kube-proxy asks for`);
@@ -60,24 +61,12 @@ export function explainIn(
   return explainService({
     world: proxy.world,
     service,
-    objects: objects.map((object) => explainedObject(source, object, withAddresses)),
+    objects: objects.map((object) => explainedObject(source.view, object, withAddresses)),
     origins: originsOf(proxy, service),
     held,
     timeOf,
     since: ageMs === undefined ? undefined : new Date(wallNow - ageMs),
   });
-}
-
-function explainedObject(
-  { view }: ExplainedView['source'],
-  object: EndpointsObject,
-  withAddresses: boolean,
-): ExplainedObject {
-  const { key, hinted, groups, raw } = object;
-  const name = key.slice(key.indexOf('/') + 1);
-  const read = withAddresses ? view.codec.addresses(view.resource, raw) : [];
-  const addresses = read.flatMap(({ endpoints }) => endpoints.map(([first = '']) => first));
-  return { name, hinted, groups, addresses };
 }
 
 function originsOf(
