@@ -1,10 +1,13 @@
 import jsonpatch from 'fast-json-patch';
 import { WrapperError } from '../../errors.ts';
+import type { EndpointsFacts } from '../../filter/codec.ts';
 import { createJsonCodec } from '../../filter/json/codec.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type Resource, SERVICES } from '../../filter/resource.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import { collectionPath } from '../../proxy/question.ts';
 import { readBody } from '../../proxy/upstream.ts';
+import { countEndpoints } from '../../topology/decide.ts';
+import type { EndpointGroup } from '../../topology/endpoint.ts';
 import { decideAsHeld } from '../../topology/explain-ports.ts';
 import { explainedView, findService } from './explained-view.ts';
 
@@ -100,7 +103,6 @@ function serviceDiffs(proxy: NodeProxy, objects: readonly Buffer[]): ObjectDiff[
   });
 }
 
-/** Decides about what the API server has now, as the view decides, so that both sides are of one moment. */
 function endpointsDiffs(
   proxy: NodeProxy,
   resource: Resource,
@@ -108,37 +110,60 @@ function endpointsDiffs(
   objects: readonly Buffer[],
 ): ObjectDiff[] {
   const codec = createJsonCodec();
-  const { source, projection } = explainedView(proxy);
-  const { world } = proxy;
   const facts = objects.map((object) =>
     resource === ENDPOINTS ? codec.endpoints(object) : codec.endpointSlice(object),
   );
-  const policy = world.policyInForce(service);
-  const groups = facts.flatMap((each) => each.groups);
-  const { held } = projection.inspect(service);
-  const applied = policy?.managed === true && policy.dryRun !== true ? policy : undefined;
-  const timeOf = (ms: number) => new Date(ms);
-  const decision =
-    applied && decideAsHeld({ groups, policy: applied, relates: world.relates, held, timeOf });
-  const hidden =
-    (policy?.managed === false && policy.reason === 'other-proxy' && policy.dryRun !== true) ||
-    (applied !== undefined && decision !== undefined && world.withholds(applied, decision));
+  const groups = facts.map((each) => each.groups);
+  const applied = applyPolicy(proxy, service, groups.flat());
   let offset = 0;
-  return objects.map((object, index) => {
-    const own = facts[index];
-    const size = (own?.groups ?? []).reduce((sum, { endpoints }) => sum + endpoints.length, 0);
-    const keep = decision?.keep.slice(offset, offset + size);
-    offset += size;
-    if (hidden || own === undefined) return diff(resource, object, undefined);
-    const { namespace, name } = own;
-    const seen =
-      source.question.resource === resource ? source.view.get(`${namespace}/${name}`) : undefined;
-    const version =
-      seen === undefined ? own.resourceVersion : source.view.codec.meta(seen).resourceVersion;
-    const edit = { resourceVersion: version, cutHints: applied !== undefined && own.hinted };
+  return facts.map((own, index) => {
+    const object = objects[index] as Buffer;
+    const end = offset + countEndpoints(own.groups);
+    const keep = applied.keep?.slice(offset, end);
+    offset = end;
+    if (applied.hidden) return diff(resource, object, undefined);
+    const version = shownVersion(proxy, resource, own) ?? own.resourceVersion;
+    const edit = { resourceVersion: version, cutHints: keep !== undefined && own.hinted };
     const bytes = codec.splice(resource, object, keep === undefined ? edit : { ...edit, keep });
     return diff(resource, object, { version, bytes });
   });
+}
+
+/**
+ * Decides about what the API server has now, as the view decides, so that both sides are of one moment.
+ * Without `keep` all endpoints are shown as they are. Throws `NotReady` when the policy is not in force yet.
+ */
+function applyPolicy(
+  proxy: NodeProxy,
+  service: string,
+  groups: readonly EndpointGroup[],
+): { readonly hidden: boolean; readonly keep?: Uint8Array } {
+  const { world } = proxy;
+  const policy = world.policyInForce(service);
+  if (policy === undefined) {
+    const selectors = world.waitsFor(service).join('; ');
+    const what = `the policy of ${service} waits for nodes with ${selectors}`;
+    throw new WrapperError('NotReady', `${what}; what was shown before stands`);
+  }
+  if (policy.dryRun === true) return { hidden: false };
+  if (!policy.managed) return { hidden: policy.reason === 'other-proxy' };
+  const { held } = explainedView(proxy).projection.inspect(service);
+  const timeOf = (ms: number) => new Date(ms);
+  const decision = decideAsHeld({ groups, policy, relates: world.relates, held, timeOf });
+  return { hidden: world.withholds(policy, decision), keep: decision.keep };
+}
+
+/** The version under which clients see an object; undefined: no view of this kind shows it. */
+function shownVersion(
+  { views }: NodeProxy,
+  resource: Resource,
+  { namespace, name }: EndpointsFacts,
+): string | undefined {
+  for (const { question, view } of views.sources) {
+    const object = question.resource === resource ? view.get(`${namespace}/${name}`) : undefined;
+    if (object !== undefined) return view.codec.meta(object).resourceVersion;
+  }
+  return undefined;
 }
 
 /** @param after what is shown; undefined: nothing */
