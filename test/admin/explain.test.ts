@@ -195,6 +195,9 @@ describe('a dry run', () => {
       counts: { kept: 2, leftOut: 1 },
       ports: [{ winner: 'site' }],
     });
+    const metrics = await (await fetch(`${admin.url}/metrics`)).text();
+    expect(metrics).toContain('kube_proxy_wrapper_services_dry_run 1\n');
+    expect(metrics).toContain('kube_proxy_wrapper_services{policy="annotation"} 1\n');
     const diff = await get<{ objects: { patch: { path: string }[] }[] }>('/diff/default/web');
     expect(diff.body.objects[0]?.patch.map(({ path }) => path)).toEqual([
       '/metadata/resourceVersion',
