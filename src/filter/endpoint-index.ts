@@ -92,16 +92,15 @@ export class EndpointIndex {
   #internGroups(groups: readonly EndpointGroup[]): readonly EndpointGroup[] {
     return groups.map(({ ports, endpoints }) => ({
       ports: this.#ports.of(ports.join('\n'), () => ports),
-      endpoints: endpoints.map((endpoint) => {
-        const { family, node, zone, state } = endpoint;
-        return this.#endpoints.of(`${state}\n${family}\n${node}\n${zone}`, () => endpoint);
-      }),
+      endpoints: endpoints.map((endpoint) =>
+        this.#endpoints.of(endpointId(endpoint), () => endpoint),
+      ),
     }));
   }
 }
 
 /** Keeps equal things once. */
-class Interner<T> {
+export class Interner<T> {
   readonly #known = new Map<string, T>();
 
   of(id: string, make: () => T): T {
@@ -113,6 +112,11 @@ class Interner<T> {
     this.#known.set(id, made);
     return made;
   }
+}
+
+/** The same for endpoints that are the same to a decision. */
+export function endpointId({ family, node, zone, state }: Endpoint): string {
+  return `${state}\n${family}\n${node}\n${zone}`;
 }
 
 const NONE: ReadonlySet<EndpointsObject> = new Set();

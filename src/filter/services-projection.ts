@@ -50,6 +50,11 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     ];
   }
 
+  /** The object as the API server has it, but for the version, also when it is hidden. */
+  find(key: string): ObjectBytes | undefined {
+    return this.view.get(key) ?? this.#aside.get(key);
+  }
+
   /** Stops listening to the world. */
   close(): void {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();

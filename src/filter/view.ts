@@ -100,6 +100,11 @@ export class View {
     return this.#objects.get(key);
   }
 
+  /** Keys of the objects shown. */
+  keys(): IterableIterator<string> {
+    return this.#objects.keys();
+  }
+
   snapshot(): Snapshot {
     const { version, end } = this.log;
     return { version, position: end, items: [...this.#objects.values()] };

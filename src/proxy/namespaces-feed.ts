@@ -3,7 +3,7 @@ import type { Change, ChangeSink } from '../filter/change.ts';
 import type { LabelledObject } from '../filter/codec.ts';
 import type { Policy } from '../topology/policy.ts';
 import type { PolicyBook } from '../topology/policy-book.ts';
-import { TOPOLOGY_KEYS_ANNOTATION } from '../topology/service-policy.ts';
+import { FILTER_ANNOTATION, TOPOLOGY_KEYS_ANNOTATION } from '../topology/service-policy.ts';
 import type { World } from '../topology/world.ts';
 
 /** Tells the world the policies that Services take over from their Namespaces. */
@@ -25,11 +25,11 @@ export class NamespacesFeed implements ChangeSink<LabelledObject> {
   changed(changes: readonly Change<LabelledObject>[]): void {
     const policies = new Map<string, Policy | undefined>();
     for (const change of changes) {
-      const keys =
-        change.type === 'DELETED'
-          ? undefined
-          : change.facts.annotations.get(TOPOLOGY_KEYS_ANNOTATION);
-      const changed = this.#book.setNamespace(change.key, keys);
+      const annotations = change.type === 'DELETED' ? undefined : change.facts.annotations;
+      const changed = this.#book.setNamespace(change.key, {
+        keys: annotations?.get(TOPOLOGY_KEYS_ANNOTATION),
+        filter: annotations?.get(FILTER_ANNOTATION),
+      });
       for (const [service, policy] of changed) policies.set(service, policy);
       this.#report(change.key, changed);
     }

@@ -37,7 +37,7 @@ export class ServicesFeed implements ChangeSink<ServiceFacts> {
   }
 
   #policyOf(facts: ServiceFacts): Policy {
-    const policy = this.#book.setService(describe(facts));
+    const policy = this.#book.setService(describeService(facts));
     if (!policy.managed && policy.reason === 'invalid-policy') {
       const service = `${facts.namespace}/${facts.name}`;
       this.#logger.warn(
@@ -49,7 +49,8 @@ export class ServicesFeed implements ChangeSink<ServiceFacts> {
   }
 }
 
-function describe(facts: ServiceFacts): ServiceDescription {
+/** What a policy depends on. */
+export function describeService(facts: ServiceFacts): ServiceDescription {
   return {
     namespace: facts.namespace,
     name: facts.name,

@@ -1,5 +1,6 @@
 import type { Codec } from '../codec.ts';
 import { eventBatches } from '../event-batches.ts';
+import { readAddresses, readServiceAddresses } from './addresses.ts';
 import { decodeEvent, decodeList, decodeStatus } from './decode.ts';
 import {
   encodeBookmark,
@@ -30,6 +31,8 @@ export function createProtobufCodec(): Codec {
     service: readService,
     endpointSlice: readEndpointSlice,
     endpoints: readEndpoints,
+    addresses: readAddresses,
+    serviceAddresses: readServiceAddresses,
     splice,
     significant,
     encodeList,
