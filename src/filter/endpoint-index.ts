@@ -23,7 +23,8 @@ export interface EndpointsObject {
 /** The objects of a view by key, by Service, and the Services by the nodes their endpoints are on. */
 export class EndpointIndex {
   readonly #objects = new Map<string, EndpointsObject>();
-  readonly #byService = new Map<string, Set<EndpointsObject>>();
+  /** Lists that are never changed: most Services have one object, for which a Set costs 240 bytes. */
+  readonly #byService = new Map<string, readonly EndpointsObject[]>();
   /** Node → Service → number of its objects with an endpoint there. */
   readonly #byNode = new Map<string, Map<string, number>>();
   /** 100,000 endpoints differ, for a decision, in a few nodes, zones and states; slices in a few ports. */
@@ -42,7 +43,7 @@ export class EndpointIndex {
     return this.#objects.values();
   }
 
-  ofService(service: string): ReadonlySet<EndpointsObject> {
+  ofService(service: string): readonly EndpointsObject[] {
     return this.#byService.get(service) ?? NONE;
   }
 
@@ -65,8 +66,7 @@ export class EndpointIndex {
     };
     this.#objects.set(key, object);
     if (object.service === undefined) return object;
-    const siblings = this.#byService.get(object.service) ?? new Set();
-    this.#byService.set(object.service, siblings.add(object));
+    this.#byService.set(object.service, [...this.ofService(object.service), object]);
     for (const node of nodesOf(object)) this.#countNode(node, object.service, 1);
     return object;
   }
@@ -74,9 +74,9 @@ export class EndpointIndex {
   remove(object: EndpointsObject): void {
     this.#objects.delete(object.key);
     if (object.service === undefined) return;
-    const siblings = this.#byService.get(object.service);
-    siblings?.delete(object);
-    if (siblings?.size === 0) this.#byService.delete(object.service);
+    const others = this.ofService(object.service).filter((sibling) => sibling !== object);
+    if (others.length === 0) this.#byService.delete(object.service);
+    else this.#byService.set(object.service, others);
     for (const node of nodesOf(object)) this.#countNode(node, object.service, -1);
   }
 
@@ -115,7 +115,7 @@ class Interner<T> {
   }
 }
 
-const NONE: ReadonlySet<EndpointsObject> = new Set();
+const NONE: readonly EndpointsObject[] = [];
 
 function nodesOf(object: EndpointsObject): Set<string> {
   const nodes = new Set<string>();
