@@ -1,5 +1,6 @@
-import type { Endpoint, EndpointGroup } from '../topology/endpoint.ts';
+import type { EndpointGroup } from '../topology/endpoint.ts';
 import type { EndpointsFacts, ObjectBytes } from './codec.ts';
+import { EndpointCache } from './endpoint-cache.ts';
 
 /** An EndpointSlice or Endpoints object of a view, with what is shown of it. */
 export interface EndpointsObject {
@@ -28,7 +29,7 @@ export class EndpointIndex {
   /** Node → Service → number of its objects with an endpoint there. */
   readonly #byNode = new Map<string, Map<string, number>>();
   /** 100,000 endpoints differ, for a decision, in a few nodes, zones and states; slices in a few ports. */
-  readonly #endpoints = new Interner<Endpoint>();
+  readonly #endpoints = new EndpointCache();
   readonly #ports = new Interner<readonly string[]>();
 
   get(key: string): EndpointsObject | undefined {
@@ -92,10 +93,9 @@ export class EndpointIndex {
   #internGroups(groups: readonly EndpointGroup[]): readonly EndpointGroup[] {
     return groups.map(({ ports, endpoints }) => ({
       ports: this.#ports.of(ports.join('\n'), () => ports),
-      endpoints: endpoints.map((endpoint) => {
-        const { family, node, zone, state } = endpoint;
-        return this.#endpoints.of(`${state}\n${family}\n${node}\n${zone}`, () => endpoint);
-      }),
+      endpoints: endpoints.map(({ family, node, zone, state }) =>
+        this.#endpoints.of(family, node, zone, state),
+      ),
     }));
   }
 }
