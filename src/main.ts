@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import './v8-flags.ts';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { checkCommand } from './commands/check.ts';

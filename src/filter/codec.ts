@@ -151,6 +151,8 @@ export interface Codec {
   encodeObject(resource: Resource, object: ObjectBytes): Buffer[];
   /** One frame of a watch stream. */
   encodeEvent(resource: Resource, type: ChangeType, object: ObjectBytes): Buffer;
+  /** The same in pieces, to be written one after the other; the object is not copied. */
+  encodeEventPieces(resource: Resource, type: ChangeType, object: ObjectBytes): Buffer[];
   /** A BOOKMARK frame; `initialEventsEnd` marks the end of a streaming list (annotation k8s.io/initial-events-end). */
   encodeBookmark(resource: Resource, resourceVersion: string, initialEventsEnd: boolean): Buffer;
   /** An ERROR frame. */

@@ -1,4 +1,5 @@
-import { endpointId, Interner } from '../../filter/endpoint-index.ts';
+import { EndpointCache } from '../../filter/endpoint-cache.ts';
+import { Interner } from '../../filter/endpoint-index.ts';
 import { CommunitiesFeed } from '../../proxy/communities-feed.ts';
 import type { NodeProxyOptions } from '../../proxy/node-proxy.ts';
 import { describeService } from '../../proxy/services-feed.ts';
@@ -137,11 +138,13 @@ function rowsOf(
 ): Row[] {
   const byService = Map.groupBy(slices, serviceOf);
   // As in a view: what is the same to a decision is related to a node once.
-  const endpoints = new Interner<Endpoint>();
+  const cache = new EndpointCache();
   const ports = new Interner<readonly string[]>();
   const intern = (group: EndpointGroup): EndpointGroup => ({
     ports: ports.of(group.ports.join('\n'), () => group.ports),
-    endpoints: group.endpoints.map((each) => endpoints.of(endpointId(each), () => each)),
+    endpoints: group.endpoints.map(({ family, node, zone, state }) =>
+      cache.of(family, node, zone, state),
+    ),
   });
   const names = [...policies.keys()].filter(wanted).sort();
   return names.map((name) => {

@@ -6,6 +6,7 @@ import {
   encodeBookmark,
   encodeErrorEvent,
   encodeEvent,
+  encodeEventPieces,
   encodeList,
   encodeObject,
   encodeStatus,
@@ -15,10 +16,10 @@ import { createFrameSplitter } from './frame-splitter.ts';
 import { readLabelled, readMeta } from './metadata.ts';
 import { readService } from './service-facts.ts';
 import { significant } from './significant.ts';
-import { readEndpointSlice } from './slice-facts.ts';
+import { createSliceReader } from './slice-facts.ts';
 import { splice } from './splice.ts';
 
-/** The codec of `application/vnd.kubernetes.protobuf`. It holds no state. */
+/** The codec of `application/vnd.kubernetes.protobuf`. It holds no state but what it remembers of names. */
 export function createProtobufCodec(): Codec {
   return {
     encoding: 'protobuf',
@@ -29,7 +30,7 @@ export function createProtobufCodec(): Codec {
     meta: readMeta,
     labelled: (object) => readLabelled(object),
     service: readService,
-    endpointSlice: readEndpointSlice,
+    endpointSlice: createSliceReader(),
     endpoints: readEndpoints,
     addresses: readAddresses,
     serviceAddresses: readServiceAddresses,
@@ -38,6 +39,7 @@ export function createProtobufCodec(): Codec {
     encodeList,
     encodeObject,
     encodeEvent,
+    encodeEventPieces,
     encodeBookmark,
     encodeErrorEvent,
     encodeStatus,
