@@ -119,7 +119,7 @@ async function pump(
   direction: 'toServer' | 'toClient',
   harm: Harm,
 ): Promise<void> {
-  const closed = once(to, 'close');
+  const closed = new Promise((done) => to.once('close', done));
   const passer = harm.passer(direction);
   try {
     for await (const chunk of from as AsyncIterable<Buffer>) {

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, ask, type ExchangeOptions } from './exchange.ts';
+import { type ReceivedObject, toWritten } from './written-object.ts';
 import type { WrittenObject, WrittenRecord } from './written-record.ts';
 
 /** One client. */
@@ -22,17 +22,11 @@ export interface RecorderOptions {
 
 type Write = (record: WrittenRecord & { readonly answered: number }) => void;
 
-interface KubeObject {
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string;
-    readonly resourceVersion: string;
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
-}
-
 type WatchEvent =
-  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; readonly object: KubeObject }
+  | {
+      readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
+      readonly object: ReceivedObject;
+    }
   | { readonly type: 'ERROR'; readonly object: { readonly code: number } };
 
 /** Never ends; whatever goes wrong is written and tried again. */
@@ -80,7 +74,9 @@ class RecordingClient {
     const answer = await this.#ask({ resourceVersion: '0' });
     if (answer.status !== 200) return this.end(`list: ${answer.status}`);
     const body = await answer.text();
-    const list = this.#parse<{ metadata: { resourceVersion: string }; items: KubeObject[] }>(body);
+    const list = this.#parse<{ metadata: { resourceVersion: string }; items: ReceivedObject[] }>(
+      body,
+    );
     if (list === undefined) return;
     const version = list.metadata.resourceVersion;
     this.#record({ kind: 'list', version, items: list.items.map(toWritten) });
@@ -131,7 +127,7 @@ class RecordingClient {
     if (this.#options.mode === 'swing') this.#version = undefined;
   }
 
-  #event(type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK', object: KubeObject): void {
+  #event(type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK', object: ReceivedObject): void {
     const version = object.metadata.resourceVersion;
     if (type === 'BOOKMARK') this.#record({ kind: 'bookmark', version });
     else this.#record({ kind: 'event', type, object: toWritten(object) });
@@ -167,13 +163,4 @@ class RecordingClient {
   #record(record: WrittenRecord): void {
     this.#write({ ...record, answered: this.#answered });
   }
-}
-
-/** Items of a list have no kind and apiVersion, those of a watch have. */
-function toWritten(object: KubeObject): WrittenObject {
-  const { resourceVersion, ...metadata } = object.metadata;
-  const rest = { ...object, metadata, kind: undefined, apiVersion: undefined };
-  const digest = createHash('sha256').update(JSON.stringify(rest)).digest('hex').slice(0, 16);
-  const { namespace = '', name } = metadata;
-  return { key: `${namespace}/${name}`, version: resourceVersion, digest };
 }
