@@ -47,7 +47,7 @@ export async function createRelay(
   };
   const cut = (): number => {
     const count = clients.size;
-    for (const client of clients) client.resetAndDestroy();
+    for (const client of clients) reset(client);
     return count;
   };
   let server: Server | undefined = await startListening(listen, onClient);
@@ -92,7 +92,7 @@ async function passOn(
     const upstream = connect({ ...target, allowHalfOpen: true });
     upstream.on('error', () => {});
     if (await isConnected(upstream)) return join(client, upstream, harm);
-    if (!hold) client.resetAndDestroy();
+    if (!hold) reset(client);
     await sleep(RETRY_MS);
   }
 }
@@ -129,7 +129,7 @@ async function pump(
       if (ending !== undefined) {
         // What was written before shall arrive.
         await new Promise((written) => to.write('', written));
-        if (ending === 'reset') to.resetAndDestroy();
+        if (ending === 'reset') reset(to);
         else to.end();
         from.destroy();
         return;
@@ -138,6 +138,15 @@ async function pump(
     to.end();
   } catch {
     // The reader has gone, or the sender was reset: so is the other side.
-    to.resetAndDestroy();
+    reset(to);
+  }
+}
+
+/** A Unix socket knows no reset, and throws. */
+function reset(socket: Socket): void {
+  try {
+    socket.resetAndDestroy();
+  } catch {
+    socket.destroy();
   }
 }
