@@ -22,7 +22,13 @@ export default {
       displayName: 'e2e',
       roots: ['<rootDir>/test/e2e'],
       testMatch: ['**/*.test.ts'],
-      testPathIgnorePatterns: ['<rootDir>/test/e2e/ipvs/'],
+      testPathIgnorePatterns: ['<rootDir>/test/e2e/ipvs/', '<rootDir>/test/e2e/faults/'],
+    },
+    {
+      ...common,
+      displayName: 'faults',
+      roots: ['<rootDir>/test/e2e/faults'],
+      testMatch: ['**/*.test.ts'],
     },
     {
       ...common,

@@ -38,7 +38,7 @@ export async function startBenchPlane(): Promise<BenchPlane> {
   };
   try {
     const etcd = await startEtcd(binaries.etcd, folder);
-    cleanups.push(async () => await etcd.process.stop('SIGKILL'));
+    cleanups.push(async () => await etcd.stop('SIGKILL'));
     const tokens = makeTokens();
     const apiServer = await startApiServer({
       binary: binaries.kubeApiserver,

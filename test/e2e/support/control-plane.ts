@@ -13,7 +13,7 @@ import {
   createClientCertAuthority,
 } from './client-certs.ts';
 import { startControllerManager } from './controller-manager.ts';
-import { startEtcd } from './etcd.ts';
+import { type Etcd, startEtcd } from './etcd.ts';
 import { type KubeconfigOptions, writeKubeconfig } from './kubeconfig.ts';
 import { ensureOsPackages } from './os-packages.ts';
 import { grantWrapperRole } from './wrapper-role.ts';
@@ -62,6 +62,8 @@ export interface ControlPlane {
   /** Freezes the API server: connections stay open and nothing is answered. */
   pauseApiServer(): void;
   resumeApiServer(): void;
+  /** What the API server keeps its data in. */
+  readonly etcd: Etcd;
   /** Ends all and removes the folder. */
   stop(): Promise<void>;
 }
@@ -85,7 +87,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   };
   try {
     const etcd = await startEtcd(binaries.etcd, folder);
-    cleanups.push(async () => await etcd.process.stop('SIGKILL'));
+    cleanups.push(async () => await etcd.stop('SIGKILL'));
     const tokens = makeTokens();
     const clientCerts = await createClientCertAuthority(folder);
     const apiServer = await startApiServer({
@@ -97,7 +99,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       extraArgs: apiServerArgs,
     });
     cleanups.push(async () => await apiServer.stop('SIGKILL'));
-    const plane = describePlane({ binaries, folder, tokens, clientCerts, apiServer, stop });
+    const plane = describePlane({ binaries, folder, tokens, clientCerts, apiServer, etcd, stop });
     cleanups.push(async () => plane.admin.close());
     await grantWrapperRole(plane.admin, testUsers.wrapper);
     if (controllers) cleanups.push(await startControllers(plane, tokens));
@@ -117,11 +119,12 @@ interface PlaneParts {
   readonly tokens: Tokens;
   readonly clientCerts: ClientCertAuthority;
   readonly apiServer: ApiServer;
+  readonly etcd: Etcd;
   readonly stop: () => Promise<void>;
 }
 
 function describePlane(parts: PlaneParts): ControlPlane {
-  const { binaries, folder, tokens, clientCerts, apiServer, stop } = parts;
+  const { binaries, folder, tokens, clientCerts, apiServer, etcd, stop } = parts;
   const { url: server, caFile, auditLogFile } = apiServer;
   let files = 0;
   return {
@@ -151,6 +154,7 @@ function describePlane(parts: PlaneParts): ControlPlane {
     },
     pauseApiServer: () => apiServer.signal('SIGSTOP'),
     resumeApiServer: () => apiServer.signal('SIGCONT'),
+    etcd,
     stop,
   };
 }

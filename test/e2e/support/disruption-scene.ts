@@ -3,10 +3,10 @@ import { createNode, createService, createSlice, labelNode } from './cluster-obj
 import type { ControlPlane } from './control-plane.ts';
 import { type DialCounts, dial } from './dial.ts';
 import { createHistory, type History } from './history.ts';
-import { historyPorts } from './history-objects.ts';
+import { backendsOf } from './history-backends.ts';
 import { type InformerReport, startInformers } from './informer.ts';
 import type { KubeProxyMode } from './kube-proxy.ts';
-import { asBackends, asRows, viewOf } from './model.ts';
+import { asRows, viewOf } from './model.ts';
 import { createNodeNetns, type NodeNetns } from './node-netns.ts';
 import { persist } from './persist.ts';
 import type { Random } from './random.ts';
@@ -152,20 +152,6 @@ async function createProbe({ admin }: ControlPlane): Promise<void> {
       ports: [{ name: '', port: 8080, protocol: 'TCP' }],
     });
   }
-}
-
-/** By `clusterIP:port` the backends of each Service that there is; none of one that there is not. */
-function backendsOf(history: History, self: string): Record<string, string[] | undefined> {
-  const view = viewOf(history, self, history.slices);
-  const entries = history.names.flatMap((service) =>
-    historyPorts.map((port) => {
-      const backends = history.services.has(service)
-        ? asBackends(view, history.slices, service, port)
-        : undefined;
-      return [`${history.clusterIP(service)}:${port.port}`, backends] as const;
-    }),
-  );
-  return Object.fromEntries(entries);
 }
 
 function startLoad(history: History): { stop(): Promise<number> } {

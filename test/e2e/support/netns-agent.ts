@@ -7,7 +7,8 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { connect, createServer, type Server } from 'node:net';
 import { createInterface } from 'node:readline';
-import { createRelay, type Relay, type RelayAddress } from './relay.ts';
+import { createRelay, type Relay, type RelayAddress, type RelayOptions } from './relay.ts';
+import type { RelayFault } from './relay-fault.ts';
 
 /** One question. `endpoint` and `target` are `ip:port`, with an IPv6 address in brackets. */
 export type AgentRequest =
@@ -23,7 +24,16 @@ export type AgentRequest =
     }
   | { readonly op: 'http'; readonly url: string; readonly timeoutMs: number }
   /** Passes connections on; see relay.ts. */
-  | { readonly op: 'relay'; readonly endpoint: string; readonly target: string }
+  | {
+      readonly op: 'relay';
+      readonly endpoint: string;
+      readonly target: string;
+      readonly options?: RelayOptions;
+    }
+  /** Harms what passes the relay at this endpoint, or heals it. */
+  | { readonly op: 'fault'; readonly endpoint: string; readonly fault: RelayFault | null }
+  /** Answers how many connections the last fault has harmed. */
+  | { readonly op: 'harmed'; readonly endpoint: string }
   /** Cuts the connections of the relay at this endpoint; answers how many there were. */
   | { readonly op: 'cut'; readonly endpoint: string };
 
@@ -76,9 +86,17 @@ async function answer(
     case 'relay':
       relays.set(
         request.endpoint,
-        await createRelay(toRelayAddress(request.endpoint), toRelayAddress(request.target)),
+        await createRelay(
+          toRelayAddress(request.endpoint),
+          toRelayAddress(request.target),
+          request.options,
+        ),
       );
       return true;
+    case 'fault':
+      return await relays.get(request.endpoint)?.inject(request.fault);
+    case 'harmed':
+      return relays.get(request.endpoint)?.harmed;
     case 'cut':
       return relays.get(request.endpoint)?.cut();
   }

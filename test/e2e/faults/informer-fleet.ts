@@ -1,0 +1,153 @@
+import type { Binaries } from '../support/binaries.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Informers, type InformerVariant, startInformers } from '../support/informer.ts';
+import type { NodeNetns } from '../support/node-netns.ts';
+
+/** What an informer should hold, or how it differs. */
+export interface Difference {
+  readonly name: string;
+  readonly place: 'store' | 'handled';
+  readonly key: string;
+  readonly seen: string | undefined;
+  readonly expected: string | undefined;
+}
+
+/** Rows by their key, as the model computes them. */
+export type WantedRows = (variant: InformerVariant) => ReadonlyMap<string, readonly string[]>;
+
+/** Stock client-go informers of all kinds, in several processes. */
+export interface InformerFleet {
+  /**
+   * Waits until all hold what is wanted. Resolves with the milliseconds that it took; rejects when one does
+   * not, after saying to {@link InformerFleet.lost} what.
+   */
+  settle(timeoutMs: number): Promise<number>;
+  /** What was not right when the time was over. */
+  readonly lost: readonly Difference[];
+  /** How often informers were started anew because they had backed off for long. */
+  readonly renewed: number;
+  /** What clients that start now get wrong: nothing, if it is a client that is stuck, and not the wrapper. */
+  readAnew(): Promise<readonly Difference[]>;
+  stop(): Promise<void>;
+}
+
+/**
+ * A client-go that was refused a few times waits for up to a minute before it tries again, and forgets that
+ * after two quiet minutes only. One that took longer than this to be right is started anew afterwards, or
+ * the suite would do little but wait.
+ */
+const RENEW_AFTER_MS = 3_000;
+
+export interface FleetOptions {
+  readonly binaries: Binaries;
+  readonly netns: NodeNetns;
+  /** The wrapper's URL. */
+  readonly server: string;
+  readonly wanted: WantedRows;
+}
+
+export async function startInformerFleet(options: FleetOptions): Promise<InformerFleet> {
+  const makeSquads = () =>
+    (['protobuf', 'json'] as const).flatMap((contentType) =>
+      [true, false].map((streaming) => new Squad(options, contentType, streaming)),
+    );
+  const squads = makeSquads();
+  await Promise.all(squads.map(async (squad) => await squad.start()));
+  const lost: Difference[] = [];
+  let renewed = 0;
+  return {
+    lost,
+    get renewed() {
+      return renewed;
+    },
+    readAnew: async () => {
+      const fresh = makeSquads();
+      try {
+        for (const squad of fresh) await squad.start();
+        return (await Promise.all(fresh.map(async (squad) => await squad.differences()))).flat();
+      } finally {
+        for (const squad of fresh) await squad.stop();
+      }
+    },
+    settle: async (timeoutMs) => {
+      const times = await Promise.allSettled(
+        squads.map(async (squad) => await squad.settle(timeoutMs)),
+      );
+      for (const [index, time] of times.entries()) {
+        const squad = squads[index];
+        if (time.status === 'rejected' && squad !== undefined) {
+          lost.push(...(await squad.differences()));
+          throw time.reason;
+        }
+        if (time.status === 'fulfilled' && time.value > RENEW_AFTER_MS) {
+          renewed += 1;
+          await squad?.renew();
+        }
+      }
+      return Math.max(...times.map((time) => (time.status === 'fulfilled' ? time.value : 0)));
+    },
+    stop: async () => void (await Promise.all(squads.map(async (squad) => await squad.stop()))),
+  };
+}
+
+/** The informers of one process. */
+class Squad {
+  readonly #options: FleetOptions;
+  readonly #variants: readonly InformerVariant[];
+  #informers: Informers | undefined;
+
+  constructor(options: FleetOptions, contentType: 'protobuf' | 'json', streaming: boolean) {
+    this.#options = options;
+    const { server } = options;
+    this.#variants = (['endpointslices', 'endpoints'] as const).flatMap((resource) =>
+      [{}, { namespace: 'one' }].map((more) => ({
+        name: [
+          resource,
+          contentType,
+          streaming ? 'streaming' : 'list',
+          ...Object.values(more),
+        ].join(' '),
+        ...{ server, resource, contentType, streaming, ...more },
+      })),
+    );
+  }
+
+  async start(): Promise<void> {
+    const { binaries, netns } = this.#options;
+    this.#informers = startInformers({ binaries, netns, variants: this.#variants });
+    await this.#informers.allSynced(60_000);
+  }
+
+  async renew(): Promise<void> {
+    await this.stop();
+    await this.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#informers?.stop();
+  }
+
+  async settle(timeoutMs: number): Promise<number> {
+    const { elapsedMs } = await eventually(
+      async () => await this.differences(),
+      (list) => list.length === 0,
+      { timeoutMs, intervalMs: 50, what: 'informers as the model says' },
+    );
+    return elapsedMs;
+  }
+
+  async differences(): Promise<Difference[]> {
+    const reports = await this.#informers?.dump();
+    return this.#variants.flatMap((variant) => {
+      const wanted = this.#options.wanted(variant);
+      const report = reports?.get(variant.name);
+      return (['store', 'handled'] as const).flatMap((place) => {
+        const found = new Map(report?.[place].map(({ key, endpoints }) => [key, endpoints]));
+        return [...new Set([...wanted.keys(), ...found.keys()])].flatMap((key) => {
+          const [seen, expected] = [found.get(key)?.join(), wanted.get(key)?.join()];
+          return seen === expected ? [] : [{ name: variant.name, place, key, seen, expected }];
+        });
+      });
+    });
+  }
+}

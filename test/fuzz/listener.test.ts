@@ -1,0 +1,156 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { ApiServer } from '../../embedded/api-server.ts';
+import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { createSmallCluster, putService, putSlice } from '../support/small-cluster.ts';
+import { startWrapper } from '../support/wrapper-fixture.ts';
+import { budget, FUZZ_TIMEOUT_MS } from './budget.ts';
+import { mutate, mutations } from './mutate.ts';
+
+/** What no answer may ever hold: an endpoint that this node must not see, and what is in a secret. */
+const HIDDEN = ['10.0.0.2', 'hidden-secret'];
+const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
+
+let server: ApiServer;
+let proxy: NodeProxy;
+
+beforeAll(async () => {
+  server = createSmallCluster();
+  putService(server, 'web', ['kubernetes.io/hostname']);
+  putSlice(server, 'web-a', 'web', [
+    { ip: '10.0.0.1', node: 'edge-1' },
+    { ip: HIDDEN[0] ?? '', node: 'edge-2' },
+  ]);
+  // More different questions than these make one wait for another.
+  proxy = await startWrapper(await server.listen(), { maxViews: 1000 });
+});
+
+afterAll(async () => {
+  await proxy.close();
+  await server.close();
+});
+
+/** Sends bytes, ends its half, and gives back all that comes until the other half ends, or enough came. */
+async function exchange(bytes: Buffer): Promise<string> {
+  const { hostname, port } = new URL(proxy.url);
+  return await new Promise((resolve, reject) => {
+    const socket = connect({ host: hostname, port: Number(port) });
+    let text = '';
+    const finish = () => {
+      clearTimeout(quiet);
+      socket.destroy();
+      resolve(text);
+    };
+    // A watch that is granted goes on; a request that is not complete is waited for.
+    let quiet = setTimeout(finish, 300);
+    socket.setEncoding('latin1').on('data', (chunk: string) => {
+      text += chunk;
+      clearTimeout(quiet);
+      quiet = setTimeout(finish, 20);
+    });
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNREFUSED') reject(error);
+      else finish();
+    });
+    socket.once('close', finish);
+    socket.write(bytes);
+  });
+}
+
+async function expectSafe(bytes: Buffer): Promise<void> {
+  const answer = await exchange(bytes);
+  if (answer !== '') expect(answer).toMatch(/^HTTP\/1\.1 [1-5][0-9][0-9] /);
+  for (const hidden of HIDDEN) expect(answer).not.toContain(hidden);
+}
+
+async function expectAlive(): Promise<void> {
+  const answer = await exchange(
+    Buffer.from(`GET ${SLICES} HTTP/1.1\r\nhost: ${new URL(proxy.url).host}\r\n\r\n`),
+  );
+  expect(answer).toContain('10.0.0.1');
+}
+
+const queries = fc.constantFrom(
+  ...[
+    '',
+    '?watch=1',
+    '?watch=true&resourceVersion=0',
+    '?limit=1',
+    '?resourceVersion=99999999999999',
+  ],
+  ...['?labelSelector=!a', '?fieldSelector=metadata.name=web-a', '?continue=x', '?watch=1&watch=0'],
+  '?watch=1&sendInitialEvents=1&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=1',
+);
+const paths = fc.constantFrom(
+  ...[SLICES, '/api/v1/services', '/api/v1/endpoints', '/api/v1/nodes', '/api/v1/secrets', '*'],
+  ...['/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-a', '//api/v1/services'],
+  ...[
+    '/api/v1/watch/endpointslices',
+    `/x/..${SLICES}`,
+    `http://10.0.0.9${SLICES}`,
+    `/%2e${SLICES}`,
+  ],
+);
+const headers = fc.array(
+  fc.oneof(
+    fc.constantFrom(
+      ...[
+        'content-length: 5',
+        'content-length: 0',
+        'transfer-encoding: chunked',
+        'expect: 100-continue',
+      ],
+      ...[
+        'connection: upgrade',
+        'upgrade: SPDY/3.1',
+        'accept: application/json',
+        'accept: text/html',
+      ],
+      ...['impersonate-user: admin', 'x-remote-user: admin', 'accept-encoding: gzip', 'host: evil'],
+    ),
+    fc.string({ maxLength: 20 }),
+  ),
+  { maxLength: 4 },
+);
+
+const requests = fc
+  .record({
+    method: fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'CONNECT', 'G E T'),
+    path: paths,
+    query: queries,
+    headers,
+    body: fc.string({ maxLength: 30 }),
+  })
+  .map(({ method, path, query, headers: lines, body }) => {
+    const { host } = new URL(proxy.url);
+    const head = [`${method} ${path}${query} HTTP/1.1`, `host: ${host}`, ...lines];
+    return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`, 'latin1');
+  });
+
+describe('the listener answers in HTTP or closes, and shows nothing that is filtered,', () => {
+  test(
+    'whatever the bytes',
+    async () => {
+      const random = fc.uint8Array({ minLength: 1, maxLength: 300 });
+      const property = fc.asyncProperty(random, async (bytes) => {
+        await expectSafe(Buffer.from(bytes));
+      });
+      await fc.assert(property, budget);
+      await expectAlive();
+    },
+    FUZZ_TIMEOUT_MS,
+  );
+
+  test(
+    'whatever is asked, and however the request is damaged',
+    async () => {
+      const property = fc.asyncProperty(requests, fc.option(mutations), async (request, damage) => {
+        await expectSafe(damage === null ? request : mutate(request, damage));
+      });
+      await fc.assert(property, budget);
+      await expectAlive();
+    },
+    FUZZ_TIMEOUT_MS,
+  );
+});

@@ -1,0 +1,94 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { WrapperError } from '../../src/errors.ts';
+import { RESOURCES } from '../../src/filter/resource.ts';
+import { parseReadOptions } from '../../src/proxy/read-options.ts';
+import { parseTarget } from '../../src/proxy/target.ts';
+import { budget, FUZZ_TIMEOUT_MS } from './budget.ts';
+
+const words = fc.constantFrom(
+  ...['api', 'apis', 'v1', 'v1beta1', 'namespaces', 'default', 'watch', 'proxy', 'log', 'status'],
+  ...['discovery.k8s.io', 'networking.k8s.io', 'events.k8s.io', 'events', 'secrets', 'pods'],
+  ...RESOURCES.flatMap(({ plural, group }) => [plural, group]),
+  ...['', '.', '..', '%2e%2e', '%2F', '%00', '%', '%zz', ';', '\\', '//', ' ', '…'],
+);
+const segment = fc.oneof({ weight: 4, arbitrary: words }, fc.string({ maxLength: 8 }));
+const paths = fc.oneof(
+  fc.array(segment, { maxLength: 9 }).map((segments) => `/${segments.join('/')}`),
+  fc.string({ unit: 'binary', maxLength: 60 }),
+);
+
+/** The result; undefined if it is refused, by one of our errors. */
+function attempt<T>(action: () => T): T | undefined {
+  try {
+    return action();
+  } catch (error) {
+    if (error instanceof WrapperError) return undefined;
+    throw error;
+  }
+}
+
+describe('parseTarget()', () => {
+  test(
+    'takes any path, and finds nothing in it but what is spelled out',
+    () => {
+      const property = fc.property(paths, (path) => {
+        const target = attempt(() => parseTarget(path));
+        if (target === undefined || target.kind === 'other') return;
+        expect(pathsOf(target)).toContain(decodeURIComponent(path));
+      });
+      fc.assert(property, budget);
+    },
+    FUZZ_TIMEOUT_MS,
+  );
+});
+
+/** The canonical paths of a target; events are of two groups. */
+function pathsOf(target: Exclude<ReturnType<typeof parseTarget>, { kind: 'other' }>): string[] {
+  const name = target.kind === 'collection' || target.name === '' ? '' : `/${target.name}`;
+  const within = target.namespace === '' ? '' : `/namespaces/${target.namespace}`;
+  if (target.kind === 'events') {
+    return ['/api/v1', '/apis/events.k8s.io/v1'].map((root) => `${root}${within}/events${name}`);
+  }
+  const { group, version, plural } = target.resource;
+  const root = group === '' ? '/api' : `/apis/${group}`;
+  return [`${root}/${version}${within}/${plural}${name}`];
+}
+
+const names = [
+  ...['watch', 'labelSelector', 'fieldSelector', 'resourceVersion', 'resourceVersionMatch'],
+  ...['continue', 'sendInitialEvents', 'allowWatchBookmarks', 'timeoutSeconds', 'limit', 'pretty'],
+];
+const values = fc.oneof(
+  fc.constantFrom(...['', '0', '1', 'true', 'false', 'T', 'NotOlderThan', 'Exact', '-1', '1e9']),
+  fc.string({ unit: 'binary', maxLength: 12 }),
+  fc.bigInt({ min: 0n, max: 10n ** 40n }).map(String),
+);
+const queries = fc.array(
+  fc.tuple(fc.oneof(fc.constantFrom(...names), fc.string({ maxLength: 6 })), values),
+  { maxLength: 6 },
+);
+
+describe('parseReadOptions()', () => {
+  test(
+    'takes any query: each parameter is read as it stands, or all is refused',
+    () => {
+      const property = fc.property(queries, (query) => {
+        const options = attempt(() => parseReadOptions(new URLSearchParams(query)));
+        if (options === undefined) return;
+        const given = new Map(query);
+        // Of those that are ignored the last counts; the others come once.
+        expect(options.labelSelector).toBe(given.get('labelSelector') ?? '');
+        expect(options.fieldSelector).toBe(given.get('fieldSelector') ?? '');
+        expect(options.continue).toBe(given.get('continue') ?? '');
+        const version = given.get('resourceVersion') ?? '';
+        expect(options.version?.toString() ?? '').toBe(version === '0' ? '' : version);
+        expect(options.watch).toBe(/^(1|t|true)$/i.test(given.get('watch') ?? ''));
+        const known = [...given.keys()].every((name) => names.includes(name) || name === 'timeout');
+        expect(known).toBe(true);
+      });
+      fc.assert(property, budget);
+    },
+    FUZZ_TIMEOUT_MS,
+  );
+});

@@ -1,0 +1,123 @@
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { eventually } from '../e2e/support/eventually.ts';
+import { type PlantedScene, startPlantedScene } from '../support/planted-scene.ts';
+import type { PlantedBug } from '../support/planted-shim.ts';
+import type { Guarantee } from '../support/watch-guarantees.ts';
+
+jest.setTimeout(60_000);
+
+let scene: PlantedScene;
+
+afterEach(async () => {
+  await scene.stop();
+});
+
+/** In place of the third event of each watch; bookmarks do not count. */
+function atThirdEvent(alter: (line: string) => readonly string[]): PlantedBug {
+  return {
+    lines: () => {
+      let events = 0;
+      return (line) => {
+        if (!line.includes('"BOOKMARK"')) events += 1;
+        return events === 3 ? alter(line) : [line];
+      };
+    },
+  };
+}
+
+/** The third and the fourth event change places. */
+function swapping(): PlantedBug {
+  return {
+    lines: () => {
+      let events = 0;
+      let held = '';
+      return (line) => {
+        events += 1;
+        if (events === 3) held = line;
+        return events === 3 ? [] : events === 4 ? [line, held] : [line];
+      };
+    },
+  };
+}
+
+function bookmarkOf(line: string): string {
+  const { object } = JSON.parse(line) as { object: { metadata: { resourceVersion: string } } };
+  const { resourceVersion } = object.metadata;
+  return JSON.stringify({ type: 'BOOKMARK', object: { metadata: { resourceVersion } } });
+}
+
+/** Lists the first of two slices as it is now, and the other as it was at the first list. */
+function tearing(): PlantedBug {
+  interface List {
+    readonly metadata: object;
+    readonly items: readonly { readonly metadata: { readonly name: string } }[];
+  }
+  let first: List | undefined;
+  return {
+    list: (body) => {
+      const list = JSON.parse(body) as List;
+      first ??= list;
+      const old = first.items.find(({ metadata }) => metadata.name === 'web-b');
+      const items = list.items.map((item) =>
+        item.metadata.name === 'web-b' && old !== undefined ? old : item,
+      );
+      return JSON.stringify({ ...list, items });
+    },
+  };
+}
+
+async function follow(bug: PlantedBug): Promise<Guarantee[]> {
+  scene = await startPlantedScene(bug, { mode: 'list' });
+  for (let count = 0; count < 6; count++) await scene.change();
+  const last = scene.records('steady').at(-1);
+  const version = last?.kind === 'event' ? last.object.version : '';
+  await eventually(
+    () => scene.records('second').some((each) => JSON.stringify(each).includes(version)),
+    Boolean,
+    { timeoutMs: 20_000, what: 'the second client has the last event' },
+  );
+  return await scene.violated();
+}
+
+describe('recording clients and the validator', () => {
+  test('find nothing when nothing is planted', async () => {
+    expect(await follow({})).toEqual([]);
+  });
+
+  test.each<[Guarantee, string, PlantedBug]>([
+    ['reliable', 'an event is dropped', atThirdEvent(() => [])],
+    ['unique', 'an event is sent twice', atThirdEvent((line) => [line, line])],
+    ['ordered', 'two events change places', swapping()],
+    ['bookmarkable', 'a bookmark comes early', atThirdEvent((line) => [bookmarkOf(line), line])],
+  ])('find that it is not %s when %s', async (guarantee, _what, bug) => {
+    expect(await follow(bug)).toContain(guarantee);
+  });
+
+  test('find that it is not resumable when a version of an earlier process is accepted', async () => {
+    scene = await startPlantedScene(
+      { version: async (asked) => (restarted ? await scene.version() : asked) },
+      { mode: 'list' },
+    );
+    let restarted = false;
+    await scene.change();
+    restarted = true;
+    const before = scene.records('second').length;
+    await scene.restartWrapper();
+    const accepted = () =>
+      scene
+        .records('second')
+        .slice(before)
+        .some(({ kind }) => kind === 'watch');
+    await eventually(accepted, Boolean, { timeoutMs: 20_000, what: 'the watch is accepted' });
+    expect(await scene.violated()).toContain('resumable');
+  });
+
+  test('find that it is not atomic when a list falls into a change', async () => {
+    scene = await startPlantedScene(tearing(), { mode: 'lists' });
+    await scene.relabel('b');
+    const before = scene.records('second').length;
+    const listed = () => scene.records('second').length > before + 1;
+    await eventually(listed, Boolean, { timeoutMs: 20_000, what: 'the second client lists' });
+    expect(await scene.violated()).toContain('atomic');
+  });
+});

@@ -1,0 +1,32 @@
+/** An object as a client received it. */
+export interface WrittenObject {
+  readonly key: string;
+  readonly version: string;
+  /** Of all that it says but its version. */
+  readonly digest: string;
+}
+
+/** What a client received, as it is written. */
+export type WrittenRecord =
+  /** A LIST; `initial`: a streaming list, complete. */
+  | { readonly kind: 'list'; readonly version: string; readonly items: readonly WrittenObject[] }
+  /** A watch was accepted. */
+  | { readonly kind: 'watch'; readonly from: string }
+  | {
+      readonly kind: 'event';
+      readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+      readonly object: WrittenObject;
+    }
+  | { readonly kind: 'bookmark'; readonly version: string }
+  /** A version was refused with 410. */
+  | { readonly kind: 'expired'; readonly from: string }
+  | { readonly kind: 'end'; readonly why: string }
+  /** A whole line or body that can't be understood: that must not happen. */
+  | { readonly kind: 'unreadable'; readonly what: string };
+
+/** A record with the time of its writing, in milliseconds since the epoch. */
+export type TimedRecord = WrittenRecord & {
+  readonly at: number;
+  /** When the answer that it belongs to began. */
+  readonly answered: number;
+};
