@@ -41,6 +41,7 @@ export async function churn(server: ApiServer, signal: AbortSignal): Promise<num
     if (changes % 1500 === 0) server.compact();
     await sleep(20);
   }
+  server.label(NODE_NAME, 'site', 'site-0');
   return changes;
 }
 

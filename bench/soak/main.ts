@@ -22,6 +22,9 @@ import { judge } from './verdict.ts';
 const WARM_UP_SHARE = 0.25;
 /** Views are closed after this, and their connections with them. */
 const IDLE_VIEW_SECONDS = 5;
+/** The first clients stay for so long, and then all that they leave is closed. */
+const FIRST_CLIENTS_MS = 5_000;
+const QUIET_MS = 15_000;
 /** Until all that clients left behind is closed: idle views, and connections that are kept for a next request. */
 const AFTERMATH_MS = 60_000;
 
@@ -39,13 +42,17 @@ async function soak({ minutes, sampleSeconds }: SoakOptions): Promise<void> {
   const server = createApiServer({ windowSize: 500, bookmarkIntervalMs: 5_000 });
   fill(server);
   const wrapper = await startWrapper(folder, await server.listen());
-  const start = performance.now();
+  const began = performance.now();
   const sample = async (): Promise<Sample> => {
-    const seconds = (performance.now() - start) / 1000;
+    const seconds = (performance.now() - began) / 1000;
     return await takeSample(wrapper.managed.pid, wrapper.metrics, seconds);
   };
   try {
+    // Only clients let the wrapper open what it follows for good, such as sets of nodes.
+    await runClients(wrapper.url, AbortSignal.timeout(FIRST_CLIENTS_MS));
+    await sleep(QUIET_MS);
     const before = await sample();
+    const start = performance.now();
     const end = new AbortController();
     const load = Promise.all([runClients(wrapper.url, end.signal), churn(server, end.signal)]);
     const samples: Sample[] = [];
@@ -53,7 +60,7 @@ async function soak({ minutes, sampleSeconds }: SoakOptions): Promise<void> {
     while ((performance.now() - start) / 1000 < warm + minutes * 60) {
       await sleep(sampleSeconds * 1000);
       const now = await sample();
-      if (now.seconds > warm) samples.push(now);
+      if ((performance.now() - start) / 1000 > warm) samples.push(now);
       process.stderr.write(`${JSON.stringify(now)}\n`);
     }
     end.abort();
