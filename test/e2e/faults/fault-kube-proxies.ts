@@ -13,7 +13,7 @@ export interface FaultKubeProxy {
   start(): Promise<void>;
   stop(signal: NodeJS.Signals): Promise<void>;
   signal(signal: NodeJS.Signals): void;
-  /** Waits until its kernel holds what the model computes; resolves with the milliseconds. */
+  /** Waits until its kernel holds what the model computes; resolves with the milliseconds. An error tells its log. */
   settle(history: History, more: Backends, timeoutMs: number): Promise<number>;
   /** Ends it, and its namespace if it has one of its own. */
   close(): Promise<void>;
@@ -58,8 +58,15 @@ function describeKubeProxy(
     },
     stop: async (signal) => await running?.stop(signal),
     signal: (signal) => running?.child.kill(signal),
-    settle: async (history, more, timeoutMs) =>
-      await waitForBackends(netns, mode, { ...backendsOf(history, self), ...more }, timeoutMs),
+    settle: async (history, more, timeoutMs) => {
+      const wanted = { ...backendsOf(history, self), ...more };
+      try {
+        return await waitForBackends(netns, mode, wanted, timeoutMs);
+      } catch (cause) {
+        const log = running?.log().slice(-6_000);
+        throw new Error(`${(cause as Error).message}\nlog of ${version}: ${log}`, { cause });
+      }
+    },
     close: async () => {
       await running?.stop('SIGKILL');
       await own?.stop();

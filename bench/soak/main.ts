@@ -1,0 +1,107 @@
+/** Runs the wrapper for long, and looks whether memory, handles and sockets stay; see `--help`. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createApiServer } from '../../embedded/api-server.ts';
+import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
+import { freePorts } from '../../test/e2e/support/free-port.ts';
+import { getStatus } from '../../test/e2e/support/http-status.ts';
+import {
+  type ManagedProcess,
+  startProcess,
+  waitUntilReady,
+} from '../../test/e2e/support/managed-process.ts';
+import { churn, fill, NODE_NAME } from './churn.ts';
+import { runClients } from './clients.ts';
+import { parseSoakOptions, type SoakOptions } from './options.ts';
+import { type Sample, takeSample } from './samples.ts';
+import { judge } from './verdict.ts';
+
+/** Time for the heap to find its size, before slopes are taken. */
+const WARM_UP_SHARE = 0.25;
+/** Views are closed after this, and their connections with them. */
+const IDLE_VIEW_SECONDS = 5;
+/** The first clients stay for so long, and then all that they leave is closed. */
+const FIRST_CLIENTS_MS = 5_000;
+const QUIET_MS = 15_000;
+/** Until all that clients left behind is closed: idle views, and connections that are kept for a next request. */
+const AFTERMATH_MS = 60_000;
+
+interface SoakWrapper {
+  readonly managed: ManagedProcess;
+  readonly url: string;
+  readonly metrics: string;
+}
+
+const options = parseSoakOptions(process.argv.slice(2));
+if (options !== undefined) await soak(options);
+
+async function soak({ minutes, sampleSeconds }: SoakOptions): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'kpw-soak-'));
+  const server = createApiServer({ windowSize: 500, bookmarkIntervalMs: 5_000 });
+  fill(server);
+  const wrapper = await startWrapper(folder, await server.listen());
+  const began = performance.now();
+  const sample = async (): Promise<Sample> => {
+    const seconds = (performance.now() - began) / 1000;
+    return await takeSample(wrapper.managed.pid, wrapper.metrics, seconds);
+  };
+  try {
+    // Only clients let the wrapper open what it follows for good, such as sets of nodes.
+    await runClients(wrapper.url, AbortSignal.timeout(FIRST_CLIENTS_MS));
+    await sleep(QUIET_MS);
+    const before = await sample();
+    const start = performance.now();
+    const end = new AbortController();
+    const load = Promise.all([runClients(wrapper.url, end.signal), churn(server, end.signal)]);
+    const samples: Sample[] = [];
+    const warm = minutes * 60 * WARM_UP_SHARE;
+    while ((performance.now() - start) / 1000 < warm + minutes * 60) {
+      await sleep(sampleSeconds * 1000);
+      const now = await sample();
+      if ((performance.now() - start) / 1000 > warm) samples.push(now);
+      process.stderr.write(`${JSON.stringify(now)}\n`);
+    }
+    end.abort();
+    const [answers, changes] = await load;
+    const after = await settle(sample, before);
+    const { lines, failures } = judge(samples, before, after);
+    process.stdout.write(`\n${lines.join('\n')}\n${answers} answers, ${changes} changes\n`);
+    for (const failure of failures) process.stdout.write(`FAILED: ${failure}\n`);
+    if (failures.length > 0) process.exitCode = 1;
+  } finally {
+    await wrapper.managed.stop();
+    await server.close();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** The first sample with no more handles than before, else the last. */
+async function settle(sample: () => Promise<Sample>, before: Sample): Promise<Sample> {
+  const deadline = performance.now() + AFTERMATH_MS;
+  for (;;) {
+    const now = await sample();
+    const isBack = now.handles <= before.handles && now.sockets <= before.sockets;
+    if (isBack || performance.now() > deadline) return now;
+    await sleep(1_000);
+  }
+}
+
+async function startWrapper(folder: string, apiServer: string): Promise<SoakWrapper> {
+  const [port = 0, adminPort = 0] = await freePorts(2);
+  const kubeconfig = join(folder, 'kubeconfig');
+  writeFileSync(kubeconfig, kubeconfigFor(apiServer));
+  const configFile = join(folder, 'settings.yaml');
+  const bounds = { windowEntries: 500, windowBytes: 500_000, stalledClientSeconds: 10 };
+  const settings = { ...bounds, idleViewSeconds: IDLE_VIEW_SECONDS, logLevel: 'error' };
+  writeFileSync(configFile, JSON.stringify(settings));
+  const args = [resolve(import.meta.dirname, '../../src/main.ts'), 'run'];
+  args.push('--kubeconfig', kubeconfig, '--node-name', NODE_NAME, '--config', configFile);
+  args.push('--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${adminPort}`);
+  const logFile = join(folder, 'wrapper.log');
+  const managed = startProcess({ name: 'wrapper', command: process.execPath, args, logFile });
+  const admin = `http://127.0.0.1:${adminPort}`;
+  await waitUntilReady(managed, async () => (await getStatus(`${admin}/readyz`)) === 200);
+  return { managed, url: `http://127.0.0.1:${port}`, metrics: `${admin}/metrics` };
+}

@@ -1,0 +1,42 @@
+import type { Sample } from './samples.ts';
+import { slopeOf } from './slope.ts';
+
+/** What memory may gain in an hour, in MB; a wrapper uses about 100. */
+const MAX_MB_PER_HOUR = 20;
+/** Less than that in all is noise of the garbage collector, however steep it looks in a short run. */
+const MIN_GAIN_MB = 15;
+
+const MEASURES = ['rss', 'heap', 'handles', 'sockets', 'resources'] as const;
+
+export interface Verdict {
+  readonly lines: readonly string[];
+  readonly failures: readonly string[];
+}
+
+/**
+ * @param samples those under load, after the warm-up
+ * @param before what it held before any client came
+ * @param after what it holds when all have gone
+ */
+export function judge(samples: readonly Sample[], before: Sample, after: Sample): Verdict {
+  const failures: string[] = [];
+  const minutes = ((samples.at(-1)?.seconds ?? 0) - (samples[0]?.seconds ?? 0)) / 60;
+  const lines = MEASURES.map((measure) => {
+    const { perHour, error } = slopeOf(samples.map((each) => [each.seconds, each[measure]]));
+    const isMemory = measure === 'rss' || measure === 'heap';
+    const surely = perHour - 3 * error;
+    const gained = (perHour / 60) * minutes;
+    if (isMemory && surely > MAX_MB_PER_HOUR && gained > MIN_GAIN_MB) {
+      failures.push(`${measure} rises by ${perHour.toFixed(1)} MB per hour`);
+    }
+    const slope = `${perHour.toFixed(1)} ± ${error.toFixed(1)} per hour`;
+    const ends = `${before[measure].toFixed(0)} before, ${after[measure].toFixed(0)} after`;
+    return `${measure.padEnd(10)} ${slope.padEnd(28)} ${ends}`;
+  });
+  for (const measure of ['handles', 'sockets'] as const) {
+    if (after[measure] > before[measure]) {
+      failures.push(`${measure}: ${before[measure]} before, and ${after[measure]} after`);
+    }
+  }
+  return { lines, failures };
+}
