@@ -15,8 +15,13 @@ const packageOf: Readonly<Record<string, string>> = {
 
 /** Installs, with apt-get, the packages of those commands that are missing. Needs root. */
 export async function ensureOsPackages(): Promise<void> {
-  const missing = Object.keys(packageOf).filter((command) => !isOnPath(command));
-  const packages = [...new Set(missing.map((command) => packageOf[command] ?? command))];
+  await ensureCommands(packageOf);
+}
+
+/** The same for these commands; the values are the Debian packages that have them. */
+export async function ensureCommands(commands: Readonly<Record<string, string>>): Promise<void> {
+  const missing = Object.entries(commands).filter(([command]) => !isOnPath(command));
+  const packages = [...new Set(missing.map(([, name]) => name))];
   if (packages.length === 0) return;
   const env = { DEBIAN_FRONTEND: 'noninteractive' };
   await runCommand('apt-get', ['update', '-qq'], { env });
