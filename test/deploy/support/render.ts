@@ -23,13 +23,14 @@ export async function kustomize(tools: Tools, folder: string): Promise<string> {
   return await runCommand(tools.kubectl, ['kustomize', folder], { cwd: repository });
 }
 
-/** YAML of the chart. `values` are of --set; `files` of --values. */
+/** YAML of the chart. `values` are of --set, `files` of --values. */
 export async function helmTemplate(
   tools: Tools,
   values: readonly string[],
   files: readonly string[] = [],
+  flags: readonly string[] = [],
 ): Promise<string> {
-  const args = ['template', 'kube-proxy-wrapper', 'charts/kube-proxy-wrapper'];
+  const args = ['template', 'kube-proxy-wrapper', 'charts/kube-proxy-wrapper', ...flags];
   args.push('--namespace', 'kube-system');
   for (const value of values) args.push('--set', value);
   for (const file of files) args.push('--values', file);
