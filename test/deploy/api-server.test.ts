@@ -59,18 +59,31 @@ const rendered: readonly [string, () => Promise<string>][] = [
         ...['metrics.onNodeAddress=true', 'kubeProxyKubeconfig.create=true'],
         ...['image.tag=v1', 'image.pullPolicy=Always', 'imagePullSecrets[0].name=a'],
         ...['podAnnotations.a=b', 'podLabels.c=d'],
-        ...['updateStrategy.rollingUpdate.maxSurge=0', 'updateStrategy.rollingUpdate.maxUnavailable=1'],
+        ...[
+          'updateStrategy.rollingUpdate.maxSurge=0',
+          'updateStrategy.rollingUpdate.maxUnavailable=1',
+        ],
       ]),
   ],
   [
     'chart, all settings',
     async () =>
-      await helmTemplate(tools, [host], [], ['--set-json', `settings=${JSON.stringify(allSettings)}`]),
+      await helmTemplate(
+        tools,
+        [host],
+        [],
+        ['--set-json', `settings=${JSON.stringify(allSettings)}`],
+      ),
   ],
   [
     'chart, a kubeconfig',
     async () =>
-      await helmTemplate(tools, [], [], ['--set-file', 'kubeconfig=manifests/overlays/kubeedge/kubeconfig.conf']),
+      await helmTemplate(
+        tools,
+        [],
+        [],
+        ['--set-file', 'kubeconfig=manifests/overlays/kubeedge/kubeconfig.conf'],
+      ),
   ],
 ];
 
@@ -102,7 +115,9 @@ describe.each(rendered)('%s', (_name, render) => {
 test('kubeconform would find a field that there is not', async () => {
   const yaml = (await kustomize(tools, 'manifests/base')).replace('hostNetwork', 'hostNetwrok');
   const args = ['-strict', '-schema-location', join(folder, schemaLocation), '-'];
-  await expect(runCommand(tools.kubeconform, args, { input: yaml })).rejects.toThrow('ended with 1');
+  await expect(runCommand(tools.kubeconform, args, { input: yaml })).rejects.toThrow(
+    'ended with 1',
+  );
 });
 
 describe("kubeadm's kube-proxy", () => {
@@ -181,7 +196,10 @@ function withoutSidecar({ restartPolicy, startupProbe, ...container }: Container
 
 /** With what the base says of the whole Pod said of the container. */
 function withPodContext({ container, pod }: { container: Container; pod: object }): Container {
-  const text = JSON.stringify({ ...container, securityContext: { ...pod, ...container.securityContext } });
+  const text = JSON.stringify({
+    ...container,
+    securityContext: { ...pod, ...container.securityContext },
+  });
   return JSON.parse(text.replaceAll(/(kube-proxy-wrapper-api-server)-[a-z0-9]{10}/g, '$1'));
 }
 

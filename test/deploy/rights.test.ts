@@ -11,10 +11,10 @@ import type { ManagedProcess } from '../e2e/support/managed-process.ts';
 import { createNodeNetns, type NodeNetns } from '../e2e/support/node-netns.ts';
 import { createAccount, type Right, requestToken, rightsOf } from './support/account.ts';
 import { type Image, layOutImage } from './support/image.ts';
-import { type Pod, startPod, waitFor } from './support/pod.ts';
 import { kubectl, startBarePlane } from './support/plane.ts';
+import { type Pod, startPod, waitFor } from './support/pod.ts';
 import { kustomize, only, parseObjects } from './support/render.ts';
-import { repository } from './support/repository.ts';
+import { readText, repository } from './support/repository.ts';
 import { ensureTools, type Tools } from './support/tools.ts';
 
 const nodeName = 'edge-1';
@@ -99,6 +99,17 @@ describe('the DaemonSet of the kubeadm overlay, applied for real', () => {
     expect(metrics?.body).toContain('kube_proxy_wrapper_node_set_nodes{selector="site=a"} 1');
   });
 
+  test('it has every metric that dashboard and alerts ask for', async () => {
+    const { body = '' } = (await netns.httpGet('http://127.0.0.1:10361/metrics')) ?? {};
+    const there = new Set([...body.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
+    const asked = ['alerts.yaml', 'dashboard.json']
+      .map((file) => readText(`manifests/monitoring/${file}`))
+      .flatMap((text) => [...text.matchAll(/\b(kube_proxy_wrapper|process|nodejs)_\w+/g)])
+      .map(([name]) => name);
+    expect(asked.length).toBeGreaterThan(20);
+    expect(asked.filter((name) => !there.has(name))).toEqual([]);
+  });
+
   test('the API server has refused nothing, and was asked for nothing but lists, watches and events', async () => {
     const own = plane
       .requests()
@@ -144,7 +155,11 @@ describe('each right of the ClusterRole is needed', () => {
         return (await netns.httpGet(`${admin}/readyz`))?.body ?? '';
       };
       const isRefused = (text: string) => text.includes('forbidden') && text.includes('failed');
-      await eventually(ready, isRefused, { timeoutMs: 30_000, intervalMs: 500, what: nameOf(right) });
+      await eventually(ready, isRefused, {
+        timeoutMs: 30_000,
+        intervalMs: 500,
+        what: nameOf(right),
+      });
     };
     await Promise.all(reads.map(missing));
   });
@@ -165,7 +180,10 @@ describe('each right of the ClusterRole is needed', () => {
     });
     for (const right of rights.filter((each) => !isRead(each))) {
       const statuses = await write(portOf(right), nameOf(right));
-      expect([nameOf(right), statuses[`${right.group} ${right.verb}`]]).toEqual([nameOf(right), 403]);
+      expect([nameOf(right), statuses[`${right.group} ${right.verb}`]]).toEqual([
+        nameOf(right),
+        403,
+      ]);
     }
   });
 });

@@ -17,8 +17,7 @@ interface GroupVersionKind {
 }
 
 /** Where kubeconform looks for the schema of a kind, in the folder that {@link writeJsonSchemas} fills. */
-export const schemaLocation =
-  '{{ .ResourceKind }}{{ if .Group }}-{{ .Group }}{{ end }}-{{ .ResourceAPIVersion }}.json';
+export const schemaLocation = '{{ .ResourceKind }}{{ .KindSuffix }}.json';
 
 /**
  * Writes the schema of every kind that the API server knows, for kubeconform: it usually downloads them, but they
@@ -33,7 +32,9 @@ export async function writeJsonSchemas(api: ApiClient, folder: string): Promise<
   writeFileSync(all, JSON.stringify({ definitions: Object.fromEntries(strict) }));
   for (const [name, definition] of Object.entries(definitions)) {
     for (const { group, version, kind } of definition['x-kubernetes-group-version-kind'] ?? []) {
-      const file = [kind.toLowerCase(), ...(group === '' ? [] : [group]), version].join('-');
+      // kubeconform's suffix: of the group its first label.
+      const [label = ''] = group.split('.');
+      const file = [kind.toLowerCase(), ...(label === '' ? [] : [label]), version].join('-');
       const schema = { $ref: `_definitions.json#/definitions/${name}` };
       writeFileSync(join(folder, `${file}.json`), JSON.stringify(schema));
     }

@@ -65,7 +65,10 @@ function resolveReferences(
   const entries = Object.entries(fields).map(([key, each]) => {
     const copy = resolveReferences(each, configMaps, used);
     const isMounted = key === 'configMap' && typeof (copy as KeyRef).name === 'string';
-    return [key, isMounted ? { ...(copy as KeyRef), name: withoutHash((copy as KeyRef).name) } : copy];
+    return [
+      key,
+      isMounted ? { ...(copy as KeyRef), name: withoutHash((copy as KeyRef).name) } : copy,
+    ];
   });
   return Object.fromEntries(entries);
 }

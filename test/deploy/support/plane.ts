@@ -23,5 +23,9 @@ export async function kubectl(
   input = '',
 ): Promise<string> {
   const options = { cwd: repository, input };
-  return await runCommand(tools.kubectl, ['--kubeconfig', plane.kubeconfig('admin'), ...args], options);
+  return await runCommand(
+    tools.kubectl,
+    ['--kubeconfig', plane.kubeconfig('admin'), ...args],
+    options,
+  );
 }
