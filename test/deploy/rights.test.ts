@@ -73,30 +73,45 @@ async function start(name: string, token: string, port: number): Promise<Pod> {
 
 describe('the DaemonSet of the kubeadm overlay, applied for real', () => {
   let pod: Pod;
+  let kubeProxy: ManagedProcess;
 
   beforeAll(async () => {
+    kubeProxy = await startKubeProxyTooEarly();
     await kubectl(tools, plane, ['apply', '--server-side', '--filename', '-'], yaml);
     pod = await start('pod', await requestToken(plane.admin, 'kube-proxy-wrapper'), 10_360);
   });
 
-  test('its probes succeed before any kube-proxy asks, so that the one can wait for the other', async () => {
-    await eventually(
-      async () => await pod.probe('readinessProbe'),
-      (status) => status === 200,
-    );
-    expect(await pod.probe('livenessProbe')).toBe(200);
-  });
-
-  test('a stock kube-proxy programs its tables with the kubeconfig of the overlay', async () => {
+  /** A kube-proxy that finds nobody listening, and is stopped there for as long as it may not ask. */
+  async function startKubeProxyTooEarly(): Promise<ManagedProcess> {
     const kubeconfig = join(folder, 'kube-proxy.conf');
     const { data } = only(objects, 'ConfigMap', 'kube-proxy-via-wrapper');
     writeFileSync(kubeconfig, data['kubeconfig.conf']);
     const { binaries } = plane;
     const options = { binaries, netns, nodeName, kubeconfig, version: '1.36.3' } as const;
-    running.push(await startKubeProxy({ ...options, mode: 'nftables' }));
+    const early = await startKubeProxy({ ...options, mode: 'nftables', wait: false });
+    running.push(early);
+    const log = () => early.log();
+    await eventually(log, (text) => text.includes('connection refused'));
+    early.child.kill('SIGSTOP');
+    return early;
+  }
+
+  test('its probes succeed before any kube-proxy asks, so that the one can wait for the other', async () => {
+    const readiness = async () => await pod.probe('readinessProbe');
+    await eventually(readiness, (status) => status === 200);
+    expect(await pod.probe('livenessProbe')).toBe(200);
+  });
+
+  test('a stock kube-proxy that was started first finds it, with the kubeconfig of the overlay', async () => {
+    kubeProxy.child.kill('SIGCONT');
+    const tables = async () => (await netns.httpGet('http://127.0.0.1:10249/metrics'))?.body ?? '';
+    const hasSynced = (body: string) =>
+      /^kubeproxy_sync_proxy_rules_last_timestamp_seconds\S* [1-9]/m.test(body);
+    await eventually(tables, hasSynced, { timeoutMs: 40_000 });
     expect(await pod.probe('readinessProbe')).toBe(200);
     const metrics = await netns.httpGet('http://127.0.0.1:10361/metrics');
     expect(metrics?.body).toContain('kube_proxy_wrapper_node_set_nodes{selector="site=a"} 1');
+    expect(metrics?.body).toContain('kube_proxy_wrapper_client_watches 4');
   });
 
   test('it has every metric that dashboard and alerts ask for', async () => {
