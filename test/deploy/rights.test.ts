@@ -10,10 +10,12 @@ import { startKubeProxy } from '../e2e/support/kube-proxy.ts';
 import type { ManagedProcess } from '../e2e/support/managed-process.ts';
 import { createNodeNetns, type NodeNetns } from '../e2e/support/node-netns.ts';
 import { createAccount, type Right, requestToken, rightsOf } from './support/account.ts';
+import { createFabEdgeCommunities } from './support/fabedge.ts';
 import { type Image, layOutImage } from './support/image.ts';
+import { writeAside } from './support/overlay.ts';
 import { kubectl, startBarePlane } from './support/plane.ts';
 import { type Pod, startPod, waitFor } from './support/pod.ts';
-import { kustomize, only, parseObjects } from './support/render.ts';
+import { components, kustomize, only, parseObjects } from './support/render.ts';
 import { readText, repository } from './support/repository.ts';
 import { ensureTools, type Tools } from './support/tools.ts';
 
@@ -61,14 +63,35 @@ async function renderFor({ hostAddress }: NodeNetns): Promise<string> {
     .replace('"6443"', `"${new URL(plane.server).port}"`);
 }
 
-async function start(name: string, token: string, port: number): Promise<Pod> {
+async function start(
+  name: string,
+  token: string,
+  port: number,
+  manifests: readonly KubeObject[],
+): Promise<Pod> {
   const listen = ['--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${port + 1}`];
   const extraArgs = port === 10_360 ? [] : listen;
   const ca = readFileSync(plane.caFile, 'utf8');
-  const pod = await startPod({ name, objects, image, nodeName, netns, token, ca, extraArgs });
+  const pod = await startPod({
+    ...{ name, objects: manifests, image },
+    nodeName,
+    netns,
+    token,
+    ca,
+    extraArgs,
+  });
   running.push(pod.process);
   await waitFor(pod, netns, `http://127.0.0.1:${port + 1}/healthz`);
   return pod;
+}
+
+/** The same manifests with other settings. */
+function withSettings(settings: object): KubeObject[] {
+  const changed = (object: KubeObject) =>
+    object.kind === 'ConfigMap' && object.data['config.yaml'] !== undefined
+      ? { ...object, data: { 'config.yaml': JSON.stringify(settings) } }
+      : object;
+  return objects.map(changed);
 }
 
 describe('the DaemonSet of the kubeadm overlay, applied for real', () => {
@@ -78,7 +101,12 @@ describe('the DaemonSet of the kubeadm overlay, applied for real', () => {
   beforeAll(async () => {
     kubeProxy = await startKubeProxyTooEarly();
     await kubectl(tools, plane, ['apply', '--server-side', '--filename', '-'], yaml);
-    pod = await start('pod', await requestToken(plane.admin, 'kube-proxy-wrapper'), 10_360);
+    pod = await start(
+      'pod',
+      await requestToken(plane.admin, 'kube-proxy-wrapper'),
+      10_360,
+      objects,
+    );
   });
 
   /** A kube-proxy that finds nobody listening, and is stopped there for as long as it may not ask. */
@@ -134,15 +162,23 @@ describe('the DaemonSet of the kubeadm overlay, applied for real', () => {
   });
 });
 
-describe('each right of the ClusterRole is needed', () => {
+describe('each right of the ClusterRole, with those of all components, is needed', () => {
   let rights: Right[];
+  let withAll: KubeObject[];
   const pods = new Map<Right, number>();
   const nameOf = ({ group, resource, verb }: Right) =>
     `without-${group.replaceAll('.', '-')}-${resource}-${verb}`;
   const isRead = ({ verb }: Right) => verb === 'list' || verb === 'watch';
 
   beforeAll(async () => {
-    rights = rightsOf(only(objects, 'ClusterRole'));
+    await createFabEdgeCommunities(plane.admin);
+    const base = await writeAside({ components: components() }, (path) => kustomize(tools, path));
+    rights = rightsOf(only(parseObjects(base), 'ClusterRole'));
+    withAll = withSettings({
+      namespacePolicies: true,
+      communities: { fabedgeCluster: 'beijing' },
+      readyWaitSeconds: 1,
+    });
     let port = 10_400;
     // As many at a time as there are cores.
     const starts = rights.map((right) => async () => {
@@ -150,7 +186,7 @@ describe('each right of the ClusterRole is needed', () => {
       const at = port;
       const others = rights.filter((each) => each !== right);
       const token = await createAccount(plane.admin, nameOf(right), others);
-      await start(nameOf(right), token, at);
+      await start(nameOf(right), token, at, withAll);
       pods.set(right, at);
     });
     while (starts.length > 0) await Promise.all(starts.splice(0, 4).map((each) => each()));
@@ -160,7 +196,7 @@ describe('each right of the ClusterRole is needed', () => {
 
   test('without one to read, what needs it never becomes ready', async () => {
     const reads = rights.filter(isRead);
-    expect(reads).toHaveLength(10);
+    expect(reads).toHaveLength(14);
     const missing = async (right: Right) => {
       const url = `http://127.0.0.1:${portOf(right)}`;
       const admin = `http://127.0.0.1:${portOf(right) + 1}`;
@@ -169,7 +205,7 @@ describe('each right of the ClusterRole is needed', () => {
         await Promise.all(collections.map(async (path) => await netns.httpGet(url + path)));
         return (await netns.httpGet(`${admin}/readyz`))?.body ?? '';
       };
-      const isRefused = (text: string) => text.includes('forbidden') && text.includes('failed');
+      const isRefused = (text: string) => /failed: .*(403|forbidden)/.test(text);
       await eventually(ready, isRefused, {
         timeoutMs: 30_000,
         intervalMs: 500,

@@ -180,8 +180,7 @@ describe('bad input', () => {
 
   test('an invalid annotation is logged once per version, and counted', async () => {
     server.annotate('web', 'topologyKeys', '[');
-    const invalid = () =>
-      log.filter(({ msg }) => msg.includes('the topology policy is invalid'));
+    const invalid = () => log.filter(({ msg }) => msg.includes('the topology policy is invalid'));
     await eventually(() => invalid().length, 1);
     server.cutWatches();
     put(1, 2);
