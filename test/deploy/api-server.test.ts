@@ -2,7 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { pino } from 'pino';
 import { loadSettings } from '../../src/config/settings.ts';
+import { loadCredentials } from '../../src/proxy/credentials.ts';
 import type { KubeObject } from '../e2e/support/api.ts';
 import type { ControlPlane } from '../e2e/support/control-plane.ts';
 import { runCommand } from '../e2e/support/run-command.ts';
@@ -111,6 +113,25 @@ describe.each(rendered)('%s', (_name, render) => {
     }
   });
 });
+
+test.each([
+  ['kubeedge', 'kube-proxy-wrapper', 'http://127.0.0.1:10550/'],
+  ['kubeadm', 'kube-proxy-via-wrapper', 'http://127.0.0.1:10360/'],
+])(
+  'the kubeconfig of the overlay %s, in the ConfigMap %s, can be used',
+  async (overlay, name, url) => {
+    const objects = parseObjects(await kustomize(tools, `manifests/overlays/${overlay}`));
+    const found = objects.find(
+      ({ metadata, data }) =>
+        metadata.name.startsWith(name) && data?.['kubeconfig.conf'] !== undefined,
+    );
+    await writeAside({ text: found?.data['kubeconfig.conf'] }, async (kubeconfig) => {
+      const credentials = await loadCredentials({ kubeconfig, logger: pino({ level: 'silent' }) });
+      expect(credentials.servers.map(({ href }) => href)).toEqual([url]);
+      credentials.close();
+    });
+  },
+);
 
 test('kubeconform would find a field that there is not', async () => {
   const yaml = (await kustomize(tools, 'manifests/base')).replace('hostNetwork', 'hostNetwrok');

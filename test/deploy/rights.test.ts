@@ -45,7 +45,7 @@ beforeAll(async () => {
   const ports = [{ port: 80 }];
   const endpoints = [{ addresses: ['10.244.1.1'], nodeName }];
   await createSlice(plane.admin, { service: 'web', name: 'web-1', endpoints, ports });
-  yaml = await renderFor(netns);
+  yaml = filledIn(await kustomize(tools, 'manifests/overlays/kubeadm'));
   objects = parseObjects(yaml);
 }, 600_000);
 
@@ -56,10 +56,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The kubeadm overlay, with the one thing to be filled in. */
-async function renderFor({ hostAddress }: NodeNetns): Promise<string> {
-  return (await kustomize(tools, 'manifests/overlays/kubeadm'))
-    .replace('control-plane.example.com', hostAddress)
+/** Manifests with the one thing to be filled in, where the API server is. */
+function filledIn(manifests: string): string {
+  return manifests
+    .replace(/(control-plane|api-server)\.example\.com/, netns.hostAddress)
     .replace('"6443"', `"${new URL(plane.server).port}"`);
 }
 
@@ -160,6 +160,22 @@ describe('the DaemonSet of the kubeadm overlay, applied for real', () => {
     expect(new Set(own.map(({ verb }) => verb))).toEqual(new Set(['list', 'watch', 'create']));
     expect(own.filter(({ code }) => (code ?? 0) >= 300)).toEqual([]);
   });
+});
+
+test('with the component scrape, metrics and probes are at the address of the node', async () => {
+  const scraped = await writeAside({ components: ['manifests/components/scrape'] }, (path) =>
+    kustomize(tools, path),
+  );
+  const pod = await startPod({
+    ...{ name: 'scraped', image, nodeName, netns, objects: parseObjects(filledIn(scraped)) },
+    token: await requestToken(plane.admin, 'kube-proxy-wrapper'),
+    ca: readFileSync(plane.caFile, 'utf8'),
+    // The node's own is taken.
+    extraArgs: ['--listen', '127.0.0.1:10390'],
+  });
+  running.push(pod.process);
+  await waitFor(pod, netns, `http://${netns.address}:10361/metrics`);
+  expect(await pod.probe('livenessProbe')).toBe(200);
 });
 
 describe('each right of the ClusterRole, with those of all components, is needed', () => {
