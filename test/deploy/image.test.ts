@@ -15,19 +15,21 @@ import { type ManagedProcess, waitUntilReady } from '../e2e/support/managed-proc
 import { createNodeNetns, type NodeNetns } from '../e2e/support/node-netns.ts';
 import { runCommand } from '../e2e/support/run-command.ts';
 import { type Image, lastStage, layOutImage } from './support/image.ts';
+import { writeAside } from './support/overlay.ts';
 import { readText, repository } from './support/repository.ts';
 import { type SandboxOptions, sandbox } from './support/sandbox.ts';
-import { ensureSandbox } from './support/tools.ts';
+import { ensureTools, type Tools } from './support/tools.ts';
 
+let tools: Tools;
 let folder: string;
 let image: Image;
 
 beforeAll(async () => {
-  await ensureSandbox();
+  tools = await ensureTools();
   folder = mkdtempSync(join(tmpdir(), 'kpw-image-'));
   chmodSync(folder, 0o755);
   image = await layOutImage(join(folder, 'root'));
-});
+}, 600_000);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -42,6 +44,15 @@ async function evaluate(script: string): Promise<string> {
 }
 
 describe('the Dockerfile', () => {
+  test('is understood by BuildKit, which has nothing to complain about', async () => {
+    const read = async (text: string) =>
+      await writeAside({ text }, async (file) => await runCommand(tools.dockerfile, [file]));
+    const text = readText('Dockerfile');
+    expect(await read(text)).toContain('{BASE_IMAGE}');
+    await expect(read(text.replace('COPY --chmod=', 'COPY --mode='))).rejects.toThrow('mode');
+    await expect(read(text.replace('HEALTHCHECK ', 'HEALTHY '))).rejects.toThrow('HEALTHY');
+  });
+
   test('has .dockerignore let through whatever it copies from the context', () => {
     const allowed = readText('.dockerignore')
       .split('\n')
