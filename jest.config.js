@@ -15,7 +15,7 @@ export default {
       displayName: 'unit',
       roots: ['<rootDir>/test'],
       testMatch: ['**/*.test.ts'],
-      testPathIgnorePatterns: ['<rootDir>/test/e2e/'],
+      testPathIgnorePatterns: ['<rootDir>/test/e2e/', '<rootDir>/test/deploy/'],
     },
     {
       ...common,
@@ -34,6 +34,12 @@ export default {
       ...common,
       displayName: 'ipvs',
       roots: ['<rootDir>/test/e2e/ipvs'],
+      testMatch: ['**/*.test.ts'],
+    },
+    {
+      ...common,
+      displayName: 'deploy',
+      roots: ['<rootDir>/test/deploy'],
       testMatch: ['**/*.test.ts'],
     },
   ],

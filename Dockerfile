@@ -1,0 +1,57 @@
+# syntax=docker/dockerfile:1
+#
+# One image for all architectures: what is built here is JavaScript, so it is built once, on the machine's own
+# architecture; only the base of the second stage differs.
+#
+#   docker buildx build --platform linux/amd64,linux/arm64 \
+#     --build-arg VERSION="$(node -p 'require("./package.json").version')" \
+#     --build-arg REVISION="$(git rev-parse HEAD)" \
+#     -t registry.example.com/kube-proxy-wrapper:0.1.0 --push .
+
+# The second stage needs Node at /nodejs/bin/node, as the distroless images have it; see image/kube-proxy-wrapper.
+ARG BUILD_IMAGE=node:24-trixie-slim
+ARG BASE_IMAGE=gcr.io/distroless/nodejs24-debian13:nonroot
+
+FROM --platform=$BUILDPLATFORM ${BUILD_IMAGE} AS build
+WORKDIR /src
+COPY package.json package-lock.json .npmrc ./
+# Not `npm ci`: see scripts/ensure-installed.sh.
+RUN npm install --no-fund --no-audit
+COPY tsconfig.json tsconfig.build.json ./
+COPY scripts scripts
+COPY src src
+# What is not needed at run time goes: compiler, tests, linter.
+RUN npm run build && npm prune --omit=dev
+
+FROM ${BASE_IMAGE}
+ARG VERSION=0.0.0-dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="kube-proxy-wrapper" \
+      org.opencontainers.image.description="Shows an unmodified kube-proxy only the endpoints each Service's topology policy selects" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+
+# Least likely to change first, so that an update moves few bytes over a slow link.
+COPY --chmod=0555 image/kube-proxy-wrapper /usr/local/bin/kube-proxy-wrapper
+COPY LICENSE /app/LICENSE
+# Only as long as dist/ is not bundled: a bundle holds its dependencies, and this line can go.
+COPY --from=build /src/node_modules /app/node_modules
+COPY --from=build /src/package.json /app/package.json
+COPY --from=build /src/dist /app/dist
+
+# A small young generation: a few MB less memory, at no price that could be measured.
+ENV NODE_ENV=production \
+    NODE_OPTIONS=--max-semi-space-size=1 \
+    PATH=/usr/local/bin:/nodejs/bin:/usr/bin:/bin
+
+# By number, so that kubelet can tell that it is not root (runAsNonRoot). Nothing is ever written.
+USER 65532:65532
+WORKDIR /app
+
+# For docker and podman; Kubernetes ignores it and uses the probes of the manifests. There is no curl here.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=5s \
+  CMD ["/nodejs/bin/node", "-e", "fetch('http://127.0.0.1:10361/healthz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+
+ENTRYPOINT ["/usr/local/bin/kube-proxy-wrapper"]
+CMD ["run"]

@@ -1,0 +1,40 @@
+{{- /* One installation for each cluster, for one kube-proxy on each node: so names are fixed. */ -}}
+{{- define "kpw.name" -}}kube-proxy-wrapper{{- end }}
+
+{{- define "kpw.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "kpw.name" . }}
+{{- end }}
+
+{{- define "kpw.labels" -}}
+{{ include "kpw.selectorLabels" . }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{- /* The settings file, with the path of the kubeconfig if there is one. */ -}}
+{{- define "kpw.settings" -}}
+{{- $settings := deepCopy .Values.settings }}
+{{- if .Values.kubeconfig }}
+{{- $_ := set $settings "kubeconfig" "/etc/kube-proxy-wrapper/kubeconfig.conf" }}
+{{- end }}
+{{- toYaml $settings }}
+{{- end }}
+
+{{- /* A changed setting changes the name, and so rolls the DaemonSet. */ -}}
+{{- define "kpw.configName" -}}
+{{ include "kpw.name" . }}-{{ print (include "kpw.settings" .) .Values.kubeconfig | sha256sum | trunc 10 }}
+{{- end }}
+
+{{- define "kpw.adminPort" -}}
+{{ .Values.settings.adminListen | default "127.0.0.1:10361" | splitList ":" | last }}
+{{- end }}
+
+{{- /* Where kubelet probes; without a host it is the Pod's address, which is the node's. */ -}}
+{{- define "kpw.probeTarget" -}}
+{{- if not .Values.metrics.onNodeAddress }}
+{{- $parts := regexFind "^.*:" (.Values.settings.adminListen | default "127.0.0.1:10361") | trimSuffix ":" }}
+host: {{ $parts | trimPrefix "[" | trimSuffix "]" | quote }}
+{{- end }}
+port: {{ include "kpw.adminPort" . }}
+{{- end }}

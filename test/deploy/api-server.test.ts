@@ -1,0 +1,234 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { pino } from 'pino';
+import { loadSettings } from '../../src/config/settings.ts';
+import { loadCredentials } from '../../src/proxy/credentials.ts';
+import type { KubeObject } from '../e2e/support/api.ts';
+import type { ControlPlane } from '../e2e/support/control-plane.ts';
+import { runCommand } from '../e2e/support/run-command.ts';
+import { schemaLocation, writeJsonSchemas } from './support/json-schemas.ts';
+import { writeAside } from './support/overlay.ts';
+import { kubectl, startBarePlane } from './support/plane.ts';
+import {
+  components,
+  helmTemplate,
+  kustomizations,
+  kustomize,
+  only,
+  parseObjects,
+} from './support/render.ts';
+import { readText } from './support/repository.ts';
+import { everySetting } from './support/settings.ts';
+import { ensureTools, type Tools } from './support/tools.ts';
+
+let tools: Tools;
+let plane: ControlPlane;
+let folder: string;
+
+beforeAll(async () => {
+  tools = await ensureTools();
+  plane = await startBarePlane();
+  folder = mkdtempSync(join(tmpdir(), 'kpw-schemas-'));
+  await writeJsonSchemas(plane.admin, folder);
+}, 600_000);
+
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await plane?.stop();
+});
+
+const host = 'apiServer.host=192.0.2.1';
+const { nodeName, kubeconfig: _path, ...allSettings } = everySetting;
+
+/** How each set of objects that we ship comes about. */
+const rendered: readonly [string, () => Promise<string>][] = [
+  ...kustomizations().map((path): [string, () => Promise<string>] => [
+    path,
+    async () => await kustomize(tools, path),
+  ]),
+  ...components().map((path): [string, () => Promise<string>] => [
+    `manifests/base with ${path}`,
+    async () => await writeAside({ components: [path] }, (aside) => kustomize(tools, aside)),
+  ]),
+  ['chart, default values', async () => await helmTemplate(tools, [host])],
+  [
+    'chart, all values',
+    async () =>
+      await helmTemplate(tools, [
+        host,
+        ...['metrics.onNodeAddress=true', 'kubeProxyKubeconfig.create=true'],
+        ...['image.tag=v1', 'image.pullPolicy=Always', 'imagePullSecrets[0].name=a'],
+        ...['podAnnotations.a=b', 'podLabels.c=d'],
+        ...[
+          'updateStrategy.rollingUpdate.maxSurge=0',
+          'updateStrategy.rollingUpdate.maxUnavailable=1',
+        ],
+      ]),
+  ],
+  [
+    'chart, all settings',
+    async () =>
+      await helmTemplate(
+        tools,
+        [host],
+        [],
+        ['--set-json', `settings=${JSON.stringify(allSettings)}`],
+      ),
+  ],
+  [
+    'chart, a kubeconfig',
+    async () =>
+      await helmTemplate(
+        tools,
+        [],
+        [],
+        ['--set-file', 'kubeconfig=manifests/overlays/kubeedge/kubeconfig.conf'],
+      ),
+  ],
+];
+
+describe.each(rendered)('%s', (_name, render) => {
+  test('is what the schemas of Kubernetes say, by kubeconform', async () => {
+    const location = join(folder, schemaLocation);
+    const args = ['-strict', '-summary', '-schema-location', location, '-'];
+    const said = await runCommand(tools.kubeconform, args, { input: await render() });
+    expect(said).toMatch(/Valid: [1-9]\d*, Invalid: 0, Errors: 0, Skipped: 0/);
+  });
+
+  test('is taken by the API server', async () => {
+    const args = ['apply', '--server-side', '--dry-run=server', '--validate=strict', '-f', '-'];
+    const said = await kubectl(tools, plane, args, await render());
+    expect(said).toContain('serverside-applied (server dry run)');
+  });
+
+  test('has settings that the wrapper takes', async () => {
+    for (const { kind, data = {}, metadata } of parseObjects(await render())) {
+      if (kind !== 'ConfigMap' || data['config.yaml'] === undefined) continue;
+      expect(metadata.name).toMatch(/^kube-proxy-wrapper/);
+      await writeAside({ text: data['config.yaml'] }, async (file) => {
+        expect(loadSettings({ nodeName }, {}, file).nodeName).toBe(nodeName);
+      });
+    }
+  });
+});
+
+test.each([
+  ['kubeedge', 'kube-proxy-wrapper', 'http://127.0.0.1:10550/'],
+  ['kubeadm', 'kube-proxy-via-wrapper', 'http://127.0.0.1:10360/'],
+])(
+  'the kubeconfig of the overlay %s, in the ConfigMap %s, can be used',
+  async (overlay, name, url) => {
+    const objects = parseObjects(await kustomize(tools, `manifests/overlays/${overlay}`));
+    const found = objects.find(
+      ({ metadata, data }) =>
+        metadata.name.startsWith(name) && data?.['kubeconfig.conf'] !== undefined,
+    );
+    await writeAside({ text: found?.data['kubeconfig.conf'] }, async (kubeconfig) => {
+      const credentials = await loadCredentials({ kubeconfig, logger: pino({ level: 'silent' }) });
+      expect(credentials.servers.map(({ href }) => href)).toEqual([url]);
+      credentials.close();
+    });
+  },
+);
+
+test('kubeconform would find a field that there is not', async () => {
+  const yaml = (await kustomize(tools, 'manifests/base')).replace('hostNetwork', 'hostNetwrok');
+  const args = ['-strict', '-schema-location', join(folder, schemaLocation), '-'];
+  await expect(runCommand(tools.kubeconform, args, { input: yaml })).rejects.toThrow(
+    'ended with 1',
+  );
+});
+
+describe("kubeadm's kube-proxy", () => {
+  const path = '/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy';
+  const patch = async (file: string) => {
+    const args = ['--namespace', 'kube-system', 'patch', 'daemonset', 'kube-proxy'];
+    await kubectl(tools, plane, [...args, '--patch-file', `manifests/overlays/${file}`]);
+  };
+  const template = async () => (await plane.admin.get(path)).spec.template.spec;
+  let before: Awaited<ReturnType<typeof template>>;
+
+  beforeAll(async () => {
+    const fixture = readText('test/deploy/fixtures/kubeadm-kube-proxy.yaml');
+    await kubectl(tools, plane, ['apply', '--server-side', '-f', '-'], fixture);
+    before = await template();
+  });
+
+  const volume = async (name: string) =>
+    (await template()).volumes.find((each: { name: string }) => each.name === name);
+
+  test('is pointed at the wrapper, keeps its own settings, and can be pointed back', async () => {
+    await patch('kubeadm/point-kube-proxy.yaml');
+    expect((await plane.admin.get(path)).spec.updateStrategy).toEqual({ type: 'OnDelete' });
+    const { configMap, projected } = await volume('kube-proxy');
+    expect(configMap).toBeUndefined();
+    const sources = projected.sources.map(({ configMap: each }: { configMap: object }) => each);
+    expect(sources).toEqual([
+      { name: 'kube-proxy', items: [{ key: 'config.conf', path: 'config.conf' }] },
+      {
+        name: 'kube-proxy-via-wrapper',
+        items: [{ key: 'kubeconfig.conf', path: 'kubeconfig.conf' }],
+      },
+    ]);
+    await patch('kubeadm/point-kube-proxy-back.yaml');
+    expect(await template()).toEqual(before);
+  });
+
+  test('takes the wrapper as a sidecar, and gives it up again', async () => {
+    await patch('sidecar/patch.yaml');
+    const { initContainers, containers } = await template();
+    expect(initContainers).toHaveLength(1);
+    expect(containers).toEqual(before.containers);
+    expect(withoutSidecar(initContainers[0])).toEqual(withPodContext(await baseContainer()));
+    expect((await volume('kube-proxy')).projected.sources).toHaveLength(2);
+    await patch('sidecar/patch-back.yaml');
+    expect(await template()).toEqual(before);
+  });
+
+  test('in the sidecar the ServiceAccount of kube-proxy has all rights of ours', async () => {
+    const roles = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
+    const theirs = await plane.admin.get(`${roles}/system:node-proxier`);
+    const ours = only(parseObjects(await kustomize(tools, 'manifests/base')), 'ClusterRole');
+    const has = new Set(flatten(theirs));
+    expect(flatten(ours).filter((right) => !has.has(right))).toEqual([]);
+  });
+
+  /** The base's container, as the API server completes it. */
+  async function baseContainer() {
+    const yaml = await kustomize(tools, 'manifests/base');
+    const args = ['apply', '--server-side', '--dry-run=server', '-o', 'yaml', '-f', '-'];
+    const objects = parseObjects(await kubectl(tools, plane, args, yaml));
+    const [list] = objects as unknown as [{ items: KubeObject[] }];
+    const { spec } = only(list.items, 'DaemonSet').spec.template;
+    return { container: spec.containers[0], pod: spec.securityContext };
+  }
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: a container
+type Container = any;
+
+/** Without what only a sidecar has, and without names that only a hash tells apart. */
+function withoutSidecar({ restartPolicy, startupProbe, ...container }: Container): Container {
+  expect([restartPolicy, startupProbe.httpGet.path]).toEqual(['Always', '/healthz']);
+  return { ...container, volumeMounts: [{ ...container.volumeMounts[0], name: 'config' }] };
+}
+
+/** With what the base says of the whole Pod said of the container. */
+function withPodContext({ container, pod }: { container: Container; pod: object }): Container {
+  const text = JSON.stringify({
+    ...container,
+    securityContext: { ...pod, ...container.securityContext },
+  });
+  return JSON.parse(text.replaceAll(/(kube-proxy-wrapper-api-server)-[a-z0-9]{10}/g, '$1'));
+}
+
+function flatten({ rules }: KubeObject): string[] {
+  return (rules as { apiGroups: string[]; resources: string[]; verbs: string[] }[]).flatMap(
+    ({ apiGroups, resources, verbs }) =>
+      apiGroups.flatMap((group) =>
+        resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}.${group}`)),
+      ),
+  );
+}

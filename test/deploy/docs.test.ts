@@ -1,0 +1,81 @@
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { createNode } from '../e2e/support/cluster-objects.ts';
+import type { ControlPlane } from '../e2e/support/control-plane.ts';
+import { runCommand } from '../e2e/support/run-command.ts';
+import { kubectl, startBarePlane } from './support/plane.ts';
+import { readText, repository } from './support/repository.ts';
+import { ensureTools, type Tools } from './support/tools.ts';
+
+/** Blocks of shell commands in docs/deployment.md that say of themselves that they are tried. */
+const blocks = [
+  ...readText('docs/deployment.md').matchAll(/<!-- tried -->\n+```sh\n([\s\S]*?)```/g),
+].map(([, commands = '']): [string, string] => [commands.trim().split('\n', 1)[0] ?? '', commands]);
+
+let tools: Tools;
+let plane: ControlPlane;
+let folder: string;
+let environment: NodeJS.ProcessEnv;
+
+beforeAll(async () => {
+  tools = await ensureTools();
+  plane = await startBarePlane();
+  await createNode(plane.admin, 'edge-1');
+  const fixture = readText('test/deploy/fixtures/kubeadm-kube-proxy.yaml');
+  await kubectl(tools, plane, ['apply', '--server-side', '-f', '-'], fixture);
+  folder = mkdtempSync(join(tmpdir(), 'kpw-docs-'));
+  for (const each of ['manifests', 'charts']) {
+    cpSync(join(repository, each), join(folder, each), { recursive: true });
+  }
+  environment = { KUBECONFIG: plane.kubeconfig('admin'), PATH: installTools(join(folder, 'bin')) };
+}, 600_000);
+
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await plane?.stop();
+});
+
+/** Puts kubectl and helm on a path. */
+function installTools(bin: string): string {
+  mkdirSync(bin);
+  symlinkSync(tools.helm, join(bin, 'helm'));
+  // There is no kubelet, so nothing is ever rolled out: of `rollout status` is tried whether its object is there.
+  const script = `#!/bin/sh
+case "$*" in *"rollout status"*) set -- "$1" "$2" get "$5" ;; esac
+exec ${tools.kubectl} "$@"
+`;
+  writeFileSync(join(bin, 'kubectl'), script);
+  chmodSync(join(bin, 'kubectl'), 0o755);
+  return `${bin}:${process.env.PATH}`;
+}
+
+test('the document has commands to try', () => {
+  expect(blocks.length).toBeGreaterThan(10);
+});
+
+// In their order: each builds on those before it.
+test.each(blocks)('%s', async (_first, commands) => {
+  const script = `set -eu\n${commands}`;
+  await runCommand('bash', ['-c', script], { cwd: folder, env: environment });
+});
+
+test('after the way there and back in each of the ways, kube-proxy is as kubeadm had it', async () => {
+  const { spec } = await plane.admin.get(
+    '/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy',
+  );
+  expect(spec.template.spec.initContainers).toBeUndefined();
+  expect(spec.template.spec.volumes[0]).toEqual({
+    name: 'kube-proxy',
+    configMap: { name: 'kube-proxy', defaultMode: 420 },
+  });
+});

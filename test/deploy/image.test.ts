@@ -1,0 +1,154 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { writeKubeconfig } from '../e2e/support/kubeconfig.ts';
+import { type ManagedProcess, waitUntilReady } from '../e2e/support/managed-process.ts';
+import { createNodeNetns, type NodeNetns } from '../e2e/support/node-netns.ts';
+import { runCommand } from '../e2e/support/run-command.ts';
+import { type Image, lastStage, layOutImage } from './support/image.ts';
+import { writeAside } from './support/overlay.ts';
+import { readText, repository } from './support/repository.ts';
+import { type SandboxOptions, sandbox } from './support/sandbox.ts';
+import { ensureTools, type Tools } from './support/tools.ts';
+
+let tools: Tools;
+let folder: string;
+let image: Image;
+
+beforeAll(async () => {
+  tools = await ensureTools();
+  folder = mkdtempSync(join(tmpdir(), 'kpw-image-'));
+  chmodSync(folder, 0o755);
+  image = await layOutImage(join(folder, 'root'));
+}, 600_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function inSandbox(options: Omit<SandboxOptions, 'image'>): Promise<string> {
+  const { command, args } = sandbox({ image, ...options });
+  return await runCommand(command, args);
+}
+
+/** Runs JavaScript in the sandbox and returns what it prints. */
+async function evaluate(script: string): Promise<string> {
+  return (await inSandbox({ command: ['/nodejs/bin/node', '-e', script] })).trim();
+}
+
+describe('the Dockerfile', () => {
+  test('is understood by BuildKit, which has nothing to complain about', async () => {
+    const read = async (text: string) =>
+      await writeAside({ text }, async (file) => await runCommand(tools.dockerfile, [file]));
+    const text = readText('Dockerfile');
+    expect(await read(text)).toContain('{BASE_IMAGE}');
+    await expect(read(text.replace('COPY --chmod=', 'COPY --mode='))).rejects.toThrow('mode');
+    await expect(read(text.replace('HEALTHCHECK ', 'HEALTHY '))).rejects.toThrow('HEALTHY');
+  });
+
+  test('has .dockerignore let through whatever it copies from the context', () => {
+    const allowed = readText('.dockerignore')
+      .split('\n')
+      .filter((line) => line.startsWith('!'))
+      .map((line) => line.slice(1));
+    const copies = readText('Dockerfile').matchAll(/^COPY (?!.*--from)(?:--\S+ )*(.+) \S+$/gm);
+    const sources = [...copies].flatMap(([, names = '']) => names.split(' '));
+    expect(sources).toContain('src');
+    for (const source of sources) {
+      expect(existsSync(join(repository, source))).toBe(true);
+      expect(allowed).toContain(source.split('/')[0]);
+    }
+  });
+
+  test('names its user by number, so that kubelet can tell that it is not root', () => {
+    expect(image.user).toEqual({ uid: 65_532, gid: 65_532 });
+  });
+
+  test('leaves the health check to a program that the image has', () => {
+    expect(image.healthcheck[0]).toBe('/nodejs/bin/node');
+    expect(lastStage(readText('Dockerfile')).map(({ name }) => name)).not.toContain('RUN');
+  });
+});
+
+describe('the image, laid out in a folder', () => {
+  test('holds the program and nothing of tests, sources or development', () => {
+    const files = readdirSync(join(image.root, 'app')).sort();
+    expect(files.filter((name) => name !== 'node_modules')).toEqual([
+      'LICENSE',
+      'dist',
+      'package.json',
+    ]);
+    for (const name of ['typescript', 'jest', '@biomejs/biome', 'node']) {
+      expect(existsSync(join(image.root, 'app/node_modules', name))).toBe(false);
+    }
+  });
+
+  test('has files that every user can read', () => {
+    expect(statSync(join(image.root, 'app/dist/main.js')).mode & 0o004).toBe(0o004);
+    expect(statSync(join(image.root, 'usr/local/bin/kube-proxy-wrapper')).mode & 0o777).toBe(0o555);
+  });
+
+  test('says its version', async () => {
+    const { version } = JSON.parse(readText('package.json')) as { version: string };
+    expect((await inSandbox({ args: ['--version'] })).trim()).toBe(version);
+  });
+
+  test('runs as a user that is not root, without capabilities, on a root nobody can write to', async () => {
+    const status = await evaluate(
+      `process.stdout.write(require('node:fs').readFileSync('/proc/self/status', 'utf8'))`,
+    );
+    expect(/^Uid:\s+(.*)$/m.exec(status)?.[1]).toBe('65532\t65532\t65532\t65532');
+    expect(/^CapEff:\s+(.*)$/m.exec(status)?.[1]).toMatch(/^0+$/);
+    expect(/^CapBnd:\s+(.*)$/m.exec(status)?.[1]).toMatch(/^0+$/);
+    const write = `const { writeFileSync } = require('node:fs');
+      console.log(['/x', '/app/x', '/tmp/x', '/app/dist/x'].map((path) => {
+        try { writeFileSync(path, ''); return 'written'; } catch ({ code }) { return code; }
+      }).join())`;
+    expect(await evaluate(write)).toBe('EROFS,EROFS,ENOENT,EROFS');
+  });
+});
+
+describe('the image, running', () => {
+  let netns: NodeNetns;
+  let wrapper: ManagedProcess;
+  const healthcheck = async () => {
+    const { command, args } = sandbox({ image, command: image.healthcheck });
+    await netns.exec(command, args);
+  };
+
+  beforeAll(async () => {
+    netns = await createNodeNetns();
+    // Nobody listens there: a node that starts while it is cut off.
+    const kubeconfig = join(folder, 'kubeconfig');
+    writeKubeconfig(kubeconfig, { server: 'https://127.0.0.1:1', token: 'none' });
+    chmodSync(kubeconfig, 0o644);
+  });
+
+  afterAll(async () => {
+    await wrapper?.stop('SIGKILL');
+    await netns?.stop();
+  });
+
+  test('is unhealthy until it listens, and healthy then, also with no API server to be reached', async () => {
+    await expect(healthcheck()).rejects.toThrow('ended with 1');
+    const options = {
+      image,
+      env: { NODE_NAME: 'a', KUBECONFIG: '/etc/kubeconfig' },
+      mounts: { '/etc/kubeconfig': join(folder, 'kubeconfig') },
+    };
+    const logFile = join(folder, 'wrapper.log');
+    wrapper = netns.spawn({ name: 'image', ...sandbox(options), logFile });
+    const healthy = async () => await netns.httpGet('http://127.0.0.1:10361/healthz');
+    await waitUntilReady(wrapper, async () => (await healthy())?.status === 200);
+    await healthcheck();
+    expect((await netns.httpGet('http://127.0.0.1:10361/readyz'))?.status).toBe(503);
+    expect(readFileSync(logFile, 'utf8')).toContain('"node":"a"');
+  });
+});

@@ -1,0 +1,265 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { KubeObject } from '../e2e/support/api.ts';
+import { createNode, createService, createSlice } from '../e2e/support/cluster-objects.ts';
+import type { ControlPlane } from '../e2e/support/control-plane.ts';
+import { eventually } from '../e2e/support/eventually.ts';
+import { startKubeProxy } from '../e2e/support/kube-proxy.ts';
+import type { ManagedProcess } from '../e2e/support/managed-process.ts';
+import { createNodeNetns, type NodeNetns } from '../e2e/support/node-netns.ts';
+import { createAccount, type Right, requestToken, rightsOf } from './support/account.ts';
+import { createFabEdgeCommunities } from './support/fabedge.ts';
+import { type Image, layOutImage } from './support/image.ts';
+import { writeAside } from './support/overlay.ts';
+import { kubectl, startBarePlane } from './support/plane.ts';
+import { type Pod, startPod, waitFor } from './support/pod.ts';
+import { components, kustomize, only, parseObjects } from './support/render.ts';
+import { readText, repository } from './support/repository.ts';
+import { ensureTools, type Tools } from './support/tools.ts';
+
+const nodeName = 'edge-1';
+const running: ManagedProcess[] = [];
+let tools: Tools;
+let folder: string;
+let image: Image;
+let plane: ControlPlane;
+let netns: NodeNetns;
+let yaml: string;
+let objects: KubeObject[];
+
+beforeAll(async () => {
+  tools = await ensureTools();
+  folder = mkdtempSync(join(tmpdir(), 'kpw-rights-'));
+  chmodSync(folder, 0o755);
+  image = await layOutImage(join(folder, 'root'));
+  plane = await startBarePlane();
+  netns = await createNodeNetns();
+  await createNode(plane.admin, nodeName, { site: 'a' }, netns.address);
+  await createService(plane.admin, {
+    name: 'web',
+    annotations: { topologyKeys: '["site"]' },
+    ports: [{ port: 80 }],
+  });
+  const ports = [{ port: 80 }];
+  const endpoints = [{ addresses: ['10.244.1.1'], nodeName }];
+  await createSlice(plane.admin, { service: 'web', name: 'web-1', endpoints, ports });
+  yaml = filledIn(await kustomize(tools, 'manifests/overlays/kubeadm'));
+  objects = parseObjects(yaml);
+}, 600_000);
+
+afterAll(async () => {
+  for (const process of running) await process.stop('SIGKILL');
+  await netns?.stop();
+  await plane?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Manifests with the one thing to be filled in, where the API server is. */
+function filledIn(manifests: string): string {
+  return manifests
+    .replace(/(control-plane|api-server)\.example\.com/, netns.hostAddress)
+    .replace('"6443"', `"${new URL(plane.server).port}"`);
+}
+
+async function start(
+  name: string,
+  token: string,
+  port: number,
+  manifests: readonly KubeObject[],
+): Promise<Pod> {
+  const listen = ['--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${port + 1}`];
+  const extraArgs = port === 10_360 ? [] : listen;
+  const ca = readFileSync(plane.caFile, 'utf8');
+  const pod = await startPod({
+    ...{ name, objects: manifests, image },
+    nodeName,
+    netns,
+    token,
+    ca,
+    extraArgs,
+  });
+  running.push(pod.process);
+  await waitFor(pod, netns, `http://127.0.0.1:${port + 1}/healthz`);
+  return pod;
+}
+
+/** The same manifests with other settings. */
+function withSettings(settings: object): KubeObject[] {
+  const changed = (object: KubeObject) =>
+    object.kind === 'ConfigMap' && object.data['config.yaml'] !== undefined
+      ? { ...object, data: { 'config.yaml': JSON.stringify(settings) } }
+      : object;
+  return objects.map(changed);
+}
+
+describe('the DaemonSet of the kubeadm overlay, applied for real', () => {
+  let pod: Pod;
+  let kubeProxy: ManagedProcess;
+
+  beforeAll(async () => {
+    kubeProxy = await startKubeProxyTooEarly();
+    await kubectl(tools, plane, ['apply', '--server-side', '--filename', '-'], yaml);
+    pod = await start(
+      'pod',
+      await requestToken(plane.admin, 'kube-proxy-wrapper'),
+      10_360,
+      objects,
+    );
+  });
+
+  /** A kube-proxy that finds nobody listening, and is stopped there for as long as it may not ask. */
+  async function startKubeProxyTooEarly(): Promise<ManagedProcess> {
+    const kubeconfig = join(folder, 'kube-proxy.conf');
+    const { data } = only(objects, 'ConfigMap', 'kube-proxy-via-wrapper');
+    writeFileSync(kubeconfig, data['kubeconfig.conf']);
+    const { binaries } = plane;
+    const options = { binaries, netns, nodeName, kubeconfig, version: '1.36.3' } as const;
+    const early = await startKubeProxy({ ...options, mode: 'nftables', wait: false });
+    running.push(early);
+    const log = () => early.log();
+    await eventually(log, (text) => text.includes('connection refused'));
+    early.child.kill('SIGSTOP');
+    return early;
+  }
+
+  test('its probes succeed before any kube-proxy asks, so that the one can wait for the other', async () => {
+    const readiness = async () => await pod.probe('readinessProbe');
+    await eventually(readiness, (status) => status === 200);
+    expect(await pod.probe('livenessProbe')).toBe(200);
+  });
+
+  test('a stock kube-proxy that was started first finds it, with the kubeconfig of the overlay', async () => {
+    kubeProxy.child.kill('SIGCONT');
+    const tables = async () => (await netns.httpGet('http://127.0.0.1:10249/metrics'))?.body ?? '';
+    const hasSynced = (body: string) =>
+      /^kubeproxy_sync_proxy_rules_last_timestamp_seconds\S* [1-9]/m.test(body);
+    await eventually(tables, hasSynced, { timeoutMs: 40_000 });
+    expect(await pod.probe('readinessProbe')).toBe(200);
+    const metrics = await netns.httpGet('http://127.0.0.1:10361/metrics');
+    expect(metrics?.body).toContain('kube_proxy_wrapper_node_set_nodes{selector="site=a"} 1');
+    expect(metrics?.body).toContain('kube_proxy_wrapper_client_watches 4');
+  });
+
+  test('it has every metric that dashboard and alerts ask for', async () => {
+    const { body = '' } = (await netns.httpGet('http://127.0.0.1:10361/metrics')) ?? {};
+    const there = new Set([...body.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
+    const asked = ['alerts.yaml', 'dashboard.json']
+      .map((file) => readText(`manifests/monitoring/${file}`))
+      .flatMap((text) => [...text.matchAll(/\b(kube_proxy_wrapper|process|nodejs)_\w+/g)])
+      .map(([name]) => name);
+    expect(asked.length).toBeGreaterThan(20);
+    expect(asked.filter((name) => !there.has(name))).toEqual([]);
+  });
+
+  test('the API server has refused nothing, and was asked for nothing but lists, watches and events', async () => {
+    const own = plane
+      .requests()
+      .filter(({ user }) => user === 'system:serviceaccount:kube-system:kube-proxy-wrapper');
+    expect(new Set(own.map(({ verb }) => verb))).toEqual(new Set(['list', 'watch', 'create']));
+    expect(own.filter(({ code }) => (code ?? 0) >= 300)).toEqual([]);
+  });
+});
+
+test('with the component scrape, metrics and probes are at the address of the node', async () => {
+  const scraped = await writeAside({ components: ['manifests/components/scrape'] }, (path) =>
+    kustomize(tools, path),
+  );
+  const pod = await startPod({
+    ...{ name: 'scraped', image, nodeName, netns, objects: parseObjects(filledIn(scraped)) },
+    token: await requestToken(plane.admin, 'kube-proxy-wrapper'),
+    ca: readFileSync(plane.caFile, 'utf8'),
+    // The node's own is taken.
+    extraArgs: ['--listen', '127.0.0.1:10390'],
+  });
+  running.push(pod.process);
+  await waitFor(pod, netns, `http://${netns.address}:10361/metrics`);
+  expect(await pod.probe('livenessProbe')).toBe(200);
+});
+
+describe('each right of the ClusterRole, with those of all components, is needed', () => {
+  let rights: Right[];
+  let withAll: KubeObject[];
+  const pods = new Map<Right, number>();
+  const nameOf = ({ group, resource, verb }: Right) =>
+    `without-${group.replaceAll('.', '-')}-${resource}-${verb}`;
+  const isRead = ({ verb }: Right) => verb === 'list' || verb === 'watch';
+
+  beforeAll(async () => {
+    await createFabEdgeCommunities(plane.admin);
+    const base = await writeAside({ components: components() }, (path) => kustomize(tools, path));
+    rights = rightsOf(only(parseObjects(base), 'ClusterRole'));
+    withAll = withSettings({
+      namespacePolicies: true,
+      communities: { fabedgeCluster: 'beijing' },
+      readyWaitSeconds: 1,
+    });
+    let port = 10_400;
+    // As many at a time as there are cores.
+    const starts = rights.map((right) => async () => {
+      port += 2;
+      const at = port;
+      const others = rights.filter((each) => each !== right);
+      const token = await createAccount(plane.admin, nameOf(right), others);
+      await start(nameOf(right), token, at, withAll);
+      pods.set(right, at);
+    });
+    while (starts.length > 0) await Promise.all(starts.splice(0, 4).map((each) => each()));
+  }, 120_000);
+
+  const portOf = (right: Right) => pods.get(right) ?? 0;
+
+  test('without one to read, what needs it never becomes ready', async () => {
+    const reads = rights.filter(isRead);
+    expect(reads).toHaveLength(14);
+    const missing = async (right: Right) => {
+      const url = `http://127.0.0.1:${portOf(right)}`;
+      const admin = `http://127.0.0.1:${portOf(right) + 1}`;
+      const ready = async () => {
+        // As kube-proxy asks, and, for Endpoints, others.
+        await Promise.all(collections.map(async (path) => await netns.httpGet(url + path)));
+        return (await netns.httpGet(`${admin}/readyz`))?.body ?? '';
+      };
+      const isRefused = (text: string) => /failed: .*(403|forbidden)/.test(text);
+      await eventually(ready, isRefused, {
+        timeoutMs: 30_000,
+        intervalMs: 500,
+        what: nameOf(right),
+      });
+    };
+    await Promise.all(reads.map(missing));
+  });
+
+  test('without one to write Events, just that is refused', async () => {
+    const program = join(repository, 'test/deploy/support/write-events.ts');
+    const write = async (port: number, name: string) =>
+      JSON.parse(
+        await netns.exec(process.execPath, [program, `http://127.0.0.1:${port}`, name]),
+      ) as Record<string, number>;
+    expect(await write(10_360, 'with-all')).toEqual({
+      ' create': 201,
+      ' patch': 200,
+      ' update': 200,
+      'events.k8s.io create': 201,
+      'events.k8s.io patch': 200,
+      'events.k8s.io update': 200,
+    });
+    for (const right of rights.filter((each) => !isRead(each))) {
+      const statuses = await write(portOf(right), nameOf(right));
+      expect([nameOf(right), statuses[`${right.group} ${right.verb}`]]).toEqual([
+        nameOf(right),
+        403,
+      ]);
+    }
+  });
+});
+
+/** What kube-proxy asks for, and Endpoints. */
+const collections = [
+  `/api/v1/nodes?fieldSelector=metadata.name%3D${nodeName}`,
+  '/apis/networking.k8s.io/v1/servicecidrs',
+  '/apis/discovery.k8s.io/v1/endpointslices?labelSelector=%21service.kubernetes.io%2Fheadless',
+  '/api/v1/services?fieldSelector=spec.clusterIP%21%3DNone&labelSelector=%21service.kubernetes.io%2Fservice-proxy-name',
+  '/api/v1/endpoints',
+];

@@ -1,0 +1,128 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { KubeObject } from '../../e2e/support/api.ts';
+import { type ManagedProcess, waitUntilReady } from '../../e2e/support/managed-process.ts';
+import type { NodeNetns } from '../../e2e/support/node-netns.ts';
+import type { Image } from './image.ts';
+import { only } from './render.ts';
+import { sandbox } from './sandbox.ts';
+
+/** What kubelet knows when it starts a Pod of a DaemonSet. */
+export interface PodOptions {
+  /** Name for logs and folders. */
+  readonly name: string;
+  /** The rendered manifests: a DaemonSet, and the ConfigMaps it refers to. */
+  readonly objects: readonly KubeObject[];
+  readonly image: Image;
+  readonly nodeName: string;
+  /** The node. */
+  readonly netns: NodeNetns;
+  /** The ServiceAccount's token and the cluster's authority. */
+  readonly token: string;
+  readonly ca: string;
+  /** Flags on top of those of the manifest. */
+  readonly extraArgs?: readonly string[];
+}
+
+/** A Pod that runs. */
+export interface Pod {
+  readonly process: ManagedProcess;
+  /** HTTP status that a probe of the manifest gets; undefined if nobody answers. */
+  probe(name: 'livenessProbe' | 'readinessProbe'): Promise<number | undefined>;
+}
+
+/** Does what kubelet does for the only container of a DaemonSet's Pod, as far as our manifests ask for it. */
+export async function startPod(options: PodOptions): Promise<Pod> {
+  const { name, image, netns } = options;
+  const { spec } = only(options.objects, 'DaemonSet').spec.template;
+  const [container] = spec.containers;
+  assertRestricted(spec, container);
+  const env = environmentOf(container, options);
+  const args = (container.args as string[]).map((arg) =>
+    arg.replaceAll(/\$\((\w+)\)/g, (_, variable: string) => env[variable] ?? ''),
+  );
+  const process = netns.spawn({
+    name,
+    logFile: join(netns.folder, `${name}.log`),
+    ...sandbox({
+      image,
+      env,
+      args: [...args, ...(options.extraArgs ?? [])],
+      user: { uid: spec.securityContext.runAsUser, gid: spec.securityContext.runAsGroup },
+      mounts: mountsOf(spec, container, options),
+    }),
+  });
+  return {
+    process,
+    probe: async (which) => {
+      const { host = netns.address, port, path } = container[which].httpGet;
+      return (await netns.httpGet(`http://${host}:${port}${path}`))?.status;
+    },
+  };
+}
+
+/** Waits until a URL inside the Pod's namespace answers 200. */
+export async function waitFor(pod: Pod, netns: NodeNetns, url: string): Promise<void> {
+  await waitUntilReady(pod.process, async () => (await netns.httpGet(url))?.status === 200);
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the spec of a Pod
+type Spec = any;
+
+/** The sandbox is as closed as this says; a manifest that says less would be run with less than it gets. */
+function assertRestricted(spec: Spec, container: Spec): void {
+  const { securityContext } = container;
+  const closed =
+    spec.hostNetwork === true &&
+    spec.securityContext.runAsNonRoot === true &&
+    securityContext.readOnlyRootFilesystem === true &&
+    securityContext.allowPrivilegeEscalation === false &&
+    securityContext.capabilities.drop.join() === 'ALL' &&
+    securityContext.capabilities.add === undefined;
+  if (!closed) throw new Error('the container is not as closed as the sandbox it is tested in');
+}
+
+function environmentOf(container: Spec, options: PodOptions): Record<string, string> {
+  const { objects, nodeName, netns } = options;
+  // What kubelet says of default/kubernetes, unless the container says something else.
+  const env: Record<string, string> = {
+    KUBERNETES_SERVICE_HOST: '10.96.0.1',
+    KUBERNETES_SERVICE_PORT: '443',
+  };
+  const fields: Readonly<Record<string, string>> = {
+    'spec.nodeName': nodeName,
+    'status.hostIP': netns.address,
+  };
+  for (const { name, value, valueFrom } of container.env) {
+    const { fieldRef, configMapKeyRef } = valueFrom ?? {};
+    if (fieldRef !== undefined) env[name] = fields[fieldRef.fieldPath] ?? '';
+    else if (configMapKeyRef === undefined) env[name] = value;
+    else env[name] = dataOf(objects, configMapKeyRef.name)[configMapKeyRef.key] ?? '';
+  }
+  return env;
+}
+
+function dataOf(objects: readonly KubeObject[], configMap: string): Record<string, string> {
+  return only(objects, 'ConfigMap', configMap).data as Record<string, string>;
+}
+
+function mountsOf(spec: Spec, container: Spec, options: PodOptions): Record<string, string> {
+  const { name, netns, objects, token, ca } = options;
+  chmodSync(netns.folder, 0o755);
+  const account = writeFolder(join(netns.folder, `${name}-account`), { token, 'ca.crt': ca });
+  const mounts = { '/var/run/secrets/kubernetes.io/serviceaccount': account };
+  for (const { name: volumeName, mountPath } of container.volumeMounts) {
+    const volume = spec.volumes.find((each: { name: string }) => each.name === volumeName);
+    const folder = join(netns.folder, `${name}-${volumeName}`);
+    Object.assign(mounts, {
+      [mountPath]: writeFolder(folder, dataOf(objects, volume.configMap.name)),
+    });
+  }
+  return mounts;
+}
+
+function writeFolder(folder: string, files: Readonly<Record<string, string>>): string {
+  mkdirSync(folder, { recursive: true });
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
+  return folder;
+}

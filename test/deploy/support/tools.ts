@@ -1,0 +1,44 @@
+import { join } from 'node:path';
+import { type Component, ensureBinaries, ensureBinary } from '../../e2e/support/binaries.ts';
+import { ensureOsPackages } from '../../e2e/support/os-packages.ts';
+
+/** Paths of the programs that check manifests. */
+export interface Tools {
+  readonly helm: string;
+  readonly promtool: string;
+  readonly kubeconform: string;
+  readonly kubectl: string;
+  /** Reads a Dockerfile as BuildKit does; see tools/dockerfile/main.go. */
+  readonly dockerfile: string;
+}
+
+/**
+ * Builds what is missing or out of date, as the end-to-end tests do with Kubernetes itself. The first call takes 10
+ * minutes on 2 cores.
+ */
+export async function ensureTools(report: (line: string) => void = () => {}): Promise<Tools> {
+  // Runs the image's content; see sandbox.ts.
+  await ensureOsPackages({ bwrap: 'bubblewrap' });
+  return {
+    helm: await ensureBinary(tool('helm', '4.3.1', 'helm.sh/helm/v4/cmd/helm'), report),
+    promtool: await ensureBinary(
+      {
+        ...tool('promtool', '3.15.0', 'github.com/prometheus/prometheus/cmd/promtool'),
+        // Without service discovery, which rules have no use for: minutes less to build.
+        flags: ['-tags', 'remove_all_sd'],
+      },
+      report,
+    ),
+    kubeconform: await ensureBinary(
+      tool('kubeconform', '0.8.0', 'github.com/yannh/kubeconform/cmd/kubeconform'),
+      report,
+    ),
+    kubectl: (await ensureBinaries(report)).kubectl,
+    dockerfile: await ensureBinary(tool('dockerfile', '0.34.2', '.'), report),
+  };
+}
+
+function tool(name: string, version: string, target: string): Component {
+  const module = join('../deploy/tools', name);
+  return { name, version, module, target, flags: [], ldflags: '-s -w' };
+}

@@ -1,0 +1,78 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { loadSettings } from '../../src/config/settings.ts';
+import { writeKubeconfig } from '../e2e/support/kubeconfig.ts';
+import { waitUntilReady } from '../e2e/support/managed-process.ts';
+import { createNodeNetns } from '../e2e/support/node-netns.ts';
+import { ensureOsPackages } from '../e2e/support/os-packages.ts';
+import { runCommand } from '../e2e/support/run-command.ts';
+import { readText, repository } from './support/repository.ts';
+
+const unit = 'kube-proxy-wrapper.service';
+const socket = 'kube-proxy-wrapper.socket';
+let folder: string;
+
+beforeAll(async () => {
+  await ensureOsPackages({ 'systemd-analyze': 'systemd' });
+  folder = mkdtempSync(join(tmpdir(), 'kpw-systemd-'));
+  // Into a folder of their own: systemd-analyze looks for further units beside them.
+  cpSync(join(repository, 'manifests/systemd'), folder, { recursive: true });
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test('systemd understands every line of the units', async () => {
+  const files = [join(folder, unit), join(folder, socket)];
+  // It exits with 0 also when it ignores a line, and says so on stderr.
+  const script = 'systemd-analyze verify --man=no "$@" 2>&1';
+  const said = await runCommand('sh', ['-c', script, 'sh', ...files]);
+  expect(said.split('\n').filter((line) => line.includes(folder))).toEqual([]);
+});
+
+test('the service has next to no rights', async () => {
+  const args = ['security', '--offline=true', '--threshold=15', join(folder, unit)];
+  expect(await runCommand('systemd-analyze', args)).toMatch(
+    /Overall exposure level .*: [01]\.\d OK/,
+  );
+});
+
+test('the socket is that of the settings', () => {
+  const { listen } = loadSettings({ nodeName: 'a' }, {}, undefined);
+  expect(readText(`manifests/systemd/${socket}`)).toContain(
+    `\nListenStream=${listen?.host}:${listen?.port}\n`,
+  );
+});
+
+test('the command of the service starts', async () => {
+  const line = /^ExecStart=\/usr\/bin\/env kube-proxy-wrapper (.*)$/m.exec(
+    readText(`manifests/systemd/${unit}`),
+  )?.[1];
+  expect(line).toBeDefined();
+  mkdirSync(join(folder, 'credentials'));
+  writeKubeconfig(join(folder, 'credentials/kubeconfig'), {
+    server: 'https://127.0.0.1:1',
+    token: 'a',
+  });
+  writeFileSync(join(folder, 'config.yaml'), 'logLevel: debug\n');
+  const args = (line ?? '')
+    .replace('$' + '{CREDENTIALS_DIRECTORY}', join(folder, 'credentials'))
+    .replace('/etc/kube-proxy-wrapper', folder)
+    .split(' ');
+  const netns = await createNodeNetns();
+  const managed = netns.spawn({
+    name: 'service',
+    command: process.execPath,
+    args: [join(repository, 'dist/main.js'), ...args],
+    env: { NODE_NAME: 'a', NODE_OPTIONS: '--max-semi-space-size=1' },
+    logFile: join(folder, 'log'),
+  });
+  try {
+    const url = 'http://127.0.0.1:10361/healthz';
+    await waitUntilReady(managed, async () => (await netns.httpGet(url))?.status === 200);
+  } finally {
+    await managed.stop('SIGKILL');
+    await netns.stop();
+  }
+});
