@@ -15,7 +15,17 @@ export default {
       displayName: 'unit',
       roots: ['<rootDir>/test'],
       testMatch: ['**/*.test.ts'],
-      testPathIgnorePatterns: ['<rootDir>/test/e2e/', '<rootDir>/test/deploy/'],
+      testPathIgnorePatterns: [
+        '<rootDir>/test/e2e/',
+        '<rootDir>/test/fuzz/',
+        '<rootDir>/test/deploy/',
+      ],
+    },
+    {
+      ...common,
+      displayName: 'fuzz',
+      roots: ['<rootDir>/test/fuzz'],
+      testMatch: ['**/*.test.ts'],
     },
     {
       ...common,
