@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 import './v8-flags.ts';
-import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { checkCommand } from './commands/check.ts';
 import { type Command, EXIT, UsageError } from './commands/command.ts';
@@ -9,6 +8,7 @@ import { explainCommand } from './commands/explain.ts';
 import { runCommand } from './commands/run-command.ts';
 import { simulateCommand } from './commands/simulate.ts';
 import { WrapperError } from './errors.ts';
+import { VERSION } from './version.ts';
 
 const COMMANDS: Readonly<Record<string, Command>> = {
   run: runCommand,
@@ -39,7 +39,7 @@ and something was found (simulate, check).
 async function main(args: readonly string[]): Promise<number> {
   const [name = '', ...rest] = args;
   if (name === '--version') {
-    process.stdout.write(`${version()}\n`);
+    process.stdout.write(`${VERSION}\n`);
     return EXIT.ok;
   }
   if (['', '--help', '-h', 'help'].includes(name)) {
@@ -84,11 +84,6 @@ function fail(code: number, error: unknown): number {
   const { message } = WrapperError.from(error, 'InvalidSettings');
   process.stderr.write(`kube-proxy-wrapper: ${message}\n`);
   return code;
-}
-
-function version(): string {
-  const file = new URL('../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
 // A reader that goes away early (`explain | head`) is no error.

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Agent, Dispatcher } from 'undici';
 import { WrapperError } from '../errors.ts';
+import { VERSION } from '../version.ts';
 import type { Credentials } from './credentials.ts';
 import type { Outcome } from './failover.ts';
 import { isAnswer, Reach } from './reach.ts';
@@ -76,6 +77,8 @@ export interface UpstreamOptions {
   readonly quietMs?: number;
 }
 
+/** What the API server's audit log and priority levels know us by. What is passed on keeps its own. */
+const USER_AGENT = `kube-proxy-wrapper/${VERSION}`;
 const UNREAD_MS = 30_000;
 /** How long a search among all servers may take, in milliseconds. */
 const SEARCH_MS = 1_000;
@@ -267,7 +270,7 @@ class AgentUpstream implements Upstream {
       origin,
       path: pathname.replace(/\/$/, '') + request.path,
       method: request.method,
-      headers: { ...request.headers, ...identity },
+      headers: { 'user-agent': USER_AGENT, ...request.headers, ...identity },
       body: request.body ?? null,
       signal,
     };

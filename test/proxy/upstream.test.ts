@@ -1,4 +1,5 @@
 import { getEventListeners } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { buffer, text } from 'node:stream/consumers';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { until } from '../support/http-until.ts';
@@ -44,6 +45,21 @@ describe('a request', () => {
       accept: 'application/json',
       body: 'hello',
     });
+  });
+
+  test('says who asks, also when it asks in the name of somebody else, and when it probes', async () => {
+    const seen: (string | undefined)[] = [];
+    const { upstream, server } = await setUp((request, response) => {
+      seen.push(request.headers['user-agent']);
+      response.end('{}');
+    });
+    for (const more of [{}, { authorization: 'Bearer caller' }]) {
+      const { body } = await upstream.request({ method: 'GET', path: '/', ...more });
+      await text(body);
+    }
+    await upstream.probe(new URL(server.url));
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+    expect(seen).toEqual(Array(3).fill(`kube-proxy-wrapper/${version}`));
   });
 
   test('answered 401 is sent once more after the credentials were read anew', async () => {
