@@ -15,33 +15,45 @@ const path = z.string().min(1);
 /** The https door; absent: there is none. The certificate is read from files, or made at start. */
 export const https = z
   .strictObject({
-    /** Any address: callers bring their own identity. */
-    listen: address,
-    /** Certificate with its intermediates, PEM; followed. */
-    certFile: path.optional(),
-    /** Its key, PEM; followed. */
-    keyFile: path.optional(),
-    /** Makes a certificate at start, in place of the files. */
+    listen: address.describe('Any address: callers bring their own identity.'),
+    certFile: path.optional().describe('Certificate with its intermediates, PEM; followed.'),
+    keyFile: path.optional().describe('Its key, PEM; followed.'),
     selfSigned: z
       .strictObject({
-        /** Where the certificate of its authority is written, for kube-proxy's kubeconfig. */
-        caFile: path,
-        /** Where certificate and key are kept (mode 0600) over a restart; absent: the key is never written. */
-        keyFile: path.optional(),
-        /** What clients call us, beside localhost, 127.0.0.1, ::1 and the address of `listen`. */
-        names: z.array(serverName).default([]),
+        caFile: path.describe(
+          "Where the certificate of its authority is written, for kube-proxy's kubeconfig.",
+        ),
+        keyFile: path
+          .optional()
+          .describe(
+            'Where certificate and key are kept (mode 0600) over a restart; absent: the key is never written.',
+          ),
+        names: z
+          .array(serverName)
+          .default([])
+          .describe(
+            'What clients call us, beside localhost, 127.0.0.1, ::1 and the address of `listen`.',
+          ),
       })
-      .optional(),
-    /** Authorities of client certificates, PEM; followed. Absent: callers need a token. */
-    clientCaFile: path.optional(),
-    /** How long the API server's yes to a caller holds. */
-    allowedSeconds: positive.default(30),
-    /** How long its no holds. */
-    deniedSeconds: positive.default(5),
-    /** Callers that are remembered: so many that were let in, and so many that were not. */
-    maxCallers: positive.default(256),
-    /** Callers not known yet that the API server is asked about at once; one more gets 503. */
-    maxReviews: positive.default(16),
+      .optional()
+      .describe('Makes a certificate at start, in place of the files.'),
+    clientCaFile: path
+      .optional()
+      .describe('Authorities of client certificates, PEM; followed. Absent: callers need a token.'),
+    allowedSeconds: positive
+      .default(30)
+      .describe("How long the API server's yes to a caller holds."),
+    deniedSeconds: positive.default(5).describe('How long its no holds.'),
+    maxCallers: positive
+      .default(256)
+      .describe(
+        'Callers that are remembered: so many that were let in, and so many that were not.',
+      ),
+    maxReviews: positive
+      .default(16)
+      .describe(
+        'Callers not known yet that the API server is asked about at once; one more gets 503.',
+      ),
   })
   .superRefine(({ certFile, keyFile, selfSigned }, context) => {
     const files = certFile !== undefined && keyFile !== undefined;

@@ -2,11 +2,15 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 
 /** `<ip>:<port>`, an IPv6 address in brackets. */
-export const address = z.string().transform(parseAddress);
-
-/** An address, or `none`. */
-export const optionalAddress = z
+export const address = z
   .string()
+  .meta({ pattern: '^(\\[[0-9a-fA-F:.]+\\]|[0-9]{1,3}(\\.[0-9]{1,3}){3}):[0-9]{1,5}$' })
+  .transform(parseAddress);
+
+/** An address, or `none`; that it is a loopback one is checked where it is used (assertLoopback). */
+export const optionalLoopback = z
+  .string()
+  .meta({ pattern: '^(none|(\\[::1\\]|127(\\.[0-9]{1,3}){3}):[0-9]{1,5})$' })
   .transform((text, context) => (text === 'none' ? undefined : parseAddress(text, context)));
 
 export const positive = z.number().int().positive();

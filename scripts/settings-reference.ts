@@ -1,0 +1,143 @@
+/** What there is to be said of the settings, made from their schema: a JSON schema, and a table in Markdown. */
+import { z } from 'zod';
+import { runCommand } from '../src/commands/run-command.ts';
+import { settingsShape } from '../src/config/settings-schema.ts';
+
+/** The keywords of a JSON schema that the settings use. */
+export interface JsonSchema {
+  readonly type?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly string[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly items?: JsonSchema;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly additionalProperties?: boolean | JsonSchema;
+  readonly required?: readonly string[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxItems?: number;
+}
+
+/** The settings file as a JSON schema, draft 7, which is what Helm reads. */
+export function settingsJsonSchema(): JsonSchema {
+  const { $schema: _draft, ...schema } = z.toJSONSchema(settingsShape, {
+    target: 'draft-7',
+    io: 'input',
+    override({ jsonSchema }) {
+      // zod says of an integer that it is a safe one, and of a positive one that it is more than 0.
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+      if (jsonSchema.type === 'integer' && jsonSchema.exclusiveMinimum === 0) {
+        delete jsonSchema.exclusiveMinimum;
+        jsonSchema.minimum = 1;
+      }
+      // Of a mapping with defaults of its own there is nothing to say.
+      if (jsonSchema.type === 'object') delete jsonSchema.default;
+    },
+  });
+  return schema as JsonSchema;
+}
+
+/** The same without the name of the node, which the chart takes from the Pod; nothing of it is required. */
+export function chartSettingsSchema(): JsonSchema {
+  const { properties = {}, required: _nodeName, ...schema } = settingsJsonSchema();
+  const { nodeName, ...others } = properties;
+  const description = "Settings of the wrapper, as in its settings file; nodeName is the Pod's.";
+  return { description, ...schema, properties: others };
+}
+
+/** One setting, in words. */
+export interface SettingRow {
+  /** `a.b`. */
+  readonly key: string;
+  readonly flag: string;
+  readonly type: string;
+  readonly default: string;
+  readonly unit: string;
+  readonly bounds: string;
+  readonly meaning: string;
+}
+
+/** All settings, mappings before what is in them. */
+export function settingRows(schema = settingsJsonSchema(), prefix = ''): SettingRow[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, each]) => {
+    const isRequired = schema.required?.includes(name) ?? false;
+    const key = prefix + name;
+    const row = {
+      key,
+      flag: prefix === '' ? flagOf(name) : '',
+      type: typeOf(each),
+      default: isRequired ? 'required' : defaultOf(each),
+      unit: unitOf(name),
+      bounds: boundsOf(each),
+      meaning: each.description ?? '',
+    };
+    return [row, ...settingRows(each, `${key}.`)];
+  });
+}
+
+function flagOf(key: string): string {
+  const flag = key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  return Object.hasOwn(runCommand.options, flag) ? `\`--${flag}\`` : '';
+}
+
+function typeOf({ type, enum: choices, anyOf, items, additionalProperties }: JsonSchema): string {
+  if (anyOf !== undefined) return anyOf.map(typeOf).join(' or ');
+  if (choices !== undefined) return choices.map((each) => `\`${each}\``).join(', ');
+  if (type === 'array') return `list of ${items === undefined ? 'values' : typeOf(items)}`;
+  if (type !== 'object') return type ?? 'any';
+  return typeof additionalProperties === 'object'
+    ? `mapping to ${typeOf(additionalProperties)}`
+    : 'mapping';
+}
+
+function defaultOf({ default: value, type, additionalProperties }: JsonSchema): string {
+  if (value === undefined) {
+    if (type !== 'object') return 'none';
+    return typeof additionalProperties === 'object' ? '`{}`' : '';
+  }
+  if (typeof value === 'number') return String(value);
+  return `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
+}
+
+function unitOf(name: string): string {
+  const [, unit] = /(BytesPerSecond|Bytes|Seconds)$/.exec(name) ?? [];
+  return { BytesPerSecond: 'bytes/s', Bytes: 'bytes', Seconds: 's' }[unit ?? ''] ?? '';
+}
+
+function boundsOf({ minimum, maximum, maxItems, anyOf = [] }: JsonSchema): string {
+  const bounds = [
+    minimum === undefined ? '' : `≥ ${minimum}`,
+    maximum === undefined ? '' : `≤ ${maximum}`,
+    maxItems === undefined ? '' : `at most ${maxItems}`,
+    ...anyOf.map(boundsOf),
+  ];
+  return bounds.filter((each) => each !== '').join(', ');
+}
+
+const intro = `# Settings
+
+Made from \`src/config/settings-schema.ts\` by \`npm run settings\`; a test says whether it is current. Keys are those of the
+settings file (\`--config\`, YAML). Flags win over the environment (\`NODE_NAME\`, \`KUBECONFIG\`), that over the file, that
+over the defaults. An unknown key or a bad value is an error that names it.
+
+`;
+
+/** The whole of docs/settings.md. */
+export function settingsMarkdown(): string {
+  const head = ['key', 'flag', 'type', 'default', 'unit', 'bounds', 'meaning'];
+  const rows = settingRows().map((row) => [
+    `\`${row.key}\``,
+    ...[row.flag, row.type, row.default, row.unit, row.bounds],
+    row.meaning.replaceAll('|', '\\|'),
+  ]);
+  const widths = head.map((_, column) =>
+    Math.max(...[head, ...rows].map((cells) => cells[column]?.length ?? 0)),
+  );
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |\n`;
+  const rule = widths.map((width) => '-'.repeat(width));
+  return intro + [head, rule, ...rows].map(line).join('');
+}

@@ -1,0 +1,256 @@
+import { z } from 'zod';
+import { WrapperError } from '../errors.ts';
+import { DEFAULT_READ_BOUNDS } from '../proxy/read-bounds.ts';
+import { isLabelKey, isLabelValue } from '../topology/label.ts';
+import { parseLabelSelector } from '../topology/label-selector.ts';
+import { ANY_KEY, assertTopologyKeys, type KeyChoice, PRESETS } from '../topology/policy.ts';
+import { https } from './https-settings.ts';
+import { address, optionalLoopback, positive } from './setting-types.ts';
+
+/** Runs a parser that throws, and reports what it says. */
+function parsed<In, Out>(parse: (value: In) => Out) {
+  return (value: In, context: z.RefinementCtx): Out => {
+    try {
+      return parse(value);
+    } catch (error) {
+      const { message } = WrapperError.from(error, 'InvalidSettings');
+      context.addIssue({ code: 'custom', message });
+      return z.NEVER;
+    }
+  };
+}
+
+const presetNames = Object.keys(PRESETS);
+const presetList = presetNames.join(', ');
+/** An array of topology keys, or the name of a preset. */
+const keyChoice = z
+  .union([z.array(z.string()).meta({ maxItems: 16 }), z.string().meta({ enum: presetNames })], {
+    error: `must be an array of topology keys, or one of ${presetList}`,
+  })
+  .transform(
+    parsed((choice): KeyChoice => {
+      if (typeof choice !== 'string') {
+        assertTopologyKeys(choice);
+        return { keys: choice };
+      }
+      const preset = Object.hasOwn(PRESETS, choice) ? PRESETS[choice] : undefined;
+      if (preset !== undefined) return preset;
+      throw new WrapperError('InvalidSettings', `no such preset; there are ${presetList}`);
+    }),
+  );
+
+const labelKey = z.string().refine(isLabelKey, 'is no label key');
+const labelValue = z.string().min(1).refine(isLabelValue, 'is no label value');
+const server = z
+  .string()
+  .meta({ pattern: '^https?://' })
+  .transform((text, context) => {
+    const url = URL.parse(text);
+    const plain = url !== null && /^https?:$/.test(url.protocol) && url.search + url.hash === '';
+    if (plain && url.username + url.password === '') return url;
+    const message = 'must be the URL of an API server, without a user';
+    context.addIssue({ code: 'custom', message });
+    return z.NEVER;
+  });
+
+const communities = z.strictObject({
+  nodeLabels: z
+    .array(labelKey)
+    .default([])
+    .describe('Labels of nodes whose value is the community.'),
+  labelPrefix: z
+    .string()
+    .refine(
+      (prefix) => prefix === '' || (prefix.includes('/') && isLabelKey(`${prefix}a`)),
+      'is no prefix of label keys, such as community.example.com/',
+    )
+    .default('community.kube-proxy-wrapper.io/')
+    .describe('Labels `<prefix><community>: "true"`; empty: none.'),
+  labelValues: z
+    .array(labelValue)
+    .default([])
+    .describe('Labels `<community>: <one of these values>`.'),
+  fabedgeCluster: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "Name of this cluster in FabEdge's communities, which it needs the right to watch; absent: these are not read.",
+    ),
+});
+
+const edge = z.strictObject({
+  labelSelector: z
+    .string()
+    .transform(parsed(parseLabelSelector))
+    .prefault('node-role.kubernetes.io/edge')
+    .describe('Which nodes are edge nodes.'),
+});
+
+const cloud = z.strictObject({
+  mode: z
+    .enum(['endpoints', 'passthrough'])
+    .default('endpoints')
+    .describe(
+      'What an edge node gets of a Service whose traffic all goes to the cloud: its endpoints, or nothing at all.',
+    ),
+});
+
+const serviceFilter = z.strictObject({
+  mode: z
+    .enum(['FilterIfLabelExists', 'FilterIfLabelDoesNotExists'])
+    .describe('As in its own setting of this name.'),
+  label: labelKey
+    .default('service.edgemesh.kubeedge.io/service-proxy-name')
+    .describe('The label that the modes look at.'),
+});
+
+const minReady = z
+  .record(z.string(), positive)
+  .refine(
+    (counts) => Object.keys(counts).every((key) => key === ANY_KEY || isLabelKey(key)),
+    'has a key that is no topology key',
+  );
+
+/**
+ * Everything that can be set, with default and meaning; docs/settings.md and the chart's schema of values are
+ * made from it. The keys are those of the settings file; of a number the end of its name says the unit.
+ */
+export const settingsShape = z.strictObject({
+  nodeName: z.string().min(1).describe('Name of the Node this runs on, as in the API.'),
+  kubeconfig: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Path of the kubeconfig for the API server; absent: in-cluster.'),
+  servers: z
+    .array(server)
+    .max(16)
+    .prefault([])
+    .describe(
+      'Further API servers of the same cluster, in order of preference after that of the kubeconfig, with the same certificate authority and the same credentials.',
+    ),
+  listen: optionalLoopback
+    .prefault('127.0.0.1:10360')
+    .describe(
+      'Where kube-proxy reaches the wrapper by plain http; loopback only. `none`: by https only.',
+    ),
+  https: https.optional().describe('The https listener (identity.md); absent: there is none.'),
+  adminListen: address
+    .prefault('127.0.0.1:10361')
+    .describe('Where `/healthz`, `/readyz`, `/metrics` and `/explain` are.'),
+  logLevel: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
+    .default('info')
+    .describe('Least severe lines that are logged.'),
+  defaultTopologyKeys: keyChoice
+    .prefault([])
+    .describe(
+      "Keys, or a preset's name, of Services without the annotation; empty: these are left alone.",
+    ),
+  namespacePolicies: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Read the annotation topologyKeys of Namespaces too; needs the right to watch these.',
+    ),
+  compatibility: z
+    .array(z.enum(['openyurt', 'kubeedge']))
+    .default([])
+    .describe('Others whose annotations of Services are read.'),
+  headless: z.boolean().default(false).describe('Filter headless Services too.'),
+  communities: communities
+    .prefault({})
+    .describe('Where communities come from, for the key kube-proxy-wrapper.io/community.'),
+  edge: edge.prefault({}).describe('Which nodes are edge nodes.'),
+  cloud: cloud.prefault({}).describe('Services whose traffic all goes to the cloud.'),
+  serviceFilter: serviceFilter
+    .optional()
+    .describe('Hides Services that EdgeMesh serves, told by a label; absent: none.'),
+  minReady: minReady
+    .default({})
+    .describe('Ready endpoints that a topology key needs to count, by key.'),
+  returnDelaySeconds: z
+    .number()
+    .min(0)
+    .max(86_400)
+    .default(0)
+    .describe('A nearer key is returned to only when it was ready for this long.'),
+  dryRun: z
+    .boolean()
+    .default(false)
+    .describe('Decide and explain, but show everything: to see what would be.'),
+  windowEntries: positive
+    .default(10_000)
+    .describe('The least number of changes that each view remembers for clients that fall behind.'),
+  windowBytes: positive.default(32 * 1024 * 1024).describe('The least that these may take.'),
+  maxViews: positive
+    .default(64)
+    .describe('Different questions that are served at once; one more gets 503.'),
+  idleViewSeconds: positive
+    .default(300)
+    .describe('A view that nobody asks for is closed after this.'),
+  readyWaitSeconds: positive
+    .default(5)
+    .describe('How long a request waits for its view to be complete, before it gets 503.'),
+  bookmarkSeconds: positive.default(60).describe('Time between bookmarks of a watch.'),
+  stalledClientSeconds: positive
+    .default(60)
+    .describe('A watch whose client takes nothing for this long is ended.'),
+  maxObjectBytes: positive
+    .default(DEFAULT_READ_BOUNDS.maxObjectBytes)
+    .describe('One object of the API server, in a list or in a watch.'),
+  maxListBytes: positive
+    .default(DEFAULT_READ_BOUNDS.maxListBytes)
+    .describe('One LIST of the API server.'),
+  maxObjects: positive.default(DEFAULT_READ_BOUNDS.maxObjects).describe('Objects of one question.'),
+  stateDir: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'Folder in which the last known state is kept, for a start while the API server is out of reach; absent: nowhere.',
+    ),
+  stateMaxBytes: positive.default(256 * 1024 * 1024).describe('What that may take on disk.'),
+  stateWriteBytesPerSecond: positive
+    .default(100_000)
+    .describe('What each question may write there in the long run.'),
+  stateGraceSeconds: positive
+    .default(1)
+    .describe(
+      'How long the API server may be out of reach at the start before what is on disk stands in.',
+    ),
+  maxConnections: positive
+    .default(256)
+    .describe('Connections that each listener serves at once; one more gets 503.'),
+  maxHeaderBytes: positive.default(16 * 1024).describe('The headers of a request; more get 431.'),
+  headersTimeoutSeconds: positive
+    .default(10)
+    .describe(
+      'For the headers of a request to arrive, else 408; not more than requestTimeoutSeconds.',
+    ),
+  requestTimeoutSeconds: positive.default(60).describe('For a whole request to arrive, else 408.'),
+  maxEventBytes: positive
+    .default(1024 * 1024)
+    .describe('An event that kube-proxy writes over plain http; a larger one gets 413.'),
+  handoverSeconds: z
+    .number()
+    .int()
+    .nonnegative()
+    .default(0)
+    .describe(
+      'On SIGTERM, go on until the next process listens at the same addresses, but no longer than this.',
+    ),
+});
+
+/** The same with what concerns several of them. */
+export const settingsSchema = settingsShape.superRefine(
+  ({ listen, https, ...settings }, context) => {
+    const issue = (path: string, message: string) =>
+      context.addIssue({ code: 'custom', path: [path], message });
+    if (listen === undefined && https === undefined) issue('listen', 'needs https to be set');
+    if (settings.headersTimeoutSeconds > settings.requestTimeoutSeconds) {
+      issue('headersTimeoutSeconds', 'must not be more than requestTimeoutSeconds');
+    }
+  },
+);
