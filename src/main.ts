@@ -3,6 +3,7 @@ import './v8-flags.ts';
 import { parseArgs } from 'node:util';
 import { checkCommand } from './commands/check.ts';
 import { type Command, EXIT, UsageError } from './commands/command.ts';
+import { createCompletionCommand } from './commands/completion.ts';
 import { diffCommand } from './commands/diff.ts';
 import { explainCommand } from './commands/explain.ts';
 import { runCommand } from './commands/run-command.ts';
@@ -10,13 +11,14 @@ import { simulateCommand } from './commands/simulate.ts';
 import { WrapperError } from './errors.ts';
 import { VERSION } from './version.ts';
 
-const COMMANDS: Readonly<Record<string, Command>> = {
+const PLAIN: Readonly<Record<string, Command>> = {
   run: runCommand,
   explain: explainCommand,
   diff: diffCommand,
   simulate: simulateCommand,
   check: checkCommand,
 };
+const COMMANDS: typeof PLAIN = { ...PLAIN, completion: createCompletionCommand(PLAIN) };
 
 const USAGE = `kube-proxy-wrapper: shows kube-proxy the endpoints that each Service's topology policy selects
 
@@ -25,7 +27,7 @@ Usage:
 
 Commands:
 ${Object.entries(COMMANDS)
-  .map(([name, { summary }]) => `  ${name.padEnd(10)}${summary}`)
+  .map(([name, { summary }]) => `  ${name.padEnd(12)}${summary}`)
   .join('\n')}
 
   kube-proxy-wrapper COMMAND --help   flags, examples and exit codes of a command

@@ -16,6 +16,8 @@ export interface Command {
   readonly options: ParseArgsOptionsConfig;
   /** Number of arguments beside flags that it takes, at most. */
   readonly maxArguments: number;
+  /** What its first argument may be, where that is a closed set. */
+  readonly arguments?: readonly string[];
   /** Carries it out; returns the exit code. Throws what is told in one line, with exit code 1. */
   execute(flags: Flags, args: readonly string[]): Promise<number>;
 }

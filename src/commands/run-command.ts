@@ -1,4 +1,4 @@
-import { type Command, EXIT, textFlag } from './command.ts';
+import { type Command, EXIT, type Flags, textFlag } from './command.ts';
 import { run } from './run.ts';
 
 /** `kube-proxy-wrapper run`. */
@@ -15,7 +15,8 @@ Flags:
   --listen IP:PORT        where kube-proxy reaches the wrapper, loopback only; default 127.0.0.1:10360
   --admin-listen IP:PORT  /healthz, /readyz, /metrics and /explain; default 127.0.0.1:10361
   --state-dir DIR         where the last known state is kept, for a start while the API server is out of reach
-  --config FILE           settings in YAML; see the README
+  --handover-seconds N    on SIGTERM, wait so long for the next process to listen; default 0
+  --config FILE           settings in YAML; see docs/settings.md
   --dry-run               decide and explain, but show kube-proxy everything
   --log-level LEVEL       trace, debug, info, warn, error or silent; default info
 
@@ -31,6 +32,7 @@ Exit codes: 0 stopped by a signal, 1 wrong settings or nothing to start with, 2 
     listen: { type: 'string' },
     'admin-listen': { type: 'string' },
     'state-dir': { type: 'string' },
+    'handover-seconds': { type: 'string' },
     config: { type: 'string' },
     'dry-run': { type: 'boolean' },
     'log-level': { type: 'string' },
@@ -44,9 +46,15 @@ Exit codes: 0 stopped by a signal, 1 wrong settings or nothing to start with, 2 
       adminListen: flags['admin-listen'],
       logLevel: flags['log-level'],
       stateDir: flags['state-dir'],
+      handoverSeconds: numberOf(flags['handover-seconds']),
       dryRun: flags['dry-run'],
     };
     await run(settings, textFlag(flags, 'config'));
     return EXIT.ok;
   },
 };
+
+/** What is no number is left as it is, for the settings to say so. */
+function numberOf(value: Flags[string]): unknown {
+  return typeof value === 'string' && /^[0-9]+$/.test(value) ? Number(value) : value;
+}

@@ -7,7 +7,7 @@ import { fail, ok, type Verdict } from './verdict.ts';
 /** What kube-proxy needs through the wrapper, and the wrapper itself (role system:node-proxier, and Nodes). */
 const NEEDS: readonly (readonly [group: string, resource: string, verbs: readonly string[]])[] = [
   ['', 'services', ['list', 'watch']],
-  ['', 'nodes', ['get', 'list', 'watch']],
+  ['', 'nodes', ['list', 'watch']],
   ['discovery.k8s.io', 'endpointslices', ['list', 'watch']],
   ['networking.k8s.io', 'servicecidrs', ['list', 'watch']],
   ['events.k8s.io', 'events', ['create']],
