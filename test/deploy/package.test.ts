@@ -1,0 +1,56 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { runCommand } from '../e2e/support/run-command.ts';
+import { readText, repository } from './support/repository.ts';
+
+let folder: string;
+
+/** As on a node that reaches no registry: what `npm pack` makes is all there is. */
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'kpw-package-'));
+  // npm run build has run before the tests (pretest:deploy).
+  const args = ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder];
+  const tarball = (await runCommand('npm', args, { cwd: repository })).trim();
+  writeFileSync(join(folder, 'package.json'), '{}');
+  const install = ['install', '--offline', '--no-audit', '--no-fund', join(folder, tarball)];
+  await runCommand('npm', install, { cwd: folder });
+}, 120_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function npx(...args: string[]): Promise<string> {
+  const offline = ['--offline', '--no-install', 'kube-proxy-wrapper', ...args];
+  return await runCommand('npx', offline, { cwd: folder });
+}
+
+test('the package brings all that it needs, and nothing else', () => {
+  const modules = readdirSync(join(folder, 'node_modules')).filter((name) => !name.startsWith('.'));
+  expect(modules).toEqual(['kube-proxy-wrapper']);
+  const files = readdirSync(join(folder, 'node_modules/kube-proxy-wrapper'), { recursive: true });
+  expect(files.map(String).sort()).toEqual([
+    'CHANGELOG.md',
+    'LICENSE',
+    'README.md',
+    'dist',
+    'dist/THIRD-PARTY-LICENSES',
+    'dist/main.js',
+    'examples',
+    'examples/cluster.yaml',
+    'package.json',
+  ]);
+});
+
+test('its commands run', async () => {
+  const { version } = JSON.parse(readText('package.json')) as { version: string };
+  expect((await npx('--version')).trim()).toBe(version);
+  expect(await npx('--help')).toContain('kube-proxy-wrapper COMMAND [flags]');
+  expect(await npx('completion', 'bash')).toContain('complete -o default');
+});
+
+test('it simulates the example that comes with it', async () => {
+  const example = 'node_modules/kube-proxy-wrapper/examples/cluster.yaml';
+  const said = await npx('simulate', '--from', example, '--service', 'web');
+  expect(said).toContain('default/web');
+});
