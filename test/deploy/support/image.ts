@@ -1,6 +1,5 @@
 import { chmodSync, cpSync, mkdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { runCommand } from '../../e2e/support/run-command.ts';
+import { basename, dirname, join } from 'node:path';
 import { readText, repository } from './repository.ts';
 
 /** What the last stage of the Dockerfile says, as far as it matters to a container. */
@@ -23,14 +22,13 @@ interface Instruction {
 
 /**
  * Does what `docker build` does with the last stage, without a registry: copies the same files to the same places in
- * a folder. What it would copy from the stage that builds is here already: `npm run build` has run, and of
- * node_modules those are taken that `npm prune --omit=dev` leaves. The base image is stood in for by this machine's
- * C library and by the Node that runs the tests; see sandbox.ts.
+ * a folder. What it would copy from the stage that builds is here already: `npm run build` has run. The base image
+ * is stood in for by this machine's C library and by the Node that runs the tests; see sandbox.ts.
  */
-export async function layOutImage(root: string): Promise<Image> {
+export function layOutImage(root: string): Image {
   const stage = lastStage(readText('Dockerfile'));
   mkdirSync(root, { recursive: true });
-  for (const { text } of stage.filter(({ name }) => name === 'COPY')) await copy(root, text);
+  for (const { text } of stage.filter(({ name }) => name === 'COPY')) copy(root, text);
   const [uid = 0, gid = 0] = argument(stage, 'USER').split(':').map(Number);
   return {
     root,
@@ -77,23 +75,17 @@ function environment(stage: readonly Instruction[]): Record<string, string> {
   return Object.fromEntries(pairs) as Record<string, string>;
 }
 
-async function copy(root: string, text: string): Promise<void> {
+function copy(root: string, text: string): void {
   const words = text.split(' ');
-  const [source = '', target = ''] = words.filter((word) => !word.startsWith('--'));
+  const paths = words.filter((word) => !word.startsWith('--'));
+  const target = paths.pop() ?? '';
   const mode = words.find((word) => word.startsWith('--chmod='))?.slice('--chmod='.length);
-  const from = source.replace(/^\/src\//, '');
-  const to = join(root, target);
-  mkdirSync(dirname(to), { recursive: true });
-  if (from === 'node_modules') await copyProductionModules(to);
-  else cpSync(join(repository, from), to, { recursive: true });
-  if (mode !== undefined) chmodSync(to, Number.parseInt(mode, 8));
-}
-
-async function copyProductionModules(target: string): Promise<void> {
-  const args = ['ls', '--omit=dev', '--all', '--parseable'];
-  const folders = (await runCommand('npm', args, { cwd: repository })).trim().split('\n');
-  for (const folder of folders) {
-    const [, name] = /\/node_modules\/(.+)$/.exec(folder) ?? [];
-    if (name !== undefined) cpSync(folder, join(target, name), { recursive: true });
+  for (const source of paths) {
+    const from = source.replace(/^\/src\//, '');
+    // A target that ends in a slash is a folder.
+    const to = join(root, target.endsWith('/') ? join(target, basename(from)) : target);
+    mkdirSync(dirname(to), { recursive: true });
+    cpSync(join(repository, from), to, { recursive: true });
+    if (mode !== undefined) chmodSync(to, Number.parseInt(mode, 8));
   }
 }
