@@ -1,0 +1,58 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { ApiServer } from '../../embedded/api-server.ts';
+import { createMetrics } from '../../src/admin/metrics.ts';
+import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { createSmallCluster } from '../support/small-cluster.ts';
+import { startWrapper } from '../support/wrapper-fixture.ts';
+
+const PREFIX = 'kube_proxy_wrapper_';
+
+let folder: string;
+let server: ApiServer;
+let proxy: NodeProxy;
+let there: Set<string>;
+
+/** With all that has metrics of its own: the https listener and a folder for the state. */
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'metrics-'));
+  server = createSmallCluster();
+  const https = { listen: '127.0.0.1:0', selfSigned: { caFile: join(folder, 'ca.crt') } };
+  const settings = { https, stateDir: join(folder, 'state') };
+  proxy = await startWrapper(await server.listen(), {}, settings);
+  const text = await createMetrics(proxy).metrics();
+  there = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name));
+});
+
+afterAll(async () => {
+  await proxy?.close();
+  await server?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function read(path: string): string {
+  return readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+}
+
+test.each(['manifests/monitoring/alerts.yaml', 'manifests/monitoring/dashboard.json'])(
+  '%s asks for no metric that there is not',
+  (file) => {
+    const names = read(file).match(/\b(?:kube_proxy_wrapper|process|nodejs)_\w+/g) ?? [];
+    expect(names.length).toBeGreaterThan(14);
+    expect(names.filter((name) => !there.has(name))).toEqual([]);
+  },
+);
+
+describe('the README', () => {
+  const [, section = ''] = /\n## Metrics\n([\s\S]*?)\n## /.exec(read('README.md')) ?? [];
+  const told = [...section.matchAll(/`([a-z0-9_]+_[a-z0-9_]+)`/g)].map(([, name = '']) => name);
+
+  test('names all of our own metrics, and no others', () => {
+    const own = [...there].filter((name) => name.startsWith(PREFIX));
+    const names = own.map((name) => name.slice(PREFIX.length));
+    // The only one of a single word, and the prefix itself.
+    expect([...told.filter((name) => name !== PREFIX), 'services'].sort()).toEqual(names.sort());
+  });
+});
