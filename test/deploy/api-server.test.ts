@@ -179,9 +179,12 @@ describe("kubeadm's kube-proxy", () => {
   test('takes the wrapper as a sidecar, and gives it up again', async () => {
     await patch('sidecar/patch.yaml');
     const { initContainers, containers } = await template();
-    expect(initContainers).toHaveLength(1);
+    const [ownStateDir, sidecar] = initContainers;
+    const base = await baseContainer();
+    expect(initContainers).toHaveLength(2);
     expect(containers).toEqual(before.containers);
-    expect(withoutSidecar(initContainers[0])).toEqual(withPodContext(await baseContainer()));
+    expect(withoutSidecar(sidecar)).toEqual(withPodContext(base));
+    expect(ownStateDir.command).toEqual(base.ownStateDir.command);
     expect((await volume('kube-proxy')).projected.sources).toHaveLength(2);
     await patch('sidecar/patch-back.yaml');
     expect(await template()).toEqual(before);
@@ -195,14 +198,18 @@ describe("kubeadm's kube-proxy", () => {
     expect(flatten(ours).filter((right) => !has.has(right))).toEqual([]);
   });
 
-  /** The base's container, as the API server completes it. */
+  /** The container of the base with its state on disk, as the API server completes it. */
   async function baseContainer() {
-    const yaml = await kustomize(tools, 'manifests/base');
+    const yaml = await writeAside({ components: ['manifests/components/state'] }, (path) =>
+      kustomize(tools, path),
+    );
     const args = ['apply', '--server-side', '--dry-run=server', '-o', 'yaml', '-f', '-'];
     const objects = parseObjects(await kubectl(tools, plane, args, yaml));
     const [list] = objects as unknown as [{ items: KubeObject[] }];
     const { spec } = only(list.items, 'DaemonSet').spec.template;
-    return { container: spec.containers[0], pod: spec.securityContext };
+    const [container] = spec.containers;
+    const [ownStateDir] = spec.initContainers;
+    return { container, ownStateDir, pod: spec.securityContext };
   }
 });
 
@@ -212,13 +219,19 @@ type Container = any;
 /** Without what only a sidecar has, and without names that only a hash tells apart. */
 function withoutSidecar({ restartPolicy, startupProbe, ...container }: Container): Container {
   expect([restartPolicy, startupProbe.httpGet.path]).toEqual(['Always', '/healthz']);
-  return { ...container, volumeMounts: [{ ...container.volumeMounts[0], name: 'config' }] };
+  const [config, state] = container.volumeMounts;
+  const volumeMounts = [
+    { ...state, name: 'state' },
+    { ...config, name: 'config' },
+  ];
+  return { ...container, volumeMounts };
 }
 
 /** With what the base says of the whole Pod said of the container. */
 function withPodContext({ container, pod }: { container: Container; pod: object }): Container {
   const text = JSON.stringify({
     ...container,
+    args: container.args.filter((arg: string) => !arg.startsWith('--handover-seconds=')),
     securityContext: { ...pod, ...container.securityContext },
   });
   return JSON.parse(text.replaceAll(/(kube-proxy-wrapper-api-server)-[a-z0-9]{10}/g, '$1'));

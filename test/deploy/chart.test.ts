@@ -46,12 +46,14 @@ test('the chart and the image are of the version of the package', () => {
   expect(readText('charts/kube-proxy-wrapper/Chart.yaml')).toContain(`\nversion: ${version}\n`);
   expect(readText('charts/kube-proxy-wrapper/Chart.yaml')).toContain(`\nappVersion: ${version}\n`);
   expect(readText('manifests/base/kustomization.yaml')).toContain(`newTag: ${version}\n`);
-  expect(readText('manifests/overlays/sidecar/patch.yaml')).toContain(`wrapper:${version}\n`);
+  for (const file of ['overlays/sidecar/patch.yaml', 'components/state/daemonset.yaml']) {
+    expect(readText(`manifests/${file}`)).toContain(`wrapper:${version}\n`);
+  }
 });
 
 describe('with default values the result is that of kustomize', () => {
   test.each<[string, object, string]>([
-    ['manifests/base', {}, 'api-server.example.com'],
+    ['manifests/base', { state: { hostPath: '' } }, 'api-server.example.com'],
     [
       'manifests/overlays/kubeadm',
       { kubeProxyKubeconfig: { create: true } },
@@ -85,14 +87,10 @@ describe('values', () => {
     const schema = JSON.parse(readText('charts/kube-proxy-wrapper/values.schema.json'));
     const known = keysOf(schema.properties.settings);
     // The node's name is the Pod's, and no setting of the chart.
-    const { nodeName, ...wanted } = everySetting;
-    expect(known).toEqual(pathsOf(wanted));
-    // The wrapper takes them all, and has no default for another one.
+    const { nodeName: _, ...wanted } = everySetting;
+    expect(known).toEqual([...pathsOf(wanted), 'https.certFile', 'https.keyFile'].sort());
+    // That the schema is made from the wrapper's own is tested with the script that makes it.
     loadSettings({}, {}, writeSettings(everySetting));
-    const { edge: _selector, ...defaults } = loadSettings({ nodeName }, {}, undefined);
-    const { listen, adminListen, defaultTopologyKeys: keys, ...plain } = defaults;
-    expect([listen?.port, adminListen.port, keys]).toEqual([10_360, 10_361, { keys: [] }]);
-    expect(pathsOf(everySetting)).toEqual(expect.arrayContaining(pathsOf(plain)));
   });
 
   test('every setting at once is rendered as it is, and can be loaded', async () => {
@@ -118,6 +116,50 @@ describe('values', () => {
     expect(await rights({})).not.toContain('namespaces');
     expect(await rights({ namespacePolicies: true })).toContain('namespaces');
     expect(await rights({ communities: { fabedgeCluster: 'a' } })).toContain('communities');
+    const https = { listen: '127.0.0.1:10362', certFile: '/a', keyFile: '/b' };
+    expect(await rights({ https })).not.toContain('subjectaccessreviews');
+    expect(await rights({ https: { ...https, clientCaFile: '/c' } })).toContain(
+      'subjectaccessreviews',
+    );
+  });
+
+  test('the old Pod waits for the next one, as long as the setting says, and is given that time', async () => {
+    const times = async (settings: object) => {
+      const objects = await render({ settings });
+      const { terminationGracePeriodSeconds } = only(objects, 'DaemonSet').spec.template.spec;
+      return [container(objects).args.slice(2, 3), terminationGracePeriodSeconds];
+    };
+    expect(await times({})).toEqual([['--handover-seconds=20'], 30]);
+    expect(await times({ handoverSeconds: 0 })).toEqual([['--handover-seconds=0'], 10]);
+  });
+
+  test('a folder for the state that is given in the settings is not overruled', async () => {
+    expect(container(await render({})).args).toContain(
+      '--state-dir=/var/lib/kube-proxy-wrapper/state',
+    );
+    const { args } = container(await render({ settings: { stateDir: '/elsewhere' } }));
+    expect(args.filter((arg: string) => arg.startsWith('--state-dir'))).toEqual([]);
+  });
+
+  test('without plain http the notes say where kube-proxy is pointed at', async () => {
+    const https = { listen: '127.0.0.1:10362', certFile: '/a', keyFile: '/b' };
+    const notes = async (settings: object) => {
+      const file = join(folder, 'notes.yaml');
+      writeFileSync(file, dump({ settings, kubeProxyKubeconfig: { create: true } }));
+      const args = ['install', 'a', 'charts/kube-proxy-wrapper', '--dry-run=client', '--set', host];
+      const said = await runCommand(tools.helm, [...args, '--values', file], { cwd: repository });
+      return said.slice(said.indexOf('NOTES:'));
+    };
+    expect(await notes({})).toMatch(/kube-proxy at\s+http:\/\/127.0.0.1:10360/);
+    const told = await notes({ listen: 'none', https });
+    expect(told).toMatch(/kube-proxy at\s+https:\/\/127.0.0.1:10362/);
+    expect(told).toContain('has no effect');
+    expect(told).not.toContain('http://');
+    const objects = await render({
+      settings: { listen: 'none', https },
+      kubeProxyKubeconfig: { create: true },
+    });
+    expect(objects.filter(({ kind }) => kind === 'ConfigMap')).toHaveLength(1);
   });
 
   test('a kubeconfig takes the place of the address', async () => {

@@ -58,6 +58,7 @@ test('the command of the service starts', async () => {
   writeFileSync(join(folder, 'config.yaml'), 'logLevel: debug\n');
   const args = (line ?? '')
     .replace('$' + '{CREDENTIALS_DIRECTORY}', join(folder, 'credentials'))
+    .replace('$' + '{STATE_DIRECTORY}', join(folder, 'state'))
     .replace('/etc/kube-proxy-wrapper', folder)
     .split(' ');
   const netns = await createNodeNetns();
@@ -65,7 +66,7 @@ test('the command of the service starts', async () => {
     name: 'service',
     command: process.execPath,
     args: [join(repository, 'dist/main.js'), ...args],
-    env: { NODE_NAME: 'a', NODE_OPTIONS: '--max-semi-space-size=1' },
+    env: { NODE_NAME: 'a' },
     logFile: join(folder, 'log'),
   });
   try {

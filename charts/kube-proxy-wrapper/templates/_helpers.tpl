@@ -38,3 +38,15 @@ host: {{ $parts | trimPrefix "[" | trimSuffix "]" | quote }}
 {{- end }}
 port: {{ include "kpw.adminPort" . }}
 {{- end }}
+
+{{- define "kpw.image" -}}
+image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
+{{- with .Values.image.pullPolicy }}
+imagePullPolicy: {{ . }}
+{{- end }}
+{{- end }}
+
+{{- /* The setting, or what an update with maxSurge needs. */ -}}
+{{- define "kpw.handoverSeconds" -}}
+{{- if hasKey .Values.settings "handoverSeconds" }}{{ int .Values.settings.handoverSeconds }}{{ else }}20{{ end }}
+{{- end }}

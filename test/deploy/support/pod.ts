@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { KubeObject } from '../../e2e/support/api.ts';
 import { type ManagedProcess, waitUntilReady } from '../../e2e/support/managed-process.ts';
 import type { NodeNetns } from '../../e2e/support/node-netns.ts';
+import { runCommand } from '../../e2e/support/run-command.ts';
 import type { Image } from './image.ts';
 import { only } from './render.ts';
 import { sandbox } from './sandbox.ts';
@@ -31,7 +32,7 @@ export interface Pod {
   probe(name: 'livenessProbe' | 'readinessProbe'): Promise<number | undefined>;
 }
 
-/** Does what kubelet does for the only container of a DaemonSet's Pod, as far as our manifests ask for it. */
+/** Does what kubelet does for the Pod of a DaemonSet, as far as our manifests ask for it. */
 export async function startPod(options: PodOptions): Promise<Pod> {
   const { name, image, netns } = options;
   const { spec } = only(options.objects, 'DaemonSet').spec.template;
@@ -41,7 +42,9 @@ export async function startPod(options: PodOptions): Promise<Pod> {
   const args = (container.args as string[]).map((arg) =>
     arg.replaceAll(/\$\((\w+)\)/g, (_, variable: string) => env[variable] ?? ''),
   );
-  const process = netns.spawn({
+  const writable = hostFolders(spec, container, options);
+  await runInitContainers(spec, options);
+  const running = netns.spawn({
     name,
     logFile: join(netns.folder, `${name}.log`),
     ...sandbox({
@@ -50,10 +53,11 @@ export async function startPod(options: PodOptions): Promise<Pod> {
       args: [...args, ...(options.extraArgs ?? [])],
       user: { uid: spec.securityContext.runAsUser, gid: spec.securityContext.runAsGroup },
       mounts: mountsOf(spec, container, options),
+      writable,
     }),
   });
   return {
-    process,
+    process: running,
     probe: async (which) => {
       const { host = netns.address, port, path } = container[which].httpGet;
       return (await netns.httpGet(`http://${host}:${port}${path}`))?.status;
@@ -113,12 +117,45 @@ function mountsOf(spec: Spec, container: Spec, options: PodOptions): Record<stri
   const mounts = { '/var/run/secrets/kubernetes.io/serviceaccount': account };
   for (const { name: volumeName, mountPath } of container.volumeMounts) {
     const volume = spec.volumes.find((each: { name: string }) => each.name === volumeName);
+    if (volume.configMap === undefined) continue;
     const folder = join(netns.folder, `${name}-${volumeName}`);
     Object.assign(mounts, {
       [mountPath]: writeFolder(folder, dataOf(objects, volume.configMap.name)),
     });
   }
   return mounts;
+}
+
+/** Makes the folders of hostPath volumes as kubelet does, as root, and says where they are mounted. */
+function hostFolders(spec: Spec, container: Spec, options: PodOptions): Record<string, string> {
+  const folders: Record<string, string> = {};
+  for (const { name, mountPath } of container.volumeMounts) {
+    const volume = spec.volumes.find((each: { name: string }) => each.name === name);
+    if (volume.hostPath === undefined) continue;
+    folders[mountPath] = hostFolder(name, options);
+    mkdirSync(folders[mountPath], { recursive: true, mode: 0o755 });
+  }
+  return folders;
+}
+
+function hostFolder(volume: string, { name, netns }: PodOptions): string {
+  return join(netns.folder, `${name}-${volume}`);
+}
+
+/**
+ * What an init container of ours does, one line of JavaScript about a folder of the host, is done here as root, for in
+ * the sandbox there is no other user than its own.
+ */
+async function runInitContainers(spec: Spec, options: PodOptions): Promise<void> {
+  for (const { command, volumeMounts, securityContext } of spec.initContainers ?? []) {
+    const [node, line] = command as string[];
+    if (node !== '/nodejs/bin/node' || securityContext.capabilities.add.join() !== 'CHOWN') {
+      throw new Error(`an init container that is not known here: ${command}`);
+    }
+    const [{ name, mountPath }] = volumeMounts;
+    const here = (line ?? '').replaceAll(mountPath, hostFolder(name, options));
+    await runCommand(process.execPath, [here]);
+  }
 }
 
 function writeFolder(folder: string, files: Readonly<Record<string, string>>): string {

@@ -13,6 +13,8 @@ export interface SandboxOptions {
   readonly user?: { readonly uid: number; readonly gid: number };
   /** Folders of this machine, by where they are seen; read-only. */
   readonly mounts?: Readonly<Record<string, string>>;
+  /** The same, and may be written to. */
+  readonly writable?: Readonly<Record<string, string>>;
 }
 
 /** A command with its arguments. */
@@ -33,7 +35,7 @@ export function sandbox(options: SandboxOptions): SandboxCommand {
 }
 
 function bubblewrapArgs(options: SandboxOptions): string[] {
-  const { image, env = {}, mounts = {} } = options;
+  const { image, env = {}, mounts = {}, writable = {} } = options;
   const { uid, gid } = options.user ?? image.user;
   const command = options.command ?? [...image.entrypoint, ...(options.args ?? image.cmd)];
   const args = ['--unshare-user', '--unshare-pid', '--unshare-ipc', '--unshare-uts'];
@@ -47,6 +49,7 @@ function bubblewrapArgs(options: SandboxOptions): string[] {
     if (existsSync(folder)) args.push('--ro-bind', folder, folder);
   }
   for (const [seenAt, folder] of Object.entries(mounts)) args.push('--ro-bind', folder, seenAt);
+  for (const [seenAt, folder] of Object.entries(writable)) args.push('--bind', folder, seenAt);
   args.push('--remount-ro', '/', '--chdir', image.workdir, '--clearenv');
   for (const [name, value] of Object.entries({ ...image.env, ...env })) {
     args.push('--setenv', name, value);

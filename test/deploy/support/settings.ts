@@ -3,6 +3,16 @@ export const everySetting = {
   nodeName: 'edge-1',
   kubeconfig: '/etc/kube-proxy-wrapper/kubeconfig',
   listen: '127.0.0.2:10370',
+  https: {
+    listen: '127.0.0.2:10372',
+    // Not certFile and keyFile: one or the other.
+    selfSigned: { caFile: '/tmp/ca.crt', keyFile: '/tmp/tls.pem', names: ['wrapper.example.com'] },
+    clientCaFile: '/etc/clients.crt',
+    allowedSeconds: 20,
+    deniedSeconds: 2,
+    maxCallers: 16,
+    maxReviews: 4,
+  },
   adminListen: '127.0.0.2:10371',
   logLevel: 'debug',
   defaultTopologyKeys: ['kubernetes.io/hostname', 'site', '*'],
