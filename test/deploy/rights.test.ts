@@ -143,6 +143,26 @@ describe('the DaemonSet of the kubeadm overlay, applied for real', () => {
     expect(metrics?.body).toContain('kube_proxy_wrapper_client_watches 4');
   });
 
+  test('the next Pod of an update takes over at the same ports, and nobody is refused meanwhile', async () => {
+    const token = await requestToken(plane.admin, 'kube-proxy-wrapper');
+    const ca = readFileSync(plane.caFile, 'utf8');
+    const next = await startPod({ name: 'next', objects, image, nodeName, netns, token, ca });
+    running.push(next.process);
+    // kubelet may take the old one's answer for that of the new one, and end the old one before the new one listens.
+    pod.terminate();
+    const { child } = pod.process;
+    const answers: (number | undefined)[] = [];
+    while (child.exitCode === null && child.signalCode === null) {
+      answers.push((await netns.httpGet('http://127.0.0.1:10360/api/v1/services'))?.status);
+    }
+    expect(new Set(answers)).toEqual(new Set([200]));
+    expect(child.exitCode).toBe(0);
+    const log = () => pod.process.log();
+    expect(log()).toContain('stopping when the next process listens');
+    const metrics = async () => (await netns.httpGet('http://127.0.0.1:10361/metrics'))?.body ?? '';
+    await eventually(metrics, (body) => body.includes('kube_proxy_wrapper_client_watches 4'));
+  });
+
   test('the API server has refused nothing, and was asked for nothing but lists, watches and events', async () => {
     const own = plane
       .requests()

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeObject } from '../../e2e/support/api.ts';
 import { type ManagedProcess, waitUntilReady } from '../../e2e/support/managed-process.ts';
@@ -30,6 +30,8 @@ export interface Pod {
   readonly process: ManagedProcess;
   /** HTTP status that a probe of the manifest gets; undefined if nobody answers. */
   probe(name: 'livenessProbe' | 'readinessProbe'): Promise<number | undefined>;
+  /** Sends SIGTERM to the program itself, as kubelet does; the sandbox around it ends with it. */
+  terminate(): void;
 }
 
 /** Does what kubelet does for the Pod of a DaemonSet, as far as our manifests ask for it. */
@@ -62,7 +64,14 @@ export async function startPod(options: PodOptions): Promise<Pod> {
       const { host = netns.address, port, path } = container[which].httpGet;
       return (await netns.httpGet(`http://${host}:${port}${path}`))?.status;
     },
+    terminate: () => process.kill(innermost(running.child.pid ?? 0), 'SIGTERM'),
   };
+}
+
+/** The last of a chain of processes of which each has one child. */
+function innermost(pid: number): number {
+  const [child] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
+  return child === undefined || child === '' ? pid : innermost(Number(child));
 }
 
 /** Waits until a URL inside the Pod's namespace answers 200. */
