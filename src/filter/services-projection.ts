@@ -104,7 +104,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
       this.view.hide(key);
       this.#aside.set(key, object);
     } else {
-      this.view.show(key, (version) => this.#withVersion(object, version));
+      this.view.showAsIs(key, object);
     }
   }
 
@@ -148,7 +148,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
       const shown = this.view.get(key);
       if (aside !== undefined && !this.#isHidden(key)) {
         this.#aside.delete(key);
-        this.view.show(key, (version) => this.#withVersion(aside, version));
+        this.view.showAsIs(key, aside);
       } else if (shown !== undefined && this.#isHidden(key)) {
         this.view.hide(key);
         this.#aside.set(key, shown);
@@ -177,14 +177,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     this.#initial = undefined;
     this.#off = world.standpoint?.off ?? false;
     for (const [key, object] of initial) if (this.#isHidden(key)) this.#aside.set(key, object);
-    const shown = [...initial].filter(([key]) => !this.#aside.has(key));
-    this.view.start((version) =>
-      shown.map(([key, object]) => [key, this.#withVersion(object, version)] as const),
-    );
-  }
-
-  #withVersion(object: ObjectBytes, resourceVersion: string): ObjectBytes {
-    return this.view.codec.splice(this.view.resource, object, { resourceVersion });
+    this.view.startAsIs([...initial].filter(([key]) => !this.#aside.has(key)));
   }
 }
 
