@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
 import { eventually } from '../support/eventually.ts';
+import { REFUSED_COMMANDS } from '../support/refused-commands.ts';
 import { createSmallCluster, putService, putSlice } from '../support/small-cluster.ts';
 import { recordWatch, STREAMING_LIST } from '../support/watch-recorder.ts';
 
@@ -87,29 +88,14 @@ describe('kube-proxy-wrapper', () => {
     },
   );
 
-  test.each([
-    [['explain', 'a/b/c'], 2, /NAMESPACE\/SERVICE/],
-    [['explain', '--admin', '127.0.0.1:1'], 1, /no wrapper answers at http:\/\/127.0.0.1:1/],
-    [['explain', '-o', 'xml'], 2, /--output is one of text, json, yaml/],
-    [['explain', 'a', 'b'], 2, /unexpected "b"/],
-    [['diff'], 2, /diff NAMESPACE\/SERVICE/],
-    [['simulate'], 2, /--from FILE or --kubeconfig FILE/],
-    [['simulate', '--from', '/none.yaml'], 1, /cannot read \/none.yaml/],
-    [['simulate', '--from', 'x', '--keys', '["a"', '--max-load', '2'], 2, /--keys is a JSON array/],
-    [['check', '--mode', 'ebpf'], 2, /--mode is one of nftables, iptables, ipvs/],
-    [['walk'], 2, /unknown command "walk"/],
-    [['run', '--nodename', 'x'], 2, /--nodename/],
-    [['run'], 1, /no node name/],
-    [['run', '--node-name', 'n', '--listen', '0.0.0.0:1'], 1, /"0\.0\.0\.0".*loopback only/],
-    [['run', '--node-name', 'n', '--listen', '10.0.0.1:80'], 1, /loopback only/],
-    [['run', '--node-name', 'n', '--kubeconfig', '/none'], 1, /\/none/],
-    [['run', '--node-name', 'n', '--config', '/none.yaml'], 1, /\/none\.yaml/],
-    [['run', '--node-name', 'n'], 1, /in-cluster|KUBERNETES_SERVICE_HOST/],
-  ])('%j ends with code %d and one clear line', async (args, code, message) => {
-    const result = await run(...args);
-    expect(result).toMatchObject({ code, err: expect.stringMatching(message) });
-    expect(result.err.trimEnd().split('\n')).toHaveLength(1);
-  });
+  test.each(REFUSED_COMMANDS)(
+    '%j ends with code %d and one clear line',
+    async (args, code, message) => {
+      const result = await run(...args);
+      expect(result).toMatchObject({ code, err: expect.stringMatching(message) });
+      expect(result.err.trimEnd().split('\n')).toHaveLength(1);
+    },
+  );
 
   test('simulate ends with 3 when there are warnings, with 0 when there are none', async () => {
     const example = new URL('../../examples/cluster.yaml', import.meta.url).pathname;
@@ -138,6 +124,7 @@ describe('kube-proxy-wrapper', () => {
     const one = await run('explain', 'web', ...at, '-o', 'yaml');
     expect(one.out).toMatch(/^service: default\/web$/m);
     expect((await run('explain', 'api', ...at)).code).toBe(1);
+    expect((await run('diff', 'web', ...at)).code).toBe(0);
     const check = await run('check', ...at);
     expect(check).toMatchObject({ code: 3, out: expect.stringMatching(/nobody watches Services/) });
     await watch.close();

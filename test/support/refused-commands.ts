@@ -1,0 +1,23 @@
+/** Command lines that end at once, each with its exit code and what the one line on stderr says. */
+export const REFUSED_COMMANDS: readonly (readonly [string[], number, RegExp])[] = [
+  [['explain', 'a/b/c'], 2, /NAMESPACE\/SERVICE/],
+  [['explain', '--admin', '127.0.0.1:1'], 1, /no wrapper answers at http:\/\/127.0.0.1:1/],
+  [['explain', '-o', 'xml'], 2, /--output is one of text, json, yaml/],
+  [['explain', 'a', 'b'], 2, /unexpected "b"/],
+  [['diff'], 2, /diff NAMESPACE\/SERVICE/],
+  [['simulate'], 2, /--from FILE or --kubeconfig FILE/],
+  [['simulate', '--from', '/none.yaml'], 1, /cannot read \/none.yaml/],
+  [['simulate', '--from', 'x', '--keys', '["a"', '--max-load', '2'], 2, /--keys is a JSON array/],
+  [['check', '--mode', 'ebpf'], 2, /--mode is one of nftables, iptables, ipvs/],
+  [['walk'], 2, /unknown command "walk"/],
+  [['run', '--nodename', 'x'], 2, /--nodename/],
+  [['run'], 1, /no node name/],
+  [['run', '--node-name', 'n', '--listen', '0.0.0.0:1'], 1, /"0\.0\.0\.0".*loopback only/],
+  [['run', '--node-name', 'n', '--listen', '10.0.0.1:80'], 1, /loopback only/],
+  [['run', '--node-name', 'n', '--kubeconfig', '/none'], 1, /\/none/],
+  [['run', '--node-name', 'n', '--config', '/none.yaml'], 1, /\/none\.yaml/],
+  [['run', '--node-name', 'n'], 1, /in-cluster|KUBERNETES_SERVICE_HOST/],
+  [['diff', 'web', '--admin', '127.0.0.1:1'], 1, /no wrapper answers/],
+  [['check', '--kubeconfig', '/none'], 1, /\/none/],
+  [['completion', 'tcsh'], 2, /completion bash, zsh or fish/],
+];
