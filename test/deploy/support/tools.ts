@@ -13,8 +13,8 @@ export interface Tools {
 }
 
 /**
- * Builds what is missing or out of date, as the end-to-end tests do with Kubernetes itself. The first call takes 10
- * minutes on 2 cores.
+ * Builds what is missing or out of date, as the end-to-end tests do with Kubernetes itself. The first call takes about 5
+ * minutes of 2 cores, of which helm and promtool take nearly all.
  */
 export async function ensureTools(report: (line: string) => void = () => {}): Promise<Tools> {
   // Runs the image's content; see sandbox.ts.
