@@ -1,12 +1,15 @@
 /** Room between two upstream versions for changes that only this process knows of. */
-const STEP = 1_000_000n;
+const STEP = 1_000_000_000n;
 
-/** The start offset moves on by one in this many milliseconds; it comes round after 2.7 hours. */
-const OFFSET_MS = 10;
+/**
+ * The start offset moves on by this in a millisecond, and comes round after 2.7 hours. A process may have made
+ * so many changes under one upstream version for each millisecond until the next one starts.
+ */
+const OFFSET_PER_MS = 100;
 
 /**
  * Hands out the resourceVersions of all views of this process: strictly increasing decimals, made as
- * `upstream × 10⁶ + offset`, plus one for each further change while the upstream version stands still.
+ * `upstream × 10⁹ + offset`, plus one for each further change while the upstream version stands still.
  *
  * The offset is the time at which the process started. It tells the versions of an earlier process apart
  * even when the upstream version has not moved since: a client that resumes from one of these has to list
@@ -20,7 +23,7 @@ export class VersionClock {
 
   /** @param now time at which the process started, in milliseconds since the epoch */
   constructor(now: number) {
-    this.#offset = BigInt(Math.floor(now / OFFSET_MS)) % STEP;
+    this.#offset = BigInt(Math.floor(now * OFFSET_PER_MS)) % STEP;
   }
 
   /** Notes a resourceVersion of the API server; what is not decimal is ignored. */
