@@ -6,7 +6,7 @@ const MAX_MB_PER_HOUR = 20;
 /** Less than that in all is noise of the garbage collector, however steep it looks in a short run. */
 const MIN_GAIN_MB = 15;
 
-const MEASURES = ['rss', 'heap', 'handles', 'sockets', 'resources'] as const;
+const MEASURES = ['rss', 'heap', 'external', 'handles', 'sockets', 'resources'] as const;
 
 export interface Verdict {
   readonly lines: readonly string[];
@@ -23,7 +23,7 @@ export function judge(samples: readonly Sample[], before: Sample, after: Sample)
   const minutes = ((samples.at(-1)?.seconds ?? 0) - (samples[0]?.seconds ?? 0)) / 60;
   const lines = MEASURES.map((measure) => {
     const { perHour, error } = slopeOf(samples.map((each) => [each.seconds, each[measure]]));
-    const isMemory = measure === 'rss' || measure === 'heap';
+    const isMemory = ['rss', 'heap', 'external'].includes(measure);
     const surely = perHour - 3 * error;
     const gained = (perHour / 60) * minutes;
     if (isMemory && surely > MAX_MB_PER_HOUR && gained > MIN_GAIN_MB) {
