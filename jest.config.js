@@ -15,7 +15,13 @@ export default {
       displayName: 'unit',
       roots: ['<rootDir>/test'],
       testMatch: ['**/*.test.ts'],
-      testPathIgnorePatterns: ['<rootDir>/test/e2e/'],
+      testPathIgnorePatterns: ['<rootDir>/test/e2e/', '<rootDir>/test/fuzz/'],
+    },
+    {
+      ...common,
+      displayName: 'fuzz',
+      roots: ['<rootDir>/test/fuzz'],
+      testMatch: ['**/*.test.ts'],
     },
     {
       ...common,

@@ -1,6 +1,6 @@
 /** Makes dist/: main.js, the whole program in one file, and the licences of what went into it. */
 import { rmSync, writeFileSync } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
 import { collectLicences, packageFoldersOf } from './licences.ts';
 
@@ -32,6 +32,41 @@ const dropUnused: Plugin = {
   },
 };
 
+/** Error texts of zod in 50 languages, all of which are loaded with it: 300 kB of source. English stays. */
+const dropLanguages: Plugin = {
+  name: 'drop-languages',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/zod\/v4\/locales\/index\.js$/ }, () => ({
+      contents: "export { default as en } from './en.js';",
+    }));
+  },
+};
+
+/**
+ * The index of undici loads all there is: fetch, caches, mocks, WebSockets. This is the part of it that makes
+ * requests by an Agent (upstream.ts). KubeConfig could ask for a ProxyAgent, so that is there when asked for.
+ */
+const UNDICI = `
+const Dispatcher = require('./lib/dispatcher/dispatcher');
+Dispatcher.prototype.request = require('./lib/api/api-request');
+exports.Agent = require('./lib/dispatcher/agent');
+exports.buildConnector = require('./lib/core/connect');
+Object.defineProperty(exports, 'ProxyAgent', {
+  enumerable: true,
+  get: () => require('./lib/dispatcher/proxy-agent'),
+});
+`;
+
+const dropFetch: Plugin = {
+  name: 'drop-fetch',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/undici\/index\.js$/ }, ({ path }) => ({
+      contents: UNDICI,
+      resolveDir: dirname(path),
+    }));
+  },
+};
+
 rmSync(dist, { recursive: true, force: true });
 const { metafile } = await build({
   absWorkingDir: root,
@@ -41,10 +76,9 @@ const { metafile } = await build({
   platform: 'node',
   format: 'esm',
   target: 'node24',
-  // A stack trace should name things; half of the size is comments and white space.
+  // The source stays in memory. Names stay too, for stack traces.
   minifyWhitespace: true,
   minifySyntax: true,
-  keepNames: false,
   legalComments: 'none',
   // Beside the program, but not in the package (package.json, files): it is twice as big.
   sourcemap: 'external',
@@ -53,7 +87,7 @@ const { metafile } = await build({
   banner: {
     js: "import{createRequire as nodeCreateRequire}from'node:module';const require=nodeCreateRequire(import.meta.url);",
   },
-  plugins: [dropUnused],
+  plugins: [dropUnused, dropLanguages, dropFetch],
   metafile: true,
   logLevel: 'warning',
 });

@@ -1,75 +1,83 @@
 #!/usr/bin/env node
+import './v8-flags.ts';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { run } from './commands/run.ts';
+import { checkCommand } from './commands/check.ts';
+import { type Command, EXIT, UsageError } from './commands/command.ts';
+import { diffCommand } from './commands/diff.ts';
+import { explainCommand } from './commands/explain.ts';
+import { runCommand } from './commands/run-command.ts';
+import { simulateCommand } from './commands/simulate.ts';
 import { WrapperError } from './errors.ts';
+
+const COMMANDS: Readonly<Record<string, Command>> = {
+  run: runCommand,
+  explain: explainCommand,
+  diff: diffCommand,
+  simulate: simulateCommand,
+  check: checkCommand,
+};
 
 const USAGE = `kube-proxy-wrapper: shows kube-proxy the endpoints that each Service's topology policy selects
 
 Usage:
-  kube-proxy-wrapper run [flags]
+  kube-proxy-wrapper COMMAND [flags]
 
-Flags of run:
-  --node-name NAME        name of the Node this runs on (or NODE_NAME)
-  --kubeconfig FILE       how to reach the API server (or KUBECONFIG); default: in-cluster
-  --listen IP:PORT        where kube-proxy reaches the wrapper, loopback only; default 127.0.0.1:10360
-  --admin-listen IP:PORT  /healthz, /readyz and /metrics; default 127.0.0.1:10361
-  --state-dir DIR         where the last known state is kept, for a start while the API server is out of reach
-  --config FILE           settings in YAML; see the README
-  --log-level LEVEL       trace, debug, info, warn, error or silent; default info
+Commands:
+${Object.entries(COMMANDS)
+  .map(([name, { summary }]) => `  ${name.padEnd(10)}${summary}`)
+  .join('\n')}
 
-  -h, --help              this text
-  --version               the version
+  kube-proxy-wrapper COMMAND --help   flags, examples and exit codes of a command
+  -h, --help                          this text
+  --version                           the version
 
-Exit codes: 0 stopped by a signal, 1 wrong settings or nothing to start with, 2 wrong command line.
+Exit codes of all commands: 0 all is well, 1 it could not be carried out, 2 wrong command line, 3 carried out,
+and something was found (simulate, check).
 `;
 
-const OPTIONS = {
-  'node-name': { type: 'string' },
-  kubeconfig: { type: 'string' },
-  listen: { type: 'string' },
-  'admin-listen': { type: 'string' },
-  'state-dir': { type: 'string' },
-  config: { type: 'string' },
-  'log-level': { type: 'string' },
-  help: { type: 'boolean', short: 'h' },
-  version: { type: 'boolean' },
-} as const;
-
-async function main(args: string[]): Promise<number> {
-  let parsed: ReturnType<typeof parse>;
-  try {
-    parsed = parse(args);
-  } catch (error) {
-    return fail(2, error);
-  }
-  const { values, positionals } = parsed;
-  if (values.help === true || (args.length === 0 && positionals.length === 0)) {
-    process.stdout.write(USAGE);
-    return values.help === true ? 0 : 2;
-  }
-  if (values.version === true) {
+async function main(args: readonly string[]): Promise<number> {
+  const [name = '', ...rest] = args;
+  if (name === '--version') {
     process.stdout.write(`${version()}\n`);
-    return 0;
+    return EXIT.ok;
   }
-  if (positionals.length !== 1 || positionals[0] !== 'run') {
-    return fail(
-      2,
-      new Error(`unknown command ${JSON.stringify(positionals.join(' '))}; try --help`),
-    );
+  if (['', '--help', '-h', 'help'].includes(name)) {
+    process.stdout.write(USAGE);
+    return name === '' ? EXIT.usage : EXIT.ok;
+  }
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (command === undefined) {
+    return fail(EXIT.usage, new Error(`unknown command ${JSON.stringify(name)}; try --help`));
   }
   try {
-    const { config, 'node-name': nodeName, 'admin-listen': adminListen } = values;
-    const { kubeconfig, listen, 'log-level': logLevel, 'state-dir': stateDir } = values;
-    await run({ nodeName, adminListen, kubeconfig, listen, logLevel, stateDir }, config);
-    return 0;
+    return await execute(name, command, rest);
   } catch (error) {
-    return fail(1, error);
+    return fail(error instanceof UsageError ? EXIT.usage : EXIT.failed, error);
   }
 }
 
-function parse(args: string[]) {
-  return parseArgs({ args, options: OPTIONS, allowPositionals: true });
+async function execute(name: string, command: Command, args: string[]): Promise<number> {
+  const { values, positionals } = parse(command, args);
+  const { help, ...flags } = values;
+  if (help === true) {
+    process.stdout.write(command.help);
+    return EXIT.ok;
+  }
+  if (positionals.length > command.maxArguments) {
+    const extra = JSON.stringify(positionals[command.maxArguments]);
+    throw new UsageError(`unexpected ${extra}; try ${name} --help`);
+  }
+  return await command.execute(flags, positionals);
+}
+
+function parse({ options }: Command, args: string[]) {
+  try {
+    const all = { ...options, help: { type: 'boolean', short: 'h' } } as const;
+    return parseArgs({ args, options: all, allowPositionals: true });
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
 }
 
 function fail(code: number, error: unknown): number {
@@ -83,4 +91,9 @@ function version(): string {
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
+// A reader that goes away early (`explain | head`) is no error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit(EXIT.ok);
+});
 process.exitCode = await main(process.argv.slice(2));

@@ -7,6 +7,7 @@ import type { DoorBounds } from '../proxy/door-refusal.ts';
 import { assertLocalRequest, assertUnambiguous } from '../proxy/host-check.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { writeQuestions } from '../proxy/questions-json.ts';
+import { answerExplain } from './explain/routes.ts';
 import { createMetrics } from './metrics.ts';
 import { type Check, readiness } from './readiness.ts';
 
@@ -17,7 +18,7 @@ export interface AdminOptions {
   readonly logger: Logger;
 }
 
-/** The admin listener: /healthz, /readyz, /metrics and /views. */
+/** The admin listener: /healthz, /readyz, /metrics, /views, and what explain/routes.ts answers. */
 export interface Admin {
   readonly url: string;
   close(): Promise<void>;
@@ -61,7 +62,12 @@ async function answer(
     const questions = complete.map(({ question }) => question);
     return text(response, 200, `${writeQuestions(questions)}\n`, 'application/json');
   }
-  text(response, 404, 'there are /healthz, /readyz, /metrics and /views\n');
+  if (await answerExplain(request, response, proxy)) return;
+  text(
+    response,
+    404,
+    'there are /explain, /diff, /table, /views, /healthz, /readyz and /metrics\n',
+  );
 }
 
 /** Why a request is not answered: a web page may have sent it. */

@@ -183,6 +183,18 @@ function registerWorld(registry: Registry, proxy: NodeProxy): void {
     },
   });
   register(registry, {
+    name: 'services_dry_run',
+    help: 'Services that are decided about, but shown unfiltered: a dry run.',
+    labels: [],
+    collect(set) {
+      const { policies } = proxy.world;
+      let count = 0;
+      for (const service of policies.services())
+        count += +(policies.wanted(service).dryRun === true);
+      set({}, count);
+    },
+  });
+  register(registry, {
     name: 'node_set_nodes',
     help: 'Nodes in a node set.',
     labels: ['selector'],

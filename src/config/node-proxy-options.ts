@@ -53,6 +53,7 @@ function policySettings(settings: Settings): PolicySettings {
     compatibility: settings.compatibility,
     minReady: new Map(Object.entries(settings.minReady)),
     returnDelayMs: settings.returnDelaySeconds * 1000,
+    dryRun: settings.dryRun,
     ...(serviceFilter === undefined ? {} : { serviceFilter }),
   };
 }

@@ -124,6 +124,8 @@ const all = z.strictObject({
     .default({}),
   /** A nearer key is returned to only when it was ready for this long. */
   returnDelaySeconds: z.number().min(0).max(86_400).default(0),
+  /** Decide and explain, but show everything: to see what would be. */
+  dryRun: z.boolean().default(false),
   /** The least number of changes that each view remembers for clients that fall behind. */
   windowEntries: positive.default(10_000),
   /** The least that these may take, in bytes. */

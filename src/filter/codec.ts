@@ -69,6 +69,28 @@ export interface ServiceFacts extends LabelledObject {
   readonly externalTrafficPolicy: string;
 }
 
+/** A port with its number, as decisions know it by name. */
+export interface PortNumber {
+  /** `<protocol>/<name>`, as in EndpointGroup.ports. */
+  readonly key: string;
+  /** 0 when absent. */
+  readonly number: number;
+}
+
+/** Of one group of {@link EndpointsFacts.groups} what a decision does not need, and so nobody remembers. */
+export interface GroupAddresses {
+  readonly ports: readonly PortNumber[];
+  /** Addresses of each endpoint, in the order of the group. */
+  readonly endpoints: readonly (readonly string[])[];
+}
+
+/** Where a Service is reached. */
+export interface ServiceAddresses {
+  /** One for each address family; `None` of a headless one. */
+  readonly clusterIPs: readonly string[];
+  readonly ports: readonly PortNumber[];
+}
+
 /** How {@link Codec.splice} changes an object. Bytes that no field here speaks of stay as they are. */
 export interface Edit {
   /** New `metadata.resourceVersion`. */
@@ -110,6 +132,9 @@ export interface Codec {
   service(object: ObjectBytes): ServiceFacts;
   endpointSlice(object: ObjectBytes): EndpointsFacts;
   endpoints(object: ObjectBytes): EndpointsFacts;
+  /** Addresses and port numbers of an EndpointSlice or Endpoints object, in the order of its facts' groups. */
+  addresses(resource: Resource, object: ObjectBytes): readonly GroupAddresses[];
+  serviceAddresses(object: ObjectBytes): ServiceAddresses;
 
   /** Returns a copy of an object with an edit applied; `keep` and `cutHints` need the resource to be one of endpoints. */
   splice(resource: Resource, object: ObjectBytes, edit: Edit): ObjectBytes;
@@ -126,6 +151,8 @@ export interface Codec {
   encodeObject(resource: Resource, object: ObjectBytes): Buffer[];
   /** One frame of a watch stream. */
   encodeEvent(resource: Resource, type: ChangeType, object: ObjectBytes): Buffer;
+  /** The same in pieces, to be written one after the other; the object is not copied. */
+  encodeEventPieces(resource: Resource, type: ChangeType, object: ObjectBytes): Buffer[];
   /** A BOOKMARK frame; `initialEventsEnd` marks the end of a streaming list (annotation k8s.io/initial-events-end). */
   encodeBookmark(resource: Resource, resourceVersion: string, initialEventsEnd: boolean): Buffer;
   /** An ERROR frame. */

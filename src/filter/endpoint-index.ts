@@ -1,5 +1,6 @@
-import type { Endpoint, EndpointGroup } from '../topology/endpoint.ts';
+import type { EndpointGroup } from '../topology/endpoint.ts';
 import type { EndpointsFacts, ObjectBytes } from './codec.ts';
+import { EndpointCache } from './endpoint-cache.ts';
 
 /** An EndpointSlice or Endpoints object of a view, with what is shown of it. */
 export interface EndpointsObject {
@@ -23,11 +24,12 @@ export interface EndpointsObject {
 /** The objects of a view by key, by Service, and the Services by the nodes their endpoints are on. */
 export class EndpointIndex {
   readonly #objects = new Map<string, EndpointsObject>();
-  readonly #byService = new Map<string, Set<EndpointsObject>>();
+  /** Lists that are never changed: most Services have one object, for which a Set costs 240 bytes. */
+  readonly #byService = new Map<string, readonly EndpointsObject[]>();
   /** Node → Service → number of its objects with an endpoint there. */
   readonly #byNode = new Map<string, Map<string, number>>();
   /** 100,000 endpoints differ, for a decision, in a few nodes, zones and states; slices in a few ports. */
-  readonly #endpoints = new Interner<Endpoint>();
+  readonly #endpoints = new EndpointCache();
   readonly #ports = new Interner<readonly string[]>();
 
   get(key: string): EndpointsObject | undefined {
@@ -42,7 +44,7 @@ export class EndpointIndex {
     return this.#objects.values();
   }
 
-  ofService(service: string): ReadonlySet<EndpointsObject> {
+  ofService(service: string): readonly EndpointsObject[] {
     return this.#byService.get(service) ?? NONE;
   }
 
@@ -65,8 +67,7 @@ export class EndpointIndex {
     };
     this.#objects.set(key, object);
     if (object.service === undefined) return object;
-    const siblings = this.#byService.get(object.service) ?? new Set();
-    this.#byService.set(object.service, siblings.add(object));
+    this.#byService.set(object.service, [...this.ofService(object.service), object]);
     for (const node of nodesOf(object)) this.#countNode(node, object.service, 1);
     return object;
   }
@@ -74,9 +75,9 @@ export class EndpointIndex {
   remove(object: EndpointsObject): void {
     this.#objects.delete(object.key);
     if (object.service === undefined) return;
-    const siblings = this.#byService.get(object.service);
-    siblings?.delete(object);
-    if (siblings?.size === 0) this.#byService.delete(object.service);
+    const others = this.ofService(object.service).filter((sibling) => sibling !== object);
+    if (others.length === 0) this.#byService.delete(object.service);
+    else this.#byService.set(object.service, others);
     for (const node of nodesOf(object)) this.#countNode(node, object.service, -1);
   }
 
@@ -92,16 +93,15 @@ export class EndpointIndex {
   #internGroups(groups: readonly EndpointGroup[]): readonly EndpointGroup[] {
     return groups.map(({ ports, endpoints }) => ({
       ports: this.#ports.of(ports.join('\n'), () => ports),
-      endpoints: endpoints.map((endpoint) => {
-        const { family, node, zone, state } = endpoint;
-        return this.#endpoints.of(`${state}\n${family}\n${node}\n${zone}`, () => endpoint);
-      }),
+      endpoints: endpoints.map(({ family, node, zone, state }) =>
+        this.#endpoints.of(family, node, zone, state),
+      ),
     }));
   }
 }
 
 /** Keeps equal things once. */
-class Interner<T> {
+export class Interner<T> {
   readonly #known = new Map<string, T>();
 
   of(id: string, make: () => T): T {
@@ -115,7 +115,7 @@ class Interner<T> {
   }
 }
 
-const NONE: ReadonlySet<EndpointsObject> = new Set();
+const NONE: readonly EndpointsObject[] = [];
 
 function nodesOf(object: EndpointsObject): Set<string> {
   const nodes = new Set<string>();

@@ -1,3 +1,4 @@
+import type { HeldKey } from '../topology/return-delay.ts';
 import type { World } from '../topology/world.ts';
 import type { WorldChange } from '../topology/world-change.ts';
 import type { Change, ChangeSink } from './change.ts';
@@ -13,6 +14,15 @@ export interface ProjectionCounters {
   injected: number;
   /** Changes of an object that alter nothing this node sees. */
   suppressed: number;
+}
+
+/** See {@link EndpointsProjection.inspect}. */
+export interface ServiceInspection {
+  readonly objects: readonly EndpointsObject[];
+  /** What a return delay holds of `<family> <port>`. */
+  readonly held: (port: string) => HeldKey | undefined;
+  /** For how long the answer has been the same, in milliseconds; undefined: there is none. */
+  readonly ageMs: number | undefined;
 }
 
 export interface EndpointsProjectionOptions {
@@ -53,6 +63,20 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     this.#withheld = tellsWithheld ? new Map() : undefined;
     this.#decider = new ServiceDecider(world, clock, (services) => this.#decideAgain(services));
     this.#unsubscribe = world.subscribe({ changed: (change) => this.#worldChanged(change) });
+  }
+
+  /** What is known of a Service, to explain it. Looking changes nothing. */
+  inspect(service: string): ServiceInspection {
+    return {
+      objects: [...this.#index.ofService(service)],
+      held: (port) => this.#decider.held(service, port),
+      ageMs: this.#decider.age(service),
+    };
+  }
+
+  /** Services that have endpoints objects, of a policy or not. */
+  services(): IterableIterator<string> {
+    return this.#index.services();
   }
 
   /** Stops listening to the world, and takes back what it was told. */

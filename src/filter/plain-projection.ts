@@ -24,9 +24,7 @@ export class PlainProjection implements ChangeSink {
     const initial = this.#initial;
     if (initial === undefined) return;
     this.#initial = undefined;
-    this.view.start((version) =>
-      Array.from(initial, ([key, object]) => [key, this.#withVersion(object, version)] as const),
-    );
+    this.view.startAsIs(initial);
   }
 
   #apply(change: Change): void {
@@ -37,11 +35,7 @@ export class PlainProjection implements ChangeSink {
     } else if (change.type === 'DELETED') {
       this.view.hide(key);
     } else {
-      this.view.show(key, (version) => this.#withVersion(change.object, version));
+      this.view.showAsIs(key, change.object);
     }
-  }
-
-  #withVersion(object: ObjectBytes, resourceVersion: string): ObjectBytes {
-    return this.view.codec.splice(this.view.resource, object, { resourceVersion });
   }
 }

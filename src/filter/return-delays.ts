@@ -1,4 +1,4 @@
-import { ReturnDelay } from '../topology/return-delay.ts';
+import { type HeldKey, ReturnDelay } from '../topology/return-delay.ts';
 import type { Clock } from './clock.ts';
 
 /**
@@ -45,6 +45,11 @@ export class ReturnDelays {
       this.#wakeAt(next);
     }
     return result;
+  }
+
+  /** What is held of a family and port of a Service. Looking changes nothing. */
+  held(service: string, port: string): HeldKey | undefined {
+    return this.#delays.get(service)?.held(port);
   }
 
   /** Forgets a Service: it is gone, or its next decision is free. */

@@ -33,7 +33,7 @@ export class ServiceCidrsProjection implements ChangeSink {
       else this.#objects.set(change.key, change.object);
       if (!this.view.started) continue;
       if (change.type === 'DELETED') this.view.hide(change.key);
-      else if (!this.#hidden) this.#show(change.key, change.object);
+      else if (!this.#hidden) this.view.showAsIs(change.key, change.object);
     }
     if (this.view.started) this.view.log.commit();
   }
@@ -52,7 +52,7 @@ export class ServiceCidrsProjection implements ChangeSink {
     this.#hidden = !this.#hidden;
     for (const [key, object] of this.#objects) {
       if (this.#hidden) this.view.hide(key);
-      else this.#show(key, object);
+      else this.view.showAsIs(key, object);
     }
     this.view.log.commit();
   }
@@ -60,17 +60,6 @@ export class ServiceCidrsProjection implements ChangeSink {
   #tryStart(): void {
     if (!this.#synced || this.#world.standpoint === undefined) return;
     this.#hidden = this.#world.leavesAddressesToCloud;
-    const shown = this.#hidden ? [] : [...this.#objects];
-    this.view.start((version) =>
-      shown.map(([key, object]) => [key, this.#withVersion(object, version)] as const),
-    );
-  }
-
-  #show(key: string, object: ObjectBytes): void {
-    this.view.show(key, (version) => this.#withVersion(object, version));
-  }
-
-  #withVersion(object: ObjectBytes, resourceVersion: string): ObjectBytes {
-    return this.view.codec.splice(this.view.resource, object, { resourceVersion });
+    this.view.startAsIs(this.#hidden ? [] : this.#objects);
   }
 }

@@ -1,5 +1,7 @@
+import type { PortDecision } from '../topology/decide.ts';
 import type { EndpointGroup } from '../topology/endpoint.ts';
 import type { ManagedPolicy } from '../topology/policy.ts';
+import type { HeldKey } from '../topology/return-delay.ts';
 import type { World } from '../topology/world.ts';
 import type { Clock } from './clock.ts';
 import type { EndpointsObject } from './endpoint-index.ts';
@@ -24,21 +26,38 @@ export type Outcome = 'undecided' | 'hidden' | 'withheld' | readonly Shown[];
 /** Decides about the objects of one Service at a time, and remembers what a decision depends on: the last one. */
 export class ServiceDecider {
   readonly #world: World;
+  readonly #clock: Clock;
   readonly #delays: ReturnDelays;
+  readonly #answers = new Map<string, Answer>();
 
   /** @param onDue called with Services to be decided again, for a return delay has passed */
   constructor(world: World, clock: Clock, onDue: (services: readonly string[]) => void) {
     this.#world = world;
+    this.#clock = clock;
     this.#delays = new ReturnDelays(clock, onDue);
   }
 
   /** Decides about all objects of a Service together. */
   decide(service: string, objects: readonly EndpointsObject[]): Outcome {
     const policy = this.#world.policyInForce(service);
-    if (policy === undefined) return 'undecided';
+    if (policy === undefined) {
+      const { dryRun } = this.#world.policies.wanted(service);
+      return dryRun === true ? showAll(objects) : 'undecided';
+    }
     if (policy.managed) return this.#decideManaged(service, policy, objects);
-    if (policy.reason === 'other-proxy') return 'hidden';
-    return objects.map((object) => ({ object, keep: undefined, managed: false }));
+    this.#note(service, policy.reason, objects);
+    return policy.reason === 'other-proxy' && policy.dryRun !== true ? 'hidden' : showAll(objects);
+  }
+
+  /** What a return delay holds of `<family> <port>` of a Service. */
+  held(service: string, port: string): HeldKey | undefined {
+    return this.#delays.held(service, port);
+  }
+
+  /** For how long the answer has been the same, in milliseconds; undefined: there is none. */
+  age(service: string): number | undefined {
+    const answer = this.#answers.get(service);
+    return answer === undefined ? undefined : this.#clock.now() - answer.since;
   }
 
   /** What the owner of the cluster decides takes effect at once: the next decision is free. */
@@ -48,6 +67,13 @@ export class ServiceDecider {
 
   close(): void {
     this.#delays.close();
+  }
+
+  #note(service: string, id: string, objects: readonly EndpointsObject[]): void {
+    if (objects.length === 0) this.#answers.delete(service);
+    else if (this.#answers.get(service)?.id !== id) {
+      this.#answers.set(service, { id, since: this.#clock.now() });
+    }
   }
 
   #decideManaged(
@@ -64,7 +90,10 @@ export class ServiceDecider {
         : this.#delays.decide(service, returnDelayMs, (prefer) =>
             this.#world.decide(groups, policy, prefer),
           );
-    if (this.#world.withholds(policy, decision)) return 'withheld';
+    const withheld = this.#world.withholds(policy, decision);
+    this.#note(service, withheld ? 'withheld' : answerOf(policy, decision.ports), objects);
+    if (policy.dryRun === true) return showAll(objects);
+    if (withheld) return 'withheld';
     let offset = 0;
     return objects.map((object) => {
       const end = offset + sizeOf(object.groups);
@@ -73,6 +102,25 @@ export class ServiceDecider {
       return { object, keep: own.includes(0) ? own : undefined, managed: true };
     });
   }
+}
+
+/** What was answered about a Service, and since when, in milliseconds of the clock. */
+interface Answer {
+  readonly id: string;
+  readonly since: number;
+}
+
+/** Names the keys that won: as long as these are the same, so is the answer. */
+function answerOf({ keys }: ManagedPolicy, ports: readonly PortDecision[]): string {
+  let answer = '';
+  for (const { family, port, key, stage } of ports) {
+    answer += `${family} ${port} ${keys[key]} ${stage};`;
+  }
+  return answer;
+}
+
+function showAll(objects: readonly EndpointsObject[]): Shown[] {
+  return objects.map((object) => ({ object, keep: undefined, managed: false }));
 }
 
 function sizeOf(groups: readonly EndpointGroup[]): number {

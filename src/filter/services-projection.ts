@@ -50,6 +50,11 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     ];
   }
 
+  /** The object as the API server has it, but for the version, also when it is hidden. */
+  find(key: string): ObjectBytes | undefined {
+    return this.view.get(key) ?? this.#aside.get(key);
+  }
+
   /** Stops listening to the world. */
   close(): void {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
@@ -99,7 +104,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
       this.view.hide(key);
       this.#aside.set(key, object);
     } else {
-      this.view.show(key, (version) => this.#withVersion(object, version));
+      this.view.showAsIs(key, object);
     }
   }
 
@@ -143,7 +148,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
       const shown = this.view.get(key);
       if (aside !== undefined && !this.#isHidden(key)) {
         this.#aside.delete(key);
-        this.view.show(key, (version) => this.#withVersion(aside, version));
+        this.view.showAsIs(key, aside);
       } else if (shown !== undefined && this.#isHidden(key)) {
         this.view.hide(key);
         this.#aside.set(key, shown);
@@ -172,14 +177,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     this.#initial = undefined;
     this.#off = world.standpoint?.off ?? false;
     for (const [key, object] of initial) if (this.#isHidden(key)) this.#aside.set(key, object);
-    const shown = [...initial].filter(([key]) => !this.#aside.has(key));
-    this.view.start((version) =>
-      shown.map(([key, object]) => [key, this.#withVersion(object, version)] as const),
-    );
-  }
-
-  #withVersion(object: ObjectBytes, resourceVersion: string): ObjectBytes {
-    return this.view.codec.splice(this.view.resource, object, { resourceVersion });
+    this.view.startAsIs([...initial].filter(([key]) => !this.#aside.has(key)));
   }
 }
 

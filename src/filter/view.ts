@@ -95,9 +95,21 @@ export class View {
     this.#waiting.clear();
   }
 
+  /** {@link start}, with objects as the API server has them, but for the resourceVersion. */
+  startAsIs(objects: Iterable<readonly [key: string, object: ObjectBytes]>): void {
+    this.start((version) =>
+      Array.from(objects, ([key, object]) => [key, this.#withVersion(object, version)] as const),
+    );
+  }
+
   /** The object as it is shown; undefined when it is not. */
   get(key: string): ObjectBytes | undefined {
     return this.#objects.get(key);
+  }
+
+  /** Keys of the objects shown. */
+  keys(): IterableIterator<string> {
+    return this.#objects.keys();
   }
 
   snapshot(): Snapshot {
@@ -116,6 +128,11 @@ export class View {
     return object;
   }
 
+  /** {@link show}, of an object as the API server has it, but for the resourceVersion. */
+  showAsIs(key: string, object: ObjectBytes): void {
+    this.show(key, (version) => this.#withVersion(object, version));
+  }
+
   /** Takes an object away: DELETED, in the state in which it was last shown. No event if it was not. */
   hide(key: string): void {
     const before = this.#objects.get(key);
@@ -123,8 +140,12 @@ export class View {
     this.#objects.delete(key);
     this.#bytes -= before.length;
     const version = this.#clock.next();
-    const object = this.codec.splice(this.resource, before, { resourceVersion: String(version) });
+    const object = this.#withVersion(before, String(version));
     this.log.append({ version, type: 'DELETED', object });
+  }
+
+  #withVersion(object: ObjectBytes, resourceVersion: string): ObjectBytes {
+    return this.codec.splice(this.resource, object, { resourceVersion });
   }
 
   #bounds(): LogBounds {

@@ -29,12 +29,12 @@ export function communityFacts(codec: Codec, object: ObjectBytes): CommunityFact
 
 /** Tells the world the nodes of each community that belong to this cluster. */
 export class CommunitiesFeed implements ChangeSink<CommunityFacts> {
-  readonly #world: World;
+  readonly #world: Pick<World, 'setCommunities'>;
   readonly #prefix: string;
   #communities: ReadonlyMap<string, ReadonlySet<string>> = new Map();
 
   /** @param cluster name of this cluster, as members are prefixed with it */
-  constructor(world: World, cluster: string) {
+  constructor(world: Pick<World, 'setCommunities'>, cluster: string) {
     this.#world = world;
     this.#prefix = `${cluster}.`;
   }

@@ -31,6 +31,16 @@ interface Plugin {
  * the kubeconfig, and over plain http no credentials are sent. Throws `Credentials`.
  */
 export function loginFrom(text: string, file: string): Login {
+  try {
+    return readLogin(text, file);
+  } catch (error) {
+    if (error instanceof WrapperError) throw error;
+    // KubeConfig takes for granted that each field holds what it should. Its error may quote a token.
+    throw unusable(file, 'one of its fields holds a value of a kind that no kubeconfig has there');
+  }
+}
+
+function readLogin(text: string, file: string): Login {
   const document = parseDocument(text, file);
   const all = new KubeConfig();
   try {

@@ -17,7 +17,7 @@ import { usualQuestions } from './questions-json.ts';
 import { DEFAULT_READ_BOUNDS, type ReadBounds } from './read-bounds.ts';
 import { SnapshotStore, type SnapshotStoreOptions } from './snapshot-store.ts';
 import { systemClock } from './system-clock.ts';
-import { createUpstream } from './upstream.ts';
+import { createUpstream, type Upstream } from './upstream.ts';
 import { Views } from './views.ts';
 import { WorldSources } from './world-sources.ts';
 
@@ -62,6 +62,9 @@ export interface NodeProxy {
   readonly views: Views;
   readonly nodeSets: NodeSetWatcher;
   readonly worldSources: WorldSources;
+  /** What Services, Namespaces and settings say. */
+  readonly book: PolicyBook;
+  readonly upstream: Upstream;
   readonly doors: Doors;
   /** Which API server is in use. */
   readonly failover: Failover;
@@ -115,7 +118,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     ...options,
     ...context,
     time: systemClock,
-    serviceFilter: options.policies.serviceFilter,
+    serviceFilter: options.policies.dryRun === true ? undefined : options.policies.serviceFilter,
     idleMs: options.idleViewMs,
   });
   const worldSources = new WorldSources({
@@ -136,7 +139,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     const { http, https } = await doors.listen();
     const urls = { url: http ?? https ?? '', httpsUrl: https };
     return {
-      ...{ ...urls, world, views, nodeSets, worldSources, doors, snapshots, close },
+      ...{ ...urls, world, views, nodeSets, worldSources, book, upstream, doors, snapshots, close },
       failover: credentials,
     };
   } catch (error) {

@@ -6,41 +6,40 @@ import type { PolicyBook } from '../topology/policy-book.ts';
 import type { ServiceDescription } from '../topology/service-policy.ts';
 import type { World } from '../topology/world.ts';
 
+/** Whom a feed of policies tells. */
+export interface PolicyFeedOptions {
+  readonly world: World;
+  readonly book: PolicyBook;
+  readonly logger: Logger;
+}
+
 /** Tells the world the policy of each Service, and the log of each version whose annotations are invalid. */
 export class ServicesFeed implements ChangeSink<ServiceFacts> {
-  readonly #world: World;
-  readonly #book: PolicyBook;
-  readonly #logger: Logger;
+  readonly #options: PolicyFeedOptions;
 
-  constructor(options: {
-    readonly world: World;
-    readonly book: PolicyBook;
-    readonly logger: Logger;
-  }) {
-    this.#world = options.world;
-    this.#book = options.book;
-    this.#logger = options.logger;
+  constructor(options: PolicyFeedOptions) {
+    this.#options = options;
   }
 
   changed(changes: readonly Change<ServiceFacts>[]): void {
     const policies = new Map<string, Policy | undefined>();
     for (const change of changes) {
-      if (change.type === 'DELETED') this.#book.deleteService(change.key);
+      if (change.type === 'DELETED') this.#options.book.deleteService(change.key);
       const policy = change.type === 'DELETED' ? undefined : this.#policyOf(change.facts);
       policies.set(change.key, policy);
     }
-    this.#world.setPolicies(policies);
+    this.#options.world.setPolicies(policies);
   }
 
   synced(): void {
-    this.#world.setSynced('services');
+    this.#options.world.setSynced('services');
   }
 
   #policyOf(facts: ServiceFacts): Policy {
-    const policy = this.#book.setService(describe(facts));
+    const policy = this.#options.book.setService(describeService(facts));
     if (!policy.managed && policy.reason === 'invalid-policy') {
       const service = `${facts.namespace}/${facts.name}`;
-      this.#logger.warn(
+      this.#options.logger.warn(
         { service, rv: facts.resourceVersion, err: policy.message },
         'the topology policy is invalid; the Service is unfiltered',
       );
@@ -49,7 +48,8 @@ export class ServicesFeed implements ChangeSink<ServiceFacts> {
   }
 }
 
-function describe(facts: ServiceFacts): ServiceDescription {
+/** What a policy depends on. */
+export function describeService(facts: ServiceFacts): ServiceDescription {
   return {
     namespace: facts.namespace,
     name: facts.name,

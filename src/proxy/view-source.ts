@@ -49,6 +49,8 @@ export interface ViewSource {
   /** Undefined for collections that are shown as they are. */
   readonly projection: EndpointsProjection | undefined;
   readonly status: ReflectorStatus;
+  /** The object of this key as the API server has it, but for the version, also when it is hidden. */
+  find(key: string): ObjectBytes | undefined;
   /** Ends the reflector and waits for it. The view stays readable, as it is. */
   close(): Promise<void>;
 }
@@ -115,8 +117,9 @@ function openServices(
   const options = { view, world, serviceFilter, followsWithheld: cloudPassthrough, feed };
   const services = new ServicesProjection(options);
   const sinks = [services];
+  const find = (key: string) => services.find(key);
   const close = () => services.close();
-  return run(context, { question, view, projection: undefined, decode, sinks, close });
+  return run(context, { question, view, projection: undefined, decode, sinks, find, close });
 }
 
 function run<Facts extends ObjectMeta>(
@@ -127,6 +130,8 @@ function run<Facts extends ObjectMeta>(
     readonly projection: EndpointsProjection | undefined;
     readonly decode: (object: ObjectBytes) => Facts;
     readonly sinks: readonly ChangeSink<Facts>[];
+    /** Default: what the view shows. */
+    readonly find?: ViewSource['find'];
     /** Ends what the sinks have opened. */
     readonly close: () => void;
   },
@@ -144,6 +149,7 @@ function run<Facts extends ObjectMeta>(
     question,
     view,
     projection,
+    find: parts.find ?? ((key) => view.get(key)),
     get status() {
       return reflector.status;
     },

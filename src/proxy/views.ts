@@ -58,6 +58,11 @@ export class Views {
     return [...this.#open.values()].map(({ source }) => source);
   }
 
+  /** Number of requests, watches included, that read a view now. */
+  users(source: ViewSource): number {
+    return this.#open.get(questionKey(source.question))?.users ?? 0;
+  }
+
   /** Opens or shares the view of a question. Throws `NotReady` when there are too many. */
   acquire(question: Question): ViewLease {
     const { book, serviceFilter, cloudPassthrough } = this.#options;

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import type { ObjectBytes } from '../filter/codec.ts';
 import type { EventLog } from '../filter/event-log.ts';
 import type { Snapshot, View } from '../filter/view.ts';
+import { InitialFrames } from './initial-frames.ts';
 import { STREAM_MEDIA_TYPES } from './media-type.ts';
 
 export interface WatcherOptions {
@@ -22,8 +22,6 @@ export interface WatcherOptions {
   readonly stallMs: number;
 }
 
-/** Bytes of initial events written at once; a client that is slower than this is waited for. */
-const BATCH_BYTES = 256 * 1024;
 /** How long a client may take to read the end of its stream, in milliseconds. */
 const LAST_WORDS_MS = 10_000;
 
@@ -43,8 +41,7 @@ export class Watcher {
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #unsubscribe: () => void;
   /** Initial objects not written yet. */
-  #initial: readonly ObjectBytes[];
-  #initialIndex = 0;
+  #initial: InitialFrames | undefined;
   #initialDone: boolean;
   #position: number;
   /** Runs while the socket takes no more; see stallMs. */
@@ -57,7 +54,8 @@ export class Watcher {
     this.#log = options.view.log;
     this.#response = options.response;
     this.#position = options.position;
-    this.#initial = options.initial?.items ?? [];
+    const { view, initial } = options;
+    if (initial !== undefined) this.#initial = new InitialFrames(view, initial.items);
     this.#initialDone = options.initial === undefined;
     this.#unsubscribe = this.#log.subscribe(() => this.#pump());
   }
@@ -108,17 +106,11 @@ export class Watcher {
   #nextInitialFrames(): Buffer[] {
     const { codec, resource } = this.#view;
     const frames: Buffer[] = [];
-    let bytes = 0;
-    while (this.#initialIndex < this.#initial.length && bytes < BATCH_BYTES) {
-      const object = this.#initial[this.#initialIndex++] as ObjectBytes;
-      const frame = codec.encodeEvent(resource, 'ADDED', object);
-      frames.push(frame);
-      bytes += frame.length;
-    }
-    if (this.#initialIndex < this.#initial.length) return frames;
+    if (this.#initial !== undefined && !this.#initial.done) frames.push(this.#initial.next());
+    if (this.#initial?.done === false) return frames;
     const version = String(this.#options.initial?.version);
     if (this.#options.initialEventsEnd) frames.push(codec.encodeBookmark(resource, version, true));
-    this.#initial = [];
+    this.#initial = undefined;
     this.#initialDone = true;
     return frames.length > 0 ? frames : this.#nextFrames();
   }
@@ -158,7 +150,7 @@ export class Watcher {
     this.#unsubscribe();
     for (const timer of this.#timers) clearTimeout(timer);
     clearTimeout(this.#stall);
-    this.#initial = [];
+    this.#initial = undefined;
     if (this.#response.closed) return;
     // A client that does not even read the end is not waited for.
     const giveUp = setTimeout(() => this.#response.destroy(), LAST_WORDS_MS);

@@ -1,6 +1,7 @@
-import type { Policy } from './policy.ts';
+import { type Policy, samePolicy } from './policy.ts';
 import {
   followsNamespace,
+  type NamespacePolicy,
   type PolicySettings,
   policyFor,
   type ServiceDescription,
@@ -15,7 +16,7 @@ export type PolicyChanges = ReadonlyMap<string, Policy | undefined>;
  */
 export class PolicyBook {
   readonly settings: PolicySettings;
-  readonly #namespaceKeys = new Map<string, string>();
+  readonly #namespaces = new Map<string, NamespacePolicy>();
   /** Namespace → name → Service that follows it. */
   readonly #followers = new Map<string, Map<string, ServiceDescription>>();
   /** Equal policies are kept once: thousands of Services share a few. */
@@ -43,22 +44,30 @@ export class PolicyBook {
     this.#forget(key.slice(0, slash), key.slice(slash + 1));
   }
 
-  /** Notes the annotation `topologyKeys` of a Namespace, or (undefined) that it has none; returns what follows. */
-  setNamespace(namespace: string, keys: string | undefined): PolicyChanges {
-    if (this.#namespaceKeys.get(namespace) === keys) return new Map();
-    if (keys === undefined) this.#namespaceKeys.delete(namespace);
-    else this.#namespaceKeys.set(namespace, keys);
-    const followers = this.#followers.get(namespace) ?? new Map<string, ServiceDescription>();
-    return new Map(
-      Array.from(followers.values(), (service) => [
-        `${namespace}/${service.name}`,
-        this.#policyOf(service),
-      ]),
-    );
+  /** What the annotations of a Namespace say. */
+  namespace(namespace: string): NamespacePolicy {
+    return this.#namespaces.get(namespace) ?? {};
+  }
+
+  /** Notes the annotations of a Namespace, or (no fields) that it has none; returns what follows. */
+  setNamespace(namespace: string, says: NamespacePolicy): PolicyChanges {
+    const before = this.namespace(namespace);
+    if (before.keys === says.keys && before.filter === says.filter) return new Map();
+    const followers = [...(this.#followers.get(namespace)?.values() ?? [])];
+    const policies = followers.map((service) => this.#policyOf(service));
+    if (says.keys === undefined && says.filter === undefined) this.#namespaces.delete(namespace);
+    else this.#namespaces.set(namespace, says);
+    const changed = new Map<string, Policy>();
+    followers.forEach((service, index) => {
+      const policy = this.#policyOf(service);
+      if (samePolicy(policies[index] ?? policy, policy)) return;
+      changed.set(`${namespace}/${service.name}`, policy);
+    });
+    return changed;
   }
 
   #policyOf(service: ServiceDescription): Policy {
-    const policy = policyFor(service, this.settings, this.#namespaceKeys.get(service.namespace));
+    const policy = policyFor(service, this.settings, this.namespace(service.namespace));
     if (!policy.managed) return policy;
     const id = JSON.stringify(policy);
     const known = this.#policies.get(id);

@@ -66,10 +66,14 @@ export type Policy =
       readonly minReady?: readonly number[];
       /** A nearer key is returned to only when it was ready for this long, in milliseconds; absent: at once. */
       readonly returnDelayMs?: number;
+      /** Decided, but not carried out: everything is shown. */
+      readonly dryRun?: true;
     }
   | {
       readonly managed: false;
       readonly reason: UnmanagedReason;
+      /** As above; only for `other-proxy`, which alone would change what is shown. */
+      readonly dryRun?: true;
       /** What is wrong and how to mend it; only for `invalid-policy`. */
       readonly message?: string;
     };

@@ -1,8 +1,13 @@
-/** What is remembered of one address family and port. */
-interface Held {
+/** What is remembered of one address family and port, to be looked at only. */
+export interface HeldKey {
   /** Index of the key that traffic goes to. */
-  key: number;
+  readonly key: number;
   /** Since when each key nearer than that counts, in milliseconds; only those that do. */
+  readonly since: ReadonlyMap<number, number>;
+}
+
+interface Held extends HeldKey {
+  key: number;
   readonly since: Map<number, number>;
 }
 
@@ -42,6 +47,11 @@ export class ReturnDelay {
   /** Forgets the ports that the Service no longer has: what waits there would wait for ever. */
   keepOnly(ports: ReadonlySet<string>): void {
     for (const port of this.#held.keys()) if (!ports.has(port)) this.#held.delete(port);
+  }
+
+  /** What is held of a family and port; undefined: nothing was decided yet. */
+  held(port: string): HeldKey | undefined {
+    return this.#held.get(port);
   }
 
   /** When a key that waits will have waited long enough, in milliseconds; undefined: none waits. */

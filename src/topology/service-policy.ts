@@ -3,6 +3,7 @@ import {
   ANY_KEY,
   HOSTNAME_KEY,
   type KeyChoice,
+  type ManagedPolicy,
   type Policy,
   type PolicySource,
   parseKeyChoice,
@@ -16,8 +17,10 @@ export const TOPOLOGY_KEYS_ANNOTATION = 'topologyKeys';
 export const MIN_READY_ANNOTATION = 'kube-proxy-wrapper.io/min-ready';
 /** Annotation of a Service: how long a nearer key must be ready before it is returned to, e.g. `30s`. */
 export const RETURN_DELAY_ANNOTATION = 'kube-proxy-wrapper.io/return-delay';
-/** Annotation of a Service or Node: `off` switches filtering off for it. */
+/** Annotation of a Service, Namespace or Node: `off` switches filtering off for it; see also {@link DRY_RUN}. */
 export const FILTER_ANNOTATION = 'kube-proxy-wrapper.io/filter';
+/** Value of the annotation of a Service or Namespace by which is decided, but everything shown. */
+export const DRY_RUN = 'dry-run';
 
 /** OpenYurt's annotation, and the label that names a node's pool. */
 const OPENYURT_ANNOTATION = 'openyurt.io/topologyKeys';
@@ -61,28 +64,43 @@ export interface PolicySettings {
   readonly minReady: ReadonlyMap<string, number>;
   /** How long a nearer key must be ready before it is returned to, in milliseconds. */
   readonly returnDelayMs: number;
+  /** Decide, but show everything. */
+  readonly dryRun?: boolean;
+}
+
+/** What the annotations of a Namespace say of its Services, where these are read. */
+export interface NamespacePolicy {
+  /** Annotation `topologyKeys`. */
+  readonly keys?: string | undefined;
+  /** Annotation `kube-proxy-wrapper.io/filter`. */
+  readonly filter?: string | undefined;
 }
 
 /**
  * Says what applies to a Service. Never throws: an annotation that cannot be read leaves the Service alone
  * and is reported in the result, for it must not cut traffic.
- *
- * @param namespaceKeys annotation `topologyKeys` of its Namespace, if it has one and these are read
  */
 export function policyFor(
   service: ServiceDescription,
   settings: PolicySettings,
-  namespaceKeys?: string,
+  namespace: NamespacePolicy = {},
 ): Policy {
-  if (isOfOtherProxy(service, settings.serviceFilter)) return unmanaged('other-proxy');
-  if (service.annotations.get(FILTER_ANNOTATION) === 'off') return unmanaged('service-off');
+  if (isOfOtherProxy(service, settings.serviceFilter)) {
+    return { ...unmanaged('other-proxy'), ...(settings.dryRun === true ? { dryRun: true } : {}) };
+  }
+  const filter = service.annotations.get(FILTER_ANNOTATION) ?? namespace.filter;
+  if (filter === 'off') return unmanaged('service-off');
   if (service.localTraffic) return unmanaged('local-traffic-policy');
   if (service.headless && !settings.headless) return unmanaged('headless');
   try {
-    const { source, choice } = choose(service, settings, namespaceKeys);
+    const chosen = choose(service, settings, namespace.keys);
     // As in Kubernetes' own topologyKeys: an empty list means no constraint, and overrides a default.
-    if (choice.keys.length > 0) return managed(service, settings, source, choice);
-    return unmanaged(isKubernetes(service) ? 'kubernetes-service' : 'no-policy');
+    if (chosen.choice.keys.length > 0) {
+      const policy = managed(service, settings, chosen);
+      const dryRun = settings.dryRun === true || filter === DRY_RUN;
+      return dryRun ? { ...policy, dryRun } : policy;
+    }
+    return unmanaged(isKubernetesService(service) ? 'kubernetes-service' : 'no-policy');
   } catch (error) {
     const { message } = WrapperError.from(error, 'InvalidPolicy');
     return { managed: false, reason: 'invalid-policy', message };
@@ -91,7 +109,10 @@ export function policyFor(
 
 /** Whether the policy of a Service may depend on its Namespace. */
 export function followsNamespace(service: ServiceDescription, settings: PolicySettings): boolean {
-  return serviceChoice(service, settings) === undefined && !isKubernetes(service);
+  if (isKubernetesService(service)) return false;
+  return (
+    serviceChoices(service, settings).length === 0 || !service.annotations.has(FILTER_ANNOTATION)
+  );
 }
 
 /** Whether a Service is to be hidden because another proxy serves it; never `default/kubernetes`. */
@@ -99,11 +120,15 @@ export function isOfOtherProxy(
   service: Pick<ServiceDescription, 'namespace' | 'name' | 'labels'>,
   filter: ServiceFilter | undefined,
 ): boolean {
-  if (filter === undefined || isKubernetes(service)) return false;
+  if (filter === undefined || isKubernetesService(service)) return false;
   return service.labels.has(filter.label) === (filter.hides === 'labelled');
 }
 
-function isKubernetes({ namespace, name }: Pick<ServiceDescription, 'namespace' | 'name'>) {
+/** Whether this is `default/kubernetes`, the API server itself. */
+export function isKubernetesService({
+  namespace,
+  name,
+}: Pick<ServiceDescription, 'namespace' | 'name'>): boolean {
   return namespace === 'default' && name === 'kubernetes';
 }
 
@@ -122,29 +147,36 @@ function choose(
   settings: PolicySettings,
   namespaceKeys: string | undefined,
 ): Choice {
-  const own = serviceChoice(service, settings);
+  const [own] = serviceChoices(service, settings);
   if (own !== undefined) return { source: own.source, choice: own.read() };
-  if (isKubernetes(service)) return { source: 'default', choice: { keys: [] } };
+  if (isKubernetesService(service)) return { source: 'default', choice: { keys: [] } };
   if (namespaceKeys === undefined) return { source: 'default', choice: settings.defaults };
   return { source: 'namespace', choice: parseKeyChoice(namespaceKeys) };
 }
 
-/** What annotations of the Service itself say; `read` throws `InvalidPolicy`. */
-function serviceChoice(
+/** What an annotation of the Service itself says; `read` throws `InvalidPolicy`. */
+export interface ServiceChoice {
+  readonly source: PolicySource;
+  readonly read: () => KeyChoice;
+}
+
+/** All annotations of the Service that choose keys; the first one counts. */
+export function serviceChoices(
   { annotations }: ServiceDescription,
   { compatibility }: PolicySettings,
-): { readonly source: PolicySource; readonly read: () => KeyChoice } | undefined {
+): readonly ServiceChoice[] {
+  const choices: ServiceChoice[] = [];
   const ours = annotations.get(TOPOLOGY_KEYS_ANNOTATION);
-  if (ours !== undefined) return { source: 'annotation', read: () => parseKeyChoice(ours) };
+  if (ours !== undefined) choices.push({ source: 'annotation', read: () => parseKeyChoice(ours) });
   const openyurt = annotations.get(OPENYURT_ANNOTATION);
   if (openyurt !== undefined && compatibility.includes('openyurt')) {
-    return { source: 'openyurt', read: () => openyurtKeys(openyurt) };
+    choices.push({ source: 'openyurt', read: () => openyurtKeys(openyurt) });
   }
   const kubeedge = annotations.get(KUBEEDGE_ANNOTATION);
   if (kubeedge !== undefined && compatibility.includes('kubeedge')) {
-    return { source: 'kubeedge', read: () => kubeedgeKeys(kubeedge) };
+    choices.push({ source: 'kubeedge', read: () => kubeedgeKeys(kubeedge) });
   }
-  return undefined;
+  return choices;
 }
 
 /**
@@ -181,9 +213,8 @@ function kubeedgeKeys(value: string): KeyChoice {
 function managed(
   service: ServiceDescription,
   settings: PolicySettings,
-  source: PolicySource,
-  { keys, edgeOnly }: KeyChoice,
-): Policy {
+  { source, choice: { keys, edgeOnly } }: Choice,
+): ManagedPolicy {
   const minReady = minReadyOf(service, settings);
   const counts = keys.map((key) => minReady.get(key) ?? 1);
   const returnDelayMs = returnDelayOf(service, settings);

@@ -7,6 +7,7 @@ import { NodeSets } from './node-sets.ts';
 import { Policies } from './policies.ts';
 import { ANY_KEY, CLOUD_KEY, type ManagedPolicy, type Policy, ZONE_KEY } from './policy.ts';
 import {
+  communitiesOf,
   isEdge,
   type Relation,
   type RelationSettings,
@@ -74,8 +75,8 @@ export class World {
   #declared: Communities = new Map();
   #standpoint: Standpoint | undefined;
   #next: Standpoint | undefined;
-  /** What {@link #relates} says, remembered until a relation changes. */
-  readonly #matches = new MatchCache((key, endpoint) => this.#relates(key, endpoint));
+  /** What {@link relates} says, remembered until a relation changes. */
+  readonly #matches = new MatchCache((key, endpoint) => this.relates(key, endpoint));
   /** Relations from `#standpoint`, by topology key, as far as they were asked for. */
   #relations = new Map<string, Relation>();
 
@@ -203,7 +204,7 @@ export class World {
   /** Says of each endpoint of a managed Service why it is shown, or not. */
   explain(groups: readonly EndpointGroup[], policy: ManagedPolicy): EndpointReason[] {
     const { keys, minReady } = policy;
-    return explain(groups, keys, this.#relates, minReady === undefined ? {} : { minReady });
+    return explain(groups, keys, this.relates, minReady === undefined ? {} : { minReady });
   }
 
   /**
@@ -223,19 +224,20 @@ export class World {
     return isEdge(from, this.#options.relations);
   }
 
-  readonly #relates = (key: string, { node, zone }: Endpoint): boolean => {
+  /** Whether a key relates this node and an endpoint, as far as is in force. */
+  readonly relates = (key: string, { node, zone }: Endpoint): boolean => {
     if (key === ANY_KEY) return true;
     if (node === '') return false;
     if (key === ZONE_KEY && zone !== '') return this.#standpoint?.labels.get(key) === zone;
-    const relation = this.#relation(key);
+    const relation = this.relation(key);
     if (relation === undefined) return false;
     if (node === this.nodeName) return relation.self;
     if (relation.nodes.has(node)) return true;
     return this.#sets.include(relation.selectors, node);
   };
 
-  /** The relation in force of a key. */
-  #relation(key: string): Relation | undefined {
+  /** The relation in force of a key; undefined while the Node is unknown. */
+  relation(key: string): Relation | undefined {
     const known = this.#relations.get(key);
     if (known !== undefined || this.#standpoint === undefined) return known;
     const relation = relationOf(key, this.#standpoint, this.#options.relations);
@@ -243,10 +245,28 @@ export class World {
     return relation;
   }
 
+  /** The communities this node is in, by what is in force. */
+  communities(): readonly string[] {
+    const from = this.#standpoint;
+    return from === undefined ? [] : communitiesOf(from, this.#options.relations.communities);
+  }
+
+  /** Selectors of the node sets that a Service, or a change of this node that touches it, waits for. */
+  waitsFor(service: string): readonly string[] {
+    const policy = this.policies.wanted(service);
+    if (!policy.managed) return [];
+    const pending = this.policies.pending.has(service);
+    const from = this.#next ?? (pending ? this.#standpoint : undefined);
+    if (from === undefined) return [];
+    const zoneless = this.#zoneless.has(service);
+    const selectors = policy.keys.flatMap((key) => this.#selectorsOf(key, from, zoneless));
+    return selectors.filter((selector) => !this.#sets.areKnown([selector]));
+  }
+
   /** Keys in use whose relation in force depends on a node set. */
   *#keysOver(selector: string): Generator<string> {
     for (const key of this.policies.keysInUse()) {
-      if (this.#relation(key)?.selectors.includes(selector) === true) yield key;
+      if (this.relation(key)?.selectors.includes(selector) === true) yield key;
     }
   }
 
@@ -296,7 +316,7 @@ export class World {
     }
     // A policy for edge nodes only has the cloud among its keys, so that it is among the touched ones here.
     for (const key of this.policies.keysInUse()) {
-      const before = this.#relation(key);
+      const before = this.relation(key);
       const after = relationOf(key, next, this.#options.relations);
       if (before === undefined || !sameButNodes(before, after)) {
         for (const service of this.policies.usersOf(key)) change.addService(service);
@@ -324,7 +344,7 @@ export class World {
     if (from.off || (key === ZONE_KEY && !zoneless)) return [];
     const relation =
       from === this.#standpoint
-        ? this.#relation(key)
+        ? this.relation(key)
         : relationOf(key, from, this.#options.relations);
     return relation?.selectors ?? [];
   }

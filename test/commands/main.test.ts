@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
 import { eventually } from '../support/eventually.ts';
-import { createSmallCluster } from '../support/small-cluster.ts';
+import { createSmallCluster, putService, putSlice } from '../support/small-cluster.ts';
 import { recordWatch, STREAMING_LIST } from '../support/watch-recorder.ts';
 
 const MAIN = new URL('../../src/main.ts', import.meta.url).pathname;
@@ -71,12 +71,32 @@ describe('kube-proxy-wrapper', () => {
   test('--help shows the usage, --version the version', async () => {
     expect(await run('--help')).toMatchObject({
       code: 0,
-      out: expect.stringContaining('run [flags]'),
+      out: expect.stringContaining('COMMAND [flags]'),
     });
     expect(await run('--version')).toMatchObject({ code: 0, out: '0.1.0\n' });
   });
 
+  test.each(['run', 'explain', 'diff', 'simulate', 'check'])(
+    '%s --help shows flags, examples and exit codes',
+    async (command) => {
+      const { code, out } = await run(command, '--help');
+      expect(code).toBe(0);
+      expect(out).toContain(`kube-proxy-wrapper ${command} `);
+      expect(out).toContain('\nExamples:\n');
+      expect(out).toMatch(/\nExit codes: 0 /);
+    },
+  );
+
   test.each([
+    [['explain', 'a/b/c'], 2, /NAMESPACE\/SERVICE/],
+    [['explain', '--admin', '127.0.0.1:1'], 1, /no wrapper answers at http:\/\/127.0.0.1:1/],
+    [['explain', '-o', 'xml'], 2, /--output is one of text, json, yaml/],
+    [['explain', 'a', 'b'], 2, /unexpected "b"/],
+    [['diff'], 2, /diff NAMESPACE\/SERVICE/],
+    [['simulate'], 2, /--from FILE or --kubeconfig FILE/],
+    [['simulate', '--from', '/none.yaml'], 1, /cannot read \/none.yaml/],
+    [['simulate', '--from', 'x', '--keys', '["a"', '--max-load', '2'], 2, /--keys is a JSON array/],
+    [['check', '--mode', 'ebpf'], 2, /--mode is one of nftables, iptables, ipvs/],
     [['walk'], 2, /unknown command "walk"/],
     [['run', '--nodename', 'x'], 2, /--nodename/],
     [['run'], 1, /no node name/],
@@ -89,6 +109,38 @@ describe('kube-proxy-wrapper', () => {
     const result = await run(...args);
     expect(result).toMatchObject({ code, err: expect.stringMatching(message) });
     expect(result.err.trimEnd().split('\n')).toHaveLength(1);
+  });
+
+  test('simulate ends with 3 when there are warnings, with 0 when there are none', async () => {
+    const example = new URL('../../examples/cluster.yaml', import.meta.url).pathname;
+    const warned = await run('simulate', '--from', example);
+    expect(warned).toMatchObject({ code: 3, err: '' });
+    expect(warned.out).toContain('! default/nearby-only: no endpoint left on (3): edge-3');
+    const fine = await run('simulate', '--from', example, '--service', 'web', '-o', 'json');
+    expect(fine.code).toBe(0);
+    expect(JSON.parse(fine.out)).toMatchObject({ services: [{ service: 'default/web' }] });
+    const diff = await run('simulate', '--from', example, '--preset', 'same-zone-only', '--diff');
+    expect(diff).toMatchObject({ code: 3, out: expect.stringMatching(/default\/plain +edge-1/) });
+  });
+
+  test('explain and check ask the wrapper that runs', async () => {
+    putService(server, 'web', ['site']);
+    putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.2', node: 'edge-2' }]);
+    const { listen, admin } = await listening('--node-name', 'edge-1', '--kubeconfig', kubeconfig);
+    const watch = await recordWatch(
+      `${listen}/apis/discovery.k8s.io/v1/endpointslices`,
+      STREAMING_LIST,
+    );
+    await watch.until(2);
+    const at = ['--admin', new URL(admin).host];
+    const all = await run('explain', ...at);
+    expect(all).toMatchObject({ code: 0, out: expect.stringMatching(/default\/web +filtered/) });
+    const one = await run('explain', 'web', ...at, '-o', 'yaml');
+    expect(one.out).toMatch(/^service: default\/web$/m);
+    expect((await run('explain', 'api', ...at)).code).toBe(1);
+    const check = await run('check', ...at);
+    expect(check).toMatchObject({ code: 3, out: expect.stringMatching(/nobody watches Services/) });
+    await watch.close();
   });
 
   test('an address that is taken is an error that names it', async () => {

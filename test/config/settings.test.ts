@@ -42,6 +42,7 @@ describe('loadSettings()', () => {
       cloud: { mode: 'endpoints' },
       minReady: {},
       returnDelaySeconds: 0,
+      dryRun: false,
       windowEntries: 10_000,
       windowBytes: 33_554_432,
       maxViews: 64,

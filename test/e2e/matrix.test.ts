@@ -99,7 +99,7 @@ async function callFromEverywhere(
       };
       for (const [way, target] of Object.entries(ways)) {
         const from = addressOf(client, kind);
-        const counts = await dial(netns(client), target, 4 * answers(client).length, 1_000, from);
+        const counts = await dial(netns(client), target, 4 * answers(client).length, { from });
         const found = Object.keys(counts).sort();
         const ok = found.every((answer) => answers(client).includes(answer));
         if (!ok) wrong.push({ client, kind, way, found });
@@ -132,7 +132,7 @@ describe.each(NAMES)('a Service with its only server on %s', (server) => {
     const target = `${netns(server).address}:${service.spec.ports[0].nodePort}`;
     for (const client of NAMES) {
       for (const from of KINDS.map((clientKind) => addressOf(client, clientKind))) {
-        const counts = await dial(netns(client), target, 2, 1_000, from);
+        const counts = await dial(netns(client), target, 2, { from });
         expect([client, from, counts]).toEqual([client, from, { [endpointOf(server, kind)]: 2 }]);
       }
     }

@@ -157,7 +157,7 @@ describe('SuperEdge: topologyKeys of a NodeUnit or grid', () => {
 });
 
 describe('KubeEdge: apps.kubeedge.io/service-topology', () => {
-  test('range-nodegroup keeps to the group; a node in no group sees nothing', async () => {
+  test('range-nodegroup keeps to the group; a node in no group sees its own endpoints only', async () => {
     const annotations = { [KUBEEDGE]: 'range-nodegroup' };
     const service = await scene.serve({ name: 'kubeedge', annotations });
     await follow(scene.here, [[service, ['here', 'near']]]);
@@ -167,7 +167,7 @@ describe('KubeEdge: apps.kubeedge.io/service-topology', () => {
       await follow(scene.here, [[service, ['here', 'mid']]]);
     });
     await whileLabelled({ [label]: null }, async () => {
-      await follow(scene.here, [[service, []]]);
+      await follow(scene.here, [[service, ['here']]]);
     });
     await follow(scene.here, [[service, ['here', 'near']]]);
   });

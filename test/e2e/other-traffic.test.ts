@@ -59,7 +59,9 @@ describe('a Service with a traffic policy of its own is left alone', () => {
     await scene.see(target, endpoints);
     const from = async (client: typeof first, node: typeof first) =>
       Object.keys(
-        await dial(client.netns, `${node.netns.address}:${nodePortOf(service)}`, 20, 500),
+        await dial(client.netns, `${node.netns.address}:${nodePortOf(service)}`, 20, {
+          timeoutMs: 500,
+        }),
       );
     expect(await from(second, first)).toEqual([FIRST.at]);
     expect(await from(first, second)).toEqual(['timeout']);

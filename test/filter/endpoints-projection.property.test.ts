@@ -1,9 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Codec, ObjectBytes } from '../../src/filter/codec.ts';
+import { explainedObject } from '../../src/filter/explained-object.ts';
 import { createJsonCodec } from '../../src/filter/json/codec.ts';
 import { createProtobufCodec } from '../../src/filter/protobuf/codec.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../src/filter/resource.ts';
+import { explainService } from '../../src/topology/explain-service.ts';
 import { encodeObject } from '../support/encode-object.ts';
 import { type ClusterModel, OWN_NODE, ProjectionHarness } from '../support/projection-harness.ts';
 
@@ -216,6 +218,40 @@ function replay(harness: ProjectionHarness): Map<string, ObjectBytes> {
   return client;
 }
 
+/**
+ * Addresses by object, as they are shown and as they are explained. Of a Service that waits for a node set an
+ * earlier state is shown: explained is what of it is still there.
+ */
+function shownAndExplained({ codec, view, projection, world }: ProjectionHarness) {
+  const { resource } = view;
+  const shown: string[] = [];
+  for (const object of view.snapshot().items) {
+    const { name } = codec.meta(object);
+    for (const { endpoints } of codec.addresses(resource, object)) {
+      for (const [address] of endpoints) shown.push(`${name} ${address}`);
+    }
+  }
+  const explained: string[] = [];
+  const waiting = new Set<string>();
+  for (const service of projection.services()) {
+    const { objects, held } = projection.inspect(service);
+    const { endpoints, outcome } = explainService({
+      world,
+      service,
+      objects: objects.map((object) => explainedObject(view, object, true)),
+      origins: [],
+      held,
+      timeOf: (ms) => new Date(ms),
+      since: undefined,
+    });
+    if (outcome.kind === 'undecided') for (const { key } of objects) waiting.add(key);
+    for (const { kept, object, address } of endpoints) {
+      if (kept) explained.push(`${object} ${address}`);
+    }
+  }
+  return { shown: shown.sort(), explained: explained.sort(), waiting };
+}
+
 describe.each([
   ['EndpointSlice', 'protobuf', ENDPOINT_SLICES, createProtobufCodec()],
   ['EndpointSlice', 'json', ENDPOINT_SLICES, createJsonCodec()],
@@ -253,6 +289,22 @@ describe.each([
             expect([before.get(key), after.get(key)]).toContain(shown);
           }
           before = after;
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test('is explained, at each moment, as it is shown', () => {
+    fc.assert(
+      fc.property(fc.array(anyStep, { maxLength: 30 }), (steps) => {
+        const history = new History(codec, resource);
+        for (const step of steps) {
+          history.apply(step);
+          const { shown, explained, waiting } = shownAndExplained(history.harness);
+          const decided = (line: string) => !waiting.has(`default/${line.split(' ')[0]}`);
+          expect(explained.filter(decided)).toEqual(shown.filter(decided));
+          expect(explained.filter((line) => !shown.includes(line))).toEqual([]);
         }
       }),
       { numRuns: 100 },

@@ -162,6 +162,9 @@ describe('a kubeconfig that cannot be used is refused with one line that names i
     ['unknown context', { 'current-context': 'x' }, '"x" is not among its contexts: main'],
     ['no such cluster', { clusters: [] }, 'the cluster "edge" of its context "main" is missing'],
     ['no such user', { users: [] }, 'the user "proxy" of its context "main" is missing'],
+    // Both were found by fuzzing: errors of the library came through as they were.
+    ['a number for a path', withUser({ 'client-certificate': 2 }), 'a value of a kind that no'],
+    ['an object for a name', { 'current-context': { toString: 0 } }, 'a value of a kind that no'],
     ['no server', { clusters: [{ name: 'edge', cluster: {} }] }, 'clusters[0].cluster.server'],
     ['no URL', { clusters: [{ name: 'edge', cluster: { server: 'x:y:z' } }] }, 'no http(s) URL'],
     [

@@ -1,27 +1,17 @@
 import type { RequestListener } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { createUpstream } from '../../src/proxy/upstream.ts';
 import { FakeCredentials } from '../support/http-credentials.ts';
 import { captureLogger } from '../support/http-logger.ts';
 import { until } from '../support/http-until.ts';
-import { startUpstream, type UpstreamHarness } from '../support/http-upstream.ts';
+import { upstreamPerTest } from '../support/http-upstream.ts';
 
 // What hangs shall fail soon.
 jest.setTimeout(5_000);
 
-let harness: UpstreamHarness | undefined;
-
-afterEach(async () => {
-  await harness?.close();
-  harness = undefined;
-});
-
-async function setUp(...args: Parameters<typeof startUpstream>): Promise<UpstreamHarness> {
-  harness = await startUpstream(...args);
-  return harness;
-}
+const setUp = upstreamPerTest();
 
 describe('an aborted signal', () => {
   test('ends a request at once that waits for headers', async () => {

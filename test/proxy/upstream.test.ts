@@ -1,23 +1,13 @@
 import { getEventListeners } from 'node:events';
 import { buffer, text } from 'node:stream/consumers';
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { until } from '../support/http-until.ts';
-import { startUpstream, type UpstreamHarness } from '../support/http-upstream.ts';
+import { upstreamPerTest } from '../support/http-upstream.ts';
 
 // What hangs shall fail soon.
 jest.setTimeout(5_000);
 
-let harness: UpstreamHarness | undefined;
-
-afterEach(async () => {
-  await harness?.close();
-  harness = undefined;
-});
-
-async function setUp(...args: Parameters<typeof startUpstream>): Promise<UpstreamHarness> {
-  harness = await startUpstream(...args);
-  return harness;
-}
+const setUp = upstreamPerTest();
 
 describe('a request', () => {
   test('is sent under our identity, to the path below that of the server, with its body', async () => {

@@ -1,8 +1,25 @@
 import type { RequestListener } from 'node:http';
+import { afterEach } from '@jest/globals';
 import { createUpstream, type Upstream, type UpstreamOptions } from '../../src/proxy/upstream.ts';
 import { FakeCredentials } from './http-credentials.ts';
 import { captureLogger } from './http-logger.ts';
 import { startServer, type TestServer } from './http-server.ts';
+
+/**
+ * {@link startUpstream} for the tests of a file: what each has started is closed after it, and nothing may
+ * be left open then.
+ */
+export function upstreamPerTest(): typeof startUpstream {
+  let harness: UpstreamHarness | undefined;
+  afterEach(async () => {
+    await harness?.close();
+    harness = undefined;
+  });
+  return async (...args) => {
+    harness = await startUpstream(...args);
+    return harness;
+  };
+}
 
 /** A server, and the way to it. */
 export interface UpstreamHarness {

@@ -97,10 +97,12 @@ export function exchange(port: number, bytes: string, quietMs = 300): Promise<st
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
     let received = '';
-    const timer = setTimeout(() => socket.destroy(), quietMs);
+    // An answer may be slow to begin where much else runs; once it has, it comes without a pause.
+    let timer = setTimeout(() => socket.destroy(), Math.max(quietMs, 3_000));
     socket.setEncoding('latin1').on('data', (chunk) => {
       received += chunk;
-      timer.refresh();
+      clearTimeout(timer);
+      timer = setTimeout(() => socket.destroy(), quietMs);
     });
     socket.on('error', () => {});
     socket.once('close', () => {

@@ -51,7 +51,7 @@ export async function startWrapper(
     ...nodeProxyOptions(settings),
     credentials,
     window: { entries: 1000, bytes: 1 << 20 },
-    readyWaitMs: 300,
+    readyWaitMs: 5_000,
     minWatchMs: 60_000,
     logger,
     ...options,

@@ -18,7 +18,7 @@ function service(name: string, keys?: string, namespace = 'shop'): ServiceDescri
 
 /** What a change of the Namespace changes, as `service: source keys`. */
 function setNamespace(keys: string | undefined, namespace = 'shop'): string[] {
-  return [...book.setNamespace(namespace, keys)].map(([key, policy]) => {
+  return [...book.setNamespace(namespace, { keys })].map(([key, policy]) => {
     if (policy === undefined) return `${key}: gone`;
     return `${key}: ${policy.managed ? `${policy.source} ${policy.keys}` : policy.reason}`;
   });

@@ -33,7 +33,7 @@ function service({ labels = {}, annotations = {}, ...given }: Given): ServiceDes
 
 /** What applies, in short: the reason, or the source and the keys. */
 function policy(given: Given, settings: Partial<PolicySettings> = {}, namespaceKeys?: string) {
-  const result = policyFor(service(given), { ...none, ...settings }, namespaceKeys);
+  const result = policyFor(service(given), { ...none, ...settings }, { keys: namespaceKeys });
   return result.managed ? `${result.source} ${result.keys}` : result.reason;
 }
 
@@ -123,7 +123,10 @@ describe('presets', () => {
     const own = service({ annotations: { topologyKeys: ` ${name} ` } });
     const expected = { managed: true, keys, ...(edgeOnly === true ? { edgeOnly } : {}) };
     expect(policyFor(own, none)).toEqual({ ...expected, source: 'annotation' });
-    expect(policyFor(service({}), none, name)).toEqual({ ...expected, source: 'namespace' });
+    expect(policyFor(service({}), none, { keys: name })).toEqual({
+      ...expected,
+      source: 'namespace',
+    });
   });
 
   test.each(['toString', '__proto__', 'FAB-PROXY'])('%s is none', (name) => {
@@ -200,11 +203,13 @@ describe('isOfOtherProxy()', () => {
   });
 });
 
-test('only a Service that says nothing itself follows its Namespace', () => {
+test('a Service follows its Namespace in what it does not say itself: keys, or the filter', () => {
   const settings = { ...none, compatibility: ['openyurt' as const] };
   expect(followsNamespace(service({}), settings)).toBe(true);
   expect(followsNamespace(service({ name: 'kubernetes' }), settings)).toBe(false);
   for (const key of ['topologyKeys', 'openyurt.io/topologyKeys']) {
-    expect(followsNamespace(service({ annotations: { [key]: '[' } }), settings)).toBe(false);
+    expect(followsNamespace(service({ annotations: { [key]: '[' } }), settings)).toBe(true);
+    const both = { [key]: '[', 'kube-proxy-wrapper.io/filter': 'on' };
+    expect(followsNamespace(service({ annotations: both }), settings)).toBe(false);
   }
 });

@@ -1,10 +1,12 @@
 import type { Codec } from '../codec.ts';
 import { eventBatches } from '../event-batches.ts';
+import { readAddresses, readServiceAddresses } from './addresses.ts';
 import { decodeEvent, decodeList, decodeStatus } from './decode.ts';
 import {
   encodeBookmark,
   encodeErrorEvent,
   encodeEvent,
+  encodeEventPieces,
   encodeList,
   encodeObject,
   encodeStatus,
@@ -30,11 +32,14 @@ export function createJsonCodec(): Codec {
     service: readService,
     endpointSlice: readEndpointSlice,
     endpoints: readEndpoints,
+    addresses: readAddresses,
+    serviceAddresses: readServiceAddresses,
     splice,
     significant,
     encodeList,
     encodeObject,
     encodeEvent,
+    encodeEventPieces,
     encodeBookmark,
     encodeErrorEvent,
     encodeStatus,

@@ -70,6 +70,16 @@ export function encodeEvent(
   return frame;
 }
 
+/** The same in pieces; see `Codec.encodeEventPieces`. */
+export function encodeEventPieces(
+  resource: Resource,
+  type: ChangeType,
+  object: ObjectBytes,
+): Buffer[] {
+  const prefix = `{"type":"${type}","object":${objectPrefix(resource, object)}`;
+  return [Buffer.from(prefix), object.subarray(1), Buffer.from(EVENT_END)];
+}
+
 /** A BOOKMARK frame; see `Codec.encodeBookmark`. */
 export function encodeBookmark(
   resource: Resource,

@@ -1,10 +1,12 @@
 import type { Codec } from '../codec.ts';
 import { eventBatches } from '../event-batches.ts';
+import { readAddresses, readServiceAddresses } from './addresses.ts';
 import { decodeEvent, decodeList, decodeStatus } from './decode.ts';
 import {
   encodeBookmark,
   encodeErrorEvent,
   encodeEvent,
+  encodeEventPieces,
   encodeList,
   encodeObject,
   encodeStatus,
@@ -14,10 +16,10 @@ import { createFrameSplitter } from './frame-splitter.ts';
 import { readLabelled, readMeta } from './metadata.ts';
 import { readService } from './service-facts.ts';
 import { significant } from './significant.ts';
-import { readEndpointSlice } from './slice-facts.ts';
+import { createSliceReader } from './slice-facts.ts';
 import { splice } from './splice.ts';
 
-/** The codec of `application/vnd.kubernetes.protobuf`. It holds no state. */
+/** The codec of `application/vnd.kubernetes.protobuf`. It holds no state but what it remembers of names. */
 export function createProtobufCodec(): Codec {
   return {
     encoding: 'protobuf',
@@ -28,13 +30,16 @@ export function createProtobufCodec(): Codec {
     meta: readMeta,
     labelled: (object) => readLabelled(object),
     service: readService,
-    endpointSlice: readEndpointSlice,
+    endpointSlice: createSliceReader(),
     endpoints: readEndpoints,
+    addresses: readAddresses,
+    serviceAddresses: readServiceAddresses,
     splice,
     significant,
     encodeList,
     encodeObject,
     encodeEvent,
+    encodeEventPieces,
     encodeBookmark,
     encodeErrorEvent,
     encodeStatus,

@@ -107,6 +107,15 @@ export function encodeEvent(
   return frame(type, headOf(resource), object);
 }
 
+/** The same in pieces; see `Codec.encodeEventPieces`. */
+export function encodeEventPieces(
+  resource: Resource,
+  type: ChangeType,
+  object: ObjectBytes,
+): Buffer[] {
+  return [frameHead(type, headOf(resource), object.length), object, UNKNOWN_TAIL];
+}
+
 /** An ERROR frame; see `Codec.encodeErrorEvent`. */
 export function encodeErrorEvent(status: Status): Buffer {
   return frame('ERROR', bodyHead('v1', 'Status'), writeStatus(status));
@@ -143,12 +152,17 @@ export function encodeBookmark(
   return encodeEvent(resource, 'BOOKMARK', Buffer.concat([object, rest]));
 }
 
-/** Sizes are summed from the inside out, so that the object is copied once. */
 function frame(type: string, head: Uint8Array, object: Uint8Array): Buffer {
-  const raw = head.length + varintSize(object.length) + object.length + UNKNOWN_TAIL.length;
+  return Buffer.concat([frameHead(type, head, object.length), object, UNKNOWN_TAIL]);
+}
+
+/** All of a frame before its object. Sizes are summed from the inside out. */
+function frameHead(type: string, head: Uint8Array, objectBytes: number): Buffer {
+  const prefix = head.length + varintSize(objectBytes);
+  const raw = prefix + objectBytes + UNKNOWN_TAIL.length;
   const extension = 1 + varintSize(raw) + raw;
   const event = 2 + type.length + 1 + varintSize(extension) + extension;
-  const target = Buffer.allocUnsafe(FRAME_HEADER_BYTES + event);
+  const target = Buffer.allocUnsafe(FRAME_HEADER_BYTES + event - objectBytes - UNKNOWN_TAIL.length);
   let at = target.writeUInt32BE(event);
   target[at++] = TAG_FIELD_1;
   at = writeVarint(target, at, type.length);
@@ -158,8 +172,6 @@ function frame(type: string, head: Uint8Array, object: Uint8Array): Buffer {
   target[at++] = TAG_FIELD_1;
   at = writeVarint(target, at, raw);
   target.set(head, at);
-  at = writeVarint(target, at + head.length, object.length);
-  target.set(object, at);
-  target.set(UNKNOWN_TAIL, at + object.length);
+  writeVarint(target, at + head.length, objectBytes);
   return target;
 }

@@ -1,6 +1,7 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { WrapperError } from '../../errors.ts';
 import { malformed } from '../malformed.ts';
+import type { TextCache } from './text-cache.ts';
 
 /**
  * Walks the fields of one protobuf message as byte spans, without decoding what nobody asks for. All
@@ -19,11 +20,19 @@ export class FieldCursor {
   start = 0;
   /** Offset after the current field. */
   end: number;
+  readonly #bytes: Uint8Array;
   readonly #reader: BinaryReader;
   readonly #limit: number;
   readonly #base: number;
 
-  private constructor(reader: BinaryReader, start: number, limit: number, base: number) {
+  private constructor(
+    bytes: Uint8Array,
+    reader: BinaryReader,
+    start: number,
+    limit: number,
+    base: number,
+  ) {
+    this.#bytes = bytes;
     this.#reader = reader;
     this.#limit = limit;
     this.#base = base;
@@ -39,7 +48,7 @@ export class FieldCursor {
    * @param base offset of `bytes` in what errors should speak of
    */
   static over(bytes: Uint8Array, start = 0, base = 0): FieldCursor {
-    return new FieldCursor(new BinaryReader(bytes), start, bytes.length, base);
+    return new FieldCursor(bytes, new BinaryReader(bytes), start, bytes.length, base);
   }
 
   /** Moves to the next field; false at the end of the message. */
@@ -66,7 +75,7 @@ export class FieldCursor {
   /** A cursor over the current field as an embedded message. */
   enter(): FieldCursor {
     this.assertMessage();
-    return new FieldCursor(this.#reader, this.start, this.end, this.#base);
+    return new FieldCursor(this.#bytes, this.#reader, this.start, this.end, this.#base);
   }
 
   /** The current field as text; bytes that are not UTF-8 become U+FFFD, as in Go. */
@@ -74,6 +83,12 @@ export class FieldCursor {
     this.#expect(WireType.LengthDelimited);
     this.#reader.pos = this.valueStart;
     return this.#reader.string();
+  }
+
+  /** As {@link text}, for one of the texts that occur again and again. */
+  cachedText(texts: TextCache): string {
+    this.#expect(WireType.LengthDelimited);
+    return texts.read(this.#bytes, this.start, this.end, () => this.text());
   }
 
   /** Whether the current field is this ASCII text. Most are told apart by their length alone. */

@@ -1,8 +1,10 @@
 import type { Endpoint } from '../../topology/endpoint.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec.ts';
+import { EndpointCache } from '../endpoint-cache.ts';
 import { endpointState, portKey, SERVICE_NAME_LABEL, ZONE_LABEL } from '../endpoint-facts.ts';
 import { FieldCursor } from './field-cursor.ts';
 import { emptyMeta, entryValue, METADATA, OBJECT_META, readMetadata } from './metadata.ts';
+import { TextCache } from './text-cache.ts';
 
 /** Fields of EndpointSlice (k8s.io/api discovery/v1/generated.proto). */
 export const SLICE = { endpoints: 2, ports: 3, addressType: 4 } as const;
@@ -17,8 +19,21 @@ export const ENDPOINT = {
 const CONDITIONS = { ready: 1, serving: 2, terminating: 3 } as const;
 const PORT = { name: 1, protocol: 2 } as const;
 
-/** Reads what a decision needs of an EndpointSlice. */
-export function readEndpointSlice(object: ObjectBytes): EndpointsFacts {
+/**
+ * Creates a reader of what a decision needs of an EndpointSlice. It remembers names and endpoints, so that what
+ * the slices of a list have in common is kept once from the start.
+ */
+export function createSliceReader(): (object: ObjectBytes) => EndpointsFacts {
+  const caches: Caches = { texts: new TextCache(), endpoints: new EndpointCache() };
+  return (object) => readEndpointSlice(object, caches);
+}
+
+interface Caches {
+  readonly texts: TextCache;
+  readonly endpoints: EndpointCache;
+}
+
+function readEndpointSlice(object: ObjectBytes, caches: Caches): EndpointsFacts {
   const meta = emptyMeta();
   let service = '';
   let family = '';
@@ -36,11 +51,11 @@ export function readEndpointSlice(object: ObjectBytes): EndpointsFacts {
         ports.push(readPort(fields.enter(), PORT));
         break;
       case SLICE.addressType:
-        family = fields.text();
+        family = fields.cachedText(caches.texts);
         break;
     }
   }
-  return { ...meta, service, ...readSliceEndpoints(object, family, ports) };
+  return { ...meta, service, ...readSliceEndpoints(object, family, ports, caches) };
 }
 
 /** Endpoints come before the address type on the wire, so they are read in a second pass. */
@@ -48,20 +63,18 @@ function readSliceEndpoints(
   object: ObjectBytes,
   family: string,
   ports: readonly string[],
+  caches: Caches,
 ): Pick<EndpointsFacts, 'hinted' | 'groups'> {
   const endpoints: Endpoint[] = [];
   let hinted = false;
   const fields = FieldCursor.over(object);
   while (fields.next()) {
     if (fields.field !== SLICE.endpoints) continue;
-    const draft = readEndpoint(fields.enter());
+    const draft = readEndpoint(fields.enter(), caches.texts);
     hinted ||= draft.hinted;
-    endpoints.push({
-      family,
-      node: draft.node,
-      zone: draft.zone === '' ? draft.deprecatedZone : draft.zone,
-      state: endpointState(draft.ready, draft.serving, draft.terminating),
-    });
+    const zone = draft.zone === '' ? draft.deprecatedZone : draft.zone;
+    const state = endpointState(draft.ready, draft.serving, draft.terminating);
+    endpoints.push(caches.endpoints.of(family, draft.node, zone, state));
   }
   return { hinted, groups: [{ ports, endpoints }] };
 }
@@ -76,7 +89,7 @@ interface EndpointDraft {
   terminating: boolean | undefined;
 }
 
-function readEndpoint(endpoint: FieldCursor): EndpointDraft {
+function readEndpoint(endpoint: FieldCursor, texts: TextCache): EndpointDraft {
   const draft: EndpointDraft = {
     node: '',
     zone: '',
@@ -95,10 +108,10 @@ function readEndpoint(endpoint: FieldCursor): EndpointDraft {
         draft.deprecatedZone = entryValue(endpoint.enter(), ZONE_LABEL) ?? draft.deprecatedZone;
         break;
       case ENDPOINT.nodeName:
-        draft.node = endpoint.text();
+        draft.node = endpoint.cachedText(texts);
         break;
       case ENDPOINT.zone:
-        draft.zone = endpoint.text();
+        draft.zone = endpoint.cachedText(texts);
         break;
       case ENDPOINT.hints:
         draft.hinted = true;

@@ -23,8 +23,8 @@ export interface Binaries {
   readonly informer: string;
 }
 
-/** One program, built from a Go module below test/e2e. */
-interface Component {
+/** One program, built from a Go module of ours. */
+export interface Component {
   readonly name: string;
   readonly version: string;
   /** The module's folder, relative to test/e2e. */
@@ -45,9 +45,7 @@ const e2eFolder = resolve(import.meta.dirname, '..');
  * @param report gets a line for each program that is being built.
  */
 export async function ensureBinaries(report: (line: string) => void = () => {}): Promise<Binaries> {
-  const folder = resolve(process.env.KPW_CACHE ?? join(e2eFolder, '../../.cache'), 'bin');
-  mkdirSync(folder, { recursive: true });
-  const path = async (component: Component) => await ensureBinary(component, folder, report);
+  const path = async (component: Component) => await ensureBinary(component, report);
   return {
     etcd: await path(etcd),
     kubeApiserver: await path(kubernetes('kube-apiserver', '1.36.3')),
@@ -94,11 +92,13 @@ function kubernetes(name: string, version: string): Component {
   };
 }
 
-async function ensureBinary(
+/** Builds one program if it is missing or out of date, and returns its path; see {@link ensureBinaries}. */
+export async function ensureBinary(
   component: Component,
-  folder: string,
-  report: (line: string) => void,
+  report: (line: string) => void = () => {},
 ): Promise<string> {
+  const folder = resolve(process.env.KPW_CACHE ?? join(e2eFolder, '../../.cache'), 'bin');
+  mkdirSync(folder, { recursive: true });
   const path = join(folder, `${component.name}-${component.version}`);
   const stampFile = `${path}.stamp`;
   const stamp = stampOf(component);

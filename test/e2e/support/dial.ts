@@ -7,15 +7,15 @@ export type DialCounts = Readonly<Record<string, number>>;
  * Connects `count` times (default 40, 16 at a time) to `target` (`ip:port`, such as a cluster IP)
  * from inside the namespace, and counts who answers.
  *
- * @param timeoutMs for each connection. Default 1,000.
+ * @param timeoutMs for each connection. Default 5,000, in which the kernel tries a lost SYN again
+ *     (after 1 and 3 s): it sends only so many refusals a second (net.ipv4.icmp_msgs_per_sec).
  * @param from address of ours to connect from. Default: the kernel chooses.
  */
 export async function dial(
   netns: NodeNetns,
   target: string,
   count = 40,
-  timeoutMs = 1_000,
-  from?: string,
+  { timeoutMs = 5_000, from }: { readonly timeoutMs?: number; readonly from?: string } = {},
 ): Promise<DialCounts> {
   const source = from === undefined ? {} : { from };
   return (await netns.ask({ op: 'dial', target, count, timeoutMs, ...source })) as DialCounts;

@@ -1,0 +1,205 @@
+import jsonpatch from 'fast-json-patch';
+import { WrapperError } from '../../errors.ts';
+import type { EndpointsFacts } from '../../filter/codec.ts';
+import { createJsonCodec } from '../../filter/json/codec.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, type Resource, SERVICES } from '../../filter/resource.ts';
+import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import { collectionPath } from '../../proxy/question.ts';
+import { readBody } from '../../proxy/upstream.ts';
+import { countEndpoints } from '../../topology/decide.ts';
+import type { EndpointGroup } from '../../topology/endpoint.ts';
+import { decideAsHeld } from '../../topology/explain-ports.ts';
+import { explainedView, findService } from './explained-view.ts';
+
+/** What the wrapper changes in one object. */
+export interface ObjectDiff {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Whether kube-proxy sees the object at all. */
+  readonly shown: boolean;
+  /**
+   * A JSON Patch (RFC 6902) from what the API server has to what kube-proxy sees; empty: nothing. Endpoints are
+   * keyed by their first address instead of their position.
+   */
+  readonly patch: readonly JsonPatchOperation[];
+}
+
+export interface JsonPatchOperation {
+  readonly op: string;
+  readonly path: string;
+  readonly value?: unknown;
+}
+
+/** The answer of /diff/<namespace>/<name>. */
+export interface Diff {
+  readonly service: string;
+  readonly node: string;
+  readonly objects: readonly ObjectDiff[];
+}
+
+const KINDS: Readonly<Record<string, Resource>> = {
+  endpointslice: ENDPOINT_SLICES,
+  endpoints: ENDPOINTS,
+  service: SERVICES,
+};
+
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Reads the objects of a Service from the API server as JSON, and says what the wrapper makes of them.
+ * Throws `NotFound`, `BadRequest` for another kind, and what the API server answers.
+ */
+export async function diffOf(proxy: NodeProxy, service: string, kind: string): Promise<Diff> {
+  const resource = Object.hasOwn(KINDS, kind) ? KINDS[kind] : undefined;
+  if (resource === undefined) {
+    throw new WrapperError('BadRequest', `kind is one of ${Object.keys(KINDS).join(', ')}`);
+  }
+  const objects = await readObjects(proxy, resource, service);
+  if (objects.length === 0) {
+    throw new WrapperError('NotFound', `there is no ${resource.kind} of Service ${service}`);
+  }
+  const { nodeName } = proxy.world;
+  const diffs =
+    resource === SERVICES
+      ? serviceDiffs(proxy, objects)
+      : endpointsDiffs(proxy, resource, service, objects);
+  return { service, node: nodeName, objects: diffs };
+}
+
+async function readObjects(
+  { upstream }: NodeProxy,
+  resource: Resource,
+  service: string,
+): Promise<readonly Buffer[]> {
+  const [namespace = '', name = ''] = service.split('/');
+  const query =
+    resource === ENDPOINT_SLICES
+      ? new URLSearchParams({ labelSelector: `kubernetes.io/service-name=${name}` })
+      : new URLSearchParams({ fieldSelector: `metadata.name=${name}` });
+  const response = await upstream.request({
+    method: 'GET',
+    path: `${collectionPath(resource, namespace)}?${query}`,
+    headers: { accept: 'application/json' },
+    signal: AbortSignal.timeout(10_000),
+  });
+  const body = await readBody(response.body, MAX_BODY_BYTES, response.headers);
+  if (response.statusCode !== 200) {
+    throw new WrapperError('Refused', `the API server answered ${response.statusCode}`);
+  }
+  return createJsonCodec().decodeList(body).items;
+}
+
+function serviceDiffs(proxy: NodeProxy, objects: readonly Buffer[]): ObjectDiff[] {
+  const codec = createJsonCodec();
+  return objects.map((object) => {
+    const { namespace, name } = codec.meta(object);
+    const key = `${namespace}/${name}`;
+    const found = findService(proxy, key);
+    const seen = found?.source.view.get(key);
+    const version =
+      seen === undefined ? undefined : found?.source.view.codec.meta(seen).resourceVersion;
+    return diff(SERVICES, object, version === undefined ? undefined : { version, bytes: object });
+  });
+}
+
+function endpointsDiffs(
+  proxy: NodeProxy,
+  resource: Resource,
+  service: string,
+  objects: readonly Buffer[],
+): ObjectDiff[] {
+  const codec = createJsonCodec();
+  const facts = objects.map((object) =>
+    resource === ENDPOINTS ? codec.endpoints(object) : codec.endpointSlice(object),
+  );
+  const groups = facts.map((each) => each.groups);
+  const applied = applyPolicy(proxy, service, groups.flat());
+  let offset = 0;
+  return facts.map((own, index) => {
+    const object = objects[index] as Buffer;
+    const end = offset + countEndpoints(own.groups);
+    const keep = applied.keep?.slice(offset, end);
+    offset = end;
+    if (applied.hidden) return diff(resource, object, undefined);
+    const version = shownVersion(proxy, resource, own) ?? own.resourceVersion;
+    const edit = { resourceVersion: version, cutHints: keep !== undefined && own.hinted };
+    const bytes = codec.splice(resource, object, keep === undefined ? edit : { ...edit, keep });
+    return diff(resource, object, { version, bytes });
+  });
+}
+
+/**
+ * Decides about what the API server has now, as the view decides, so that both sides are of one moment.
+ * Without `keep` all endpoints are shown as they are. Throws `NotReady` when the policy is not in force yet.
+ */
+function applyPolicy(
+  proxy: NodeProxy,
+  service: string,
+  groups: readonly EndpointGroup[],
+): { readonly hidden: boolean; readonly keep?: Uint8Array } {
+  const { world } = proxy;
+  const policy = world.policyInForce(service);
+  if (policy === undefined) {
+    const selectors = world.waitsFor(service).join('; ');
+    const what = `the policy of ${service} waits for nodes with ${selectors}`;
+    throw new WrapperError('NotReady', `${what}; what was shown before stands`);
+  }
+  if (policy.dryRun === true) return { hidden: false };
+  if (!policy.managed) return { hidden: policy.reason === 'other-proxy' };
+  const { held } = explainedView(proxy).projection.inspect(service);
+  const timeOf = (ms: number) => new Date(ms);
+  const decision = decideAsHeld({ groups, policy, relates: world.relates, held, timeOf });
+  return { hidden: world.withholds(policy, decision), keep: decision.keep };
+}
+
+/** The version under which clients see an object; undefined: no view of this kind shows it. */
+function shownVersion(
+  { views }: NodeProxy,
+  resource: Resource,
+  { namespace, name }: EndpointsFacts,
+): string | undefined {
+  for (const { question, view } of views.sources) {
+    const object = question.resource === resource ? view.get(`${namespace}/${name}`) : undefined;
+    if (object !== undefined) return view.codec.meta(object).resourceVersion;
+  }
+  return undefined;
+}
+
+/** @param after what is shown; undefined: nothing */
+function diff(
+  resource: Resource,
+  before: Buffer,
+  after: { readonly version: string; readonly bytes: Buffer } | undefined,
+): ObjectDiff {
+  const codec = createJsonCodec();
+  const { namespace, name } = codec.meta(before);
+  const about = { kind: resource.kind, namespace, name, shown: after !== undefined };
+  if (after === undefined) return { ...about, patch: [{ op: 'remove', path: '' }] };
+  const versioned = codec.splice(resource, after.bytes, { resourceVersion: after.version });
+  return { ...about, patch: jsonpatch.compare(keyed(before), keyed(versioned)) };
+}
+
+interface KeyedByAddress {
+  readonly addresses?: readonly string[];
+  readonly ip?: string;
+}
+
+/** The object with its endpoints in a mapping by first address: positions would make each later one differ. */
+function keyed(bytes: Buffer): object {
+  const object = JSON.parse(bytes.toString('utf8')) as Record<string, unknown>;
+  const byAddress = (list: unknown): unknown =>
+    Array.isArray(list)
+      ? Object.fromEntries(
+          list.map((each: KeyedByAddress) => [each.ip ?? each.addresses?.[0] ?? '', each]),
+        )
+      : list;
+  if (Array.isArray(object.endpoints)) return { ...object, endpoints: byAddress(object.endpoints) };
+  if (!Array.isArray(object.subsets)) return object;
+  const subsets = object.subsets.map((subset: Record<string, unknown>) => ({
+    ...subset,
+    addresses: byAddress(subset.addresses),
+    notReadyAddresses: byAddress(subset.notReadyAddresses),
+  }));
+  return { ...object, subsets };
+}

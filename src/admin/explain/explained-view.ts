@@ -1,0 +1,76 @@
+import { WrapperError } from '../../errors.ts';
+import type { EndpointsProjection } from '../../filter/endpoints-projection.ts';
+import { ENDPOINT_SLICES, SERVICES } from '../../filter/resource.ts';
+import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import { questionPath } from '../../proxy/question.ts';
+import type { ViewSource } from '../../proxy/view-source.ts';
+
+/** The view that is explained. */
+export interface ExplainedView {
+  readonly source: ViewSource;
+  readonly projection: EndpointsProjection;
+}
+
+/** How a view is named in an answer. */
+export interface ViewName {
+  /** Path and query of the question. */
+  readonly question: string;
+  readonly encoding: string;
+  /** Requests, watches included, that read it now. */
+  readonly clients: number;
+}
+
+/** The view of endpoints that kube-proxy reads; if none does, any that is open; undefined: there is none. */
+export function findView({ views }: Pick<NodeProxy, 'views'>): ExplainedView | undefined {
+  let best: (ExplainedView & { readonly score: number }) | undefined;
+  for (const source of views.sources) {
+    const { projection } = source;
+    const score = likeness(source, views.users(source));
+    if (projection === undefined || score <= (best?.score ?? -1)) continue;
+    best = { source, projection, score };
+  }
+  return best;
+}
+
+/** The same. Throws `NotReady` when there is none: nobody has asked for endpoints yet. */
+export function explainedView(proxy: Pick<NodeProxy, 'views' | 'url'>): ExplainedView {
+  const view = findView(proxy);
+  if (view !== undefined) return view;
+  throw new WrapperError(
+    'NotReady',
+    `no client has asked for endpoints yet; the kubeconfig of kube-proxy has to name server: ${proxy.url}`,
+  );
+}
+
+/** How much a view looks like the one of kube-proxy. */
+function likeness({ question, view }: ViewSource, users: number): number {
+  const { resource, namespace, labelSelector, encoding } = question;
+  return (
+    (view.started ? 16 : 0) +
+    (users > 0 ? 8 : 0) +
+    (resource === ENDPOINT_SLICES ? 4 : 0) +
+    // Only kube-proxy leaves headless Services out, and only it asks in protobuf for all namespaces.
+    (labelSelector.includes('!service.kubernetes.io/headless') ? 2 : 0) +
+    (encoding === 'protobuf' && namespace === '' ? 1 : 0)
+  );
+}
+
+/** How a view is named in an answer. */
+export function nameOf({ views }: Pick<NodeProxy, 'views'>, source: ViewSource): ViewName {
+  const { question } = source;
+  const clients = views.users(source);
+  return { question: questionPath(question), encoding: question.encoding, clients };
+}
+
+/** A Service as the API server has it, from any view that knows it. */
+export function findService(
+  { views }: Pick<NodeProxy, 'views'>,
+  service: string,
+): { readonly source: ViewSource; readonly object: Buffer } | undefined {
+  for (const source of views.sources) {
+    if (source.question.resource !== SERVICES) continue;
+    const object = source.find(service);
+    if (object !== undefined) return { source, object };
+  }
+  return undefined;
+}

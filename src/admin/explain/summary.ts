@@ -1,0 +1,89 @@
+import { setImmediate as otherWork } from 'node:timers/promises';
+import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { OutcomeKind, ServiceExplanation } from '../../topology/explanation.ts';
+import { explainIn, notStarted } from './explain.ts';
+import { explainedView, nameOf, type ViewName } from './explained-view.ts';
+
+/** One line of /explain. */
+export interface ServiceSummary {
+  readonly service: string;
+  readonly outcome: OutcomeKind;
+  readonly dryRun: boolean;
+  /** Where the policy comes from, or why there is none. */
+  readonly policy: string;
+  readonly keys: readonly string[];
+  /** Keys that won, each once. */
+  readonly winners: readonly string[];
+  readonly kept: number;
+  readonly total: number;
+  readonly since?: string;
+  /** Codes of warnings; what is only worth knowing is left out. */
+  readonly warnings: readonly string[];
+}
+
+/** The answer of /explain. */
+export interface Summary {
+  readonly node: string;
+  readonly view: ViewName;
+  readonly services: readonly ServiceSummary[];
+  /** Give this as `after` for those that follow; undefined: these are all. */
+  readonly next?: string;
+}
+
+export interface SummaryOptions {
+  /** Only Services of this namespace. */
+  readonly namespace?: string;
+  /** Only Services with warnings. */
+  readonly warnings: boolean;
+  /** Only Services behind this one, in the order of their names. */
+  readonly after: string;
+  /** At most so many. */
+  readonly limit: number;
+}
+
+const BATCH = 100;
+
+/** Explains all Services in short, in the order of their names. Throws `NotReady`. */
+export async function summarize(proxy: NodeProxy, options: SummaryOptions): Promise<Summary> {
+  const view = explainedView(proxy);
+  if (!view.source.view.started) throw notStarted(proxy);
+  const names = new Set([...proxy.world.policies.services(), ...view.projection.services()]);
+  const { namespace, after, limit } = options;
+  const wanted = [...names]
+    .filter((name) => name > after && (namespace === undefined || name.startsWith(`${namespace}/`)))
+    .sort();
+  const services: ServiceSummary[] = [];
+  let next: string | undefined;
+  for (const [index, name] of wanted.entries()) {
+    // Traffic must not wait until 10,000 Services are explained.
+    if (index % BATCH === BATCH - 1) await otherWork();
+    const last = services.at(-1);
+    if (services.length >= limit && last !== undefined) {
+      next = last.service;
+      break;
+    }
+    const summary = shorten(explainIn(proxy, view, name, false));
+    if (!options.warnings || summary.warnings.length > 0) services.push(summary);
+  }
+  const { nodeName } = proxy.world;
+  const answer = { node: nodeName, view: nameOf(proxy, view.source), services };
+  return next === undefined ? answer : { ...answer, next };
+}
+
+function shorten(explanation: ServiceExplanation): ServiceSummary {
+  const { service, outcome, policy, ports, counts, since, warnings } = explanation;
+  const winners = ports.flatMap(({ winner }) => (winner === undefined ? [] : [winner]));
+  const serious = warnings.filter(({ severity }) => severity === 'warning');
+  return {
+    service,
+    outcome: outcome.kind,
+    dryRun: outcome.dryRun,
+    policy: policy.preset ?? (policy.managed ? policy.source : policy.reason) ?? '',
+    keys: policy.keys ?? [],
+    winners: [...new Set(winners)],
+    kept: counts.kept,
+    total: counts.total,
+    ...(since === undefined ? {} : { since }),
+    warnings: serious.map(({ code }) => code),
+  };
+}

@@ -1,0 +1,113 @@
+import type { Table } from '../admin/explain/table.ts';
+import { WrapperError } from '../errors.ts';
+import { adminUrl } from './admin-client.ts';
+import { checkKubeconfig, checkSockets } from './check/connection.ts';
+import { checkIdentity } from './check/identity.ts';
+import { checkKernel } from './check/kernel.ts';
+import { MODES } from './check/kernel-table.ts';
+import { fail, formatVerdicts, ok, skip, type Verdict } from './check/verdict.ts';
+import { checkReadiness, checkWatches, readTable } from './check/wrapper.ts';
+import { type Command, choiceFlag, EXIT, type Flags, textFlag, UsageError } from './command.ts';
+import { formatData } from './output.ts';
+
+/** `kube-proxy-wrapper check`. */
+export const checkCommand: Command = {
+  summary: 'check on a node whether kube-proxy works through the wrapper',
+  help: `Checks, on a node and without changing anything, whether kube-proxy really works through the wrapper.
+
+Usage:
+  kube-proxy-wrapper check [flags]
+
+It says of each of these whether it is so, and what to do if not:
+  wrapper      a wrapper answers at --admin
+  ready        it has all that it needs from the API server
+  identity     the user of --kubeconfig may do what is needed (only with --kubeconfig)
+  kubeconfig   that of kube-proxy names the wrapper (only with --kube-proxy-kubeconfig)
+  connection   the kube-proxy process is connected to the wrapper, and to no API server past it
+  watches      somebody watches Services and EndpointSlices through the wrapper
+  kernel       the kernel's tables (nftables, iptables or IPVS) are what the wrapper shows
+
+Flags:
+  --admin IP:PORT                admin port of the wrapper; default 127.0.0.1:10361
+  --kubeconfig FILE              that of the wrapper
+  --kube-proxy-kubeconfig FILE   that of kube-proxy
+  --kube-proxy-metrics IP:PORT   metrics of kube-proxy, which tell its mode; default 127.0.0.1:10249
+  --mode MODE                    nftables, iptables or ipvs; default: found out
+  --wait SECONDS                 how long kube-proxy may take to write its tables; default 5
+  -o, --output FORMAT            text (default), json or yaml
+
+Examples:
+  kube-proxy-wrapper check
+  kube-proxy-wrapper check --kube-proxy-kubeconfig /var/lib/kube-proxy/kubeconfig.conf
+
+Run it as root, in the network and process namespaces of kube-proxy; what cannot be seen is skipped.
+
+Exit codes: 0 no problem found, 1 it could not be carried out, 2 wrong command line, 3 there are problems.
+`,
+  options: {
+    admin: { type: 'string' },
+    kubeconfig: { type: 'string' },
+    'kube-proxy-kubeconfig': { type: 'string' },
+    'kube-proxy-metrics': { type: 'string' },
+    mode: { type: 'string' },
+    wait: { type: 'string' },
+    output: { type: 'string', short: 'o' },
+  },
+  maxArguments: 0,
+  async execute(flags) {
+    const format = choiceFlag(flags, 'output', ['text', 'json', 'yaml']);
+    const verdicts = await checkAll(flags);
+    const text = format === 'text' ? formatVerdicts(verdicts) : formatData({ verdicts }, format);
+    process.stdout.write(text);
+    return verdicts.some(({ outcome }) => outcome === 'fail') ? EXIT.findings : EXIT.ok;
+  },
+};
+
+async function checkAll(flags: Flags): Promise<Verdict[]> {
+  const url = adminUrl(flags);
+  const kernel = readKernelFlags(flags);
+  const verdicts: Verdict[] = [];
+  const kubeconfig = textFlag(flags, 'kubeconfig');
+  if (kubeconfig !== undefined) verdicts.push(await checkIdentity(kubeconfig));
+  const wrapper = await checkWrapper(url);
+  verdicts.push(wrapper.verdict);
+  const { table } = wrapper;
+  if (table === undefined) return verdicts;
+  const { listen } = table;
+  verdicts.push(await checkReadiness(url));
+  const proxyConfig = textFlag(flags, 'kube-proxy-kubeconfig');
+  if (proxyConfig !== undefined) verdicts.push(await checkKubeconfig(proxyConfig, listen));
+  verdicts.push(await checkSockets(listen));
+  const watches = checkWatches(table);
+  verdicts.push(watches);
+  if (watches.outcome === 'ok') verdicts.push(await checkKernel({ ...kernel, adminUrl: url }));
+  if (table.dryRun) {
+    verdicts.push(skip('policies', 'dry run: everything is shown, whatever policies say'));
+  }
+  return verdicts;
+}
+
+function readKernelFlags(flags: Flags) {
+  const mode = textFlag(flags, 'mode') === undefined ? undefined : choiceFlag(flags, 'mode', MODES);
+  const wait = Number(textFlag(flags, 'wait') ?? '5');
+  if (!(wait >= 0)) throw new UsageError('--wait is a number of seconds');
+  const metrics = textFlag(flags, 'kube-proxy-metrics') ?? '127.0.0.1:10249';
+  return { mode, waitMs: wait * 1000, metricsUrl: `http://${metrics}` };
+}
+
+/** Whether a wrapper answers, and what it shows. */
+async function checkWrapper(
+  url: string,
+): Promise<{ readonly verdict: Verdict; readonly table?: Table }> {
+  try {
+    const table = await readTable(url);
+    return { verdict: ok('wrapper', `node ${table.node}, listens at ${table.listen}`), table };
+  } catch (error) {
+    const { code, message } = WrapperError.from(error, 'Unreachable');
+    const next =
+      code === 'NotReady'
+        ? `see ${url}/readyz for what it waits for`
+        : 'start the wrapper on this node, or give its admin port with --admin';
+    return { verdict: fail('wrapper', message, next) };
+  }
+}

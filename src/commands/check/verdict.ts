@@ -1,0 +1,43 @@
+/**
+ * - `ok`: as it should be
+ * - `fail`: traffic does not go where the policies say, or will not
+ * - `skip`: cannot be told from here
+ */
+export type Outcome = 'ok' | 'fail' | 'skip';
+
+/** One line of the answer. */
+export interface Verdict {
+  readonly name: string;
+  readonly outcome: Outcome;
+  readonly text: string;
+  /** What to do next. */
+  readonly next?: string;
+}
+
+export function ok(name: string, text: string): Verdict {
+  return { name, outcome: 'ok', text };
+}
+
+export function fail(name: string, text: string, next: string): Verdict {
+  return { name, outcome: 'fail', text, next };
+}
+
+export function skip(name: string, text: string, next?: string): Verdict {
+  return { name, outcome: 'skip', text, ...(next === undefined ? {} : { next }) };
+}
+
+const SIGNS: Readonly<Record<Outcome, string>> = { ok: '[ok]  ', fail: '[FAIL]', skip: '[skip]' };
+
+/** Verdicts for a terminal, and the sum of them. */
+export function formatVerdicts(verdicts: readonly Verdict[]): string {
+  const lines = verdicts.map(({ name, outcome, text, next }) => {
+    const advice = next === undefined ? '' : `${' '.repeat(20)}next: ${next}\n`;
+    return `${SIGNS[outcome]} ${name.padEnd(12)} ${text}\n${advice}`;
+  });
+  const failed = verdicts.filter(({ outcome }) => outcome === 'fail').length;
+  const skipped = verdicts.filter(({ outcome }) => outcome === 'skip').length;
+  const rest = skipped === 0 ? '' : `, ${skipped} could not be checked`;
+  const sum =
+    failed === 0 ? 'no problem found' : `${failed} ${failed === 1 ? 'problem' : 'problems'}`;
+  return `${lines.join('')}\n${sum}${rest}\n`;
+}

@@ -1,0 +1,44 @@
+import type { Table } from '../../admin/explain/table.ts';
+import { askAdmin } from '../admin-client.ts';
+import { fail, ok, type Verdict } from './verdict.ts';
+
+/** Takes the whole table, page by page. Throws `NotReady` while a view is not complete. */
+export async function readTable(url: string): Promise<Table> {
+  let all: Table | undefined;
+  const query = new URLSearchParams({ limit: '500' });
+  for (;;) {
+    const { next, ...page } = await askAdmin<Table>(url, `/table?${query}`);
+    all = { ...page, rows: [...(all?.rows ?? []), ...page.rows] };
+    if (next === undefined) return all;
+    query.set('after', next);
+  }
+}
+
+/** Whether the wrapper has all it needs from the API server; see /readyz. */
+export async function checkReadiness(url: string): Promise<Verdict> {
+  const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(10_000) });
+  const text = await response.text();
+  if (response.status === 200)
+    return ok('ready', 'the wrapper has all that it needs from the API server');
+  const problems = text.split('\n').filter((line) => line.startsWith('[-]'));
+  const next = problems.some((line) => line.includes('403'))
+    ? 'grant the wrapper the rights that it lacks; see check --kubeconfig'
+    : 'see the log of the wrapper';
+  return fail('ready', problems.join('; ') || `/readyz answers ${response.status}`, next);
+}
+
+/** Whether anybody watches what kube-proxy needs. */
+export function checkWatches({ view, services, listen }: Table): Verdict {
+  const missing = [
+    ...((view?.clients ?? 0) === 0 ? ['EndpointSlices'] : []),
+    ...((services?.clients ?? 0) === 0 ? ['Services'] : []),
+  ];
+  if (missing.length === 0) {
+    return ok('watches', 'a client of the wrapper watches Services and EndpointSlices');
+  }
+  return fail(
+    'watches',
+    `nobody watches ${missing.join(' and ')} through the wrapper`,
+    `set server: ${listen} in the kubeconfig of kube-proxy, and restart it`,
+  );
+}

@@ -1,0 +1,57 @@
+import type { Diff, JsonPatchOperation } from '../admin/explain/diff.ts';
+import { adminUrl, askAdmin } from './admin-client.ts';
+import { type Command, choiceFlag, EXIT, UsageError } from './command.ts';
+import { servicePath } from './explain.ts';
+import { formatData } from './output.ts';
+
+/** `kube-proxy-wrapper diff`. */
+export const diffCommand: Command = {
+  summary: 'show what the wrapper changes in the objects of a Service',
+  help: `Shows what the wrapper changes between the API server and kube-proxy, as a JSON Patch (RFC 6902) for each
+object. Endpoints are keyed by their address, not by their position.
+
+Usage:
+  kube-proxy-wrapper diff NAMESPACE/SERVICE [flags]
+
+Flags:
+  --kind KIND          endpointslice (default), endpoints or service
+  --admin IP:PORT      admin port of the wrapper; default 127.0.0.1:10361
+  -o, --output FORMAT  text (default), json or yaml
+
+Examples:
+  kube-proxy-wrapper diff shop/web
+  kube-proxy-wrapper diff shop/web -o json | jq '.objects[].patch'
+
+Exit codes: 0 answered, 1 no wrapper answers or there is no such object, 2 wrong command line.
+`,
+  options: {
+    kind: { type: 'string' },
+    admin: { type: 'string' },
+    output: { type: 'string', short: 'o' },
+  },
+  maxArguments: 1,
+  async execute(flags, [service]) {
+    if (service === undefined) throw new UsageError('write diff NAMESPACE/SERVICE');
+    const format = choiceFlag(flags, 'output', ['text', 'json', 'yaml']);
+    const kind = choiceFlag(flags, 'kind', ['endpointslice', 'endpoints', 'service']);
+    const path = `/diff/${servicePath(service)}?kind=${kind}`;
+    const diff = await askAdmin<Diff>(adminUrl(flags), path);
+    process.stdout.write(format === 'text' ? formatDiff(diff) : formatData(diff, format));
+    return EXIT.ok;
+  },
+};
+
+function formatDiff({ service, node, objects }: Diff): string {
+  const parts = objects.map(({ kind, namespace, name, shown, patch }) => {
+    const title = `${kind} ${namespace}/${name}`;
+    if (!shown) return `${title}: not shown to kube-proxy at all\n`;
+    if (patch.length === 0) return `${title}: unchanged\n`;
+    return `${title}:\n${patch.map(formatOperation).join('')}`;
+  });
+  return `${service} on node ${node}\n\n${parts.join('\n')}`;
+}
+
+function formatOperation({ op, path, value }: JsonPatchOperation): string {
+  const to = value === undefined ? '' : ` ${JSON.stringify(value)}`;
+  return `  ${op.padEnd(7)} ${path}${to}\n`;
+}

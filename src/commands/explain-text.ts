@@ -1,0 +1,152 @@
+import type { Explained } from '../admin/explain/explain.ts';
+import type { Summary } from '../admin/explain/summary.ts';
+import type { PolicyExplanation, PortExplanation, Warning } from '../topology/explanation.ts';
+import { formatColumns } from './output.ts';
+
+/** Lists Services, for a terminal. */
+export function formatSummary({ node, services, view }: Summary): string {
+  if (services.length === 0) return `node ${node}: no Services\n`;
+  const header = ['SERVICE', 'OUTCOME', 'POLICY', 'WINNER', 'SHOWN', 'SINCE', 'WARNINGS'];
+  const lines = services.map((each) => [
+    each.service,
+    each.dryRun ? `${each.outcome} (dry run)` : each.outcome,
+    each.policy,
+    each.winners.map(shortKey).join(', ') || '-',
+    `${each.kept}/${each.total}`,
+    each.since === undefined ? '-' : ageOf(each.since),
+    each.warnings.join(', '),
+  ]);
+  const watched = view.clients === 0 ? '; nobody reads this view now' : '';
+  return `node ${node}, ${view.question} (${view.encoding})${watched}\n\n${formatColumns([header, ...lines])}`;
+}
+
+/** Explains one Service, for a terminal. */
+export function formatExplained(explained: Explained): string {
+  const { service, node, warnings } = explained;
+  return [
+    `${service} on node ${node}: ${verdictOf(explained)}\n`,
+    formatPolicy(explained.policy),
+    formatWarnings(warnings),
+    formatKeys(explained),
+    ...explained.ports.map(formatPort),
+    formatEndpoints(explained),
+    formatView(explained.view),
+  ]
+    .filter((part) => part !== '')
+    .join('\n');
+}
+
+/** `FILTERED, 1 of 3 endpoints shown to kube-proxy, for 5 min` */
+function verdictOf({ outcome, counts, since }: Explained): string {
+  const stands = since === undefined ? '' : `, for ${ageOf(since)}`;
+  const kind = outcome.kind.toUpperCase();
+  if (outcome.dryRun) {
+    const would =
+      outcome.kind === 'filtered' ? `${counts.kept} of ${counts.total} endpoints` : 'none';
+    return `DRY RUN, all ${counts.total} endpoints are shown to kube-proxy; ${would} would be (${kind})${stands}`;
+  }
+  if (outcome.kind !== 'filtered') return `${kind}, ${outcome.text}${stands}`;
+  return `${kind}, ${counts.kept} of ${counts.total} endpoints shown to kube-proxy${stands}`;
+}
+
+function formatView({ question, encoding, clients }: Explained['view']): string {
+  return `View: ${question} (${encoding}), read by ${clients} ${clients === 1 ? 'client' : 'clients'}\n`;
+}
+
+const SOURCES: Readonly<Record<string, string>> = {
+  annotation: 'annotation topologyKeys of the Service',
+  namespace: 'annotation topologyKeys of the Namespace',
+  default: 'setting defaultTopologyKeys',
+  openyurt: 'annotation openyurt.io/topologyKeys of the Service',
+  kubeedge: 'annotation apps.kubeedge.io/service-topology of the Service',
+};
+
+function formatPolicy(policy: PolicyExplanation): string {
+  const lines: string[] = [];
+  const from = SOURCES[policy.source ?? ''];
+  if (policy.managed) {
+    const preset = policy.preset === undefined ? '' : ` (preset ${policy.preset})`;
+    lines.push(`Policy: ${(policy.keys ?? []).join(' > ')}${preset}\n  from ${from}\n`);
+  } else {
+    lines.push(`Policy: none in force (${policy.reason})\n`);
+  }
+  for (const { source, keys } of policy.overrides) {
+    lines.push(`  instead of ${SOURCES[source]}: ${keys.join(' > ') || 'none'}\n`);
+  }
+  if (policy.returnDelaySeconds !== undefined) {
+    lines.push(
+      `  a nearer key is returned to once it was ready for ${policy.returnDelaySeconds} s\n`,
+    );
+  }
+  return lines.join('');
+}
+
+function formatWarnings(warnings: readonly Warning[]): string {
+  if (warnings.length === 0) return '';
+  const sign = { warning: '!', info: 'i' };
+  return warnings.map(({ severity, message }) => `${sign[severity]} ${message}\n`).join('');
+}
+
+function formatKeys({ keys }: Explained): string {
+  if (keys.length === 0) return '';
+  const lines = keys.map(({ key, meaning, nodes }, index) => [
+    `${index + 1}.`,
+    key,
+    meaning,
+    nodes === undefined ? '' : `${nodes} ${nodes === 1 ? 'node' : 'nodes'}`,
+  ]);
+  return `Keys on this node:\n${formatColumns(lines, '  ')}`;
+}
+
+function formatPort(port: PortExplanation): string {
+  const name = port.port === '' ? 'no port' : port.port;
+  const won = port.winner === undefined ? 'no key wins' : `${port.winner} wins`;
+  const header = ['', 'KEY', 'READY', 'SERVING', 'TOTAL'];
+  const lines = port.keys.map(({ key, ready, serving, total, needs }) => [
+    key === port.winner ? '>' : '',
+    key,
+    needs > 1 ? `${ready} of ${needs}` : String(ready),
+    String(serving),
+    String(total),
+  ]);
+  const back =
+    port.returning === undefined
+      ? ''
+      : `  back to ${port.returning.key} at ${port.returning.at} if it stays ready\n`;
+  const next = port.next === undefined ? 'nothing would win' : `${port.next} would win`;
+  const without =
+    port.winner === undefined ? '' : `  without the endpoints of ${port.winner}, ${next}\n`;
+  const table = formatColumns([header, ...lines], '  ');
+  return `${port.family} ${name}: ${won} (${port.why})\n${table}${back}${without}`;
+}
+
+function formatEndpoints({ endpoints, counts, omitted, outcome }: Explained): string {
+  if (counts.total === 0) return '';
+  const header = ['', 'ADDRESS', 'NODE', 'ZONE', 'STATE', 'OBJECT', 'WHY'];
+  const lines = endpoints.map(({ kept, address, node, zone, state, object, reason }) => [
+    kept ? '+' : '-',
+    address,
+    node || '(none)',
+    zone || '-',
+    state,
+    object,
+    reason,
+  ]);
+  const more = omitted === 0 ? '' : `  and ${omitted} more\n`;
+  const signs = outcome.dryRun ? '+ would be shown, - would be left out' : '+ shown, - left out';
+  return `Endpoints (${signs}):\n${formatColumns([header, ...lines], '  ')}${more}`;
+}
+
+/** `3 min`, from an ISO time. */
+function ageOf(time: string): string {
+  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86_400)} d`;
+}
+
+/** The last part of a label key says enough in a table. */
+function shortKey(key: string): string {
+  return key.slice(key.lastIndexOf('/') + 1);
+}

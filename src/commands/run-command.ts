@@ -1,0 +1,52 @@
+import { type Command, EXIT, textFlag } from './command.ts';
+import { run } from './run.ts';
+
+/** `kube-proxy-wrapper run`. */
+export const runCommand: Command = {
+  summary: 'run the proxy on this node',
+  help: `Runs the proxy until SIGTERM or SIGINT.
+
+Usage:
+  kube-proxy-wrapper run [flags]
+
+Flags:
+  --node-name NAME        name of the Node this runs on (or NODE_NAME)
+  --kubeconfig FILE       how to reach the API server (or KUBECONFIG); default: in-cluster
+  --listen IP:PORT        where kube-proxy reaches the wrapper, loopback only; default 127.0.0.1:10360
+  --admin-listen IP:PORT  /healthz, /readyz, /metrics and /explain; default 127.0.0.1:10361
+  --state-dir DIR         where the last known state is kept, for a start while the API server is out of reach
+  --config FILE           settings in YAML; see the README
+  --dry-run               decide and explain, but show kube-proxy everything
+  --log-level LEVEL       trace, debug, info, warn, error or silent; default info
+
+Examples:
+  kube-proxy-wrapper run --node-name "$NODE_NAME" --kubeconfig /etc/kubernetes/kube-proxy-wrapper.conf
+  kube-proxy-wrapper run --dry-run --config settings.yaml      # see what would be, with explain
+
+Exit codes: 0 stopped by a signal, 1 wrong settings or nothing to start with, 2 wrong command line.
+`,
+  options: {
+    'node-name': { type: 'string' },
+    kubeconfig: { type: 'string' },
+    listen: { type: 'string' },
+    'admin-listen': { type: 'string' },
+    'state-dir': { type: 'string' },
+    config: { type: 'string' },
+    'dry-run': { type: 'boolean' },
+    'log-level': { type: 'string' },
+  },
+  maxArguments: 0,
+  async execute(flags) {
+    const settings = {
+      nodeName: flags['node-name'],
+      kubeconfig: flags.kubeconfig,
+      listen: flags.listen,
+      adminListen: flags['admin-listen'],
+      logLevel: flags['log-level'],
+      stateDir: flags['state-dir'],
+      dryRun: flags['dry-run'],
+    };
+    await run(settings, textFlag(flags, 'config'));
+    return EXIT.ok;
+  },
+};

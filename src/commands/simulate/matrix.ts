@@ -1,0 +1,127 @@
+import { formatColumns } from '../output.ts';
+import { count, some } from './findings.ts';
+import type { Answer, SimulatedService, Simulation } from './simulation.ts';
+
+/** More different columns than this are summed up instead. */
+const MAX_COLUMNS = 12;
+
+/** The matrix Service × node for a terminal; nodes that see the same share a column. */
+export function formatMatrix(simulation: Simulation): string {
+  const { nodes, services } = simulation;
+  const columns = Map.groupBy(nodes.keys(), (node) => cellsOf(services, node).join('\n'));
+  if (columns.size > MAX_COLUMNS) return formatSums(simulation);
+  const groups = [...columns.values()];
+  const header = ['SERVICE', ...groups.map((group) => headOf(nodes, group))];
+  const lines = services.map((service) => [
+    service.service,
+    ...groups.map(([first = 0]) => cellOf(service, answerOn(service, first))),
+  ]);
+  const shared = groups.filter(({ length }) => length > 1);
+  const legend = shared.map((group) => {
+    const members = group.map((node) => nodes[node] ?? '');
+    return `${headOf(nodes, group)} = ${some(members, 20)}\n`;
+  });
+  const text = formatColumns([header, ...lines]);
+  return legend.length === 0 ? text : `${text}\n${legend.join('')}`;
+}
+
+/** One line for each Service: how many nodes see how much, by which key. */
+function formatSums({ services, nodes }: Simulation): string {
+  const header = ['SERVICE', 'ENDPOINTS', 'FEWEST', 'MOST', 'NODES BY WHAT THEY SEE'];
+  const lines = services.map((service) => {
+    const byWhat = new Map<string, number>();
+    let fewest = Number.POSITIVE_INFINITY;
+    let most = 0;
+    for (const node of nodes.keys()) {
+      const answer = answerOn(service, node);
+      const what = whatOf(answer);
+      byWhat.set(what, (byWhat.get(what) ?? 0) + 1);
+      fewest = Math.min(fewest, answer.shown.length);
+      most = Math.max(most, answer.shown.length);
+    }
+    const sums = [...byWhat].sort(([, a], [, b]) => b - a);
+    const text = sums.map(([what, number]) => `${what} ${number}`).join(', ');
+    const { length } = service.endpoints;
+    return [service.service, String(length), String(fewest), String(most), text];
+  });
+  return formatColumns([header, ...lines]);
+}
+
+/** What each node sees of one Service, with addresses; nodes that see the same share a line. */
+export function formatService(service: SimulatedService, nodes: readonly string[]): string {
+  const groups = Map.groupBy(nodes.keys(), (node) => service.byNode[node]);
+  const lines = Array.from(groups.values(), (group) => {
+    const answer = answerOn(service, group[0] ?? 0);
+    const names = some(group.map((node) => nodes[node] ?? ''));
+    return [names, cellOf(service, answer), some(addressesOf(service, answer), 8)];
+  });
+  const { policy } = service;
+  const keys = policy.managed ? policy.keys.join(' > ') : `no policy in force (${policy.reason})`;
+  const title = `${service.service}: ${keys}, ${count(service.endpoints.length, 'endpoint')}\n\n`;
+  return title + formatColumns([['NODE', 'SEES', 'ENDPOINTS'], ...lines]);
+}
+
+/** A line for each Service and node. */
+export function* csvLines({ services, nodes }: Simulation): Generator<string> {
+  yield 'service,node,outcome,keys,shown,total,endpoints\n';
+  for (const service of services) {
+    const texts = service.answers.map((answer) => {
+      const shown = addressesOf(service, answer);
+      const { length } = service.endpoints;
+      const winners = quote(answer.winners.join(' '));
+      return `${answer.outcome},${winners},${shown.length},${length},${quote(shown.join(' '))}\n`;
+    });
+    for (const [node, name] of nodes.entries()) {
+      yield `${quote(service.service)},${quote(name)},${texts[service.byNode[node] as number]}`;
+    }
+  }
+}
+
+/** The matrix as data: each different answer once, with its nodes. */
+export function matrixData({ services, nodes }: Simulation): unknown {
+  return services.map((service) => ({
+    service: service.service,
+    policy: service.policy,
+    endpoints: service.endpoints,
+    answers: service.answers.map((answer, index) => ({
+      outcome: answer.outcome,
+      winners: answer.winners,
+      shown: addressesOf(service, answer),
+      nodes: nodes.filter((_, node) => service.byNode[node] === index),
+    })),
+  }));
+}
+
+/** What a node sees of a Service. */
+export function answerOn(service: SimulatedService, node: number): Answer {
+  return service.answers[service.byNode[node] as number] as Answer;
+}
+
+export function addressesOf({ endpoints }: SimulatedService, { shown }: Answer): string[] {
+  return shown.map((index) => endpoints[index]?.address ?? '');
+}
+
+/** A cell: `1/3 site`. */
+export function cellOf({ endpoints }: SimulatedService, answer: Answer): string {
+  if (answer.outcome === 'hidden' || answer.outcome === 'withheld') return answer.outcome;
+  return `${answer.shown.length}/${endpoints.length} ${whatOf(answer)}`;
+}
+
+function cellsOf(services: readonly SimulatedService[], node: number): string[] {
+  return services.map((service) => cellOf(service, answerOn(service, node)));
+}
+
+function whatOf({ outcome, winners, shown }: Answer): string {
+  if (outcome !== 'filtered') return outcome;
+  const names = winners.map((key) => key.slice(key.lastIndexOf('/') + 1));
+  return names.join('+') || (shown.length === 0 ? 'NONE' : 'not ready');
+}
+
+function headOf(nodes: readonly string[], group: readonly number[]): string {
+  const first = nodes[group[0] ?? 0] ?? '';
+  return group.length === 1 ? first : `${first} +${group.length - 1}`;
+}
+
+function quote(text: string): string {
+  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

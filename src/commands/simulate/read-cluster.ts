@@ -1,0 +1,84 @@
+import { pino } from 'pino';
+import { WrapperError } from '../../errors.ts';
+import type { Codec, ObjectBytes } from '../../filter/codec.ts';
+import { createJsonCodec } from '../../filter/json/codec.ts';
+import { createProtobufCodec } from '../../filter/protobuf/codec.ts';
+import {
+  ENDPOINT_SLICES,
+  NAMESPACES,
+  NODES,
+  type Resource,
+  SERVICES,
+} from '../../filter/resource.ts';
+import { CollectionClient } from '../../proxy/collection-client.ts';
+import { COMMUNITIES, communityFacts } from '../../proxy/communities-feed.ts';
+import { loadCredentials } from '../../proxy/credentials.ts';
+import { DEFAULT_READ_BOUNDS } from '../../proxy/read-bounds.ts';
+import { createUpstream, type Upstream } from '../../proxy/upstream.ts';
+import type { ClusterObjects } from './cluster-objects.ts';
+
+/** What of a cluster is read beside Nodes, Services and EndpointSlices. */
+export interface ReadOptions {
+  readonly namespaces: boolean;
+  readonly communities: boolean;
+}
+
+/** Reads a cluster once, with lists only. Rejects when the API server does not answer or does not let us. */
+export async function readCluster(
+  kubeconfig: string,
+  { namespaces, communities }: ReadOptions,
+): Promise<ClusterObjects> {
+  const logger = pino({ level: 'silent' });
+  const credentials = await loadCredentials({ kubeconfig, logger });
+  const upstream = createUpstream({ credentials, logger });
+  const codec = createProtobufCodec();
+  const json = createJsonCodec();
+  const list = (resource: Resource, metadataOnly: boolean, by: Codec = codec) =>
+    listAll(upstream, resource, metadataOnly, by);
+  try {
+    const [nodes, services, slices, spaces, declared] = await Promise.all([
+      list(NODES, true),
+      list(SERVICES, false),
+      list(ENDPOINT_SLICES, false),
+      namespaces ? list(NAMESPACES, true) : [],
+      communities ? list(COMMUNITIES, false, json).catch(absentIsEmpty) : [],
+    ]);
+    return {
+      nodes: nodes.map((object) => codec.labelled(object)),
+      services: services.map((object) => codec.service(object)),
+      slices: slices.map((object) => readSlice(codec, object)),
+      namespaces: spaces.map((object) => codec.labelled(object)),
+      communities: declared.map((object) => communityFacts(json, object)),
+    };
+  } finally {
+    await upstream.close();
+    credentials.close();
+  }
+}
+
+async function listAll(
+  upstream: Upstream,
+  resource: Resource,
+  metadataOnly: boolean,
+  codec: Codec,
+): Promise<readonly ObjectBytes[]> {
+  const { encoding } = codec;
+  const question = { resource, namespace: '', labelSelector: '', fieldSelector: '', encoding };
+  const client = new CollectionClient({
+    ...{ upstream, codec, question, metadataOnly },
+    bounds: DEFAULT_READ_BOUNDS,
+  });
+  return (await client.list('0', AbortSignal.timeout(60_000))).items;
+}
+
+/** A resource that is not defined has no objects. */
+function absentIsEmpty(error: unknown): readonly ObjectBytes[] {
+  if (error instanceof WrapperError && error.status?.code === 404) return [];
+  throw error;
+}
+
+function readSlice(codec: Codec, object: ObjectBytes): ClusterObjects['slices'][number] {
+  const groups = codec.addresses(ENDPOINT_SLICES, object);
+  const addresses = groups.flatMap(({ endpoints }) => endpoints.map(([first = '']) => first));
+  return { ...codec.endpointSlice(object), addresses };
+}

@@ -1,0 +1,91 @@
+import type { GroupAddresses, ObjectBytes, PortNumber, ServiceAddresses } from '../codec.ts';
+import { portKey } from '../endpoint-facts.ts';
+import { ENDPOINTS, type Resource } from '../resource.ts';
+import { SUBSET, SUBSETS } from './endpoints-facts.ts';
+import { FieldCursor } from './field-cursor.ts';
+import { SLICE } from './slice-facts.ts';
+
+/** `addresses` of an endpoint of a slice, and `ip` of one of a subset, have the same number. */
+const FIRST = 1;
+/** Field numbers of a port: in EndpointSlice, in a subset of Endpoints, in a Service. */
+const SLICE_PORT = { name: 1, protocol: 2, port: 3 } as const;
+const SUBSET_PORT = { name: 1, protocol: 3, port: 2 } as const;
+const SERVICE_PORT = { name: 1, protocol: 2, port: 3 } as const;
+/** Fields of Service and ServiceSpec (k8s.io/api core/v1/generated.proto). */
+const SPEC = 2;
+const SERVICE_SPEC = { ports: 1, clusterIP: 3, clusterIPs: 18 } as const;
+
+/** Reads what facts leave out; see `Codec.addresses`. */
+export function readAddresses(resource: Resource, object: ObjectBytes): GroupAddresses[] {
+  if (resource.kind !== ENDPOINTS.kind) return [readSlice(object)];
+  const groups: GroupAddresses[] = [];
+  const fields = FieldCursor.over(object);
+  while (fields.next()) if (fields.field === SUBSETS) groups.push(readSubset(fields.enter()));
+  return groups;
+}
+
+function readSlice(object: ObjectBytes): GroupAddresses {
+  const ports: PortNumber[] = [];
+  const endpoints: string[][] = [];
+  const fields = FieldCursor.over(object);
+  while (fields.next()) {
+    if (fields.field === SLICE.endpoints) endpoints.push(readTexts(fields.enter()));
+    if (fields.field === SLICE.ports) ports.push(readPort(fields.enter(), SLICE_PORT));
+  }
+  return { ports, endpoints };
+}
+
+/** Ready addresses come before the others, as in the facts. */
+function readSubset(subset: FieldCursor): GroupAddresses {
+  const ports: PortNumber[] = [];
+  const ready: string[][] = [];
+  const notReady: string[][] = [];
+  while (subset.next()) {
+    if (subset.field === SUBSET.addresses) ready.push(readTexts(subset.enter()));
+    if (subset.field === SUBSET.notReadyAddresses) notReady.push(readTexts(subset.enter()));
+    if (subset.field === SUBSET.ports) ports.push(readPort(subset.enter(), SUBSET_PORT));
+  }
+  return { ports, endpoints: [...ready, ...notReady] };
+}
+
+function readTexts(endpoint: FieldCursor): string[] {
+  const texts: string[] = [];
+  while (endpoint.next()) if (endpoint.field === FIRST) texts.push(endpoint.text());
+  return texts;
+}
+
+/** Reads where a Service is reached; see `Codec.serviceAddresses`. */
+export function readServiceAddresses(object: ObjectBytes): ServiceAddresses {
+  const ports: PortNumber[] = [];
+  let clusterIPs: string[] = [];
+  let clusterIP = '';
+  const fields = FieldCursor.over(object);
+  while (fields.next()) {
+    if (fields.field !== SPEC) continue;
+    const spec = fields.enter();
+    while (spec.next()) {
+      if (spec.field === SERVICE_SPEC.ports) ports.push(readPort(spec.enter(), SERVICE_PORT));
+      if (spec.field === SERVICE_SPEC.clusterIP) clusterIP = spec.text();
+      if (spec.field === SERVICE_SPEC.clusterIPs) clusterIPs = [...clusterIPs, spec.text()];
+    }
+  }
+  return {
+    clusterIPs: clusterIPs.length === 0 && clusterIP !== '' ? [clusterIP] : clusterIPs,
+    ports,
+  };
+}
+
+function readPort(
+  port: FieldCursor,
+  fields: { readonly name: number; readonly protocol: number; readonly port: number },
+): PortNumber {
+  let name = '';
+  let protocol = '';
+  let number = 0;
+  while (port.next()) {
+    if (port.field === fields.name) name = port.text();
+    else if (port.field === fields.protocol) protocol = port.text();
+    else if (port.field === fields.port) number = port.int32();
+  }
+  return { key: portKey(protocol, name), number };
+}

@@ -1,0 +1,92 @@
+import type { KeyExplanation, Warning } from './explanation.ts';
+import { ANY_KEY, CLOUD_KEY, COMMUNITY_KEY, HOSTNAME_KEY, ZONE_KEY } from './policy.ts';
+import type { Relation } from './relations.ts';
+import type { World } from './world.ts';
+
+/** Says what a key stands for on this node. */
+export function explainKey(world: World, key: string): KeyExplanation {
+  const relation = world.relation(key);
+  const matchesThisNode = key === ANY_KEY || relation?.self === true;
+  const meaning = meaningOf(world, key);
+  if (key === ANY_KEY || relation === undefined) return { key, meaning, matchesThisNode };
+  const nodes = nodesOf(world, relation);
+  return { key, meaning, matchesThisNode, ...(nodes === undefined ? {} : { nodes: nodes.size }) };
+}
+
+function meaningOf(world: World, key: string): string {
+  if (key === ANY_KEY) return 'any endpoint';
+  if (key === HOSTNAME_KEY) return 'endpoints on this node';
+  if (key === CLOUD_KEY) return 'nodes that are no edge nodes';
+  if (key === COMMUNITY_KEY) {
+    const names = world.communities();
+    return names.length === 0
+      ? 'nothing: this node is in no community'
+      : `nodes in ${names.length === 1 ? 'community' : 'one of the communities'} ${names.join(', ')}`;
+  }
+  const value = world.standpoint?.labels.get(key);
+  if (value === undefined) return `nothing: this node has no label ${key}`;
+  return key === ZONE_KEY ? `endpoints in zone ${value}` : `nodes with ${key}=${value}`;
+}
+
+/** Nodes known to be in a relation; undefined when its node sets are not known (nor needed, for zones). */
+function nodesOf(world: World, relation: Relation): ReadonlySet<string> | undefined {
+  const nodes = new Set(relation.nodes);
+  if (relation.self) nodes.add(world.nodeName);
+  for (const selector of relation.selectors) {
+    const set = world.nodeSets.get(selector);
+    if (set === undefined || set.state === 'syncing') return undefined;
+    for (const node of set.members) nodes.add(node);
+  }
+  return nodes;
+}
+
+/** What is odd about a key on this node, whatever the endpoints are. */
+export function warnOfKey(world: World, key: string): Warning[] {
+  const relation = world.relation(key);
+  if (key === ANY_KEY || key === HOSTNAME_KEY || relation === undefined) return [];
+  const warnings: Warning[] = [];
+  for (const selector of relation.selectors) {
+    const refusal = world.nodeSets.get(selector)?.refusal;
+    if (refusal === undefined) continue;
+    warnings.push({
+      code: 'node-set-refused',
+      severity: 'warning',
+      message: `the API server does not let the wrapper read nodes with ${selector}, so ${key} matches at most this node: ${refusal}`,
+    });
+  }
+  const empty = warnOfEmpty(world, key, relation);
+  if (empty !== undefined) warnings.push(empty);
+  return warnings;
+}
+
+function warnOfEmpty(world: World, key: string, relation: Relation): Warning | undefined {
+  if (key === COMMUNITY_KEY && !relation.self) {
+    return {
+      code: 'community-empty',
+      severity: 'warning',
+      message: `${key} matches nothing: node ${world.nodeName} is in no community`,
+    };
+  }
+  if (key !== CLOUD_KEY && !relation.self) {
+    return {
+      code: 'own-label-missing',
+      severity: 'warning',
+      message: `${key} matches nothing: node ${world.nodeName} has no such label (kubectl label node ${world.nodeName} ${key}=…)`,
+    };
+  }
+  const nodes = nodesOf(world, relation);
+  if (nodes === undefined) return undefined;
+  if (nodes.size === 0) {
+    return {
+      code: 'key-without-nodes',
+      severity: 'warning',
+      message: `${key} matches nothing: there is no such node`,
+    };
+  }
+  if (nodes.size > 1 || !nodes.has(world.nodeName)) return undefined;
+  return {
+    code: 'no-other-node',
+    severity: 'info',
+    message: `${key} matches this node only: no other node is known to match`,
+  };
+}

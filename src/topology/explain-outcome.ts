@@ -1,0 +1,82 @@
+import type { OutcomeExplanation, PolicyExplanation, PolicyOrigin } from './explanation.ts';
+import type { ManagedPolicy, Policy, UnmanagedReason } from './policy.ts';
+import type { World } from './world.ts';
+
+/** Why a Service is left alone, in words that go on with what to do. */
+const UNMANAGED: Readonly<Record<UnmanagedReason, string>> = {
+  'no-policy':
+    'no policy: neither the Service, nor its Namespace, nor the settings name topology keys',
+  headless:
+    'the Service is headless; clients take its endpoints from DNS (setting headless: true filters it)',
+  'local-traffic-policy':
+    'its internal or external traffic policy is Local, which kube-proxy carries out itself',
+  'kubernetes-service': 'it is default/kubernetes, which is left alone unless annotated itself',
+  'unknown-service': 'there is no such Service, or kube-proxy does not ask for it',
+  'invalid-policy': 'its policy is invalid',
+  'service-off': 'the annotation kube-proxy-wrapper.io/filter=off switches filtering off',
+  'node-off': 'the annotation kube-proxy-wrapper.io/filter=off of this node switches filtering off',
+  'cloud-node': 'its policy is for edge nodes, and this node is none',
+  'other-proxy': 'another proxy serves it on this node (setting serviceFilter)',
+};
+
+/** What applies to a Service, and what that overrides. */
+export function explainPolicy(policy: Policy, origins: readonly PolicyOrigin[]): PolicyExplanation {
+  const [used, ...others] = origins;
+  if (!policy.managed) {
+    const { reason, message } = policy;
+    return {
+      managed: false,
+      reason,
+      ...(message === undefined ? {} : { message }),
+      ...(used === undefined ? {} : { source: used.source }),
+      overrides: others,
+    };
+  }
+  const { keys, source, minReady, returnDelayMs } = policy;
+  return {
+    managed: true,
+    source,
+    ...(used?.preset === undefined ? {} : { preset: used.preset }),
+    keys,
+    ...(minReady === undefined ? {} : { minReady }),
+    ...(returnDelayMs === undefined ? {} : { returnDelaySeconds: returnDelayMs / 1000 }),
+    overrides: others,
+  };
+}
+
+/**
+ * What becomes of a Service on this node.
+ *
+ * @param policy in force; undefined: it waits for node sets
+ * @param withheld whether the decision hides it for the cloud
+ */
+export function explainOutcome(
+  world: World,
+  service: string,
+  policy: Policy | undefined,
+  withheld: boolean,
+): OutcomeExplanation {
+  const waitsFor = world.waitsFor(service);
+  const wanted = policy ?? world.policies.wanted(service);
+  const dryRun = wanted.dryRun === true;
+  const at = { dryRun, waitsFor };
+  if (policy === undefined) {
+    const text = `waits for the API server to tell which nodes match ${waitsFor.join('; ')}`;
+    return { kind: 'undecided', text, ...at };
+  }
+  if (policy.managed) return { ...managedOutcome(policy, withheld), ...at };
+  if (policy.reason === 'other-proxy') {
+    return { kind: 'hidden', text: UNMANAGED['other-proxy'], ...at };
+  }
+  return { kind: 'unfiltered', text: UNMANAGED[policy.reason], ...at };
+}
+
+function managedOutcome(
+  { keys }: ManagedPolicy,
+  withheld: boolean,
+): Pick<OutcomeExplanation, 'kind' | 'text'> {
+  if (!withheld)
+    return { kind: 'filtered', text: `the first of ${keys.join(', ')} that counts wins` };
+  const text = 'all its traffic goes to the cloud, to which its address is routed';
+  return { kind: 'withheld', text };
+}

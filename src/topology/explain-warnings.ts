@@ -1,0 +1,120 @@
+import type { Endpoint } from './endpoint.ts';
+import { warnOfKey } from './explain-keys.ts';
+import type {
+  EndpointCounts,
+  OutcomeExplanation,
+  PolicyExplanation,
+  PortExplanation,
+  Warning,
+} from './explanation.ts';
+import { ANY_KEY, type Policy } from './policy.ts';
+import type { World } from './world.ts';
+
+/** What warnings are made from. */
+export interface WarningsInput {
+  readonly world: World;
+  readonly service: string;
+  readonly policy: PolicyExplanation;
+  readonly inForce: Policy | undefined;
+  readonly outcome: OutcomeExplanation;
+  readonly ports: readonly PortExplanation[];
+  readonly endpoints: readonly Endpoint[];
+  readonly counts: EndpointCounts;
+  /** Whether the API object holds hints. */
+  readonly hinted: boolean;
+}
+
+/** All that an operator may want to know of a Service on this node, mistakes first. */
+export function warningsOf(input: WarningsInput): Warning[] {
+  const { world, policy } = input;
+  const keys = policy.keys ?? [];
+  const all = [
+    ...warnOfPolicy(input),
+    ...keys.flatMap((key) => warnOfKey(world, key)),
+    ...warnOfEndpoints(input),
+    ...notes(input),
+  ];
+  return [
+    ...all.filter(({ severity }) => severity === 'warning'),
+    ...all.filter(({ severity }) => severity === 'info'),
+  ];
+}
+
+/** Reasons for which a policy that somebody wrote has no effect. */
+const WITHOUT_EFFECT = ['headless', 'local-traffic-policy', 'other-proxy'] as const;
+
+function warnOfPolicy({ policy }: WarningsInput): Warning[] {
+  const { reason, source, message } = policy;
+  if (reason === 'invalid-policy') {
+    return [
+      warning('invalid-policy', `all endpoints are shown, for the policy is invalid: ${message}`),
+    ];
+  }
+  const own = source !== undefined && source !== 'default' && source !== 'namespace';
+  const lost = WITHOUT_EFFECT.find((each) => each === reason);
+  if (own && lost !== undefined) {
+    const text = `its ${source === 'annotation' ? 'annotation topologyKeys' : `${source} annotation`} has no effect (${lost})`;
+    return [warning('policy-without-effect', text)];
+  }
+  return [];
+}
+
+function warnOfEndpoints({ policy, outcome, ports, endpoints, counts }: WarningsInput): Warning[] {
+  if (endpoints.length === 0) return [note('no-endpoints', 'the Service has no endpoints at all')];
+  if (!policy.managed || outcome.kind !== 'filtered') return [];
+  const warnings: Warning[] = [];
+  if (counts.kept === 0) {
+    const advice = `${ANY_KEY} as the last key would allow any`;
+    warnings.push(
+      warning('nothing-matches', `no key matches any endpoint, so connections fail; ${advice}`),
+    );
+  }
+  for (const { winner, port, family, keys, why } of ports) {
+    const won = keys.find(({ key }) => key === winner);
+    const about = `${family} ${port === '' ? 'without port' : port}`;
+    if (won !== undefined && won.ready > 0 && won.ready < won.needs) {
+      warnings.push(warning('too-few-ready', `${about}: ${why}`));
+    }
+    if (counts.kept > 0 && (won?.ready ?? 0) === 0 && keys.some(({ total }) => total > 0)) {
+      warnings.push(warning('none-ready', `${about}: ${why}`));
+    }
+  }
+  const nodeless = endpoints.filter(({ node }) => node === '').length;
+  if (nodeless > 0) {
+    const text = `${nodeless} endpoints name no node; these match nothing but ${ANY_KEY}`;
+    warnings.push(note('endpoint-without-node', text));
+  }
+  return warnings;
+}
+
+function notes({ policy, inForce, outcome, hinted, world, service }: WarningsInput): Warning[] {
+  const notes: Warning[] = [];
+  if (outcome.dryRun) {
+    notes.push(note('dry-run', 'dry run: everything is shown; this is what would be'));
+  }
+  for (const { source, keys } of policy.overrides) {
+    const what = source === 'default' ? 'the default of the settings' : `the ${source}`;
+    notes.push(note('default-overridden', `overrides ${what} (${keys.join(', ')})`));
+  }
+  if (policy.managed && hinted) {
+    notes.push(
+      note('hints-cut', 'topology hints are cut: kube-proxy would apply them to what is left'),
+    );
+  }
+  if (inForce !== undefined && outcome.waitsFor.length > 0) {
+    const what = world.policies.pending.has(service)
+      ? 'a new policy comes'
+      : 'new labels of this node come';
+    const text = `${what} into force once nodes with ${outcome.waitsFor.join('; ')} are known; until then the old answer stands`;
+    notes.push({ code: 'change-pending', severity: 'warning', message: text });
+  }
+  return notes;
+}
+
+function warning(code: Warning['code'], message: string): Warning {
+  return { code, severity: 'warning', message };
+}
+
+function note(code: Warning['code'], message: string): Warning {
+  return { code, severity: 'info', message };
+}

@@ -1,0 +1,229 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { pino } from 'pino';
+import type { ApiServer } from '../../embedded/api-server.ts';
+import { type Admin, startAdmin } from '../../src/admin/admin.ts';
+import type { Explained } from '../../src/admin/explain/explain.ts';
+import type { Summary } from '../../src/admin/explain/summary.ts';
+import type { Table } from '../../src/admin/explain/table.ts';
+import type { RawSettings } from '../../src/config/settings.ts';
+import { DEFAULT_BOUNDS } from '../../src/proxy/door-refusal.ts';
+import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { eventually } from '../support/eventually.ts';
+import {
+  createSmallCluster,
+  putEndpoints,
+  putService,
+  putSlice,
+} from '../support/small-cluster.ts';
+import { recordWatch, STREAMING_LIST, type WatchRecorder } from '../support/watch-recorder.ts';
+import { startWrapper } from '../support/wrapper-fixture.ts';
+
+const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
+const ENDPOINTS = [
+  { ip: '10.0.0.1', node: 'edge-1', ready: false },
+  { ip: '10.0.0.2', node: 'edge-2' },
+  { ip: '10.0.0.3', node: 'edge-3' },
+];
+
+let server: ApiServer;
+let proxy: NodeProxy;
+let admin: Admin;
+let watch: WatchRecorder | undefined;
+
+beforeEach(() => {
+  server = createSmallCluster();
+  putService(server, 'web', ['kubernetes.io/hostname', 'site', '*']);
+  putSlice(server, 'web-1', 'web', ENDPOINTS);
+});
+
+afterEach(async () => {
+  await watch?.close();
+  watch = undefined;
+  await admin.close();
+  await proxy.close();
+  await server.close();
+});
+
+/** Starts the wrapper, and (unless told not to) a client that watches slices. */
+async function start(raw: RawSettings = {}, watched = true): Promise<void> {
+  proxy = await startWrapper(await server.listen(), {}, raw);
+  const logger = pino({ level: 'silent' });
+  const address = { host: '127.0.0.1', port: 0 };
+  admin = await startAdmin({ address, bounds: DEFAULT_BOUNDS, proxy, logger });
+  if (!watched) return;
+  watch = await recordWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
+  await watch.until(1);
+  await eventually(async () => (await get('/explain')).status, 200);
+}
+
+async function get<T>(path: string): Promise<{ status: number; body: T }> {
+  const response = await fetch(`${admin.url}${path}`);
+  return { status: response.status, body: (await response.json()) as T };
+}
+
+/** Addresses that a client of the wrapper gets now. */
+async function listed(): Promise<string[]> {
+  const response = await fetch(`${proxy.url}${SLICES}`);
+  const { items } = (await response.json()) as {
+    items: { endpoints: { addresses: string[] }[] | null }[];
+  };
+  return items.flatMap(({ endpoints }) => (endpoints ?? []).flatMap(({ addresses }) => addresses));
+}
+
+describe('/explain', () => {
+  test('explains one Service, with what clients get', async () => {
+    await start();
+    const { status, body } = await get<Explained>('/explain/default/web');
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      service: 'default/web',
+      node: 'edge-1',
+      outcome: { kind: 'filtered', dryRun: false },
+      policy: { managed: true, source: 'annotation' },
+      counts: { total: 3, kept: 2, leftOut: 1 },
+      ports: [{ port: 'TCP/http', winner: 'site', next: '*' }],
+      view: { question: SLICES, clients: 1 },
+    });
+    const kept = body.endpoints.filter((each) => each.kept).map(({ address }) => address);
+    expect(kept).toEqual(await listed());
+  });
+
+  test('`since` is when the winner last changed, not when the object did', async () => {
+    await start();
+    const since = async () => (await get<Explained>('/explain/default/web')).body.since;
+    const first = await since();
+    putSlice(server, 'web-1', 'web', [...ENDPOINTS, { ip: '10.0.0.4', node: 'edge-2' }]);
+    const total = async () => (await get<Explained>('/explain/default/web')).body.counts.total;
+    await eventually(total, 4);
+    // The two are rounded to milliseconds on their own.
+    expect(Math.abs(Date.parse(`${await since()}`) - Date.parse(`${first}`))).toBeLessThan(5);
+    putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
+    await eventually(total, 1);
+    expect(Date.parse(`${await since()}`)).toBeGreaterThan(Date.parse(`${first}`));
+  });
+
+  test('lists all Services in pages', async () => {
+    putService(server, 'api', null);
+    putService(server, 'lost', ['rack']);
+    putSlice(server, 'lost-1', 'lost', [{ ip: '10.0.0.9', node: 'edge-3' }]);
+    await start();
+    const { body } = await get<Summary>('/explain?limit=2');
+    expect(body.services).toMatchObject([
+      { service: 'default/api', outcome: 'unfiltered', policy: 'no-policy' },
+      {
+        service: 'default/lost',
+        kept: 0,
+        total: 1,
+        warnings: ['own-label-missing', 'nothing-matches'],
+      },
+    ]);
+    expect(body.next).toBe('default/lost');
+    const second = (await get<Summary>(`/explain?limit=2&after=${body.next}`)).body;
+    expect(second.services).toMatchObject([{ service: 'default/web', winners: ['site'] }]);
+    expect(second).not.toHaveProperty('next');
+    const warned = (await get<Summary>('/explain?warnings=true')).body;
+    expect(warned.services.map(({ service }) => service)).toEqual(['default/lost']);
+  });
+
+  test.each([
+    ['/explain/default/nobody', 404, 'NotFound'],
+    ['/explain/default', 400, 'BadRequest'],
+    ['/explain?limit=0', 400, 'BadRequest'],
+    ['/diff/default/web?kind=pod', 400, 'BadRequest'],
+    ['/diff/default/nobody', 404, 'NotFound'],
+    ['/explain/%E0/x', 400, 'BadRequest'],
+  ])('%s is answered with %d as JSON', async (path, status, code) => {
+    await start();
+    expect(await get(path)).toMatchObject({ status, body: { code, error: expect.any(String) } });
+  });
+
+  test('as long as nobody asks for endpoints it says so, and what to do', async () => {
+    await start({}, false);
+    const { status, body } = await get<{ error: string }>('/explain');
+    expect(status).toBe(503);
+    expect(body.error).toContain(`server: ${proxy.url}`);
+    expect((await get<Table>('/table')).body).toMatchObject({ node: 'edge-1', rows: [] });
+  });
+});
+
+describe('/diff', () => {
+  test('says what is taken out, by address', async () => {
+    await start();
+    const { body } = await get<{ objects: { patch: { op: string; path: string }[] }[] }>(
+      '/diff/default/web',
+    );
+    const removed = body.objects[0]?.patch.filter(({ op }) => op === 'remove');
+    expect(removed?.map(({ path }) => path)).toEqual(['/endpoints/10.0.0.3']);
+  });
+
+  test('Endpoints and Services too', async () => {
+    putEndpoints(server, 'web', ENDPOINTS);
+    await start();
+    const paths = async (kind: string) => {
+      const { body } = await get<{ objects: { patch: { path: string }[] }[] }>(
+        `/diff/default/web?kind=${kind}`,
+      );
+      return body.objects[0]?.patch.map(({ path }) => path);
+    };
+    expect(await paths('endpoints')).toContain('/subsets/0/addresses/10.0.0.3');
+    expect(await paths('service')).toEqual(['/metadata/resourceVersion']);
+  });
+});
+
+test('/table is what kube-proxy should have in the kernel', async () => {
+  await start();
+  const { body } = await get<Table>('/table');
+  expect(body.rows).toEqual([
+    {
+      service: 'default/web',
+      protocol: 'TCP',
+      clusterIP: '10.96.0.10',
+      port: 80,
+      backends: ['10.0.0.2:80'],
+      fewerAllowed: false,
+    },
+  ]);
+});
+
+describe('a dry run', () => {
+  const ALL = ['10.0.0.1', '10.0.0.2', '10.0.0.3'];
+
+  test('of all Services shows everything, and explains what would be', async () => {
+    await start({ dryRun: true });
+    expect(await listed()).toEqual(ALL);
+    const { body } = await get<Explained>('/explain/default/web');
+    expect(body).toMatchObject({
+      outcome: { kind: 'filtered', dryRun: true },
+      counts: { kept: 2, leftOut: 1 },
+      ports: [{ winner: 'site' }],
+    });
+    const metrics = await (await fetch(`${admin.url}/metrics`)).text();
+    expect(metrics).toContain('kube_proxy_wrapper_services_dry_run 1\n');
+    expect(metrics).toContain('kube_proxy_wrapper_services{policy="annotation"} 1\n');
+    const diff = await get<{ objects: { patch: { path: string }[] }[] }>('/diff/default/web');
+    expect(diff.body.objects[0]?.patch.map(({ path }) => path)).toEqual([
+      '/metadata/resourceVersion',
+    ]);
+  });
+
+  test('of one Service begins and ends with its annotation', async () => {
+    await start();
+    expect(await listed()).toEqual(['10.0.0.1', '10.0.0.2']);
+    server.annotate('web', 'kube-proxy-wrapper.io/filter', 'dry-run');
+    await eventually(listed, ALL);
+    const { body } = await get<Summary>('/explain');
+    expect(body.services).toMatchObject([{ dryRun: true, kept: 2, total: 3 }]);
+    server.annotate('web', 'kube-proxy-wrapper.io/filter', null);
+    await eventually(listed, ['10.0.0.1', '10.0.0.2']);
+  });
+
+  test('hides no Service that another proxy would serve', async () => {
+    const serviceFilter = { mode: 'FilterIfLabelExists' };
+    await start({ dryRun: true, serviceFilter });
+    expect(await listed()).toEqual(ALL);
+    expect((await get<Explained>('/explain/default/web')).body.outcome).toMatchObject({
+      kind: 'hidden',
+      dryRun: true,
+    });
+  });
+});

@@ -1,0 +1,156 @@
+import { describe, expect, test } from '@jest/globals';
+import type { TableRow } from '../../src/admin/explain/table.ts';
+import { compareTables } from '../../src/commands/check/compare-tables.ts';
+import { parseTcp } from '../../src/commands/check/sockets.ts';
+import { parseIptables } from '../../src/commands/check/table-iptables.ts';
+import { parseIpvs, parseProcIpvs } from '../../src/commands/check/table-ipvs.ts';
+import { parseNftables } from '../../src/commands/check/table-nftables.ts';
+
+describe('parseIpvs()', () => {
+  test('reads virtual servers and their real ones, but none that takes no new connections', () => {
+    const text = `IP Virtual Server version 1.2.1 (size=4096)
+Prot LocalAddress:Port Scheduler Flags
+  -> RemoteAddress:Port           Forward Weight ActiveConn InActConn
+TCP  10.96.0.10:80 rr
+  -> 10.244.2.10:8080             Masq    1      0          0
+  -> 10.244.1.10:8080             Masq    1      0          0
+  -> 10.244.3.10:8080             Masq    0      1          0
+UDP  [fd00::10]:53 rr persistent 10800
+  -> [fd00:1::5]:53               Masq    1      0          0
+TCP  10.96.0.11:80 rr
+`;
+    expect(parseIpvs(text)).toEqual(
+      new Map([
+        ['TCP 10.96.0.10:80', ['10.244.1.10:8080', '10.244.2.10:8080']],
+        ['UDP [fd00::10]:53', ['[fd00:1::5]:53']],
+        ['TCP 10.96.0.11:80', []],
+      ]),
+    );
+  });
+
+  test('reads /proc/net/ip_vs, whose addresses are in hexadecimal', () => {
+    const text = `IP Virtual Server version 1.2.1 (size=4096)
+Prot LocalAddress:Port Scheduler Flags
+  -> RemoteAddress:Port Forward Weight ActiveConn InActConn
+TCP  0A60000A:0050 rr
+  -> 0AF4020A:1F90      Masq    1      0          0
+TCP  [fd00:0000:0000:0000:0000:0000:0000:0010]:0035 rr
+  -> [fd00:0001:0000:0000:0000:0000:0000:0005]:0035      Masq    1      0          0
+`;
+    expect(parseProcIpvs(text)).toEqual(
+      new Map([
+        ['TCP 10.96.0.10:80', ['10.244.2.10:8080']],
+        ['TCP [fd00::10]:53', ['[fd00:1::5]:53']],
+      ]),
+    );
+  });
+});
+
+test('parseIptables() follows the chains, and takes a REJECT for no backends', () => {
+  const text = `*filter
+:KUBE-SERVICES - [0:0]
+-A KUBE-SERVICES -d 10.96.0.11/32 -p tcp -m comment --comment "default/none has no endpoints" -m tcp --dport 80 -j REJECT --reject-with icmp-port-unreachable
+COMMIT
+*nat
+-A KUBE-SERVICES -d 10.96.0.10/32 -p tcp -m comment --comment "default/web -j x" -m tcp --dport 80 -j KUBE-SVC-A
+-A KUBE-SERVICES -m addrtype --dst-type LOCAL -j KUBE-NODEPORTS
+-A KUBE-SVC-A ! -s 10.0.0.0/8 -d 10.96.0.10/32 -p tcp -m tcp --dport 80 -j KUBE-MARK-MASQ
+-A KUBE-SVC-A -m comment --comment "x" -m statistic --mode random --probability 0.5 -j KUBE-SEP-1
+-A KUBE-SVC-A -j KUBE-SEP-2
+-A KUBE-SEP-1 -p tcp -m tcp -j DNAT --to-destination 10.244.2.10:8080
+-A KUBE-SEP-2 -p tcp -m tcp -j DNAT --to-destination 10.244.1.10:8080
+COMMIT
+`;
+  expect(parseIptables(text)).toEqual(
+    new Map([
+      ['TCP 10.96.0.11:80', []],
+      ['TCP 10.96.0.10:80', ['10.244.1.10:8080', '10.244.2.10:8080']],
+    ]),
+  );
+});
+
+describe('parseNftables()', () => {
+  const concat = (address: string, port: number) => ({ concat: [address, 'tcp', port] });
+  const map = (name: string, elem: unknown[]) => ({ map: { family: 'ip', name, elem } });
+  const rule = (chain: string, ...expr: unknown[]) => ({ rule: { family: 'ip', chain, expr } });
+
+  test('reads a map of endpoints (since 1.35), and chains for each of them (before)', () => {
+    const nftables = [
+      { metainfo: {} },
+      map('no-endpoint-services', [
+        [concat('10.96.0.12', 80), { goto: { target: 'reject-chain' } }],
+      ]),
+      map('service-ips', [
+        [concat('10.96.0.10', 80), { goto: { target: 'service-A' } }],
+        [concat('10.96.0.11', 80), { goto: { target: 'service-B' } }],
+      ]),
+      rule('service-A', {
+        dnat: { addr: { map: { data: { set: [[0, { concat: ['10.244.1.10', 8080] }]] } } } },
+      }),
+      rule('service-B', { vmap: { data: { set: [[0, { goto: { target: 'endpoint-1' } }]] } } }),
+      rule('endpoint-1', { dnat: { addr: '10.244.2.10', port: 8080 } }),
+    ];
+    expect(parseNftables(JSON.stringify({ nftables }))).toEqual(
+      new Map([
+        ['TCP 10.96.0.12:80', []],
+        ['TCP 10.96.0.10:80', ['10.244.1.10:8080']],
+        ['TCP 10.96.0.11:80', ['10.244.2.10:8080']],
+      ]),
+    );
+  });
+});
+
+describe('compareTables()', () => {
+  const row: TableRow = {
+    service: 'default/web',
+    protocol: 'TCP',
+    clusterIP: '10.96.0.10',
+    port: 80,
+    backends: ['10.0.0.1:80', '10.0.0.2:80'],
+    fewerAllowed: false,
+  };
+  const target = 'TCP 10.96.0.10:80';
+
+  test.each<[string, Partial<TableRow>, string[] | undefined, object | undefined]>([
+    ['the same', {}, ['10.0.0.1:80', '10.0.0.2:80'], undefined],
+    ['one missing', {}, ['10.0.0.1:80'], { missing: ['10.0.0.2:80'], extra: [] }],
+    [
+      'one too many',
+      { backends: ['10.0.0.1:80'] },
+      ['10.0.0.1:80', '10.0.0.3:80'],
+      { extra: ['10.0.0.3:80'] },
+    ],
+    ['an address that the kernel does not know', {}, undefined, { known: false }],
+    ['no endpoints, and the kernel rejects', { backends: [] }, [], undefined],
+    [
+      'fewer, where kube-proxy filters by itself',
+      { fewerAllowed: true },
+      ['10.0.0.1:80'],
+      undefined,
+    ],
+    [
+      'others, where kube-proxy filters by itself',
+      { fewerAllowed: true },
+      ['10.0.0.9:80'],
+      { extra: ['10.0.0.9:80'] },
+    ],
+  ])('%s', (_, change, found, difference) => {
+    const kernel = new Map(found === undefined ? [] : [[target, found]]);
+    const differences = compareTables([{ ...row, ...change }], kernel);
+    if (difference === undefined) expect(differences).toEqual([]);
+    else expect(differences).toMatchObject([{ service: 'default/web', target, ...difference }]);
+  });
+});
+
+test('parseTcp() reads addresses of both families, and mapped ones as what they are', () => {
+  const text = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:D431 0100007F:2878 01 00000000:00000000 00:00000000 00000000     0        0 12345 1 0 100 0 0 10 0
+   1: 0000000000000000FFFF00000100007F:D432 0000000000000000FFFF00000100007F:2878 01 00000000:00000000 00:00000000 00000000     0        0 12346 1
+   2: 00000000000000000000000001000000:D433 00000000000000000000000001000000:192B 0A 00000000:00000000 00:00000000 00000000     0        0 12347 1
+`;
+  expect(parseTcp(text)).toEqual([
+    { local: '127.0.0.1:54321', remote: '127.0.0.1:10360', state: '01', inode: '12345' },
+    { local: '127.0.0.1:54322', remote: '127.0.0.1:10360', state: '01', inode: '12346' },
+    { local: '[::1]:54323', remote: '[::1]:6443', state: '0A', inode: '12347' },
+  ]);
+});

@@ -1,0 +1,186 @@
+import { describe, expect, test } from '@jest/globals';
+import { applyChanges, parseChange } from '../../src/commands/simulate/changes.ts';
+import { type ClusterObjects, readManifests } from '../../src/commands/simulate/cluster-objects.ts';
+import { compare } from '../../src/commands/simulate/compare.ts';
+import { findingsOf, newFindings } from '../../src/commands/simulate/findings.ts';
+import {
+  addressesOf,
+  answerOn,
+  csvLines,
+  formatMatrix,
+} from '../../src/commands/simulate/matrix.ts';
+import { type Simulation, simulate } from '../../src/commands/simulate/simulation.ts';
+import { nodeProxyOptions } from '../../src/config/node-proxy-options.ts';
+import { loadSettings, type RawSettings } from '../../src/config/settings.ts';
+
+const EXAMPLE = new URL('../../examples/cluster.yaml', import.meta.url).pathname;
+
+function settings(raw: RawSettings = {}) {
+  return nodeProxyOptions(loadSettings({ nodeName: 'any', ...raw }, {}, undefined));
+}
+
+function run(
+  cluster: ClusterObjects,
+  raw: RawSettings = {},
+  changes: readonly string[] = [],
+): Simulation {
+  return simulate(applyChanges(cluster, changes.map(parseChange)), settings(raw));
+}
+
+/** What a node sees of a Service: addresses, sorted. */
+function seen({ services, nodes }: Simulation, service: string, node: string): string[] {
+  const row = services.find((each) => each.service === service);
+  if (row === undefined) throw new Error(`no row ${service}`);
+  return addressesOf(row, answerOn(row, nodes.indexOf(node))).sort();
+}
+
+const cluster = readManifests([EXAMPLE]);
+
+describe('simulate()', () => {
+  test.each([
+    ['default/web', 'edge-1', ['10.244.1.10']],
+    ['default/web', 'edge-3', ['10.244.1.10', '10.244.101.10', '10.244.2.10']],
+    ['default/db', 'edge-2', ['10.244.2.20']],
+    ['default/db', 'cloud-1', ['10.244.102.20']],
+    ['default/nearby-only', 'cloud-1', []],
+    ['default/plain', 'edge-1', ['10.244.102.40', '10.244.2.40']],
+  ])('says what each node sees of the example: %s on %s', (service, node, addresses) => {
+    expect(seen(run(cluster), service, node)).toEqual(addresses);
+  });
+
+  test('a label, an annotation and a default can be tried out', () => {
+    const moved = run(cluster, {}, ['node/edge-1:site=b']);
+    expect(seen(moved, 'default/nearby-only', 'edge-3')).toEqual(['10.244.1.30']);
+    const annotated = run(cluster, {}, ['service/plain:topologyKeys=["kubernetes.io/hostname"]']);
+    expect(seen(annotated, 'default/plain', 'edge-2')).toEqual(['10.244.2.40']);
+    const preset = run(cluster, { defaultTopologyKeys: 'prefer-same-node' });
+    expect(seen(preset, 'default/plain', 'cloud-2')).toEqual(['10.244.102.40']);
+    const removed = run(cluster, {}, ['service/web:topologyKeys-']);
+    expect(seen(removed, 'default/web', 'edge-1')).toHaveLength(3);
+  });
+
+  test('a dry run is simulated as if it were none', () => {
+    expect(seen(run(cluster, { dryRun: true }), 'default/web', 'edge-1')).toEqual(['10.244.1.10']);
+  });
+
+  test('the cloud, from where nothing is withheld, and the edge, from where it may be', () => {
+    const raw = { defaultTopologyKeys: 'fab-proxy', cloud: { mode: 'passthrough' } };
+    const changes = [
+      'service/plain:topologyKeys=["kubernetes.io/hostname","kube-proxy-wrapper.io/cloud"]',
+    ];
+    const simulation = run(cluster, raw, changes);
+    const row = simulation.services.find(({ service }) => service === 'default/plain');
+    const outcomes = simulation.nodes.map((_, node) => row && answerOn(row, node).outcome);
+    expect(outcomes).toEqual(['withheld', 'filtered', 'withheld', 'filtered', 'filtered']);
+  });
+});
+
+describe('findingsOf()', () => {
+  test('names nodes left without an endpoint', () => {
+    const found = findingsOf(run(cluster), 0).filter(({ severity }) => severity === 'warning');
+    expect(found).toMatchObject([
+      {
+        code: 'no-endpoint',
+        service: 'default/nearby-only',
+        subjects: [{ id: 'edge-3' }, { id: 'cloud-1' }, { id: 'cloud-2' }],
+      },
+    ]);
+  });
+
+  test('names endpoints that would take too much', () => {
+    // All of site a but edge-2 and all others share one endpoint each: edge-1 serves edge-1 alone of 5 nodes.
+    const only = [
+      'service/plain:topologyKeys=["site","*"]',
+      'node/edge-3:site=a',
+      'node/cloud-1:site=a',
+    ];
+    const found = findingsOf(run(cluster, {}, only), 1.5);
+    const overload = found.find(
+      ({ code, service }) => code === 'overload' && service === 'default/plain',
+    );
+    // Four nodes in site a go to edge-2's endpoint, cloud-2 to both: 4.5 of 5, the mean being 2.5.
+    expect(overload?.subjects).toEqual([
+      { id: '10.244.2.40', text: '10.244.2.40 on edge-2 1.8 times' },
+    ]);
+  });
+
+  test('names keys that no node carries, and annotations that cannot be read', () => {
+    const changes = ['service/web:topologyKeys=["rack","*"]', 'service/db:topologyKeys=site'];
+    const codes = findingsOf(run(cluster, {}, changes), 0).map(({ code, message }) => [
+      code,
+      message,
+    ]);
+    expect(codes).toContainEqual(['key-without-nodes', expect.stringContaining('rack')]);
+    expect(codes).toContainEqual(['invalid-policy', expect.stringContaining('not JSON')]);
+  });
+
+  test('of two simulations only what is new is told', () => {
+    const before = findingsOf(run(cluster), 0);
+    const after = findingsOf(run(cluster, {}, ['node/edge-1:site=b']), 0);
+    const fresh = newFindings(before, after).filter(({ severity }) => severity === 'warning');
+    expect(fresh).toMatchObject([{ code: 'no-endpoint', subjects: [{ id: 'edge-2' }] }]);
+    expect(newFindings(before, before)).toEqual([]);
+  });
+});
+
+test('compare() groups nodes that change alike, and names the endpoints', () => {
+  const differences = compare(run(cluster), run(cluster, {}, ['node/edge-3:site=a']));
+  expect(differences.filter(({ service }) => service === 'default/web')).toEqual([
+    {
+      service: 'default/web',
+      nodes: ['edge-3'],
+      before: '3/3 *',
+      after: '2/3 site',
+      added: [],
+      removed: ['10.244.101.10'],
+    },
+  ]);
+  expect(compare(run(cluster), run(cluster))).toEqual([]);
+});
+
+test('the matrix names nodes that see the same once', () => {
+  const text = formatMatrix(
+    run(cluster, {}, ['service/nearby-only:topologyKeys-', 'node/edge-3:site-']),
+  );
+  expect(text).toMatch(/^SERVICE +edge-1/);
+  expect(text).toMatch(/default\/plain +2\/2 unfiltered/);
+  expect([...csvLines(run(cluster))][1]).toBe('default/db,edge-1,filtered,site,1,3,10.244.2.20\n');
+});
+
+test.each(['node/x', 'pod/x:a=b', 'node/x:', 'service/a'])('--set %s is refused', (text) => {
+  expect(() => parseChange(text)).toThrow(/--set takes/);
+});
+
+test('--set refuses an object that is not there', () => {
+  expect(() => run(cluster, {}, ['node/edge-9:site=b'])).toThrow(/no node edge-9/);
+});
+
+test('1,000 nodes and 200 Services take seconds', () => {
+  const nodes = Array.from({ length: 1000 }, (_, n) => ({
+    ...{ namespace: '', name: `n${n}`, uid: '', resourceVersion: '' },
+    labels: new Map([['site', `s${n % 50}`]]),
+    annotations: new Map<string, string>(),
+  }));
+  const [first] = cluster.services;
+  const services = Array.from({ length: 200 }, (_, n) => ({
+    ...(first as ClusterObjects['services'][number]),
+    name: `s${n}`,
+    annotations: new Map([['topologyKeys', '["kubernetes.io/hostname","site","*"]']]),
+  }));
+  const slices = services.map(({ namespace, name }, n) => {
+    const endpoints = Array.from({ length: 10 }, (_, e) => ({
+      ...{ family: 'IPv4', zone: 'z', state: 'ready' as const },
+      node: `n${(n * 37 + e * 101) % 1000}`,
+    }));
+    return {
+      ...{ namespace, name, uid: '', resourceVersion: '', service: name, hinted: false },
+      groups: [{ ports: ['TCP/http'], endpoints }],
+      addresses: endpoints.map((_, e) => `10.0.${n}.${e}`),
+    };
+  });
+  const start = performance.now();
+  const simulation = simulate({ ...cluster, nodes, services, slices }, settings());
+  expect(performance.now() - start).toBeLessThan(20_000);
+  expect(simulation.services).toHaveLength(200);
+  expect(simulation.services[0]?.byNode).toHaveLength(1000);
+});

@@ -1,0 +1,58 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { collectLicences, packageFoldersOf } from '../../scripts/licences.ts';
+
+describe('packageFoldersOf()', () => {
+  test('names each package once, scoped and nested ones too, and nothing of our own', () => {
+    const files = [
+      '/p/src/main.ts',
+      '/p/node_modules/pino/lib/a.js',
+      '/p/node_modules/pino/lib/b.js',
+      '/p/node_modules/@kubernetes/client-node/dist/config.js',
+      '/p/node_modules/follow-redirects/node_modules/ms/index.js',
+    ];
+    expect(packageFoldersOf(files)).toEqual([
+      '/p/node_modules/@kubernetes/client-node',
+      '/p/node_modules/follow-redirects/node_modules/ms',
+      '/p/node_modules/pino',
+    ]);
+  });
+});
+
+describe('collectLicences()', () => {
+  let folder = '';
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'licences-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  function addPackage(manifest: object, files: Readonly<Record<string, string>>): string {
+    const path = join(folder, 'package');
+    mkdirSync(path);
+    writeFileSync(join(path, 'package.json'), JSON.stringify(manifest));
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
+    return path;
+  }
+
+  test('gives name, version, licence and the notice that goes with it', () => {
+    const path = addPackage(
+      { name: 'a', version: '1.2.3', license: 'Apache-2.0' },
+      { LICENSE: 'the licence', NOTICE: 'the notice', 'README.md': 'more' },
+    );
+    const text = collectLicences([path]);
+    expect(text).toContain('a 1.2.3 (Apache-2.0)\n\nthe licence\n\nthe notice\n');
+    expect(text).not.toContain('more');
+  });
+
+  test('names the author of a package without a licence file', () => {
+    const path = addPackage({ name: 'a', version: '1.0.0', license: 'MIT', author: 'A. B.' }, {});
+    expect(collectLicences([path])).toContain('No licence file; A. B.');
+  });
+
+  test('refuses a package that names no licence', () => {
+    const path = addPackage({ name: 'a', version: '1.0.0' }, { LICENSE: 'text' });
+    expect(() => collectLicences([path])).toThrow('a names no licence');
+  });
+});

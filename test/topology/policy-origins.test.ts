@@ -1,0 +1,74 @@
+import { expect, test } from '@jest/globals';
+import { PolicyBook } from '../../src/topology/policy-book.ts';
+import { policyOrigins } from '../../src/topology/policy-origins.ts';
+import {
+  DRY_RUN,
+  FILTER_ANNOTATION,
+  policyFor,
+  type ServiceDescription,
+} from '../../src/topology/service-policy.ts';
+import { NO_POLICY } from '../support/topology.ts';
+
+function service(annotations: Readonly<Record<string, string>>): ServiceDescription {
+  return {
+    namespace: 'shop',
+    name: 'web',
+    labels: new Map(),
+    annotations: new Map(Object.entries(annotations)),
+    headless: false,
+    localTraffic: false,
+  };
+}
+
+const SETTINGS = {
+  ...NO_POLICY,
+  compatibility: ['openyurt'] as const,
+  defaults: { keys: ['site'] },
+};
+
+test('all places that name keys are told, the one that counts first', () => {
+  const annotations = { topologyKeys: 'prefer-same-node', 'openyurt.io/topologyKeys': '*' };
+  expect(policyOrigins(service(annotations), SETTINGS, '["zone"]')).toEqual([
+    { source: 'annotation', preset: 'prefer-same-node', keys: ['kubernetes.io/hostname', '*'] },
+    { source: 'openyurt', keys: ['*'] },
+    { source: 'namespace', keys: ['zone'] },
+    { source: 'default', keys: ['site'] },
+  ]);
+});
+
+test('one that cannot be read says what is wrong', () => {
+  const [first] = policyOrigins(service({ topologyKeys: 'site' }), SETTINGS);
+  expect(first).toMatchObject({ source: 'annotation', keys: [], invalid: /not JSON/ });
+});
+
+test.each([
+  ['the Service', service({ [FILTER_ANNOTATION]: DRY_RUN }), {}, false, true],
+  ['its Namespace', service({}), { filter: DRY_RUN }, false, true],
+  ['the settings', service({}), {}, true, true],
+  [
+    'nobody: the Service overrides its Namespace',
+    service({ [FILTER_ANNOTATION]: 'on' }),
+    { filter: DRY_RUN },
+    false,
+    undefined,
+  ],
+])('a dry run is asked for by %s', (_, description, namespace, dryRun, expected) => {
+  const policy = policyFor(description, { ...SETTINGS, dryRun }, namespace);
+  expect(policy).toMatchObject({ managed: true, keys: ['site'] });
+  expect(policy.dryRun).toBe(expected);
+});
+
+test('Services follow when the annotation of their Namespace changes', () => {
+  const book = new PolicyBook(SETTINGS);
+  expect(book.setService(service({})).dryRun).toBeUndefined();
+  const changes = book.setNamespace('shop', { filter: DRY_RUN });
+  expect(changes.get('shop/web')).toMatchObject({ managed: true, dryRun: true });
+  expect(book.setNamespace('shop', { filter: DRY_RUN }).size).toBe(0);
+  expect(book.setNamespace('shop', {}).get('shop/web')?.dryRun).toBeUndefined();
+});
+
+test('a Namespace switches filtering off', () => {
+  expect(policyFor(service({}), SETTINGS, { filter: 'off' })).toMatchObject({
+    reason: 'service-off',
+  });
+});
