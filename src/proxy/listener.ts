@@ -16,6 +16,7 @@ import type { ServerCertificate } from './https-certificate.ts';
 import { negotiate } from './media-type.ts';
 import type { Question } from './question.ts';
 import { parseReadOptions, type ReadOptions } from './read-options.ts';
+import type { Succession } from './succession.ts';
 import { parseTarget, type Target } from './target.ts';
 import { readList, readObject, startWatch, type WatchTimes } from './view-response.ts';
 import type { ViewLease } from './views.ts';
@@ -40,6 +41,8 @@ export interface ListenerOptions {
   readonly times: WatchTimes;
   /** How long idle connections are kept after the close, in milliseconds; see {@link Door.close}. */
   readonly drainMs: number;
+  /** Knows which versions of the process before are good here; absent: none are. */
+  readonly succession?: Pick<Succession, 'settled'>;
   readonly logger: Logger;
 }
 
@@ -50,6 +53,7 @@ export class Listener {
   readonly #watchers = new Set<Watcher>();
   #requests = 0;
   #closing = false;
+  #hangingUp = false;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
@@ -79,12 +83,21 @@ export class Listener {
     return this.#door.listen();
   }
 
-  /** Stops accepting, ends the watches so that clients reconnect, and waits for what is under way. */
-  async close(): Promise<void> {
-    await this.#door.close(this.#options.drainMs, () => {
-      this.#closing = true;
-      for (const watcher of this.#watchers) watcher.end();
-    });
+  /** Stops accepting, which `stopped` hears of, and waits for what is under way. */
+  async close(stopped: () => void): Promise<void> {
+    await this.#door.close(this.#options.drainMs, stopped);
+  }
+
+  /**
+   * Ends the watches so that clients reconnect.
+   *
+   * @param hangUp somebody else goes on with them, and knows what clients have seen here so far: they shall
+   *   see nothing more, and so are not let in again on connections that are open
+   */
+  endWatches(hangUp: boolean): void {
+    this.#closing = true;
+    this.#hangingUp = hangUp;
+    for (const watcher of this.#watchers) watcher.end(hangUp);
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -152,6 +165,8 @@ export class Listener {
     if (target.kind === 'object') {
       answerBody(response, encoding, readObject(lease.view, target, options));
     } else if (options.watch) {
+      await this.#knows(lease.view, options);
+      if (response.closed) return;
       this.#watch(lease.view, response, options);
     } else {
       answerBody(response, encoding, readList(lease.view, options));
@@ -159,10 +174,22 @@ export class Listener {
   }
 
   #watch(view: View, response: ServerResponse, options: ReadOptions): void {
+    if (this.#hangingUp) {
+      // A client that sent it on a connection that was idle sends it again on a new one.
+      response.socket?.destroy();
+      return;
+    }
     const watcher = startWatch(view, response, options, this.#options.times);
     this.#watchers.add(watcher);
     response.once('close', () => this.#watchers.delete(watcher));
     if (this.#closing) watcher.end();
+  }
+
+  /** Waits, before a version is called unknown, for what the process before may have to say about it. */
+  async #knows(view: View, { version, sendInitialEvents }: ReadOptions): Promise<void> {
+    if (version === undefined || sendInitialEvents === true) return;
+    if (view.log.positionAfter(version) !== undefined) return;
+    await this.#options.succession?.settled();
   }
 
   /** The question whose view holds the answer. Of Nodes only this one may be read. */

@@ -94,7 +94,7 @@ function logOf(
   if (only === undefined) throw new Error('an answer from before the first process');
   if (after === undefined || version === undefined) return only.log;
   const began = BigInt(version) % CYCLE;
-  const sinceStart = (began - (BigInt(after.start) * 100n) % CYCLE + CYCLE) % CYCLE;
+  const sinceStart = (began - ((BigInt(after.start) * 100n) % CYCLE) + CYCLE) % CYCLE;
   return sinceStart < CYCLE / 2n ? after.log : only.log;
 }
 
