@@ -46,11 +46,17 @@ export interface ListenerOptions {
   readonly logger: Logger;
 }
 
+/** So many different clients are logged to be stalled, each once. */
+const MAX_STALLED = 100;
+
 /** Answers clients: reads from views, and the rest as the gate has it. */
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #door: Door;
   readonly #watchers = new Set<Watcher>();
+  /** Clients that were logged to be stalled. */
+  readonly #stalledClients = new Set<string>();
+  #stalled = 0;
   #requests = 0;
   #closing = false;
   #hangingUp = false;
@@ -72,6 +78,11 @@ export class Listener {
   /** Number of open watches. */
   get watches(): number {
     return this.#watchers.size;
+  }
+
+  /** Watches that were ended because their client took nothing, since the start. */
+  get stalled(): number {
+    return this.#stalled;
   }
 
   get door(): Pick<Door, 'connections' | 'refused'> {
@@ -179,10 +190,22 @@ export class Listener {
       response.socket?.destroy();
       return;
     }
-    const watcher = startWatch(view, response, options, this.#options.times);
+    const onStalled = () => this.#stalledBy(response);
+    const watcher = startWatch(view, response, options, { ...this.#options.times, onStalled });
     this.#watchers.add(watcher);
     response.once('close', () => this.#watchers.delete(watcher));
     if (this.#closing) watcher.end();
+  }
+
+  /** Once for each client: one that hangs comes back, and hangs again. */
+  #stalledBy({ req }: ServerResponse): void {
+    this.#stalled++;
+    const client = `${req.socket.remoteAddress} ${req.headers['user-agent'] ?? ''}`.slice(0, 200);
+    if (this.#stalledClients.has(client) || this.#stalledClients.size >= MAX_STALLED) return;
+    this.#stalledClients.add(client);
+    const resource = req.url?.slice(0, 200);
+    const said = 'a client has taken nothing for stalledClientSeconds: its connection is ended';
+    this.#options.logger.warn({ client, resource }, said);
   }
 
   /** Waits, before a version is called unknown, for what the process before may have to say about it. */

@@ -12,6 +12,8 @@ export interface WatchTimes {
   readonly minWatchMs: number;
   /** A watch whose client takes nothing for this long is ended, in milliseconds; default 60,000. */
   readonly stallMs?: number;
+  /** Called when that happens. */
+  readonly onStalled?: () => void;
 }
 
 const STALL_MS = 60_000;
@@ -66,6 +68,7 @@ export function startWatch(
     bookmarkMs: times.bookmarkMs,
     timeoutMs,
     stallMs: times.stallMs ?? STALL_MS,
+    onStalled: times.onStalled,
   });
   watcher.start();
   return watcher;
