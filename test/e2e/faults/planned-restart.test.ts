@@ -80,7 +80,8 @@ describe('stock kube-proxies', () => {
     await node.stopWrapper('SIGINT');
     const activator = join(import.meta.dirname, '../../handover/socket-activator.ts');
     const port = new URL(node.wrapper().url).port;
-    await node.startWrapper({ runBy: [process.execPath, activator, port] });
+    const dying = ['setpriv', '--pdeathsig', 'KILL', '--'];
+    await node.startWrapper({ runBy: [process.execPath, activator, port, ...dying] });
     await scene.restartKubeProxies();
     await scene.settle();
     const times: number[] = [];
