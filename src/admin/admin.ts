@@ -87,9 +87,10 @@ function refusalOf(request: IncomingMessage): string | undefined {
 
 /** As an apiserver's /readyz?verbose: one line per check, `[-]` where something is missing. */
 function answerReadiness(response: ServerResponse, checks: readonly Check[]): void {
-  const lines = checks.map(({ name, problem }) =>
-    problem === undefined ? `[+]${name} ok` : `[-]${name} failed: ${problem}`,
-  );
+  const lines = checks.map(({ name, problem, remark }) => {
+    if (problem !== undefined) return `[-]${name} failed: ${problem}`;
+    return remark === undefined ? `[+]${name} ok` : `[+]${name} ok, ${remark}`;
+  });
   const failed = checks.some(({ problem }) => problem !== undefined);
   lines.push(failed ? 'readyz check failed' : 'readyz check passed');
   text(response, failed ? 503 : 200, `${lines.join('\n')}\n`);

@@ -66,7 +66,7 @@ export interface Doors {
 type Context = DoorsOptions &
   Pick<ListenerOptions, 'acquire' | 'codecs' | 'nodeName' | 'readyWaitMs' | 'times'> &
   Pick<ListenerOptions, 'succession'> & {
-    /** Called when no door accepts any more, before watches end; true: clients are expected elsewhere. */
+    /** Called when no door accepts any more, before watches end; true: another process goes on with them. */
     readonly onStopped: () => boolean;
     readonly upstream: Upstream;
     readonly credentials: Credentials;
@@ -107,8 +107,8 @@ export async function openDoors(context: Context): Promise<Doors> {
       let open = listeners.length;
       const stopped = () => {
         if (--open > 0) return;
-        const hangUp = context.onStopped();
-        for (const listener of listeners) listener.endWatches(hangUp);
+        const inherited = context.onStopped();
+        for (const listener of listeners) listener.endWatches(inherited);
       };
       await Promise.all(listeners.map((listener) => listener.close(stopped)));
       await Promise.all(ways.map((way) => way.close()));

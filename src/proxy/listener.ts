@@ -18,7 +18,7 @@ import type { Question } from './question.ts';
 import { parseReadOptions, type ReadOptions } from './read-options.ts';
 import type { Succession } from './succession.ts';
 import { parseTarget, type Target } from './target.ts';
-import { readList, readObject, startWatch, type WatchTimes } from './view-response.ts';
+import { readList, readObject, sendOn, startWatch, type WatchTimes } from './view-response.ts';
 import type { ViewLease } from './views.ts';
 import type { Watcher } from './watcher.ts';
 
@@ -59,7 +59,7 @@ export class Listener {
   #stalled = 0;
   #requests = 0;
   #closing = false;
-  #hangingUp = false;
+  #inherited = false;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
@@ -102,13 +102,13 @@ export class Listener {
   /**
    * Ends the watches so that clients reconnect.
    *
-   * @param hangUp somebody else goes on with them, and knows what clients have seen here so far: they shall
-   *   see nothing more, and so are not let in again on connections that are open
+   * @param inherited another process goes on with them, and knows what clients have seen here so far: they
+   *   shall see nothing more
    */
-  endWatches(hangUp: boolean): void {
+  endWatches(inherited: boolean): void {
     this.#closing = true;
-    this.#hangingUp = hangUp;
-    for (const watcher of this.#watchers) watcher.end(hangUp);
+    this.#inherited = inherited;
+    for (const watcher of this.#watchers) watcher.end();
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -185,9 +185,9 @@ export class Listener {
   }
 
   #watch(view: View, response: ServerResponse, options: ReadOptions): void {
-    if (this.#hangingUp) {
-      // A client that sent it on a connection that was idle sends it again on a new one.
-      response.socket?.destroy();
+    const { version, sendInitialEvents } = options;
+    if (this.#inherited && version !== undefined && sendInitialEvents !== true) {
+      sendOn(view, response, version, options.allowWatchBookmarks);
       return;
     }
     const onStalled = () => this.#stalledBy(response);

@@ -81,16 +81,11 @@ export class Watcher {
     this.#pump();
   }
 
-  /**
-   * Ends the watch in good order: a last bookmark, then the end of the stream.
-   *
-   * @param hangUp also ends the connection, so that the client's next request goes to another process
-   */
-  end(hangUp = false): void {
+  /** Ends the watch in good order: a last bookmark, then the end of the stream. */
+  end(): void {
     if (this.#ended) return;
     if (this.#options.bookmarks) this.#bookmark();
-    const { socket } = this.#response;
-    this.#response.end(hangUp ? () => socket?.destroySoon() : undefined);
+    this.#response.end();
     this.#stop();
   }
 
