@@ -54,14 +54,23 @@ async function comeAndGo(
   kind: ClientKind,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const gone = AbortSignal.any([signal, AbortSignal.timeout(kind.lastsMs)]);
+  // Not AbortSignal.any with a timeout: a run was seen to wait for one of these for good.
+  const going = new AbortController();
+  const go = () => going.abort();
+  const timer = setTimeout(go, kind.lastsMs);
+  signal.addEventListener('abort', go);
+  if (signal.aborted) go();
+  const gone = going.signal;
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const request = get(url, { agent: false, headers: { accept }, signal: gone }, (response) => {
     void take(response, kind.slowMs, gone).then(() => resolve(response.statusCode === 200));
   });
   request.once('error', () => resolve(false));
+  request.once('close', () => resolve(false));
   const answered = await promise;
   request.destroy();
+  clearTimeout(timer);
+  signal.removeEventListener('abort', go);
   // Not to ask without a pause when nobody listens.
   await sleep(20);
   return answered;

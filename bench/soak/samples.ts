@@ -8,6 +8,8 @@ export interface Sample {
   readonly rss: number;
   /** Used JavaScript heap, in MB. */
   readonly heap: number;
+  /** Buffers and what else Node holds beside the heap, in MB. */
+  readonly external: number;
   /** Open file descriptors, sockets among them. */
   readonly handles: number;
   readonly sockets: number;
@@ -23,6 +25,7 @@ export async function takeSample(pid: number, metrics: string, seconds: number):
     seconds,
     rss: (Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024) / 1e6,
     heap: metric(text, 'nodejs_heap_size_used_bytes') / 1e6,
+    external: metric(text, 'nodejs_external_memory_bytes') / 1e6,
     handles: links.length,
     sockets: links.filter((link) => link.startsWith('socket:')).length,
     resources: metric(text, 'nodejs_active_resources_total'),

@@ -18,7 +18,7 @@ export interface AdminOptions {
   readonly logger: Logger;
 }
 
-/** The admin listener: /healthz, /readyz, /metrics, /views, and what explain/routes.ts answers. */
+/** The admin listener: /healthz, /readyz, /metrics, /views, /succession, and what explain/routes.ts answers. */
 export interface Admin {
   readonly url: string;
   close(): Promise<void>;
@@ -62,11 +62,15 @@ async function answer(
     const questions = complete.map(({ question }) => question);
     return text(response, 200, `${writeQuestions(questions)}\n`, 'application/json');
   }
+  if (path === '/succession') {
+    if (!proxy.bequest.add(response)) text(response, 503, 'too many wait for this already\n');
+    return;
+  }
   if (await answerExplain(request, response, proxy)) return;
   text(
     response,
     404,
-    'there are /explain, /diff, /table, /views, /healthz, /readyz and /metrics\n',
+    'there are /explain, /diff, /table, /views, /succession, /healthz, /readyz and /metrics\n',
   );
 }
 
@@ -83,9 +87,10 @@ function refusalOf(request: IncomingMessage): string | undefined {
 
 /** As an apiserver's /readyz?verbose: one line per check, `[-]` where something is missing. */
 function answerReadiness(response: ServerResponse, checks: readonly Check[]): void {
-  const lines = checks.map(({ name, problem }) =>
-    problem === undefined ? `[+]${name} ok` : `[-]${name} failed: ${problem}`,
-  );
+  const lines = checks.map(({ name, problem, remark }) => {
+    if (problem !== undefined) return `[-]${name} failed: ${problem}`;
+    return remark === undefined ? `[+]${name} ok` : `[+]${name} ok, ${remark}`;
+  });
   const failed = checks.some(({ problem }) => problem !== undefined);
   lines.push(failed ? 'readyz check failed' : 'readyz check passed');
   text(response, failed ? 503 : 200, `${lines.join('\n')}\n`);

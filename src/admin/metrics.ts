@@ -40,6 +40,14 @@ function registerDoors(registry: Registry, { doors }: NodeProxy): void {
       for (const { name, door } of listeners) set({ listener: name }, door.refused);
     },
   });
+  register(registry, {
+    name: 'client_watches_stalled_total',
+    help: 'Watches ended because their client took nothing for stalledClientSeconds.',
+    labels: ['listener'],
+    collect(set) {
+      for (const { name, stalled } of listeners) set({ listener: name }, stalled);
+    },
+  });
   if (certificate === undefined) return;
   register(registry, {
     name: 'https_certificate_expiry_timestamp_seconds',

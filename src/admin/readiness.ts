@@ -7,6 +7,8 @@ export interface Check {
   readonly name: string;
   /** Why not; undefined: all is well. */
   readonly problem: string | undefined;
+  /** What is not well, but says nothing about the answers. */
+  readonly remark?: string | undefined;
 }
 
 /** An interruption of the API server shorter than this is no reason to call the node unready, in milliseconds. */
@@ -28,6 +30,11 @@ export function readiness(proxy: NodeProxy): Check[] {
   const { certificate } = proxy.doors;
   if (certificate !== undefined) {
     checks.push({ name: 'https-certificate', problem: certificate.problem(Date.now()) });
+  }
+  const { snapshots } = proxy;
+  if (snapshots !== undefined) {
+    const remark = snapshots.problem && `but cannot be written: ${snapshots.problem}`;
+    checks.push({ name: 'snapshots', problem: undefined, remark });
   }
   for (const { question, view, status } of proxy.views.sources) {
     const name = `view ${question.encoding} ${questionPath(question)}`;

@@ -6,6 +6,8 @@ import { readQuestions } from '../proxy/questions-json.ts';
 /** How long another process may take to answer, in milliseconds. */
 const ANSWER_MS = 2_000;
 const MAX_BYTES = 256 * 1024;
+/** 70 bytes for each object of each view. */
+const MAX_LAST_WORDS = 64 * 1024 * 1024;
 
 /**
  * Asks the process that has the admin port now, if any, what it has views for, so that this one can have
@@ -16,15 +18,31 @@ export async function askPredecessor(
   nodeName: string,
 ): Promise<Question[] | undefined> {
   if (port === 0) return undefined;
-  const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  const url = `http://${isIP(name) === 6 ? `[${name}]` : name}:${port}/views`;
-  const text = await read(url).catch(() => undefined);
+  const signal = AbortSignal.timeout(ANSWER_MS);
+  const text = await read(urlOf({ host, port }, '/views'), MAX_BYTES, signal).catch(
+    () => undefined,
+  );
   const questions = text === undefined ? [] : readQuestions(text, nodeName);
   return questions.length === 0 ? undefined : questions;
 }
 
-function read(url: string): Promise<string | undefined> {
-  const signal = AbortSignal.timeout(ANSWER_MS);
+/**
+ * Waits for what that process tells when it ends, see Bequest: for as long as it lives. Undefined: it ended
+ * without a word. Never rejects.
+ */
+export async function awaitLastWords(
+  address: { readonly host: string; readonly port: number },
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  return await read(urlOf(address, '/succession'), MAX_LAST_WORDS, signal).catch(() => undefined);
+}
+
+function urlOf({ host, port }: { host: string; port: number }, path: string): string {
+  const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `http://${isIP(name) === 6 ? `[${name}]` : name}:${port}${path}`;
+}
+
+function read(url: string, maxBytes: number, signal: AbortSignal): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     const request = get(url, { agent: false, signal }, async (response) => {
       try {
@@ -32,7 +50,7 @@ function read(url: string): Promise<string | undefined> {
         let bytes = 0;
         for await (const chunk of response as AsyncIterable<Buffer>) {
           bytes += chunk.length;
-          if (bytes > MAX_BYTES) throw new Error('more than any wrapper would answer');
+          if (bytes > maxBytes) throw new Error('more than any wrapper would answer');
           chunks.push(chunk);
         }
         resolve(response.statusCode === 200 ? Buffer.concat(chunks).toString() : undefined);

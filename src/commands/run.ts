@@ -1,5 +1,5 @@
 import { type Logger, pino } from 'pino';
-import { startAdmin } from '../admin/admin.ts';
+import { type Admin, startAdmin } from '../admin/admin.ts';
 import { doorsOf } from '../config/doors.ts';
 import { takeListenFds } from '../config/listen-fds.ts';
 import { nodeProxyOptions } from '../config/node-proxy-options.ts';
@@ -8,7 +8,7 @@ import { assertLoopback } from '../proxy/access-loopback.ts';
 import { loadCredentials } from '../proxy/credentials.ts';
 import { waitForSuccessor } from '../proxy/handover.ts';
 import { startNodeProxy } from '../proxy/node-proxy.ts';
-import { askPredecessor } from './predecessor.ts';
+import { askPredecessor, awaitLastWords } from './predecessor.ts';
 
 /** Open connections are answered for so long after SIGTERM, in milliseconds. */
 const DRAIN_MS = 1_000;
@@ -27,25 +27,28 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
     logger,
   });
   const questions = await askPredecessor(settings.adminListen, settings.nodeName);
+  const ended = new AbortController();
   const proxy = await startNodeProxy({
     ...nodeProxyOptions(settings),
     ...doors,
     credentials,
-    ...(questions === undefined ? {} : { questions }),
+    ...(questions && { questions, lastWords: awaitLastWords(settings.adminListen, ended.signal) }),
     drainMs: DRAIN_MS,
     logger,
   });
+  let admin: Admin | undefined;
   try {
-    const admin = await startAdmin({ ...doors, address: doors.admin, proxy, logger });
+    admin = await startAdmin({ ...doors, address: doors.admin, proxy, logger });
     const { url, httpsUrl } = proxy;
     // Before anybody is told that it listens, for who is told may send a signal at once.
     const stopped = signalled(settings.handoverSeconds * 1000, proxy.doors.addresses, logger);
     logger.info({ listen: url, https: httpsUrl, admin: admin.url }, 'listening');
     await stopped;
     logger.info('stopping');
-    await admin.close();
   } finally {
-    await proxy.close();
+    // Together: a successor is told over its connection to the admin port how the watches end.
+    await Promise.all([admin?.close(), proxy.close()]);
+    ended.abort();
     credentials.close();
   }
 }

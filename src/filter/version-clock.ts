@@ -32,6 +32,11 @@ export class VersionClock {
     if (version !== undefined && version > this.#upstream) this.#upstream = version;
   }
 
+  /** Gives out none up to this one any more. */
+  raise(version: bigint): void {
+    if (version > this.#last) this.#last = version;
+  }
+
   /** A version newer than any before. */
   next(): bigint {
     const floor = this.#upstream * STEP + this.#offset;

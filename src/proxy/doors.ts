@@ -64,7 +64,10 @@ export interface Doors {
 }
 
 type Context = DoorsOptions &
-  Pick<ListenerOptions, 'acquire' | 'codecs' | 'nodeName' | 'readyWaitMs' | 'times'> & {
+  Pick<ListenerOptions, 'acquire' | 'codecs' | 'nodeName' | 'readyWaitMs' | 'times'> &
+  Pick<ListenerOptions, 'succession'> & {
+    /** Called when no door accepts any more, before watches end; true: another process goes on with them. */
+    readonly onStopped: () => boolean;
     readonly upstream: Upstream;
     readonly credentials: Credentials;
     readonly logger: Logger;
@@ -101,7 +104,13 @@ export async function openDoors(context: Context): Promise<Doors> {
     },
     listen: async () => ({ https: await secure?.listen(), http: await plain?.listen() }),
     close: async () => {
-      await Promise.all(listeners.map((listener) => listener.close()));
+      let open = listeners.length;
+      const stopped = () => {
+        if (--open > 0) return;
+        const inherited = context.onStopped();
+        for (const listener of listeners) listener.endWatches(inherited);
+      };
+      await Promise.all(listeners.map((listener) => listener.close(stopped)));
       await Promise.all(ways.map((way) => way.close()));
       certificate?.close();
     },

@@ -16,8 +16,9 @@ import type { ServerCertificate } from './https-certificate.ts';
 import { negotiate } from './media-type.ts';
 import type { Question } from './question.ts';
 import { parseReadOptions, type ReadOptions } from './read-options.ts';
+import type { Succession } from './succession.ts';
 import { parseTarget, type Target } from './target.ts';
-import { readList, readObject, startWatch, type WatchTimes } from './view-response.ts';
+import { readList, readObject, sendOn, startWatch, type WatchTimes } from './view-response.ts';
 import type { ViewLease } from './views.ts';
 import type { Watcher } from './watcher.ts';
 
@@ -40,16 +41,25 @@ export interface ListenerOptions {
   readonly times: WatchTimes;
   /** How long idle connections are kept after the close, in milliseconds; see {@link Door.close}. */
   readonly drainMs: number;
+  /** Knows which versions of the process before are good here; absent: none are. */
+  readonly succession?: Pick<Succession, 'settled'>;
   readonly logger: Logger;
 }
+
+/** So many different clients are logged to be stalled, each once. */
+const MAX_STALLED = 100;
 
 /** Answers clients: reads from views, and the rest as the gate has it. */
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #door: Door;
   readonly #watchers = new Set<Watcher>();
+  /** Clients that were logged to be stalled. */
+  readonly #stalledClients = new Set<string>();
+  #stalled = 0;
   #requests = 0;
   #closing = false;
+  #inherited = false;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
@@ -70,6 +80,11 @@ export class Listener {
     return this.#watchers.size;
   }
 
+  /** Watches that were ended because their client took nothing, since the start. */
+  get stalled(): number {
+    return this.#stalled;
+  }
+
   get door(): Pick<Door, 'connections' | 'refused'> {
     return this.#door;
   }
@@ -79,12 +94,21 @@ export class Listener {
     return this.#door.listen();
   }
 
-  /** Stops accepting, ends the watches so that clients reconnect, and waits for what is under way. */
-  async close(): Promise<void> {
-    await this.#door.close(this.#options.drainMs, () => {
-      this.#closing = true;
-      for (const watcher of this.#watchers) watcher.end();
-    });
+  /** Stops accepting, which `stopped` hears of, and waits for what is under way. */
+  async close(stopped: () => void): Promise<void> {
+    await this.#door.close(this.#options.drainMs, stopped);
+  }
+
+  /**
+   * Ends the watches so that clients reconnect.
+   *
+   * @param inherited another process goes on with them, and knows what clients have seen here so far: they
+   *   shall see nothing more
+   */
+  endWatches(inherited: boolean): void {
+    this.#closing = true;
+    this.#inherited = inherited;
+    for (const watcher of this.#watchers) watcher.end();
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -152,6 +176,8 @@ export class Listener {
     if (target.kind === 'object') {
       answerBody(response, encoding, readObject(lease.view, target, options));
     } else if (options.watch) {
+      await this.#knows(lease.view, options);
+      if (response.closed) return;
       this.#watch(lease.view, response, options);
     } else {
       answerBody(response, encoding, readList(lease.view, options));
@@ -159,10 +185,34 @@ export class Listener {
   }
 
   #watch(view: View, response: ServerResponse, options: ReadOptions): void {
-    const watcher = startWatch(view, response, options, this.#options.times);
+    const { version, sendInitialEvents } = options;
+    if (this.#inherited && version !== undefined && sendInitialEvents !== true) {
+      sendOn(view, response, version, options.allowWatchBookmarks);
+      return;
+    }
+    const onStalled = () => this.#stalledBy(response);
+    const watcher = startWatch(view, response, options, { ...this.#options.times, onStalled });
     this.#watchers.add(watcher);
     response.once('close', () => this.#watchers.delete(watcher));
     if (this.#closing) watcher.end();
+  }
+
+  /** Once for each client: one that hangs comes back, and hangs again. */
+  #stalledBy({ req }: ServerResponse): void {
+    this.#stalled++;
+    const client = `${req.socket.remoteAddress} ${req.headers['user-agent'] ?? ''}`.slice(0, 200);
+    if (this.#stalledClients.has(client) || this.#stalledClients.size >= MAX_STALLED) return;
+    this.#stalledClients.add(client);
+    const resource = req.url?.slice(0, 200);
+    const said = 'a client has taken nothing for stalledClientSeconds: its connection is ended';
+    this.#options.logger.warn({ client, resource }, said);
+  }
+
+  /** Waits, before a version is called unknown, for what the process before may have to say about it. */
+  async #knows(view: View, { version, sendInitialEvents }: ReadOptions): Promise<void> {
+    if (version === undefined || sendInitialEvents === true) return;
+    if (view.log.positionAfter(version) !== undefined) return;
+    await this.#options.succession?.settled();
   }
 
   /** The question whose view holds the answer. Of Nodes only this one may be read. */

@@ -7,6 +7,7 @@ import { PolicyBook } from '../topology/policy-book.ts';
 import type { RelationSettings } from '../topology/relations.ts';
 import type { PolicySettings } from '../topology/service-policy.ts';
 import { World } from '../topology/world.ts';
+import { Bequest } from './bequest.ts';
 import type { Credentials } from './credentials.ts';
 import { type Doors, type DoorsOptions, openDoors } from './doors.ts';
 import { Failover } from './failover.ts';
@@ -16,6 +17,7 @@ import type { Question } from './question.ts';
 import { usualQuestions } from './questions-json.ts';
 import { DEFAULT_READ_BOUNDS, type ReadBounds } from './read-bounds.ts';
 import { SnapshotStore, type SnapshotStoreOptions } from './snapshot-store.ts';
+import { Succession } from './succession.ts';
 import { systemClock } from './system-clock.ts';
 import { createUpstream, type Upstream } from './upstream.ts';
 import { Views } from './views.ts';
@@ -40,6 +42,8 @@ export interface NodeProxyOptions extends DoorsOptions {
   readonly minWatchMs: number;
   /** What the process that is to be replaced has views for; default: what kube-proxy reads. */
   readonly questions?: readonly Question[];
+  /** What that process tells when it ends; see Succession. */
+  readonly lastWords?: Promise<string | undefined>;
   readonly stallMs?: number;
   /** Further API servers of the same cluster; see Failover. */
   readonly servers?: readonly URL[];
@@ -66,6 +70,8 @@ export interface NodeProxy {
   readonly book: PolicyBook;
   readonly upstream: Upstream;
   readonly doors: Doors;
+  /** What the next process is told. */
+  readonly bequest: Bequest;
   /** Which API server is in use. */
   readonly failover: Failover;
   /** Undefined when nothing is kept on disk. */
@@ -102,11 +108,20 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     ...{ upstream, clock, world, book, logger, bounds, codecs, codec: codecs.protobuf },
     ...(snapshots && { snapshots }),
   };
+  const bequest = new Bequest(nodeName);
+  const { lastWords } = options;
+  const sources = () => views.sources;
+  const succession = lastWords && new Succession({ nodeName, lastWords, sources, logger });
   // First, for it can fail; nothing is asked for before something listens.
   const doors = await openDoors({
     ...options,
     ...{ credentials, codecs, upstream },
     acquire: (question) => views.acquire(question),
+    ...(succession && { succession }),
+    onStopped: () => {
+      bequest.tell(views.sources);
+      return bequest.told;
+    },
     times: options,
   }).catch(async (error: unknown) => {
     await upstream.close();
@@ -140,7 +155,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     const urls = { url: http ?? https ?? '', httpsUrl: https };
     return {
       ...{ ...urls, world, views, nodeSets, worldSources, book, upstream, doors, snapshots, close },
-      failover: credentials,
+      ...{ bequest, failover: credentials },
     };
   } catch (error) {
     await close();

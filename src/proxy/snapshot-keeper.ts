@@ -15,6 +15,8 @@ export interface KeeperOptions {
   readonly times: {
     readonly quietMs: number;
     readonly unrestMs: number;
+    /** After a failure the disk is left alone for this long. */
+    readonly retryMs: number;
     readonly writeBytesPerSecond: number;
   };
   readonly load: () => Promise<StoredState | undefined>;
@@ -24,8 +26,6 @@ export interface KeeperOptions {
   readonly onClose: () => void;
 }
 
-/** After a failure the disk is left alone for this long, in milliseconds. */
-const RETRY_MS = 60_000;
 /** A disk that hangs does not keep the program from ending for longer than this, in milliseconds. */
 const CLOSE_MS = 5_000;
 
@@ -141,7 +141,7 @@ export class SnapshotKeeper {
     } catch {
       // It was logged where it happened; the state is still not on disk.
       this.#dirtySince ??= performance.now();
-      this.#notBefore = performance.now() + RETRY_MS;
+      this.#notBefore = performance.now() + this.#options.times.retryMs;
     }
   }
 }

@@ -29,6 +29,8 @@ export interface SnapshotStoreOptions {
   readonly quietMs?: number;
   /** … or at the latest this long after the first change, in milliseconds; default 10,000. */
   readonly unrestMs?: number;
+  /** After a failure the disk is left alone for this long, in milliseconds; default 60,000. */
+  readonly retryMs?: number;
   readonly logger: Logger;
 }
 
@@ -65,7 +67,8 @@ export class SnapshotStore {
   #owner: string;
   #writes = 0;
   #failures = 0;
-  #complaint = '';
+  /** What the disk said last, by question; nothing of those that were written. */
+  readonly #complaints = new Map<string, { readonly cause: string; readonly message: string }>();
   readonly #setAside = { torn: 0, foreign: 0, newer: 0 };
 
   constructor(options: SnapshotStoreOptions) {
@@ -81,6 +84,12 @@ export class SnapshotStore {
     return { writes: this.#writes, failures: this.#failures, setAside: this.#setAside };
   }
 
+  /** Why some of it is not on disk; undefined: all is. */
+  get problem(): string | undefined {
+    const [complaint] = this.#complaints.values();
+    return complaint?.message;
+  }
+
   /** Bytes on disk. */
   get bytes(): number {
     return [...(this.#known?.values() ?? [])].reduce((sum, { bytes }) => sum + bytes, 0);
@@ -88,14 +97,18 @@ export class SnapshotStore {
 
   /** Keeps the objects of one question from now on; close it. */
   open(question: string): SnapshotKeeper {
-    const { quietMs = 1_000, unrestMs = 10_000, writeBytesPerSecond } = this.#options;
+    const { quietMs = 1_000, unrestMs = 10_000, retryMs = 60_000 } = this.#options;
+    const { writeBytesPerSecond } = this.#options;
     const keeper = new SnapshotKeeper({
       question,
-      times: { quietMs, unrestMs, writeBytesPerSecond },
+      times: { quietMs, unrestMs, retryMs, writeBytesPerSecond },
       load: () => this.#load(question),
       write: (state) => this.#enqueue(question, state),
       distrust: (problem) => this.#distrust(nameOf(question), 'torn', problem),
-      onClose: () => this.#keepers.delete(keeper),
+      onClose: () => {
+        this.#keepers.delete(keeper);
+        this.#complaints.delete(question);
+      },
     });
     this.#keepers.add(keeper);
     return keeper;
@@ -157,19 +170,33 @@ export class SnapshotStore {
     try {
       const bytes = await write;
       this.#writes++;
-      this.#complaint = '';
+      this.#wentWell(question);
       return bytes;
     } catch (error) {
       this.#failures++;
-      const { message } = error as Error;
-      if (message !== this.#complaint) {
-        const folder = this.#files.folder;
-        const said = 'a snapshot cannot be written, the one before is kept (stateDir)';
-        this.#options.logger.error({ folder, question, err: message }, said);
-      }
-      this.#complaint = message;
+      this.#complain(question, error as NodeJS.ErrnoException);
+      // The folder may have gone, or be another one.
+      if (!(error instanceof WrapperError)) this.#known = undefined;
       throw error;
     }
+  }
+
+  /** Once per cause: its message may name a file that has another name each time. */
+  #complain(question: string, { code, message }: NodeJS.ErrnoException): void {
+    const cause = code ?? message;
+    const known = [...this.#complaints.values()].some((each) => each.cause === cause);
+    this.#complaints.set(question, { cause, message });
+    if (known) return;
+    const { folder } = this.#files;
+    const said = 'a snapshot cannot be written, the one before is kept (stateDir)';
+    this.#options.logger.error({ folder, question, err: message }, said);
+  }
+
+  #wentWell(question: string): void {
+    const complained = this.#complaints.delete(question);
+    if (!complained || this.#complaints.size > 0) return;
+    const { folder } = this.#files;
+    this.#options.logger.info({ folder }, 'all snapshots can be written again (stateDir)');
   }
 
   async #write(

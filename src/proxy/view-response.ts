@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { WrapperError } from '../errors.ts';
 import { objectKey } from '../filter/change.ts';
 import type { View } from '../filter/view.ts';
+import { STREAM_MEDIA_TYPES } from './media-type.ts';
 import type { ReadOptions } from './read-options.ts';
 import { Watcher } from './watcher.ts';
 
@@ -12,6 +13,8 @@ export interface WatchTimes {
   readonly minWatchMs: number;
   /** A watch whose client takes nothing for this long is ended, in milliseconds; default 60,000. */
   readonly stallMs?: number;
+  /** Called when that happens. */
+  readonly onStalled?: () => void;
 }
 
 const STALL_MS = 60_000;
@@ -66,9 +69,26 @@ export function startWatch(
     bookmarkMs: times.bookmarkMs,
     timeoutMs,
     stallMs: times.stallMs ?? STALL_MS,
+    onStalled: times.onStalled,
   });
   watcher.start();
   return watcher;
+}
+
+/**
+ * Ends a watch as it begins, at the version it was asked from, whatever has come since: another process will
+ * tell. Without any event client-go would take it for an error, and wait.
+ */
+export function sendOn(
+  view: View,
+  response: ServerResponse,
+  version: bigint,
+  bookmarks: boolean,
+): void {
+  response.writeHead(200, { 'content-type': STREAM_MEDIA_TYPES[view.codec.encoding] });
+  response.end(
+    bookmarks ? view.codec.encodeBookmark(view.resource, String(version), false) : undefined,
+  );
 }
 
 /** Where a watch begins: with the whole state, or exactly after a version of the log. */

@@ -20,6 +20,8 @@ export interface WatcherOptions {
   readonly timeoutMs: number;
   /** A client that takes nothing for this long is given up, in milliseconds. */
   readonly stallMs: number;
+  /** Called when that happens. */
+  readonly onStalled?: (() => void) | undefined;
 }
 
 /** How long a client may take to read the end of its stream, in milliseconds. */
@@ -37,7 +39,9 @@ export class Watcher {
   readonly #view: View;
   readonly #log: EventLog;
   readonly #response: ServerResponse;
-  readonly #options: WatcherOptions;
+  /** Without the initial state: a watch lasts for minutes, and would keep all of it. */
+  readonly #options: Omit<WatcherOptions, 'initial'>;
+  readonly #initialVersion: bigint | undefined;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #unsubscribe: () => void;
   /** Initial objects not written yet. */
@@ -49,14 +53,15 @@ export class Watcher {
   #ended = false;
 
   constructor(options: WatcherOptions) {
-    this.#options = options;
+    const { initial, ...rest } = options;
+    this.#options = rest;
+    this.#initialVersion = initial?.version;
     this.#view = options.view;
     this.#log = options.view.log;
     this.#response = options.response;
     this.#position = options.position;
-    const { view, initial } = options;
-    if (initial !== undefined) this.#initial = new InitialFrames(view, initial.items);
-    this.#initialDone = options.initial === undefined;
+    if (initial !== undefined) this.#initial = new InitialFrames(this.#view, initial.items);
+    this.#initialDone = initial === undefined;
     this.#unsubscribe = this.#log.subscribe(() => this.#pump());
   }
 
@@ -100,7 +105,10 @@ export class Watcher {
 
   #write(bytes: Buffer): void {
     if (this.#response.write(bytes)) return;
-    this.#stall = setTimeout(() => this.#response.destroy(), this.#options.stallMs);
+    this.#stall = setTimeout(() => {
+      this.#options.onStalled?.();
+      this.#response.destroy();
+    }, this.#options.stallMs);
   }
 
   #nextInitialFrames(): Buffer[] {
@@ -108,7 +116,7 @@ export class Watcher {
     const frames: Buffer[] = [];
     if (this.#initial !== undefined && !this.#initial.done) frames.push(this.#initial.next());
     if (this.#initial?.done === false) return frames;
-    const version = String(this.#options.initial?.version);
+    const version = String(this.#initialVersion);
     if (this.#options.initialEventsEnd) frames.push(codec.encodeBookmark(resource, version, true));
     this.#initial = undefined;
     this.#initialDone = true;

@@ -60,6 +60,24 @@ function argumentsOf(settings: Record<string, unknown>): string[] {
 const list = async (): Promise<number> =>
   (await fetch(`http://127.0.0.1:${port}${SLICES}`, { headers: { connection: 'close' } })).status;
 
+interface Stamped {
+  readonly metadata: { readonly resourceVersion: string };
+  readonly endpoints?: readonly { readonly addresses: readonly string[] }[];
+}
+
+/** A watch from a version to its end. */
+async function watchFrom(version: string, seconds = 60) {
+  const query = `watch=1&allowWatchBookmarks=true&timeoutSeconds=${seconds}&resourceVersion=${version}`;
+  const headers = { accept: 'application/json' };
+  const response = await fetch(`http://127.0.0.1:${port}${SLICES}?${query}`, { headers });
+  const lines = (await response.text()).split('\n').filter((line) => line !== '');
+  const events = response.status === 200 ? lines.map((line) => JSON.parse(line)) : [];
+  return {
+    status: response.status,
+    events: events as { readonly type: string; readonly object: Stamped }[],
+  };
+}
+
 describe('a planned restart', () => {
   test('ten times over refuses no connection and loses no request and no watch', async () => {
     let current = start();
@@ -75,12 +93,43 @@ describe('a planned restart', () => {
     }
     await client.stop();
     // Those that the kernel completed just before the old socket closed; see docs/architecture.md.
-    const isLate = (failure: string) => failure === 'new connection: read ECONNRESET';
+    const isLate = (failure: string) =>
+      /^new connection: (read|write|connect) ECONNRESET/.test(failure);
     expect(client.seen.failures.filter((each) => !isLate(each))).toEqual([]);
     expect(client.seen.failures.length).toBeLessThanOrEqual(MIGRATES ? 0 : 10);
     expect(client.seen.requests).toBeGreaterThan(200);
     expect(client.seen.watches).toBeGreaterThanOrEqual(10);
   }, 300_000);
+
+  test('a watch goes on in the next process, from the bookmark that ended it', async () => {
+    let current = start({ handoverSeconds: 30 });
+    await current.logged('listening');
+    const list = (await (await fetch(`http://127.0.0.1:${port}${SLICES}`)).json()) as Stamped;
+    let version = list.metadata.resourceVersion;
+    for (let turn = 0; turn < 4; turn++) {
+      const watched = watchFrom(version);
+      const next = start({ handoverSeconds: 30 });
+      // One that is known before the watch ends, and one that may fall anywhere.
+      putSlice(server, 'web-a', 'web', [{ ip: `10.0.${turn}.1`, node: 'edge-1' }]);
+      const stopped = current.stop();
+      await next.logged('listening');
+      putSlice(server, 'web-a', 'web', [{ ip: `10.0.${turn}.2`, node: 'edge-1' }]);
+      expect(await stopped).toBe(0);
+      const { status, events } = await watched;
+      expect(status).toBe(200);
+      version = events.at(-1)?.object.metadata.resourceVersion ?? '';
+      const more = await watchFrom(version, 1);
+      expect(more.status).toBe(200);
+      const all = [...events, ...more.events];
+      version = all.at(-1)?.object.metadata.resourceVersion ?? '';
+      const seen = all.filter(({ type }) => type === 'MODIFIED');
+      const addresses = seen.map(({ object }) => object.endpoints?.[0]?.addresses[0]);
+      expect(addresses.at(-1)).toBe(`10.0.${turn}.2`);
+      const versions = all.map(({ object }) => BigInt(object.metadata.resourceVersion));
+      expect(versions).toEqual(versions.toSorted((a, b) => (a < b ? -1 : 1)));
+      current = next;
+    }
+  }, 120_000);
 
   test('the next process has the views that the last one had before it listens', async () => {
     await start().logged('listening');

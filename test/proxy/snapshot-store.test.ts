@@ -1,4 +1,5 @@
 import {
+  mkdir,
   mkdtemp,
   readdir,
   readFile,
@@ -247,6 +248,42 @@ describe('the disk', () => {
     expect(said).toEqual([
       expect.objectContaining({ err: expect.stringMatching(/EEXIST|ENOTDIR/) }),
     ]);
+  });
+
+  /*
+   * The message of an error names the file, which has another name each time: on a disk that was read-only
+   * each attempt of each question was logged.
+   */
+  test('that goes on failing is logged once per cause, and once when it is well again', async () => {
+    const path = await leave();
+    await rm(path);
+    await mkdir(join(path, 'in-the-way'), { recursive: true });
+    const store = storeOf({ retryMs: 20 });
+    const keeper = store.open(QUESTION);
+    keeper.told([change('web', 'new')], '8');
+    await eventually(() => store.counters.failures > 3, true);
+    const about = (words: string) => lines.filter(({ msg }) => msg.includes(words));
+    expect(about('cannot be written')).toHaveLength(1);
+    expect(store.problem).toMatch(/EISDIR|ENOTEMPTY/);
+    await rm(path, { recursive: true });
+    await eventually(() => store.counters.writes, 1);
+    expect(store.problem).toBeUndefined();
+    expect(about('can be written again')).toHaveLength(1);
+    expect(about('cannot be written')).toHaveLength(1);
+    await keeper.close();
+    await store.close();
+    expect(await loadAnew()).toEqual({ version: '8', objects: ['new'] });
+  });
+
+  test('whose folder was taken away gets a new one', async () => {
+    const store = storeOf({ retryMs: 20 });
+    const keeper = await told(store, QUESTION, 10);
+    await rm(folder, { recursive: true });
+    keeper.told([change('web', 'new')], '8');
+    await eventually(() => store.counters.writes, 2);
+    await keeper.close();
+    await store.close();
+    expect(await loadAnew()).toEqual({ version: '8', objects: ['new'] });
   });
 
   test('never holds more than is set: files that nobody needs go first, then it says which bound', async () => {

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from '../support/random.ts';
 import type { RelayFault } from '../support/relay-fault.ts';
+import { answerFaults } from './answer-faults.ts';
+import { diskFaults } from './disk-faults.ts';
 import type { Side } from './fault-node.ts';
 import type { FaultScene } from './fault-scene.ts';
-import { tearSnapshot } from './tear-snapshot.ts';
 
 /** A way in which something fails. */
 export interface FaultKind {
@@ -17,19 +18,28 @@ export interface FaultKind {
 /** Resolves with how many connections or processes were harmed; 0: the fault hit nothing, and does not count. */
 export type Heal = () => Promise<number>;
 
+const WHERE: Readonly<Record<Side, string>> = {
+  clients: 'clients ⇄ wrapper',
+  upstream: 'wrapper ⇄ API server',
+  inUse: 'wrapper ⇄ API server in use',
+};
+
 /** All of them. Another one is another row. */
 export const faultKinds: readonly FaultKind[] = [
   ...networkFaults('clients'),
   ...networkFaults('upstream'),
+  ...networkFaults('inUse'),
+  ...answerFaults(),
   corrupted('clients', () => ({ kind: 'corruptFraming' })),
   corrupted('upstream', (random) => ({ kind: 'corrupt', afterBytes: random.below(200) })),
   ...wrapperFaults(),
+  ...diskFaults(),
   ...controlPlaneFaults(),
   ...kubeProxyFaults(),
 ];
 
 function networkFaults(side: Side): FaultKind[] {
-  const where = side === 'clients' ? 'clients ⇄ wrapper' : 'wrapper ⇄ API server';
+  const where = WHERE[side];
   const relayed = (name: string, weight: number, toFault: (random: Random) => RelayFault) => ({
     name: `${where}: ${name}`,
     weight,
@@ -70,7 +80,7 @@ function networkFaults(side: Side): FaultKind[] {
 }
 
 function corrupted(side: Side, toFault: (random: Random) => RelayFault): FaultKind {
-  const where = side === 'clients' ? 'clients ⇄ wrapper' : 'wrapper ⇄ API server';
+  const where = WHERE[side];
   return {
     name: `${where}: bytes corrupted`,
     weight: 6,
@@ -128,14 +138,35 @@ function frozen(
 
 function wrapperFaults(): FaultKind[] {
   const start = async ({ node }: FaultScene) => await node.startWrapper();
-  const torn = async (scene: FaultScene, random: Random) => {
-    await scene.node.stopWrapper('SIGKILL');
-    tearSnapshot(scene.node.stateDir, random);
-  };
   return [
     ended('wrapper SIGKILL', 4, async ({ node }) => await node.stopWrapper('SIGKILL'), start),
     ended('wrapper SIGTERM', 4, async ({ node }) => await node.stopWrapper('SIGTERM'), start),
-    ended('wrapper SIGKILL, snapshot torn', 3, torn, start),
+    {
+      name: 'planned restart',
+      weight: 6,
+      strike: async ({ node }) => {
+        const replaced = node.replaceWrapper();
+        replaced.catch(() => {});
+        return async () => {
+          await replaced;
+          return 1;
+        };
+      },
+    },
+    {
+      name: 'planned restart while the API server is out of reach',
+      weight: 2,
+      strike: async ({ node }) => {
+        await node.inject('upstream', { kind: 'refuse' });
+        const replaced = node.replaceWrapper();
+        replaced.catch(() => {});
+        return async () => {
+          await node.inject('upstream', null);
+          await replaced;
+          return 1;
+        };
+      },
+    },
     {
       name: 'wrapper started while the API server is out of reach',
       weight: 3,

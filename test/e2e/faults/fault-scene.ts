@@ -23,7 +23,11 @@ export interface FaultScene {
 const SELF = 'here';
 
 /** A window that some clients fall out of, and bookmarks often. */
-const SETTINGS = { windowEntries: 60, windowBytes: 20_000, bookmarkSeconds: 2 };
+const SETTINGS = {
+  ...{ windowEntries: 60, windowBytes: 20_000, bookmarkSeconds: 2 },
+  // A body without an end is to be left soon.
+  maxListBytes: 16 * 1024 * 1024,
+};
 
 export async function startFaultScene(random: Random): Promise<FaultScene> {
   const cleanups: (() => Promise<void>)[] = [];
@@ -53,6 +57,9 @@ export async function startFaultScene(random: Random): Promise<FaultScene> {
     const informers = later(
       await startInformerFleet({
         ...{ binaries: plane.binaries, netns: node.netns, server: node.url },
+        kubeconfig: plane.kubeconfig('kubeProxy', {
+          ...{ server: node.https.url, caFile: node.https.caFile },
+        }),
         wanted: wantedRows(history, atom),
       }),
       async (made) => await made.stop(),

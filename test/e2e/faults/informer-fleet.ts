@@ -43,14 +43,19 @@ export interface FleetOptions {
   readonly netns: NodeNetns;
   /** The wrapper's URL. */
   readonly server: string;
+  /** A kubeconfig with the wrapper's https URL. */
+  readonly kubeconfig: string;
   readonly wanted: WantedRows;
 }
 
 export async function startInformerFleet(options: FleetOptions): Promise<InformerFleet> {
-  const makeSquads = () =>
-    (['protobuf', 'json'] as const).flatMap((contentType) =>
-      [true, false].map((streaming) => new Squad(options, contentType, streaming)),
-    );
+  const { server, kubeconfig } = options;
+  const makeSquads = () => [
+    ...(['protobuf', 'json'] as const).flatMap((contentType) =>
+      [true, false].map((streaming) => new Squad(options, { server }, contentType, streaming)),
+    ),
+    new Squad(options, { kubeconfig }, 'protobuf', true),
+  ];
   const squads = makeSquads();
   await Promise.all(squads.map(async (squad) => await squad.start()));
   const lost: Difference[] = [];
@@ -96,18 +101,24 @@ class Squad {
   readonly #variants: readonly InformerVariant[];
   #informers: Informers | undefined;
 
-  constructor(options: FleetOptions, contentType: 'protobuf' | 'json', streaming: boolean) {
+  constructor(
+    options: FleetOptions,
+    where: Pick<InformerVariant, 'server' | 'kubeconfig'>,
+    contentType: 'protobuf' | 'json',
+    streaming: boolean,
+  ) {
     this.#options = options;
-    const { server } = options;
+    const isHttps = where.kubeconfig !== undefined;
     this.#variants = (['endpointslices', 'endpoints'] as const).flatMap((resource) =>
       [{}, { namespace: 'one' }].map((more) => ({
         name: [
           resource,
           contentType,
           streaming ? 'streaming' : 'list',
+          isHttps ? 'https' : 'http',
           ...Object.values(more),
         ].join(' '),
-        ...{ server, resource, contentType, streaming, ...more },
+        ...{ ...where, resource, contentType, streaming, ...more },
       })),
     );
   }

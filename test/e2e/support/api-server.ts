@@ -13,6 +13,7 @@ export interface ApiServer {
   readonly port: number;
   readonly url: string;
   readonly caFile: string;
+  readonly cert: ServingCert;
   readonly auditLogFile: string;
   start(): Promise<void>;
   stop(signal?: NodeJS.Signals): Promise<void>;
@@ -43,6 +44,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     port,
     url,
     caFile: cert.certFile,
+    cert,
     auditLogFile: join(folder, 'audit.log'),
     start: async () => {
       const logFile = join(folder, 'kube-apiserver.log');

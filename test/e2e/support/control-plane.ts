@@ -16,6 +16,7 @@ import { startControllerManager } from './controller-manager.ts';
 import { type Etcd, startEtcd } from './etcd.ts';
 import { type KubeconfigOptions, writeKubeconfig } from './kubeconfig.ts';
 import { ensureOsPackages } from './os-packages.ts';
+import type { ServingCert } from './serving-cert.ts';
 import { grantWrapperRole } from './wrapper-role.ts';
 
 /** Who a token belongs to. */
@@ -35,6 +36,8 @@ export const testUsers = {
 
 /** An etcd, an API server and, if asked for, the controllers that make endpoint slices. */
 export interface ControlPlane {
+  /** Its own certificate, for whoever wants to be taken for it. */
+  readonly cert: ServingCert;
   /** `https://127.0.0.1:<port>`; inside a node's namespace use {@link ControlPlane.serverAt}. */
   readonly server: string;
   readonly caFile: string;
@@ -128,8 +131,7 @@ function describePlane(parts: PlaneParts): ControlPlane {
   const { url: server, caFile, auditLogFile } = apiServer;
   let files = 0;
   return {
-    server,
-    caFile,
+    ...{ server, caFile, cert: apiServer.cert },
     tokens,
     binaries,
     folder,

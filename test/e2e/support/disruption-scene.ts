@@ -57,9 +57,10 @@ interface Kernel {
 export async function startDisruptionScene(
   plane: ControlPlane,
   random: Random,
+  settings: Readonly<Record<string, unknown>> = {},
 ): Promise<DisruptionScene> {
   const self = 'here';
-  const node = await startWrappedNode({ plane, nodeName: self, labels: { probe: 'x' } });
+  const node = await startWrappedNode({ plane, nodeName: self, labels: { probe: 'x' }, settings });
   const other = await createNodeNetns();
   const kernels = describeKernels(node, other);
   const socket = `${other.folder}/wrapper.sock`;

@@ -1,3 +1,5 @@
+import type { AnswerFault } from './relay-answerer.ts';
+
 /** What a relay does to the connections that pass it. */
 export type RelayFault =
   /** Each chunk comes later by so much. */
@@ -16,7 +18,9 @@ export type RelayFault =
    * As `corrupt`, of plain http, where nobody could tell that a byte of the payload is another: it hits the
    * first byte of a request, and of a chunk's length in an answer.
    */
-  | { readonly kind: 'corruptFraming' };
+  | { readonly kind: 'corruptFraming' }
+  /** Connections are reset, and new ones answered by the relay itself. */
+  | AnswerFault;
 
 /** A chunk as it is passed on, and what becomes of the connection after it. */
 export interface Passed {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Answerer, createAnswerer } from './relay-answerer.ts';
 import { Harm, type RelayFault } from './relay-fault.ts';
 
 /** TCP, or a Unix socket, which leads from one network namespace into another. */
@@ -38,12 +39,15 @@ export async function createRelay(
 ): Promise<Relay> {
   const { hold = true } = options;
   const clients = new Set<Socket>();
+  let answerer: Answerer | undefined;
+  let answered = 0;
   const harm = new Harm();
   const onClient = (client: Socket): void => {
     clients.add(client);
     client.on('error', () => {});
     client.once('close', () => clients.delete(client));
-    void passOn(client, target, harm, hold);
+    if (answerer === undefined) void passOn(client, target, harm, hold);
+    else answerer.take(client);
   };
   const cut = (): number => {
     const count = clients.size;
@@ -54,10 +58,22 @@ export async function createRelay(
   return {
     cut,
     get harmed() {
-      return harm.harmed;
+      return harm.harmed + answered;
     },
     inject: async (fault) => {
       harm.begin(fault);
+      if (answerer !== undefined) {
+        answered = answerer.harmed;
+        answerer.stop();
+        answerer = undefined;
+        cut();
+      } else if (fault !== null) {
+        answered = 0;
+      }
+      if (fault?.kind === 'answer') {
+        answerer = createAnswerer(fault);
+        cut();
+      }
       if (fault?.kind === 'refuse') {
         server?.close();
         server = undefined;

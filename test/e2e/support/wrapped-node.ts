@@ -9,7 +9,7 @@ import { readBackends } from './kernel-table.ts';
 import { type KubeProxyMode, type KubeProxyOptions, startKubeProxy } from './kube-proxy.ts';
 import type { ManagedProcess } from './managed-process.ts';
 import { createNodeNetns, type NodeNetns } from './node-netns.ts';
-import { startWrapper, type Wrapper } from './wrapper.ts';
+import { startWrapper, type Wrapper, type WrapperOptions } from './wrapper.ts';
 
 export interface WrappedNodeOptions {
   readonly plane: ControlPlane;
@@ -30,7 +30,12 @@ export interface WrappedNode {
   /** Ends the wrapper. */
   stopWrapper(signal: NodeJS.Signals): Promise<void>;
   /** Starts the wrapper again and waits until it is ready; unless told not to. */
-  startWrapper(options?: { readonly wait?: boolean }): Promise<void>;
+  startWrapper(options?: Pick<WrapperOptions, 'wait' | 'runBy'>): Promise<void>;
+  /**
+   * A planned restart: starts the next process at the same addresses and tells the last one to stop, both at
+   * once; the settings need `handoverSeconds`. Resolves when the last one has gone.
+   */
+  replaceWrapper(): Promise<void>;
   /**
    * Starts a kube-proxy behind the wrapper; in the node's namespace, unless one is given from which the
    * wrapper's URL can be reached, too.
@@ -50,6 +55,7 @@ export async function startWrappedNode(options: WrappedNodeOptions): Promise<Wra
   const { plane, nodeName, labels } = options;
   const netns = await createNodeNetns();
   const running: ManagedProcess[] = [];
+  const replaced: ManagedProcess[] = [];
   let wrapper: Wrapper | undefined;
   const current = () => {
     if (wrapper === undefined) throw new Error('the wrapper was never started');
@@ -66,6 +72,12 @@ export async function startWrappedNode(options: WrappedNodeOptions): Promise<Wra
     startWrapper: async (how = {}) => {
       wrapper = await startWrapper({ netns, nodeName, kubeconfig, ...config, ...how });
     },
+    replaceWrapper: async () => {
+      const last = current();
+      wrapper = await startWrapper({ netns, nodeName, kubeconfig, ...config, wait: false });
+      replaced.push(last);
+      await last.stop('SIGTERM', 60_000);
+    },
     startKubeProxy: async (how) => {
       const proxyConfig = plane.kubeconfig('kubeProxy', { server: current().url });
       const { binaries } = plane;
@@ -77,7 +89,7 @@ export async function startWrappedNode(options: WrappedNodeOptions): Promise<Wra
       return kubeProxy;
     },
     stop: async () => {
-      for (const process of running) await process.stop('SIGKILL');
+      for (const process of [...running, ...replaced]) await process.stop('SIGKILL');
       await wrapper?.stop('SIGKILL');
       await netns.stop();
       await plane.admin.delete(`/api/v1/nodes/${nodeName}`);

@@ -18,6 +18,8 @@ export interface WrapperOptions {
   readonly configFile?: string;
   /** More flags. */
   readonly extraArgs?: readonly string[];
+  /** A command that it is run by, such as `nsenter` with its flags. */
+  readonly runBy?: readonly string[];
   /** Wait until /readyz answers 200. Default true. */
   readonly wait?: boolean;
 }
@@ -32,17 +34,17 @@ export interface Wrapper extends ManagedProcess {
 
 /** Starts the wrapper inside the namespace. */
 export async function startWrapper(options: WrapperOptions): Promise<Wrapper> {
-  const { netns, nodeName, kubeconfig, configFile, extraArgs = [], wait = true } = options;
+  const { netns, nodeName, kubeconfig, configFile, wait = true } = options;
+  const { extraArgs = [], runBy = [] } = options;
   const { listen = '127.0.0.1:10360', adminListen = '127.0.0.1:10361', name = 'wrapper' } = options;
   const adminUrl = `http://${adminListen}`;
   const args = [resolve(import.meta.dirname, '../../../src/main.ts'), 'run'];
   args.push('--kubeconfig', kubeconfig, '--node-name', nodeName, '--listen', listen);
   args.push('--admin-listen', adminListen);
   if (configFile !== undefined) args.push('--config', configFile);
+  const [command = '', ...all] = [...runBy, process.execPath, ...args, ...extraArgs];
   const managed = netns.spawn({
-    name,
-    command: process.execPath,
-    args: [...args, ...extraArgs],
+    ...{ name, command, args: all },
     logFile: resolve(netns.folder, `${name}.log`),
   });
   if (wait) {

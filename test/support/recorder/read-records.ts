@@ -2,7 +2,13 @@ import { readFileSync } from 'node:fs';
 import type { ClientRecord, Seen } from '../watch-guarantees.ts';
 import type { TimedRecord, WrittenObject } from './written-record.ts';
 
-/** When a process served, in milliseconds since the epoch. Those of one port never overlap. */
+/** Versions of one version of the API server. */
+const CYCLE = 1_000_000_000n;
+
+/**
+ * When a process served, in milliseconds since the epoch. Those of one port overlap while one hands over to the
+ * next.
+ */
 export interface Generation {
   readonly log: string;
   readonly start: number;
@@ -21,20 +27,20 @@ export function toClientRecords(
   records: readonly TimedRecord[],
   generations: readonly Generation[],
 ): ClientRecord[] {
-  return records.map((record) => toClientRecord(record, generations));
+  return records.map((record, index) => {
+    const log = () => logOf(record, firstVersion(records, index), generations);
+    return toClientRecord(record, log);
+  });
 }
 
-function toClientRecord(record: TimedRecord, generations: readonly Generation[]): ClientRecord {
+function toClientRecord(record: TimedRecord, log: () => string): ClientRecord {
   switch (record.kind) {
     case 'list': {
       const items = new Map(record.items.map((item) => [item.key, toSeen(item)]));
-      const log = logAt(record.answered, generations);
-      return { kind: 'list', log, version: BigInt(record.version), items };
+      return { kind: 'list', log: log(), version: BigInt(record.version), items };
     }
-    case 'watch': {
-      const log = logAt(record.answered, generations);
-      return { kind: 'watch', log, from: BigInt(record.from) };
-    }
+    case 'watch':
+      return { kind: 'watch', log: log(), from: BigInt(record.from) };
     case 'event': {
       const { type, object } = record;
       return { kind: 'event', type, key: object.key, object: toSeen(object) };
@@ -69,8 +75,35 @@ function toSeen({ version, digest }: WrittenObject): Seen {
   return { version: BigInt(version), digest };
 }
 
-function logAt(time: number, generations: readonly Generation[]): string {
-  const found = generations.findLast(({ start }) => start <= time);
-  if (found === undefined) throw new Error('an answer from before the first process');
-  return found.log;
+/**
+ * Who gave an answer: the process that served at the time. While two did, its first version tells: its last nine
+ * digits are where a process began, which is 100 for each millisecond of the time of its start. For a watch that
+ * is the first that came over it, not the one from which it was asked for: that may be of another process, and
+ * must then have been refused.
+ */
+function logOf(
+  { answered }: TimedRecord,
+  version: string | undefined,
+  generations: readonly Generation[],
+): string {
+  const [before, after] = generations
+    .filter(({ start, end }) => start <= answered && (end === undefined || answered <= end))
+    .slice(-2);
+  // One that was just killed may have answered with its last breath.
+  const only = before ?? generations.findLast(({ start }) => start <= answered);
+  if (only === undefined) throw new Error('an answer from before the first process');
+  if (after === undefined || version === undefined) return only.log;
+  const began = BigInt(version) % CYCLE;
+  const sinceStart = (began - ((BigInt(after.start) * 100n) % CYCLE) + CYCLE) % CYCLE;
+  return sinceStart < CYCLE / 2n ? after.log : only.log;
+}
+
+/** Of a list its own; of a watch that of what came over it first; undefined: nothing did. */
+function firstVersion(records: readonly TimedRecord[], index: number): string | undefined {
+  const record = records[index];
+  if (record?.kind === 'list') return record.version;
+  if (record?.kind !== 'watch') return undefined;
+  const next = records[index + 1];
+  if (next?.kind === 'event') return next.object.version;
+  return next?.kind === 'bookmark' ? next.version : record.from;
 }

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { parseVersion } from '../filter/version-clock.ts';
+import type { View } from '../filter/view.ts';
+import { questionKey } from './question.ts';
+import type { ViewSource } from './view-source.ts';
+
+/** Raised when digests are made in another way: those of another format compare with nothing. */
+const FORMAT = 1;
+
+const schema = z.object({
+  format: z.literal(FORMAT),
+  node: z.string(),
+  views: z.array(
+    z.object({
+      question: z.string(),
+      version: z.string(),
+      digests: z.record(z.string(), z.string()),
+    }),
+  ),
+});
+
+/** The last state of a view that a process showed. */
+export interface LastState {
+  /** See {@link questionKey}. */
+  readonly question: string;
+  /** Its resourceVersion, from which clients go on. */
+  readonly version: bigint;
+  /** By object; see {@link digestOf}. */
+  readonly digests: ReadonlyMap<string, string>;
+}
+
+export function writeLastStates(node: string, sources: readonly ViewSource[]): string {
+  const views = sources
+    .filter(({ view }) => view.started)
+    .map(({ question, view }) => ({
+      question: questionKey(question),
+      version: String(view.log.version),
+      digests: Object.fromEntries(
+        Array.from(view.keys(), (key) => [key, digestOf(view, key)] as const),
+      ),
+    }));
+  return JSON.stringify({ format: FORMAT, node, views });
+}
+
+/** Reads what {@link writeLastStates} wrote; nothing when it is of another node or another program. */
+export function readLastStates(text: string, node: string): LastState[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // It ended in the midst of it: there is nothing to be learnt.
+    return [];
+  }
+  const { data } = schema.safeParse(value);
+  if (data === undefined || data.node !== node) return [];
+  return data.views.flatMap(({ question, version, digests }) => {
+    const parsed = parseVersion(version);
+    if (parsed === undefined) return [];
+    return [{ question, version: parsed, digests: new Map(Object.entries(digests)) }];
+  });
+}
+
+/** Of all that matters to a client: two processes may know different metadata of what they show alike. */
+export function digestOf(view: View, key: string): string | undefined {
+  const object = view.get(key);
+  if (object === undefined) return undefined;
+  return createHash('sha1').update(view.codec.significant(object)).digest('base64');
+}

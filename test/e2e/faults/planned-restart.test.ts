@@ -1,0 +1,112 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
+import { type DisruptionScene, startDisruptionScene } from '../support/disruption-scene.ts';
+import { chooseSeed, createRandom } from '../support/random.ts';
+
+jest.setTimeout(300_000);
+
+/** Restarts in a row. */
+const RESTARTS = 12;
+/** A change has to be in the kernels after this, whatever is restarted meanwhile. */
+const WITHIN_MS = 1_000;
+/** Changes without a restart, before each, to compare with. */
+const QUIET_CHANGES = 3;
+/** What a client says that has to list anew, which it does only after a while. */
+const REFUSED = 'too old resource version';
+
+const seed = chooseSeed();
+const random = createRandom(seed);
+let plane: ControlPlane;
+let scene: DisruptionScene;
+
+beforeAll(async () => {
+  process.stderr.write(`moments of KPW_SEED=${seed}\n`);
+  plane = await startControlPlane({ controllers: false });
+  scene = await startDisruptionScene(plane, random, { handoverSeconds: 30 });
+  await scene.restartKubeProxies();
+  await scene.settle();
+});
+
+afterAll(async () => {
+  await scene?.stop();
+  await plane?.stop();
+});
+
+/** Relabels the own node; resolves with the milliseconds until both kernels are right. */
+async function change(): Promise<number> {
+  return Math.max(...Object.values(await scene.probe()));
+}
+
+function describeTimes(times: readonly number[]): string {
+  const sorted = times.toSorted((a, b) => a - b);
+  return `median ${sorted[sorted.length >> 1]} ms, longest ${sorted.at(-1)} ms`;
+}
+
+function print(what: string, times: readonly number[]): void {
+  process.stderr.write(`${what}, ms until both kernels are right: ${times.join(' ')}\n`);
+}
+
+describe('stock kube-proxies', () => {
+  test('hear of a change within a second, however it falls into a planned restart', async () => {
+    const quiet: number[] = [];
+    const during: number[] = [];
+    for (let restart = 0; restart < RESTARTS; restart++) {
+      for (let turn = 0; turn < QUIET_CHANGES; turn++) quiet.push(await change());
+      const last = scene.node.wrapper();
+      const replaced = scene.node.replaceWrapper();
+      let gone = false;
+      void replaced.then(() => {
+        gone = true;
+      });
+      await sleep(random.below(100));
+      // One change after the other, so that each moment of the restart has one, and one comes after it.
+      const times: number[] = [];
+      while (!gone) times.push(await change());
+      await replaced;
+      times.push(await change());
+      expect(last.ending()).toBe('code 0');
+      expect(readFileSync(last.logFile, 'utf8')).not.toContain('stopped too soon');
+      print(`restart ${restart + 1}`, times);
+      during.push(...times);
+    }
+    print('changes without a restart', quiet);
+    process.stderr.write(
+      `${RESTARTS} planned restarts, ${during.length} changes meanwhile: ${describeTimes(during)}; ` +
+        `${quiet.length} without a restart: ${describeTimes(quiet)}\n`,
+    );
+    const log = scene.node.wrapper().log();
+    expect(log.match(/watches of the last process go on here/g)).toHaveLength(RESTARTS);
+    expect(log.split('\n').filter((line) => line.includes(REFUSED))).toEqual([]);
+    // On a machine that is busy with something else a change may take longer without a restart, too.
+    const allowedMs = Math.max(WITHIN_MS, 2 * Math.max(...quiet));
+    expect(during.filter((ms) => ms > allowedMs)).toEqual([]);
+    expect(await scene.readAsNewClient()).toEqual(scene.readModel());
+  });
+
+  test('hear of all changes of a time in which the process crashed, with a socket of systemd', async () => {
+    const { node } = scene;
+    await node.stopWrapper('SIGINT');
+    const activator = join(import.meta.dirname, '../../handover/socket-activator.ts');
+    const port = new URL(node.wrapper().url).port;
+    const dying = ['setpriv', '--pdeathsig', 'KILL', '--'];
+    await node.startWrapper({ runBy: [process.execPath, activator, port, ...dying] });
+    await scene.restartKubeProxies();
+    await scene.settle();
+    const times: number[] = [];
+    for (let crash = 0; crash < 5; crash++) {
+      process.kill(childOf(node.wrapper().pid), 'SIGKILL');
+      times.push(await change());
+    }
+    print('crashes, with a socket that outlives them', times);
+    expect(Math.max(...times)).toBeLessThan(15_000);
+  });
+});
+
+/** The wrapper itself: what stands for systemd runs it by way of a shell that it replaces. */
+function childOf(pid: number): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return Number(children.trim().split(' ')[0]);
+}

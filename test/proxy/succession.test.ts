@@ -1,0 +1,118 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { createJsonCodec } from '../../src/filter/json/codec.ts';
+import { SERVICES } from '../../src/filter/resource.ts';
+import { VersionClock } from '../../src/filter/version-clock.ts';
+import { View } from '../../src/filter/view.ts';
+import { readLastStates, writeLastStates } from '../../src/proxy/last-states.ts';
+import { Succession } from '../../src/proxy/succession.ts';
+import type { ViewSource } from '../../src/proxy/view-source.ts';
+import { recordingLogger } from '../support/wrapper-fixture.ts';
+
+const NODE = 'edge-1';
+const QUESTION = {
+  ...{ resource: SERVICES, namespace: '', labelSelector: '', fieldSelector: '' },
+  encoding: 'json',
+} as const;
+
+/** A process that began at some time, with a view of Services. */
+function processOf(started: number, services: readonly string[]): View {
+  const clock = new VersionClock(started);
+  clock.observe('7');
+  const window = { entries: 100, bytes: 1 << 20 };
+  const view = new View({ resource: SERVICES, codec: createJsonCodec(), clock, window });
+  view.startAsIs(services.map((name) => [`a/${name}`, objectOf(name, 'old')] as const));
+  return view;
+}
+
+function objectOf(name: string, says: string): Buffer {
+  const metadata = { name, namespace: 'a', resourceVersion: '1', generation: 3 };
+  return Buffer.from(JSON.stringify({ metadata, spec: { says } }));
+}
+
+function change(view: View, name: string, says: string): void {
+  view.showAsIs(`a/${name}`, objectOf(name, says));
+  view.log.commit();
+}
+
+const sourcesOf = (view: View) => [{ question: QUESTION, view }] as unknown as ViewSource[];
+
+let last: View;
+let next: View;
+
+beforeEach(() => {
+  last = processOf(1_000, ['x', 'y']);
+  next = processOf(2_000, ['x', 'y']);
+});
+
+/** The position in the next view at which a watch of the last one goes on; undefined: nowhere. */
+async function handOver(words?: string, meanwhile = () => {}): Promise<number | undefined> {
+  const lastWords = Promise.resolve(words ?? writeLastStates(NODE, sourcesOf(last)));
+  const { logger } = recordingLogger();
+  const sources = () => sourcesOf(next);
+  const succession = new Succession({ nodeName: NODE, lastWords, sources, logger });
+  setTimeout(meanwhile, 50);
+  await succession.settled();
+  return next.log.positionAfter(last.log.version);
+}
+
+describe('a watch of the last process', () => {
+  test('goes on at the end, when both show the same', async () => {
+    change(last, 'x', 'new');
+    change(next, 'x', 'new');
+    expect(await handOver()).toBe(next.log.end);
+    expect(next.log.version >= last.log.version).toBe(true);
+  });
+
+  test('is never sent back in time: versions go on rising', async () => {
+    for (let n = 0; n < 200_000; n++) last.showAsIs('a/x', objectOf('x', 'old'));
+    last.log.commit();
+    expect(last.log.version > next.log.version).toBe(true);
+    const version = last.log.version;
+    expect(await handOver()).toBe(0);
+    expect(next.log.version).toBe(version);
+    change(next, 'x', 'new');
+    expect(next.log.version > version).toBe(true);
+    expect(next.log.positionAfter(version)).toBe(0);
+  });
+
+  test('is told what this one knows already', async () => {
+    change(next, 'y', 'new');
+    change(next, 'x', 'new');
+    change(last, 'x', 'new');
+    expect(await handOver()).toBe(0);
+  });
+
+  test('is told what this one hears of a moment later', async () => {
+    change(last, 'x', 'new');
+    expect(await handOver(undefined, () => change(next, 'x', 'new'))).toBe(0);
+  });
+
+  test('is told of what has gone and come', async () => {
+    next.hide('a/x');
+    change(next, 'z', 'new');
+    expect(await handOver()).toBe(0);
+  });
+
+  test('cannot go on when something differs of which the log knows nothing', async () => {
+    next = processOf(2_000, ['x']);
+    expect(await handOver()).toBeUndefined();
+  });
+
+  test.each([
+    ['no JSON', '{"format":1,"node":"edge-1","views":['],
+    ['of another node', JSON.stringify({ format: 1, node: 'other', views: [] })],
+    ['of another format', JSON.stringify({ format: 2, node: NODE, views: [] })],
+  ])('cannot go on when what was told is %s', async (_, words) => {
+    expect(readLastStates(words, NODE)).toEqual([]);
+    expect(await handOver(words)).toBeUndefined();
+  });
+
+  test('is not kept waiting by a process that does not end', async () => {
+    const { logger } = recordingLogger();
+    const lastWords = new Promise<undefined>(() => {});
+    const sources = () => sourcesOf(next);
+    const started = performance.now();
+    await new Succession({ nodeName: NODE, lastWords, sources, logger }).settled();
+    expect(performance.now() - started).toBeLessThan(5_000);
+  });
+});
