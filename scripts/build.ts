@@ -1,5 +1,6 @@
 /** Makes dist/: main.js, the whole program in one file, and the licences of what went into it. */
 import { rmSync, writeFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
 import { collectLicences, packageFoldersOf } from './licences.ts';
@@ -67,6 +68,23 @@ const dropFetch: Plugin = {
   },
 };
 
+/**
+ * An import of one of Node's modules asks for all its exports, also for those that are loaded only when asked
+ * for: `node:http` exports WebSocket, and so loads all of fetch. A call of require asks for nothing. The
+ * process has 13 MB less by that.
+ */
+const requireBuiltins: Plugin = {
+  name: 'require-builtins',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^[a-z:/_]+$/ }, ({ path, kind }) =>
+      kind === 'import-statement' && isBuiltin(path) ? { path, namespace: 'builtin' } : undefined,
+    );
+    onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => ({
+      contents: `module.exports = require(${JSON.stringify(path)});`,
+    }));
+  },
+};
+
 rmSync(dist, { recursive: true, force: true });
 const { metafile } = await build({
   absWorkingDir: root,
@@ -87,7 +105,7 @@ const { metafile } = await build({
   banner: {
     js: "import{createRequire as nodeCreateRequire}from'node:module';const require=nodeCreateRequire(import.meta.url);",
   },
-  plugins: [dropUnused, dropLanguages, dropFetch],
+  plugins: [requireBuiltins, dropUnused, dropLanguages, dropFetch],
   metafile: true,
   logLevel: 'warning',
 });
