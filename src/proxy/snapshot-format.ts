@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import * as z from 'zod/mini';
+import { z } from 'zod';
 import type { ObjectBytes } from '../filter/codec.ts';
 
 /**
@@ -21,7 +21,7 @@ const MAX_HEADER_BYTES = 64 * 1024;
 /** Objects are joined to pieces of about this size, so that no step holds up the event loop. */
 const PIECE_BYTES = 1024 * 1024;
 
-const count = z.int().check(z.nonnegative());
+const count = z.number().int().nonnegative();
 
 const headerSchema = z.object({
   /** Name of the Node that wrote it. */
@@ -33,7 +33,7 @@ const headerSchema = z.object({
   /** What was asked, with its encoding; see {@link snapshotQuestion}. */
   question: z.string(),
   /** Version of the API server up to which everything is in here. */
-  resourceVersion: z.string().check(z.regex(/^[0-9]{1,30}$/)),
+  resourceVersion: z.string().regex(/^[0-9]{1,30}$/),
   /** When it was written, in milliseconds since the epoch. */
   savedAt: count,
   objects: count,
