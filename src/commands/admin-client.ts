@@ -1,4 +1,5 @@
-import { request } from 'undici';
+import { get as httpGet, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { WrapperError } from '../errors.ts';
 import { type Flags, textFlag, UsageError } from './command.ts';
 
@@ -23,19 +24,21 @@ export function adminUrl(flags: Flags): string {
  * Asks the running wrapper. Throws `Unreachable` when there is none, and what it answers when it cannot say.
  */
 export async function askAdmin<T>(url: string, path: string): Promise<T> {
-  const { statusCode, text } = await get(url, path);
-  const body = parse(text) as { code?: string; error?: string };
+  const { statusCode, said: answer } = await get(url, path);
+  const body = parse(answer) as { code?: string; error?: string };
   if (statusCode === 200) return body as T;
-  const said = body.error ?? text.slice(0, 200);
+  const said = body.error ?? answer.slice(0, 200);
   const code = statusCode === 404 ? 'NotFound' : 'NotReady';
   throw new WrapperError(code, said);
 }
 
-async function get(url: string, path: string): Promise<{ statusCode: number; text: string }> {
+async function get(url: string, path: string): Promise<{ statusCode: number; said: string }> {
   try {
     const signal = AbortSignal.timeout(ANSWER_MS);
-    const { statusCode, body } = await request(`${url}${path}`, { signal });
-    return { statusCode, text: await body.text() };
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      httpGet(`${url}${path}`, { signal }, resolve).once('error', reject);
+    });
+    return { statusCode: response.statusCode ?? 0, said: await text(response) };
   } catch (cause) {
     const { message } = WrapperError.from(cause, 'Unreachable');
     throw new WrapperError(

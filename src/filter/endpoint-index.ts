@@ -26,8 +26,8 @@ export class EndpointIndex {
   readonly #objects = new Map<string, EndpointsObject>();
   /** Lists that are never changed: most Services have one object, for which a Set costs 240 bytes. */
   readonly #byService = new Map<string, readonly EndpointsObject[]>();
-  /** Node → Service → number of its objects with an endpoint there. */
-  readonly #byNode = new Map<string, Map<string, number>>();
+  /** Node → Services with an endpoint there. */
+  readonly #byNode = new Map<string, Set<string>>();
   /** 100,000 endpoints differ, for a decision, in a few nodes, zones and states; slices in a few ports. */
   readonly #endpoints = new EndpointCache();
   readonly #ports = new Interner<readonly string[]>();
@@ -50,7 +50,7 @@ export class EndpointIndex {
 
   /** Services with an endpoint on a node. */
   servicesOn(node: string): Iterable<string> {
-    return this.#byNode.get(node)?.keys() ?? [];
+    return this.#byNode.get(node) ?? [];
   }
 
   add(key: string, facts: EndpointsFacts, raw: ObjectBytes): EndpointsObject {
@@ -68,7 +68,11 @@ export class EndpointIndex {
     this.#objects.set(key, object);
     if (object.service === undefined) return object;
     this.#byService.set(object.service, [...this.ofService(object.service), object]);
-    for (const node of nodesOf(object)) this.#countNode(node, object.service, 1);
+    for (const node of nodesOf(object)) {
+      const services = this.#byNode.get(node);
+      if (services === undefined) this.#byNode.set(node, new Set([object.service]));
+      else services.add(object.service);
+    }
     return object;
   }
 
@@ -78,16 +82,11 @@ export class EndpointIndex {
     const others = this.ofService(object.service).filter((sibling) => sibling !== object);
     if (others.length === 0) this.#byService.delete(object.service);
     else this.#byService.set(object.service, others);
-    for (const node of nodesOf(object)) this.#countNode(node, object.service, -1);
-  }
-
-  #countNode(node: string, service: string, step: 1 | -1): void {
-    const services = this.#byNode.get(node) ?? new Map<string, number>();
-    const count = (services.get(service) ?? 0) + step;
-    if (count === 0) services.delete(service);
-    else services.set(service, count);
-    if (services.size === 0) this.#byNode.delete(node);
-    else this.#byNode.set(node, services);
+    for (const node of nodesWithout(object, others)) {
+      const services = this.#byNode.get(node);
+      services?.delete(object.service);
+      if (services?.size === 0) this.#byNode.delete(node);
+    }
   }
 
   #internGroups(groups: readonly EndpointGroup[]): readonly EndpointGroup[] {
@@ -116,6 +115,16 @@ export class Interner<T> {
 }
 
 const NONE: readonly EndpointsObject[] = [];
+
+/** Nodes of an object that none of its siblings has an endpoint on. */
+function nodesWithout(object: EndpointsObject, siblings: readonly EndpointsObject[]): Set<string> {
+  const nodes = nodesOf(object);
+  for (const { groups } of siblings) {
+    if (nodes.size === 0) break;
+    for (const { endpoints } of groups) for (const { node } of endpoints) nodes.delete(node);
+  }
+  return nodes;
+}
 
 function nodesOf(object: EndpointsObject): Set<string> {
   const nodes = new Set<string>();

@@ -148,7 +148,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
       return;
     }
     // What the owner of the cluster decides takes effect at once.
-    for (const service of change.services) {
+    for (const service of change.ownNode ? touched : change.services) {
       if (!change.resumed.has(service)) this.#decider.forget(service);
     }
     this.#decideAgain(touched);

@@ -4,7 +4,7 @@ import type { ManagedPolicy } from '../topology/policy.ts';
 import type { HeldKey } from '../topology/return-delay.ts';
 import type { World } from '../topology/world.ts';
 import type { Clock } from './clock.ts';
-import type { EndpointsObject } from './endpoint-index.ts';
+import { type EndpointsObject, Interner } from './endpoint-index.ts';
 import { ReturnDelays } from './return-delays.ts';
 
 /** What of an object is shown: with which endpoints, and whether a policy says so. */
@@ -23,12 +23,18 @@ export interface Shown {
  */
 export type Outcome = 'undecided' | 'hidden' | 'withheld' | readonly Shown[];
 
+/** Longer masks are not looked for among those of other objects. */
+const MAX_SHARED_MASK = 64;
+
 /** Decides about the objects of one Service at a time, and remembers what a decision depends on: the last one. */
 export class ServiceDecider {
   readonly #world: World;
   readonly #clock: Clock;
   readonly #delays: ReturnDelays;
   readonly #answers = new Map<string, Answer>();
+  /** What 10,000 Services were answered, and are shown, is much the same. */
+  readonly #answerIds = new Interner<string>();
+  readonly #masks = new Interner<Uint8Array>();
 
   /** @param onDue called with Services to be decided again, for a return delay has passed */
   constructor(world: World, clock: Clock, onDue: (services: readonly string[]) => void) {
@@ -72,7 +78,8 @@ export class ServiceDecider {
   #note(service: string, id: string, objects: readonly EndpointsObject[]): void {
     if (objects.length === 0) this.#answers.delete(service);
     else if (this.#answers.get(service)?.id !== id) {
-      this.#answers.set(service, { id, since: this.#clock.now() });
+      const answer = { id: this.#answerIds.of(id, () => id), since: this.#clock.now() };
+      this.#answers.set(service, answer);
     }
   }
 
@@ -97,10 +104,16 @@ export class ServiceDecider {
     let offset = 0;
     return objects.map((object) => {
       const end = offset + sizeOf(object.groups);
-      const own = decision.keep.slice(offset, end);
+      const own = decision.keep.subarray(offset, end);
       offset = end;
-      return { object, keep: own.includes(0) ? own : undefined, managed: true };
+      return { object, keep: own.includes(0) ? this.#maskOf(own) : undefined, managed: true };
     });
+  }
+
+  /** A copy that is kept once, unless it is long: equal ones are few where there are few endpoints. */
+  #maskOf(mask: Uint8Array): Uint8Array {
+    if (mask.length > MAX_SHARED_MASK) return mask.slice();
+    return this.#masks.of(mask.join(''), () => mask.slice());
   }
 }
 

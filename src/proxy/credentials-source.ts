@@ -8,7 +8,7 @@ import { KubeConfig } from '@kubernetes/client-node';
 import { WrapperError } from '../errors.ts';
 import { type Login, loginFrom } from './credentials-kubeconfig.ts';
 
-/** How a connection to the API server is secured; undici, node:https and node:tls take it as it is. */
+/** How a connection to the API server is secured; node:https and node:tls take it as it is. */
 export interface TlsOptions {
   /** Authorities the server is checked against, PEM; absent: those of Node. */
   readonly ca?: string | Buffer;

@@ -94,7 +94,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     declaredCommunities: options.fabedgeCluster !== undefined,
     namespaces: options.namespacePolicies,
   });
-  const book = new PolicyBook(options.policies);
+  const book = new PolicyBook(options.policies, options.namespacePolicies);
   const upstream = createUpstream({
     ...{ credentials, logger },
     ...(options.quietMs === undefined ? {} : { quietMs: options.quietMs }),

@@ -28,8 +28,8 @@ export class LinkedAbort {
 }
 
 /**
- * Waits for a promise, but no longer than the signal. undici looks at the signal of a request that waits for
- * a connection only when it has one, so up to the connect timeout later; then it drops the request.
+ * Waits for a promise, but no longer than the signal. Whoever gets the promise's answer
+ * after that has to let go of it.
  */
 export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   let stop: (() => void) | undefined;

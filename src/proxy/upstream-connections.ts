@@ -1,6 +1,6 @@
-import { Socket } from 'node:net';
-import { Agent, buildConnector } from 'undici';
+import type { Socket } from 'node:net';
 import type { TlsOptions } from './credentials.ts';
+import { UpstreamAgent } from './upstream-agent.ts';
 
 /** How long the API server may take to accept a connection, TLS and all, in milliseconds. */
 const CONNECT_MS = 5_000;
@@ -11,6 +11,8 @@ const HEADERS_MS = 30_000;
  * apart, so that a peer that is gone is noticed after 25 s.
  */
 const KEEP_ALIVE_MS = 15_000;
+/** Idle connections end before an apiserver ends them (90 s), so that none is used while it is being closed. */
+const IDLE_MS = 60_000;
 
 /** Makes agents, and knows their connections: also those that an agent forgets once it is closed. */
 export class Connections {
@@ -22,13 +24,17 @@ export class Connections {
     this.#onConnect = onConnect;
   }
 
-  /** HTTP/1.1 only: a dead peer of an HTTP/2 session is noticed by nothing but a long timeout. */
-  agent(tls: TlsOptions): Agent {
-    return new Agent({
-      allowH2: false,
-      bodyTimeout: 0,
-      headersTimeout: HEADERS_MS,
-      connect: this.#connector(tls),
+  agent(tls: TlsOptions): UpstreamAgent {
+    return new UpstreamAgent({
+      tls,
+      times: {
+        connectMs: CONNECT_MS,
+        headersMs: HEADERS_MS,
+        probeMs: KEEP_ALIVE_MS,
+        idleMs: IDLE_MS,
+      },
+      onSocket: (socket) => this.#track(socket),
+      onConnect: this.#onConnect,
     });
   }
 
@@ -41,23 +47,9 @@ export class Connections {
     await Promise.all(closed);
   }
 
-  #connector(tls: TlsOptions): buildConnector.connector {
-    const connect = buildConnector({
-      ...tls,
-      allowH2: false,
-      timeout: CONNECT_MS,
-      keepAlive: true,
-      keepAliveInitialDelay: KEEP_ALIVE_MS,
-    });
-    return (options, callback) => {
-      // The types hide that it returns the socket.
-      const socket: unknown = connect(options, (...result) => {
-        if (result[0] === null) this.#onConnect();
-        callback(...result);
-      });
-      if (!(socket instanceof Socket)) return;
-      this.#sockets.add(socket);
-      socket.once('close', () => this.#sockets.delete(socket));
-    };
+  #track(socket: Socket): void {
+    if (this.#sockets.has(socket)) return;
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
   }
 }

@@ -18,7 +18,7 @@ export function unreachable(error: unknown, server: URL): WrapperError {
   );
 }
 
-/** undici and AggregateError wrap the error of the socket, which says more. */
+/** An AggregateError wraps the error of the socket, which says more. */
 function innermost(error: unknown): { code: string; message: string } {
   let found = { code: '', message: String(error) };
   const seen = new Set<unknown>();

@@ -1,11 +1,12 @@
+import { finished } from 'node:stream/promises';
 import type { Logger } from 'pino';
-import type { Agent, Dispatcher } from 'undici';
 import { WrapperError } from '../errors.ts';
 import { VERSION } from '../version.ts';
 import type { Credentials } from './credentials.ts';
 import type { Outcome } from './failover.ts';
 import { isAnswer, Reach } from './reach.ts';
 import { LinkedAbort, unlessAborted } from './upstream-abort.ts';
+import type { AgentRequest, UpstreamAgent } from './upstream-agent.ts';
 import { createBody, type ResponseHeaders, type UpstreamBody } from './upstream-body.ts';
 import { Connections } from './upstream-connections.ts';
 import { addressOf, unreachable } from './upstream-error.ts';
@@ -104,9 +105,9 @@ class AgentUpstream implements Upstream {
   readonly #requests: LiveRequests;
   /** Requests from before they are sent until their bodies are closed. */
   readonly #live = new Set<LinkedAbort>();
-  #own: Agent | undefined;
+  #own: UpstreamAgent | undefined;
   /** For requests under another identity than ours. */
-  #foreign: Agent | undefined;
+  #foreign: UpstreamAgent | undefined;
   #searching: Promise<boolean> | undefined;
   #closed = false;
 
@@ -181,7 +182,8 @@ class AgentUpstream implements Upstream {
       const options = this.#options(server, request, identity, abort.signal);
       const { statusCode, body } = await unlessAborted(agent.request(options), abort.signal);
       this.reach.noteAnswer(statusCode);
-      await body.dump();
+      body.resume();
+      await finished(body, { signal: abort.signal });
       return statusCode;
     } catch {
       // Whatever it was, it was no answer.
@@ -189,7 +191,7 @@ class AgentUpstream implements Upstream {
     } finally {
       this.#live.delete(abort);
       abort.release();
-      void agent.destroy();
+      agent.destroy();
     }
   }
 
@@ -265,18 +267,18 @@ class AgentUpstream implements Upstream {
     request: UpstreamRequest,
     identity: Readonly<Record<string, string>>,
     signal: AbortSignal,
-  ): Dispatcher.RequestOptions {
+  ): AgentRequest {
     return {
       origin,
       path: pathname.replace(/\/$/, '') + request.path,
       method: request.method,
       headers: { 'user-agent': USER_AGENT, ...request.headers, ...identity },
-      body: request.body ?? null,
+      body: request.body,
       signal,
     };
   }
 
-  #agent({ authorization }: UpstreamRequest): Agent {
+  #agent({ authorization }: UpstreamRequest): UpstreamAgent {
     const { cert, key, ...anonymous } = this.#credentials.tls();
     if (authorization !== undefined) {
       this.#foreign ??= this.#connections.agent(anonymous);
@@ -288,8 +290,8 @@ class AgentUpstream implements Upstream {
 
   /** Requests under way end on the connections they have; the next ones get new connections. */
   #retireAgents(): void {
-    void this.#own?.close();
-    void this.#foreign?.close();
+    this.#own?.close();
+    this.#foreign?.close();
     this.#own = undefined;
     this.#foreign = undefined;
   }

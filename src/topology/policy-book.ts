@@ -22,14 +22,18 @@ export class PolicyBook {
   /** Equal policies are kept once: thousands of Services share a few. */
   readonly #policies = new Map<string, Policy>();
 
-  constructor(settings: PolicySettings) {
+  readonly #hasNamespaces: boolean;
+
+  /** @param namespaces whether Namespaces have a say; if not, no Service is remembered for their sake */
+  constructor(settings: PolicySettings, namespaces = true) {
     this.settings = settings;
+    this.#hasNamespaces = namespaces;
   }
 
   /** Notes a Service that was seen or changed; returns its policy. */
   setService(service: ServiceDescription): Policy {
     const { namespace, name } = service;
-    if (followsNamespace(service, this.settings)) {
+    if (this.#hasNamespaces && followsNamespace(service, this.settings)) {
       const followers = this.#followers.get(namespace) ?? new Map<string, ServiceDescription>();
       this.#followers.set(namespace, followers.set(name, service));
     } else {

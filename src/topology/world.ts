@@ -318,17 +318,29 @@ export class World {
     for (const key of this.policies.keysInUse()) {
       const before = this.relation(key);
       const after = relationOf(key, next, this.#options.relations);
-      if (before === undefined || !sameButNodes(before, after)) {
+      if (before === undefined || !differInNodesOnly(key, before, after)) {
         for (const service of this.policies.usersOf(key)) change.addService(service);
       } else {
-        for (const node of difference(before.nodes, after.nodes)) change.addNode(node, key);
+        const nodes = difference(this.#nodesOf(before), this.#nodesOf(after));
+        for (const node of nodes) change.addNode(node, key);
       }
     }
+    change.ownNode = true;
     this.#standpoint = next;
     this.#next = undefined;
     this.#relations = new Map();
     this.#matches.clear();
     return true;
+  }
+
+  /** The other nodes of a relation, as far as they are known. */
+  #nodesOf({ selectors, nodes }: Relation): ReadonlySet<string> {
+    const all = new Set(nodes);
+    for (const selector of selectors) {
+      for (const node of this.#sets.all.get(selector)?.members ?? []) all.add(node);
+    }
+    all.delete(this.nodeName);
+    return all;
   }
 
   /** Whether every node set that a policy needs from here is known, or known to be refused. */
@@ -375,9 +387,14 @@ export class World {
 const NODE_OFF: Policy = { managed: false, reason: 'node-off' };
 const CLOUD_NODE: Policy = { managed: false, reason: 'cloud-node' };
 
-/** Whether two relations differ at most in single nodes: then only Services with endpoints there care. */
-function sameButNodes(a: Relation, b: Relation): boolean {
-  return a.self === b.self && a.selectors.join('\n') === b.selectors.join('\n');
+/**
+ * Whether two relations of a key differ at most in the other nodes they hold: then only Services with endpoints
+ * on these care. The zone key is also told by the zone of an endpoint, and whether this node itself is among
+ * the nodes by policies for edge nodes only.
+ */
+function differInNodesOnly(key: string, a: Relation, b: Relation): boolean {
+  if (a.self !== b.self) return false;
+  return key !== ZONE_KEY || a.selectors.join('\n') === b.selectors.join('\n');
 }
 
 function* difference(a: ReadonlySet<string>, b: ReadonlySet<string>): Generator<string> {

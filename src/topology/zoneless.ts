@@ -3,34 +3,36 @@
  * key has to know the nodes of the zone.
  */
 export class ZonelessServices {
-  readonly #views = new Map<string, Set<object>>();
+  /** There are few views, and maybe many Services. */
+  readonly #byView = new Map<object, Set<string>>();
 
   has(service: string): boolean {
-    return this.#views.has(service);
+    for (const services of this.#byView.values()) if (services.has(service)) return true;
+    return false;
   }
 
   /** Whether any of these Services is one. */
   hasAnyOf(services: ReadonlySet<string>): boolean {
-    const [fewer, more] =
-      services.size < this.#views.size ? [services, this.#views] : [this.#views, services];
-    for (const service of fewer.keys()) if (more.has(service)) return true;
+    for (const zoneless of this.#byView.values()) {
+      const [fewer, more] =
+        services.size < zoneless.size ? [services, zoneless] : [zoneless, services];
+      for (const service of fewer) if (more.has(service)) return true;
+    }
     return false;
   }
 
   /** Notes what a view has seen; returns the Services for which that was news. */
   set(view: object, services: Iterable<readonly [service: string, zoneless: boolean]>): string[] {
+    const known = this.#byView.get(view) ?? new Set<string>();
     const changed: string[] = [];
     for (const [service, zoneless] of services) {
-      const views = this.#views.get(service);
-      if ((views?.has(view) ?? false) === zoneless) continue;
+      if (known.has(service) === zoneless) continue;
       changed.push(service);
-      if (zoneless) {
-        this.#views.set(service, (views ?? new Set()).add(view));
-      } else {
-        views?.delete(view);
-        if (views?.size === 0) this.#views.delete(service);
-      }
+      if (zoneless) known.add(service);
+      else known.delete(service);
     }
+    if (known.size > 0) this.#byView.set(view, known);
+    else this.#byView.delete(view);
     return changed;
   }
 }

@@ -222,6 +222,8 @@ describe('bad input', () => {
     const follower = await recordWatch(other.url + SLICES, STREAMING_LIST);
     try {
       await follower.until(2);
+      // The view starts with the list; only a watch that is open can be cut.
+      await eventually(() => statusOfSlices(other)?.connected, true);
       relay.replace(SLICES, Buffer.from('k8s\0garbage'));
       server.cutWatches();
       put(1, 2);

@@ -38,7 +38,7 @@ describe('an aborted signal', () => {
   });
 
   test('ends a request at once that waits for a connection', async () => {
-    // undici looks at the signal of such a request only when it has a connection, up to 10 s later.
+    // undici, which was used once, looked at the signal of such a request only up to 10 s later.
     const silent = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => silent.once('listening', resolve));
     const { port } = silent.address() as AddressInfo;

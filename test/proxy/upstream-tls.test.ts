@@ -127,7 +127,7 @@ describe('a changed client certificate', () => {
   });
 
   test('does not keep close from ending streams on connections of the old one', async () => {
-    // undici's Agent forgets its clients on close(), so that a later destroy() no longer reaches them.
+    // An agent that is closed may forget what it has open, so that a later destroy() no longer reaches it.
     await setUp({ ca: authority.cert, ...alice });
     const { body } = await upstream.request({ method: 'GET', path: '/watch' });
     const reading = expect(text(body)).rejects.toMatchObject({ code: 'Unreachable' });

@@ -40,6 +40,12 @@ function touched(): string[] {
   return [...services].sort();
 }
 
+/** Nodes touched since the last call of {@link touched}, with the keys concerned. */
+function touchedNodes(): Record<string, string[]> {
+  const nodes = changes.flatMap((change) => [...change.nodes]);
+  return Object.fromEntries(nodes.map(([node, keys]) => [node, [...keys]]));
+}
+
 /** Whether this node sees endpoints, by keys, one after the other. */
 function sees(keys: string[], ...endpoints: Endpoint[]): boolean[] {
   return endpoints.map((endpoint) => {
@@ -116,7 +122,10 @@ describe('World', () => {
 
     world.setNodeSetState('site=b');
     expect(sees(['site'], on('edge-2'), on('edge-3'))).toEqual([false, true]);
-    expect(touched()).toEqual(['default/web']);
+    // Only Services with an endpoint on these can look different; the own node is in both sets.
+    expect(touchedNodes()).toEqual({ 'edge-2': ['site'], 'edge-3': ['site'] });
+    expect(changes.some(({ ownNode }) => ownNode)).toBe(true);
+    expect(touched()).toEqual([]);
     expect(wanted).toEqual(['site=b']);
   });
 
