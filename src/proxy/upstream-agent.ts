@@ -61,22 +61,35 @@ export class UpstreamAgent {
 
   /** Resolves when the headers of the answer are there. */
   async request(options: AgentRequest): Promise<AgentAnswer> {
-    const { origin, path, method, headers, signal } = options;
-    const secure = origin.startsWith('https:');
+    for (;;) {
+      const request = this.#open(options);
+      try {
+        return await this.#answerTo(request, options);
+      } catch (error) {
+        // An idle connection may be closed by the server just as it is used again; that says nothing of the server.
+        if (!request.reusedSocket || !isReset(error) || options.signal.aborted) throw error;
+      }
+    }
+  }
+
+  #open({ origin, path, method, headers, signal }: AgentRequest): ClientRequest {
     const common = { path, method, headers, signal };
-    const request = secure
+    return isSecure(origin)
       ? httpsRequest(origin, { ...common, agent: this.#https })
       : httpRequest(origin, { ...common, agent: this.#http });
-    const watch = this.#guard(request, secure);
+  }
+
+  async #answerTo(request: ClientRequest, { origin, body }: AgentRequest): Promise<AgentAnswer> {
+    const watch = this.#guard(request, isSecure(origin));
     try {
       return await new Promise<AgentAnswer>((resolve, reject) => {
         // Stays: what goes wrong later is told by the body too.
         request.on('error', reject);
         request.once('close', () => reject(new Error('the connection was closed')));
-        request.once('response', (body) => {
-          resolve({ statusCode: body.statusCode ?? 0, headers: body.headers, body });
+        request.once('response', (answer) => {
+          resolve({ statusCode: answer.statusCode ?? 0, headers: answer.headers, body: answer });
         });
-        request.end(options.body);
+        request.end(body);
       });
     } finally {
       clearTimeout(watch.timer);
@@ -121,4 +134,13 @@ export class UpstreamAgent {
     });
     return watch;
   }
+}
+
+function isSecure(origin: string): boolean {
+  return origin.startsWith('https:');
+}
+
+function isReset(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ECONNRESET' || code === 'EPIPE';
 }

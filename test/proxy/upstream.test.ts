@@ -2,6 +2,7 @@ import { getEventListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { buffer, text } from 'node:stream/consumers';
 import { describe, expect, jest, test } from '@jest/globals';
+import type { Outcome } from '../../src/proxy/failover.ts';
 import { until } from '../support/http-until.ts';
 import { upstreamPerTest } from '../support/http-upstream.ts';
 
@@ -50,6 +51,36 @@ describe('a request', () => {
     await upstream.probe(new URL(server.url));
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
     expect(seen).toEqual(Array(3).fill(`kube-proxy-wrapper/${version}`));
+  });
+
+  test('is sent again when the server has just closed the idle connection that it came on', async () => {
+    const used = new Set<unknown>();
+    const outcomes: Outcome[] = [];
+    const { upstream } = await setUp(
+      ({ socket }, response) => {
+        if (used.has(socket)) socket.destroy();
+        else response.end('{}');
+        used.add(socket);
+      },
+      { onOutcome: (_server, outcome) => outcomes.push(outcome) },
+    );
+    for (let round = 0; round < 3; round++) {
+      const { body } = await upstream.request({ method: 'GET', path: '/' });
+      expect(await text(body)).toBe('{}');
+    }
+    expect(used.size).toBe(3);
+    expect(outcomes).toEqual(Array(3).fill('answered'));
+  });
+
+  test('on a connection of its own that the server closes is not', async () => {
+    let requests = 0;
+    const { upstream } = await setUp(({ socket }) => {
+      requests++;
+      socket.destroy();
+    });
+    const asked = upstream.request({ method: 'GET', path: '/' });
+    await expect(asked).rejects.toMatchObject({ code: 'Unreachable' });
+    expect(requests).toBe(1);
   });
 
   test('answered 401 is sent once more after the credentials were read anew', async () => {
