@@ -51,6 +51,13 @@ export default {
       displayName: 'deploy',
       roots: ['<rootDir>/test/deploy'],
       testMatch: ['**/*.test.ts'],
+      testPathIgnorePatterns: ['<rootDir>/test/deploy/charts/'],
+    },
+    {
+      ...common,
+      displayName: 'charts',
+      roots: ['<rootDir>/test/deploy/charts'],
+      testMatch: ['**/*.test.ts'],
     },
   ],
 };

@@ -1,118 +1,45 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
-import { loadSettings } from '../../src/config/settings.ts';
 import { loadCredentials } from '../../src/proxy/credentials.ts';
 import type { KubeObject } from '../e2e/support/api.ts';
 import type { ControlPlane } from '../e2e/support/control-plane.ts';
-import { runCommand } from '../e2e/support/run-command.ts';
-import { schemaLocation, writeJsonSchemas } from './support/json-schemas.ts';
-import { writeAside } from './support/overlay.ts';
-import { kubectl, startBarePlane } from './support/plane.ts';
 import {
-  components,
-  helmTemplate,
-  kustomizations,
-  kustomize,
-  only,
-  parseObjects,
-} from './support/render.ts';
+  describeAccepted,
+  type Judges,
+  kubeconform,
+  type Rendered,
+  startJudges,
+} from './support/accepted.ts';
+import { writeAside } from './support/overlay.ts';
+import { kubectl } from './support/plane.ts';
+import { components, kustomizations, kustomize, only, parseObjects } from './support/render.ts';
 import { readText } from './support/repository.ts';
-import { everySetting } from './support/settings.ts';
 import { ensureTools, type Tools } from './support/tools.ts';
 
 let tools: Tools;
+let judges: Judges;
 let plane: ControlPlane;
-let folder: string;
 
 beforeAll(async () => {
   tools = await ensureTools();
-  plane = await startBarePlane();
-  folder = mkdtempSync(join(tmpdir(), 'kpw-schemas-'));
-  await writeJsonSchemas(plane.admin, folder);
+  judges = await startJudges(tools);
+  plane = judges.plane;
 }, 600_000);
 
-afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true });
-  await plane?.stop();
-});
-
-const host = 'apiServer.host=192.0.2.1';
-const { nodeName, kubeconfig: _path, ...allSettings } = everySetting;
+afterAll(async () => await judges?.stop());
 
 /** How each set of objects that we ship comes about. */
-const rendered: readonly [string, () => Promise<string>][] = [
-  ...kustomizations().map((path): [string, () => Promise<string>] => [
-    path,
-    async () => await kustomize(tools, path),
-  ]),
-  ...components().map((path): [string, () => Promise<string>] => [
-    `manifests/base with ${path}`,
-    async () => await writeAside({ components: [path] }, (aside) => kustomize(tools, aside)),
-  ]),
-  ['chart, default values', async () => await helmTemplate(tools, [host])],
-  [
-    'chart, all values',
-    async () =>
-      await helmTemplate(tools, [
-        host,
-        ...['metrics.onNodeAddress=true', 'kubeProxyKubeconfig.create=true'],
-        ...['image.tag=v1', 'image.pullPolicy=Always', 'imagePullSecrets[0].name=a'],
-        ...['podAnnotations.a=b', 'podLabels.c=d'],
-        ...[
-          'updateStrategy.rollingUpdate.maxSurge=0',
-          'updateStrategy.rollingUpdate.maxUnavailable=1',
-        ],
-      ]),
-  ],
-  [
-    'chart, all settings',
-    async () =>
-      await helmTemplate(
-        tools,
-        [host],
-        [],
-        ['--set-json', `settings=${JSON.stringify(allSettings)}`],
-      ),
-  ],
-  [
-    'chart, a kubeconfig',
-    async () =>
-      await helmTemplate(
-        tools,
-        [],
-        [],
-        ['--set-file', 'kubeconfig=manifests/overlays/kubeedge/kubeconfig.conf'],
-      ),
-  ],
+const rendered: readonly Rendered[] = [
+  ...kustomizations().map((path): Rendered => [path, async () => await kustomize(tools, path)]),
+  ...components().map(
+    (path): Rendered => [
+      `manifests/base with ${path}`,
+      async () => await writeAside({ components: [path] }, (aside) => kustomize(tools, aside)),
+    ],
+  ),
 ];
 
-describe.each(rendered)('%s', (_name, render) => {
-  test('is what the schemas of Kubernetes say, by kubeconform', async () => {
-    const location = join(folder, schemaLocation);
-    const args = ['-strict', '-summary', '-schema-location', location, '-'];
-    const said = await runCommand(tools.kubeconform, args, { input: await render() });
-    expect(said).toMatch(/Valid: [1-9]\d*, Invalid: 0, Errors: 0, Skipped: 0/);
-  });
-
-  test('is taken by the API server', async () => {
-    const args = ['apply', '--server-side', '--dry-run=server', '--validate=strict', '-f', '-'];
-    const said = await kubectl(tools, plane, args, await render());
-    expect(said).toContain('serverside-applied (server dry run)');
-  });
-
-  test('has settings that the wrapper takes', async () => {
-    for (const { kind, data = {}, metadata } of parseObjects(await render())) {
-      if (kind !== 'ConfigMap' || data['config.yaml'] === undefined) continue;
-      expect(metadata.name).toMatch(/^kube-proxy-wrapper/);
-      await writeAside({ text: data['config.yaml'] }, async (file) => {
-        expect(loadSettings({ nodeName }, {}, file).nodeName).toBe(nodeName);
-      });
-    }
-  });
-});
+describeAccepted(rendered, () => judges);
 
 test.each([
   ['kubeedge', 'kube-proxy-wrapper', 'http://127.0.0.1:10550/'],
@@ -135,10 +62,7 @@ test.each([
 
 test('kubeconform would find a field that there is not', async () => {
   const yaml = (await kustomize(tools, 'manifests/base')).replace('hostNetwork', 'hostNetwrok');
-  const args = ['-strict', '-schema-location', join(folder, schemaLocation), '-'];
-  await expect(runCommand(tools.kubeconform, args, { input: yaml })).rejects.toThrow(
-    'ended with 1',
-  );
+  await expect(kubeconform(judges, yaml)).rejects.toThrow('ended with 1');
 });
 
 describe("kubeadm's kube-proxy", () => {

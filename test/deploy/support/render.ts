@@ -4,7 +4,7 @@ import { loadAll } from 'js-yaml';
 import type { KubeObject } from '../../e2e/support/api.ts';
 import { runCommand } from '../../e2e/support/run-command.ts';
 import { repository } from './repository.ts';
-import type { Tools } from './tools.ts';
+import type { ChartTools, Tools } from './tools.ts';
 
 /** Folders below manifests/ that can be applied: bases and overlays, not components. */
 export function kustomizations(): string[] {
@@ -25,7 +25,7 @@ export async function kustomize(tools: Tools, folder: string): Promise<string> {
 
 /** YAML of the chart. `values` are of --set, `files` of --values. */
 export async function helmTemplate(
-  tools: Tools,
+  tools: ChartTools,
   values: readonly string[],
   files: readonly string[] = [],
   flags: readonly string[] = [],

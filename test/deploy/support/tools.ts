@@ -4,22 +4,38 @@ import { ensureOsPackages } from '../../e2e/support/os-packages.ts';
 
 /** Paths of the programs that check manifests. */
 export interface Tools {
-  readonly helm: string;
-  readonly promtool: string;
   readonly kubeconform: string;
   readonly kubectl: string;
   /** Reads a Dockerfile as BuildKit does; see tools/dockerfile/main.go. */
   readonly dockerfile: string;
 }
 
-/**
- * Builds what is missing or out of date, as the end-to-end tests do with Kubernetes itself. The first call takes about 5
- * minutes of 2 cores, of which helm and promtool take nearly all.
- */
+/** The same, with those that check the chart and the alert rules. */
+export interface ChartTools extends Tools {
+  readonly helm: string;
+  readonly promtool: string;
+}
+
+/** Builds what is missing or out of date, as the end-to-end tests do with Kubernetes itself. */
 export async function ensureTools(report: (line: string) => void = () => {}): Promise<Tools> {
   // Runs the image's content; see sandbox.ts.
   await ensureOsPackages({ bwrap: 'bubblewrap' });
   return {
+    kubeconform: await ensureBinary(
+      tool('kubeconform', '0.8.0', 'github.com/yannh/kubeconform/cmd/kubeconform'),
+      report,
+    ),
+    kubectl: (await ensureBinaries(report)).kubectl,
+    dockerfile: await ensureBinary(tool('dockerfile', '0.34.2', '.'), report),
+  };
+}
+
+/** Builds helm and promtool besides. The first call takes about 5 minutes more, of 2 cores. */
+export async function ensureChartTools(
+  report: (line: string) => void = () => {},
+): Promise<ChartTools> {
+  return {
+    ...(await ensureTools(report)),
     helm: await ensureBinary(tool('helm', '4.3.1', 'helm.sh/helm/v4/cmd/helm'), report),
     promtool: await ensureBinary(
       {
@@ -29,12 +45,6 @@ export async function ensureTools(report: (line: string) => void = () => {}): Pr
       },
       report,
     ),
-    kubeconform: await ensureBinary(
-      tool('kubeconform', '0.8.0', 'github.com/yannh/kubeconform/cmd/kubeconform'),
-      report,
-    ),
-    kubectl: (await ensureBinaries(report)).kubectl,
-    dockerfile: await ensureBinary(tool('dockerfile', '0.34.2', '.'), report),
   };
 }
 

@@ -3,20 +3,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { dump } from 'js-yaml';
-import { loadSettings } from '../../src/config/settings.ts';
-import type { KubeObject } from '../e2e/support/api.ts';
-import { runCommand } from '../e2e/support/run-command.ts';
-import { normalize } from './support/normalize.ts';
-import { helmTemplate, kustomize, only, parseObjects } from './support/render.ts';
-import { readText, repository } from './support/repository.ts';
-import { everySetting } from './support/settings.ts';
-import { ensureTools, type Tools } from './support/tools.ts';
+import { loadSettings } from '../../../src/config/settings.ts';
+import type { KubeObject } from '../../e2e/support/api.ts';
+import { runCommand } from '../../e2e/support/run-command.ts';
+import { normalize } from '../support/normalize.ts';
+import { helmTemplate, kustomize, only, parseObjects } from '../support/render.ts';
+import { readText, repository } from '../support/repository.ts';
+import { everySetting } from '../support/settings.ts';
+import { type ChartTools, ensureChartTools } from '../support/tools.ts';
 
-let tools: Tools;
+let tools: ChartTools;
 let folder: string;
 
 beforeAll(async () => {
-  tools = await ensureTools();
+  tools = await ensureChartTools();
   folder = mkdtempSync(join(tmpdir(), 'kpw-chart-'));
 }, 600_000);
 

@@ -10,25 +10,25 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { createNode } from '../e2e/support/cluster-objects.ts';
-import type { ControlPlane } from '../e2e/support/control-plane.ts';
-import { runCommand } from '../e2e/support/run-command.ts';
-import { kubectl, startBarePlane } from './support/plane.ts';
-import { readText, repository } from './support/repository.ts';
-import { ensureTools, type Tools } from './support/tools.ts';
+import { createNode } from '../../e2e/support/cluster-objects.ts';
+import type { ControlPlane } from '../../e2e/support/control-plane.ts';
+import { runCommand } from '../../e2e/support/run-command.ts';
+import { kubectl, startBarePlane } from '../support/plane.ts';
+import { readText, repository } from '../support/repository.ts';
+import { type ChartTools, ensureChartTools } from '../support/tools.ts';
 
 /** Blocks of shell commands in docs/deployment.md that say of themselves that they are tried. */
 const blocks = [
   ...readText('docs/deployment.md').matchAll(/<!-- tried -->\n+```sh\n([\s\S]*?)```/g),
 ].map(([, commands = '']): [string, string] => [commands.trim().split('\n', 1)[0] ?? '', commands]);
 
-let tools: Tools;
+let tools: ChartTools;
 let plane: ControlPlane;
 let folder: string;
 let environment: NodeJS.ProcessEnv;
 
 beforeAll(async () => {
-  tools = await ensureTools();
+  tools = await ensureChartTools();
   plane = await startBarePlane();
   await createNode(plane.admin, 'edge-1');
   const fixture = readText('test/deploy/fixtures/kubeadm-kube-proxy.yaml');

@@ -1,0 +1,59 @@
+import { afterAll, beforeAll } from '@jest/globals';
+import { describeAccepted, type Judges, type Rendered, startJudges } from '../support/accepted.ts';
+import { helmTemplate } from '../support/render.ts';
+import { everySetting } from '../support/settings.ts';
+import { type ChartTools, ensureChartTools } from '../support/tools.ts';
+
+let tools: ChartTools;
+let judges: Judges;
+
+beforeAll(async () => {
+  tools = await ensureChartTools();
+  judges = await startJudges(tools);
+}, 600_000);
+
+afterAll(async () => await judges?.stop());
+
+const host = 'apiServer.host=192.0.2.1';
+const { nodeName: _name, kubeconfig: _path, ...allSettings } = everySetting;
+
+/** How the objects of the chart come about. */
+const rendered: readonly Rendered[] = [
+  ['chart, default values', async () => await helmTemplate(tools, [host])],
+  [
+    'chart, all values',
+    async () =>
+      await helmTemplate(tools, [
+        host,
+        ...['metrics.onNodeAddress=true', 'kubeProxyKubeconfig.create=true'],
+        ...['image.tag=v1', 'image.pullPolicy=Always', 'imagePullSecrets[0].name=a'],
+        ...['podAnnotations.a=b', 'podLabels.c=d'],
+        ...[
+          'updateStrategy.rollingUpdate.maxSurge=0',
+          'updateStrategy.rollingUpdate.maxUnavailable=1',
+        ],
+      ]),
+  ],
+  [
+    'chart, all settings',
+    async () =>
+      await helmTemplate(
+        tools,
+        [host],
+        [],
+        ['--set-json', `settings=${JSON.stringify(allSettings)}`],
+      ),
+  ],
+  [
+    'chart, a kubeconfig',
+    async () =>
+      await helmTemplate(
+        tools,
+        [],
+        [],
+        ['--set-file', 'kubeconfig=manifests/overlays/kubeedge/kubeconfig.conf'],
+      ),
+  ],
+];
+
+describeAccepted(rendered, () => judges);

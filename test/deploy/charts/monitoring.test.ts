@@ -1,0 +1,44 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { dump } from 'js-yaml';
+import { runCommand } from '../../e2e/support/run-command.ts';
+import { alertNames, expressions, monitoring } from '../support/monitoring.ts';
+import { writeAside } from '../support/overlay.ts';
+import { repository } from '../support/repository.ts';
+import { type ChartTools, ensureChartTools } from '../support/tools.ts';
+
+let tools: ChartTools;
+
+beforeAll(async () => {
+  tools = await ensureChartTools();
+}, 600_000);
+
+async function promtool(...args: string[]): Promise<string> {
+  return await runCommand(tools.promtool, args, { cwd: repository });
+}
+
+describe('alert rules', () => {
+  test('are valid, and promtool has nothing to complain about', async () => {
+    const said = await promtool('check', 'rules', '--lint-fatal', `${monitoring}/alerts.yaml`);
+    expect(said).toContain(`SUCCESS: ${alertNames.length} rules found`);
+  });
+
+  test('fire when they should, and only then', async () => {
+    await promtool('test', 'rules', `${monitoring}/alerts.test.yaml`);
+  });
+});
+
+describe('the dashboard', () => {
+  test('asks nothing but valid PromQL', async () => {
+    const variables = { $instance: '.*', $job: '.*', $__rate_interval: '5m' };
+    const rules = expressions.map((expr, index) => ({
+      record: `panel:${index}`,
+      expr: Object.entries(variables).reduce(
+        (text, [name, value]) => text.replaceAll(name, value),
+        expr,
+      ),
+    }));
+    const text = dump({ groups: [{ name: 'dashboard', rules }] });
+    const said = await writeAside({ text }, async (file) => await promtool('check', 'rules', file));
+    expect(said).toContain(`SUCCESS: ${rules.length} rules found`);
+  });
+});

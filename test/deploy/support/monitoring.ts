@@ -1,0 +1,35 @@
+import { load } from 'js-yaml';
+import { readText } from './repository.ts';
+
+interface Panel {
+  readonly id: number;
+  readonly type: string;
+  readonly title: string;
+  readonly gridPos: {
+    readonly x: number;
+    readonly y: number;
+    readonly w: number;
+    readonly h: number;
+  };
+  readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
+}
+
+/** Where alert rules and dashboard are, from the root. */
+export const monitoring = 'manifests/monitoring';
+
+export const dashboard = JSON.parse(readText(`${monitoring}/dashboard.json`)) as {
+  readonly panels: readonly Panel[];
+  readonly templating: { readonly list: readonly { readonly name: string }[] };
+};
+
+/** All PromQL of the dashboard. */
+export const expressions = dashboard.panels
+  .filter(({ type }) => type !== 'row')
+  .flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+
+const alerts = load(readText(`${monitoring}/alerts.yaml`)) as {
+  readonly groups: readonly { readonly rules: readonly { readonly alert: string }[] }[];
+};
+
+/** Names of the alerts. */
+export const alertNames = alerts.groups.flatMap(({ rules }) => rules.map(({ alert }) => alert));
