@@ -18,7 +18,7 @@ export interface AnswerFault {
 /** Serves connections in place of a server, over https. */
 export interface Answerer {
   take(socket: Socket): void;
-  /** Requests that were answered, and handshakes that failed. */
+  /** Connections that came so far that they were harmed. */
   readonly harmed: number;
   stop(): void;
 }
@@ -30,7 +30,6 @@ export function createAnswerer(fault: AnswerFault): Answerer {
   let harmed = 0;
   const tls = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
   const server = createServer(tls, (request, response) => {
-    harmed += 1;
     const type = request.headers.accept?.split(/[;,]/, 1)[0] ?? 'application/json';
     response.writeHead(status, { ...headers, 'content-type': body ? type : 'application/json' });
     if (body === undefined) {
@@ -40,9 +39,11 @@ export function createAnswerer(fault: AnswerFault): Answerer {
       writeForEver(response, body);
     }
   });
-  server.on('tlsClientError', () => {
-    harmed += 1;
-  });
+  for (const came of ['secureConnection', 'tlsClientError']) {
+    server.on(came, () => {
+      harmed += 1;
+    });
+  }
   return {
     take: (socket) => void server.emit('connection', socket),
     get harmed() {

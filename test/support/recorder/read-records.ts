@@ -12,7 +12,7 @@ const CYCLE = 1_000_000_000n;
 export interface Generation {
   readonly log: string;
   readonly start: number;
-  /** Undefined: it still runs. */
+  /** Undefined: when the next one began, or, of the last, it still runs. */
   readonly end: number | undefined;
 }
 
@@ -87,7 +87,10 @@ function logOf(
   generations: readonly Generation[],
 ): string {
   const [before, after] = generations
-    .filter(({ start, end }) => start <= answered && (end === undefined || answered <= end))
+    .filter(({ start, end }, index) => {
+      const until = end ?? generations[index + 1]?.start ?? Number.POSITIVE_INFINITY;
+      return start <= answered && answered < until;
+    })
     .slice(-2);
   // One that was just killed may have answered with its last breath.
   const only = before ?? generations.findLast(({ start }) => start <= answered);
