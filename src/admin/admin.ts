@@ -66,7 +66,7 @@ async function answer(
   text(
     response,
     404,
-    'there are /explain, /diff, /table, /views, /healthz, /readyz and /metrics\n',
+    'there are /explain, /decisions, /diff, /table, /views, /healthz, /readyz and /metrics\n',
   );
 }
 

@@ -9,6 +9,8 @@ export interface WorldChange {
    * these keys and have an endpoint on the node are touched.
    */
   readonly nodes: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Topology keys that stand for other nodes because this node has changed; undefined: it has not. */
+  readonly ownNode?: readonly string[];
 }
 
 /** Gathers all that one change touches. */
@@ -16,6 +18,7 @@ export class WorldChangeBuilder implements WorldChange {
   readonly services = new Set<string>();
   readonly resumed = new Set<string>();
   readonly nodes = new Map<string, Set<string>>();
+  ownNode?: readonly string[];
 
   addService(service: string): void {
     this.services.add(service);

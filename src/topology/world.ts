@@ -314,16 +314,19 @@ export class World {
     if (this.#standpoint?.off !== next.off) {
       for (const service of this.policies.services()) change.addService(service);
     }
+    const moved: string[] = [];
     // A policy for edge nodes only has the cloud among its keys, so that it is among the touched ones here.
     for (const key of this.policies.keysInUse()) {
       const before = this.relation(key);
       const after = relationOf(key, next, this.#options.relations);
       if (before === undefined || !sameButNodes(before, after)) {
+        moved.push(key);
         for (const service of this.policies.usersOf(key)) change.addService(service);
       } else {
         for (const node of difference(before.nodes, after.nodes)) change.addNode(node, key);
       }
     }
+    change.ownNode = moved;
     this.#standpoint = next;
     this.#next = undefined;
     this.#relations = new Map();
