@@ -40,7 +40,7 @@ function cellsOf({ time, service, from, to, keptBefore, keptAfter, cause }: Deci
     </span>,
     <span key="winner">{from === to ? winner(to) : `${winner(from)} → ${winner(to)}`}</span>,
     <span key="kept" class="kept-change">
-      {keptBefore === keptAfter ? count(keptAfter) : `${count(keptBefore)} → ${count(keptAfter)}`}
+      {keptText(keptBefore, keptAfter, from === to)}
     </span>,
     <span key="cause" class="muted" title={text}>
       {text}
@@ -50,6 +50,12 @@ function cellsOf({ time, service, from, to, keptBefore, keptAfter, cause }: Deci
 
 function winner(keys: string | null): string {
   return keys === null ? '—' : keys.split(', ').map(shortKey).join(', ');
+}
+
+/** @param others whether other endpoints of the same number are kept */
+function keptText(before: number | null, after: number | null, others: boolean): string {
+  if (before !== after) return `${count(before)} → ${count(after)}`;
+  return others ? `${count(after)}, others` : count(after);
 }
 
 function count(kept: number | null): string {

@@ -38,7 +38,7 @@ export function EndpointTable({
               </th>
               <td title={zone === '' ? undefined : `zone ${zone}`}>{node}</td>
               <td>{state}</td>
-              <td>{reason}</td>
+              <td class="wide">{reason}</td>
             </tr>
           ))}
         </tbody>

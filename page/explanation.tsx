@@ -81,7 +81,7 @@ function Content({ explained }: { readonly explained: Explained }) {
                 <dt>{key}</dt>
                 <dd>
                   {meaning}
-                  {nodes === undefined ? '' : `, ${nodes} nodes`}
+                  {nodes === undefined ? '' : `, ${nodes} ${nodes === 1 ? 'node' : 'nodes'}`}
                 </dd>
               </div>
             ))}

@@ -21,9 +21,9 @@ export function Node({ state }: { readonly state: NodeState | undefined }) {
             {state.keys.map(({ key, meaning, nodes, neighbours }) => (
               <tr key={key}>
                 <th scope="row">{key}</th>
-                <td>{meaning}</td>
+                <td class="wide">{meaning}</td>
                 <td class="number">{nodes ?? ''}</td>
-                <td>
+                <td class="wide">
                   {neighbours.join(', ')}
                   {others(nodes, neighbours.length)}
                 </td>
@@ -54,7 +54,7 @@ export function Node({ state }: { readonly state: NodeState | undefined }) {
         <ul class="checks">
           {state.checks.map(({ name, problem }) => (
             <li key={name} class={problem === undefined ? 'ok' : 'bad'}>
-              <b>{problem === undefined ? 'ok' : 'failed'}</b> {name}
+              <b>{problem === undefined ? 'ok' : 'failed'}</b> {decodeURIComponent(name)}
               {problem !== undefined && <span>: {problem}</span>}
             </li>
           ))}
@@ -89,8 +89,8 @@ export function Node({ state }: { readonly state: NodeState | undefined }) {
           <tbody>
             {state.views.map((view) => (
               <tr key={`${view.encoding} ${view.question}`}>
-                <th scope="row">
-                  <code>{view.question}</code>
+                <th scope="row" class="wide">
+                  <code>{decodeURIComponent(view.question)}</code>
                 </th>
                 <td>{view.encoding}</td>
                 <td class="number">{view.objects}</td>

@@ -34,8 +34,9 @@ export function VirtualGrid<Item>(props: VirtualGridProps<Item>) {
   const found = items.findIndex((item) => keyOf(item) === activeKey);
   const active = Math.max(0, found);
   const look = (): void => {
-    const { scrollTop, clientHeight } = body.current as HTMLDivElement;
-    setSeen({ top: scrollTop, height: clientHeight });
+    // A scroll may be told after the grid has gone.
+    if (body.current === null) return;
+    setSeen({ top: body.current.scrollTop, height: body.current.clientHeight });
   };
   useEffect(() => {
     const observer = new ResizeObserver(look);

@@ -74,9 +74,9 @@ const page = await bundlePage();
 const embedPage: Plugin = {
   name: 'embed-page',
   setup({ onLoad }) {
-    const { html, js, css } = page;
+    const { inputs: _, ...assets } = page;
     onLoad({ filter: /\/src\/admin\/page\/assets\.ts$/ }, () => ({
-      contents: `const assets = ${JSON.stringify({ html, js, css })};
+      contents: `const assets = ${JSON.stringify(assets)};
 export const loadPageAssets = async () => assets;`,
     }));
   },

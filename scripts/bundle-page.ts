@@ -12,15 +12,21 @@ export interface BundledPage extends PageAssets {
 
 /** Bundles the page from page/. */
 export async function bundlePage(): Promise<BundledPage> {
-  const html = await readFile(join(root, 'page/index.html'), 'utf8');
-  return { html, ...(await bundleForBrowser('page/main.tsx', 'page/style.css')) };
+  const [html, icon] = await Promise.all(
+    ['page/index.html', 'page/icon.svg'].map((path) => readFile(join(root, path), 'utf8')),
+  );
+  return {
+    html: html ?? '',
+    icon: icon ?? '',
+    ...(await bundleForBrowser('page/main.tsx', 'page/style.css')),
+  };
 }
 
 /** Bundles a script and a style sheet, given by their paths from the root of the repository. */
 export async function bundleForBrowser(
   script: string,
   style: string,
-): Promise<Omit<BundledPage, 'html'>> {
+): Promise<Omit<BundledPage, 'html' | 'icon'>> {
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,
     entryPoints: { js: script, css: style },

@@ -6,6 +6,8 @@ export interface Answer {
   readonly winner: string;
   /** Endpoints that the answer keeps; undefined: no policy selects any. */
   readonly kept: number | undefined;
+  /** Tells apart which of the same endpoints are kept; undefined: all. */
+  readonly mask: number | undefined;
 }
 
 /**
@@ -50,7 +52,10 @@ export class DecisionJournal {
     return this.#count;
   }
 
-  /** Notes what an answer became, if it is another one: other keys, or another number of endpoints. */
+  /**
+   * Notes what an answer became, if it is another one: other keys, another number of endpoints, or, when the
+   * endpoints are still the same, others of them.
+   */
   record(
     at: number,
     service: string,
@@ -58,7 +63,8 @@ export class DecisionJournal {
     to: Answer | undefined,
     cause: Cause,
   ): void {
-    if (from?.id === to?.id && from?.kept === to?.kept) return;
+    const sameMask = cause.kind === 'endpoints' || from?.mask === to?.mask;
+    if (from?.id === to?.id && from?.kept === to?.kept && sameMask) return;
     const number = ++this.#count;
     this.#ring[number % CAPACITY] = { number, at, service, from, to, cause };
   }

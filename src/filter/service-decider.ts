@@ -57,7 +57,12 @@ export class ServiceDecider {
     }
     if (policy.managed) return this.#decideManaged(service, policy, objects);
     const { reason } = policy;
-    this.#note(service, objects, { id: reason, winner: reason, kept: undefined });
+    this.#note(service, objects, {
+      id: reason,
+      winner: reason,
+      kept: undefined,
+      mask: undefined,
+    });
     return policy.reason === 'other-proxy' && policy.dryRun !== true ? 'hidden' : showAll(objects);
   }
 
@@ -86,7 +91,7 @@ export class ServiceDecider {
     const after = objects.length === 0 ? undefined : answer;
     if (after === undefined) {
       this.#answers.delete(service);
-    } else if (before?.id !== after.id || before.kept !== after.kept) {
+    } else if (before?.id !== after.id || before.mask !== after.mask) {
       const since = before?.id === after.id ? before.since : this.#clock.now();
       this.#answers.set(service, { ...after, since });
     }
@@ -127,8 +132,14 @@ interface TimedAnswer extends Answer {
 }
 
 function answerOf({ keys }: ManagedPolicy, { ports, keep }: Decision, withheld: boolean): Answer {
-  const kept = withheld ? 0 : keep.reduce((sum, one) => sum + one, 0);
-  if (withheld) return { id: 'withheld', winner: 'withheld', kept };
+  if (withheld) return { id: 'withheld', winner: 'withheld', kept: 0, mask: 0 };
+  let kept = 0;
+  let mask = 0;
+  for (const one of keep) {
+    kept += one;
+    // With the endpoints this number changes too, but for a few in four billions.
+    mask = (Math.imul(mask, 31) + one + 1) | 0;
+  }
   let id = '';
   let winner = '';
   for (const { family, port, key, stage } of ports) {
@@ -138,7 +149,7 @@ function answerOf({ keys }: ManagedPolicy, { ports, keep }: Decision, withheld: 
     if (name === undefined || name === winner || winner.split(', ').includes(name)) continue;
     winner = winner === '' ? name : `${winner}, ${name}`;
   }
-  return { id, winner: winner === '' ? 'none' : winner, kept };
+  return { id, winner: winner === '' ? 'none' : winner, kept, mask };
 }
 
 function showAll(objects: readonly EndpointsObject[]): Shown[] {

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { type Answer, DecisionJournal } from '../../src/filter/decision-journal.ts';
 
 const CAUSE = { kind: 'policy', subject: '' } as const;
-const answer = (id: string, kept: number): Answer => ({ id, winner: id, kept });
+const answer = (id: string, kept: number, mask = kept): Answer => ({ id, winner: id, kept, mask });
 
 test('an answer is noted when other keys win, or another number of endpoints is kept', () => {
   const journal = new DecisionJournal();
@@ -19,6 +19,16 @@ test('an answer is noted when other keys win, or another number of endpoints is 
     expect(journal.count).toBe(count);
   }
   expect([...journal.after(2)].map(({ number }) => number)).toEqual([3, 4]);
+});
+
+test('other endpoints of the same are noted, but not what changes with the endpoints themselves', () => {
+  const journal = new DecisionJournal();
+  const before = answer('site', 1, 17);
+  const after = answer('site', 1, 18);
+  journal.record(0, 'default/web', before, after, { kind: 'endpoints', subject: 'default/web-1' });
+  expect(journal.count).toBe(0);
+  journal.record(0, 'default/web', before, after, { kind: 'own-node', subject: 'site' });
+  expect(journal.count).toBe(1);
 });
 
 test('the oldest are forgotten, and nobody is told of them', () => {

@@ -10,7 +10,7 @@ import { PageFeed } from './page-feed.ts';
  */
 export const PAGE_HEADERS = {
   'content-security-policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
   'cross-origin-opener-policy': 'same-origin',
@@ -22,6 +22,7 @@ const FILES: Readonly<Record<string, readonly [file: keyof PageAssets, type: str
   '/': ['html', 'text/html; charset=utf-8'],
   '/page.js': ['js', 'text/javascript; charset=utf-8'],
   '/page.css': ['css', 'text/css; charset=utf-8'],
+  '/icon.svg': ['icon', 'image/svg+xml'],
 };
 
 /** Serves the page and its events. */

@@ -3,6 +3,7 @@ export interface PageAssets {
   readonly html: string;
   readonly js: string;
   readonly css: string;
+  readonly icon: string;
 }
 
 let assets: Promise<PageAssets> | undefined;

@@ -55,7 +55,7 @@ export class Board {
     return this.#rows.get(service);
   }
 
-  /** Brings the rows up to date; calls back, from time to time, with the Services whose row is another now. */
+  /** Brings the rows up to date; calls back, from time to time, with the Services looked at. */
   async refresh(changed: (services: readonly string[]) => void): Promise<void> {
     this.#follow();
     this.#touchPending();
@@ -65,7 +65,8 @@ export class Board {
     for (let from = 0; from < touched.length; from += BATCH) {
       if (this.#view !== view) return;
       const services = touched.slice(from, from + BATCH);
-      changed(services.filter((service) => this.#explain(service, view)));
+      for (const service of services) this.#explain(service, view);
+      changed(services);
       await otherWork();
     }
   }
@@ -98,14 +99,11 @@ export class Board {
     this.#pending = new Set(pending);
   }
 
-  /** Returns whether the row is another one now. */
-  #explain(service: string, view: ExplainedView | undefined): boolean {
+  #explain(service: string, view: ExplainedView | undefined): void {
     this.#touched.delete(service);
-    const before = this.#rows.get(service);
     const row = view === undefined ? undefined : this.#rowOf(service, view);
     if (row === undefined) this.#rows.delete(service);
     else this.#rows.set(service, row);
-    return row !== before;
   }
 
   #rowOf(service: string, view: ExplainedView): string | undefined {

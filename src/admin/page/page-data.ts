@@ -23,7 +23,7 @@ export type ServiceRow = readonly [
   warnings: readonly string[],
 ];
 
-/** Rows that are new or changed. */
+/** Rows of Services that were decided anew: even if a row is the same, its explanation may be another. */
 export interface RowsEvent {
   readonly rows: readonly ServiceRow[];
   /** Services that are no more. */
