@@ -15,12 +15,22 @@ export default {
       displayName: 'unit',
       roots: ['<rootDir>/test'],
       testMatch: ['**/*.test.ts'],
-      testPathIgnorePatterns: ['<rootDir>/test/e2e/', '<rootDir>/test/fuzz/'],
+      testPathIgnorePatterns: [
+        '<rootDir>/test/e2e/',
+        '<rootDir>/test/fuzz/',
+        '<rootDir>/test/page/',
+      ],
     },
     {
       ...common,
       displayName: 'fuzz',
       roots: ['<rootDir>/test/fuzz'],
+      testMatch: ['**/*.test.ts'],
+    },
+    {
+      ...common,
+      displayName: 'page',
+      roots: ['<rootDir>/test/page'],
       testMatch: ['**/*.test.ts'],
     },
     {

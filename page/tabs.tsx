@@ -35,7 +35,7 @@ export function Tabs<Tab extends string>({ tabs, tab, onTab, badges }: TabsProps
           onClick={() => onTab(each)}
         >
           {each}
-          {badges[each] !== undefined && <b>{badges[each]}</b>}
+          {badges[each] !== undefined && <b> {badges[each]}</b>}
         </button>
       ))}
     </div>

@@ -18,6 +18,8 @@ export interface Scene {
   readonly server: ApiServer;
   /** Of the admin port. */
   readonly url: string;
+  /** Ends the admin port alone. */
+  stopAdmin(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -68,7 +70,7 @@ export function nameWithMarkup(server: ApiServer): KubeObject {
 }
 
 async function serve(server: ApiServer): Promise<Scene> {
-  const proxy = await startWrapper(await server.listen());
+  const proxy = await startWrapper(await server.listen(), { readyWaitMs: 60_000 });
   const logger = pino({ level: 'warn' });
   const address = { host: '127.0.0.1', port: 0 };
   const admin = await startAdmin({ address, bounds: DEFAULT_BOUNDS, proxy, logger });
@@ -76,8 +78,9 @@ async function serve(server: ApiServer): Promise<Scene> {
   return {
     server,
     url: admin.url,
+    stopAdmin: () => admin.close(),
     async close() {
-      await admin.close();
+      await admin.close().catch(() => {});
       await watch.close();
       await proxy.close();
       await server.close();
