@@ -1,39 +1,23 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { eventually } from '../support/eventually.ts';
 import { openTab, startBrowser, type Tab } from './browser.ts';
-
-const ROOT = new URL('../..', import.meta.url).pathname;
+import { type DemoProcess, startDemo } from './demo-process.ts';
 
 let browser: Browser;
-let demo: ChildProcess;
-let url: string;
+let demo: DemoProcess;
 let tab: Tab;
 
 beforeAll(async () => {
   browser = await startBrowser();
-  demo = spawn(process.execPath, ['demo/main.ts'], {
-    cwd: ROOT,
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  let out = '';
-  await new Promise<void>((resolve) => {
-    demo.stdout?.on('data', (chunk: Buffer) => {
-      out += chunk.toString();
-      if (out.includes('Your turn.')) resolve();
-    });
-  });
-  url = /with buttons: (\S+)/.exec(out)?.[1] ?? '';
-  tab = await openTab(browser, url);
+  demo = await startDemo();
+  tab = await openTab(browser, demo.url);
 });
 
 afterAll(async () => {
   await tab.close();
   await browser.close();
-  const ended = new Promise((resolve) => demo.once('close', resolve));
-  demo.stdin?.end('quit\n');
-  await ended;
+  await demo.close();
 });
 
 /** The endpoints of the Service that is explained, as the map shows them. */
@@ -77,11 +61,11 @@ test('a newcomer looks from a node, moves it, lets an endpoint fail, and looks f
 
 test('its commands are not taken from other web pages', async () => {
   const post = (headers: Record<string, string>) =>
-    fetch(`${url}demo/command`, { method: 'POST', body: 'label edge-1 site=x', headers });
+    fetch(`${demo.url}demo/command`, { method: 'POST', body: 'label edge-1 site=x', headers });
   for (const headers of [{ origin: 'http://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) {
     expect((await post(headers)).status).toBe(400);
   }
-  const cluster = (await (await fetch(`${url}demo/cluster`)).json()) as {
+  const cluster = (await (await fetch(`${demo.url}demo/cluster`)).json()) as {
     nodes: { labels: { site?: string } }[];
   };
   expect(cluster.nodes.some(({ labels }) => labels.site === 'x')).toBe(false);
