@@ -19,12 +19,19 @@ export default {
         '<rootDir>/test/e2e/',
         '<rootDir>/test/fuzz/',
         '<rootDir>/test/deploy/',
+        '<rootDir>/test/page/',
       ],
     },
     {
       ...common,
       displayName: 'fuzz',
       roots: ['<rootDir>/test/fuzz'],
+      testMatch: ['**/*.test.ts'],
+    },
+    {
+      ...common,
+      displayName: 'page',
+      roots: ['<rootDir>/test/page'],
       testMatch: ['**/*.test.ts'],
     },
     {

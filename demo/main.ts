@@ -1,19 +1,13 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { pino } from 'pino';
 import { type ApiServer, createApiServer } from '../embedded/api-server.ts';
-import { kubeconfigFor } from '../embedded/kubeconfig.ts';
-import { nodeProxyOptions } from '../src/config/node-proxy-options.ts';
-import { loadSettings } from '../src/config/settings.ts';
-import { loadCredentials } from '../src/proxy/credentials.ts';
-import { type NodeProxy, startNodeProxy } from '../src/proxy/node-proxy.ts';
 import { HELP, runCommand } from './commands.ts';
+import { DemoNodes } from './nodes.ts';
+import { openBrowser } from './open-browser.ts';
+import { startPageServer } from './page-server.ts';
 import { formatTable, rowsOf } from './table.ts';
-import { watchSlices } from './watch-client.ts';
 
 /** What the demo does by itself, with what the newcomer should notice. */
 const TOUR: readonly [command: string, note: string][] = [
@@ -36,22 +30,31 @@ const { values } = parseArgs({
 const server = createApiServer();
 server.loadYaml(await readFile(values.cluster, 'utf8'));
 const upstream = await server.listen();
-const proxy = await startWrapper(upstream, values.node);
+const nodes = new DemoNodes(upstream, drawSoon);
 let redraw: NodeJS.Timeout | undefined;
-const client = await watchSlices(proxy.url, drawSoon);
+const { proxy, client } = await nodes.get(values.node);
+const page = await startPageServer({ server, nodes, first: values.node, ran: echo });
 try {
   console.log(
     `An API server in memory (${upstream}), the wrapper for node ${values.node} in front of`,
   );
   console.log(`it (${proxy.url}), and a client that watches EndpointSlices as kube-proxy does.\n`);
+  console.log(`The same as a page, from each node, with buttons: ${page.url}\n`);
+  if (!values.once && process.stdout.isTTY) openBrowser(page.url);
   draw();
   await tour(server);
   if (!values.once) await readCommands(server);
 } finally {
   clearTimeout(redraw);
-  await client.close();
-  await proxy.close();
+  await page.close();
+  await nodes.close();
   await server.close();
+}
+
+/** Shows a command that came from the page. */
+function echo(command: string): void {
+  console.log(`\n> ${command}    # from the page`);
+  drawSoon();
 }
 
 /** Waits a moment, so that what belongs together is drawn once. */
@@ -97,23 +100,4 @@ async function readCommands(api: ApiServer): Promise<void> {
     await delay(200);
   }
   lines.close();
-}
-
-/** The wrapper itself, with a kubeconfig for the API server in memory. */
-async function startWrapper(apiServer: string, nodeName: string): Promise<NodeProxy> {
-  const folder = await mkdtemp(join(tmpdir(), 'kube-proxy-wrapper-demo-'));
-  const kubeconfig = join(folder, 'kubeconfig');
-  await writeFile(kubeconfig, kubeconfigFor(apiServer));
-  const logger = pino({ level: 'warn' });
-  const credentials = await loadCredentials({ kubeconfig, logger });
-  const settings = loadSettings({ nodeName, listen: '127.0.0.1:0' }, {}, undefined);
-  const started = await startNodeProxy({ ...nodeProxyOptions(settings), credentials, logger });
-  return {
-    ...started,
-    async close() {
-      await started.close();
-      credentials.close();
-      await rm(folder, { recursive: true });
-    },
-  };
 }

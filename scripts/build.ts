@@ -3,6 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join, relative, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
+import { bundlePage } from './bundle-page.ts';
 import { collectLicences, packageFoldersOf } from './licences.ts';
 
 const root = resolve(import.meta.dirname, '..');
@@ -76,6 +77,20 @@ const requireBuiltins: Plugin = {
   },
 };
 
+const page = await bundlePage();
+
+/** The page goes into the program, in the place of the module that makes it from source. */
+const embedPage: Plugin = {
+  name: 'embed-page',
+  setup({ onLoad }) {
+    const { inputs: _, ...assets } = page;
+    onLoad({ filter: /\/src\/admin\/page\/assets\.ts$/ }, () => ({
+      contents: `const assets = ${JSON.stringify(assets)};
+export const loadPageAssets = async () => assets;`,
+    }));
+  },
+};
+
 rmSync(dist, { recursive: true, force: true });
 const { metafile } = await build({
   absWorkingDir: root,
@@ -96,13 +111,13 @@ const { metafile } = await build({
   banner: {
     js: "import{createRequire as nodeCreateRequire}from'node:module';const require=nodeCreateRequire(import.meta.url);",
   },
-  plugins: [requireBuiltins, dropUnused, dropLanguages, dropProxies],
+  plugins: [requireBuiltins, dropUnused, dropLanguages, dropProxies, embedPage],
   metafile: true,
   logLevel: 'warning',
 });
 
 const inputs = Object.keys(metafile.outputs['dist/main.js']?.inputs ?? {});
-const folders = packageFoldersOf(inputs.map((input) => join(root, input)));
+const folders = packageFoldersOf([...inputs.map((input) => join(root, input)), ...page.inputs]);
 writeFileSync(join(dist, 'THIRD-PARTY-LICENSES'), collectLicences(folders));
 const bytes = metafile.outputs['dist/main.js']?.bytes ?? 0;
 process.stdout.write(

@@ -9,6 +9,7 @@ import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { writeQuestions } from '../proxy/questions-json.ts';
 import { answerExplain } from './explain/routes.ts';
 import { createMetrics } from './metrics.ts';
+import { createPageServer, type PageServer } from './page/answer-page.ts';
 import { type Check, readiness } from './readiness.ts';
 
 export interface AdminOptions {
@@ -18,38 +19,67 @@ export interface AdminOptions {
   readonly logger: Logger;
 }
 
-/** The admin listener: /healthz, /readyz, /metrics, /views, /succession, and what explain/routes.ts answers. */
+/**
+ * The admin listener: the page, /healthz, /readyz, /metrics, /views, /succession, and what explain/routes.ts
+ * answers.
+ */
 export interface Admin {
   readonly url: string;
   close(): Promise<void>;
 }
 
+/** What the admin listener answers, without the listener. */
+export interface AdminHandler {
+  handle(request: IncomingMessage, response: ServerResponse): void;
+  /** Ends what it still sends. */
+  close(): Promise<void>;
+}
+
 /** Starts the admin listener. Rejects when the address is taken. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
-  const { proxy, logger } = options;
-  const metrics = createMetrics(proxy);
+  const handler = createAdminHandler(options.proxy, options.logger);
   const door = new Door({
     ...options,
     name: 'adminListen',
-    onRequest: (request, response) => {
-      answer(request, response, proxy, metrics).catch((error: unknown) => {
+    onRequest: (request, response) => handler.handle(request, response),
+  });
+  return {
+    url: await door.listen(),
+    async close() {
+      await handler.close();
+      await door.close(0, () => {});
+    },
+  };
+}
+
+/** Answers requests about one node. */
+export function createAdminHandler(proxy: NodeProxy, logger: Logger): AdminHandler {
+  const parts = { proxy, metrics: createMetrics(proxy), page: createPageServer(proxy, logger) };
+  return {
+    handle(request, response) {
+      answer(request, response, parts).catch((error: unknown) => {
         logger.error({ err: error, resource: request.url }, 'admin request failed');
         response.destroy();
       });
     },
-  });
-  return { url: await door.listen(), close: () => door.close(0, () => {}) };
+    close: () => parts.page.close(),
+  };
+}
+
+interface AdminParts {
+  readonly proxy: NodeProxy;
+  readonly metrics: Registry;
+  readonly page: PageServer;
 }
 
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  proxy: NodeProxy,
-  metrics: Registry,
+  { proxy, metrics, page }: AdminParts,
 ): Promise<void> {
   const refusal = refusalOf(request);
   if (refusal !== undefined) return text(response, 403, `${refusal}\n`);
-  const [path] = (request.url ?? '').split('?', 1);
+  const [path = ''] = (request.url ?? '').split('?', 1);
   if (request.method !== 'GET') return text(response, 405, 'only GET\n');
   if (path === '/healthz') return text(response, 200, 'ok\n');
   if (path === '/readyz') return answerReadiness(response, readiness(proxy));
@@ -67,10 +97,11 @@ async function answer(
     return;
   }
   if (await answerExplain(request, response, proxy)) return;
+  if (await page.answer(path, response)) return;
   text(
     response,
     404,
-    'there are /explain, /diff, /table, /views, /succession, /healthz, /readyz and /metrics\n',
+    'there are /, /explain, /decisions, /diff, /table, /views, /succession, /healthz, /readyz and /metrics\n',
   );
 }
 

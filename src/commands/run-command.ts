@@ -13,7 +13,7 @@ Flags:
   --node-name NAME        name of the Node this runs on (or NODE_NAME)
   --kubeconfig FILE       how to reach the API server (or KUBECONFIG); default: in-cluster
   --listen IP:PORT        where kube-proxy reaches the wrapper, loopback only; default 127.0.0.1:10360
-  --admin-listen IP:PORT  /healthz, /readyz, /metrics and /explain; default 127.0.0.1:10361
+  --admin-listen IP:PORT  the page, /healthz, /readyz, /metrics and /explain; default 127.0.0.1:10361
   --state-dir DIR         where the last known state is kept, for a start while the API server is out of reach
   --handover-seconds N    on SIGTERM, wait so long for the next process to listen; default 0
   --config FILE           settings in YAML; see docs/settings.md

@@ -4,6 +4,8 @@ import type { WorldChange } from '../topology/world-change.ts';
 import type { Change, ChangeSink } from './change.ts';
 import type { Clock } from './clock.ts';
 import type { EndpointsFacts, ObjectBytes } from './codec.ts';
+import { causeOfObjects, causeOfWorld } from './decision-cause.ts';
+import { type Answer, type Cause, DecisionJournal } from './decision-journal.ts';
 import { EndpointIndex, type EndpointsObject } from './endpoint-index.ts';
 import { type Outcome, ServiceDecider, type Shown } from './service-decider.ts';
 import type { View } from './view.ts';
@@ -45,6 +47,9 @@ export interface EndpointsProjectionOptions {
 export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   readonly view: View;
   readonly counters: ProjectionCounters = { injected: 0, suppressed: 0 };
+  /** What was decided otherwise since the view started. */
+  readonly journal = new DecisionJournal();
+  readonly #clock: Clock;
   readonly #world: World;
   readonly #index = new EndpointIndex();
   readonly #decider: ServiceDecider;
@@ -53,6 +58,9 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   readonly #withheld: Map<string, boolean> | undefined;
   /** Services to be decided when the changes at hand are all taken in; undefined: none are at hand. */
   #touched: Set<string> | undefined;
+  readonly #listeners = new Set<(service: string) => void>();
+  /** Why Services are decided now. */
+  #cause: Cause = { kind: 'endpoints', subject: '' };
   #synced = false;
   /** End of the log at the last commit. */
   #committed = 0;
@@ -60,8 +68,17 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   constructor({ view, world, clock, tellsWithheld }: EndpointsProjectionOptions) {
     this.view = view;
     this.#world = world;
+    this.#clock = clock;
     this.#withheld = tellsWithheld ? new Map() : undefined;
-    this.#decider = new ServiceDecider(world, clock, (services) => this.#decideAgain(services));
+    this.#decider = new ServiceDecider({
+      world,
+      clock,
+      onDue: (services) => {
+        this.#cause = { kind: 'return-delay', subject: '' };
+        this.#decideAgain(services);
+      },
+      onDecided: (service, from, to) => this.#decided(service, from, to),
+    });
     this.#unsubscribe = world.subscribe({ changed: (change) => this.#worldChanged(change) });
   }
 
@@ -72,6 +89,12 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
       held: (port) => this.#decider.held(service, port),
       ageMs: this.#decider.age(service),
     };
+  }
+
+  /** Calls back after each decision, whether it came out different or not; returns how to end that. */
+  onDecided(listener: (service: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** Services that have endpoints objects, of a policy or not. */
@@ -113,6 +136,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     this.#reportZoneless(touched);
     this.#touched = undefined;
     if (!this.view.started) return;
+    this.#cause = causeOfObjects(changes);
     for (const { type, key } of changes) if (type === 'DELETED') this.view.hide(key);
     for (const service of touched) this.#project(service);
     for (const { key } of changes) {
@@ -148,9 +172,10 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
       return;
     }
     // What the owner of the cluster decides takes effect at once.
-    for (const service of change.ownNode ? touched : change.services) {
+    for (const service of change.ownNode === undefined ? change.services : touched) {
       if (!change.resumed.has(service)) this.#decider.forget(service);
     }
+    this.#cause = causeOfWorld(change);
     this.#decideAgain(touched);
   }
 
@@ -222,6 +247,12 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     const outcome = this.#decider.decide(service, [...this.#index.ofService(service)]);
     if (outcome !== 'undecided') this.#withheld?.set(service, outcome === 'withheld');
     return outcome;
+  }
+
+  #decided(service: string, from: Answer | undefined, to: Answer | undefined): void {
+    // What the first list holds is no change.
+    if (this.view.started) this.journal.record(this.#clock.now(), service, from, to, this.#cause);
+    for (const listener of this.#listeners) listener(service);
   }
 
   #show({ object, keep, managed }: Shown): void {

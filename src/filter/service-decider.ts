@@ -1,9 +1,10 @@
-import type { PortDecision } from '../topology/decide.ts';
+import type { Decision } from '../topology/decide.ts';
 import type { EndpointGroup } from '../topology/endpoint.ts';
 import type { ManagedPolicy } from '../topology/policy.ts';
 import type { HeldKey } from '../topology/return-delay.ts';
 import type { World } from '../topology/world.ts';
 import type { Clock } from './clock.ts';
+import type { Answer } from './decision-journal.ts';
 import { type EndpointsObject, Interner } from './endpoint-index.ts';
 import { ReturnDelays } from './return-delays.ts';
 
@@ -26,20 +27,30 @@ export type Outcome = 'undecided' | 'hidden' | 'withheld' | readonly Shown[];
 /** Longer masks are not looked for among those of other objects. */
 const MAX_SHARED_MASK = 64;
 
+export interface ServiceDeciderOptions {
+  readonly world: World;
+  readonly clock: Clock;
+  /** Called with Services to be decided again, for a return delay has passed. */
+  readonly onDue: (services: readonly string[]) => void;
+  /** Called after each decision with what was answered before and now; undefined: there are no endpoints. */
+  readonly onDecided: (service: string, from: Answer | undefined, to: Answer | undefined) => void;
+}
+
 /** Decides about the objects of one Service at a time, and remembers what a decision depends on: the last one. */
 export class ServiceDecider {
   readonly #world: World;
   readonly #clock: Clock;
+  readonly #onDecided: ServiceDeciderOptions['onDecided'];
   readonly #delays: ReturnDelays;
-  readonly #answers = new Map<string, Answer>();
+  readonly #answers = new Map<string, TimedAnswer>();
   /** What 10,000 Services were answered, and are shown, is much the same. */
-  readonly #answerIds = new Interner<string>();
+  readonly #texts = new Interner<string>();
   readonly #masks = new Interner<Uint8Array>();
 
-  /** @param onDue called with Services to be decided again, for a return delay has passed */
-  constructor(world: World, clock: Clock, onDue: (services: readonly string[]) => void) {
+  constructor({ world, clock, onDue, onDecided }: ServiceDeciderOptions) {
     this.#world = world;
     this.#clock = clock;
+    this.#onDecided = onDecided;
     this.#delays = new ReturnDelays(clock, onDue);
   }
 
@@ -51,7 +62,13 @@ export class ServiceDecider {
       return dryRun === true ? showAll(objects) : 'undecided';
     }
     if (policy.managed) return this.#decideManaged(service, policy, objects);
-    this.#note(service, policy.reason, objects);
+    const { reason } = policy;
+    this.#note(service, objects, {
+      id: reason,
+      winner: reason,
+      kept: undefined,
+      mask: undefined,
+    });
     return policy.reason === 'other-proxy' && policy.dryRun !== true ? 'hidden' : showAll(objects);
   }
 
@@ -75,12 +92,18 @@ export class ServiceDecider {
     this.#delays.close();
   }
 
-  #note(service: string, id: string, objects: readonly EndpointsObject[]): void {
-    if (objects.length === 0) this.#answers.delete(service);
-    else if (this.#answers.get(service)?.id !== id) {
-      const answer = { id: this.#answerIds.of(id, () => id), since: this.#clock.now() };
-      this.#answers.set(service, answer);
+  #note(service: string, objects: readonly EndpointsObject[], answer: Answer): void {
+    const before = this.#answers.get(service);
+    const after = objects.length === 0 ? undefined : answer;
+    if (after === undefined) {
+      this.#answers.delete(service);
+    } else if (before?.id !== after.id || before.mask !== after.mask) {
+      const since = before?.id === after.id ? before.since : this.#clock.now();
+      const id = this.#texts.of(after.id, () => after.id);
+      const winner = this.#texts.of(after.winner, () => after.winner);
+      this.#answers.set(service, { ...after, id, winner, since });
     }
+    this.#onDecided(service, before, after);
   }
 
   #decideManaged(
@@ -98,7 +121,7 @@ export class ServiceDecider {
             this.#world.decide(groups, policy, prefer),
           );
     const withheld = this.#world.withholds(policy, decision);
-    this.#note(service, withheld ? 'withheld' : answerOf(policy, decision.ports), objects);
+    this.#note(service, objects, answerOf(policy, decision, withheld));
     if (policy.dryRun === true) return showAll(objects);
     if (withheld) return 'withheld';
     let offset = 0;
@@ -117,19 +140,30 @@ export class ServiceDecider {
   }
 }
 
-/** What was answered about a Service, and since when, in milliseconds of the clock. */
-interface Answer {
-  readonly id: string;
+interface TimedAnswer extends Answer {
+  /** Since when the same keys have been winning, in milliseconds of the clock. */
   readonly since: number;
 }
 
-/** Names the keys that won: as long as these are the same, so is the answer. */
-function answerOf({ keys }: ManagedPolicy, ports: readonly PortDecision[]): string {
-  let answer = '';
-  for (const { family, port, key, stage } of ports) {
-    answer += `${family} ${port} ${keys[key]} ${stage};`;
+function answerOf({ keys }: ManagedPolicy, { ports, keep }: Decision, withheld: boolean): Answer {
+  if (withheld) return { id: 'withheld', winner: 'withheld', kept: 0, mask: 0 };
+  let kept = 0;
+  let mask = 0;
+  for (const one of keep) {
+    kept += one;
+    // With the endpoints this number changes too, but for a few in four billions.
+    mask = (Math.imul(mask, 31) + one + 1) | 0;
   }
-  return answer;
+  let id = '';
+  let winner = '';
+  for (const { family, port, key, stage } of ports) {
+    const name = keys[key];
+    id += `${family} ${port} ${name} ${stage};`;
+    // Mostly one key wins for all ports: then no text is made.
+    if (name === undefined || name === winner || winner.split(', ').includes(name)) continue;
+    winner = winner === '' ? name : `${winner}, ${name}`;
+  }
+  return { id, winner: winner === '' ? 'none' : winner, kept, mask };
 }
 
 function showAll(objects: readonly EndpointsObject[]): Shown[] {

@@ -28,6 +28,13 @@ function meaningOf(world: World, key: string): string {
   return key === ZONE_KEY ? `endpoints in zone ${value}` : `nodes with ${key}=${value}`;
 }
 
+/** Nodes known to match a key; undefined when that is not known, or the key does not ask for nodes. */
+export function nodesOfKey(world: World, key: string): ReadonlySet<string> | undefined {
+  const relation = world.relation(key);
+  if (key === ANY_KEY || key === HOSTNAME_KEY || relation === undefined) return undefined;
+  return nodesOf(world, relation);
+}
+
 /** Nodes known to be in a relation; undefined when its node sets are not known (nor needed, for zones). */
 function nodesOf(world: World, relation: Relation): ReadonlySet<string> | undefined {
   const nodes = new Set(relation.nodes);

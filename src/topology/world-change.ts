@@ -9,8 +9,11 @@ export interface WorldChange {
    * these keys and have an endpoint on the node are touched.
    */
   readonly nodes: ReadonlyMap<string, ReadonlySet<string>>;
-  /** This node itself has changed: what it touches takes effect at once, whatever a return delay holds. */
-  readonly ownNode: boolean;
+  /**
+   * Topology keys that stand for other nodes because this node has changed; undefined: it has not. What a change
+   * of this node touches takes effect at once, whatever a return delay holds.
+   */
+  readonly ownNode?: readonly string[];
 }
 
 /** Gathers all that one change touches. */
@@ -18,7 +21,7 @@ export class WorldChangeBuilder implements WorldChange {
   readonly services = new Set<string>();
   readonly resumed = new Set<string>();
   readonly nodes = new Map<string, Set<string>>();
-  ownNode = false;
+  ownNode?: readonly string[];
 
   addService(service: string): void {
     this.services.add(service);

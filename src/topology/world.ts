@@ -314,10 +314,14 @@ export class World {
     if (this.#standpoint?.off !== next.off) {
       for (const service of this.policies.services()) change.addService(service);
     }
+    const moved: string[] = [];
     // A policy for edge nodes only has the cloud among its keys, so that it is among the touched ones here.
     for (const key of this.policies.keysInUse()) {
       const before = this.relation(key);
       const after = relationOf(key, next, this.#options.relations);
+      if (before === undefined || before.self !== after.self || !sameSelectors(before, after)) {
+        moved.push(key);
+      }
       if (before === undefined || !differInNodesOnly(key, before, after)) {
         for (const service of this.policies.usersOf(key)) change.addService(service);
       } else {
@@ -325,7 +329,7 @@ export class World {
         for (const node of nodes) change.addNode(node, key);
       }
     }
-    change.ownNode = true;
+    change.ownNode = moved;
     this.#standpoint = next;
     this.#next = undefined;
     this.#relations = new Map();
@@ -394,7 +398,11 @@ const CLOUD_NODE: Policy = { managed: false, reason: 'cloud-node' };
  */
 function differInNodesOnly(key: string, a: Relation, b: Relation): boolean {
   if (a.self !== b.self) return false;
-  return key !== ZONE_KEY || a.selectors.join('\n') === b.selectors.join('\n');
+  return key !== ZONE_KEY || sameSelectors(a, b);
+}
+
+function sameSelectors(a: Relation, b: Relation): boolean {
+  return a.selectors.join('\n') === b.selectors.join('\n');
 }
 
 function* difference(a: ReadonlySet<string>, b: ReadonlySet<string>): Generator<string> {

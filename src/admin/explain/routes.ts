@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type ErrorCode, WrapperError } from '../../errors.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import { decisionsOf } from './decisions.ts';
 import { diffOf } from './diff.ts';
 import { explainOne } from './explain.ts';
 import { summarize } from './summary.ts';
@@ -23,6 +24,7 @@ const LINES = { fallback: 500, most: 10_000 };
  * - `GET /explain[?namespace=&warnings=true&after=&limit=]`: all Services in short
  * - `GET /explain/<namespace>/<name>`: one Service
  * - `GET /diff/<namespace>/<name>[?kind=endpointslice|endpoints|service]`: what the wrapper changes in an object
+ * - `GET /decisions[?after=&limit=]`: what was decided otherwise lately
  * - `GET /table[?after=&limit=]`: what kube-proxy should have in the kernel
  *
  * Answers are JSON, errors too: `{ "code", "error" }`.
@@ -34,7 +36,7 @@ export async function answerExplain(
 ): Promise<boolean> {
   const { pathname, searchParams } = new URL(request.url ?? '', 'http://admin');
   const [, verb = '', ...names] = pathname.split('/');
-  if (!['explain', 'diff', 'table'].includes(verb)) return false;
+  if (!['explain', 'diff', 'table', 'decisions'].includes(verb)) return false;
   try {
     json(response, 200, await answer(proxy, verb, names, searchParams));
   } catch (error) {
@@ -52,6 +54,7 @@ async function answer(
 ): Promise<unknown> {
   const after = query.get('after') ?? '';
   const limit = readLimit(query.get('limit'));
+  if (verb === 'decisions') return decisionsOf(proxy, readNumber(after), limit);
   if (verb === 'table') return tableOf(proxy, after, limit);
   if (names.length === 0 || names[0] === '') {
     if (verb === 'diff') throw new WrapperError('BadRequest', 'write /diff/<namespace>/<name>');
@@ -73,6 +76,12 @@ function readService(verb: string, names: readonly string[]): string {
     // A percent sign that starts no escape sequence: refused below.
   }
   throw new WrapperError('BadRequest', `write /${verb}/<namespace>/<name>`);
+}
+
+function readNumber(text: string): number {
+  const number = Number(text);
+  if (Number.isSafeInteger(number) && number >= 0) return number;
+  throw new WrapperError('BadRequest', 'after is the number of a decision');
 }
 
 function readLimit(text: string | null): number {

@@ -2,7 +2,7 @@ import { setImmediate as otherWork } from 'node:timers/promises';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { OutcomeKind, ServiceExplanation } from '../../topology/explanation.ts';
 import { explainIn, notStarted } from './explain.ts';
-import { explainedView, nameOf, type ViewName } from './explained-view.ts';
+import { type ExplainedView, explainedView, nameOf, type ViewName } from './explained-view.ts';
 
 /** One line of /explain. */
 export interface ServiceSummary {
@@ -47,7 +47,7 @@ const BATCH = 100;
 export async function summarize(proxy: NodeProxy, options: SummaryOptions): Promise<Summary> {
   const view = explainedView(proxy);
   if (!view.source.view.started) throw notStarted(proxy);
-  const names = new Set([...proxy.world.policies.services(), ...view.projection.services()]);
+  const names = knownServices(proxy, view);
   const { namespace, after, limit } = options;
   const wanted = [...names]
     .filter((name) => name > after && (namespace === undefined || name.startsWith(`${namespace}/`)))
@@ -70,7 +70,13 @@ export async function summarize(proxy: NodeProxy, options: SummaryOptions): Prom
   return next === undefined ? answer : { ...answer, next };
 }
 
-function shorten(explanation: ServiceExplanation): ServiceSummary {
+/** All Services that have a policy or endpoints. */
+export function knownServices({ world }: NodeProxy, { projection }: ExplainedView): Set<string> {
+  return new Set([...world.policies.services(), ...projection.services()]);
+}
+
+/** Explains one Service in short. */
+export function shorten(explanation: ServiceExplanation): ServiceSummary {
   const { service, outcome, policy, ports, counts, since, warnings } = explanation;
   const winners = ports.flatMap(({ winner }) => (winner === undefined ? [] : [winner]));
   const serious = warnings.filter(({ severity }) => severity === 'warning');

@@ -1,0 +1,68 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { kubeconfigFor } from '../embedded/kubeconfig.ts';
+import { type AdminHandler, createAdminHandler } from '../src/admin/admin.ts';
+import { nodeProxyOptions } from '../src/config/node-proxy-options.ts';
+import { loadSettings } from '../src/config/settings.ts';
+import { loadCredentials } from '../src/proxy/credentials.ts';
+import { type NodeProxy, startNodeProxy } from '../src/proxy/node-proxy.ts';
+import { type WatchClient, watchSlices } from './watch-client.ts';
+
+/** A node one can look from: its wrapper, and a client that watches as kube-proxy does. */
+export interface DemoNode {
+  readonly proxy: NodeProxy;
+  readonly client: WatchClient;
+  readonly admin: AdminHandler;
+  close(): Promise<void>;
+}
+
+/** The nodes one has looked from; each is started when it is first asked for. */
+export class DemoNodes {
+  readonly #apiServer: string;
+  readonly #changed: () => void;
+  readonly #nodes = new Map<string, Promise<DemoNode>>();
+
+  /** @param changed called when a client has got events */
+  constructor(apiServer: string, changed: () => void) {
+    this.#apiServer = apiServer;
+    this.#changed = changed;
+  }
+
+  /** @param name of a node that exists, so that there are no more than these */
+  get(name: string): Promise<DemoNode> {
+    const known = this.#nodes.get(name);
+    if (known !== undefined) return known;
+    const started = startNode(this.#apiServer, name, this.#changed);
+    this.#nodes.set(name, started);
+    return started;
+  }
+
+  async close(): Promise<void> {
+    const nodes = await Promise.all(this.#nodes.values());
+    await Promise.all(nodes.map((node) => node.close()));
+  }
+}
+
+async function startNode(apiServer: string, name: string, changed: () => void): Promise<DemoNode> {
+  const folder = await mkdtemp(join(tmpdir(), 'kube-proxy-wrapper-demo-'));
+  const kubeconfig = join(folder, 'kubeconfig');
+  await writeFile(kubeconfig, kubeconfigFor(apiServer));
+  const logger = pino({ level: 'warn' });
+  const credentials = await loadCredentials({ kubeconfig, logger });
+  const settings = loadSettings({ nodeName: name, listen: '127.0.0.1:0' }, {}, undefined);
+  const proxy = await startNodeProxy({ ...nodeProxyOptions(settings), credentials, logger });
+  const client = await watchSlices(proxy.url, changed);
+  const admin = createAdminHandler(proxy, logger);
+  return {
+    ...{ proxy, client, admin },
+    async close() {
+      await admin.close();
+      await client.close();
+      await proxy.close();
+      credentials.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}

@@ -1,0 +1,120 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { pino } from 'pino';
+import type { ApiServer } from '../embedded/api-server.ts';
+import { bundleForBrowser } from '../scripts/bundle-page.ts';
+import { PAGE_HEADERS } from '../src/admin/page/answer-page.ts';
+import { loadPageAssets } from '../src/admin/page/assets.ts';
+import { WrapperError } from '../src/errors.ts';
+import { Door } from '../src/proxy/door.ts';
+import { DEFAULT_BOUNDS } from '../src/proxy/door-refusal.ts';
+import { assertLocalRequest, assertUnambiguous } from '../src/proxy/host-check.ts';
+import { clusterOf } from './cluster.ts';
+import { runCommand } from './commands.ts';
+import type { DemoNodes } from './nodes.ts';
+
+export interface PageServerOptions {
+  readonly server: ApiServer;
+  readonly nodes: DemoNodes;
+  /** Name of the node one looks from at first. */
+  readonly first: string;
+  /** Told of each command that was carried out. */
+  readonly ran: (command: string) => void;
+}
+
+export interface DemoPageServer {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** A command of the page may take so many bytes. */
+const MAX_COMMAND_BYTES = 4_096;
+
+/**
+ * Serves the page of every node under /nodes/<name>/, as its admin port would, with the bar of the demo on
+ * top. That can write: /demo/command carries out what can be typed in the terminal, too.
+ */
+export async function startPageServer(options: PageServerOptions): Promise<DemoPageServer> {
+  const bar = bundleForBrowser('demo/page/main.tsx', 'demo/page/style.css');
+  // Whoever asks for it is told.
+  bar.catch(() => {});
+  const door = new Door({
+    name: 'demo page',
+    address: { host: '127.0.0.1', port: 0 },
+    bounds: DEFAULT_BOUNDS,
+    logger: pino({ level: 'warn' }),
+    onRequest: (request, response) => {
+      answer(request, response, options, bar).catch((error: unknown) => {
+        const { code, message } = WrapperError.from(error, 'BadRequest');
+        send(response, code === 'NotFound' ? 404 : 400, 'text/plain; charset=utf-8', message);
+      });
+    },
+  });
+  return { url: `${await door.listen()}/`, close: () => door.close(0, () => {}) };
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: PageServerOptions,
+  bar: ReturnType<typeof bundleForBrowser>,
+): Promise<void> {
+  assertUnambiguous(request);
+  assertLocalRequest(request);
+  const { server, first, ran } = options;
+  const { url = '/', method } = request;
+  if (url === '/demo/command' && method === 'POST') {
+    const command = await readCommand(request);
+    runCommand(server, command);
+    ran(command);
+    return send(response, 200, 'application/json', JSON.stringify(clusterOf(server)));
+  }
+  if (url === '/demo/cluster') {
+    return send(response, 200, 'application/json', JSON.stringify(clusterOf(server)));
+  }
+  if (url === '/demo.js') return send(response, 200, 'text/javascript', (await bar).js);
+  if (url === '/demo.css') return send(response, 200, 'text/css', (await bar).css);
+  if (url === '/') {
+    response.writeHead(302, { location: `/nodes/${encodeURIComponent(first)}/#default/web` }).end();
+    return;
+  }
+  await answerOfNode(request, response, options);
+}
+
+/** Answers as the admin port of a node would, but for the bar in the page itself. */
+async function answerOfNode(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { server, nodes }: PageServerOptions,
+): Promise<void> {
+  const [, name = '', rest] = /^\/nodes\/([^/]+)(\/.*)$/.exec(request.url ?? '') ?? [];
+  const node = decodeURIComponent(name);
+  if (rest === undefined || server.get('nodes', node) === undefined) {
+    throw new WrapperError('NotFound', 'there is no such node');
+  }
+  const { admin } = await nodes.get(node);
+  if (rest === '/') {
+    const { html } = await loadPageAssets();
+    return send(response, 200, 'text/html; charset=utf-8', withBar(html));
+  }
+  request.url = rest;
+  admin.handle(request, response);
+}
+
+function withBar(html: string): string {
+  const head =
+    '<link rel="stylesheet" href="/demo.css"><script src="/demo.js" defer></script></head>';
+  return html.replace('</head>', head).replace('<div id="page">', '<div id="demo"></div>$&');
+}
+
+async function readCommand(request: IncomingMessage): Promise<string> {
+  let body = '';
+  for await (const chunk of request) {
+    body += String(chunk);
+    if (body.length > MAX_COMMAND_BYTES) throw new WrapperError('TooLarge', 'too long a command');
+  }
+  return body;
+}
+
+function send(response: ServerResponse, code: number, type: string, body: string): void {
+  response.writeHead(code, { ...PAGE_HEADERS, 'content-type': type }).end(body);
+}

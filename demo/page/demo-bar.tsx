@@ -1,0 +1,82 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { Explained } from '../../src/admin/explain/explain.ts';
+import type { DemoCluster } from '../cluster.ts';
+import { NodeCard } from './node-card.tsx';
+import { Policies } from './policies.tsx';
+
+/** Name of the node one looks from. */
+const HERE = decodeURIComponent(location.pathname.split('/')[2] ?? '');
+
+/** The cluster in memory, with buttons, over the page of one node. */
+export function DemoBar() {
+  const [cluster, setCluster] = useState<DemoCluster>();
+  const [explained, setExplained] = useState<Explained>();
+  const [said, setSaid] = useState('');
+  useEffect(() => {
+    const onExplained = (event: Event): void => {
+      setExplained((event as CustomEvent<Explained>).detail);
+      void read('/demo/cluster').then(setCluster);
+    };
+    document.addEventListener('explained', onExplained);
+    void read('/demo/cluster').then(setCluster);
+    return () => document.removeEventListener('explained', onExplained);
+  }, []);
+  const run = async (command: string): Promise<void> => {
+    try {
+      setCluster(await read('/demo/command', { method: 'POST', body: command }));
+      setSaid(command);
+    } catch (error) {
+      setSaid(String(error));
+    }
+  };
+  if (cluster === undefined) return null;
+  const sites = [...new Set(cluster.nodes.map(({ labels }) => labels.site ?? ''))].sort(emptyLast);
+  return (
+    <section class="demo" aria-label="Demo cluster">
+      <p>
+        <b>A cluster in memory.</b> Each box is a node, each dot an endpoint of{' '}
+        <b>{explained?.service ?? '…'}</b>: filled if kube-proxy on <b>{HERE}</b> gets it. Look from
+        another node, move one to another site, let an endpoint fail (click its dot), or choose
+        other keys.
+      </p>
+      <div class="sites">
+        {sites.map((site) => (
+          <fieldset key={site}>
+            <legend>{site === '' ? 'no site' : `site ${site}`}</legend>
+            {cluster.nodes
+              .filter(({ labels }) => (labels.site ?? '') === site)
+              .map((node) => (
+                <NodeCard
+                  key={node.name}
+                  node={node}
+                  here={node.name === HERE}
+                  sites={sites}
+                  endpoints={explained?.endpoints.filter((each) => each.node === node.name) ?? []}
+                  run={run}
+                />
+              ))}
+          </fieldset>
+        ))}
+      </div>
+      {explained !== undefined && (
+        <Policies
+          service={explained.service}
+          present={cluster.policies[explained.service]}
+          run={run}
+        />
+      )}
+      <output>{said === '' ? '' : `> ${said}`}</output>
+    </section>
+  );
+}
+
+async function read(path: string, options: RequestInit = {}): Promise<DemoCluster> {
+  const response = await fetch(path, options);
+  if (!response.ok) throw new Error(await response.text());
+  return (await response.json()) as DemoCluster;
+}
+
+function emptyLast(a: string, b: string): number {
+  if (a === '' || b === '') return a === '' ? 1 : -1;
+  return a < b ? -1 : 1;
+}

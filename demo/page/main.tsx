@@ -1,0 +1,4 @@
+import { render } from 'preact';
+import { DemoBar } from './demo-bar.tsx';
+
+render(<DemoBar />, document.getElementById('demo') as HTMLElement);

@@ -1,0 +1,56 @@
+import type { Explained } from '../../src/admin/explain/explain.ts';
+import type { DemoCluster } from '../cluster.ts';
+
+interface NodeCardProps {
+  readonly node: DemoCluster['nodes'][number];
+  /** One looks from it. */
+  readonly here: boolean;
+  readonly sites: readonly string[];
+  /** Those on it, of the Service that is open. */
+  readonly endpoints: Explained['endpoints'];
+  readonly run: (command: string) => Promise<void>;
+}
+
+/** A node: a link to look from it, its endpoints, and buttons that move it. */
+export function NodeCard({ node: { name, labels }, here, sites, endpoints, run }: NodeCardProps) {
+  const site = labels.site ?? '';
+  return (
+    <div class={here ? 'card here' : 'card'}>
+      <a
+        href={`/nodes/${encodeURIComponent(name)}/${location.hash}`}
+        aria-current={here ? 'page' : undefined}
+        onClick={({ currentTarget }) => {
+          currentTarget.hash = location.hash;
+        }}
+      >
+        {name}
+        {here && ' (here)'}
+      </a>
+      <span class="dots">
+        {endpoints.map(({ address, kept, state }) => (
+          <button
+            type="button"
+            key={address}
+            class={`dot${kept ? ' kept' : ''}${state === 'ready' ? '' : ' failed'}`}
+            aria-label={`${address}, ${kept ? 'kept' : 'left out'}, ${state}`}
+            title={`${address}: ${kept ? 'kept' : 'left out'}, ${state}`}
+            onClick={() => run(`${state === 'ready' ? 'notready' : 'ready'} ${address}`)}
+          />
+        ))}
+      </span>
+      <span class="moves">
+        {sites
+          .filter((each) => each !== site)
+          .map((each) => (
+            <button
+              type="button"
+              key={each}
+              onClick={() => run(`label ${name} ${each === '' ? 'site-' : `site=${each}`}`)}
+            >
+              {each === '' ? 'to no site' : `to site ${each}`}
+            </button>
+          ))}
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,79 @@
+import { shortKey } from './service.ts';
+import type { Decision } from './store.ts';
+import { VirtualGrid } from './virtual-grid.tsx';
+
+const COLUMNS = ['Time', 'Service', 'Winner', 'Kept', 'Because'];
+
+/** What was decided otherwise lately, the latest first. */
+export function Decisions({
+  decisions,
+  open,
+  onOpen,
+}: {
+  readonly decisions: readonly Decision[];
+  readonly open: string | undefined;
+  readonly onOpen: (service: string) => void;
+}) {
+  return (
+    <VirtualGrid
+      label="Decisions"
+      class="decisions"
+      columns={COLUMNS}
+      items={decisions}
+      keyOf={({ number }) => String(number)}
+      cells={cellsOf}
+      open={String(decisions.find(({ service }) => service === open)?.number)}
+      onOpen={({ service }) => onOpen(service)}
+      empty="Nothing was decided otherwise since this view was opened."
+    />
+  );
+}
+
+function cellsOf({ time, service, from, to, keptBefore, keptAfter, cause }: Decision) {
+  const text = because(cause);
+  return [
+    <time key="time" dateTime={time} class="muted">
+      {new Date(time).toLocaleTimeString()}
+    </time>,
+    <span key="service" class="name" title={service}>
+      {service}
+    </span>,
+    <span key="winner">{from === to ? winner(to) : `${winner(from)} → ${winner(to)}`}</span>,
+    <span key="kept" class="kept-change">
+      {keptText(keptBefore, keptAfter, from === to)}
+    </span>,
+    <span key="cause" class="muted" title={text}>
+      {text}
+    </span>,
+  ];
+}
+
+function winner(keys: string | null): string {
+  return keys === null ? '—' : keys.split(', ').map(shortKey).join(', ');
+}
+
+/** @param others whether other endpoints of the same number are kept */
+function keptText(before: number | null, after: number | null, others: boolean): string {
+  if (before !== after) return `${count(before)} → ${count(after)}`;
+  return others ? `${count(after)}, others` : count(after);
+}
+
+function count(kept: number | null): string {
+  return kept === null ? 'all' : String(kept);
+}
+
+/** A cause in words. */
+function because({ kind, subject }: Decision['cause']): string {
+  switch (kind) {
+    case 'endpoints':
+      return `endpoints of ${subject}`;
+    case 'policy':
+      return 'the policy, or the Service itself';
+    case 'own-node':
+      return `this node changed: ${subject}`;
+    case 'nodes':
+      return `node ${subject}`;
+    case 'return-delay':
+      return 'the return delay has passed';
+  }
+}

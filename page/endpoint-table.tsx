@@ -1,0 +1,54 @@
+import { useState } from 'preact/hooks';
+import type { EndpointExplanation } from '../src/topology/explanation.ts';
+
+/** Endpoints that are listed before somebody asks for more. */
+const FIRST = 100;
+
+/** All endpoints of a Service, those that are kept first. */
+export function EndpointTable({
+  endpoints,
+  omitted,
+}: {
+  readonly endpoints: readonly EndpointExplanation[];
+  /** Endpoints that are counted, but not here. */
+  readonly omitted: number;
+}) {
+  const [all, setAll] = useState(false);
+  const sorted = endpoints.toSorted((a, b) => Number(b.kept) - Number(a.kept));
+  const listed = all ? sorted : sorted.slice(0, FIRST);
+  return (
+    <>
+      <h3>Endpoints</h3>
+      <table>
+        <thead>
+          <tr>
+            <th>Kept</th>
+            <th>Address</th>
+            <th>Node</th>
+            <th>State</th>
+            <th>Why</th>
+          </tr>
+        </thead>
+        <tbody>
+          {listed.map(({ address, node, zone, state, object, kept, reason }) => (
+            <tr key={`${object} ${address}`} class={kept ? '' : 'left-out'}>
+              <td>{kept ? '● yes' : '○ no'}</td>
+              <th scope="row" title={object}>
+                {address}
+              </th>
+              <td title={zone === '' ? undefined : `zone ${zone}`}>{node}</td>
+              <td>{state}</td>
+              <td class="wide">{reason}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {listed.length < endpoints.length && (
+        <button type="button" onClick={() => setAll(true)}>
+          {endpoints.length - listed.length} more
+        </button>
+      )}
+      {omitted > 0 && <p class="muted">{omitted} more are not listed.</p>}
+    </>
+  );
+}

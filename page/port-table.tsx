@@ -1,0 +1,48 @@
+import type { PortExplanation } from '../src/topology/explanation.ts';
+
+/** How one port was decided. */
+export function PortTable({
+  port: { family, port, keys, winner, why, next, returning },
+}: {
+  readonly port: PortExplanation;
+}) {
+  return (
+    <>
+      <h3>
+        {family} {port}: {why}
+      </h3>
+      {keys.length > 0 && (
+        <table>
+          <thead>
+            <tr>
+              <th>Key</th>
+              <th>Ready</th>
+              <th>Serving</th>
+              <th>Total</th>
+            </tr>
+          </thead>
+          <tbody>
+            {keys.map((key) => (
+              <tr key={key.key} class={key.key === winner ? 'won' : ''}>
+                <th scope="row">{key.key}</th>
+                <td class="number">{key.ready}</td>
+                <td class="number">{key.serving}</td>
+                <td class="number">{key.total}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {next !== undefined && (
+        <p class="muted">
+          Without the endpoints of {winner}, {next} would win.
+        </p>
+      )}
+      {returning !== undefined && (
+        <p class="muted">
+          {returning.key} is returned to at {returning.at}.
+        </p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,63 @@
+import type { ServerResponse } from 'node:http';
+import type { Logger } from 'pino';
+import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import { loadPageAssets, type PageAssets } from './assets.ts';
+import { PageFeed } from './page-feed.ts';
+
+/**
+ * What a browser may do with the page: run its script and style, ask this port, and nothing else. Nobody may
+ * frame it, and where a link leads is not told where it was.
+ */
+export const PAGE_HEADERS = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-cache',
+} as const;
+
+const FILES: Readonly<Record<string, readonly [file: keyof PageAssets, type: string]>> = {
+  '/': ['html', 'text/html; charset=utf-8'],
+  '/page.js': ['js', 'text/javascript; charset=utf-8'],
+  '/page.css': ['css', 'text/css; charset=utf-8'],
+  '/icon.svg': ['icon', 'image/svg+xml'],
+};
+
+/** Serves the page and its events. */
+export interface PageServer {
+  /** Answers what belongs to the page; false if the path is none of it. */
+  answer(path: string, response: ServerResponse): Promise<boolean>;
+  /** Ends the streams of open pages. */
+  close(): Promise<void>;
+}
+
+export function createPageServer(proxy: NodeProxy, logger: Logger): PageServer {
+  const feed = new PageFeed(proxy, logger);
+  return {
+    close: () => feed.close(),
+    async answer(path, response) {
+      if (path === '/events') {
+        if (!feed.open(response)) refuse(response, 'too many pages are open');
+        return true;
+      }
+      const file = Object.hasOwn(FILES, path) ? FILES[path] : undefined;
+      if (file === undefined) return false;
+      const [name, type] = file;
+      try {
+        const { [name]: content } = await loadPageAssets();
+        response.writeHead(200, { ...PAGE_HEADERS, 'content-type': type }).end(content);
+      } catch (error) {
+        logger.warn({ err: error }, 'the page cannot be made from source; see npm run build');
+        refuse(response, 'the page is part of dist/main.js: npm run build');
+      }
+      return true;
+    },
+  };
+}
+
+function refuse(response: ServerResponse, problem: string): void {
+  const headers = { ...PAGE_HEADERS, 'content-type': 'text/plain; charset=utf-8' };
+  response.writeHead(503, headers).end(`${problem}\n`);
+}

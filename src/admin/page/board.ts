@@ -1,0 +1,121 @@
+import { setImmediate as otherWork } from 'node:timers/promises';
+import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import { UNKNOWN_SERVICE } from '../../topology/policy.ts';
+import { explainIn } from '../explain/explain.ts';
+import { type ExplainedView, findView } from '../explain/explained-view.ts';
+import { knownServices, type ServiceSummary, shorten } from '../explain/summary.ts';
+import type { ServiceRow } from './page-data.ts';
+
+/** Services explained before other work gets its turn. */
+const BATCH = 50;
+
+/**
+ * The rows of the page, as JSON, kept up to date by explaining again only those Services that the view has
+ * decided again.
+ *
+ * Invariant: after a refresh the rows are those of the view that kube-proxy reads, but for what was decided
+ * since the refresh began; that is noted for the next one.
+ */
+export class Board {
+  readonly #proxy: NodeProxy;
+  readonly #rows = new Map<string, string>();
+  /** At most one entry for each Service. */
+  readonly #touched = new Set<string>();
+  #pending: ReadonlySet<string> = new Set();
+  #viewNumber = 0;
+  #view: ExplainedView | undefined;
+  #unfollow: (() => void) | undefined;
+
+  constructor(proxy: NodeProxy) {
+    this.#proxy = proxy;
+  }
+
+  /** The view that the rows are of. */
+  get view(): ExplainedView | undefined {
+    return this.#view;
+  }
+
+  /** Counts the views that the rows were of. */
+  get viewNumber(): number {
+    return this.#viewNumber;
+  }
+
+  /** Services that are still to be explained. */
+  get waiting(): number {
+    return this.#touched.size;
+  }
+
+  /** Services that have a row. */
+  services(): IterableIterator<string> {
+    return this.#rows.keys();
+  }
+
+  /** A row as JSON; undefined: there is no such Service. */
+  row(service: string): string | undefined {
+    return this.#rows.get(service);
+  }
+
+  /** Brings the rows up to date; calls back, from time to time, with the Services looked at. */
+  async refresh(changed: (services: readonly string[]) => void): Promise<void> {
+    this.#follow();
+    this.#touchPending();
+    const view = this.#view;
+    if (view?.source.view.started === false) return;
+    const touched = [...this.#touched];
+    for (let from = 0; from < touched.length; from += BATCH) {
+      if (this.#view !== view) return;
+      const services = touched.slice(from, from + BATCH);
+      for (const service of services) this.#explain(service, view);
+      changed(services);
+      await otherWork();
+    }
+  }
+
+  close(): void {
+    this.#unfollow?.();
+    this.#unfollow = undefined;
+    this.#view = undefined;
+    this.#rows.clear();
+    this.#touched.clear();
+  }
+
+  /** Turns to the view that kube-proxy reads now. */
+  #follow(): void {
+    const view = findView(this.#proxy);
+    if (view?.projection === this.#view?.projection) return;
+    this.#unfollow?.();
+    this.#view = view;
+    this.#viewNumber++;
+    this.#unfollow = view?.projection.onDecided((service) => this.#touched.add(service));
+    const known = view === undefined ? [] : knownServices(this.#proxy, view);
+    for (const service of [...this.#rows.keys(), ...known]) this.#touched.add(service);
+  }
+
+  /** That a policy begins to wait is no decision, but it is told. */
+  #touchPending(): void {
+    const { pending } = this.#proxy.world.policies;
+    for (const service of pending) if (!this.#pending.has(service)) this.#touched.add(service);
+    for (const service of this.#pending) if (!pending.has(service)) this.#touched.add(service);
+    this.#pending = new Set(pending);
+  }
+
+  #explain(service: string, view: ExplainedView | undefined): void {
+    this.#touched.delete(service);
+    const row = view === undefined ? undefined : this.#rowOf(service, view);
+    if (row === undefined) this.#rows.delete(service);
+    else this.#rows.set(service, row);
+  }
+
+  #rowOf(service: string, view: ExplainedView): string | undefined {
+    const proxy = this.#proxy;
+    const known = proxy.world.policies.wanted(service) !== UNKNOWN_SERVICE;
+    if (!known && view.projection.inspect(service).objects.length === 0) return undefined;
+    return JSON.stringify(compact(shorten(explainIn(proxy, view, service, false))));
+  }
+}
+
+function compact(summary: ServiceSummary): ServiceRow {
+  const { service, outcome, dryRun, policy, keys, winners, kept, total, since, warnings } = summary;
+  const seconds = since === undefined ? 0 : Math.round(Date.parse(since) / 1000);
+  return [service, outcome, dryRun ? 1 : 0, policy, keys, winners, kept, total, seconds, warnings];
+}

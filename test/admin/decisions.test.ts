@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { ApiServer } from '../../embedded/api-server.ts';
+import { decisionsOf } from '../../src/admin/explain/decisions.ts';
+import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { eventually } from '../support/eventually.ts';
+import { createSmallCluster, putService, putSlice } from '../support/small-cluster.ts';
+import { recordWatch, STREAMING_LIST, type WatchRecorder } from '../support/watch-recorder.ts';
+import { startWrapper } from '../support/wrapper-fixture.ts';
+
+let server: ApiServer;
+let proxy: NodeProxy;
+let watch: WatchRecorder;
+
+beforeEach(async () => {
+  server = createSmallCluster();
+  putService(server, 'web', ['site', '*']);
+  putService(server, 'plain', null);
+  putSlice(server, 'web-1', 'web', [
+    { ip: '10.0.0.2', node: 'edge-2' },
+    { ip: '10.0.0.3', node: 'edge-3' },
+  ]);
+  putSlice(server, 'plain-1', 'plain', [{ ip: '10.0.0.9', node: 'edge-3' }]);
+  proxy = await startWrapper(await server.listen());
+  const slices = `${proxy.url}/apis/discovery.k8s.io/v1/endpointslices`;
+  watch = await recordWatch(slices, STREAMING_LIST);
+  await watch.until(2);
+});
+
+afterEach(async () => {
+  await watch.close();
+  await proxy.close();
+  await server.close();
+});
+
+/** The last decision as `from → to, kept → kept: cause`. */
+function last(): string | undefined {
+  const latest = decisionsOf(proxy, 0, 1).decisions.at(-1);
+  if (latest === undefined) return undefined;
+  const { service, from, to, keptBefore, keptAfter, cause } = latest;
+  return `${service} ${from} → ${to}, ${keptBefore} → ${keptAfter}: ${cause.kind} ${cause.subject}`;
+}
+
+test('each decision that comes out different is told with its cause', async () => {
+  expect(decisionsOf(proxy, 0, 10)).toMatchObject({ node: 'edge-1', count: 0, decisions: [] });
+
+  server.label('edge-2', 'site', 'b');
+  await eventually(last, 'default/web site → *, 1 → 2: nodes edge-2');
+
+  server.label('edge-1', 'site', 'b');
+  await eventually(last, 'default/web * → site, 2 → 2: own-node site');
+
+  putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.3', node: 'edge-3' }]);
+  await eventually(last, 'default/web site → site, 2 → 1: endpoints default/web-1');
+
+  server.annotate('web', 'topologyKeys', null);
+  await eventually(last, 'default/web site → no-policy, 1 → null: policy ');
+
+  server.delete('endpointslices', 'plain-1');
+  await eventually(last, 'default/plain no-policy → null, null → 0: endpoints default/plain-1');
+});
+
+test('what no policy manages, or what alters no answer, is no decision', async () => {
+  putSlice(server, 'plain-1', 'plain', [{ ip: '10.0.0.8', node: 'edge-3' }]);
+  putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.2', node: 'edge-2' }]);
+  server.label('edge-2', 'site', 'b');
+  await eventually(last, 'default/web site → *, 1 → 1: nodes edge-2');
+  expect(decisionsOf(proxy, 0, 10).count).toBe(1);
+});

@@ -1,0 +1,35 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+const ROOT = new URL('../..', import.meta.url).pathname;
+
+/** The demo, after its tour. */
+export interface DemoProcess {
+  /** Of its page. */
+  readonly url: string;
+  /** Tells it to quit, and waits for it. */
+  close(): Promise<void>;
+}
+
+/** Runs `npm run demo` without npm. */
+export async function startDemo(): Promise<DemoProcess> {
+  const child = spawn(process.execPath, ['demo/main.ts'], {
+    cwd: ROOT,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  let out = '';
+  await new Promise<void>((resolve) => {
+    child.stdout.on('data', (chunk: Buffer) => {
+      out += chunk.toString();
+      if (out.includes('Your turn.')) resolve();
+    });
+  });
+  return {
+    url: /with buttons: (\S+)/.exec(out)?.[1] ?? '',
+    async close() {
+      const closed = once(child, 'close');
+      child.stdin.end('quit\n');
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { Browser } from 'playwright-core';
+import { eventually } from '../support/eventually.ts';
+import { openTab, startBrowser, type Tab } from './browser.ts';
+import { type DemoProcess, startDemo } from './demo-process.ts';
+
+let browser: Browser;
+let demo: DemoProcess;
+let tab: Tab;
+
+beforeAll(async () => {
+  browser = await startBrowser();
+  demo = await startDemo();
+  tab = await openTab(browser, demo.url);
+});
+
+afterAll(async () => {
+  await tab.close();
+  await browser.close();
+  await demo.close();
+});
+
+/** The endpoints of the Service that is explained, as the map shows them. */
+function dots(): Promise<string[]> {
+  return tab.page
+    .locator('.dot')
+    .evaluateAll((elements) => elements.map((each) => each.getAttribute('aria-label') ?? ''));
+}
+
+test('a newcomer looks from a node, moves it, lets an endpoint fail, and looks from another', async () => {
+  const { page } = tab;
+  await eventually(dots, [
+    '10.244.1.10, kept, ready',
+    '10.244.2.10, left out, ready',
+    '10.244.101.10, left out, ready',
+  ]);
+  await page.getByRole('button', { name: '10.244.1.10' }).click();
+  await eventually(dots, [
+    '10.244.1.10, kept, notReady',
+    '10.244.2.10, kept, ready',
+    '10.244.101.10, left out, ready',
+  ]);
+  await page.locator('.card.here').getByRole('button', { name: 'to site b' }).click();
+  await page.getByText('> label edge-1 site=b').waitFor();
+  await eventually(
+    async () => (await dots()).sort().filter((each) => each.includes('kept')).length,
+    3,
+  );
+  await page.getByRole('button', { name: 'the site only' }).click();
+  await eventually(dots, [
+    '10.244.2.10, left out, ready',
+    '10.244.1.10, kept, notReady',
+    '10.244.101.10, left out, ready',
+  ]);
+  await page.getByRole('link', { name: 'edge-2' }).click();
+  await page.getByRole('heading', { level: 1, name: 'edge-2' }).waitFor();
+  await eventually(async () => (await dots())[0], '10.244.2.10, kept, ready');
+  expect(tab.problems).toEqual([]);
+  expect(tab.foreign).toEqual([]);
+});
+
+test('its commands are not taken from other web pages', async () => {
+  const post = (headers: Record<string, string>) =>
+    fetch(`${demo.url}demo/command`, { method: 'POST', body: 'label edge-1 site=x', headers });
+  for (const headers of [{ origin: 'http://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) {
+    expect((await post(headers)).status).toBe(400);
+  }
+  const cluster = (await (await fetch(`${demo.url}demo/cluster`)).json()) as {
+    nodes: { labels: { site?: string } }[];
+  };
+  expect(cluster.nodes.some(({ labels }) => labels.site === 'x')).toBe(false);
+});

@@ -1,0 +1,214 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { eventually } from '../support/eventually.ts';
+import { openTab, startBrowser, type Tab } from './browser.ts';
+import { poorContrasts } from './contrast.ts';
+import { nameWithMarkup, openScene, type Scene } from './scene.ts';
+
+let browser: Browser;
+let scene: Scene;
+let tab: Tab;
+let page: Page;
+
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+afterAll(() => browser.close());
+
+beforeEach(async () => {
+  scene = await openScene();
+  tab = await openTab(browser, `${scene.url}/`);
+  ({ page } = tab);
+  await row('default/web').waitFor();
+});
+
+afterEach(async () => {
+  const { problems, foreign } = tab;
+  await tab.close();
+  await scene.close();
+  // Of every test: no error, no violation of the policy, and nothing asked of anybody else.
+  expect({ problems, foreign }).toEqual({ problems: [], foreign: [] });
+});
+
+function row(service: string) {
+  return page.getByRole('row').filter({ hasText: service });
+}
+
+/** Names of the Services that are listed. */
+function listed(): Promise<string[]> {
+  return page.getByRole('grid', { name: 'Services' }).locator('.name').allTextContents();
+}
+
+function kept(service: string): Promise<string | null> {
+  return row(service).getByRole('img').getAttribute('aria-label');
+}
+
+/** The cells of the endpoints in the explanation that is open. */
+function endpoints(): Promise<string[]> {
+  return page.locator('.explanation tbody tr:has(th[title])').allInnerTexts();
+}
+
+test('Services are listed with what this node keeps of each', async () => {
+  expect(await listed()).toEqual([
+    'default/broken',
+    'default/lost',
+    'default/plain',
+    'default/web',
+  ]);
+  expect(await kept('default/web')).toBe('2 of 3 endpoints kept');
+  expect(await kept('default/lost')).toBe('0 of 1 endpoints kept');
+  await row('default/broken').getByText('invalid-policy').first().waitFor();
+  await page.getByRole('heading', { level: 1, name: 'edge-1' }).waitFor();
+  await page
+    .getByRole('status')
+    .filter({ hasText: /^ready$/ })
+    .waitFor();
+});
+
+test('search and filter narrow the list, and say how much is left', async () => {
+  await page.getByRole('searchbox').fill('DEFAULT site');
+  await eventually(listed, ['default/lost', 'default/web']);
+  await page.getByRole('radio', { name: 'None left 1' }).check();
+  await eventually(listed, ['default/lost']);
+  await page.getByText('1 Services, 0 of 1 endpoints kept').waitFor();
+  await page.getByRole('searchbox').fill('nobody');
+  await page.getByText('No Service matches.').waitFor();
+});
+
+test('all of it can be done by keyboard', async () => {
+  await page.keyboard.press('/');
+  await page.keyboard.type('default');
+  expect(await page.getByRole('searchbox').inputValue()).toBe('default');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('ArrowRight');
+  await eventually(listed, ['default/lost', 'default/web']);
+  await page.keyboard.press('ArrowLeft');
+  await page.keyboard.press('Tab');
+  const grid = page.getByRole('grid', { name: 'Services' });
+  expect(await grid.evaluate((element) => element === document.activeElement)).toBe(true);
+  await page.keyboard.press('End');
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'default/web' }).waitFor();
+  const active = await grid.getAttribute('aria-activedescendant');
+  expect(await page.locator(`[id="${active}"]`).getAttribute('aria-selected')).toBe('true');
+  await page.keyboard.press('Escape');
+  await page.getByRole('heading', { name: 'default/web' }).waitFor({ state: 'detached' });
+  expect(await grid.evaluate((element) => element === document.activeElement)).toBe(true);
+  await page.getByRole('tab', { name: 'Services' }).focus();
+  await page.keyboard.press('ArrowRight');
+  await page.getByRole('grid', { name: 'Decisions' }).waitFor();
+  await page.keyboard.press('ArrowRight');
+  await page.getByRole('heading', { name: 'Neighbours' }).waitFor();
+});
+
+test('a Service is explained, also by a link', async () => {
+  await row('default/web').click();
+  await page.getByText('Without the endpoints of site, * would win.').waitFor();
+  expect(await endpoints()).toEqual([
+    expect.stringMatching(/yes\s+10.0.1.1\s+edge-1\s+notReady/),
+    expect.stringMatching(/yes\s+10.0.2.1\s+edge-2\s+ready/),
+    expect.stringMatching(/no\s+10.0.3.1\s+edge-3\s+ready\s+\* matches/),
+  ]);
+  const other = await openTab(browser, page.url());
+  await other.page.getByText('Without the endpoints of site, * would win.').waitFor();
+  await other.close();
+});
+
+test('what a relabel changes is seen at once: the list, the explanation, the decisions, the node', async () => {
+  await row('default/web').click();
+  await page.getByText('Without the endpoints').waitFor();
+  scene.server.label('edge-1', 'site', 'b');
+  await eventually(() => kept('default/lost'), '1 of 1 endpoints kept');
+  // As many as before, but others.
+  await eventually(
+    async () => (await endpoints())[1]?.replace(/\s+/g, ' '),
+    '● yes 10.0.3.1 edge-3 ready site matches, and has ready endpoints',
+  );
+  await page.getByRole('tab', { name: 'Decisions 2' }).click();
+  await row('default/lost').getByText('none → site').waitFor();
+  await row('default/web').getByText('2, others').waitFor();
+  await page.getByRole('tab', { name: 'Node' }).click();
+  await page.getByRole('row', { name: 'site nodes with site=b 2 edge-3' }).waitFor();
+});
+
+test('a Service that comes and one that goes', async () => {
+  scene.server.delete('endpointslices', 'plain-1');
+  scene.server.delete('services', 'plain');
+  await eventually(listed, ['default/broken', 'default/lost', 'default/web']);
+  scene.server.annotate('lost', 'topologyKeys', null);
+  await eventually(() => kept('default/lost'), '1 of 1 endpoints kept');
+});
+
+test.each(['light', 'dark'] as const)('every text can be read in %s', async (colorScheme) => {
+  await page.emulateMedia({ colorScheme });
+  const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  expect(ground).toBe(colorScheme === 'light' ? 'rgb(255, 255, 255)' : 'rgb(20, 24, 28)');
+  await row('default/lost').click();
+  await page.getByText('nothing-matches').first().waitFor({ state: 'attached' });
+  await page.locator('.explanation tbody').first().waitFor();
+  expect(await poorContrasts(page)).toEqual([]);
+  await page.getByRole('tab', { name: 'Node' }).click();
+  expect(await poorContrasts(page)).toEqual([]);
+});
+
+test('everything one can use has a name and a role', async () => {
+  await row('default/web').click();
+  await page.getByText('Without the endpoints').waitFor();
+  const nameless = await page.$$eval('button, input, a, [tabindex="0"], svg', (elements) =>
+    elements
+      .filter((element) => {
+        const { labels } = element as HTMLInputElement;
+        const label = element.getAttribute('aria-label') ?? labels?.[0]?.textContent;
+        return (label ?? element.textContent ?? '').trim() === '';
+      })
+      .map((element) => element.outerHTML),
+  );
+  expect(nameless).toEqual([]);
+  const grid = page.getByRole('grid', { name: 'Services' });
+  expect(await grid.getAttribute('aria-rowcount')).toBe('5');
+  expect(await page.getByRole('columnheader').allTextContents()).toContain('Endpoints');
+  expect(await page.getByRole('tab', { selected: true }).allTextContents()).toEqual(['Services']);
+});
+
+test('what stands in an annotation is shown as text, never as markup', async () => {
+  nameWithMarkup(scene.server);
+  await row('default/web').getByText('invalid-policy').first().waitFor();
+  await row('default/web').click();
+  await page.getByText('<img src=x').first().waitFor();
+  expect(await page.locator('img[src=x]').count()).toBe(0);
+});
+
+describe('the policy of the page (CSP)', () => {
+  test('runs no script and asks nobody but the admin port', async () => {
+    const refused = await openTab(browser, `${scene.url}/`);
+    const blocked = await refused.page.evaluate(async () => {
+      const script = document.createElement('script');
+      script.textContent = 'document.title = "run"';
+      document.body.append(script);
+      document.body.insertAdjacentHTML('beforeend', '<p style="color: red" id="styled">x</p>');
+      const styled = getComputedStyle(document.getElementById('styled') as HTMLElement).color;
+      const asked = await fetch('http://127.0.0.1:9/').then(
+        () => 'asked',
+        () => 'refused',
+      );
+      return { title: document.title, styled, asked };
+    });
+    expect(blocked.title).toBe('kube-proxy-wrapper');
+    expect(blocked.styled).not.toBe('rgb(255, 0, 0)');
+    expect(blocked.asked).toBe('refused');
+    const violations = refused.problems.filter((each) => each.includes('Content Security Policy'));
+    expect(violations.length).toBeGreaterThanOrEqual(3);
+    await refused.close();
+  });
+});
+
+test('a page whose wrapper goes away says so', async () => {
+  await scene.stopAdmin();
+  await page.getByText('no connection to the wrapper').waitFor();
+  await tab.page.goto('about:blank');
+  // That it tried again, the console tells too.
+  expect(tab.problems.filter((each) => !each.includes('ERR_'))).toEqual([]);
+  tab.problems.length = 0;
+});

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { pino } from 'pino';
+import type { ApiServer } from '../../embedded/api-server.ts';
+import { type Admin, startAdmin } from '../../src/admin/admin.ts';
+import { DEFAULT_BOUNDS } from '../../src/proxy/door-refusal.ts';
+import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { createSmallCluster } from '../support/small-cluster.ts';
+import { startWrapper } from '../support/wrapper-fixture.ts';
+
+const FILES = ['/', '/page.js', '/page.css', '/icon.svg'];
+
+let server: ApiServer;
+let proxy: NodeProxy;
+let admin: Admin;
+
+beforeAll(async () => {
+  server = createSmallCluster();
+  proxy = await startWrapper(await server.listen());
+  const logger = pino({ level: 'silent' });
+  const address = { host: '127.0.0.1', port: 0 };
+  admin = await startAdmin({ address, bounds: DEFAULT_BOUNDS, proxy, logger });
+});
+
+afterAll(async () => {
+  await admin.close();
+  await proxy.close();
+  await server.close();
+});
+
+test.each(FILES)(
+  '%s comes with a policy that allows what the page needs and nothing else',
+  async (path) => {
+    const { status, headers } = await fetch(`${admin.url}${path}`);
+    expect(status).toBe(200);
+    expect(headers.get('content-security-policy')?.split('; ')).toEqual([
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "img-src 'self'",
+      "connect-src 'self'",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ]);
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
+  },
+);
+
+test('the page holds nothing inline, and names no other host', async () => {
+  const html = await (await fetch(admin.url)).text();
+  expect(html).not.toMatch(/<style|style=|<script(?! src="page\.js")|\son\w+=|https?:/);
+  const css = await (await fetch(`${admin.url}/page.css`)).text();
+  expect(css).not.toMatch(/url\(|@import/);
+});
+
+test.each([...FILES, '/events', '/decisions'])(
+  '%s is not for other web pages, and only reads',
+  async (path) => {
+    const ask = async (init: RequestInit) => {
+      const response = await fetch(`${admin.url}${path}`, init);
+      await response.body?.cancel();
+      expect(response.headers.get('access-control-allow-origin')).toBeNull();
+      return response.status;
+    };
+    expect(await ask({ headers: { origin: 'http://evil.example' } })).toBe(403);
+    expect(await ask({ headers: { 'sec-fetch-site': 'cross-site' } })).toBe(403);
+    expect(await ask({ method: 'POST', body: '{}' })).toBe(405);
+  },
+);
