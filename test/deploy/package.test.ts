@@ -54,3 +54,13 @@ test('it simulates the example that comes with it', async () => {
   const said = await npx('simulate', '--from', example, '--service', 'web');
   expect(said).toContain('default/web');
 });
+
+test('the chart and the image are of the version of the package', () => {
+  const { version } = JSON.parse(readText('package.json')) as { version: string };
+  expect(readText('charts/kube-proxy-wrapper/Chart.yaml')).toContain(`\nversion: ${version}\n`);
+  expect(readText('charts/kube-proxy-wrapper/Chart.yaml')).toContain(`\nappVersion: ${version}\n`);
+  expect(readText('manifests/base/kustomization.yaml')).toContain(`newTag: ${version}\n`);
+  for (const file of ['overlays/sidecar/patch.yaml', 'components/state/daemonset.yaml']) {
+    expect(readText(`manifests/${file}`)).toContain(`wrapper:${version}\n`);
+  }
+});

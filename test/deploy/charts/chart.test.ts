@@ -41,16 +41,6 @@ test('helm lint finds nothing to say, also against the schema', async () => {
   expect(said).not.toMatch(/WARNING|ERROR/);
 });
 
-test('the chart and the image are of the version of the package', () => {
-  const { version } = JSON.parse(readText('package.json')) as { version: string };
-  expect(readText('charts/kube-proxy-wrapper/Chart.yaml')).toContain(`\nversion: ${version}\n`);
-  expect(readText('charts/kube-proxy-wrapper/Chart.yaml')).toContain(`\nappVersion: ${version}\n`);
-  expect(readText('manifests/base/kustomization.yaml')).toContain(`newTag: ${version}\n`);
-  for (const file of ['overlays/sidecar/patch.yaml', 'components/state/daemonset.yaml']) {
-    expect(readText(`manifests/${file}`)).toContain(`wrapper:${version}\n`);
-  }
-});
-
 describe('with default values the result is that of kustomize', () => {
   test.each<[string, object, string]>([
     ['manifests/base', { state: { hostPath: '' } }, 'api-server.example.com'],
