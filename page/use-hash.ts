@@ -15,6 +15,11 @@ export function useHash(): [string | undefined, (value: string | undefined) => v
 }
 
 function read(): string | undefined {
-  const hash = decodeURI(location.hash.slice(1));
-  return hash === '' ? undefined : hash;
+  const hash = location.hash.slice(1);
+  try {
+    return hash === '' ? undefined : decodeURI(hash);
+  } catch {
+    // Somebody has typed a percent sign: no Service is called so.
+    return undefined;
+  }
 }

@@ -1,0 +1,78 @@
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { afterEach, expect, jest, test } from '@jest/globals';
+import type { Board } from '../../src/admin/page/board.ts';
+import type { RowsEvent } from '../../src/admin/page/page-data.ts';
+import { PageStream } from '../../src/admin/page/page-stream.ts';
+
+/** A socket that is full after each write until it is drained. */
+class SlowResponse extends EventEmitter {
+  writableNeedDrain = false;
+  destroyed = false;
+  readonly rows: RowsEvent[] = [];
+
+  write(text: string): void {
+    this.writableNeedDrain = true;
+    const [, data] = /^event: rows\ndata: (.*)\n\n$/.exec(text) ?? [];
+    if (data !== undefined) this.rows.push(JSON.parse(data) as RowsEvent);
+  }
+
+  drain(): void {
+    this.writableNeedDrain = false;
+    this.emit('drain');
+  }
+
+  destroy(): void {
+    this.destroyed = true;
+  }
+}
+
+function open(rows: Map<string, string>) {
+  const response = new SlowResponse();
+  const board: Pick<Board, 'row' | 'services' | 'waiting' | 'view' | 'viewNumber'> = {
+    row: (service) => rows.get(service),
+    services: () => rows.keys(),
+    waiting: 0,
+    view: undefined,
+    viewNumber: 0,
+  };
+  const stream = new PageStream(response as unknown as ServerResponse, board as Board);
+  return { response, stream };
+}
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+test('a slow page gets what a row is when it can take it, and each row once', () => {
+  const rows = new Map(Array.from({ length: 2_500 }, (_, n) => [`s${n}`, `["s${n}",0]`]));
+  const { response, stream } = open(rows);
+  stream.flush('{}');
+  response.drain();
+  expect(response.rows.map(({ left }) => left)).toEqual([1_500]);
+  for (let change = 1; change <= 100; change++) {
+    rows.set('s0', `["s0",${change}]`);
+    rows.set('s2000', `["s2000",${change}]`);
+    stream.owe(['s0', 's2000']);
+    stream.flush('{}');
+  }
+  rows.delete('s2001');
+  for (let turn = 0; turn < 10; turn++) response.drain();
+  expect(response.rows.map(({ left }) => left)).toEqual([1_500, 501, 0]);
+  const all = response.rows.flatMap((event) => event.rows as unknown as [string, number][]);
+  expect(all.filter(([name]) => name === 's2000')).toEqual([['s2000', 100]]);
+  expect(all.filter(([name]) => name === 's0').at(-1)).toEqual(['s0', 100]);
+  expect(response.rows.flatMap(({ gone }) => gone)).toEqual(['s2001']);
+});
+
+test('a page that takes nothing is ended', () => {
+  const now = jest.spyOn(performance, 'now').mockReturnValue(0);
+  const { response, stream } = open(new Map([['a', '["a"]']]));
+  stream.flush('{}');
+  now.mockReturnValue(30_000);
+  stream.flush('{}');
+  expect(response.destroyed).toBe(false);
+  now.mockReturnValue(30_001);
+  stream.flush('{}');
+  expect(response.destroyed).toBe(true);
+});
