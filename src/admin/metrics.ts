@@ -25,6 +25,7 @@ export function createMetrics(proxy: NodeProxy): Registry {
   });
   registerDoors(registry, proxy);
   registerAccess(registry, proxy);
+  registerPolicyEvents(registry, proxy);
   return registry;
 }
 
@@ -82,6 +83,18 @@ function registerAccess(registry: Registry, { doors: { reviews } }: NodeProxy): 
     help: 'Times the last answer about a caller was kept because the API server was away.',
     labels: [],
     collect: (set) => set({}, reviews.counts.stale),
+  });
+}
+
+function registerPolicyEvents(registry: Registry, { policyEvents }: NodeProxy): void {
+  if (policyEvents === undefined) return;
+  register(registry, {
+    name: 'policy_events_total',
+    help: 'Events on Services with an invalid policy, by what became of them.',
+    labels: ['result'],
+    collect(set) {
+      for (const [result, count] of Object.entries(policyEvents.counts)) set({ result }, count);
+    },
   });
 }
 

@@ -27,6 +27,7 @@ export function nodeProxyOptions(
     bookmarkMs: settings.bookmarkSeconds * 1000,
     minWatchMs: MIN_WATCH_MS,
     stallMs: settings.stalledClientSeconds * 1000,
+    policyEvents: settings.policyEvents,
     servers: settings.servers,
     readBounds: settings,
     ...stateOf(settings),

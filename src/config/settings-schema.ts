@@ -180,6 +180,12 @@ export const settingsShape = z.strictObject({
     .boolean()
     .default(false)
     .describe('Decide and explain, but show everything: to see what would be.'),
+  policyEvents: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Write an Event on each Service whose policy is invalid, once for all nodes; given up where RBAC forbids it.',
+    ),
   windowEntries: positive
     .default(10_000)
     .describe('The least number of changes that each view remembers for clients that fall behind.'),

@@ -52,7 +52,7 @@ export async function askReview(
   }
   const hint =
     !own && statusCode === 403
-      ? '; the wrapper needs the ClusterRole system:auth-delegator to serve client certificates'
+      ? '; the wrapper needs the right to create SubjectAccessReviews to serve client certificates'
       : '';
   throw new WrapperError(
     'Unreachable',

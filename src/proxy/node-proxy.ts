@@ -13,6 +13,7 @@ import { type Doors, type DoorsOptions, openDoors } from './doors.ts';
 import { Failover } from './failover.ts';
 import { waitForTurn } from './handover.ts';
 import { NodeSetWatcher } from './node-set-watcher.ts';
+import { PolicyEvents } from './policy-events.ts';
 import type { Question } from './question.ts';
 import { usualQuestions } from './questions-json.ts';
 import { DEFAULT_READ_BOUNDS, type ReadBounds } from './read-bounds.ts';
@@ -45,6 +46,8 @@ export interface NodeProxyOptions extends DoorsOptions {
   /** What that process tells when it ends; see Succession. */
   readonly lastWords?: Promise<string | undefined>;
   readonly stallMs?: number;
+  /** Write an Event on each Service whose policy is invalid. */
+  readonly policyEvents?: boolean;
   /** Further API servers of the same cluster; see Failover. */
   readonly servers?: readonly URL[];
   /** After this long without a byte the API server is asked whether it is there; see Pulse. */
@@ -72,6 +75,8 @@ export interface NodeProxy {
   readonly doors: Doors;
   /** What the next process is told. */
   readonly bequest: Bequest;
+  /** Undefined when no Events are written. */
+  readonly policyEvents: Pick<PolicyEvents, 'counts'> | undefined;
   /** Which API server is in use. */
   readonly failover: Failover;
   /** Undefined when nothing is kept on disk. */
@@ -128,10 +133,14 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     credentials.close();
     throw error;
   });
+  const policyEvents = options.policyEvents
+    ? new PolicyEvents({ upstream, nodeName, logger })
+    : undefined;
   const nodeSets = new NodeSetWatcher(context);
   const views = new Views({
     ...options,
     ...context,
+    policyEvents,
     time: systemClock,
     serviceFilter: options.policies.dryRun === true ? undefined : options.policies.serviceFilter,
     idleMs: options.idleViewMs,
@@ -143,7 +152,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   });
   const close = async (): Promise<void> => {
     await doors.close();
-    await Promise.all([views.close(), nodeSets.close(), worldSources.close()]);
+    await Promise.all([views, nodeSets, worldSources, policyEvents].map((each) => each?.close()));
     await Promise.all([upstream.close(), snapshots?.close()]);
     credentials.close();
   };
@@ -155,7 +164,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     const urls = { url: http ?? https ?? '', httpsUrl: https };
     return {
       ...{ ...urls, world, views, nodeSets, worldSources, book, upstream, doors, snapshots, close },
-      ...{ bequest, failover: credentials },
+      ...{ bequest, policyEvents, failover: credentials },
     };
   } catch (error) {
     await close();

@@ -5,12 +5,15 @@ import type { Policy } from '../topology/policy.ts';
 import type { PolicyBook } from '../topology/policy-book.ts';
 import type { ServiceDescription } from '../topology/service-policy.ts';
 import type { World } from '../topology/world.ts';
+import type { PolicyEvents } from './policy-events.ts';
 
 /** Whom a feed of policies tells. */
 export interface PolicyFeedOptions {
   readonly world: World;
   readonly book: PolicyBook;
   readonly logger: Logger;
+  /** Undefined: no Events are written. */
+  readonly policyEvents?: Pick<PolicyEvents, 'tell'> | undefined;
 }
 
 /** Tells the world the policy of each Service, and the log of each version whose annotations are invalid. */
@@ -43,6 +46,7 @@ export class ServicesFeed implements ChangeSink<ServiceFacts> {
         { service, rv: facts.resourceVersion, err: policy.message },
         'the topology policy is invalid; the Service is unfiltered',
       );
+      this.#options.policyEvents?.tell(facts, policy.message ?? '');
     }
     return policy;
   }

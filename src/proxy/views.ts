@@ -4,6 +4,7 @@ import { View } from '../filter/view.ts';
 import type { PolicyBook } from '../topology/policy-book.ts';
 import type { Codecs } from './answer.ts';
 import { OwnNodeFeed } from './own-node-feed.ts';
+import type { PolicyEvents } from './policy-events.ts';
 import { type Question, questionKey } from './question.ts';
 import { ServicesFeed } from './services-feed.ts';
 import { openPlain, openViewSource, type SourceContext, type ViewSource } from './view-source.ts';
@@ -11,6 +12,7 @@ import { openPlain, openViewSource, type SourceContext, type ViewSource } from '
 export interface ViewsOptions extends SourceContext {
   readonly codecs: Codecs;
   readonly book: PolicyBook;
+  readonly policyEvents?: Pick<PolicyEvents, 'tell'> | undefined;
   /** More views than this at once are refused. */
   readonly maxViews: number;
   /** A view that nobody asks for is closed after this long, in milliseconds. */

@@ -15,12 +15,12 @@ let server: ApiServer;
 let proxy: NodeProxy;
 let there: Set<string>;
 
-/** With all that has metrics of its own: the https listener and a folder for the state. */
+/** With all that has metrics of its own: the https listener, a folder for the state, Events. */
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'metrics-'));
   server = createSmallCluster();
   const https = { listen: '127.0.0.1:0', selfSigned: { caFile: join(folder, 'ca.crt') } };
-  const settings = { https, stateDir: join(folder, 'state') };
+  const settings = { https, stateDir: join(folder, 'state'), policyEvents: true };
   proxy = await startWrapper(await server.listen(), {}, settings);
   const text = await createMetrics(proxy).metrics();
   there = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name));

@@ -10,13 +10,13 @@ import { startServer, type TestServer } from './http-server.ts';
  * be left open then.
  */
 export function upstreamPerTest(): typeof startUpstream {
-  let harness: UpstreamHarness | undefined;
+  const started: UpstreamHarness[] = [];
   afterEach(async () => {
-    await harness?.close();
-    harness = undefined;
+    for (const harness of started.splice(0)) await harness.close();
   });
   return async (...args) => {
-    harness = await startUpstream(...args);
+    const harness = await startUpstream(...args);
+    started.push(harness);
     return harness;
   };
 }
