@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Registry } from '@prometheus-io/client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { questionPath } from '../proxy/question.ts';
 
@@ -13,6 +13,7 @@ export function createMetrics(proxy: NodeProxy): Registry {
     eventLoopMonitoringPrecision: EVENT_LOOP_TICK_MS,
   });
   registerViews(registry, proxy);
+  registerDecisions(registry, proxy);
   registerWorld(registry, proxy);
   registerSources(registry, proxy);
   registerUpstream(registry, proxy);
@@ -146,6 +147,28 @@ function registerViews(registry: Registry, proxy: NodeProxy): void {
       },
     });
   }
+}
+
+function registerDecisions(registry: Registry, proxy: NodeProxy): void {
+  register(registry, {
+    name: 'service_decisions',
+    help: 'Services by the keys that win, or by why no key is asked.',
+    labels: ['collection', 'encoding', 'winner'],
+    collect(set) {
+      for (const { question, projection } of proxy.views.sources) {
+        const common = { collection: questionPath(question), encoding: question.encoding };
+        for (const [winner, count] of projection?.winners() ?? [])
+          set({ ...common, winner }, count);
+      }
+    },
+  });
+  const handled = new Histogram({
+    name: 'kube_proxy_wrapper_event_handling_seconds',
+    help: 'Time from the arrival of events of the API server until all that follows from them was written to clients.',
+    buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
+    registers: [registry],
+  });
+  proxy.timing.onHandled = (seconds) => handled.observe(seconds);
 }
 
 function registerUpstream(registry: Registry, { failover }: NodeProxy): void {

@@ -97,6 +97,11 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     return () => this.#listeners.delete(listener);
   }
 
+  /** How many Services each answer has; see ServiceDecider. */
+  winners(): ReadonlyMap<string, number> {
+    return this.#decider.winners();
+  }
+
   /** Services that have endpoints objects, of a policy or not. */
   services(): IterableIterator<string> {
     return this.#index.services();

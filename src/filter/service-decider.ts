@@ -83,6 +83,14 @@ export class ServiceDecider {
     return answer === undefined ? undefined : this.#clock.now() - answer.since;
   }
 
+  /** How many Services each answer has: the keys that won, or why none was asked; see {@link Answer.winner}. */
+  winners(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    for (const { winner } of this.#answers.values())
+      counts.set(winner, (counts.get(winner) ?? 0) + 1);
+    return counts;
+  }
+
   /** What the owner of the cluster decides takes effect at once: the next decision is free. */
   forget(service: string): void {
     this.#delays.forget(service);

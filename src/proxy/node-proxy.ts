@@ -75,6 +75,8 @@ export interface NodeProxy {
   readonly doors: Doors;
   /** What the next process is told. */
   readonly bequest: Bequest;
+  /** Whoever measures sets what is to be called with each time that it took to handle events; see Reflector. */
+  readonly timing: { onHandled: (seconds: number) => void };
   /** Undefined when no Events are written. */
   readonly policyEvents: Pick<PolicyEvents, 'counts'> | undefined;
   /** Which API server is in use. */
@@ -136,11 +138,13 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const policyEvents = options.policyEvents
     ? new PolicyEvents({ upstream, nodeName, logger })
     : undefined;
+  const timing: NodeProxy['timing'] = { onHandled: () => {} };
   const nodeSets = new NodeSetWatcher(context);
   const views = new Views({
     ...options,
     ...context,
     policyEvents,
+    onHandled: (seconds) => timing.onHandled(seconds),
     time: systemClock,
     serviceFilter: options.policies.dryRun === true ? undefined : options.policies.serviceFilter,
     idleMs: options.idleViewMs,
@@ -164,7 +168,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     const urls = { url: http ?? https ?? '', httpsUrl: https };
     return {
       ...{ ...urls, world, views, nodeSets, worldSources, book, upstream, doors, snapshots, close },
-      ...{ bequest, policyEvents, failover: credentials },
+      ...{ bequest, policyEvents, timing, failover: credentials },
     };
   } catch (error) {
     await close();

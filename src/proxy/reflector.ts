@@ -65,6 +65,8 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
   /** Default: {@link DEFAULT_READ_BOUNDS}. */
   readonly bounds?: ReadBounds;
   readonly random?: () => number;
+  /** Told how long it took from the arrival of some events until all that follows from them was written, in seconds. */
+  readonly onHandled?: ((seconds: number) => void) | undefined;
 }
 
 /** A refusal is taken for final after so many: an API server that starts answers 403 until its RBAC has loaded. */
@@ -219,6 +221,7 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#watches++;
     const batches = this.#client.watch(this.#version ?? '', signal, () => this.#opened());
     for await (const events of batches) {
+      const arrived = performance.now();
       heard = true;
       this.#wentWell();
       this.#heard();
@@ -229,7 +232,10 @@ export class Reflector<Facts extends ObjectMeta> {
         this.#listVersion = resourceVersion;
       }
       this.#tracker.commit(changes);
-      if (changes.length > 0) for (const sink of this.#options.sinks) sink.changed(changes);
+      if (changes.length > 0) {
+        for (const sink of this.#options.sinks) sink.changed(changes);
+        this.#options.onHandled?.((performance.now() - arrived) / 1000);
+      }
       if (resourceVersion !== '') this.#memory?.told(changes, resourceVersion);
       if (error !== undefined) throw error;
     }

@@ -40,6 +40,8 @@ export interface SourceContext {
   readonly bounds?: ReadBounds;
   /** Where the last known state is kept over a restart; absent: nowhere. */
   readonly snapshots?: SnapshotStore;
+  /** See Reflector. */
+  readonly onHandled?: (seconds: number) => void;
 }
 
 /** A view and all that fills it: one reflector, one projection. */

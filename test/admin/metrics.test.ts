@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { createMetrics } from '../../src/admin/metrics.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
-import { createSmallCluster } from '../support/small-cluster.ts';
+import { eventually } from '../support/eventually.ts';
+import { createSmallCluster, putService, putSlice } from '../support/small-cluster.ts';
 import { startWrapper } from '../support/wrapper-fixture.ts';
 
 const PREFIX = 'kube_proxy_wrapper_';
@@ -55,4 +56,24 @@ describe('the README', () => {
     // The only one of a single word, and the prefix itself.
     expect([...told.filter((name) => name !== PREFIX), 'services'].sort()).toEqual(names.sort());
   });
+});
+
+test('the time that events take is measured, and Services are counted by winner', async () => {
+  const metrics = createMetrics(proxy);
+  const counted = async () => {
+    const text = await metrics.metrics();
+    return {
+      handled: Number(/handling_seconds_count (\d+)/.exec(text)?.[1]),
+      decisions: [...text.matchAll(/service_decisions\{.*winner="(.*?)".*\} (\d+)/g)].map(
+        ([, winner, count]) => `${winner} ${count}`,
+      ),
+    };
+  };
+  expect(await counted()).toEqual({ handled: 0, decisions: [] });
+  const path = '/apis/discovery.k8s.io/v1/endpointslices';
+  expect((await fetch(`${proxy.url}${path}`)).status).toBe(200);
+  expect(await counted()).toEqual({ handled: 0, decisions: [] });
+  putService(server, 'web', ['kubernetes.io/hostname']);
+  putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
+  await eventually(counted, { handled: 2, decisions: ['kubernetes.io/hostname 1'] });
 });
