@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -74,7 +74,8 @@ describe('kube-proxy-wrapper', () => {
       code: 0,
       out: expect.stringContaining('COMMAND [flags]'),
     });
-    expect(await run('--version')).toMatchObject({ code: 0, out: '0.1.0\n' });
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+    expect(await run('--version')).toMatchObject({ code: 0, out: `${version}\n` });
   });
 
   test.each(['run', 'explain', 'diff', 'simulate', 'check'])(
