@@ -9,6 +9,8 @@ export default {
   coverageProvider: 'v8',
   // Real components take their time; jest knows this option at the top level only.
   testTimeout: 60_000,
+  // jest leaves one core to itself by default: of two, half. Real components run one file at a time all the same.
+  maxWorkers: '100%',
   projects: [
     {
       ...common,
