@@ -139,7 +139,7 @@ func (s *session) churn(c command) (int, error) {
 		<-ticker.C
 		service := i % s.world.Services
 		endpoint := (s.world.visible(service, s.own)[0] + 1) % s.world.Endpoints
-		if err := s.patchEndpoint(service, endpoint, i); err != nil {
+		if err := s.patchEndpoint(service, endpoint, time.Now().Nanosecond()); err != nil {
 			return 0, err
 		}
 	}
