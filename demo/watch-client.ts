@@ -32,12 +32,15 @@ export async function watchSlices(url: string, changed: () => void): Promise<Wat
     throw new Error(`the wrapper answered ${statusCode}: ${await body.text()}`);
   const { promise: listed, resolve, reject } = Promise.withResolvers<void>();
   const follow = async (): Promise<void> => {
-    for await (const events of createJsonCodec().decodeWatch(body, 1 << 20)) {
+    const decoder = createJsonCodec().watchDecoder(1 << 20);
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      const { events, fault } = decoder.push(chunk);
       for (const event of events) {
         if (event.type === 'BOOKMARK') resolve();
         else apply(shown, event);
       }
-      changed();
+      if (events.length > 0) changed();
+      if (fault !== undefined) throw fault;
     }
   };
   const following = follow().catch((error: unknown) => {

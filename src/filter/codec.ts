@@ -27,6 +27,25 @@ export type RawEvent =
     }
   | { readonly type: 'ERROR'; readonly status: Status };
 
+/** What a chunk of a watch stream completes. */
+export interface DecodedChunk {
+  readonly events: RawEvent[];
+  /**
+   * Why the stream cannot be followed beyond these events: `TooLarge` for a frame, `Malformed` for bytes that
+   * do not parse or an event of unknown type. What came before it counts, so that the events a consumer gets
+   * do not depend on how the network cut the chunks.
+   */
+  readonly fault: unknown;
+}
+
+/** Decodes one watch stream. After a fault it is of no use any more. */
+export interface WatchDecoder {
+  /** Takes the next chunk, which may be cut anywhere. */
+  push(chunk: Uint8Array): DecodedChunk;
+  /** Throws `Malformed` when the stream ends within a frame. */
+  finish(): void;
+}
+
 /** Types of the events that a view sends to its watchers, apart from bookmarks and errors. */
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
@@ -115,15 +134,8 @@ export interface Codec {
 
   /** Decodes the body of a LIST. Throws `Refused` when it is a Status. */
   decodeList(body: Buffer): RawList;
-  /**
-   * Decodes a watch stream, yielding the events of each chunk together, never an empty batch. Chunks may be
-   * cut anywhere. Throws `TooLarge` before it buffers a frame of more than `maxFrameBytes`, `Malformed` for
-   * bytes that do not parse or an event of unknown type, and for a stream that ends within a frame.
-   */
-  decodeWatch(
-    chunks: AsyncIterable<Uint8Array>,
-    maxFrameBytes: number,
-  ): AsyncGenerator<RawEvent[], void, undefined>;
+  /** A decoder of one watch stream, that buffers no frame of more than `maxFrameBytes`. */
+  watchDecoder(maxFrameBytes: number): WatchDecoder;
   /** Reads a Status body; undefined when it is none. */
   decodeStatus(body: Buffer): Status | undefined;
 

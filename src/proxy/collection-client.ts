@@ -11,6 +11,14 @@ export interface Listed {
   readonly items: readonly ObjectBytes[];
 }
 
+/** What a watch tells as it goes on. */
+export interface WatchHandlers {
+  /** The API server has agreed. */
+  opened(): void;
+  /** Called with the events that have arrived together, never none, before anything else is read. */
+  events(events: readonly RawEvent[]): void;
+}
+
 const MAX_STATUS_BYTES = 1024 * 1024;
 /**
  * A watch of which no event is complete within this time is dead, in milliseconds. The API server sends a
@@ -71,14 +79,10 @@ export class CollectionClient {
   }
 
   /**
-   * Watches from a version on, until the API server ends the stream. `opened` is called once it has agreed.
-   * Throws as {@link list} does.
+   * Watches from a version on; resolves when the API server ends the stream. Throws as {@link list} does, and
+   * what a handler throws, which ends the watch.
    */
-  async *watch(
-    version: string,
-    signal: AbortSignal,
-    opened: () => void,
-  ): AsyncGenerator<RawEvent[], void, undefined> {
+  async watch(version: string, signal: AbortSignal, handlers: WatchHandlers): Promise<void> {
     // As client-go: spread over 5 to 10 minutes, so that watches do not all end together.
     const timeout = Math.floor(300 + 300 * this.#random());
     const query = new URLSearchParams({
@@ -87,19 +91,24 @@ export class CollectionClient {
       timeoutSeconds: String(timeout),
       watch: 'true',
     });
-    const { maxObjectBytes } = this.#bounds;
+    const decoder = this.#codec.watchDecoder(this.#bounds.maxObjectBytes);
     const deadline = new Deadline(signal);
     deadline.set('silence', SILENCE_MS, 'completed no event');
     try {
-      const response = await this.#request(query, deadline.signal);
-      opened();
-      for await (const events of this.#codec.decodeWatch(response.body, maxObjectBytes)) {
-        // Whole events count, not bytes: of one that never ends nothing could be used.
-        deadline.set('silence', SILENCE_MS, 'completed no event');
-        yield events;
-      }
+      const { body } = await this.#request(query, deadline.signal);
+      handlers.opened();
+      await body.each((chunk) => {
+        const { events, fault } = decoder.push(chunk);
+        if (events.length > 0) {
+          // Whole events count, not bytes: of one that never ends nothing could be used.
+          deadline.set('silence', SILENCE_MS, 'completed no event');
+          handlers.events(events);
+        }
+        if (fault !== undefined) throw named(fault, 'maxObjectBytes');
+      });
+      decoder.finish();
     } catch (error) {
-      throw named(deadline.explain(error), 'maxObjectBytes');
+      throw deadline.explain(error);
     } finally {
       deadline.end();
     }

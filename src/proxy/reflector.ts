@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
 import type { Change, ChangeSink } from '../filter/change.ts';
-import type { Codec, ObjectBytes, ObjectMeta } from '../filter/codec.ts';
+import type { Codec, ObjectBytes, ObjectMeta, RawEvent } from '../filter/codec.ts';
 import type { VersionClock } from '../filter/version-clock.ts';
 import { createBackoff } from './backoff.ts';
 import { CollectionClient } from './collection-client.ts';
@@ -219,31 +219,38 @@ export class Reflector<Facts extends ObjectMeta> {
     const started = performance.now();
     let heard = false;
     this.#watches++;
-    const batches = this.#client.watch(this.#version ?? '', signal, () => this.#opened());
-    for await (const events of batches) {
-      const arrived = performance.now();
-      heard = true;
-      this.#wentWell();
-      this.#heard();
-      const { changes, resourceVersion, error } = this.#tracker.follow(events);
-      if (resourceVersion !== '') {
-        this.#options.clock.observe(resourceVersion);
-        this.#version = resourceVersion;
-        this.#listVersion = resourceVersion;
-      }
-      this.#tracker.commit(changes);
-      if (changes.length > 0) {
-        for (const sink of this.#options.sinks) sink.changed(changes);
-        this.#options.onHandled?.((performance.now() - arrived) / 1000);
-      }
-      if (resourceVersion !== '') this.#memory?.told(changes, resourceVersion);
-      if (error !== undefined) throw error;
-    }
+    await this.#client.watch(this.#version ?? '', signal, {
+      opened: () => this.#opened(),
+      events: (events) => {
+        heard = true;
+        this.#take(events);
+      },
+    });
     const lasted = performance.now() - started;
     if (lasted >= GOOD_WATCH_MS) this.#wentWell();
     if (!heard && lasted < SHORT_WATCH_MS) {
       throw new WrapperError('Unreachable', 'the API server ended the watch at once');
     }
+  }
+
+  /** Tells the sinks what events change; throws at one that cannot be used, after all before it is told. */
+  #take(events: readonly RawEvent[]): void {
+    const arrived = performance.now();
+    this.#wentWell();
+    this.#heard();
+    const { changes, resourceVersion, error } = this.#tracker.follow(events);
+    if (resourceVersion !== '') {
+      this.#options.clock.observe(resourceVersion);
+      this.#version = resourceVersion;
+      this.#listVersion = resourceVersion;
+    }
+    this.#tracker.commit(changes);
+    if (changes.length > 0) {
+      for (const sink of this.#options.sinks) sink.changed(changes);
+      this.#options.onHandled?.((performance.now() - arrived) / 1000);
+    }
+    if (resourceVersion !== '') this.#memory?.told(changes, resourceVersion);
+    if (error !== undefined) throw error;
   }
 
   #opened(): void {

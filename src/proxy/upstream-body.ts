@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import { finished, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { WrapperError } from '../errors.ts';
 
@@ -11,8 +11,13 @@ const GUNZIP_CHUNK_BYTES = 1024 * 1024;
 /** Response headers, names in lower case. */
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** A response body as it comes. Leaving the loop over it early ends the request. */
+/** A response body as it comes, for one reader. Leaving the loop over it early ends the request. */
 export interface UpstreamBody extends AsyncIterable<Buffer> {
+  /**
+   * Hands on each chunk in the very turn of the event loop in which it arrives, which a loop does not; resolves
+   * at the end. Throws as the loop does, and what `onChunk` throws, which ends the request.
+   */
+  each(onChunk: (chunk: Buffer) => void): Promise<void>;
   /** Ends the request, read or not. */
   destroy(): void;
 }
@@ -50,8 +55,39 @@ export function createBody(
         throw options.explain(error);
       }
     },
+    each: async (onChunk) => {
+      clearTimeout(timer);
+      await readEach(source, options, onChunk);
+    },
     destroy: () => void source.destroy(),
   };
+}
+
+function readEach(
+  source: Readable,
+  options: { readonly explain: (error: unknown) => unknown; readonly onChunk?: () => void },
+  onChunk: (chunk: Buffer) => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown): void => {
+      source.off('data', take);
+      reject(error);
+    };
+    const take = (chunk: Buffer): void => {
+      options.onChunk?.();
+      try {
+        onChunk(chunk);
+      } catch (error) {
+        fail(error);
+        source.destroy();
+      }
+    };
+    finished(source, { writable: false }, (error) => {
+      if (error == null) resolve();
+      else fail(options.explain(error));
+    });
+    source.on('data', take);
+  });
 }
 
 /**

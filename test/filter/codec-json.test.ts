@@ -209,7 +209,7 @@ describe('decodeList()', () => {
   });
 });
 
-describe('decodeWatch()', () => {
+describe('watchDecoder()', () => {
   const decode = async (stream: string) =>
     (await decodeAll(codec, chunked(Buffer.from(stream), []))).map((event) =>
       event.type === 'ERROR' ? event.type : `${event.type} ${event.object}`,

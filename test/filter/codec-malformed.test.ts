@@ -1,12 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { WrapperError } from '../../src/errors.ts';
-import type { Codec, ObjectBytes } from '../../src/filter/codec.ts';
+import type { Codec, ObjectBytes, RawEvent } from '../../src/filter/codec.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from '../../src/filter/resource.ts';
 import {
   CODECS,
   chunked,
   decodeAll,
+  decodeInto,
   FIXTURES,
   type Fixture,
   fixture,
@@ -179,15 +180,12 @@ describe('an event of unknown type', () => {
   test.each(CODECS)('comes after the events before it ($encoding)', async (codec) => {
     const good = codec.encodeBookmark(SERVICES, '1', false);
     const bad = Buffer.from(good.toString('latin1').replace('BOOKMARK', 'BOOKMARX'), 'latin1');
-    const types: string[] = [];
-    const read = async () => {
-      const chunks = chunked(Buffer.concat([good, good, bad, good]), []);
-      for await (const batch of codec.decodeWatch(chunks, 1_000)) {
-        types.push(...batch.map(({ type }) => type));
-      }
-    };
-    await expect(read()).rejects.toMatchObject({ code: 'Malformed' });
-    expect(types).toEqual(['BOOKMARK', 'BOOKMARK']);
+    const events: RawEvent[] = [];
+    const chunks = chunked(Buffer.concat([good, good, bad, good]), []);
+    await expect(decodeInto(events, codec, chunks, 1_000)).rejects.toMatchObject({
+      code: 'Malformed',
+    });
+    expect(events.map(({ type }) => type)).toEqual(['BOOKMARK', 'BOOKMARK']);
   });
 });
 

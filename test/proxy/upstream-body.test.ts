@@ -1,7 +1,8 @@
+import { PassThrough, Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
-import { readBody } from '../../src/proxy/upstream.ts';
+import { createBody, readBody } from '../../src/proxy/upstream-body.ts';
 import { until } from '../support/http-until.ts';
 
 // What hangs shall fail soon.
@@ -94,5 +95,55 @@ describe('readBody()', () => {
       throw failure;
     }
     await expect(readBody(failing(), 100, headers)).rejects.toBe(failure);
+  });
+});
+
+describe('each()', () => {
+  const bodyOf = (source: Readable) =>
+    createBody(source, {
+      explain: (error) => new Error('explained', { cause: error }),
+      unreadMs: 1_000,
+      onUnread: () => {},
+    });
+
+  test('hands on all chunks, then resolves', async () => {
+    const chunks: string[] = [];
+    const source = Readable.from([Buffer.from('a'), Buffer.from('b')], { objectMode: false });
+    await bodyOf(source).each((chunk) => void chunks.push(chunk.toString()));
+    expect(chunks.join('')).toBe('ab');
+  });
+
+  test('hands on a chunk in the turn in which it arrives', () => {
+    const source = new PassThrough();
+    const chunks: string[] = [];
+    void bodyOf(source).each((chunk) => void chunks.push(chunk.toString()));
+    source.resume();
+    source.write('a');
+    expect(chunks).toEqual(['a']);
+    source.end();
+  });
+
+  test('throws what its reader throws, hands on nothing after that, and ends the request', async () => {
+    const source = new PassThrough();
+    let taken = 0;
+    const read = bodyOf(source).each(() => {
+      taken++;
+      throw new Error('enough');
+    });
+    source.write('a');
+    source.write('b');
+    await expect(read).rejects.toThrow('enough');
+    expect(taken).toBe(1);
+    expect(source.destroyed).toBe(true);
+  });
+
+  test.each([
+    ['breaks', new Error('reset')],
+    ['is closed before its end', undefined],
+  ])('throws as explained when the body %s', async (_, error) => {
+    const source = new PassThrough();
+    const read = bodyOf(source).each(() => {});
+    source.destroy(error);
+    await expect(read).rejects.toThrow('explained');
   });
 });

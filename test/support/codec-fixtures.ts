@@ -86,8 +86,24 @@ export async function decodeAll(
   maxFrameBytes = 1_000_000,
 ): Promise<RawEvent[]> {
   const events: RawEvent[] = [];
-  for await (const batch of codec.decodeWatch(chunks, maxFrameBytes)) events.push(...batch);
+  await decodeInto(events, codec, chunks, maxFrameBytes);
   return events;
+}
+
+/** Adds the events of a stream to `events`, those before a fault too. */
+export async function decodeInto(
+  events: RawEvent[],
+  codec: Codec,
+  chunks: AsyncIterable<Uint8Array>,
+  maxFrameBytes: number,
+): Promise<void> {
+  const decoder = codec.watchDecoder(maxFrameBytes);
+  for await (const chunk of chunks) {
+    const decoded = decoder.push(chunk);
+    events.push(...decoded.events);
+    if (decoded.fault !== undefined) throw decoded.fault;
+  }
+  decoder.finish();
 }
 
 /** The events of a watch fixture, decoded from one chunk. */

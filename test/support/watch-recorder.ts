@@ -42,10 +42,14 @@ export async function recordWatch(
   const events: RawEvent[] = [];
   const waiting = new Set<() => void>();
   const follow = async (): Promise<void> => {
-    for await (const batch of codec.decodeWatch(body, 1 << 24)) {
-      events.push(...batch);
+    const decoder = codec.watchDecoder(1 << 24);
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      const decoded = decoder.push(chunk);
+      events.push(...decoded.events);
       for (const wake of waiting) wake();
+      if (decoded.fault !== undefined) throw decoded.fault;
     }
+    decoder.finish();
   };
   const ended = follow();
   ended.catch(() => undefined);

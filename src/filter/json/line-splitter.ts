@@ -1,6 +1,6 @@
 import { WrapperError } from '../../errors.ts';
-import type { FrameHandler, FrameSplitter } from '../event-batches.ts';
 import { malformed } from '../malformed.ts';
+import type { FrameHandler, FrameSplitter } from '../watch-decoder.ts';
 
 const NEWLINE = 0x0a;
 

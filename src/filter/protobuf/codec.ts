@@ -1,5 +1,5 @@
 import type { Codec } from '../codec.ts';
-import { eventBatches } from '../event-batches.ts';
+import { createWatchDecoder } from '../watch-decoder.ts';
 import { readAddresses, readServiceAddresses } from './addresses.ts';
 import { decodeEvent, decodeList, decodeStatus } from './decode.ts';
 import {
@@ -24,8 +24,8 @@ export function createProtobufCodec(): Codec {
   return {
     encoding: 'protobuf',
     decodeList,
-    decodeWatch: (chunks, maxFrameBytes) =>
-      eventBatches(chunks, createFrameSplitter(maxFrameBytes), decodeEvent),
+    watchDecoder: (maxFrameBytes) =>
+      createWatchDecoder(createFrameSplitter(maxFrameBytes), decodeEvent),
     decodeStatus,
     meta: readMeta,
     labelled: (object) => readLabelled(object),

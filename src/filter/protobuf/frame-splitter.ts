@@ -1,6 +1,6 @@
 import { WrapperError } from '../../errors.ts';
-import type { FrameHandler, FrameSplitter } from '../event-batches.ts';
 import { malformed } from '../malformed.ts';
+import type { FrameHandler, FrameSplitter } from '../watch-decoder.ts';
 
 /** Each frame begins with its length as a big-endian uint32 (apimachinery util/framer). */
 const HEADER_BYTES = 4;
