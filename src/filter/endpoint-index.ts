@@ -1,6 +1,5 @@
-import type { EndpointGroup } from '../topology/endpoint.ts';
+import type { Endpoint, EndpointGroup } from '../topology/endpoint.ts';
 import type { EndpointsFacts, ObjectBytes } from './codec.ts';
-import { EndpointCache } from './endpoint-cache.ts';
 
 /** An EndpointSlice or Endpoints object of a view, with what is shown of it. */
 export interface EndpointsObject {
@@ -19,6 +18,8 @@ export interface EndpointsObject {
   keep: Uint8Array | undefined;
   /** Whether hints are cut. */
   cutHints: boolean;
+  /** Whether a policy says what is shown. */
+  managed: boolean;
 }
 
 /** The objects of a view by key, by Service, and the Services by the nodes their endpoints are on. */
@@ -28,8 +29,7 @@ export class EndpointIndex {
   readonly #byService = new Map<string, readonly EndpointsObject[]>();
   /** Node → Services with an endpoint there. */
   readonly #byNode = new Map<string, Set<string>>();
-  /** 100,000 endpoints differ, for a decision, in a few nodes, zones and states; slices in a few ports. */
-  readonly #endpoints = new EndpointCache();
+  /** Slices differ in a few ports; endpoints come interned, see EndpointsFacts. */
   readonly #ports = new Interner<readonly string[]>();
 
   get(key: string): EndpointsObject | undefined {
@@ -56,7 +56,7 @@ export class EndpointIndex {
   add(key: string, facts: EndpointsFacts, raw: ObjectBytes): EndpointsObject {
     const object: EndpointsObject = {
       key,
-      service: facts.service === '' ? undefined : `${facts.namespace}/${facts.service}`,
+      service: serviceOf(facts),
       hinted: facts.hinted,
       groups: this.#internGroups(facts.groups),
       raw,
@@ -64,6 +64,7 @@ export class EndpointIndex {
       exact: false,
       keep: undefined,
       cutHints: false,
+      managed: false,
     };
     this.#objects.set(key, object);
     if (object.service === undefined) return object;
@@ -74,6 +75,18 @@ export class EndpointIndex {
       else services.add(object.service);
     }
     return object;
+  }
+
+  /**
+   * Takes in the new bytes of an object of which a decision sees nothing new: most changes are such. Returns
+   * false, and has done nothing, when it does.
+   */
+  refresh(object: EndpointsObject, facts: EndpointsFacts, raw: ObjectBytes): boolean {
+    if (object.hinted !== facts.hinted || object.service !== serviceOf(facts)) return false;
+    if (!sameItems(object.groups, facts.groups, sameGroup)) return false;
+    object.raw = raw;
+    object.fresh = true;
+    return true;
   }
 
   remove(object: EndpointsObject): void {
@@ -92,9 +105,7 @@ export class EndpointIndex {
   #internGroups(groups: readonly EndpointGroup[]): readonly EndpointGroup[] {
     return groups.map(({ ports, endpoints }) => ({
       ports: this.#ports.of(ports.join('\n'), () => ports),
-      endpoints: endpoints.map(({ family, node, zone, state }) =>
-        this.#endpoints.of(family, node, zone, state),
-      ),
+      endpoints,
     }));
   }
 }
@@ -112,6 +123,27 @@ export class Interner<T> {
     this.#known.set(id, made);
     return made;
   }
+}
+
+function serviceOf({ namespace, service }: EndpointsFacts): string | undefined {
+  return service === '' ? undefined : `${namespace}/${service}`;
+}
+
+function sameGroup(a: EndpointGroup, b: EndpointGroup): boolean {
+  return (
+    sameItems(a.ports, b.ports, (one, other) => one === other) &&
+    sameItems(a.endpoints, b.endpoints, sameEndpoint)
+  );
+}
+
+/** Equal endpoints are one object, unless the cache that sees to that has started over in between. */
+function sameEndpoint(a: Endpoint, b: Endpoint): boolean {
+  if (a === b) return true;
+  return a.node === b.node && a.state === b.state && a.zone === b.zone && a.family === b.family;
+}
+
+function sameItems<T>(a: readonly T[], b: readonly T[], same: (a: T, b: T) => boolean): boolean {
+  return a.length === b.length && a.every((item, index) => same(item, b[index] as T));
 }
 
 const NONE: readonly EndpointsObject[] = [];

@@ -146,16 +146,30 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     for (const service of touched) this.#project(service);
     for (const { key } of changes) {
       const object = this.#index.get(key);
-      if (object === undefined || object.service !== undefined) continue;
-      this.#show({ object, keep: undefined, managed: false });
+      if (object === undefined) continue;
+      if (object.service === undefined) {
+        this.#show({ object, keep: undefined, managed: false });
+      } else if (!touched.has(object.service)) {
+        this.#showAgain(object, object.service);
+      }
     }
   }
 
-  /** Brings the index up to date; returns the Services concerned. */
-  #store(change: Change<EndpointsFacts>): string[] {
+  /** Shows an object of which a decision about its Service sees nothing new. */
+  #showAgain(object: EndpointsObject, service: string): void {
+    const { keep, managed } = object;
+    if (this.#world.policyInForce(service) === undefined) this.#project(service);
+    else if (this.view.get(object.key) !== undefined) this.#show({ object, keep, managed });
+  }
+
+  /** Brings the index up to date; returns the Services to be decided again. */
+  #store(change: Change<EndpointsFacts>): Iterable<string> {
     const before = this.#index.get(change.key);
     const touched = new Set<string>();
     if (before !== undefined) {
+      if (change.type !== 'DELETED' && this.#index.refresh(before, change.facts, change.object)) {
+        return touched;
+      }
       this.#index.remove(before);
       if (before.service !== undefined) touched.add(before.service);
     }
@@ -163,7 +177,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
       const object = this.#index.add(change.key, change.facts, change.object);
       if (object.service !== undefined) touched.add(object.service);
     }
-    return [...touched];
+    return touched;
   }
 
   #worldChanged(change: WorldChange): void {
@@ -271,6 +285,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
       }
       object.keep = keep;
       object.cutHints = cutHints;
+      object.managed = managed;
       return;
     }
     this.view.show(object.key, (version) => this.#write({ object, keep, managed }, version));
@@ -305,6 +320,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     const written = codec.splice(resource, object.raw, edit);
     object.keep = keep;
     object.cutHints = cutHints;
+    object.managed = managed;
     object.fresh = false;
     object.exact = true;
     // Nothing is cut, so that the bytes shown hold all there is to know: keep them once.

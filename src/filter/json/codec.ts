@@ -11,15 +11,15 @@ import {
   encodeObject,
   encodeStatus,
 } from './encode.ts';
-import { readEndpoints } from './endpoints-facts.ts';
+import { createEndpointsReader } from './endpoints-facts.ts';
 import { createLineSplitter } from './line-splitter.ts';
 import { readLabelled, readMeta } from './metadata.ts';
 import { readService } from './service-facts.ts';
 import { significant } from './significant.ts';
-import { readEndpointSlice } from './slice-facts.ts';
+import { createSliceReader } from './slice-facts.ts';
 import { splice } from './splice.ts';
 
-/** The codec of `application/json`. It holds no state. */
+/** The codec of `application/json`. It holds no state but the endpoints that it remembers. */
 export function createJsonCodec(): Codec {
   return {
     encoding: 'json',
@@ -30,8 +30,8 @@ export function createJsonCodec(): Codec {
     meta: readMeta,
     labelled: (object) => readLabelled(object),
     service: readService,
-    endpointSlice: readEndpointSlice,
-    endpoints: readEndpoints,
+    endpointSlice: createSliceReader(),
+    endpoints: createEndpointsReader(),
     addresses: readAddresses,
     serviceAddresses: readServiceAddresses,
     splice,

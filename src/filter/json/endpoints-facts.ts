@@ -1,33 +1,40 @@
 import type { Endpoint, EndpointGroup, EndpointState } from '../../topology/endpoint.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec.ts';
+import { EndpointCache } from '../endpoint-cache.ts';
 import { addressFamily } from '../endpoint-facts.ts';
 import { JsonReader } from './json-reader.ts';
 import { readMetadata, readObject } from './metadata.ts';
 import { readPorts } from './slice-facts.ts';
 
-/** Reads what a decision needs of a core Endpoints object. */
-export function readEndpoints(object: ObjectBytes): EndpointsFacts {
+/** Creates a reader of what a decision needs of a core Endpoints object; it remembers endpoints. */
+export function createEndpointsReader(): (object: ObjectBytes) => EndpointsFacts {
+  const cache = new EndpointCache();
+  return (object) => readEndpoints(object, cache);
+}
+
+function readEndpoints(object: ObjectBytes, cache: EndpointCache): EndpointsFacts {
   const reader = new JsonReader(object);
   let groups: EndpointGroup[] = [];
   const meta = readObject(
     reader,
     () => {
-      if (reader.keyIs('subsets')) groups = readSubsets(reader);
+      if (reader.keyIs('subsets')) groups = readSubsets(reader, cache);
     },
     () => readMetadata(reader),
   );
   return { ...meta, service: meta.name, hinted: false, groups };
 }
 
-function readSubsets(reader: JsonReader): EndpointGroup[] {
+function readSubsets(reader: JsonReader, cache: EndpointCache): EndpointGroup[] {
   const groups: EndpointGroup[] = [];
   reader.array(() => {
     let ready: Endpoint[] = [];
     let notReady: Endpoint[] = [];
     let ports: string[] = [];
     reader.object(() => {
-      if (reader.keyIs('addresses')) ready = readAddresses(reader, 'ready');
-      else if (reader.keyIs('notReadyAddresses')) notReady = readAddresses(reader, 'notReady');
+      if (reader.keyIs('addresses')) ready = readAddresses(reader, 'ready', cache);
+      else if (reader.keyIs('notReadyAddresses'))
+        notReady = readAddresses(reader, 'notReady', cache);
       else if (reader.keyIs('ports')) ports = readPorts(reader);
     });
     groups.push({ ports, endpoints: [...ready, ...notReady] });
@@ -35,7 +42,7 @@ function readSubsets(reader: JsonReader): EndpointGroup[] {
   return groups;
 }
 
-function readAddresses(reader: JsonReader, state: EndpointState): Endpoint[] {
+function readAddresses(reader: JsonReader, state: EndpointState, cache: EndpointCache): Endpoint[] {
   const endpoints: Endpoint[] = [];
   reader.array(() => {
     let ip = '';
@@ -44,7 +51,7 @@ function readAddresses(reader: JsonReader, state: EndpointState): Endpoint[] {
       if (reader.keyIs('ip')) ip = reader.text();
       else if (reader.keyIs('nodeName')) node = reader.text();
     });
-    endpoints.push({ family: addressFamily(ip), node, zone: '', state });
+    endpoints.push(cache.of(addressFamily(ip), node, '', state));
   });
   return endpoints;
 }

@@ -1,5 +1,6 @@
 import type { Endpoint } from '../../topology/endpoint.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec.ts';
+import { EndpointCache } from '../endpoint-cache.ts';
 import { endpointState, portKey, SERVICE_NAME_LABEL, ZONE_LABEL } from '../endpoint-facts.ts';
 import { JsonReader } from './json-reader.ts';
 import { readMetadata, readObject } from './metadata.ts';
@@ -9,8 +10,13 @@ interface SliceEndpoint extends Omit<Endpoint, 'family'> {
   readonly hinted: boolean;
 }
 
-/** Reads what a decision needs of an EndpointSlice. */
-export function readEndpointSlice(object: ObjectBytes): EndpointsFacts {
+/** Creates a reader of what a decision needs of an EndpointSlice; it remembers endpoints. */
+export function createSliceReader(): (object: ObjectBytes) => EndpointsFacts {
+  const cache = new EndpointCache();
+  return (object) => readEndpointSlice(object, cache);
+}
+
+function readEndpointSlice(object: ObjectBytes, cache: EndpointCache): EndpointsFacts {
   const reader = new JsonReader(object);
   let service = '';
   let family = '';
@@ -30,7 +36,7 @@ export function readEndpointSlice(object: ObjectBytes): EndpointsFacts {
       });
     },
   );
-  const endpoints = drafts.map(({ node, zone, state }) => ({ family, node, zone, state }));
+  const endpoints = drafts.map(({ node, zone, state }) => cache.of(family, node, zone, state));
   const hinted = drafts.some((draft) => draft.hinted);
   return { ...meta, service, hinted, groups: [{ ports, endpoints }] };
 }

@@ -11,7 +11,7 @@ import {
   encodeObject,
   encodeStatus,
 } from './encode.ts';
-import { readEndpoints } from './endpoints-facts.ts';
+import { createEndpointsReader } from './endpoints-facts.ts';
 import { createFrameSplitter } from './frame-splitter.ts';
 import { readLabelled, readMeta } from './metadata.ts';
 import { readService } from './service-facts.ts';
@@ -19,7 +19,7 @@ import { significant } from './significant.ts';
 import { createSliceReader } from './slice-facts.ts';
 import { splice } from './splice.ts';
 
-/** The codec of `application/vnd.kubernetes.protobuf`. It holds no state but what it remembers of names. */
+/** The codec of `application/vnd.kubernetes.protobuf`. It holds no state but the names and endpoints that it remembers. */
 export function createProtobufCodec(): Codec {
   return {
     encoding: 'protobuf',
@@ -31,7 +31,7 @@ export function createProtobufCodec(): Codec {
     labelled: (object) => readLabelled(object),
     service: readService,
     endpointSlice: createSliceReader(),
-    endpoints: readEndpoints,
+    endpoints: createEndpointsReader(),
     addresses: readAddresses,
     serviceAddresses: readServiceAddresses,
     splice,
