@@ -113,10 +113,8 @@ export interface ServiceAddresses {
   readonly ports: readonly PortNumber[];
 }
 
-/** How {@link Codec.splice} changes an object. Bytes that no field here speaks of stay as they are. */
-export interface Edit {
-  /** New `metadata.resourceVersion`. */
-  readonly resourceVersion: string;
+/** Which endpoints of an object are shown, and how. */
+export interface EndpointsEdit {
   /**
    * Which endpoints stay: one entry per endpoint in the order of {@link EndpointsFacts.groups}, flattened;
    * 0 cuts it. Absent: all stay. A subset of an Endpoints object left without any address goes too, for the
@@ -125,6 +123,12 @@ export interface Edit {
   readonly keep?: Uint8Array;
   /** Also cut `hints` from the endpoints that stay. */
   readonly cutHints?: boolean;
+}
+
+/** How {@link Codec.splice} changes an object. Bytes that no field here speaks of stay as they are. */
+export interface Edit extends EndpointsEdit {
+  /** New `metadata.resourceVersion`. */
+  readonly resourceVersion: string;
 }
 
 /**
@@ -159,6 +163,8 @@ export interface Codec {
    * are the same for kube-proxy. The result is for comparison only.
    */
   significant(object: ObjectBytes): Buffer;
+  /** {@link significant} of what an edit makes of an object, whatever the version it is given. */
+  significantAfter(resource: Resource, object: ObjectBytes, edit: EndpointsEdit): Buffer;
 
   /** A LIST body, in pieces that are to be written one after the other; the objects are not copied. */
   encodeList(resource: Resource, resourceVersion: string, items: readonly ObjectBytes[]): Buffer[];

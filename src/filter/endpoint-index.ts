@@ -143,7 +143,9 @@ function sameEndpoint(a: Endpoint, b: Endpoint): boolean {
 }
 
 function sameItems<T>(a: readonly T[], b: readonly T[], same: (a: T, b: T) => boolean): boolean {
-  return a.length === b.length && a.every((item, index) => same(item, b[index] as T));
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (!same(a[i] as T, b[i] as T)) return false;
+  return true;
 }
 
 const NONE: readonly EndpointsObject[] = [];

@@ -307,9 +307,12 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
       if (managed || object.exact) return true;
     }
     const { codec, resource } = this.view;
-    const edit = { resourceVersion: '0', cutHints, ...(keep === undefined ? {} : { keep }) };
-    const next = codec.splice(resource, object.raw, edit);
-    if (managed) return codec.significant(next).equals(codec.significant(shown));
+    const edit = { cutHints, ...(keep === undefined ? {} : { keep }) };
+    if (managed) {
+      const next = codec.significantAfter(resource, object.raw, edit);
+      return next.equals(codec.significant(shown));
+    }
+    const next = codec.splice(resource, object.raw, { ...edit, resourceVersion: '0' });
     return next.equals(codec.splice(resource, shown, { resourceVersion: '0' }));
   }
 

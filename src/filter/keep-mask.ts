@@ -1,4 +1,4 @@
-import type { Edit } from './codec.ts';
+import type { EndpointsEdit } from './codec.ts';
 import { malformed } from './malformed.ts';
 
 /** Walks an edit's `keep` in step with the endpoints of an object. */
@@ -11,7 +11,7 @@ export class KeepMask {
   }
 
   /** The mask of an edit; one that cuts nothing is as good as none. */
-  static of(edit: Edit): KeepMask {
+  static of(edit: EndpointsEdit): KeepMask {
     return new KeepMask(edit.keep?.includes(0) === true ? edit.keep : undefined);
   }
 

@@ -36,8 +36,16 @@ export class Patch {
    * @param to offset at which it ends
    */
   apply(source: Buffer, from = 0, to = source.length): Buffer {
+    return this.#write(source, allocateOwned(to - from + this.delta), from, to);
+  }
+
+  /** {@link apply} for a moment: what lives long should not share its memory with what does not. */
+  applyBriefly(source: Buffer): Buffer {
+    return this.#write(source, Buffer.allocUnsafe(source.length + this.delta), 0, source.length);
+  }
+
+  #write(source: Buffer, target: Buffer, from: number, to: number): Buffer {
     if (!this.#sorted) this.#replacements.sort((a, b) => a.start - b.start);
-    const target = allocateOwned(to - from + this.delta);
     let read = from;
     let written = 0;
     for (const { start, end, bytes } of this.#replacements) {

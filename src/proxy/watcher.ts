@@ -104,10 +104,16 @@ export class Watcher {
   }
 
   #write(bytes: Buffer): void {
-    if (this.#response.write(bytes)) return;
+    const response = this.#response;
+    // Else the chunk waits for the end of this turn of the event loop before it goes out whole.
+    const { socket } = response;
+    socket?.cork();
+    const taken = response.write(bytes);
+    socket?.uncork();
+    if (taken) return;
     this.#stall = setTimeout(() => {
       this.#options.onStalled?.();
-      this.#response.destroy();
+      response.destroy();
     }, this.#options.stallMs);
   }
 

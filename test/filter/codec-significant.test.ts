@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { ObjectBytes } from '../../src/filter/codec.ts';
+import { ENDPOINT_SLICES } from '../../src/filter/resource.ts';
 import { CODECS, type Fixture, fixture, LISTS, objectsOf } from '../support/codec-fixtures.ts';
 import {
   type ModelMeta,
@@ -154,5 +155,35 @@ describe('an apiserver', () => {
     const versions = new Set(headless.map((each) => watch.codec.meta(each).resourceVersion));
     const meanings = new Set(headless.map((each) => watch.codec.significant(each).toString('hex')));
     expect([versions.size, meanings.size]).toEqual([3, 2]);
+  });
+});
+
+describe.each(CODECS)('significantAfter() ($encoding)', (codec) => {
+  const encoder = encoderOf(codec.encoding);
+
+  test('is what counts of the spliced object', () => {
+    const masks = fc.uint8Array({ min: 0, max: 1, minLength: 20, maxLength: 20 });
+    fc.assert(
+      fc.property(slices, masks, fc.boolean(), (slice, mask, cutHints) => {
+        const object = encoder.slice(slice);
+        const keep = Uint8Array.from(slice.endpoints, (_, index) => mask[index % 20] as number);
+        const edit = { keep, cutHints };
+        const after = codec.significantAfter(ENDPOINT_SLICES, object, edit);
+        const spliced = codec.splice(ENDPOINT_SLICES, object, { ...edit, resourceVersion: '7' });
+        expect(after.toString('latin1')).toBe(codec.significant(spliced).toString('latin1'));
+      }),
+    );
+  });
+
+  test('refuses a mask that was not made for the object', () => {
+    const object = encoder.slice({
+      meta: undefined,
+      addressType: 'IPv4',
+      endpoints: [],
+      ports: [],
+      unknown: false,
+    });
+    const edit = { keep: Uint8Array.of(0) };
+    expect(() => codec.significantAfter(ENDPOINT_SLICES, object, edit)).toThrow('0 endpoints');
   });
 });

@@ -15,7 +15,7 @@ import { createEndpointsReader } from './endpoints-facts.ts';
 import { createLineSplitter } from './line-splitter.ts';
 import { readLabelled, readMeta } from './metadata.ts';
 import { readService } from './service-facts.ts';
-import { significant } from './significant.ts';
+import { significant, significantAfter } from './significant.ts';
 import { createSliceReader } from './slice-facts.ts';
 import { splice } from './splice.ts';
 
@@ -36,6 +36,7 @@ export function createJsonCodec(): Codec {
     serviceAddresses: readServiceAddresses,
     splice,
     significant,
+    significantAfter,
     encodeList,
     encodeObject,
     encodeEvent,

@@ -1,8 +1,10 @@
-import type { ObjectBytes } from '../codec.ts';
+import type { EndpointsEdit, ObjectBytes } from '../codec.ts';
 import { TRIGGER_TIME_ANNOTATION } from '../endpoint-facts.ts';
 import { Patch } from '../patch.ts';
+import type { Resource } from '../resource.ts';
 import { ItemCuts } from './item-cuts.ts';
 import { JsonReader } from './json-reader.ts';
+import { splice } from './splice.ts';
 
 /** Returns an object without what is no change for a client; see `Codec.significant`. */
 export function significant(object: ObjectBytes): Buffer {
@@ -12,7 +14,16 @@ export function significant(object: ObjectBytes): Buffer {
     if (reader.keyIs('metadata')) cutNoise(reader, patch);
   });
   reader.finish();
-  return patch.apply(object);
+  return patch.applyBriefly(object);
+}
+
+/** The same of what an edit makes of an object; see `Codec.significantAfter`. */
+export function significantAfter(
+  resource: Resource,
+  object: ObjectBytes,
+  edit: EndpointsEdit,
+): Buffer {
+  return significant(splice(resource, object, { ...edit, resourceVersion: '0' }));
 }
 
 function cutNoise(reader: JsonReader, patch: Patch): void {

@@ -17,7 +17,7 @@ import { readLabelled, readMeta } from './metadata.ts';
 import { readService } from './service-facts.ts';
 import { significant } from './significant.ts';
 import { createSliceReader } from './slice-facts.ts';
-import { splice } from './splice.ts';
+import { significantAfter, splice } from './splice.ts';
 
 /** The codec of `application/vnd.kubernetes.protobuf`. It holds no state but the names and endpoints that it remembers. */
 export function createProtobufCodec(): Codec {
@@ -36,6 +36,7 @@ export function createProtobufCodec(): Codec {
     serviceAddresses: readServiceAddresses,
     splice,
     significant,
+    significantAfter,
     encodeList,
     encodeObject,
     encodeEvent,

@@ -1,12 +1,18 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
-import { WrapperError } from '../../errors.ts';
+import type { WrapperError } from '../../errors.ts';
 import { malformed } from '../malformed.ts';
 import type { TextCache } from './text-cache.ts';
+
+/** A varint has ten bytes at most. */
+const MAX_VARINT_BITS = 70;
 
 /**
  * Walks the fields of one protobuf message as byte spans, without decoding what nobody asks for. All
  * offsets are into the buffer that {@link FieldCursor.over} was given; every span lies within its message.
  * Whatever does not parse throws `Malformed`.
+ *
+ * It reads tags and lengths by itself: a BinaryReader for each of the messages that an event is read as took
+ * longer than what was read by it.
  */
 export class FieldCursor {
   /** Field number of the current field. */
@@ -20,20 +26,12 @@ export class FieldCursor {
   start = 0;
   /** Offset after the current field. */
   end: number;
-  readonly #bytes: Uint8Array;
-  readonly #reader: BinaryReader;
+  readonly #bytes: Buffer;
   readonly #limit: number;
   readonly #base: number;
 
-  private constructor(
-    bytes: Uint8Array,
-    reader: BinaryReader,
-    start: number,
-    limit: number,
-    base: number,
-  ) {
+  private constructor(bytes: Buffer, start: number, limit: number, base: number) {
     this.#bytes = bytes;
-    this.#reader = reader;
     this.#limit = limit;
     this.#base = base;
     this.field = 0;
@@ -47,20 +45,15 @@ export class FieldCursor {
    * @param start offset of the message in `bytes`
    * @param base offset of `bytes` in what errors should speak of
    */
-  static over(bytes: Uint8Array, start = 0, base = 0): FieldCursor {
-    return new FieldCursor(bytes, new BinaryReader(bytes), start, bytes.length, base);
+  static over(bytes: Buffer, start = 0, base = 0): FieldCursor {
+    return new FieldCursor(bytes, start, bytes.length, base);
   }
 
   /** Moves to the next field; false at the end of the message. */
   next(): boolean {
     if (this.end >= this.#limit) return false;
     this.fieldStart = this.end;
-    try {
-      this.#readField();
-    } catch (error) {
-      if (error instanceof WrapperError) throw error;
-      throw this.malformed('a protobuf field that does not parse', error);
-    }
+    this.#readField();
     if (this.end > this.#limit) {
       throw this.malformed(`protobuf field ${this.field} exceeds its message`);
     }
@@ -75,14 +68,13 @@ export class FieldCursor {
   /** A cursor over the current field as an embedded message. */
   enter(): FieldCursor {
     this.assertMessage();
-    return new FieldCursor(this.#bytes, this.#reader, this.start, this.end, this.#base);
+    return new FieldCursor(this.#bytes, this.start, this.end, this.#base);
   }
 
   /** The current field as text; bytes that are not UTF-8 become U+FFFD, as in Go. */
   text(): string {
     this.#expect(WireType.LengthDelimited);
-    this.#reader.pos = this.valueStart;
-    return this.#reader.string();
+    return this.#bytes.toString('utf8', this.start, this.end);
   }
 
   /** As {@link text}, for one of the texts that occur again and again. */
@@ -99,15 +91,16 @@ export class FieldCursor {
   /** The current field as a bool. */
   bool(): boolean {
     this.#expect(WireType.Varint);
-    this.#reader.pos = this.valueStart;
-    return this.#reader.bool();
+    for (let at = this.valueStart; at < this.end; at++) {
+      if (((this.#bytes[at] as number) & 0x7f) !== 0) return true;
+    }
+    return false;
   }
 
   /** The current field as an int32. */
   int32(): number {
     this.#expect(WireType.Varint);
-    this.#reader.pos = this.valueStart;
-    return this.#reader.int32();
+    return this.#varint(this.valueStart) | 0;
   }
 
   /** An error about the current field. */
@@ -115,26 +108,38 @@ export class FieldCursor {
     return malformed(what, this.#base + this.fieldStart, cause);
   }
 
+  /** The varint at an offset, of which Kubernetes' own decoder ignores the bits above 32 too; sets {@link end}. */
+  #varint(offset: number): number {
+    let value = 0;
+    let at = offset;
+    for (let shift = 0; shift < MAX_VARINT_BITS; shift += 7) {
+      if (at >= this.#limit) break;
+      const byte = this.#bytes[at++] as number;
+      if (shift < 32) value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) {
+        this.end = at;
+        return value >>> 0;
+      }
+    }
+    throw this.malformed('a protobuf field that does not parse');
+  }
+
   #readField(): void {
-    const reader = this.#reader;
-    reader.pos = this.end;
-    // Not reader.tag(), for it allocates; Kubernetes' own decoder ignores the bits above 32 as well.
-    const tag = reader.uint32();
+    const tag = this.#varint(this.end);
     this.field = tag >>> 3;
     this.wireType = tag & 7;
     if (this.field === 0) throw this.malformed('protobuf field number 0');
-    this.valueStart = reader.pos;
-    this.start = reader.pos;
+    this.valueStart = this.end;
+    this.start = this.end;
     switch (this.wireType) {
       case WireType.LengthDelimited: {
-        const length = reader.uint32();
-        this.start = reader.pos;
+        const length = this.#varint(this.end);
+        this.start = this.end;
         this.end = this.start + length;
         break;
       }
       case WireType.Varint:
-        reader.uint32();
-        this.end = reader.pos;
+        this.#varint(this.end);
         break;
       case WireType.Bit64:
         this.end = this.start + 8;
@@ -143,9 +148,19 @@ export class FieldCursor {
         this.end = this.start + 4;
         break;
       default:
-        // Only here for groups, which Kubernetes never writes: skip() makes a view of what it skips.
-        reader.skip(this.wireType, this.field);
-        this.end = reader.pos;
+        this.#skipGroup();
+    }
+  }
+
+  /** Kubernetes never writes groups; and no other wire type is known to the library, which says so. */
+  #skipGroup(): void {
+    try {
+      const reader = new BinaryReader(this.#bytes);
+      reader.pos = this.end;
+      reader.skip(this.wireType, this.field);
+      this.end = reader.pos;
+    } catch (error) {
+      throw this.malformed('a protobuf field that does not parse', error);
     }
   }
 

@@ -9,16 +9,18 @@ import { entryValue, METADATA, OBJECT_META } from './metadata.ts';
 export function significant(object: ObjectBytes): Buffer {
   const patch = new Patch();
   const fields = FieldCursor.over(object);
-  while (fields.next()) {
-    if (fields.field !== METADATA) continue;
-    editMessage(patch, fields, () => {
-      const metadata = fields.enter();
-      while (metadata.next()) {
-        if (isNoise(metadata)) patch.cut(metadata.fieldStart, metadata.end);
-      }
-    });
-  }
-  return patch.apply(object);
+  while (fields.next()) if (fields.field === METADATA) cutNoise(patch, fields);
+  return patch.applyBriefly(object);
+}
+
+/** Cuts what is no change for a client out of an object's metadata. */
+export function cutNoise(patch: Patch, metadataField: FieldCursor): void {
+  editMessage(patch, metadataField, () => {
+    const metadata = metadataField.enter();
+    while (metadata.next()) {
+      if (isNoise(metadata)) patch.cut(metadata.fieldStart, metadata.end);
+    }
+  });
 }
 
 function isNoise(field: FieldCursor): boolean {

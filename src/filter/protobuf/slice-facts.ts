@@ -1,4 +1,3 @@
-import type { Endpoint } from '../../topology/endpoint.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec.ts';
 import { EndpointCache } from '../endpoint-cache.ts';
 import { endpointState, portKey, SERVICE_NAME_LABEL, ZONE_LABEL } from '../endpoint-facts.ts';
@@ -37,7 +36,9 @@ function readEndpointSlice(object: ObjectBytes, caches: Caches): EndpointsFacts 
   const meta = emptyMeta();
   let service = '';
   let family = '';
+  let hinted = false;
   const ports: string[] = [];
+  const drafts: EndpointDraft[] = [];
   const fields = FieldCursor.over(object);
   while (fields.next()) {
     switch (fields.field) {
@@ -47,6 +48,12 @@ function readEndpointSlice(object: ObjectBytes, caches: Caches): EndpointsFacts 
           service = entryValue(field.enter(), SERVICE_NAME_LABEL) ?? service;
         });
         break;
+      case SLICE.endpoints: {
+        const draft = readEndpoint(fields.enter(), caches.texts);
+        hinted ||= draft.hinted;
+        drafts.push(draft);
+        break;
+      }
       case SLICE.ports:
         ports.push(readPort(fields.enter(), PORT));
         break;
@@ -55,28 +62,13 @@ function readEndpointSlice(object: ObjectBytes, caches: Caches): EndpointsFacts 
         break;
     }
   }
-  return { ...meta, service, ...readSliceEndpoints(object, family, ports, caches) };
-}
-
-/** Endpoints come before the address type on the wire, so they are read in a second pass. */
-function readSliceEndpoints(
-  object: ObjectBytes,
-  family: string,
-  ports: readonly string[],
-  caches: Caches,
-): Pick<EndpointsFacts, 'hinted' | 'groups'> {
-  const endpoints: Endpoint[] = [];
-  let hinted = false;
-  const fields = FieldCursor.over(object);
-  while (fields.next()) {
-    if (fields.field !== SLICE.endpoints) continue;
-    const draft = readEndpoint(fields.enter(), caches.texts);
-    hinted ||= draft.hinted;
+  // Endpoints come before the address type on the wire.
+  const endpoints = drafts.map((draft) => {
     const zone = draft.zone === '' ? draft.deprecatedZone : draft.zone;
     const state = endpointState(draft.ready, draft.serving, draft.terminating);
-    endpoints.push(caches.endpoints.of(family, draft.node, zone, state));
-  }
-  return { hinted, groups: [{ ports, endpoints }] };
+    return caches.endpoints.of(family, draft.node, zone, state);
+  });
+  return { ...meta, service, hinted, groups: [{ ports, endpoints }] };
 }
 
 interface EndpointDraft {

@@ -1,5 +1,5 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import type { Edit, ObjectBytes } from '../codec.ts';
+import type { Edit, EndpointsEdit, ObjectBytes } from '../codec.ts';
 import { KeepMask } from '../keep-mask.ts';
 import { Patch } from '../patch.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../resource.ts';
@@ -7,6 +7,7 @@ import { SUBSET, SUBSETS } from './endpoints-facts.ts';
 import { FieldCursor } from './field-cursor.ts';
 import { editMessage, type MessageSpan, textField } from './length-prefix.ts';
 import { METADATA, OBJECT_META } from './metadata.ts';
+import { cutNoise } from './significant.ts';
 import { ENDPOINT, SLICE } from './slice-facts.ts';
 
 /** Adds the edits of one top-level field of an object to the patch. */
@@ -34,6 +35,24 @@ export function splice(resource: Resource, object: ObjectBytes, edit: Edit): Obj
   if (!placed) insertVersion(patch, firstMetadata, version);
   if (editField !== undefined) mask.finish();
   return patch.apply(object);
+}
+
+/** What counts of an object to which an edit is applied; see `Codec.significantAfter`. */
+export function significantAfter(
+  resource: Resource,
+  object: ObjectBytes,
+  edit: EndpointsEdit,
+): Buffer {
+  const patch = new Patch();
+  const mask = KeepMask.of(edit);
+  const editField = endpointsEdit(resource, mask, edit.cutHints === true);
+  const fields = FieldCursor.over(object);
+  while (fields.next()) {
+    if (fields.field === METADATA) cutNoise(patch, fields);
+    else editField?.(patch, fields);
+  }
+  if (editField !== undefined) mask.finish();
+  return patch.applyBriefly(object);
 }
 
 /**
