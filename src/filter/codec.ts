@@ -11,7 +11,7 @@ export type Encoding = 'json' | 'protobuf';
  */
 export type ObjectBytes = Buffer;
 
-/** A decoded LIST. The items share the memory of the body. */
+/** A decoded LIST. The items share the memory of the body, but for those that lie in two of its pieces. */
 export interface RawList {
   readonly resourceVersion: string;
   /** Continue token of a chunked list; empty when the list is complete. */
@@ -139,8 +139,8 @@ export interface Edit extends EndpointsEdit {
 export interface Codec {
   readonly encoding: Encoding;
 
-  /** Decodes the body of a LIST. Throws `Refused` when it is a Status. */
-  decodeList(body: Buffer): RawList;
+  /** Decodes the body of a LIST, which may be cut anywhere. Throws `Refused` when it is a Status. */
+  decodeList(pieces: readonly Buffer[]): RawList;
   /** A decoder of one watch stream, that buffers no frame of more than `maxFrameBytes`. */
   watchDecoder(maxFrameBytes: number): WatchDecoder;
   /** Reads a Status body; undefined when it is none. */

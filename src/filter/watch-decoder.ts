@@ -1,3 +1,4 @@
+import { asBuffer } from './as-buffer.ts';
 import type { RawEvent, WatchDecoder } from './codec.ts';
 
 /** Called with each complete frame and its offset in the stream. */
@@ -35,10 +36,4 @@ export function createWatchDecoder(
     },
     finish: () => splitter.finish(),
   };
-}
-
-function asBuffer(chunk: Uint8Array): Buffer {
-  return Buffer.isBuffer(chunk)
-    ? chunk
-    : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
 }

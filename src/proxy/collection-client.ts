@@ -3,7 +3,7 @@ import type { Codec, ObjectBytes, RawEvent, RawList } from '../filter/codec.ts';
 import { Deadline } from './deadline.ts';
 import { type Question, questionPath } from './question.ts';
 import type { ReadBounds } from './read-bounds.ts';
-import { readBody, type Upstream, type UpstreamResponse } from './upstream.ts';
+import { readBody, readPieces, type Upstream, type UpstreamResponse } from './upstream.ts';
 
 /** A list, all its pages together. */
 export interface Listed {
@@ -127,7 +127,7 @@ export class CollectionClient {
           yield chunk;
         }
       };
-      return this.#codec.decodeList(await readBody(alive(), maxListBytes, headers));
+      return this.#codec.decodeList(await readPieces(alive(), maxListBytes, headers));
     } catch (error) {
       throw named(deadline.explain(error), 'maxListBytes');
     } finally {

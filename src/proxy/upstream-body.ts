@@ -1,6 +1,7 @@
 import { finished, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { WrapperError } from '../errors.ts';
+import { asBuffer } from '../filter/as-buffer.ts';
 
 /**
  * Gunzipped bytes come in buffers of this size. Large ones go back to the operating system when they are
@@ -99,8 +100,26 @@ export async function readBody(
   maxBytes: number,
   headers: ResponseHeaders = {},
 ): Promise<Buffer> {
+  return join(await readPieces(body, maxBytes, headers));
+}
+
+/**
+ * {@link readBody}, in the pieces in which a gzipped body unfolds. A large block that is joined, and free soon,
+ * costs more than itself: the C library keeps so much more for itself from then on (mallopt(3),
+ * M_MMAP_THRESHOLD).
+ */
+export async function readPieces(
+  body: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  headers: ResponseHeaders = {},
+): Promise<Buffer[]> {
   if (headers['content-encoding'] === 'gzip') return gunzip(body, maxBytes);
-  return collect(body, maxBytes, Number(headers['content-length'] ?? 0));
+  return [join(await collect(body, maxBytes, Number(headers['content-length'] ?? 0)))];
+}
+
+function join(pieces: readonly Buffer[]): Buffer {
+  const [only] = pieces;
+  return pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
 }
 
 /** `declared`: what the peer says the length will be. A throw ends the loop, and with it the request. */
@@ -108,18 +127,18 @@ async function collect(
   body: AsyncIterable<Uint8Array>,
   maxBytes: number,
   declared = 0,
-): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
+): Promise<Buffer[]> {
+  const chunks: Buffer[] = [];
   let total = 0;
   for await (const chunk of body) {
     total += chunk.length;
     if (total > maxBytes || declared > maxBytes) throw tooLarge(maxBytes);
-    chunks.push(chunk);
+    chunks.push(asBuffer(chunk));
   }
-  return Buffer.concat(chunks, total);
+  return chunks;
 }
 
-async function gunzip(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {
+async function gunzip(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer[]> {
   const source = Readable.from(body, { objectMode: false });
   const unzip = createGunzip({ chunkSize: GUNZIP_CHUNK_BYTES });
   source.once('error', (error) => unzip.destroy(error));

@@ -12,7 +12,7 @@ import { Connections } from './upstream-connections.ts';
 import { addressOf, unreachable } from './upstream-error.ts';
 import { LiveRequests } from './upstream-servers.ts';
 
-export { type ResponseHeaders, readBody, type UpstreamBody } from './upstream-body.ts';
+export { type ResponseHeaders, readBody, readPieces, type UpstreamBody } from './upstream-body.ts';
 
 export interface UpstreamRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

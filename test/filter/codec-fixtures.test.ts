@@ -81,17 +81,36 @@ describe.each(LISTS)('the list $file', (list) => {
   const { codec, resource, bytes } = list;
 
   test('is encoded as the apiserver did it', () => {
-    const { resourceVersion, items } = codec.decodeList(bytes);
+    const { resourceVersion, items } = codec.decodeList([bytes]);
     const pieces = codec.encodeList(resource, resourceVersion, items);
     expect(Buffer.concat(pieces).equals(withoutItemTypes(list))).toBe(true);
   });
 
   test('is complete', () => {
-    expect(codec.decodeList(bytes).continue).toBe('');
+    expect(codec.decodeList([bytes]).continue).toBe('');
+  });
+
+  test('is the same however it is cut, and what lies in one piece is not copied', () => {
+    const whole = codec.decodeList([bytes]);
+    const cut = fc.uniqueArray(fc.nat(bytes.length), { maxLength: 20 });
+    fc.assert(
+      fc.property(cut, (ends) => {
+        const pieces = [0, ...ends.toSorted((a, b) => a - b)].map((start, index, starts) =>
+          Buffer.from(bytes.subarray(start, starts[index + 1] ?? bytes.length)),
+        );
+        const decoded = codec.decodeList(pieces);
+        expect(decoded).toEqual(whole);
+        if (codec.encoding === 'json') return;
+        const own = decoded.items.filter((item) =>
+          pieces.every((piece) => piece.buffer !== item.buffer),
+        );
+        expect(own.length).toBeLessThanOrEqual(ends.length);
+      }),
+    );
   });
 
   test('gives objects with a name, a uid and a version', () => {
-    const metas = codec.decodeList(bytes).items.map((item) => codec.meta(item));
+    const metas = codec.decodeList([bytes]).items.map((item) => codec.meta(item));
     const anonymous = metas.filter((meta) => !meta.name || !meta.uid || !meta.resourceVersion);
     expect(anonymous).toEqual([]);
   });
@@ -128,7 +147,7 @@ describe('facts of the fixtures', () => {
 
   test.each(encodings)('of the hand-made slice hold what was written (%s)', (extension) => {
     const { codec, bytes } = fixture(`endpointslices.list.${extension}`);
-    const facts = codec.decodeList(bytes).items.map((item) => codec.endpointSlice(item));
+    const facts = codec.decodeList([bytes]).items.map((item) => codec.endpointSlice(item));
     expect(facts.find(({ name }) => name === 'multi-custom-a')).toEqual({
       namespace: 'default',
       name: 'multi-custom-a',
@@ -152,7 +171,7 @@ describe('facts of the fixtures', () => {
 
   test.each(encodings)('tell headless and node port Services apart (%s)', (extension) => {
     const { codec, bytes } = fixture(`services.list.${extension}`);
-    const facts = codec.decodeList(bytes).items.map((item) => codec.service(item));
+    const facts = codec.decodeList([bytes]).items.map((item) => codec.service(item));
     const brief = facts.map(({ name, type, clusterIP, externalTrafficPolicy }) => ({
       name,
       type,
@@ -180,7 +199,7 @@ describe('facts of the fixtures', () => {
     'give the labels and annotations of metadata-only nodes (%s)',
     (extension) => {
       const { codec, bytes } = fixture(`nodes.list.meta.${extension}`);
-      const nodes = codec.decodeList(bytes).items.map((item) => codec.labelled(item));
+      const nodes = codec.decodeList([bytes]).items.map((item) => codec.labelled(item));
       expect(nodes.map(({ name, labels }) => [name, labels.get('site')])).toEqual([
         ['cloud-1', undefined],
         ['edge-1', 'a'],

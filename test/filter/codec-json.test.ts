@@ -189,21 +189,21 @@ describe('decodeList()', () => {
     const body =
       '{"items":[{"kind":"A","apiVersion":"v1"},{"kind":"A","a":{"kind":"B"},"apiVersion":"v1"},' +
       '{"a":1,"kind":"A"}, {"a":1} ],"metadata":{"resourceVersion":"7","continue":"next"},"kind":"AList"}\n';
-    const { items, ...rest } = codec.decodeList(Buffer.from(body));
+    const { items, ...rest } = codec.decodeList([Buffer.from(body)]);
     expect(items.map(String)).toEqual(['{}', '{"a":{"kind":"B"}}', '{"a":1}', '{"a":1}']);
     expect(rest).toEqual({ resourceVersion: '7', continue: 'next' });
   });
 
   test('takes null items for none', () => {
     const body = '{"kind":"NodeList","metadata":{"resourceVersion":"7"},"items":null}';
-    expect(codec.decodeList(Buffer.from(body)).items).toEqual([]);
+    expect(codec.decodeList([Buffer.from(body)]).items).toEqual([]);
   });
 
   test('refuses what is no list', () => {
-    expect(() => codec.decodeList(Buffer.from('{"kind":"Node"}'))).toThrow(
+    expect(() => codec.decodeList([Buffer.from('{"kind":"Node"}')])).toThrow(
       "a list of kind 'Node' at offset 0",
     );
-    expect(() => codec.decodeList(Buffer.from('{"kind":"NodeList","items":[null]}'))).toThrow(
+    expect(() => codec.decodeList([Buffer.from('{"kind":"NodeList","items":[null]}')])).toThrow(
       'null in place of an object at offset 28',
     );
   });

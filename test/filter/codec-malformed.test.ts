@@ -73,7 +73,7 @@ async function readAll({ codec, kind }: Fixture, bytes: Buffer): Promise<void> {
       ? (await decodeAll(codec, chunked(bytes, []))).flatMap((event) =>
           event.type === 'ERROR' ? [] : [event.object],
         )
-      : codec.decodeList(bytes).items;
+      : codec.decodeList([bytes]).items;
   for (const object of objects) {
     const unforeseen = unexpected(readings(codec, object).map(outcome));
     if (unforeseen.length > 0) throw new Error(unforeseen.join());
@@ -84,7 +84,7 @@ describe('every truncation', () => {
   test.each([...LISTS, ...STATUSES])('of $file is Malformed, or whole without its tail', (from) => {
     const { codec, bytes } = from;
     const outcomes = Array.from(bytes, (_, end) =>
-      outcome(() => codec.decodeList(bytes.subarray(0, end))),
+      outcome(() => codec.decodeList([bytes.subarray(0, end)])),
     );
     expect(unexpected(outcomes)).toEqual([]);
     // Only the tail of the envelope, two empty texts or a newline, may be missing.
@@ -158,7 +158,7 @@ describe('flipped bytes', () => {
         fc.asyncProperty(fc.uint8Array({ maxLength: 60 }), async (noise) => {
           const bytes = Buffer.from(noise);
           const outcomes = readings(codec, bytes).map(outcome);
-          outcomes.push(outcome(() => codec.decodeList(bytes)));
+          outcomes.push(outcome(() => codec.decodeList([bytes])));
           outcomes.push(await asyncOutcome(() => decodeAll(codec, chunked(bytes, []))));
           expect(unexpected(outcomes)).toEqual([]);
         }),

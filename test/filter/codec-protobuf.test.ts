@@ -173,13 +173,13 @@ describe('facts', () => {
 describe('decodeList()', () => {
   test('refuses an object that is no list', () => {
     const body = Buffer.concat(codec.encodeObject(NODES, field(1, field(6, '1'))));
-    expect(() => codec.decodeList(body)).toThrow("a list of kind 'Node' at offset 0");
+    expect(() => codec.decodeList([body])).toThrow("a list of kind 'Node' at offset 0");
   });
 
   test('refuses a content encoding that it does not know', () => {
     const unknown = fields(field(1, field(2, 'NodeList')), field(2, ''), field(3, 'gzip'));
     const body = fields(Buffer.from('k8s\0'), unknown);
-    expect(() => codec.decodeList(body)).toThrow('unknown content encoding gzip');
+    expect(() => codec.decodeList([body])).toThrow('unknown content encoding gzip');
   });
 
   test('gives the continue token of a chunked list', () => {
@@ -188,7 +188,7 @@ describe('decodeList()', () => {
       Buffer.from('k8s\0'),
       fields(field(1, field(2, 'NodeList')), field(2, list)),
     );
-    expect(codec.decodeList(body)).toEqual({
+    expect(codec.decodeList([body])).toEqual({
       resourceVersion: '7',
       continue: 'next',
       items: [Buffer.alloc(0)],
@@ -227,7 +227,7 @@ describe('what is encoded', () => {
     items.push(field(1, field(1, 'x'.repeat(200_000))));
     const pieces = codec.encodeList(NODES, '1', items);
     expect(items.every((item) => pieces.includes(item))).toBe(true);
-    const decoded = codec.decodeList(Buffer.concat(pieces)).items;
+    const decoded = codec.decodeList([Buffer.concat(pieces)]).items;
     expect(Buffer.concat(decoded).equals(Buffer.concat(items))).toBe(true);
   });
 });

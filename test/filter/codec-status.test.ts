@@ -82,7 +82,7 @@ describe('encodeStatus()', () => {
 
 describe('a Status in place of something else', () => {
   test.each(STATUSES)('refuses the list: $file', ({ codec, bytes }) => {
-    const error = refusal(() => codec.decodeList(bytes));
+    const error = refusal(() => codec.decodeList([bytes]));
     expect(error).toBeInstanceOf(WrapperError);
     expect(error).toMatchObject({ code: 'Refused', status: codec.decodeStatus(bytes) });
   });

@@ -57,7 +57,7 @@ function readAll(codec: Codec, object: ObjectBytes, edit: RandomEdit): void {
 /** Decodes bytes as whatever they may be. */
 async function decode(codec: Codec, bytes: Buffer, cuts: readonly number[]): Promise<Buffer[]> {
   attempt(() => codec.decodeStatus(bytes));
-  const listed = attempt(() => codec.decodeList(bytes))?.items ?? [];
+  const listed = attempt(() => codec.decodeList([bytes]))?.items ?? [];
   const ends = cuts.map((cut) => cut % (bytes.length + 1)).sort((one, two) => one - two);
   try {
     const events = await decodeAll(codec, chunked(bytes, ends), 100_000);

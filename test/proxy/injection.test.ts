@@ -87,7 +87,7 @@ describe.each(variants)('$encoding $path', ({ collection, path, encoding }) => {
   /** The addresses that a fresh list shows. */
   async function listed(): Promise<string[]> {
     const response = await fetchBytes(proxy.url + path, encoding);
-    return addressesIn(CODECS[encoding].decodeList(response).items);
+    return addressesIn(CODECS[encoding].decodeList([response]).items);
   }
 
   function addressesIn(objects: readonly Buffer[]): string[] {

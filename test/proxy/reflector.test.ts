@@ -229,7 +229,7 @@ describe('bad input', () => {
       put(1, 2);
       await eventually(() => statusOfSlices(other)?.error?.code, 'Malformed');
       const list = await fetch(other.url + SLICES, { headers: { accept: ACCEPT.protobuf } });
-      const { items } = CODECS.protobuf.decodeList(Buffer.from(await list.arrayBuffer()));
+      const { items } = CODECS.protobuf.decodeList([Buffer.from(await list.arrayBuffer())]);
       expect(items).toHaveLength(1);
       relay.replace(SLICES, undefined);
       await follower.until(3);

@@ -58,7 +58,7 @@ async function watch(query: Record<string, string> = {}, encoding: Encoding = 'p
 async function listVersion(): Promise<string> {
   const response = await fetch(proxy.url + SLICES, { headers: { accept: ACCEPT.protobuf } });
   const body = Buffer.from(await response.arrayBuffer());
-  return CODECS.protobuf.decodeList(body).resourceVersion;
+  return CODECS.protobuf.decodeList([body]).resourceVersion;
 }
 
 function versionOf(event: RawEvent | undefined): string {

@@ -113,7 +113,7 @@ export function eventsOf({ codec, bytes }: Fixture): Promise<RawEvent[]> {
 
 /** The objects of a list or watch fixture, bookmarks included. */
 export async function objectsOf(from: Fixture): Promise<ObjectBytes[]> {
-  if (from.kind === 'list') return [...from.codec.decodeList(from.bytes).items];
+  if (from.kind === 'list') return [...from.codec.decodeList([from.bytes]).items];
   const events = await eventsOf(from);
   return events.flatMap((event) => (event.type === 'ERROR' ? [] : [event.object]));
 }

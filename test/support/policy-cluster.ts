@@ -50,7 +50,7 @@ export async function listNames(
   query: Record<string, string> = {},
 ): Promise<string[]> {
   const body = await get(`${url}?${new URLSearchParams(query)}`, encoding);
-  const { items } = CODECS[encoding].decodeList(body);
+  const { items } = CODECS[encoding].decodeList([body]);
   return items.map((item) => CODECS[encoding].meta(item).name).sort();
 }
 

@@ -30,7 +30,7 @@ export async function shownBy(proxy: NodeProxy, path: string): Promise<Map<strin
   if (response.status !== 200) throw new Error(`HTTP ${response.status}: ${body}`);
   const codec = CODECS.protobuf;
   return new Map(
-    codec.decodeList(body).items.map((object) => {
+    codec.decodeList([body]).items.map((object) => {
       return [codec.meta(object).name, codec.significant(object).toString('latin1')] as const;
     }),
   );

@@ -87,7 +87,7 @@ async function readObjects(
   if (response.statusCode !== 200) {
     throw new WrapperError('Refused', `the API server answered ${response.statusCode}`);
   }
-  return createJsonCodec().decodeList(body).items;
+  return createJsonCodec().decodeList([body]).items;
 }
 
 function serviceDiffs(proxy: NodeProxy, objects: readonly Buffer[]): ObjectDiff[] {

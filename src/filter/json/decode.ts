@@ -7,7 +7,9 @@ import { JsonReader } from './json-reader.ts';
 import { readStatus } from './status.ts';
 
 /** Decodes the body of a LIST; see `Codec.decodeList`. */
-export function decodeList(body: Buffer): RawList {
+export function decodeList(pieces: readonly Buffer[]): RawList {
+  const [only] = pieces;
+  const body = pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
   let kind = '';
   let version = { resourceVersion: '', continue: '' };
   let items: ObjectBytes[] = [];

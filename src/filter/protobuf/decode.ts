@@ -3,35 +3,42 @@ import { WrapperError } from '../../errors.ts';
 import type { ObjectBytes, RawEvent, RawList } from '../codec.ts';
 import { malformed } from '../malformed.ts';
 import { ownedCopy } from '../owned-copy.ts';
-import { hasMagic, openEnvelope } from './envelope.ts';
+import { Pieces } from '../pieces.ts';
+import { hasMagic, openEnvelope, openEnvelopeInPieces } from './envelope.ts';
 import { FieldCursor } from './field-cursor.ts';
 import { readStatus } from './status.ts';
 
 /** Fields of a list of any kind and of ListMeta (apimachinery meta/v1/generated.proto). */
 const LIST = { metadata: 1, items: 2 } as const;
 const LIST_META = { resourceVersion: 2, continue: 3 } as const;
+/** A tag and a length are varints of ten bytes at most. */
+const FIELD_HEAD_BYTES = 20;
 /** Fields of WatchEvent and of the RawExtension that holds its object. */
 const WATCH_EVENT = { type: 1, object: 2 } as const;
 const RAW_EXTENSION_RAW = 1;
 
 /** Decodes the body of a LIST; see `Codec.decodeList`. */
-export function decodeList(body: Buffer): RawList {
-  const { kind, start, end } = openEnvelope(body, 0);
-  const message = body.subarray(start, end);
+export function decodeList(pieces: readonly Buffer[]): RawList {
+  const body = new Pieces(pieces);
+  const { kind, start, end } = openEnvelopeInPieces(body);
   if (kind === 'Status') {
-    const status = readStatus(message, start);
+    const status = readStatus(body.slice(start, end), start);
     throw new WrapperError('Refused', `list refused: ${status.message}`, { status });
   }
   if (!kind.endsWith('List')) throw malformed(`a list of kind '${kind}'`, 0);
   const version = { resourceVersion: '', continue: '' };
   const items: ObjectBytes[] = [];
-  const fields = FieldCursor.over(message, 0, start);
-  while (fields.next()) {
-    if (fields.field === LIST.metadata) readListMeta(fields.enter(), version);
-    if (fields.field === LIST.items) {
-      fields.assertMessage();
-      items.push(message.subarray(fields.start, fields.end));
+  for (let at = start; at < end; ) {
+    const head = body.slice(at, Math.min(at + FIELD_HEAD_BYTES, end));
+    const field = FieldCursor.over(head, 0, at, end - at);
+    field.next();
+    if (field.field === LIST.metadata || field.field === LIST.items) {
+      field.assertMessage();
+      const message = body.slice(at + field.start, at + field.end);
+      if (field.field === LIST.items) items.push(message);
+      else readListMeta(FieldCursor.over(message, 0, at + field.start), version);
     }
+    at += field.end;
   }
   return { ...version, items };
 }

@@ -1,4 +1,5 @@
 import { malformed } from '../malformed.ts';
+import type { Pieces } from '../pieces.ts';
 import { FieldCursor } from './field-cursor.ts';
 
 /** Begins every protobuf body and the object of every event (apimachinery serializer/protobuf). */
@@ -7,6 +8,8 @@ export const MAGIC = Buffer.from('k8s\0', 'latin1');
 /** `runtime.Unknown` (apimachinery runtime/generated.proto): what an encoded object is wrapped in. */
 const UNKNOWN = { typeMeta: 1, raw: 2, contentEncoding: 3 } as const;
 const TYPE_META = { kind: 2 } as const;
+/** An apiserver writes about 50 bytes before the object. */
+const HEAD_BYTES = 4096;
 
 /** An object taken out of its envelope. Offsets are into the buffer that was opened. */
 export interface Opened {
@@ -27,23 +30,57 @@ export function hasMagic(bytes: Buffer, start = 0): boolean {
  * @param base offset of `bytes` in what errors should speak of
  */
 export function openEnvelope(bytes: Buffer, base: number): Opened {
-  if (!hasMagic(bytes)) throw malformed('a body without the prefix of Kubernetes protobuf', base);
-  let kind = '';
-  let start = -1;
-  let end = -1;
+  assertMagic(bytes, base);
+  const envelope = new Envelope();
   const fields = FieldCursor.over(bytes, MAGIC.length, base);
-  while (fields.next()) {
-    if (fields.field === UNKNOWN.typeMeta) kind = readKind(fields.enter(), kind);
+  while (fields.next()) envelope.take(fields, 0);
+  return envelope.opened(base);
+}
+
+/** The same of a body in pieces: what lies before the object must fit into `HEAD_BYTES`. */
+export function openEnvelopeInPieces(body: Pieces): Opened {
+  const head = body.slice(0, Math.min(HEAD_BYTES, body.length));
+  assertMagic(head, 0);
+  const envelope = new Envelope();
+  const before = FieldCursor.over(head, MAGIC.length, 0, body.length);
+  while (!envelope.hasObject && before.next()) envelope.take(before, 0);
+  const { end } = envelope.opened(0);
+  const after = FieldCursor.over(body.slice(end, body.length), 0, end);
+  while (after.next()) envelope.take(after, end);
+  return envelope.opened(0);
+}
+
+function assertMagic(bytes: Buffer, base: number): void {
+  if (!hasMagic(bytes)) throw malformed('a body without the prefix of Kubernetes protobuf', base);
+}
+
+/** `runtime.Unknown` as it is read. */
+class Envelope {
+  #kind = '';
+  #start = -1;
+  #end = -1;
+
+  get hasObject(): boolean {
+    return this.#start >= 0;
+  }
+
+  /** @param offset what the cursor's buffer begins at */
+  take(fields: FieldCursor, offset: number): void {
+    if (fields.field === UNKNOWN.typeMeta) this.#kind = readKind(fields.enter(), this.#kind);
     if (fields.field === UNKNOWN.raw) {
       fields.assertMessage();
-      ({ start, end } = fields);
+      this.#start = offset + fields.start;
+      this.#end = offset + fields.end;
     }
     if (fields.field === UNKNOWN.contentEncoding && !fields.isText('')) {
       throw fields.malformed(`an object in the unknown content encoding ${fields.text()}`);
     }
   }
-  if (start < 0) throw malformed('a protobuf envelope without an object', base);
-  return { kind, start, end };
+
+  opened(base: number): Opened {
+    if (!this.hasObject) throw malformed('a protobuf envelope without an object', base);
+    return { kind: this.#kind, start: this.#start, end: this.#end };
+  }
 }
 
 function readKind(typeMeta: FieldCursor, before: string): string {

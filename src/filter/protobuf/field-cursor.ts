@@ -44,9 +44,11 @@ export class FieldCursor {
    *
    * @param start offset of the message in `bytes`
    * @param base offset of `bytes` in what errors should speak of
+   * @param limit offset after the message, which may lie beyond `bytes`: of a field that does so too only the
+   *   head can be read
    */
-  static over(bytes: Buffer, start = 0, base = 0): FieldCursor {
-    return new FieldCursor(bytes, start, bytes.length, base);
+  static over(bytes: Buffer, start = 0, base = 0, limit = bytes.length): FieldCursor {
+    return new FieldCursor(bytes, start, limit, base);
   }
 
   /** Moves to the next field; false at the end of the message. */
@@ -113,7 +115,7 @@ export class FieldCursor {
     let value = 0;
     let at = offset;
     for (let shift = 0; shift < MAX_VARINT_BITS; shift += 7) {
-      if (at >= this.#limit) break;
+      if (at >= this.#limit || at >= this.#bytes.length) break;
       const byte = this.#bytes[at++] as number;
       if (shift < 32) value |= (byte & 0x7f) << shift;
       if (byte < 0x80) {
