@@ -34,7 +34,7 @@ async function bench(options: BenchOptions): Promise<void> {
   } else {
     process.stdout.write(`\n${text}`);
   }
-  if (options.write) writeResults(results);
+  if (options.write) writeResults('bench', text.trimEnd());
 }
 
 async function runParts(bench: Bench): Promise<void> {

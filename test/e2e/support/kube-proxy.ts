@@ -20,6 +20,8 @@ export interface KubeProxyOptions {
   readonly ports?: { readonly healthz: number; readonly metrics: number };
   /** How long it waits at least between two syncs. Default 1ms; `stock` is its own default, a second. */
   readonly minSyncPeriod?: '1ms' | 'stock';
+  /** Environment variables on top of our own. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Wait until it has written its tables for the first time. Default true. */
   readonly wait?: boolean;
 }
@@ -56,6 +58,7 @@ export async function startKubeProxy(options: KubeProxyOptions): Promise<Managed
     command: binaries.kubeProxy[version],
     args: ['--config', config, '--v=2'],
     logFile: join(netns.folder, `${name}.log`),
+    env: options.env ?? {},
   });
   if (!wait) return process;
   try {
