@@ -4,7 +4,7 @@ import { type MeasuringClient, startClient } from '../client.ts';
 import { ensureClientBinary } from '../client-binary.ts';
 import { describeMachine } from '../machine.ts';
 import { type BenchPlane, startBenchPlane } from '../plane.ts';
-import { writeResults } from '../readme.ts';
+import { writeSection } from '../readme.ts';
 import { ensureWrapper } from '../wrapper.ts';
 import { type GainCase, measureCase } from './measure.ts';
 import { startMeasuredNode } from './node.ts';
@@ -32,13 +32,13 @@ async function bench(options: GainOptions): Promise<void> {
   } else {
     process.stdout.write(`\n${text}\n`);
   }
-  if (options.write) writeResults('bench:kube-proxy', text);
+  if (options.write) writeSection('kubeProxy', text);
 }
 
 type Progress = (line: string) => void;
 
 async function runCases(options: GainOptions, progress: Progress): Promise<GainCase[]> {
-  const program = await ensureWrapper({ wrapper: undefined });
+  const program = await ensureWrapper(undefined);
   const binary = await ensureClientBinary(progress);
   progress('starting etcd and kube-apiserver');
   const plane = await startBenchPlane();

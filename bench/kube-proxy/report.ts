@@ -1,7 +1,6 @@
-import type { Machine } from '../machine.ts';
+import { describeRun, type Machine } from '../machine.ts';
 import type { WorldShape } from '../options.ts';
-import { figure, formatMachine, formatWorld } from '../report.ts';
-import { formatTextTable } from '../text-table.ts';
+import { figure, formatRows } from '../table.ts';
 import type { GainCase } from './measure.ts';
 
 /** All that a run has found. */
@@ -64,16 +63,18 @@ export function formatGainTable(cases: readonly GainCase[]): string {
   const header = ['', 'unit', ...cases.map(({ mode, target }) => `${mode} ${target}`)];
   const rows = ROWS.filter(({ value }) => cases.some((which) => value(which) !== undefined));
   const lines = rows.map((row) => [row.what, row.unit, ...cases.map((which) => cell(row, which))]);
-  return formatTextTable([header, ...lines], 2);
+  return formatRows([header, ...lines], 2);
 }
 
 /** One paragraph about where, when and with what. */
 export function formatGainContext(results: GainResults): string {
   const { machine, tools, world, rate, seconds, cases } = results;
+  const { services, endpoints, nodes, sites } = world;
+  const cluster = `${services} Services of one slice with ${endpoints} endpoints, ${nodes} nodes in ${sites} sites`;
   const window = Math.max(...cases.map(({ window }) => window.seconds));
+  const churn = `${rate} slices a second that change, for ${Math.round(window)} s`;
   return [
-    `${machine.date}, commit ${machine.commit}: ${formatWorld(world)}; ${rate} slices a second to change for ${Math.round(window)} s; all in ${Math.round(seconds)} s.`,
-    formatMachine(machine),
+    describeRun(machine, seconds, `${cluster}; ${churn}; all`),
     `kube-proxy 1.36.3, ${tools.join(', ')}.`,
   ].join('\n');
 }
