@@ -35,7 +35,7 @@ export interface WindowUse {
 }
 
 /** Of 10,000 Services on a busy machine, the first round takes a minute or two. */
-const FIRST_SYNC_LIMIT_MS = 240_000;
+const FIRST_SYNC_LIMIT_MS = 300_000;
 
 /** A kube-proxy that uses less than this share of a core is idle. */
 const IDLE_SHARE = 0.05;
