@@ -7,7 +7,7 @@ export interface GainOptions {
   readonly modes: readonly KubeProxyMode[];
   /** How long slices change before the window, so that it begins in the midst of that, in seconds. */
   readonly warmUpSeconds: number;
-  /** How long sync rounds and CPU are counted, in seconds. */
+  /** How long sync rounds and CPU are counted, in seconds; longer if the machine can't keep up the rate. */
   readonly windowSeconds: number;
   /** A kube-proxy that is idle for so long has no round under way, or due; in milliseconds. */
   readonly quietMs: number;

@@ -33,7 +33,8 @@ test('each case has a column, and cells stay empty where there is no such thing'
   expect(row('')).toEqual(['unit', 'iptables direct', 'iptables wrapper']);
   expect(row('rules')).toEqual(['', '320014', '320014']);
   expect(row('elements of sets and maps')).toBeUndefined();
-  expect(row('slices that changed elsewhere')).toEqual(['/s', '100', '100']);
+  expect(row('slices that changed elsewhere')).toEqual(['', '1000', '1000']);
+  expect(row('time that this took')).toEqual(['s', '10', '10']);
   expect(row('sync rounds, partial')).toEqual(['', '4', '0']);
   expect(row('a round takes, mean')).toEqual(['s', '1.50', '']);
   expect(row('CPU of the wrapper')).toEqual(['s', '', '1.50']);
