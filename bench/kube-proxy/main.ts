@@ -38,7 +38,7 @@ async function bench(options: GainOptions): Promise<void> {
 type Progress = (line: string) => void;
 
 async function runCases(options: GainOptions, progress: Progress): Promise<GainCase[]> {
-  const program = await ensureWrapper(undefined);
+  const program = await ensureWrapper(options.wrapper);
   const binary = await ensureClientBinary(progress);
   progress('starting etcd and kube-apiserver');
   const plane = await startBenchPlane();

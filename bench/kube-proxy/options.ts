@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { KubeProxyMode } from '../../test/e2e/support/kube-proxy.ts';
 import { positive, type WorldShape } from '../options.ts';
@@ -16,6 +17,8 @@ export interface GainOptions {
   readonly json: boolean;
   /** Put the results into bench/README.md. */
   readonly write: boolean;
+  /** The program to measure; undefined: dist/main.js, built first. */
+  readonly wrapper: string | undefined;
 }
 
 const MODES: readonly KubeProxyMode[] = ['nftables', 'iptables'];
@@ -29,6 +32,7 @@ export const USAGE = `npm run bench:kube-proxy -- [flags]     as root
   --smoke         100 Services, 1 second; for CI: fails only when it can't run
   --json          results as JSON on stdout; the table goes to stderr
   --write         put the results into bench/README.md
+  --wrapper FILE  measure this program in place of dist/main.js (which is built first)
   --help          this text
 `;
 
@@ -40,6 +44,7 @@ const FLAGS = {
   smoke: { type: 'boolean', default: false },
   json: { type: 'boolean', default: false },
   write: { type: 'boolean', default: false },
+  wrapper: { type: 'string' },
   help: { type: 'boolean', default: false },
 } as const;
 
@@ -58,6 +63,7 @@ export function parseGainOptions(args: string[]): GainOptions | undefined {
     rate: positive('rate', values.rate, 100),
     json,
     write,
+    wrapper: values.wrapper === undefined ? undefined : resolve(values.wrapper),
   };
 }
 
