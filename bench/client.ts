@@ -49,8 +49,11 @@ export interface MeasuringClient {
   hold(target: Target): Promise<void>;
   release(): Promise<void>;
   latency(clients: number, count: number, pauseMs: number): Promise<Latencies>;
-  /** Patches endpoints that the node doesn't see; returns the number of events that came all the same. */
-  churn(count: number, pauseMs: number): Promise<number>;
+  /**
+   * Patches endpoints that the node doesn't see; returns the number of events that came all the same to a
+   * client of `target` (default: the wrapper).
+   */
+  churn(count: number, pauseMs: number, target?: Target): Promise<number>;
   /** Gives our own node these values of a label, one after the other. */
   relabel(label: string, values: readonly string[]): Promise<readonly Relabelling[]>;
   stop(): Promise<void>;
@@ -80,7 +83,8 @@ export async function startClient(binary: string, plane: BenchPlane): Promise<Me
     hold: async (target) => await call('hold', { target }),
     release: async () => await call('release'),
     latency: async (clients, count, pauseMs) => await call('latency', { clients, count, pauseMs }),
-    churn: async (count, pauseMs) => await call('churn', { count, pauseMs }),
+    churn: async (count, pauseMs, target = 'wrapper') =>
+      await call('churn', { count, pauseMs, target }),
     relabel: async (label, values) => await call('relabel', { label, values }),
     stop: ask.stop,
   };

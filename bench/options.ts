@@ -101,7 +101,8 @@ export function parseOptions(args: string[]): BenchOptions | undefined {
   };
 }
 
-function positive(name: string, text: string | undefined, otherwise: number): number {
+/** A whole number from 1 on; throws on any other text. */
+export function positive(name: string, text: string | undefined, otherwise: number): number {
   const value = text === undefined ? otherwise : Number(text);
   if (!Number.isInteger(value) || value < 1) throw new Error(`--${name}: must be a whole number`);
   return value;

@@ -21,6 +21,8 @@ export interface BenchPlane {
   readonly tokens: Tokens;
   /** Folder for files and logs; removed by stop. */
   readonly folder: string;
+  /** URL of the API server at one of our own addresses, such as a namespace's hostAddress. */
+  serverAt(address: string): string;
   /** Path of the wrapper's kubeconfig. */
   readonly wrapperKubeconfig: string;
   stop(): Promise<void>;
@@ -54,7 +56,9 @@ export async function startBenchPlane(): Promise<BenchPlane> {
     await grantRole(server, caFile, tokens.admin);
     const wrapperKubeconfig = join(folder, 'wrapper.kubeconfig');
     writeKubeconfig(wrapperKubeconfig, { server, caFile, token: tokens.wrapper });
-    return { server, caFile, etcdUrl: etcd.url, tokens, folder, wrapperKubeconfig, stop };
+    const serverAt = (address: string) => `https://${address}:${apiServer.port}`;
+    const etcdUrl = etcd.url;
+    return { server, serverAt, caFile, etcdUrl, tokens, folder, wrapperKubeconfig, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -126,9 +126,9 @@ func arrival(events <-chan event, name string) (time.Time, error) {
 	}
 }
 
-// churn patches endpoints that our node does not see, and counts what comes at the wrapper's client.
+// churn patches endpoints that our node does not see, and counts what comes at a client of the target.
 func (s *session) churn(c command) (int, error) {
-	stream, events, err := startFollowing(s.wrapper)
+	stream, events, err := startFollowing(s.target(c))
 	if err != nil {
 		return 0, err
 	}

@@ -69,7 +69,15 @@ export async function createNode(
 ): Promise<KubeObject> {
   const metadata = { name, labels: { 'kubernetes.io/hostname': name, ...labels } };
   const node = await api.create('/api/v1/nodes', { metadata });
-  if (address === undefined) return node;
+  return address === undefined ? node : await setNodeAddress(api, name, address);
+}
+
+/** Gives a Node the address that its kube-proxy needs to start. */
+export async function setNodeAddress(
+  api: ApiClient,
+  name: string,
+  address: string,
+): Promise<KubeObject> {
   const addresses = [
     { type: 'InternalIP', address },
     { type: 'Hostname', address: name },

@@ -18,6 +18,10 @@ export interface KubeProxyOptions {
   readonly kubeconfig: string;
   /** Its ports for health and metrics, so that two fit in one namespace. Default 10256 and 10249. */
   readonly ports?: { readonly healthz: number; readonly metrics: number };
+  /** How long it waits at least between two syncs. Default 1ms; `stock` is its own default, a second. */
+  readonly minSyncPeriod?: '1ms' | 'stock';
+  /** Environment variables on top of our own. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Wait until it has written its tables for the first time. Default true. */
   readonly wait?: boolean;
 }
@@ -31,7 +35,8 @@ export async function startKubeProxy(options: KubeProxyOptions): Promise<Managed
   const { healthz, metrics } = options.ports ?? { healthz: 10256, metrics: 10249 };
   const name = `kube-proxy-${version}-${mode}-${metrics}`;
   const config = join(netns.folder, `${name}.json`);
-  const minSyncPeriod = '1ms';
+  const { minSyncPeriod = '1ms' } = options;
+  const pace = minSyncPeriod === 'stock' ? {} : { minSyncPeriod };
   writeFileSync(
     config,
     JSON.stringify({
@@ -40,8 +45,8 @@ export async function startKubeProxy(options: KubeProxyOptions): Promise<Managed
       clientConnection: { kubeconfig: options.kubeconfig },
       hostnameOverride: options.nodeName,
       mode,
-      iptables: { minSyncPeriod },
-      nftables: { minSyncPeriod },
+      iptables: pace,
+      nftables: pace,
       // Sysctls of the host, which a namespace can't set.
       conntrack: { maxPerCore: 0 },
       healthzBindAddress: `127.0.0.1:${healthz}`,
@@ -53,6 +58,7 @@ export async function startKubeProxy(options: KubeProxyOptions): Promise<Managed
     command: binaries.kubeProxy[version],
     args: ['--config', config, '--v=2'],
     logFile: join(netns.folder, `${name}.log`),
+    env: options.env ?? {},
   });
   if (!wait) return process;
   try {

@@ -1,5 +1,5 @@
 /** An entry of the list in `nft -j list ruleset`, with the fields that we read. */
-interface NftEntry {
+export interface NftEntry {
   readonly map?: {
     readonly family: string;
     readonly name: string;
@@ -63,7 +63,8 @@ function verdictChains(json: unknown): string[] {
   return verdicts.map((verdict) => (verdict as { target: string }).target);
 }
 
-function dnatTargets(json: unknown): string[] {
+/** Endpoints, as `ip:port`, of the dnat in a rule. */
+export function dnatTargets(json: unknown): string[] {
   return valuesOf(json, 'dnat').flatMap((value) => {
     const { addr, port } = value as { addr: unknown; port?: number };
     if (typeof addr === 'string') return [socketAddress(addr, port)];

@@ -16,6 +16,8 @@ export interface WrapperOptions {
   readonly name?: string;
   /** Path for `--config`. */
   readonly configFile?: string;
+  /** The program. Default: src/main.ts. */
+  readonly program?: string;
   /** More flags. */
   readonly extraArgs?: readonly string[];
   /** A command that it is run by, such as `nsenter` with its flags. */
@@ -24,7 +26,7 @@ export interface WrapperOptions {
   readonly wait?: boolean;
 }
 
-/** The wrapper as its users run it, from the sources. */
+/** The wrapper as its users run it. */
 export interface Wrapper extends ManagedProcess {
   /** What kube-proxy's kubeconfig names as the server. */
   readonly url: string;
@@ -32,13 +34,15 @@ export interface Wrapper extends ManagedProcess {
   readonly adminUrl: string;
 }
 
+const sources = resolve(import.meta.dirname, '../../../src/main.ts');
+
 /** Starts the wrapper inside the namespace. */
 export async function startWrapper(options: WrapperOptions): Promise<Wrapper> {
   const { netns, nodeName, kubeconfig, configFile, wait = true } = options;
-  const { extraArgs = [], runBy = [] } = options;
+  const { program = sources, extraArgs = [], runBy = [] } = options;
   const { listen = '127.0.0.1:10360', adminListen = '127.0.0.1:10361', name = 'wrapper' } = options;
   const adminUrl = `http://${adminListen}`;
-  const args = [resolve(import.meta.dirname, '../../../src/main.ts'), 'run'];
+  const args = [program, 'run'];
   args.push('--kubeconfig', kubeconfig, '--node-name', nodeName, '--listen', listen);
   args.push('--admin-listen', adminListen);
   if (configFile !== undefined) args.push('--config', configFile);

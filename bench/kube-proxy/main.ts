@@ -1,0 +1,98 @@
+/** Measures what a stock kube-proxy does with and without the wrapper; see ../README.md. */
+import { runCommand } from '../../test/e2e/support/run-command.ts';
+import { type MeasuringClient, startClient } from '../client.ts';
+import { ensureClientBinary } from '../client-binary.ts';
+import { describeMachine } from '../machine.ts';
+import { type BenchPlane, startBenchPlane } from '../plane.ts';
+import { writeSection } from '../readme.ts';
+import { ensureWrapper } from '../wrapper.ts';
+import { type GainCase, measureCase } from './measure.ts';
+import { startMeasuredNode } from './node.ts';
+import { type GainOptions, parseGainOptions, USAGE } from './options.ts';
+import { formatGainContext, formatGainTable, type GainResults } from './report.ts';
+
+const options = parseGainOptions(process.argv.slice(2));
+if (options === undefined) process.stdout.write(USAGE);
+else await bench(options);
+
+async function bench(options: GainOptions): Promise<void> {
+  const machine = await describeMachine();
+  const start = performance.now();
+  const seconds = () => (performance.now() - start) / 1000;
+  const progress = (line: string) =>
+    void process.stderr.write(`${seconds().toFixed(0).padStart(4)} s  ${line}\n`);
+  const cases = await runCases(options, progress);
+  const { world, rate } = options;
+  const tools = await toolVersions();
+  const results: GainResults = { machine, tools, world, rate, seconds: seconds(), cases };
+  const text = `${formatGainContext(results)}\n\n${formatGainTable(cases)}`;
+  if (options.json) {
+    process.stderr.write(`\n${text}\n`);
+    process.stdout.write(`${JSON.stringify(results, undefined, 2)}\n`);
+  } else {
+    process.stdout.write(`\n${text}\n`);
+  }
+  if (options.write) writeSection('kubeProxy', text);
+}
+
+type Progress = (line: string) => void;
+
+async function runCases(options: GainOptions, progress: Progress): Promise<GainCase[]> {
+  const program = await ensureWrapper(options.wrapper);
+  const binary = await ensureClientBinary(progress);
+  progress('starting etcd and kube-apiserver');
+  const plane = await startBenchPlane();
+  try {
+    const client = await startClient(binary, plane);
+    try {
+      await fill(client, options, progress);
+      return await measureAll({ plane, client, program, options, progress });
+    } finally {
+      await client.stop();
+    }
+  } finally {
+    await plane.stop();
+  }
+}
+
+async function fill(client: MeasuringClient, options: GainOptions, progress: Progress) {
+  progress(`creating ${options.world.services} Services and slices`);
+  await client.createNodes(options.world);
+  await client.load();
+  await client.annotate();
+}
+
+interface Parts {
+  readonly plane: BenchPlane;
+  readonly client: MeasuringClient;
+  readonly program: string;
+  readonly options: GainOptions;
+  readonly progress: Progress;
+}
+
+/** One kube-proxy at a time, each on a node of its own. */
+async function measureAll({ plane, client, program, options, progress }: Parts) {
+  const cases: GainCase[] = [];
+  for (const mode of options.modes) {
+    for (const target of ['direct', 'wrapper'] as const) {
+      progress(`kube-proxy in ${mode} mode, ${target}`);
+      const node = await startMeasuredNode({ plane, mode, target, program });
+      try {
+        cases.push(await measureCase(node, client, options, { mode, target }));
+      } finally {
+        await node.stop();
+      }
+    }
+  }
+  return cases;
+}
+
+/** Such as `nftables v1.0.6` and `iptables v1.8.9 (legacy)`. */
+async function toolVersions(): Promise<string[]> {
+  const outputs = [
+    await runCommand('nft', ['--version']),
+    await runCommand('iptables-legacy', ['--version']),
+  ];
+  // The name of nftables' release says nothing more.
+  return outputs.map((output) => output.replace(/ \(.*#.*\)/, '').trim());
+}

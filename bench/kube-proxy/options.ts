@@ -1,0 +1,74 @@
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { KubeProxyMode } from '../../test/e2e/support/kube-proxy.ts';
+import { positive, type WorldShape } from '../options.ts';
+
+export interface GainOptions {
+  readonly world: WorldShape;
+  readonly modes: readonly KubeProxyMode[];
+  /** How long slices change before the window, so that it begins in the midst of that, in seconds. */
+  readonly warmUpSeconds: number;
+  /** How long sync rounds and CPU are counted, in seconds; longer if the machine can't keep up the rate. */
+  readonly windowSeconds: number;
+  /** A kube-proxy that is idle for so long has no round under way, or due; in milliseconds. */
+  readonly quietMs: number;
+  /** Slices that change in a second. */
+  readonly rate: number;
+  readonly json: boolean;
+  /** Put the results into bench/README.md. */
+  readonly write: boolean;
+  /** The program to measure; undefined: dist/main.js, built first. */
+  readonly wrapper: string | undefined;
+}
+
+const MODES: readonly KubeProxyMode[] = ['nftables', 'iptables'];
+
+export const USAGE = `npm run bench:kube-proxy -- [flags]     as root
+
+  --services N    Services in the cluster, each with one slice of 10 endpoints (default 10000)
+  --modes MODES   comma-separated: ${MODES.join(', ')} (default: both)
+  --seconds N     how long sync rounds and CPU are counted (default 60)
+  --rate N        slices that change in a second meanwhile, none of them seen by the node (default 100)
+  --smoke         100 Services, 1 second; for CI: fails only when it can't run
+  --json          results as JSON on stdout; the table goes to stderr
+  --write         put the results into bench/README.md
+  --wrapper FILE  measure this program in place of dist/main.js (which is built first)
+  --help          this text
+`;
+
+const FLAGS = {
+  services: { type: 'string' },
+  modes: { type: 'string', default: MODES.join() },
+  seconds: { type: 'string' },
+  rate: { type: 'string' },
+  smoke: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+  write: { type: 'boolean', default: false },
+  wrapper: { type: 'string' },
+  help: { type: 'boolean', default: false },
+} as const;
+
+/** Reads the command line; undefined: help is asked for. Throws on what it doesn't know. */
+export function parseGainOptions(args: string[]): GainOptions | undefined {
+  const { values } = parseArgs({ args, options: FLAGS });
+  if (values.help) return undefined;
+  const { smoke, json, write } = values;
+  const services = positive('services', values.services, smoke ? 100 : 10_000);
+  return {
+    world: { services, endpoints: 10, nodes: 100, sites: 10 },
+    modes: values.modes.split(',').map(parseMode),
+    warmUpSeconds: smoke ? 0 : 5,
+    windowSeconds: positive('seconds', values.seconds, smoke ? 1 : 60),
+    quietMs: smoke ? 500 : 3_000,
+    rate: positive('rate', values.rate, 100),
+    json,
+    write,
+    wrapper: values.wrapper === undefined ? undefined : resolve(values.wrapper),
+  };
+}
+
+function parseMode(text: string): KubeProxyMode {
+  const mode = MODES.find((known) => known === text);
+  if (mode === undefined) throw new Error(`--modes: unknown mode ${text}`);
+  return mode;
+}
