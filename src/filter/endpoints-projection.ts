@@ -36,9 +36,15 @@ export interface EndpointsProjectionOptions {
 }
 
 /**
+ * While thousands of Services are decided again, watchers are told after so many, and then each time that twice
+ * as many are decided: early, and yet in few writes.
+ */
+const FIRST_PORTION = 32;
+
+/**
  * Shows of each EndpointSlice or Endpoints object the endpoints that the decision about its Service selects.
  * A change of an object or of the world decides the Services it touches again, and shows what came out
- * different, in one commit.
+ * different, all objects of a Service together.
  *
  * Invariant: after each call, each object is shown as a fresh list of the same objects under the same world
  * would show it, but for its version and for changes that are none (see Codec.significant). Objects of a
@@ -211,20 +217,31 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     return touched;
   }
 
-  /** Shows what the decision about some Services is now, in one commit. */
+  /** Shows what the decision about some Services is now. */
   #decideAgain(services: Iterable<string>): void {
     const before = this.view.log.end;
-    for (const service of services) this.#project(service);
+    let decided = 0;
+    let portion = FIRST_PORTION;
+    for (const service of services) {
+      this.#project(service);
+      if (++decided < portion) continue;
+      this.#commitLog();
+      portion *= 2;
+    }
     this.counters.injected += this.view.log.end - before;
     this.#commit();
   }
 
   /** Lets watchers, and those who follow what is withheld, see all that was done since the last time. */
   #commit(): void {
+    this.#commitLog();
+    this.#tellWithheld();
+  }
+
+  #commitLog(): void {
     const { log } = this.view;
     if (log.end !== this.#committed) log.commit();
     this.#committed = log.end;
-    this.#tellWithheld();
   }
 
   #tellWithheld(): void {

@@ -140,7 +140,10 @@ export class World {
 
   /** Nodes that entered and left a node set. Unknown selectors are ignored: the set was just closed. */
   changeNodeSet(selector: string, added: Iterable<string>, removed: Iterable<string>): void {
-    const moved = this.#sets.move(selector, added, removed);
+    // How this node relates to itself its own Node tells, see relates.
+    const moved = this.#sets
+      .move(selector, added, removed)
+      .filter((node) => node !== this.nodeName);
     if (moved.length === 0) return;
     this.#matches.clear();
     const change = new WorldChangeBuilder();

@@ -129,6 +129,20 @@ describe('World', () => {
     expect(wanted).toEqual(['site=b']);
   });
 
+  test('a node set that this node itself enters or leaves touches nothing: its own Node tells', () => {
+    settle({ site: 'a' }, { 'default/web': managed('site') });
+    world.changeNodeSet('site=a', ['edge-2'], []);
+    world.setNodeSetState('site=a');
+    touched();
+
+    world.changeNodeSet('site=a', ['edge-1'], []);
+    world.changeNodeSet('site=a', [], ['edge-1']);
+    expect(changes).toEqual([]);
+    expect(sees(['site'], on('edge-1'), on('edge-2'))).toEqual([true, true]);
+    world.changeNodeSet('site=a', [], ['edge-1', 'edge-2']);
+    expect(touchedNodes()).toEqual({ 'edge-2': ['site'] });
+  });
+
   test('a label that changes back before its nodes are known changes nothing', () => {
     settle({ site: 'a' }, { 'default/web': managed('site') });
     world.setNodeSetState('site=a');
