@@ -5,6 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApiClient } from '../test/e2e/support/api.ts';
 import { startApiServer } from '../test/e2e/support/api-server.ts';
+import {
+  type AuditedRequest,
+  type RequestFilter,
+  readAuditLog,
+} from '../test/e2e/support/audit-log.ts';
 import { ensureBinaries } from '../test/e2e/support/binaries.ts';
 import { createClientCertAuthority } from '../test/e2e/support/client-certs.ts';
 import { testUsers } from '../test/e2e/support/control-plane.ts';
@@ -21,8 +26,10 @@ export interface BenchPlane {
   readonly tokens: Tokens;
   /** Folder for files and logs; removed by stop. */
   readonly folder: string;
-  /** Path of the wrapper's kubeconfig. */
-  readonly wrapperKubeconfig: string;
+  /** Writes a kubeconfig of the wrapper and returns its path. */
+  wrapperKubeconfig(server: string): string;
+  /** Requests that the API server has answered, or begun to answer if they are watches. */
+  requests(filter: RequestFilter): AuditedRequest[];
   stop(): Promise<void>;
 }
 
@@ -52,9 +59,13 @@ export async function startBenchPlane(): Promise<BenchPlane> {
     cleanups.push(async () => await apiServer.stop('SIGKILL'));
     const { url: server, caFile } = apiServer;
     await grantRole(server, caFile, tokens.admin);
-    const wrapperKubeconfig = join(folder, 'wrapper.kubeconfig');
-    writeKubeconfig(wrapperKubeconfig, { server, caFile, token: tokens.wrapper });
-    return { server, caFile, etcdUrl: etcd.url, tokens, folder, wrapperKubeconfig, stop };
+    const wrapperKubeconfig = (server: string) => {
+      const path = join(folder, `wrapper-${new URL(server).port}.kubeconfig`);
+      writeKubeconfig(path, { server, caFile, token: tokens.wrapper });
+      return path;
+    };
+    const requests = (filter: RequestFilter) => readAuditLog(apiServer.auditLogFile, filter);
+    return { server, caFile, etcdUrl: etcd.url, tokens, folder, wrapperKubeconfig, requests, stop };
   } catch (error) {
     await stop();
     throw error;
