@@ -31,7 +31,7 @@ export async function withBench(
   progress: (line: string) => void,
   parts: (bench: Bench) => Promise<void>,
 ): Promise<Measure[]> {
-  const program = await ensureWrapper(options);
+  const program = await ensureWrapper(options.wrapper);
   const binary = await ensureClientBinary(progress);
   const measures: Measure[] = [];
   progress('starting etcd and kube-apiserver');

@@ -32,6 +32,19 @@ export async function describeMachine(): Promise<Machine> {
   };
 }
 
+/**
+ * One paragraph about where, when and with what.
+ *
+ * @param seconds that the run took
+ */
+export function describeRun(machine: Machine, seconds: number, what: string): string {
+  return [
+    `${machine.date}, commit ${machine.commit}: ${what} in ${Math.round(seconds)} s.`,
+    `${machine.cores} cores (${machine.cpu}), ${machine.memoryGb} GB, Linux ${machine.kernel}, Node ${machine.node}, kube-apiserver ${machine.kubeApiserver};`,
+    `load average before the run ${machine.loadBefore.toFixed(2)}.`,
+  ].join('\n');
+}
+
 /** The checked-out commit; with a `+` if sources differ from it. */
 async function commit(): Promise<string> {
   try {

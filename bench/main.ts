@@ -11,7 +11,7 @@ import {
   measureRaw,
   measureStarts,
 } from './parts.ts';
-import { writeResults } from './readme.ts';
+import { writeSection } from './readme.ts';
 import { measureOthers, measureRelabel } from './relabel.ts';
 import { formatContext, formatTable, type Results } from './report.ts';
 import { measureFleet, measureUpstream } from './upstream.ts';
@@ -29,14 +29,14 @@ async function bench(options: BenchOptions): Promise<void> {
   const measures = await withBench(options, progress, runParts);
   const { world, rounds } = options;
   const results: Results = { machine, world, rounds, seconds: seconds(), measures };
-  const text = `${formatContext(results)}\n\n${formatTable(measures)}\n`;
+  const text = `${formatContext(results)}\n\n${formatTable(measures)}`;
   if (options.json) {
-    process.stderr.write(`\n${text}`);
+    process.stderr.write(`\n${text}\n`);
     process.stdout.write(`${JSON.stringify(results, undefined, 2)}\n`);
   } else {
-    process.stdout.write(`\n${text}`);
+    process.stdout.write(`\n${text}\n`);
   }
-  if (options.write) writeResults(results);
+  if (options.write) writeSection('results', text);
 }
 
 async function runParts(bench: Bench): Promise<void> {

@@ -4,7 +4,6 @@ import { freePorts } from '../test/e2e/support/free-port.ts';
 import { getStatus } from '../test/e2e/support/http-status.ts';
 import { startProcess, waitUntilReady } from '../test/e2e/support/managed-process.ts';
 import { runCommand } from '../test/e2e/support/run-command.ts';
-import type { BenchOptions } from './options.ts';
 import type { BenchPlane } from './plane.ts';
 
 /** The node that the wrapper serves; the measuring client makes it. */
@@ -30,8 +29,8 @@ export interface MeasuredWrapper {
 const root = resolve(import.meta.dirname, '..');
 
 /** Compiles dist/main.js unless another program is to be measured; returns the program's path. */
-export async function ensureWrapper(options: BenchOptions): Promise<string> {
-  if (options.wrapper !== undefined) return options.wrapper;
+export async function ensureWrapper(other: string | undefined): Promise<string> {
+  if (other !== undefined) return other;
   await runCommand('npm', ['run', '--silent', 'build'], { cwd: root });
   return join(root, 'dist/main.js');
 }
