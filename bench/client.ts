@@ -77,7 +77,7 @@ export interface MeasuringClient {
   largeReadiness(count: number, pauseMs: number): Promise<Latencies>;
   /** Makes another key win and back, so often: all slices change. */
   largeKeys(count: number): Promise<readonly Relabelling[]>;
-  /** Returns what was changed, which is less where the machine is too slow. */
+  /** Returns how much was changed. */
   live(life: Life): Promise<{ readonly slices: number; readonly heartbeats: number }>;
   stop(): Promise<void>;
 }

@@ -7,6 +7,7 @@ import { createApiClient } from '../test/e2e/support/api.ts';
 import { startApiServer } from '../test/e2e/support/api-server.ts';
 import {
   type AuditedRequest,
+  auditPolicy,
   type RequestFilter,
   readAuditLog,
 } from '../test/e2e/support/audit-log.ts';
@@ -53,8 +54,12 @@ export async function startBenchPlane(): Promise<BenchPlane> {
       etcdUrl: etcd.url,
       tokenFile: writeTokenFile(folder, tokens),
       clientCaFile: (await createClientCertAuthority(folder)).caFile,
-      // Room for more Services than the 65,000 of the harness.
-      extraArgs: ['--service-cluster-ip-range=10.64.0.0/12'],
+      // Of a flag that is given twice, the last counts.
+      extraArgs: [
+        // Room for more Services than the 65,000 of the harness.
+        '--service-cluster-ip-range=10.64.0.0/12',
+        `--audit-policy-file=${writeAuditPolicy(folder)}`,
+      ],
     });
     cleanups.push(async () => await apiServer.stop('SIGKILL'));
     const { url: server, caFile } = apiServer;
@@ -76,6 +81,15 @@ async function grantRole(server: string, caFile: string, token: string): Promise
   const admin = createApiClient({ server, ca: readFileSync(caFile), token });
   await grantWrapperRole(admin, testUsers.wrapper);
   admin.close();
+}
+
+/** All requests of those that are compared, the ones for no resource among them, and of nobody else. */
+function writeAuditPolicy(folder: string): string {
+  const path = join(folder, 'bench-audit-policy.json');
+  const users = [testUsers.kubeProxy, testUsers.wrapper];
+  const rules = [{ level: 'Metadata', users }, { level: 'None' }];
+  writeFileSync(path, JSON.stringify({ ...auditPolicy, rules }));
+  return path;
 }
 
 function makeTokens(): Tokens {

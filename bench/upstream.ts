@@ -37,39 +37,30 @@ interface Askers {
 /** What the wrapper asks of the API server, compared to a kube-proxy alone, and with 50 local clients. */
 export async function measureUpstream(bench: Bench): Promise<void> {
   const { client, options } = bench;
+  const seconds = options.upstreamSeconds;
   await withAskers(bench, async (askers) => {
-    const add = adder(bench, 'upstream');
-    add('connections', 'API server: connections', 'connections', openConnections(askers));
-    add(
-      'requests.synced',
-      'API server: requests until synced',
-      'requests',
-      requests(bench, askers),
-    );
-    add('bytes.synced', 'API server: received until synced', 'MB', received(askers));
-    const renewals = scaled(openWatches(bench, askers), RENEWALS_PER_HOUR);
-    add('requests', 'API server: requests an hour, as watches end', 'requests', renewals);
-    const seconds = options.upstreamSeconds;
-    const quiet = await receivedPerHour(askers, async () => await sleep(seconds * 1000));
-    add('bytes.quiet', 'API server: received an hour, no events', 'MB', quiet);
-    const live = { seconds, slices: CHANGES_PER_SECOND, heartbeats: 0 };
-    const churn = `${CHANGES_PER_SECOND} slice events a second`;
-    const busy = async () => await receivedPerHour(askers, async () => await client.live(live));
-    add('bytes.churn', `API server: received an hour, ${churn}`, 'MB', await busy());
+    const add = adder(bench, 'upstream', 'API server');
+    add('connections', 'connections', 'connections', openConnections(askers));
+    add('requests.synced', 'requests until synced', 'requests', requests(bench, askers.since));
+    add('bytes.synced', 'received until synced', 'MB', received(askers));
+    const addHour = async (id: string, what: string, during: () => Promise<unknown>) => {
+      const hour = await measureHour(bench, askers, during);
+      add(`requests.${id}`, `requests an hour, ${what}`, 'requests', hour.requests);
+      add(`bytes.${id}`, `received an hour, ${what}`, 'MB', hour.received);
+    };
+    await addHour('quiet', 'no events', async () => await sleep(seconds * 1000));
+    const churn = async () =>
+      await client.live({ seconds, slices: CHANGES_PER_SECOND, heartbeats: 0 });
+    const rate = `${CHANGES_PER_SECOND} slice events/s`;
+    await addHour('churn', rate, churn);
     await client.hold('wrapper', LOCAL_CLIENTS - 1);
     const many = `${LOCAL_CLIENTS} local clients`;
-    add(
-      'connections.50',
-      `API server: connections, ${many}`,
-      'connections',
-      openConnections(askers),
-    );
-    add('bytes.churn.50', `API server: received an hour, ${many}, ${churn}`, 'MB', await busy());
-    add('requests.all', 'API server: requests in all of that', 'requests', requests(bench, askers));
+    add('connections.many', `connections, ${many}`, 'connections', openConnections(askers));
+    await addHour('many', `${rate}, ${many}`, churn);
   });
 }
 
-/** Bytes that the wrapper receives in a cluster of many sites, whose nodes tell all the time that they are alive. */
+/** What the wrapper receives in a cluster of many sites, whose nodes tell all the time that they are alive. */
 export async function measureFleet(bench: Bench): Promise<void> {
   const { client, options } = bench;
   const { nodes: base, sites: baseSites } = options.world;
@@ -78,17 +69,17 @@ export async function measureFleet(bench: Bench): Promise<void> {
   await client.createFleet(sites);
   await client.annotate(FLEET_KEYS);
   await withAskers(bench, async (askers) => {
-    const add = adder(bench, 'fleet');
-    const what = `${nodes} nodes in ${sites} sites`;
-    add('watches', `${what}: watches`, 'watches', openWatches(bench, askers));
-    const heartbeats = nodes / HEARTBEAT_SECONDS;
-    const life = { seconds: options.upstreamSeconds, slices: CHANGES_PER_SECOND, heartbeats };
-    const bytes = await receivedPerHour(askers, async () => {
+    const add = adder(bench, 'fleet', `${nodes} nodes in ${sites} sites`);
+    add('watches', 'watches', 'watches', openWatches(bench, askers));
+    const seconds = options.upstreamSeconds;
+    let rates = '';
+    const hour = await measureHour(bench, askers, async () => {
+      const life = { seconds, slices: CHANGES_PER_SECOND, heartbeats: nodes / HEARTBEAT_SECONDS };
       const { slices, heartbeats } = await client.live(life);
-      bench.progress(`${slices} slice events and ${heartbeats} heartbeats in ${life.seconds} s`);
+      const perSecond = (count: number) => (count / seconds).toFixed(1);
+      rates = `${perSecond(heartbeats)} heartbeats/s, ${perSecond(slices)} slice events/s`;
     });
-    const rates = `${heartbeats.toFixed(1)} heartbeats and ${CHANGES_PER_SECOND} slice events a second`;
-    add('bytes', `${what}: received an hour, ${rates}`, 'MB', bytes);
+    add('bytes', `received an hour, ${rates}`, 'MB', hour.received);
   });
 }
 
@@ -111,14 +102,26 @@ async function withAskers(bench: Bench, use: (askers: Askers) => Promise<void>):
   }
 }
 
-/** Both see the same events, for both are watched at the same time. */
-async function receivedPerHour(askers: Askers, during: () => Promise<unknown>): Promise<Pair> {
-  const [before, start] = [received(askers), performance.now()];
+/** What is asked for and received in an hour like that. Both see the same events, for both are measured at a time. */
+async function measureHour(
+  bench: Bench,
+  askers: Askers,
+  during: () => Promise<unknown>,
+): Promise<{ readonly requests: Pair; readonly received: Pair }> {
+  const [before, since, start] = [received(askers), Date.now(), performance.now()];
   await during();
-  const [after, hours] = [received(askers), (performance.now() - start) / 3_600_000];
+  const hours = (performance.now() - start) / 3_600_000;
+  const after = received(askers);
+  const asked = requests(bench, since);
+  const renewed = openWatches(bench, askers);
+  const perHour = (who: keyof Pair) => ({
+    requests: asked[who] / hours + renewed[who] * RENEWALS_PER_HOUR,
+    received: (after[who] - before[who]) / hours,
+  });
+  const [alone, wrapper] = [perHour('alone'), perHour('wrapper')];
   return {
-    alone: (after.alone - before.alone) / hours,
-    wrapper: (after.wrapper - before.wrapper) / hours,
+    requests: { alone: alone.requests, wrapper: wrapper.requests },
+    received: { alone: alone.received, wrapper: wrapper.received },
   };
 }
 
@@ -131,7 +134,8 @@ function openConnections({ alone, wrapper }: Askers): Pair {
   return { alone: alone.open, wrapper: wrapper.open };
 }
 
-function requests(bench: Bench, { since }: Askers): Pair {
+/** Requests since a time (milliseconds since the epoch). */
+function requests(bench: Bench, since: number): Pair {
   const count = (user: string) => bench.plane.requests({ user, since }).length;
   return { alone: count(testUsers.kubeProxy), wrapper: count(testUsers.wrapper) };
 }
@@ -142,15 +146,11 @@ function openWatches(bench: Bench, { since }: Askers): Pair {
   return { alone: count(testUsers.kubeProxy), wrapper: count(testUsers.wrapper) };
 }
 
-function scaled({ alone, wrapper }: Pair, factor: number): Pair {
-  return { alone: alone * factor, wrapper: wrapper * factor };
-}
-
-function adder(bench: Bench, part: string) {
+function adder(bench: Bench, part: string, where: string) {
   return (id: string, what: string, unit: Measure['unit'], { alone, wrapper }: Pair): void =>
     bench.add({
       id: `${part}.${id}`,
-      what,
+      what: `${where}: ${what}`,
       unit,
       direct: summarize([alone]),
       wrapper: summarize([wrapper]),

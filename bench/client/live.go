@@ -38,8 +38,8 @@ func (s *session) live(c command) (played, error) {
 	return result, err
 }
 
-// atRate calls do so often a second, and returns how often it did. Where do takes too long, calls are
-// left out.
+// atRate calls do so often a second, whether or not the calls before have ended, and returns how often
+// it did.
 func atRate(perSecond float64, length time.Duration, do func(i int) error) (int, error) {
 	end := time.After(length)
 	if perSecond == 0 {
@@ -48,16 +48,22 @@ func atRate(perSecond float64, length time.Duration, do func(i int) error) (int,
 	}
 	ticker := time.NewTicker(time.Duration(float64(time.Second) / perSecond))
 	defer ticker.Stop()
-	for i := 0; ; i++ {
+	results, started := make(chan error, int(perSecond*length.Seconds())+1), 0
+	for running := true; running; {
 		select {
 		case <-ticker.C:
-			if err := do(i); err != nil {
-				return i, err
-			}
+			i := started
+			go func() { results <- do(i) }()
+			started++
 		case <-end:
-			return i, nil
+			running = false
 		}
 	}
+	var err error
+	for range started {
+		err = errors.Join(err, <-results)
+	}
+	return started, err
 }
 
 // fleetNode takes one site after the other, so that each tells of itself equally often in any time; and
