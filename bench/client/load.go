@@ -177,11 +177,22 @@ func (s *session) writeCopies(start time.Time, copies func(service int) []stored
 func (s *session) awaitWritten() error {
 	// A streaming list without a resourceVersion is as new as etcd.
 	for _, question := range questions {
-		if _, _, err := timeStream(s.direct, question); err != nil {
+		if err := s.awaitAnswer(question); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// awaitAnswer repeats a streaming list, for the API server ends one with an error when its cache takes
+// more than 3 seconds to become as new.
+func (s *session) awaitAnswer(asked question) error {
+	for deadline := time.Now().Add(time.Minute); ; {
+		_, _, err := timeStream(s.direct, asked)
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+	}
 }
 
 func (s *session) nodeCopy(site, index int) stored {

@@ -98,7 +98,7 @@ func (s *session) run(c command) (any, error) {
 		s.wrapper = newTarget(c.Server, "", "")
 		return nil, nil
 	case "nodes":
-		s.world, s.labels = c.World, labels{room: rooms[0], site: siteName(0)}
+		s.world, s.labels = c.World, c.World.atHome()
 		return nil, s.createNodes()
 	case "fleet":
 		return nil, s.createFleet(c)

@@ -31,8 +31,8 @@ func (s *session) relabelOwn(c command) ([]relabelling, error) {
 		after := s.labels
 		if c.Label == roomLabel {
 			after.room = value
-		} else {
-			after.site = value
+		} else if _, err := fmt.Sscanf(value, "site-%d", &after.site); err != nil {
+			return nil, err
 		}
 		result, err := relabeller.relabel(c.Label, value, after)
 		if err != nil {
@@ -47,11 +47,11 @@ func (s *session) relabelOwn(c command) ([]relabelling, error) {
 // times, and does the same. What the client sees is checked after each of the first two moves.
 func (s *session) relabelOther(c command) ([]relabelling, error) {
 	site, index := s.world.home(c.Crowd)
-	name, home, away := nodeName(site, index), siteName(site), siteName(0)
-	if home == away {
-		away = siteName(1)
+	away := 0
+	if site == away {
+		away = 1
 	}
-	relabeller, err := s.startRelabelling(name)
+	relabeller, err := s.startRelabelling(nodeName(site, index))
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +59,8 @@ func (s *session) relabelOther(c command) ([]relabelling, error) {
 	results := []relabelling{}
 	for i := range 2 * c.Count {
 		after := s.labels
-		after.away, after.at = name, []string{away, home}[i%2]
-		result, err := relabeller.relabel(siteLabel, after.at, after)
+		after.crowd, after.at = c.Crowd, []int{away, site}[i%2]
+		result, err := relabeller.relabel(siteLabel, siteName(after.at), after)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // world is the cluster: nodes in sites, Services with one slice each whose endpoints are spread
 // over the sites. The number of sites divides 10.
@@ -11,11 +14,12 @@ type world struct {
 	Sites     int `json:"sites"`
 }
 
-// labels is what a decision depends on: the labels of the node that the wrapper serves, and the
-// site of the one other node that is not at home, if there is one.
+// labels is what a decision depends on: the labels of the node that the wrapper serves, and the site
+// that the node of one crowd is at. Those of the others are at home.
 type labels struct {
-	room, site string
-	away, at   string
+	room      string
+	site      int
+	crowd, at int
 }
 
 const (
@@ -58,6 +62,12 @@ func (w world) place(service, endpoint int) (site, index int) {
 	return site, (service/w.Sites + endpoint + endpoint/w.Sites) % w.perSite()
 }
 
+// atHome are the labels of a new world.
+func (w world) atHome() labels {
+	home, _ := w.home(0)
+	return labels{room: rooms[0], site: 0, crowd: 0, at: home}
+}
+
 // home tells the node of the crowd at this position: it holds the same endpoint of all its Services.
 func (w world) home(i int) (site, index int) {
 	return (crowds[i].first + w.Endpoints/2) % w.Sites, w.perSite() + i
@@ -76,9 +86,9 @@ func (w world) roomOf(site, index int) string {
 // visible is what the keys choose for our node: the endpoints, by their position in the slice.
 func (w world) visible(service int, own labels) []int {
 	matches := []func(site, index int) bool{
-		func(site, index int) bool { return nodeName(site, index) == ownName },
+		func(site, index int) bool { return site == 0 && index == 0 },
 		func(site, index int) bool { return w.roomOf(site, index) == own.room },
-		func(site, index int) bool { return own.siteOf(site, index) == own.site },
+		func(site, index int) bool { return w.siteOf(site, index, own) == own.site },
 		func(site, index int) bool { return true },
 	}
 	for _, match := range matches {
@@ -95,18 +105,19 @@ func (w world) visible(service int, own labels) []int {
 	return nil
 }
 
-func (l labels) siteOf(site, index int) string {
-	if l.away != "" && nodeName(site, index) == l.away {
-		return l.at
+// siteOf tells where a node is, whose home this site is.
+func (w world) siteOf(site, index int, now labels) int {
+	if index == w.perSite()+now.crowd {
+		return now.at
 	}
-	return siteName(site)
+	return site
 }
 
 // changed counts the Services whose endpoints differ for our node between two states of the labels.
 func (w world) changed(before, after labels) int {
 	count := 0
 	for service := range w.Services {
-		if fmt.Sprint(w.visible(service, before)) != fmt.Sprint(w.visible(service, after)) {
+		if !slices.Equal(w.visible(service, before), w.visible(service, after)) {
 			count++
 		}
 	}
