@@ -97,7 +97,7 @@ export function parseOptions(args: string[]): BenchOptions | undefined {
     starts: smoke ? 1 : 3,
     settleMs: smoke ? 500 : 5_000,
     cpuSeconds: smoke ? 1 : 10,
-    upstreamSeconds: smoke ? 2 : 60,
+    upstreamSeconds: smoke ? 1 : 60,
     only,
     json,
     write,

@@ -8,7 +8,7 @@ import { type Measure, summarize } from './measure.ts';
 const CHANGES_PER_SECOND = 10;
 /** How many nodes a fleet has, and how often each writes its status, in seconds. */
 const FLEET_NODES = 5_000;
-const SMOKE_FLEET_NODES = 300;
+const SMOKE_FLEET_NODES = 1_200;
 const HEARTBEAT_SECONDS = 300;
 const FLEET_KEYS = [
   'kubernetes.io/hostname',
