@@ -4,16 +4,22 @@ import { ensureClientBinary } from './client-binary.ts';
 import { type Measure, summarize } from './measure.ts';
 import type { BenchOptions } from './options.ts';
 import { type BenchPlane, startBenchPlane } from './plane.ts';
-import { ensureWrapper, type MeasuredWrapper, startMeasuredWrapper } from './wrapper.ts';
+import {
+  ensureWrapper,
+  type MeasuredWrapper,
+  startMeasuredWrapper,
+  type WrapperStart,
+} from './wrapper.ts';
 
 /** What every part of a run works with. */
 export interface Bench {
   readonly options: BenchOptions;
+  readonly plane: BenchPlane;
   readonly client: MeasuringClient;
   /** Tells whether a part is to be run. */
   wants(part: string): boolean;
-  /** Starts a wrapper that the client asks from now on. */
-  startWrapper(): Promise<MeasuredWrapper>;
+  /** Starts a wrapper that the client asks from now on. Default server: the API server itself. */
+  startWrapper(server?: string): Promise<MeasuredWrapper>;
   /** Notes a result. */
   add(measure: Measure): void;
   progress(line: string): void;
@@ -35,9 +41,11 @@ export async function withBench(
     try {
       await parts({
         options,
+        plane,
         client,
         wants: (part) => options.only.length === 0 || options.only.includes(part),
-        startWrapper: async () => await start(plane, client, program, options.profile),
+        startWrapper: async (server = plane.server) =>
+          await start(plane, client, { program, server, profile: options.profile }),
         add: (measure) => void measures.push(measure),
         progress,
       });
@@ -53,10 +61,9 @@ export async function withBench(
 async function start(
   plane: BenchPlane,
   client: MeasuringClient,
-  program: string,
-  profile: string | undefined,
+  options: WrapperStart,
 ): Promise<MeasuredWrapper> {
-  const wrapper = await startMeasuredWrapper(plane, program, profile);
+  const wrapper = await startMeasuredWrapper(plane, options);
   try {
     await client.useWrapper(wrapper.url);
     return wrapper;
@@ -66,12 +73,13 @@ async function start(
   }
 }
 
-/** Runs `use` with a wrapper that is ready and has a kube-proxy's watches open. */
+/** Runs `use` with a wrapper that is ready and has a kube-proxy's watches open. Default server: the API server itself. */
 export async function withReadyWrapper(
   bench: Bench,
   use: (wrapper: MeasuredWrapper) => Promise<void>,
+  server?: string,
 ): Promise<void> {
-  const wrapper = await bench.startWrapper();
+  const wrapper = await bench.startWrapper(server);
   try {
     await bench.client.firstList('wrapper');
     await bench.client.hold('wrapper');

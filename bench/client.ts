@@ -30,23 +30,36 @@ export interface Relabelling {
   readonly expected: number;
 }
 
+/** What happens in a cluster at work. */
+export interface Life {
+  readonly seconds: number;
+  /** Slices that change in a second. */
+  readonly slices: number;
+  /** Nodes that write their status in a second. */
+  readonly heartbeats: number;
+}
+
 /** The Go program that loads the API server and measures; see client/main.go. */
 export interface MeasuringClient {
   /** Names the wrapper that is measured from now on. */
   useWrapper(url: string): Promise<void>;
+  /** Names the relay through which a kube-proxy alone reaches the API server from now on. */
+  useAlone(url: string): Promise<void>;
   createNodes(world: WorldShape): Promise<void>;
+  /** Adds sites, with nodes like the others, until there are so many. */
+  createFleet(sites: number): Promise<void>;
   /** Creates Services and slices; returns the milliseconds that it took. */
   load(): Promise<number>;
-  /** Gives all Services topology keys; returns the milliseconds that it took. */
-  annotate(): Promise<number>;
+  /** Gives all Services topology keys (default: hostname, room, site, `*`); returns the milliseconds that it took. */
+  annotate(keys?: readonly string[]): Promise<number>;
   /** Fails unless a LIST holds just the endpoints that it should. */
   verify(target: Target, filtered: boolean): Promise<void>;
   /** Repeats a LIST until it succeeds; returns the time of the last byte (ms since the epoch). */
   firstList(target: Target): Promise<number>;
   list(target: Target, count: number): Promise<Times>;
   stream(target: Target, count: number): Promise<Times>;
-  /** Opens the four watches of a kube-proxy. */
-  hold(target: Target): Promise<void>;
+  /** Opens the four watches of a kube-proxy, for each of so many (default 1); `alone`: see useAlone. */
+  hold(target: Target | 'alone', clients?: number): Promise<void>;
   release(): Promise<void>;
   latency(clients: number, count: number, pauseMs: number): Promise<Latencies>;
   /**
@@ -55,7 +68,20 @@ export interface MeasuringClient {
    */
   churn(count: number, pauseMs: number, target?: Target): Promise<number>;
   /** Gives our own node these values of a label, one after the other. */
-  relabel(label: string, values: readonly string[]): Promise<readonly Relabelling[]>;
+  relabelOwn(label: string, values: readonly string[]): Promise<readonly Relabelling[]>;
+  /** Moves the node of a crowd (0, 1 or 2; see client/world.go) into our site and back, so often. */
+  relabelOther(crowd: number, count: number): Promise<readonly Relabelling[]>;
+  /** Creates a Service of 10,000 endpoints in 100 slices; see client/large.go. */
+  createLarge(): Promise<void>;
+  deleteLarge(): Promise<void>;
+  /** Patches a slice of it so that what the node sees changes, and no decision. */
+  largeHostnames(count: number, pauseMs: number): Promise<Latencies>;
+  /** Patches a slice of it so that the Service is decided anew, and one slice changes. */
+  largeReadiness(count: number, pauseMs: number): Promise<Latencies>;
+  /** Makes another key win and back, so often: all slices change. */
+  largeKeys(count: number): Promise<readonly Relabelling[]>;
+  /** Returns how much was changed. */
+  live(life: Life): Promise<{ readonly slices: number; readonly heartbeats: number }>;
   stop(): Promise<void>;
 }
 
@@ -73,19 +99,31 @@ export async function startClient(binary: string, plane: BenchPlane): Promise<Me
   });
   return {
     useWrapper: async (url) => await call('wrapper', { server: url }),
+    useAlone: async (url) => await call('alone', { server: url }),
     createNodes: async (world) => await call('nodes', { world }),
+    createFleet: async (sites) => await call('fleet', { sites }),
     load: async () => await call('load'),
-    annotate: async () => await call('annotate'),
+    annotate: async (keys) =>
+      await call('annotate', keys === undefined ? {} : { keys: JSON.stringify(keys) }),
     verify: async (target, filtered) => await call('verify', { target, filtered }),
     firstList: async (target) => await call('first-list', { target }),
     list: async (target, count) => await call('list', { target, count }),
     stream: async (target, count) => await call('stream', { target, count }),
-    hold: async (target) => await call('hold', { target }),
+    hold: async (target, clients = 1) => await call('hold', { target, clients }),
     release: async () => await call('release'),
     latency: async (clients, count, pauseMs) => await call('latency', { clients, count, pauseMs }),
     churn: async (count, pauseMs, target = 'wrapper') =>
       await call('churn', { count, pauseMs, target }),
-    relabel: async (label, values) => await call('relabel', { label, values }),
+    relabelOwn: async (label, values) => await call('relabel-own', { label, values }),
+    relabelOther: async (crowd, count) => await call('relabel-other', { crowd, count }),
+    createLarge: async () => await call('create-large'),
+    deleteLarge: async () => await call('delete-large'),
+    largeHostnames: async (count, pauseMs) =>
+      await call('large-hostnames', { clients: 1, count, pauseMs }),
+    largeReadiness: async (count, pauseMs) =>
+      await call('large-readiness', { clients: 1, count, pauseMs }),
+    largeKeys: async (count) => await call('large-keys', { count }),
+    live: async (life) => await call('live', life),
     stop: ask.stop,
   };
 }

@@ -1,5 +1,6 @@
 /** Measures the wrapper beside the API server that it asks; see README.md. */
 import { addMemory, type Bench, withBench, withReadyWrapper } from './bench.ts';
+import { measureLarge } from './large.ts';
 import { describeMachine } from './machine.ts';
 import { type BenchOptions, parseOptions, USAGE } from './options.ts';
 import {
@@ -8,11 +9,12 @@ import {
   measureFiltered,
   measureIdle,
   measureRaw,
-  measureRelabel,
   measureStarts,
 } from './parts.ts';
 import { writeSection } from './readme.ts';
+import { measureOthers, measureRelabel } from './relabel.ts';
 import { formatContext, formatTable, type Results } from './report.ts';
+import { measureFleet, measureUpstream } from './upstream.ts';
 
 const options = parseOptions(process.argv.slice(2));
 if (options === undefined) process.stdout.write(USAGE);
@@ -63,14 +65,33 @@ async function runParts(bench: Bench): Promise<void> {
       ['filtered', 'LIST and streaming list, filtered', measureFiltered],
       ['events', 'watch latency', measureEvents],
       ['relabel', 'own node relabelled', measureRelabel],
+      ['others', 'other nodes relabelled', measureOthers],
       ['churn', 'CPU', measureChurn],
     ] as const;
     for (const [part, line, measure] of parts) {
-      if (!bench.wants(part)) continue;
-      progress(line);
-      await measure(bench, wrapper);
+      await runPart(bench, part, line, async () => await measure(bench, wrapper));
     }
     await client.verify('wrapper', true);
     await addMemory(bench, wrapper, 'memory.used', 'memory, after all this');
   });
+  // These have a wrapper of their own, so that the one before is used for the same in every run.
+  const parts = [
+    ['large', 'one Service of 10,000 endpoints', measureLarge],
+    ['upstream', 'what the API server is asked for', measureUpstream],
+    ['fleet', 'many nodes that tell that they are alive', measureFleet],
+  ] as const;
+  for (const [part, line, measure] of parts) {
+    await runPart(bench, part, line, async () => await measure(bench));
+  }
+}
+
+async function runPart(
+  bench: Bench,
+  part: string,
+  line: string,
+  measure: () => Promise<void>,
+): Promise<void> {
+  if (!bench.wants(part)) return;
+  bench.progress(line);
+  await measure();
 }

@@ -14,8 +14,18 @@ export interface Measure {
   /** Stable name, such as `list.raw`. */
   readonly id: string;
   readonly what: string;
-  readonly unit: 'ms' | 'MB' | '% of a core' | 'events';
-  /** Of the API server itself; undefined where it has no such thing. */
+  readonly unit:
+    | 'ms'
+    | 'MB'
+    | '% of a core'
+    | 'events'
+    | 'connections'
+    | 'requests'
+    | 'watches'
+    | 'exponent';
+  /** How many slices change, where it is about that. */
+  readonly slices?: number;
+  /** Of the API server itself, or of a kube-proxy alone; undefined where these have no such thing. */
   readonly direct?: Summary;
   readonly wrapper: Summary;
 }
@@ -32,7 +42,8 @@ export function summarize(samples: readonly number[]): Summary {
   return { n: sorted.length, min, p50: rank(0.5), p90: rank(0.9), p99: rank(0.99), max };
 }
 
-/** Wrapper over direct, by their medians. */
+/** Wrapper over direct, by their medians; undefined where there is no direct one, or it is 0. */
 export function ratioOf(measure: Measure): number | undefined {
-  return measure.direct === undefined ? undefined : measure.wrapper.p50 / measure.direct.p50;
+  const direct = measure.direct?.p50 ?? 0;
+  return direct === 0 ? undefined : measure.wrapper.p50 / direct;
 }

@@ -23,6 +23,8 @@ export interface BenchOptions {
   readonly settleMs: number;
   /** How long CPU use is measured, in seconds. */
   readonly cpuSeconds: number;
+  /** How long bytes of the API server are counted, for each figure, in seconds. */
+  readonly upstreamSeconds: number;
   /** Parts to run; empty: all. */
   readonly only: readonly string[];
   readonly json: boolean;
@@ -52,7 +54,10 @@ export const USAGE = `npm run bench -- [flags]
 
 /** Names of what `--only` chooses from. */
 export function partNames(): readonly string[] {
-  return ['idle', 'raw', 'start', 'filtered', 'events', 'relabel', 'churn'];
+  return [
+    ...['idle', 'raw', 'start', 'filtered', 'events', 'relabel', 'others', 'churn', 'large'],
+    ...['upstream', 'fleet'],
+  ];
 }
 
 const FLAGS = {
@@ -92,6 +97,7 @@ export function parseOptions(args: string[]): BenchOptions | undefined {
     starts: smoke ? 1 : 3,
     settleMs: smoke ? 500 : 5_000,
     cpuSeconds: smoke ? 1 : 10,
+    upstreamSeconds: smoke ? 1 : 60,
     only,
     json,
     write,

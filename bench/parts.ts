@@ -79,38 +79,6 @@ export async function measureEvents(bench: Bench): Promise<void> {
   await bench.client.hold('wrapper');
 }
 
-/** Own node relabelled: once so that some Services change, once so that nearly all do. */
-export async function measureRelabel(bench: Bench): Promise<void> {
-  const moves = [
-    { id: 'room', label: 'bench.example/room', values: ['room-1', 'room-0'] },
-    { id: 'site', label: 'bench.example/site', values: ['site-1', 'site-0'] },
-  ];
-  for (const { id, label, values } of moves) {
-    const run = async (rounds: number) =>
-      await bench.client.relabel(label, Array.from({ length: rounds }, () => values).flat());
-    await run(1);
-    const samples = await run(bench.options.rounds);
-    const changed = samples[0]?.expected ?? 0;
-    const surplus = samples.map(({ events, expected }) => events - expected);
-    const add = (end: string, ms: number[]) =>
-      bench.add({
-        id: `relabel.${id}.${end}`,
-        what: `own node relabelled, ${changed} slices change: ${end} event`,
-        unit: 'ms',
-        wrapper: summarize(ms),
-      });
-    add(
-      'first',
-      samples.map(({ firstMs }) => firstMs),
-    );
-    add(
-      'last',
-      samples.map(({ lastMs }) => lastMs),
-    );
-    if (Math.max(...surplus) > 0) bench.progress(`relabel ${id}: surplus events ${surplus}`);
-  }
-}
-
 /** CPU while nothing happens, and while 100 slices a second change that the node doesn't see. */
 export async function measureChurn(bench: Bench, wrapper: MeasuredWrapper): Promise<void> {
   const { cpuSeconds } = bench.options;

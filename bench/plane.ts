@@ -5,6 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApiClient } from '../test/e2e/support/api.ts';
 import { startApiServer } from '../test/e2e/support/api-server.ts';
+import {
+  type AuditedRequest,
+  auditPolicy,
+  type RequestFilter,
+  readAuditLog,
+} from '../test/e2e/support/audit-log.ts';
 import { ensureBinaries } from '../test/e2e/support/binaries.ts';
 import { createClientCertAuthority } from '../test/e2e/support/client-certs.ts';
 import { testUsers } from '../test/e2e/support/control-plane.ts';
@@ -23,8 +29,10 @@ export interface BenchPlane {
   readonly folder: string;
   /** URL of the API server at one of our own addresses, such as a namespace's hostAddress. */
   serverAt(address: string): string;
-  /** Path of the wrapper's kubeconfig. */
-  readonly wrapperKubeconfig: string;
+  /** Writes a kubeconfig of the wrapper and returns its path. */
+  wrapperKubeconfig(server: string): string;
+  /** Requests that the API server has answered, or begun to answer if they are watches. */
+  requests(filter: RequestFilter): AuditedRequest[];
   stop(): Promise<void>;
 }
 
@@ -48,17 +56,28 @@ export async function startBenchPlane(): Promise<BenchPlane> {
       etcdUrl: etcd.url,
       tokenFile: writeTokenFile(folder, tokens),
       clientCaFile: (await createClientCertAuthority(folder)).caFile,
-      // Room for more Services than the 65,000 of the harness.
-      extraArgs: ['--service-cluster-ip-range=10.64.0.0/12'],
+      // Of a flag that is given twice, the last counts.
+      extraArgs: [
+        // Room for more Services than the 65,000 of the harness.
+        '--service-cluster-ip-range=10.64.0.0/12',
+        `--audit-policy-file=${writeAuditPolicy(folder)}`,
+      ],
     });
     cleanups.push(async () => await apiServer.stop('SIGKILL'));
     const { url: server, caFile } = apiServer;
     await grantRole(server, caFile, tokens.admin);
-    const wrapperKubeconfig = join(folder, 'wrapper.kubeconfig');
-    writeKubeconfig(wrapperKubeconfig, { server, caFile, token: tokens.wrapper });
     const serverAt = (address: string) => `https://${address}:${apiServer.port}`;
     const etcdUrl = etcd.url;
-    return { server, serverAt, caFile, etcdUrl, tokens, folder, wrapperKubeconfig, stop };
+    const wrapperKubeconfig = (server: string) => {
+      const path = join(folder, `wrapper-${new URL(server).port}.kubeconfig`);
+      writeKubeconfig(path, { server, caFile, token: tokens.wrapper });
+      return path;
+    };
+    const requests = (filter: RequestFilter) => readAuditLog(apiServer.auditLogFile, filter);
+    return {
+      ...{ server, serverAt, caFile, etcdUrl, tokens, folder },
+      ...{ wrapperKubeconfig, requests, stop },
+    };
   } catch (error) {
     await stop();
     throw error;
@@ -69,6 +88,15 @@ async function grantRole(server: string, caFile: string, token: string): Promise
   const admin = createApiClient({ server, ca: readFileSync(caFile), token });
   await grantWrapperRole(admin, testUsers.wrapper);
   admin.close();
+}
+
+/** All requests of those that are compared, the ones for no resource among them, and of nobody else. */
+function writeAuditPolicy(folder: string): string {
+  const path = join(folder, 'bench-audit-policy.json');
+  const users = [testUsers.kubeProxy, testUsers.wrapper];
+  const rules = [{ level: 'Metadata', users }, { level: 'None' }];
+  writeFileSync(path, JSON.stringify({ ...auditPolicy, rules }));
+  return path;
 }
 
 function makeTokens(): Tokens {

@@ -8,6 +8,7 @@ const MARKS = {
     '<!-- kube-proxy: written by npm run bench:kube-proxy -- --write -->',
     '<!-- end of kube-proxy -->',
   ],
+  growth: ['<!-- growth: written by npm run bench:growth -- --write -->', '<!-- end of growth -->'],
 } as const;
 
 /** Replaces a section of bench/README.md. */

@@ -28,15 +28,24 @@ export async function ensureWrapper(other: string | undefined): Promise<string> 
   return join(root, 'dist/main.js');
 }
 
+/** What is started, and how. */
+export interface WrapperStart {
+  /** Path of the program. */
+  readonly program: string;
+  /** Address of the API server, or of a relay to it. */
+  readonly server: string;
+  /** Folder for a CPU profile; undefined: none is taken. */
+  readonly profile: string | undefined;
+}
+
 /** Starts the program as its users run it, at the API server of the control plane. */
 export async function startMeasuredWrapper(
   plane: BenchPlane,
-  program: string,
-  profile: string | undefined,
+  { program, server, profile }: WrapperStart,
 ): Promise<MeasuredWrapper> {
   const [port = 0, adminPort = 0] = await freePorts(2);
   const flags = profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profile];
-  const args = [...flags, program, 'run', '--kubeconfig', plane.wrapperKubeconfig];
+  const args = [...flags, program, 'run', '--kubeconfig', plane.wrapperKubeconfig(server)];
   args.push('--node-name', NODE_NAME);
   args.push('--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${adminPort}`);
   const startedAt = now();

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
 // event is one frame of a watch stream. Decoding is left to those who need more than its type, so
@@ -114,6 +116,13 @@ func objectName(frame []byte) string {
 		return ""
 	}
 	return string(field(field(field(envelope[4:], 2), 1), 1))
+}
+
+// sliceIn decodes the EndpointSlice of an event.
+func sliceIn(received event) (discoveryv1.EndpointSlice, error) {
+	var slice discoveryv1.EndpointSlice
+	_, _, err := objects.Decode(field(field(received.body, 2), 1), nil, &slice)
+	return slice, err
 }
 
 // field finds a length-delimited field of a protobuf message that holds only such and varints

@@ -123,7 +123,7 @@ func (s *session) verify(t *target, filtered bool) (map[string]int, error) {
 func (s *session) wanted(service int, filtered bool) string {
 	var slice discoveryv1.EndpointSlice
 	if filtered {
-		for _, endpoint := range s.world.visible(service, s.own) {
+		for _, endpoint := range s.world.visible(service, s.labels) {
 			slice.Endpoints = append(slice.Endpoints, s.world.endpoint(service, endpoint))
 		}
 	} else {

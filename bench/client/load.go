@@ -15,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// maxPerSite keeps the UIDs of nodes apart.
+const maxPerSite = 1 << 20
+
 const (
 	ipAddresses         = "/apis/networking.k8s.io/v1/ipaddresses"
 	servicesOfNamespace = "/api/v1/namespaces/" + namespace + "/services"
@@ -38,6 +41,7 @@ var scheme = func() *runtime.Scheme {
 
 // templates are objects as the API server completed them: with defaults and managedFields.
 type templates struct {
+	node      corev1.Node
 	service   corev1.Service
 	slice     discoveryv1.EndpointSlice
 	ipAddress networkingv1.IPAddress
@@ -66,15 +70,48 @@ func (t *target) call(method, path, contentType string, body []byte, answer runt
 	return err
 }
 
+// createNodes makes our own node through the API, with a first heartbeat, and all others as copies of
+// it in etcd.
 func (s *session) createNodes() error {
-	for site := range s.world.Sites {
+	if err := s.admin.create(nodes, s.world.node(0, 0), &s.templates.node); err != nil {
+		return err
+	}
+	if err := s.heartbeat(ownName, &s.templates.node); err != nil {
+		return err
+	}
+	writer := &etcdWriter{url: s.etcd}
+	for i := range crowds {
+		site, index := s.world.home(i)
+		if err := writer.put(s.nodeCopy(site, index)); err != nil {
+			return err
+		}
+	}
+	return s.writeSites(writer, 0, s.world.Sites)
+}
+
+// createFleet adds sites until there are so many, each with as many nodes as the others.
+func (s *session) createFleet(c command) error {
+	s.fleetSites = c.Sites
+	return s.writeSites(&etcdWriter{url: s.etcd}, s.world.Sites, c.Sites)
+}
+
+// writeSites writes the nodes of the sites from first to before end, but for our own, and waits until
+// the API server has them.
+func (s *session) writeSites(writer *etcdWriter, first, end int) error {
+	for site := first; site < end; site++ {
 		for index := range s.world.perSite() {
-			if err := s.admin.create(nodes, s.world.node(site, index), &corev1.Node{}); err != nil {
+			if nodeName(site, index) == ownName {
+				continue
+			}
+			if err := writer.put(s.nodeCopy(site, index)); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	if err := writer.flush(); err != nil {
+		return err
+	}
+	return s.awaitWritten()
 }
 
 // loadServices makes the first Service and its slice through the API, and all others as copies of
@@ -102,17 +139,16 @@ func (s *session) loadServices() (float64, error) {
 }
 
 // annotateServices gives all Services the same topology keys.
-func (s *session) annotateServices() (float64, error) {
+func (s *session) annotateServices(keys string) (float64, error) {
 	start := time.Now()
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"annotations": map[string]string{"topologyKeys": topologyKeys}},
+		"metadata": map[string]any{"annotations": map[string]string{"topologyKeys": keys}},
 	})
 	if err != nil {
 		return 0, err
 	}
 	path := servicesOfNamespace + "/" + serviceName(0)
-	kind := "application/merge-patch+json"
-	if err := s.admin.call(http.MethodPatch, path, kind, patch, &s.templates.service); err != nil {
+	if err := s.admin.call(http.MethodPatch, path, mergePatch, patch, &s.templates.service); err != nil {
 		return 0, err
 	}
 	return s.writeCopies(start, func(service int) []stored {
@@ -133,13 +169,38 @@ func (s *session) writeCopies(start time.Time, copies func(service int) []stored
 	if err := writer.flush(); err != nil {
 		return 0, err
 	}
+	err := s.awaitWritten()
+	return milliseconds(time.Since(start)), err
+}
+
+// awaitWritten waits until the API server has what was written to etcd.
+func (s *session) awaitWritten() error {
 	// A streaming list without a resourceVersion is as new as etcd.
 	for _, question := range questions {
-		if _, _, err := timeStream(s.direct, question); err != nil {
-			return 0, err
+		if err := s.awaitAnswer(question); err != nil {
+			return err
 		}
 	}
-	return milliseconds(time.Since(start)), nil
+	return nil
+}
+
+// awaitAnswer repeats a streaming list, for the API server ends one with an error when its cache takes
+// more than 3 seconds to become as new.
+func (s *session) awaitAnswer(asked question) error {
+	for deadline := time.Now().Add(time.Minute); ; {
+		_, _, err := timeStream(s.direct, asked)
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
+
+func (s *session) nodeCopy(site, index int) stored {
+	object, made := s.templates.node.DeepCopy(), s.world.node(site, index)
+	object.Name, object.Labels, object.Annotations = made.Name, made.Labels, made.Annotations
+	object.ResourceVersion = ""
+	object.UID = uid("node", site*maxPerSite+index)
+	return stored{"minions/" + object.Name, object}
 }
 
 func (s *session) serviceCopy(service int) stored {

@@ -7,6 +7,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -16,7 +17,7 @@ import (
 // command is one line of stdin; which fields count depends on the operation.
 type command struct {
 	Op string `json:"op"`
-	// Target is "direct" or "wrapper".
+	// Target is "direct", "wrapper" or "alone": the API server as a kube-proxy alone reaches it.
 	Target string `json:"target"`
 	// Server, CA (PEM), AdminToken and ReadToken are those of the API server; Etcd is its etcd's URL.
 	Server     string `json:"server"`
@@ -32,21 +33,34 @@ type command struct {
 	Clients int `json:"clients"`
 	// PauseMs between two events.
 	PauseMs int `json:"pauseMs"`
+	// Keys is the annotation of all Services; empty: the usual ones.
+	Keys string `json:"keys"`
 	// Filtered tells verify whether the Services are annotated.
 	Filtered bool `json:"filtered"`
 	// Label and Values to be given to our own node, one after the other.
 	Label  string   `json:"label"`
 	Values []string `json:"values"`
+	// Crowd is the position of the crowd whose node is moved.
+	Crowd int `json:"crowd"`
+	// Sites of a fleet.
+	Sites int `json:"sites"`
+	// Seconds for which a live cluster is played, and changes a second there.
+	Seconds    float64 `json:"seconds"`
+	Slices     float64 `json:"slices"`
+	Heartbeats float64 `json:"heartbeats"`
 }
 
 type session struct {
-	admin, direct, wrapper *target
-	etcd                   string
-	world                  world
-	templates              templates
-	// own is the node that the wrapper serves, with its labels of now.
-	own  ownNode
-	held []*watch
+	admin, direct, alone, wrapper *target
+	ca, readToken                 string
+	etcd                          string
+	world                         world
+	templates                     templates
+	// labels of now.
+	labels labels
+	// fleetSites is how many sites have nodes since the fleet was made.
+	fleetSites int
+	held       []*watch
 }
 
 func main() {
@@ -75,18 +89,23 @@ func (s *session) run(c command) (any, error) {
 	case "direct":
 		s.admin = newTarget(c.Server, c.CA, c.AdminToken)
 		s.direct = newTarget(c.Server, c.CA, c.ReadToken)
-		s.etcd = c.Etcd
+		s.ca, s.readToken, s.etcd = c.CA, c.ReadToken, c.Etcd
+		return nil, nil
+	case "alone":
+		s.alone = newTarget(c.Server, s.ca, s.readToken)
 		return nil, nil
 	case "wrapper":
 		s.wrapper = newTarget(c.Server, "", "")
 		return nil, nil
 	case "nodes":
-		s.world, s.own = c.World, ownNode{room: rooms[0], site: siteName(0)}
+		s.world, s.labels = c.World, c.World.atHome()
 		return nil, s.createNodes()
+	case "fleet":
+		return nil, s.createFleet(c)
 	case "load":
 		return s.loadServices()
 	case "annotate":
-		return s.annotateServices()
+		return s.annotateServices(cmp.Or(c.Keys, topologyKeys))
 	case "verify":
 		return s.verify(s.target(c), c.Filtered)
 	case "first-list":
@@ -96,7 +115,7 @@ func (s *session) run(c command) (any, error) {
 	case "stream":
 		return timeStreams(s.target(c), c.Count)
 	case "hold":
-		return nil, s.hold(s.target(c))
+		return nil, s.hold(s.target(c), c.Clients)
 	case "release":
 		s.release()
 		return nil, nil
@@ -104,15 +123,32 @@ func (s *session) run(c command) (any, error) {
 		return s.latency(c)
 	case "churn":
 		return s.churn(c)
-	case "relabel":
-		return s.relabel(c)
+	case "relabel-own":
+		return s.relabelOwn(c)
+	case "relabel-other":
+		return s.relabelOther(c)
+	case "create-large":
+		return nil, s.createLarge()
+	case "delete-large":
+		return nil, s.deleteLarge()
+	case "large-hostnames":
+		return s.timeLargeHostnames(c)
+	case "large-readiness":
+		return s.timeLargeReadiness(c)
+	case "large-keys":
+		return s.timeLargeKeys(c)
+	case "live":
+		return s.live(c)
 	}
 	return nil, fmt.Errorf("unknown operation")
 }
 
 func (s *session) target(c command) *target {
-	if c.Target == "wrapper" {
+	switch c.Target {
+	case "wrapper":
 		return s.wrapper
+	case "alone":
+		return s.alone
 	}
 	return s.direct
 }

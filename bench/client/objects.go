@@ -12,9 +12,22 @@ import (
 
 const namespace = "bench"
 
+// node has about as many labels and annotations as one of a real cluster: these are what a watch on
+// metadata carries.
 func (w world) node(site, index int) *corev1.Node {
 	name := nodeName(site, index)
-	labels := map[string]string{"kubernetes.io/hostname": name, siteLabel: siteName(site)}
+	labels := map[string]string{
+		"beta.kubernetes.io/arch":          "amd64",
+		"beta.kubernetes.io/instance-type": "edge.large",
+		"beta.kubernetes.io/os":            "linux",
+		"kubernetes.io/arch":               "amd64",
+		"kubernetes.io/hostname":           name,
+		"kubernetes.io/os":                 "linux",
+		"node.kubernetes.io/instance-type": "edge.large",
+		"topology.kubernetes.io/region":    "region-0",
+		siteLabel:                          siteName(site),
+		zoneLabel:                          zoneName(site),
+	}
 	room := w.roomOf(site, index)
 	if name == ownName {
 		room = rooms[0]
@@ -22,7 +35,17 @@ func (w world) node(site, index int) *corev1.Node {
 	if room != "" {
 		labels[roomLabel] = room
 	}
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+	annotations := map[string]string{
+		"csi.volume.kubernetes.io/nodeid":                        `{"csi.example":"` + name + `"}`,
+		"flannel.alpha.coreos.com/backend-data":                  `{"VNI":1,"VtepMAC":"5e:3b:7c:9a:1d:42"}`,
+		"flannel.alpha.coreos.com/backend-type":                  "vxlan",
+		"flannel.alpha.coreos.com/kube-subnet-manager":           "true",
+		"flannel.alpha.coreos.com/public-ip":                     "192.0.2.1",
+		"kubeadm.alpha.kubernetes.io/cri-socket":                 "unix:///run/containerd/containerd.sock",
+		"node.alpha.kubernetes.io/ttl":                           "300",
+		"volumes.kubernetes.io/controller-managed-attach-detach": "true",
+	}
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: annotations}}
 }
 
 func (w world) service(service int) *corev1.Service {

@@ -12,8 +12,11 @@ import (
 )
 
 const (
-	protobuf = "application/vnd.kubernetes.protobuf"
-	nodes    = "/api/v1/nodes"
+	protobuf       = "application/vnd.kubernetes.protobuf"
+	jsonPatch      = "application/json-patch+json"
+	mergePatch     = "application/merge-patch+json"
+	strategicPatch = "application/strategic-merge-patch+json"
+	nodes          = "/api/v1/nodes"
 )
 
 // question is a collection, and what is selected of it.
@@ -27,9 +30,8 @@ var (
 	slicesQuestion = question{"/apis/discovery.k8s.io/v1/endpointslices", url.Values{
 		"labelSelector": {"!service.kubernetes.io/headless"},
 	}}
-	ownNodeQuestion = question{nodes, url.Values{"fieldSelector": {"metadata.name=" + ownName}}}
-	questions       = []question{
-		ownNodeQuestion,
+	questions = []question{
+		nodeQuestion(ownName),
 		{"/apis/networking.k8s.io/v1/servicecidrs", nil},
 		slicesQuestion,
 		{"/api/v1/services", url.Values{
@@ -38,6 +40,10 @@ var (
 		}},
 	}
 )
+
+func nodeQuestion(name string) question {
+	return question{nodes, url.Values{"fieldSelector": {"metadata.name=" + name}}}
+}
 
 // target is a server with connections of its own.
 type target struct {

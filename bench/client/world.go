@@ -1,9 +1,12 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // world is the cluster: nodes in sites, Services with one slice each whose endpoints are spread
-// over the sites.
+// over the sites. The number of sites divides 10.
 type world struct {
 	Services  int `json:"services"`
 	Endpoints int `json:"endpoints"`
@@ -11,14 +14,20 @@ type world struct {
 	Sites     int `json:"sites"`
 }
 
-// ownNode is what a decision depends on: the labels of the node that the wrapper serves.
-type ownNode struct{ room, site string }
+// labels is what a decision depends on: the labels of the node that the wrapper serves, and the site
+// that the node of one crowd is at. Those of the others are at home.
+type labels struct {
+	room      string
+	site      int
+	crowd, at int
+}
 
 const (
 	ownName   = "node-0-0"
 	siteLabel = "bench.example/site"
 	roomLabel = "bench.example/room"
-	// topologyKeys is the annotation of all Services.
+	zoneLabel = "topology.kubernetes.io/zone"
+	// topologyKeys is the annotation of all Services, unless others are asked for.
 	topologyKeys = `["kubernetes.io/hostname","` + roomLabel + `","` + siteLabel + `","*"]`
 )
 
@@ -26,7 +35,15 @@ const (
 // Services that have an endpoint on these nodes change, and no others.
 var rooms = [2]string{"room-0", "room-1"}
 
+// crowd is a node, besides the others of its site, that holds an endpoint of one in `every` Services.
+type crowd struct{ every, first int }
+
+// crowds are there to be moved: few, some and many Services know them.
+var crowds = [3]crowd{{1000, 7}, {100, 8}, {10, 9}}
+
 func siteName(site int) string { return fmt.Sprintf("site-%d", site) }
+
+func zoneName(site int) string { return fmt.Sprintf("zone-%d", site) }
 
 func nodeName(site, index int) string { return fmt.Sprintf("node-%d-%d", site, index) }
 
@@ -34,7 +51,26 @@ func (w world) perSite() int { return w.Nodes / w.Sites }
 
 // place tells the node of an endpoint of a Service. Ten endpoints in ten sites lie in one each.
 func (w world) place(service, endpoint int) (site, index int) {
-	return (service + endpoint) % w.Sites, (service/w.Sites + endpoint + endpoint/w.Sites) % w.perSite()
+	site = (service + endpoint) % w.Sites
+	if endpoint == w.Endpoints/2 {
+		for i, crowd := range crowds {
+			if service%crowd.every == crowd.first {
+				return site, w.perSite() + i
+			}
+		}
+	}
+	return site, (service/w.Sites + endpoint + endpoint/w.Sites) % w.perSite()
+}
+
+// atHome are the labels of a new world.
+func (w world) atHome() labels {
+	home, _ := w.home(0)
+	return labels{room: rooms[0], site: 0, crowd: 0, at: home}
+}
+
+// home tells the node of the crowd at this position: it holds the same endpoint of all its Services.
+func (w world) home(i int) (site, index int) {
+	return (crowds[i].first + w.Endpoints/2) % w.Sites, w.perSite() + i
 }
 
 // roomOf is empty for all nodes but two (and our own, which is in one of the rooms).
@@ -48,11 +84,11 @@ func (w world) roomOf(site, index int) string {
 }
 
 // visible is what the keys choose for our node: the endpoints, by their position in the slice.
-func (w world) visible(service int, own ownNode) []int {
+func (w world) visible(service int, own labels) []int {
 	matches := []func(site, index int) bool{
-		func(site, index int) bool { return nodeName(site, index) == ownName },
+		func(site, index int) bool { return site == 0 && index == 0 },
 		func(site, index int) bool { return w.roomOf(site, index) == own.room },
-		func(site, index int) bool { return siteName(site) == own.site },
+		func(site, index int) bool { return w.siteOf(site, index, own) == own.site },
 		func(site, index int) bool { return true },
 	}
 	for _, match := range matches {
@@ -69,11 +105,19 @@ func (w world) visible(service int, own ownNode) []int {
 	return nil
 }
 
-// changed counts the Services whose endpoints differ between two states of our node.
-func (w world) changed(before, after ownNode) int {
+// siteOf tells where a node is, whose home this site is.
+func (w world) siteOf(site, index int, now labels) int {
+	if index == w.perSite()+now.crowd {
+		return now.at
+	}
+	return site
+}
+
+// changed counts the Services whose endpoints differ for our node between two states of the labels.
+func (w world) changed(before, after labels) int {
 	count := 0
 	for service := range w.Services {
-		if fmt.Sprint(w.visible(service, before)) != fmt.Sprint(w.visible(service, after)) {
+		if !slices.Equal(w.visible(service, before), w.visible(service, after)) {
 			count++
 		}
 	}

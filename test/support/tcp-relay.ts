@@ -2,11 +2,14 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 
 /** A TCP relay in front of a server, with the faults of a network. */
 export interface TcpRelay {
+  /** Of the same protocol as the server's. */
   readonly url: string;
   /** Connections ever accepted. */
   readonly accepted: number;
   /** Connections that are open. */
   readonly open: number;
+  /** Bytes that the server has sent over all connections so far. */
+  readonly received: number;
   /** Bytes in both directions stand still, and so do those of new connections; call what it returns to go on. */
   freeze(): () => void;
   /** As {@link freeze} for the connections that are open; new ones work. */
@@ -30,10 +33,11 @@ interface Pair {
 }
 
 export async function startTcpRelay(target: string): Promise<TcpRelay> {
-  const { hostname, port: targetPort } = new URL(target);
+  const { protocol, hostname, port: targetPort } = new URL(target);
   const pairs = new Set<Pair>();
   let frozen = false;
   let accepted = 0;
+  let received = 0;
   const freezePair = ({ client, server }: Pair): void => {
     client.unpipe(server).pause();
     server.pause();
@@ -46,18 +50,24 @@ export async function startTcpRelay(target: string): Promise<TcpRelay> {
       left: Number.POSITIVE_INFINITY,
     };
     pairs.add(pair);
+    pair.server.on('data', (chunk: Buffer) => {
+      received += chunk.length;
+    });
     join(pair, () => pairs.delete(pair));
     if (frozen) freezePair(pair);
   };
   let listener = await listen(onConnection, 0);
   const { port } = listener.address() as { port: number };
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `${protocol}//127.0.0.1:${port}`,
     get accepted() {
       return accepted;
     },
     get open() {
       return pairs.size;
+    },
+    get received() {
+      return received;
     },
     freeze() {
       frozen = true;

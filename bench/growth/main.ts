@@ -1,0 +1,55 @@
+/** Measures how time and memory grow with Services, endpoints and nodes; see ../README.md. */
+import { describeMachine } from '../machine.ts';
+import type { WorldShape } from '../options.ts';
+import { writeSection } from '../readme.ts';
+import { ensureWrapper } from '../wrapper.ts';
+import { type MeasuredWorld, measureWorld } from './measure-world.ts';
+import { type GrowthOptions, parseGrowthOptions, USAGE } from './options.ts';
+import { formatGrowth, type GrowthResults, measuredCurve } from './report.ts';
+import { ALMOST_EMPTY, growthCurves } from './worlds.ts';
+
+const options = parseGrowthOptions(process.argv.slice(2));
+if (options === undefined) process.stdout.write(USAGE);
+else await measureGrowth(options);
+
+async function measureGrowth(options: GrowthOptions): Promise<void> {
+  const machine = await describeMachine();
+  const start = performance.now();
+  const seconds = () => (performance.now() - start) / 1000;
+  const progress = (line: string) =>
+    void process.stderr.write(`${seconds().toFixed(0).padStart(4)} s  ${line}\n`);
+  const measured = await measureWorlds(options, progress);
+  const almostEmpty = measured(ALMOST_EMPTY);
+  const curves = growthCurves(options.smoke).map((curve) =>
+    measuredCurve(curve, curve.worlds.map(measured), almostEmpty),
+  );
+  const results: GrowthResults = { machine, seconds: seconds(), almostEmpty, curves };
+  const text = formatGrowth(results);
+  if (options.json) {
+    process.stderr.write(`\n${text}\n`);
+    process.stdout.write(`${JSON.stringify(results, undefined, 2)}\n`);
+  } else {
+    process.stdout.write(`\n${text}\n`);
+  }
+  if (options.write) writeSection('growth', text);
+}
+
+/** Measures each world once, for curves share some; returns where to look them up. */
+async function measureWorlds(
+  options: GrowthOptions,
+  progress: (line: string) => void,
+): Promise<(world: WorldShape) => MeasuredWorld> {
+  const wrapper = await ensureWrapper(options.wrapper);
+  const worlds = [ALMOST_EMPTY, ...growthCurves(options.smoke).flatMap((curve) => curve.worlds)];
+  const measured = new Map<string, MeasuredWorld>();
+  for (const world of worlds) {
+    const key = JSON.stringify(world);
+    if (measured.has(key)) continue;
+    measured.set(key, await measureWorld(world, { ...options, wrapper }, progress));
+  }
+  return (world) => {
+    const found = measured.get(JSON.stringify(world));
+    if (found === undefined) throw new Error('a world that was not measured');
+    return found;
+  };
+}

@@ -1,0 +1,48 @@
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { BenchOptions } from '../options.ts';
+
+/** What is the same for all worlds of a run. */
+export type GrowthOptions = Omit<BenchOptions, 'world'>;
+
+export const USAGE = `npm run bench:growth -- [flags]
+
+  --smoke         worlds of a hundredth of the size
+  --json          results as JSON on stdout; the table goes to stderr
+  --write         put the results into bench/README.md
+  --wrapper FILE  measure this program in place of dist/main.js (which is built first)
+  --profile DIR   CPU profiles of the wrapper processes
+  --help          this text
+`;
+
+const FLAGS = {
+  smoke: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+  write: { type: 'boolean', default: false },
+  wrapper: { type: 'string' },
+  profile: { type: 'string' },
+  help: { type: 'boolean', default: false },
+} as const;
+
+/** Reads the command line; undefined: help is asked for. Throws on what it doesn't know. */
+export function parseGrowthOptions(args: string[]): GrowthOptions | undefined {
+  const { values } = parseArgs({ args, options: FLAGS });
+  if (values.help) return undefined;
+  const { smoke, json, write, wrapper, profile } = values;
+  return {
+    rounds: smoke ? 1 : 3,
+    listsPerRound: smoke ? 2 : 5,
+    streamsPerRound: 1,
+    starts: smoke ? 1 : 2,
+    settleMs: smoke ? 500 : 3_000,
+    // No part of this measures by time.
+    cpuSeconds: 0,
+    upstreamSeconds: 0,
+    only: [],
+    json,
+    write,
+    smoke,
+    wrapper: wrapper === undefined ? undefined : resolve(wrapper),
+    profile: profile === undefined ? undefined : resolve(profile),
+  };
+}

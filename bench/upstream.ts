@@ -1,0 +1,158 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { testUsers } from '../test/e2e/support/control-plane.ts';
+import { startTcpRelay, type TcpRelay } from '../test/support/tcp-relay.ts';
+import { type Bench, withReadyWrapper } from './bench.ts';
+import { type Measure, summarize } from './measure.ts';
+
+/** Slices that change in a second while bytes are counted. */
+const CHANGES_PER_SECOND = 10;
+/** How many nodes a fleet has, and how often each writes its status, in seconds. */
+const FLEET_NODES = 5_000;
+const SMOKE_FLEET_NODES = 1_200;
+const HEARTBEAT_SECONDS = 300;
+const FLEET_KEYS = [
+  'kubernetes.io/hostname',
+  'bench.example/site',
+  'topology.kubernetes.io/zone',
+  '*',
+];
+const LOCAL_CLIENTS = 50;
+/** Client-go and the wrapper let a watch last 5 to 10 minutes. */
+const RENEWALS_PER_HOUR = 3600 / 450;
+
+/** A figure of a kube-proxy alone, and of the wrapper with its kube-proxy behind it. */
+interface Pair {
+  readonly alone: number;
+  readonly wrapper: number;
+}
+
+/** Who asks the API server, each through a relay of its own that counts. */
+interface Askers {
+  readonly alone: TcpRelay;
+  readonly wrapper: TcpRelay;
+  /** When they began, in milliseconds since the epoch. */
+  readonly since: number;
+}
+
+/** What the wrapper asks of the API server, compared to a kube-proxy alone, and with 50 local clients. */
+export async function measureUpstream(bench: Bench): Promise<void> {
+  const { client, options } = bench;
+  const seconds = options.upstreamSeconds;
+  await withAskers(bench, async (askers) => {
+    const add = adder(bench, 'upstream', 'API server');
+    add('connections', 'connections', 'connections', openConnections(askers));
+    add('requests.synced', 'requests until synced', 'requests', requests(bench, askers.since));
+    add('bytes.synced', 'received until synced', 'MB', received(askers));
+    const addHour = async (id: string, what: string, during: () => Promise<unknown>) => {
+      const hour = await measureHour(bench, askers, during);
+      add(`requests.${id}`, `requests an hour, ${what}`, 'requests', hour.requests);
+      add(`bytes.${id}`, `received an hour, ${what}`, 'MB', hour.received);
+    };
+    await addHour('quiet', 'no events', async () => await sleep(seconds * 1000));
+    const churn = async () =>
+      await client.live({ seconds, slices: CHANGES_PER_SECOND, heartbeats: 0 });
+    const rate = `${CHANGES_PER_SECOND} slice events/s`;
+    await addHour('churn', rate, churn);
+    await client.hold('wrapper', LOCAL_CLIENTS - 1);
+    const many = `${LOCAL_CLIENTS} local clients`;
+    add('connections.many', `connections, ${many}`, 'connections', openConnections(askers));
+    await addHour('many', `${rate}, ${many}`, churn);
+  });
+}
+
+/** What the wrapper receives in a cluster of many sites, whose nodes tell all the time that they are alive. */
+export async function measureFleet(bench: Bench): Promise<void> {
+  const { client, options } = bench;
+  const { nodes: base, sites: baseSites } = options.world;
+  const nodes = Math.max(base, options.smoke ? SMOKE_FLEET_NODES : FLEET_NODES);
+  const sites = Math.ceil((nodes / base) * baseSites);
+  await client.createFleet(sites);
+  await client.annotate(FLEET_KEYS);
+  await withAskers(bench, async (askers) => {
+    const add = adder(bench, 'fleet', `${nodes} nodes in ${sites} sites`);
+    add('watches', 'watches', 'watches', openWatches(bench, askers));
+    const seconds = options.upstreamSeconds;
+    let rates = '';
+    const hour = await measureHour(bench, askers, async () => {
+      const life = { seconds, slices: CHANGES_PER_SECOND, heartbeats: nodes / HEARTBEAT_SECONDS };
+      const { slices, heartbeats } = await client.live(life);
+      const perSecond = (count: number) => (count / seconds).toFixed(1);
+      rates = `${perSecond(heartbeats)} heartbeats/s, ${perSecond(slices)} slice events/s`;
+    });
+    add('bytes', `received an hour, ${rates}`, 'MB', hour.received);
+  });
+}
+
+/** Starts a wrapper, and a kube-proxy beside it, and waits until both have all they ask for. */
+async function withAskers(bench: Bench, use: (askers: Askers) => Promise<void>): Promise<void> {
+  const { server } = bench.plane;
+  const [alone, wrapper] = [await startTcpRelay(server), await startTcpRelay(server)];
+  const since = Date.now();
+  try {
+    await bench.client.useAlone(alone.url);
+    const synced = async () => {
+      await bench.client.hold('alone');
+      await sleep(bench.options.settleMs);
+      await use({ alone, wrapper, since });
+    };
+    await withReadyWrapper(bench, synced, wrapper.url);
+  } finally {
+    await alone.close();
+    await wrapper.close();
+  }
+}
+
+/** What is asked for and received in an hour like that. Both see the same events, for both are measured at a time. */
+async function measureHour(
+  bench: Bench,
+  askers: Askers,
+  during: () => Promise<unknown>,
+): Promise<{ readonly requests: Pair; readonly received: Pair }> {
+  const [before, since, start] = [received(askers), Date.now(), performance.now()];
+  await during();
+  const hours = (performance.now() - start) / 3_600_000;
+  const after = received(askers);
+  const asked = requests(bench, since);
+  const renewed = openWatches(bench, askers);
+  const perHour = (who: keyof Pair) => ({
+    requests: asked[who] / hours + renewed[who] * RENEWALS_PER_HOUR,
+    received: (after[who] - before[who]) / hours,
+  });
+  const [alone, wrapper] = [perHour('alone'), perHour('wrapper')];
+  return {
+    requests: { alone: alone.requests, wrapper: wrapper.requests },
+    received: { alone: alone.received, wrapper: wrapper.received },
+  };
+}
+
+/** MB (10⁶ bytes) so far, TLS and all. */
+function received({ alone, wrapper }: Askers): Pair {
+  return { alone: alone.received / 1e6, wrapper: wrapper.received / 1e6 };
+}
+
+function openConnections({ alone, wrapper }: Askers): Pair {
+  return { alone: alone.open, wrapper: wrapper.open };
+}
+
+/** Requests since a time (milliseconds since the epoch). */
+function requests(bench: Bench, since: number): Pair {
+  const count = (user: string) => bench.plane.requests({ user, since }).length;
+  return { alone: count(testUsers.kubeProxy), wrapper: count(testUsers.wrapper) };
+}
+
+function openWatches(bench: Bench, { since }: Askers): Pair {
+  const count = (user: string) =>
+    bench.plane.requests({ user, since, verb: 'watch', open: true }).length;
+  return { alone: count(testUsers.kubeProxy), wrapper: count(testUsers.wrapper) };
+}
+
+function adder(bench: Bench, part: string, where: string) {
+  return (id: string, what: string, unit: Measure['unit'], { alone, wrapper }: Pair): void =>
+    bench.add({
+      id: `${part}.${id}`,
+      what: `${where}: ${what}`,
+      unit,
+      direct: summarize([alone]),
+      wrapper: summarize([wrapper]),
+    });
+}

@@ -1,0 +1,35 @@
+import { expect, test } from '@jest/globals';
+import type { MeasuredWorld } from '../../../bench/growth/measure-world.ts';
+import { measuredCurve } from '../../../bench/growth/report.ts';
+import { growthCurves } from '../../../bench/growth/worlds.ts';
+import { summarize } from '../../../bench/measure.ts';
+
+test('a curve has an exponent for each measure that two of its worlds have', () => {
+  const world = (services: number, figures: Record<string, number>): MeasuredWorld => ({
+    world: { services, endpoints: 10, nodes: 100, sites: 10 },
+    measures: Object.entries(figures).map(([id, value]) => ({
+      ...{ id, what: id, unit: 'ms' },
+      wrapper: summarize([value]),
+    })),
+  });
+  const worlds = [
+    world(100, { 'memory.synced': 90, 'list.filtered': 2 }),
+    world(1000, { 'memory.synced': 180, 'list.filtered': 20, 'relabel.site.last': 30 }),
+  ];
+  const [curve] = growthCurves(true);
+  if (curve === undefined) throw new Error('no curve');
+  const measured = measuredCurve(curve, worlds, world(1, { 'memory.synced': 80 }));
+  expect(measured.exponents['list.filtered']).toBeCloseTo(1);
+  expect(measured.exponents['memory.synced']).toBeCloseTo(Math.log10(2));
+  expect(measured.exponentsAbove['memory.synced']).toBeCloseTo(1);
+  expect(measured.exponents).not.toHaveProperty(['relabel.site.last']);
+});
+
+test.each([true, false])(
+  'each curve of a run goes through two worlds at least (smoke: %s)',
+  (smoke) => {
+    for (const { of, worlds } of growthCurves(smoke)) {
+      expect(new Set(worlds.map((world) => world[of])).size).toBeGreaterThan(1);
+    }
+  },
+);
