@@ -60,25 +60,30 @@ export function partNames(): readonly string[] {
   ];
 }
 
+/** Flags that all benchmarks have. */
+export const COMMON_FLAGS = {
+  smoke: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+  write: { type: 'boolean', default: false },
+  wrapper: { type: 'string' },
+  help: { type: 'boolean', default: false },
+} as const;
+
 const FLAGS = {
+  ...COMMON_FLAGS,
   services: { type: 'string' },
   endpoints: { type: 'string' },
   nodes: { type: 'string' },
   rounds: { type: 'string' },
   only: { type: 'string' },
-  smoke: { type: 'boolean', default: false },
-  json: { type: 'boolean', default: false },
-  write: { type: 'boolean', default: false },
-  wrapper: { type: 'string' },
   profile: { type: 'string' },
-  help: { type: 'boolean', default: false },
 } as const;
 
 /** Reads the command line; undefined: help is asked for. Throws on what it doesn't know. */
 export function parseOptions(args: string[]): BenchOptions | undefined {
   const { values } = parseArgs({ args, options: FLAGS });
   if (values.help) return undefined;
-  const { smoke, json, write } = values;
+  const { smoke } = values;
   const only = values.only?.split(',') ?? [];
   const unknown = only.filter((part) => !partNames().includes(part));
   if (unknown.length > 0) throw new Error(`--only: unknown part ${unknown.join(', ')}`);
@@ -99,12 +104,20 @@ export function parseOptions(args: string[]): BenchOptions | undefined {
     cpuSeconds: smoke ? 1 : 10,
     upstreamSeconds: smoke ? 1 : 60,
     only,
-    json,
-    write,
     smoke,
-    wrapper: values.wrapper === undefined ? undefined : resolve(values.wrapper),
     profile: values.profile === undefined ? undefined : resolve(values.profile),
+    ...outputOptions(values),
   };
+}
+
+/** What is measured, and where the results go. */
+export function outputOptions(values: {
+  readonly json: boolean;
+  readonly write: boolean;
+  readonly wrapper?: string;
+}): Pick<BenchOptions, 'json' | 'write' | 'wrapper'> {
+  const { json, write, wrapper } = values;
+  return { json, write, wrapper: wrapper === undefined ? undefined : resolve(wrapper) };
 }
 
 /** A whole number from 1 on; throws on any other text. */

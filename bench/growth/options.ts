@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { BenchOptions } from '../options.ts';
+import { type BenchOptions, COMMON_FLAGS, outputOptions } from '../options.ts';
 
 /** What is the same for all worlds of a run. */
 export type GrowthOptions = Omit<BenchOptions, 'world'>;
@@ -15,20 +15,13 @@ export const USAGE = `npm run bench:growth -- [flags]
   --help          this text
 `;
 
-const FLAGS = {
-  smoke: { type: 'boolean', default: false },
-  json: { type: 'boolean', default: false },
-  write: { type: 'boolean', default: false },
-  wrapper: { type: 'string' },
-  profile: { type: 'string' },
-  help: { type: 'boolean', default: false },
-} as const;
+const FLAGS = { ...COMMON_FLAGS, profile: { type: 'string' } } as const;
 
 /** Reads the command line; undefined: help is asked for. Throws on what it doesn't know. */
 export function parseGrowthOptions(args: string[]): GrowthOptions | undefined {
   const { values } = parseArgs({ args, options: FLAGS });
   if (values.help) return undefined;
-  const { smoke, json, write, wrapper, profile } = values;
+  const { smoke, profile } = values;
   return {
     rounds: smoke ? 1 : 3,
     listsPerRound: smoke ? 2 : 5,
@@ -39,10 +32,8 @@ export function parseGrowthOptions(args: string[]): GrowthOptions | undefined {
     cpuSeconds: 0,
     upstreamSeconds: 0,
     only: [],
-    json,
-    write,
     smoke,
-    wrapper: wrapper === undefined ? undefined : resolve(wrapper),
     profile: profile === undefined ? undefined : resolve(profile),
+    ...outputOptions(values),
   };
 }

@@ -1,7 +1,6 @@
-import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { KubeProxyMode } from '../../test/e2e/support/kube-proxy.ts';
-import { positive, type WorldShape } from '../options.ts';
+import { COMMON_FLAGS, outputOptions, positive, type WorldShape } from '../options.ts';
 
 export interface GainOptions {
   readonly world: WorldShape;
@@ -37,22 +36,18 @@ export const USAGE = `npm run bench:kube-proxy -- [flags]     as root
 `;
 
 const FLAGS = {
+  ...COMMON_FLAGS,
   services: { type: 'string' },
   modes: { type: 'string', default: MODES.join() },
   seconds: { type: 'string' },
   rate: { type: 'string' },
-  smoke: { type: 'boolean', default: false },
-  json: { type: 'boolean', default: false },
-  write: { type: 'boolean', default: false },
-  wrapper: { type: 'string' },
-  help: { type: 'boolean', default: false },
 } as const;
 
 /** Reads the command line; undefined: help is asked for. Throws on what it doesn't know. */
 export function parseGainOptions(args: string[]): GainOptions | undefined {
   const { values } = parseArgs({ args, options: FLAGS });
   if (values.help) return undefined;
-  const { smoke, json, write } = values;
+  const { smoke } = values;
   const services = positive('services', values.services, smoke ? 100 : 10_000);
   return {
     world: { services, endpoints: 10, nodes: 100, sites: 10 },
@@ -61,9 +56,7 @@ export function parseGainOptions(args: string[]): GainOptions | undefined {
     windowSeconds: positive('seconds', values.seconds, smoke ? 1 : 60),
     quietMs: smoke ? 500 : 3_000,
     rate: positive('rate', values.rate, 100),
-    json,
-    write,
-    wrapper: values.wrapper === undefined ? undefined : resolve(values.wrapper),
+    ...outputOptions(values),
   };
 }
 
