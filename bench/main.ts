@@ -1,7 +1,6 @@
 /** Measures the wrapper beside the API server that it asks; see README.md. */
 import { addMemory, type Bench, withBench, withReadyWrapper } from './bench.ts';
 import { measureLarge } from './large.ts';
-import { describeMachine } from './machine.ts';
 import { type BenchOptions, parseOptions, USAGE } from './options.ts';
 import {
   measureChurn,
@@ -11,9 +10,9 @@ import {
   measureRaw,
   measureStarts,
 } from './parts.ts';
-import { writeSection } from './readme.ts';
 import { measureOthers, measureRelabel } from './relabel.ts';
 import { formatContext, formatTable, type Results } from './report.ts';
+import { runBenchmark } from './run.ts';
 import { measureFleet, measureUpstream } from './upstream.ts';
 
 const options = parseOptions(process.argv.slice(2));
@@ -21,22 +20,16 @@ if (options === undefined) process.stdout.write(USAGE);
 else await bench(options);
 
 async function bench(options: BenchOptions): Promise<void> {
-  const machine = await describeMachine();
-  const start = performance.now();
-  const seconds = () => (performance.now() - start) / 1000;
-  const progress = (line: string) =>
-    void process.stderr.write(`${seconds().toFixed(0).padStart(4)} s  ${line}\n`);
-  const measures = await withBench(options, progress, runParts);
   const { world, rounds } = options;
-  const results: Results = { machine, world, rounds, seconds: seconds(), measures };
-  const text = `${formatContext(results)}\n\n${formatTable(measures)}`;
-  if (options.json) {
-    process.stderr.write(`\n${text}\n`);
-    process.stdout.write(`${JSON.stringify(results, undefined, 2)}\n`);
-  } else {
-    process.stdout.write(`\n${text}\n`);
-  }
-  if (options.write) writeSection('results', text);
+  await runBenchmark(
+    options,
+    'results',
+    async (progress) => await withBench(options, progress, runParts),
+    (measures, run) => {
+      const results: Results = { ...run, world, rounds, measures };
+      return { results, text: `${formatContext(results)}\n\n${formatTable(measures)}` };
+    },
+  );
 }
 
 async function runParts(bench: Bench): Promise<void> {

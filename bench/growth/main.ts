@@ -1,7 +1,6 @@
 /** Measures how time and memory grow with Services, endpoints and nodes; see ../README.md. */
-import { describeMachine } from '../machine.ts';
 import type { WorldShape } from '../options.ts';
-import { writeSection } from '../readme.ts';
+import { type Progress, runBenchmark } from '../run.ts';
 import { ensureWrapper } from '../wrapper.ts';
 import { type MeasuredWorld, measureWorld } from './measure-world.ts';
 import { type GrowthOptions, parseGrowthOptions, USAGE } from './options.ts';
@@ -13,31 +12,25 @@ if (options === undefined) process.stdout.write(USAGE);
 else await measureGrowth(options);
 
 async function measureGrowth(options: GrowthOptions): Promise<void> {
-  const machine = await describeMachine();
-  const start = performance.now();
-  const seconds = () => (performance.now() - start) / 1000;
-  const progress = (line: string) =>
-    void process.stderr.write(`${seconds().toFixed(0).padStart(4)} s  ${line}\n`);
-  const measured = await measureWorlds(options, progress);
-  const almostEmpty = measured(ALMOST_EMPTY);
-  const curves = growthCurves(options.smoke).map((curve) =>
-    measuredCurve(curve, curve.worlds.map(measured), almostEmpty),
+  await runBenchmark(
+    options,
+    'growth',
+    async (progress) => await measureWorlds(options, progress),
+    (measured, run) => {
+      const almostEmpty = measured(ALMOST_EMPTY);
+      const curves = growthCurves(options.smoke).map((curve) =>
+        measuredCurve(curve, curve.worlds.map(measured), almostEmpty),
+      );
+      const results: GrowthResults = { ...run, almostEmpty, curves };
+      return { results, text: formatGrowth(results) };
+    },
   );
-  const results: GrowthResults = { machine, seconds: seconds(), almostEmpty, curves };
-  const text = formatGrowth(results);
-  if (options.json) {
-    process.stderr.write(`\n${text}\n`);
-    process.stdout.write(`${JSON.stringify(results, undefined, 2)}\n`);
-  } else {
-    process.stdout.write(`\n${text}\n`);
-  }
-  if (options.write) writeSection('growth', text);
 }
 
 /** Measures each world once, for curves share some; returns where to look them up. */
 async function measureWorlds(
   options: GrowthOptions,
-  progress: (line: string) => void,
+  progress: Progress,
 ): Promise<(world: WorldShape) => MeasuredWorld> {
   const wrapper = await ensureWrapper(options.wrapper);
   const worlds = [ALMOST_EMPTY, ...growthCurves(options.smoke).flatMap((curve) => curve.worlds)];

@@ -2,9 +2,8 @@
 import { runCommand } from '../../test/e2e/support/run-command.ts';
 import { type MeasuringClient, startClient } from '../client.ts';
 import { ensureClientBinary } from '../client-binary.ts';
-import { describeMachine } from '../machine.ts';
 import { type BenchPlane, startBenchPlane } from '../plane.ts';
-import { writeSection } from '../readme.ts';
+import { type Progress, runBenchmark } from '../run.ts';
 import { ensureWrapper } from '../wrapper.ts';
 import { type GainCase, measureCase } from './measure.ts';
 import { startMeasuredNode } from './node.ts';
@@ -16,26 +15,20 @@ if (options === undefined) process.stdout.write(USAGE);
 else await bench(options);
 
 async function bench(options: GainOptions): Promise<void> {
-  const machine = await describeMachine();
-  const start = performance.now();
-  const seconds = () => (performance.now() - start) / 1000;
-  const progress = (line: string) =>
-    void process.stderr.write(`${seconds().toFixed(0).padStart(4)} s  ${line}\n`);
-  const cases = await runCases(options, progress);
   const { world, rate } = options;
-  const tools = await toolVersions();
-  const results: GainResults = { machine, tools, world, rate, seconds: seconds(), cases };
-  const text = `${formatGainContext(results)}\n\n${formatGainTable(cases)}`;
-  if (options.json) {
-    process.stderr.write(`\n${text}\n`);
-    process.stdout.write(`${JSON.stringify(results, undefined, 2)}\n`);
-  } else {
-    process.stdout.write(`\n${text}\n`);
-  }
-  if (options.write) writeSection('kubeProxy', text);
+  await runBenchmark(
+    options,
+    'kubeProxy',
+    async (progress) => ({
+      cases: await runCases(options, progress),
+      tools: await toolVersions(),
+    }),
+    ({ cases, tools }, run) => {
+      const results: GainResults = { ...run, tools, world, rate, cases };
+      return { results, text: `${formatGainContext(results)}\n\n${formatGainTable(cases)}` };
+    },
+  );
 }
-
-type Progress = (line: string) => void;
 
 async function runCases(options: GainOptions, progress: Progress): Promise<GainCase[]> {
   const program = await ensureWrapper(options.wrapper);

@@ -1,5 +1,11 @@
 import { allocateOwned } from './owned-copy.ts';
 
+/** One buffer of all pieces; of a single piece that itself. */
+export function joinPieces(pieces: readonly Buffer[]): Buffer {
+  const [only] = pieces;
+  return pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
+}
+
 /** A body in the pieces in which it came, read as if it were one buffer: joining 16 MB takes 16 MB more. */
 export class Pieces {
   /** Bytes of all pieces together. */

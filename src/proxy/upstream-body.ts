@@ -2,6 +2,7 @@ import { finished, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { WrapperError } from '../errors.ts';
 import { asBuffer } from '../filter/as-buffer.ts';
+import { joinPieces } from '../filter/pieces.ts';
 
 /**
  * Gunzipped bytes come in buffers of this size. Large ones go back to the operating system when they are
@@ -100,7 +101,7 @@ export async function readBody(
   maxBytes: number,
   headers: ResponseHeaders = {},
 ): Promise<Buffer> {
-  return join(await readPieces(body, maxBytes, headers));
+  return joinPieces(await readPieces(body, maxBytes, headers));
 }
 
 /**
@@ -114,12 +115,7 @@ export async function readPieces(
   headers: ResponseHeaders = {},
 ): Promise<Buffer[]> {
   if (headers['content-encoding'] === 'gzip') return gunzip(body, maxBytes);
-  return [join(await collect(body, maxBytes, Number(headers['content-length'] ?? 0)))];
-}
-
-function join(pieces: readonly Buffer[]): Buffer {
-  const [only] = pieces;
-  return pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
+  return [joinPieces(await collect(body, maxBytes, Number(headers['content-length'] ?? 0)))];
 }
 
 /** `declared`: what the peer says the length will be. A throw ends the loop, and with it the request. */

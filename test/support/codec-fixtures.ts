@@ -3,6 +3,7 @@ import type { Codec, ObjectBytes, RawEvent } from '../../src/filter/codec.ts';
 import { createJsonCodec } from '../../src/filter/json/codec.ts';
 import { createProtobufCodec } from '../../src/filter/protobuf/codec.ts';
 import { RESOURCES, type Resource } from '../../src/filter/resource.ts';
+import { decodeStream } from './decode-stream.ts';
 
 const DIRECTORY = new URL('../fixtures/', import.meta.url);
 
@@ -97,13 +98,8 @@ export async function decodeInto(
   chunks: AsyncIterable<Uint8Array>,
   maxFrameBytes: number,
 ): Promise<void> {
-  const decoder = codec.watchDecoder(maxFrameBytes);
-  for await (const chunk of chunks) {
-    const decoded = decoder.push(chunk);
-    events.push(...decoded.events);
-    if (decoded.fault !== undefined) throw decoded.fault;
-  }
-  decoder.finish();
+  const take = (decoded: RawEvent[]) => void events.push(...decoded);
+  await decodeStream(codec.watchDecoder(maxFrameBytes), chunks, take);
 }
 
 /** The events of a watch fixture, decoded from one chunk. */

@@ -2,6 +2,7 @@ import { request } from 'undici';
 import type { Codec, Encoding, RawEvent } from '../../src/filter/codec.ts';
 import { createJsonCodec } from '../../src/filter/json/codec.ts';
 import { createProtobufCodec } from '../../src/filter/protobuf/codec.ts';
+import { decodeStream } from './decode-stream.ts';
 
 export const ACCEPT: Readonly<Record<Encoding, string>> = {
   json: 'application/json',
@@ -42,14 +43,10 @@ export async function recordWatch(
   const events: RawEvent[] = [];
   const waiting = new Set<() => void>();
   const follow = async (): Promise<void> => {
-    const decoder = codec.watchDecoder(1 << 24);
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      const decoded = decoder.push(chunk);
-      events.push(...decoded.events);
+    await decodeStream(codec.watchDecoder(1 << 24), body, (decoded) => {
+      events.push(...decoded);
       for (const wake of waiting) wake();
-      if (decoded.fault !== undefined) throw decoded.fault;
-    }
-    decoder.finish();
+    });
   };
   const ended = follow();
   ended.catch(() => undefined);

@@ -2,14 +2,14 @@ import { type Status, WrapperError } from '../../errors.ts';
 import type { ObjectBytes, RawEvent, RawList } from '../codec.ts';
 import { malformed } from '../malformed.ts';
 import { Patch } from '../patch.ts';
+import { joinPieces } from '../pieces.ts';
 import { ItemCuts } from './item-cuts.ts';
 import { JsonReader } from './json-reader.ts';
 import { readStatus } from './status.ts';
 
 /** Decodes the body of a LIST; see `Codec.decodeList`. */
 export function decodeList(pieces: readonly Buffer[]): RawList {
-  const [only] = pieces;
-  const body = pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
+  const body = joinPieces(pieces);
   let kind = '';
   let version = { resourceVersion: '', continue: '' };
   let items: ObjectBytes[] = [];
