@@ -17,6 +17,13 @@ export interface Machine {
   readonly loadBefore: number;
 }
 
+/** Where, when and how long a benchmark ran. */
+export interface Run {
+  readonly machine: Machine;
+  /** Seconds that it took. */
+  readonly seconds: number;
+}
+
 export async function describeMachine(): Promise<Machine> {
   const [first] = cpus();
   return {

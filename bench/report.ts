@@ -1,15 +1,12 @@
-import { describeRun, type Machine } from './machine.ts';
+import { describeRun, type Run } from './machine.ts';
 import { type Measure, ratioOf, type Summary } from './measure.ts';
 import type { BenchOptions } from './options.ts';
 import { figure, formatRows } from './table.ts';
 
 /** All that a run has found. */
-export interface Results {
-  readonly machine: Machine;
+export interface Results extends Run {
   readonly world: BenchOptions['world'];
   readonly rounds: number;
-  /** Seconds that the run took. */
-  readonly seconds: number;
   readonly measures: readonly Measure[];
 }
 

@@ -1,16 +1,9 @@
-import { describeMachine, type Machine } from './machine.ts';
+import { describeMachine, type Run } from './machine.ts';
 import type { BenchOptions } from './options.ts';
 import { writeSection } from './readme.ts';
 
 /** Tells what is being done; goes to stderr with the seconds since the start. */
 export type Progress = (line: string) => void;
-
-/** Where, when and how long a benchmark ran. */
-export interface Run {
-  readonly machine: Machine;
-  /** Seconds that it took. */
-  readonly seconds: number;
-}
 
 /**
  * Runs a benchmark and puts its results where the flags want them.

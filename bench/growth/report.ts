@@ -1,15 +1,12 @@
 import { exponentOf, type Point } from '../fit.ts';
-import { describeRun, type Machine } from '../machine.ts';
+import { describeRun, type Run } from '../machine.ts';
 import type { Measure } from '../measure.ts';
 import { figure, formatRows } from '../table.ts';
 import type { MeasuredWorld } from './measure-world.ts';
 import { ALMOST_EMPTY, type Curve } from './worlds.ts';
 
 /** All that a run has found. */
-export interface GrowthResults {
-  readonly machine: Machine;
-  /** Seconds that the run took. */
-  readonly seconds: number;
+export interface GrowthResults extends Run {
   readonly almostEmpty: MeasuredWorld;
   readonly curves: readonly MeasuredCurve[];
 }

@@ -1,18 +1,15 @@
-import { describeRun, type Machine } from '../machine.ts';
+import { describeRun, type Run } from '../machine.ts';
 import type { WorldShape } from '../options.ts';
 import { figure, formatRows } from '../table.ts';
 import type { GainCase } from './measure.ts';
 
 /** All that a run has found. */
-export interface GainResults {
-  readonly machine: Machine;
+export interface GainResults extends Run {
   /** The programs that kube-proxy writes its tables with, and their versions. */
   readonly tools: readonly string[];
   readonly world: WorldShape;
   /** Slices that were to change in a second. */
   readonly rate: number;
-  /** Seconds that the run took. */
-  readonly seconds: number;
   readonly cases: readonly GainCase[];
 }
 
