@@ -1,5 +1,6 @@
 import { type Logger, pino } from 'pino';
 import { type Admin, startAdmin } from '../admin/admin.ts';
+import { readiness } from '../admin/readiness.ts';
 import { doorsOf } from '../config/doors.ts';
 import { takeListenFds } from '../config/listen-fds.ts';
 import { nodeProxyOptions } from '../config/node-proxy-options.ts';
@@ -9,6 +10,7 @@ import { loadCredentials } from '../proxy/credentials.ts';
 import { waitForSuccessor } from '../proxy/handover.ts';
 import { startNodeProxy } from '../proxy/node-proxy.ts';
 import { askPredecessor, awaitLastWords } from './predecessor.ts';
+import { trimHeapOnceReady } from './trim-heap.ts';
 
 /** Open connections are answered for so long after SIGTERM, in milliseconds. */
 const DRAIN_MS = 1_000;
@@ -43,6 +45,8 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
     // Before anybody is told that it listens, for who is told may send a signal at once.
     const stopped = signalled(settings.handoverSeconds * 1000, proxy.doors.addresses, logger);
     logger.info({ listen: url, https: httpsUrl, admin: admin.url }, 'listening');
+    const isReady = () => readiness(proxy).every(({ problem }) => problem === undefined);
+    void trimHeapOnceReady({ isReady, logger, signal: ended.signal });
     await stopped;
     logger.info('stopping');
   } finally {
