@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { isIP, Server as NetServer, type Socket } from 'node:net';
@@ -5,9 +6,9 @@ import type { Duplex } from 'node:stream';
 import { setImmediate as afterPoll, setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
+import { Backlog } from './backlog.ts';
 import { connectionRefusal, type DoorBounds, parserRefusal, refuseSocket } from './door-refusal.ts';
 import type { ServerCertificate } from './https-certificate.ts';
-import { countWaiting } from './listen-peers.ts';
 
 /** Where a door is. */
 export interface DoorAddress {
@@ -39,6 +40,8 @@ const KEEP_ALIVE_MS = 120_000;
 const CLOSE_MS = 2_000;
 /** Turns of the loop in which waiting connections are accepted before the door closes, come what may. */
 const MAX_TURNS = 500;
+/** So many turns in a row nothing waits before the door closes: the first looks are slow, and others come in meanwhile. */
+const QUIET_TURNS = 20;
 /** Connections beyond the bound that are told so; further ones are closed without a word. */
 const TOLD = 32;
 
@@ -130,11 +133,9 @@ export class Door {
   async close(drainMs: number, ended: () => void): Promise<void> {
     this.#closing = true;
     this.#unfollow?.();
-    await this.#acceptAll();
-    const closed = new Promise<void>((resolve) => {
-      // The close() of http would destroy idle connections at once.
-      NetServer.prototype.close.call(this.#server, () => resolve());
-    });
+    const closed = once(this.#server, 'close');
+    // The close() of http would destroy idle connections at once.
+    await this.#acceptAll(() => NetServer.prototype.close.call(this.#server));
     ended();
     const drained = new AbortController();
     void closed.then(() => drained.abort());
@@ -149,17 +150,22 @@ export class Door {
     clearTimeout(force);
   }
 
-  /** Accepts what waits in the socket: the kernel resets what still does when that closes. */
-  async #acceptAll(): Promise<void> {
+  /**
+   * Accepts what waits in the socket, then calls back: the kernel resets what still does when it closes, so
+   * nothing may lie between the last look and the close.
+   */
+  async #acceptAll(stop: () => void): Promise<void> {
     const address = this.#server.address();
-    if (typeof address !== 'object' || address === null) return;
-    const where = { host: address.address, port: address.port };
-    for (let turn = 0; turn < MAX_TURNS; turn++) {
-      const before = this.#accepted;
-      // libuv accepts one connection in each turn of the loop.
-      await afterPoll();
-      if (this.#accepted === before && countWaiting(where) === 0) return;
+    if (typeof address === 'object' && address !== null) {
+      const backlog = new Backlog({ host: address.address, port: address.port });
+      for (let turn = 0, quiet = 0; turn < MAX_TURNS && quiet < QUIET_TURNS; turn++) {
+        const before = this.#accepted;
+        // libuv accepts one connection in each turn of the loop.
+        await afterPoll();
+        quiet = this.#accepted === before && backlog.count() === 0 ? quiet + 1 : 0;
+      }
     }
+    stop();
   }
 
   #attach(): void {

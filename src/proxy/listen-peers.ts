@@ -1,4 +1,3 @@
-import { closeSync, openSync, readSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 
@@ -33,55 +32,18 @@ async function readTable(path: string): Promise<Row[]> {
   return rowsOf(text);
 }
 
-/**
- * How many connections wait to be accepted at an address, by all who listen there; 0 where that is not to be
- * known. Synchronous and quick, so that the answer still holds when it is acted upon: of the table only the
- * first pages are read, where the listening sockets are.
- */
-export function countWaiting(address: { readonly host: string; readonly port: number }): number {
-  const wanted = hexAddress(address.host);
-  return readFirstRows(isIP(address.host) === 6 ? '/proc/net/tcp6' : '/proc/net/tcp')
-    .filter(({ host, port }) => port === address.port && host === wanted)
-    .reduce((sum, { waiting }) => sum + waiting, 0);
-}
-
-interface Row {
+/** A socket that listens. */
+export interface Row {
   readonly host: string;
   readonly port: number;
   /** Of a listening socket the receive queue is the number of connections (net/ipv4/tcp_ipv4.c). */
   readonly waiting: number;
 }
 
-const PAGE_BYTES = 4096;
-const MAX_PAGES = 16;
-
-function readFirstRows(path: string): Row[] {
-  let fd: number;
-  try {
-    fd = openSync(path, 'r');
-  } catch {
-    // Not Linux, or no IPv6: it is a precaution only.
-    return [];
-  }
-  try {
-    const page = Buffer.alloc(PAGE_BYTES);
-    let text = '';
-    for (let pages = 0; pages < MAX_PAGES; pages++) {
-      const bytes = readSync(fd, page);
-      text += page.toString('latin1', 0, bytes);
-      const rows = rowsOf(text);
-      if (bytes === 0 || rows.length < text.split('\n').length - 2) return rows;
-    }
-    return rowsOf(text);
-  } finally {
-    closeSync(fd);
-  }
-}
-
-function rowsOf(text: string): Row[] {
+/** The listening sockets in a table of the kernel, or in some lines of it. */
+export function rowsOf(text: string): Row[] {
   return text
     .split('\n')
-    .slice(1)
     .map((line) => line.trim().split(/\s+/))
     .filter((fields) => fields[3] === LISTENING)
     .map(([, local = '', , , queues = '']) => {
@@ -92,7 +54,7 @@ function rowsOf(text: string): Row[] {
 }
 
 /** An address as the kernel prints it: 32-bit words in the byte order of the machine, in hexadecimal. */
-function hexAddress(host: string): string {
+export function hexAddress(host: string): string {
   const bytes = isIP(host) === 4 ? host.split('.').map(Number) : ipv6Bytes(host);
   const words: string[] = [];
   for (let index = 0; index < bytes.length; index += 4) {
