@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { testUsers } from '../test/e2e/support/control-plane.ts';
 import { addMemory, type Bench, cpuShare, withReadyWrapper } from './bench.ts';
 import type { Target } from './client.ts';
 import { summarize } from './measure.ts';
@@ -20,15 +21,18 @@ export async function measureRaw(bench: Bench): Promise<void> {
   });
 }
 
-/** Time from the start of the process to a whole answer, and memory then. */
+/** Time from the start of the process, and from the API server's lists, to a whole answer; and memory then. */
 export async function measureStarts(bench: Bench): Promise<void> {
-  const [listed, ready, memory, peak]: [number[], number[], number[], number[]] = [[], [], [], []];
+  const [listed, ready, afterLists]: [number[], number[], number[]] = [[], [], []];
+  const [memory, peak]: [number[], number[]] = [[], []];
   for (let round = 0; round < bench.options.starts; round++) {
     const wrapper = await bench.startWrapper();
     try {
       listed.push((await bench.client.firstList('wrapper')) - wrapper.startedAt);
       await bench.client.hold('wrapper');
-      ready.push(await wrapper.ready());
+      const readyMs = await wrapper.ready();
+      ready.push(readyMs);
+      afterLists.push(wrapper.startedAt + readyMs - lastListAt(bench, wrapper));
       await sleep(bench.options.settleMs);
       memory.push(wrapper.memory().now);
       peak.push(wrapper.memory().peak);
@@ -41,8 +45,20 @@ export async function measureStarts(bench: Bench): Promise<void> {
     bench.add({ id, what, unit, wrapper: summarize(samples) });
   add('start.list', 'process start to the end of the first LIST', 'ms', listed);
   add('start.ready', "process start to ready with all of kube-proxy's views", 'ms', ready);
+  add(
+    'start.afterLists',
+    "the API server's last list to ready with all of these",
+    'ms',
+    afterLists,
+  );
   add('memory.synced', 'memory, synced', 'MB', memory);
   add('memory.peak', 'memory, peak until then', 'MB', peak);
+}
+
+/** When the API server had written the last list that the wrapper asked for, in milliseconds since the epoch. */
+function lastListAt({ plane }: Bench, { startedAt }: MeasuredWrapper): number {
+  const asked = plane.requests({ user: testUsers.wrapper, verb: 'list', since: startedAt });
+  return Math.max(...asked.map(({ answeredAt }) => answeredAt));
 }
 
 /** LIST and streaming list of slices that the keys have filtered. */

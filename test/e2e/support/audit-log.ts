@@ -20,6 +20,8 @@ export interface AuditedRequest {
   readonly open: boolean;
   /** Milliseconds since the epoch when the API server received it. */
   readonly receivedAt: number;
+  /** Milliseconds since the epoch when all of the answer was written; of an open watch, its beginning. */
+  readonly answeredAt: number;
 }
 
 /** Which requests to take; a field left out takes all. */
@@ -65,6 +67,7 @@ interface AuditEvent {
   readonly responseStatus?: { readonly code?: number };
   readonly responseObject?: { readonly kind?: string };
   readonly requestReceivedTimestamp: string;
+  readonly stageTimestamp: string;
 }
 
 /** Reads the audit log into one entry for each request, in order of arrival in the log. */
@@ -106,5 +109,6 @@ function toRequest(event: AuditEvent): AuditedRequest {
     userAgent: event.userAgent ?? '',
     open: event.stage === 'ResponseStarted',
     receivedAt: Date.parse(event.requestReceivedTimestamp),
+    answeredAt: Date.parse(event.stageTimestamp),
   };
 }
