@@ -58,7 +58,7 @@ export class ServiceCidrsProjection implements ChangeSink {
   }
 
   #tryStart(): void {
-    if (!this.#synced || this.#world.standpoint === undefined) return;
+    if (this.view.started || !this.#synced || this.#world.standpoint === undefined) return;
     this.#hidden = this.#world.leavesAddressesToCloud;
     this.view.startAsIs(this.#hidden ? [] : this.#objects);
   }

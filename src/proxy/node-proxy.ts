@@ -87,6 +87,9 @@ export interface NodeProxy {
   close(): Promise<void>;
 }
 
+/** What views do in a dry run. */
+const HIDES_NOTHING = { serviceFilter: undefined, cloudPassthrough: false } as const;
+
 /**
  * Builds the house and opens the doors; where another process has them open, when it can take over. Rejects
  * with `InvalidSettings`, also when a port is taken.
@@ -139,6 +142,10 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     ? new PolicyEvents({ upstream, nodeName, logger })
     : undefined;
   const timing: NodeProxy['timing'] = { onHandled: () => {} };
+  const { serviceFilter, dryRun } = options.policies;
+  const { cloudPassthrough } = options;
+  // A dry run hides nothing, but the world knows what it would.
+  const hidden = dryRun === true ? HIDES_NOTHING : { serviceFilter, cloudPassthrough };
   const nodeSets = new NodeSetWatcher(context);
   const views = new Views({
     ...options,
@@ -146,7 +153,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     policyEvents,
     onHandled: (seconds) => timing.onHandled(seconds),
     time: systemClock,
-    serviceFilter: options.policies.dryRun === true ? undefined : options.policies.serviceFilter,
+    ...hidden,
     idleMs: options.idleViewMs,
   });
   const worldSources = new WorldSources({
