@@ -68,7 +68,8 @@ export class CollectionClient {
       if (token !== '') query.set('continue', token);
       else if (version !== '') query.set('resourceVersion', version);
       const page = await this.#listPage(query, signal);
-      items.push(...page.items);
+      // A page may have more items than a call has room for arguments.
+      for (const item of page.items) items.push(item);
       if (items.length > this.#bounds.maxObjects) {
         const problem = `a list of more than maxObjects=${this.#bounds.maxObjects} objects`;
         throw new WrapperError('TooLarge', problem);

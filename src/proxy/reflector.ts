@@ -110,6 +110,8 @@ export class Reflector<Facts extends ObjectMeta> {
   #error: WrapperError | undefined;
   #failures = 0;
   #malformed = 0;
+  /** A watch brought what cannot be used, and nothing good has come since: that another one opens says little. */
+  #spoilt = false;
   #refusals = 0;
   #lists = 0;
   #watches = 0;
@@ -236,20 +238,20 @@ export class Reflector<Facts extends ObjectMeta> {
   /** Tells the sinks what events change; throws at one that cannot be used, after all before it is told. */
   #take(events: readonly RawEvent[]): void {
     const arrived = performance.now();
-    this.#wentWell();
     this.#heard();
     const { changes, resourceVersion, error } = this.#tracker.follow(events);
-    if (resourceVersion !== '') {
-      this.#options.clock.observe(resourceVersion);
-      this.#version = resourceVersion;
-      this.#listVersion = resourceVersion;
-    }
-    this.#tracker.commit(changes);
+    if (resourceVersion !== '') this.#options.clock.observe(resourceVersion);
     if (changes.length > 0) {
       for (const sink of this.#options.sinks) sink.changed(changes);
       this.#options.onHandled?.((performance.now() - arrived) / 1000);
     }
-    if (resourceVersion !== '') this.#memory?.told(changes, resourceVersion);
+    this.#tracker.commit(changes);
+    if (resourceVersion !== '') {
+      this.#version = resourceVersion;
+      this.#listVersion = resourceVersion;
+      this.#memory?.told(changes, resourceVersion);
+      this.#wentWell();
+    }
     if (error !== undefined) throw error;
   }
 
@@ -258,14 +260,21 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#heard();
     this.#refusals = 0;
     this.#options.onRefused?.(undefined);
+    if (!this.#spoilt) this.#recovered();
+  }
+
+  #recovered(): void {
     if (this.#failures > 0) this.#log.info({ failures: this.#failures }, 'connected again');
     this.#failures = 0;
     this.#error = undefined;
+    this.#spoilt = false;
   }
 
+  /** The API server gets on: what fails from now on is a new failure. */
   #wentWell(): void {
     this.#backoff.reset();
     this.#malformed = 0;
+    if (this.#spoilt) this.#recovered();
   }
 
   /** Nothing is there to be watched; returns how long to wait, in milliseconds. */
@@ -287,6 +296,7 @@ export class Reflector<Facts extends ObjectMeta> {
       this.#log.warn({ err: error.message, code: error.code, offset: error.offset }, 'interrupted');
     }
     this.#error = error;
+    this.#spoilt = this.#connected && error.code !== 'Unreachable';
     this.#memory?.failed(error);
     if (isExpired(error) || isTooLargeVersion(error)) this.#startOver();
     if (error.code === 'Malformed' || error.code === 'TooLarge') {
