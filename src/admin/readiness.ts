@@ -1,6 +1,7 @@
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { questionPath } from '../proxy/question.ts';
 import type { ReflectorStatus } from '../proxy/reflector.ts';
+import { consequenceOfRefusal } from '../topology/node-set.ts';
 
 /** One line of /readyz. */
 export interface Check {
@@ -41,9 +42,8 @@ export function readiness(proxy: NodeProxy): Check[] {
     checks.push({ name, problem: problemOf(status) ?? startProblem(view.started) });
   }
   for (const [selector, status] of proxy.nodeSets.statuses) {
-    const refusal = proxy.world.nodeSets.get(selector)?.refusal;
-    const refused =
-      refusal === undefined ? undefined : `${refusal}; only this node itself counts as one of them`;
+    const set = proxy.world.nodeSets.get(selector);
+    const refused = set?.refusal && `${set.refusal}; ${consequenceOfRefusal(set)}`;
     checks.push({ name: `nodes ${selector}`, problem: refused ?? problemOf(status) });
   }
   for (const { question, status, refusal } of proxy.worldSources.sources) {

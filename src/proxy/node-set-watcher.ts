@@ -3,6 +3,7 @@ import type { Change, ChangeSink } from '../filter/change.ts';
 import type { Codec, LabelledObject } from '../filter/codec.ts';
 import { NODES } from '../filter/resource.ts';
 import type { VersionClock } from '../filter/version-clock.ts';
+import { consequenceOfRefusal } from '../topology/node-set.ts';
 import type { World } from '../topology/world.ts';
 import type { ReadBounds } from './read-bounds.ts';
 import { Reflector, type ReflectorStatus } from './reflector.ts';
@@ -91,13 +92,16 @@ export class NodeSetWatcher {
       decode: (object) => codec.labelled(object),
       sinks: [new NodeSetFeed(world, selector, () => controller.signal.aborted)],
       onRefused: (error) => {
-        if (error === undefined) return;
+        const set = world.nodeSets.get(selector);
+        if (error === undefined) {
+          // Of a set that was never known this comes with its list.
+          if (set?.state === 'synced' && set.refusal !== undefined) world.setNodeSetState(selector);
+          return;
+        }
         const why =
           error.code === 'Refused' ? 'the API server does not let us watch' : 'nothing is known of';
-        logger.error(
-          { selector, err: error.message },
-          `${why} these nodes: only this node itself counts as one of them`,
-        );
+        const what = `${why} these nodes: ${consequenceOfRefusal(set)}`;
+        logger.error({ selector, err: error.message }, what);
         world.setNodeSetState(selector, error.message);
       },
     });

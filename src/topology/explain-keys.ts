@@ -1,4 +1,5 @@
 import type { KeyExplanation, Warning } from './explanation.ts';
+import { consequenceOfRefusal } from './node-set.ts';
 import { ANY_KEY, CLOUD_KEY, COMMUNITY_KEY, HOSTNAME_KEY, ZONE_KEY } from './policy.ts';
 import type { Relation } from './relations.ts';
 import type { World } from './world.ts';
@@ -53,12 +54,12 @@ export function warnOfKey(world: World, key: string): Warning[] {
   if (key === ANY_KEY || key === HOSTNAME_KEY || relation === undefined) return [];
   const warnings: Warning[] = [];
   for (const selector of relation.selectors) {
-    const refusal = world.nodeSets.get(selector)?.refusal;
-    if (refusal === undefined) continue;
+    const set = world.nodeSets.get(selector);
+    if (set?.refusal === undefined) continue;
     warnings.push({
       code: 'node-set-refused',
       severity: 'warning',
-      message: `the API server does not let the wrapper read nodes with ${selector}, so ${key} matches at most this node: ${refusal}`,
+      message: `the API server does not let the wrapper read nodes with ${selector}, which ${key} needs: ${consequenceOfRefusal(set)}: ${set.refusal}`,
     });
   }
   const empty = warnOfEmpty(world, key, relation);

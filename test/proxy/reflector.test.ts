@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
+import { readiness } from '../../src/admin/readiness.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { startRelay } from '../support/relay.ts';
@@ -176,6 +177,21 @@ describe('bad input', () => {
       true,
     );
     await eventually(seen, ['10.0.0.1', '10.0.0.2']);
+  });
+
+  test('a node set that was known and is refused keeps its nodes, and says so until it is not', async () => {
+    server.annotate('web', 'topologyKeys', '["site"]');
+    await eventually(() => proxy.world.nodeSets.get('site=a')?.state, 'synced');
+    const ofSet = ({ query }: { query: URLSearchParams }) =>
+      query.get('labelSelector') === 'site=a';
+    const problem = () => readiness(proxy).find(({ name }) => name === 'nodes site=a')?.problem;
+    server.refuse(ofSet, 403);
+    server.cutWatches();
+    await eventually(() => problem()?.includes('the nodes that were known stay'), true);
+    expect(proxy.world.nodeSets.get('site=a')?.members).toContain('edge-2');
+    server.refuse(ofSet, undefined);
+    await eventually(problem, undefined);
+    expect(proxy.world.nodeSets.get('site=a')?.refusal).toBeUndefined();
   });
 
   test('an invalid annotation is logged once per version, and counted', async () => {
