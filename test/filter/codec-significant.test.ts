@@ -53,7 +53,10 @@ const changes: readonly [string, (slice: ModelSlice & { meta: ModelMeta }) => Mo
   ['its address type', (slice) => ({ ...slice, addressType: `${slice.addressType}x` })],
   [
     'a port',
-    (slice) => ({ ...slice, ports: [...slice.ports, { name: 'new', protocol: undefined }] }),
+    (slice) => ({
+      ...slice,
+      ports: [...slice.ports, { name: 'new', protocol: undefined, port: 80 }],
+    }),
   ],
   [
     'an endpoint',

@@ -69,14 +69,20 @@ function metadata(w: BinaryWriter, meta: ModelMeta | undefined): void {
   });
 }
 
-function ports(w: BinaryWriter, all: readonly ModelPort[], protocolField: number): void {
-  for (const { name, protocol } of all) {
-    message(w, 3, () =>
+/** @param fields numbers of the fields, which differ between EndpointSlice and Endpoints */
+function ports(
+  w: BinaryWriter,
+  all: readonly ModelPort[],
+  fields: { readonly protocol: number; readonly port: number },
+): void {
+  for (const { name, protocol, port } of all) {
+    message(w, 3, () => {
       texts(w, [
         [1, name],
-        [protocolField, protocol],
-      ]),
-    );
+        [fields.protocol, protocol],
+      ]);
+      if (port !== undefined) w.tag(fields.port, WireType.Varint).int32(port);
+    });
   }
 }
 
@@ -113,7 +119,7 @@ function subset(w: BinaryWriter, each: ModelSubset): void {
   for (const ready of each.ready) address(w, 1, ready);
   unknownFields(w, each.unknown);
   for (const notReady of each.notReady) address(w, 2, notReady);
-  ports(w, each.ports, 3);
+  ports(w, each.ports, { port: 2, protocol: 3 });
 }
 
 const protobufEncoder: ModelEncoder = {
@@ -122,7 +128,7 @@ const protobufEncoder: ModelEncoder = {
     metadata(w, model.meta);
     for (const each of model.endpoints) message(w, 2, () => endpoint(w, each));
     unknownFields(w, model.unknown);
-    ports(w, model.ports, 2);
+    ports(w, model.ports, { protocol: 2, port: 3 });
     texts(w, [[4, model.addressType]]);
     return Buffer.from(w.finish());
   },

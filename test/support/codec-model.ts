@@ -20,6 +20,7 @@ export interface ModelMeta {
 export interface ModelPort {
   readonly name: string | undefined;
   readonly protocol: string | undefined;
+  readonly port: number | undefined;
 }
 
 export interface ModelEndpoint {
@@ -95,9 +96,12 @@ export const modelMeta: fc.Arbitrary<ModelMeta> = fc.record({
   unknown: fc.boolean(),
 });
 
-const modelPorts = fc.array(fc.record({ name: optionalText, protocol: optionalText }), {
-  maxLength: 3,
+const modelPort: fc.Arbitrary<ModelPort> = fc.record({
+  name: optionalText,
+  protocol: optionalText,
+  port: fc.oneof({ weight: 4, arbitrary: fc.nat(65_535) }, fc.constantFrom(0, undefined)),
 });
+const modelPorts = fc.array(modelPort, { maxLength: 3 });
 
 export const modelSlice: fc.Arbitrary<ModelSlice> = fc.record({
   meta: fc.option(modelMeta, { nil: undefined, freq: 10 }),
@@ -148,8 +152,10 @@ function metaFacts(meta: ModelMeta | undefined) {
   return { namespace, name, uid, resourceVersion };
 }
 
+/** Without a number, or with 0, kube-proxy ignores a port. */
 function portFacts(ports: readonly ModelPort[]): string[] {
-  return ports.map(({ name, protocol }) => `${protocol || 'TCP'}/${name ?? ''}`);
+  const used = ports.filter(({ port }) => port !== undefined && port !== 0);
+  return used.map(({ name, protocol }) => `${protocol || 'TCP'}/${name ?? ''}`);
 }
 
 function stateOf({ ready, serving, terminating }: ModelEndpoint): EndpointState {

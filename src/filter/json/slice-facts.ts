@@ -86,17 +86,19 @@ function readEntry(reader: JsonReader, key: string): string {
   return value;
 }
 
-/** Consumes the ports of a slice or subset. */
+/** Consumes the ports of a slice or subset. One without a number, or with 0, is none, as for kube-proxy. */
 export function readPorts(reader: JsonReader): string[] {
   const ports: string[] = [];
   reader.array(() => {
     let name = '';
     let protocol = '';
+    let number = 0;
     reader.object(() => {
       if (reader.keyIs('name')) name = reader.text();
       else if (reader.keyIs('protocol')) protocol = reader.text();
+      else if (reader.keyIs('port')) number = reader.number();
     });
-    ports.push(portKey(protocol, name));
+    if (number !== 0) ports.push(portKey(protocol, name));
   });
   return ports;
 }

@@ -11,7 +11,7 @@ export const SUBSETS = 2;
 /** Fields of EndpointSubset. */
 export const SUBSET = { addresses: 1, notReadyAddresses: 2, ports: 3 } as const;
 const ADDRESS = { ip: 1, nodeName: 4 } as const;
-const PORT = { name: 1, protocol: 3 } as const;
+const PORT = { name: 1, port: 2, protocol: 3 } as const;
 
 /** Creates a reader of what a decision needs of a core Endpoints object; it remembers endpoints. */
 export function createEndpointsReader(): (object: ObjectBytes) => EndpointsFacts {
@@ -43,7 +43,7 @@ function readSubset(subset: FieldCursor, cache: EndpointCache): EndpointGroup {
         notReady.push(readAddress(subset.enter(), 'notReady', cache));
         break;
       case SUBSET.ports:
-        ports.push(readPort(subset.enter(), PORT));
+        readPort(subset.enter(), PORT, ports);
         break;
     }
   }

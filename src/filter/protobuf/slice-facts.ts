@@ -16,7 +16,7 @@ export const ENDPOINT = {
   hints: 8,
 } as const;
 const CONDITIONS = { ready: 1, serving: 2, terminating: 3 } as const;
-const PORT = { name: 1, protocol: 2 } as const;
+const PORT = { name: 1, protocol: 2, port: 3 } as const;
 
 /**
  * Creates a reader of what a decision needs of an EndpointSlice. It remembers names and endpoints, so that what
@@ -55,7 +55,7 @@ function readEndpointSlice(object: ObjectBytes, caches: Caches): EndpointsFacts 
         break;
       }
       case SLICE.ports:
-        ports.push(readPort(fields.enter(), PORT));
+        readPort(fields.enter(), PORT, ports);
         break;
       case SLICE.addressType:
         family = fields.cachedText(caches.texts);
@@ -130,16 +130,23 @@ function readConditions(conditions: FieldCursor, draft: EndpointDraft): void {
 }
 
 /**
- * Reads a port.
+ * Reads a port, and adds it to those of its slice or subset. One without a number, or with 0, is none: kube-proxy
+ * ignores it (pkg/proxy/endpointslicecache.go).
  *
  * @param numbers field numbers, which differ between EndpointSlice and Endpoints
  */
-export function readPort(port: FieldCursor, numbers: { name: number; protocol: number }): string {
+export function readPort(
+  port: FieldCursor,
+  numbers: { readonly name: number; readonly protocol: number; readonly port: number },
+  ports: string[],
+): void {
   let name = '';
   let protocol = '';
+  let number = 0;
   while (port.next()) {
     if (port.field === numbers.name) name = port.text();
-    if (port.field === numbers.protocol) protocol = port.text();
+    else if (port.field === numbers.protocol) protocol = port.text();
+    else if (port.field === numbers.port) number = port.int32();
   }
-  return portKey(protocol, name);
+  if (number !== 0) ports.push(portKey(protocol, name));
 }
