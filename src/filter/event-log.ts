@@ -26,8 +26,8 @@ export interface LogBounds {
 export class EventLog {
   readonly #bounds: () => LogBounds;
   readonly #listeners = new Set<() => void>();
-  /** Entries from `#head` on are in the window. */
-  #entries: LogEntry[] = [];
+  /** Entries from `#head` on are in the window; before that there are none any more. */
+  #entries: (LogEntry | undefined)[] = [];
   #head = 0;
   #bytes = 0;
   /** Position of the first entry in the window. */
@@ -113,10 +113,11 @@ export class EventLog {
       if (oldest === undefined) break;
       this.#base = oldest.version;
       this.#bytes -= oldest.object.length;
+      this.#entries[this.#head] = undefined;
       this.#head++;
       this.#first++;
     }
-    // Give the memory back in large steps, so that trimming costs a constant for each entry.
+    // Give the places back in large steps, so that trimming costs a constant for each entry.
     if (this.#head > 1024 && this.#head > this.#entries.length / 2) {
       this.#entries = this.#entries.slice(this.#head);
       this.#head = 0;

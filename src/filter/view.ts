@@ -32,6 +32,8 @@ export class View {
   readonly #objects = new Map<string, ObjectBytes>();
   readonly #waiting = new Set<() => void>();
   #bytes = 0;
+  /** Objects shown at the last commit, and their bytes. */
+  #committed: LogBounds = { entries: 0, bytes: 0 };
   #log: EventLog | undefined;
   #frames: EventFrames | undefined;
 
@@ -89,6 +91,7 @@ export class View {
       this.#objects.set(key, object);
       this.#bytes += object.length;
     }
+    this.#committed = { entries: this.#objects.size, bytes: this.#bytes };
     this.#log = new EventLog(version, () => this.#bounds());
     this.#frames = new EventFrames(this.codec, this.resource, this.#log);
     for (const callback of this.#waiting) callback();
@@ -157,10 +160,13 @@ export class View {
     return this.codec.splice(this.resource, object, { resourceVersion });
   }
 
+  /** Called at each commit. What was there at the last one counts too: all of it may have gone at once. */
   #bounds(): LogBounds {
+    const [before, now] = [this.#committed, { entries: this.#objects.size, bytes: this.#bytes }];
+    this.#committed = now;
     return {
-      entries: Math.max(this.#window.entries, 2 * this.#objects.size),
-      bytes: Math.max(this.#window.bytes, 2 * this.#bytes),
+      entries: Math.max(this.#window.entries, 2 * Math.max(before.entries, now.entries)),
+      bytes: Math.max(this.#window.bytes, 2 * Math.max(before.bytes, now.bytes)),
     };
   }
 }

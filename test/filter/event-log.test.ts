@@ -38,8 +38,10 @@ describe('EventLog', () => {
     expect(log.at(1)?.version).toBe(30n);
   });
 
-  test('is bounded by bytes as well as by number', () => {
+  test('is bounded by bytes as well as by number, and lets go of what has left', () => {
     const log = filled([20n, 30n, 40n], 1000, 250);
+    expect(log.at(0)).toBeUndefined();
+    expect(log.at(1)?.version).toBe(30n);
     expect(log.positionAfter(10n)).toBeUndefined();
     expect(log.positionAfter(20n)).toBe(1);
   });

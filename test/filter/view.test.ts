@@ -1,0 +1,31 @@
+import { expect, test } from '@jest/globals';
+import { createJsonCodec } from '../../src/filter/json/codec.ts';
+import { SERVICES } from '../../src/filter/resource.ts';
+import { VersionClock } from '../../src/filter/version-clock.ts';
+import { View } from '../../src/filter/view.ts';
+
+const OBJECT = Buffer.from('{"metadata":{"name":"web","resourceVersion":"1"}}');
+
+test.each([
+  ['entries', { entries: 10, bytes: 1 << 20 }],
+  ['bytes', { entries: 1000, bytes: 100 }],
+])(
+  'who has seen all misses nothing when all objects leave at once, beyond a window of %s',
+  (_name, window) => {
+    const view = new View({
+      ...{ resource: SERVICES, codec: createJsonCodec(), window },
+      clock: new VersionClock(0),
+    });
+    const keys = Array.from({ length: 100 }, (_, index) => `default/web-${index}`);
+    view.startAsIs(keys.map((key) => [key, OBJECT] as const));
+    const position = view.log.end;
+    for (const key of keys) view.hide(key);
+    view.log.commit();
+    expect(view.log.holds(position)).toBe(true);
+    expect(view.size).toBe(0);
+    // What is kept is bounded by what there is again.
+    view.showAsIs('default/web', OBJECT);
+    view.log.commit();
+    expect(view.log.holds(position)).toBe(false);
+  },
+);
