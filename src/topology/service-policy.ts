@@ -109,10 +109,9 @@ export function policyFor(
 
 /** Whether the policy of a Service may depend on its Namespace. */
 export function followsNamespace(service: ServiceDescription, settings: PolicySettings): boolean {
-  if (isKubernetesService(service)) return false;
-  return (
-    serviceChoices(service, settings).length === 0 || !service.annotations.has(FILTER_ANNOTATION)
-  );
+  if (!service.annotations.has(FILTER_ANNOTATION)) return true;
+  // Only its own annotation gives this one keys.
+  return !isKubernetesService(service) && serviceChoices(service, settings).length === 0;
 }
 
 /** Whether a Service is to be hidden because another proxy serves it; never `default/kubernetes`. */

@@ -64,9 +64,13 @@ describe('PolicyBook', () => {
     expect(setNamespace('["zone"]')).toEqual([]);
   });
 
-  test('default/kubernetes does not follow its Namespace', () => {
-    book.setService(service('kubernetes', undefined, 'default'));
+  test('default/kubernetes takes no keys of its Namespace, but is switched off with it', () => {
+    book.setService(service('kubernetes', '["*"]', 'default'));
     expect(setNamespace('["site"]', 'default')).toEqual([]);
+    const changed = [...book.setNamespace('default', { filter: 'off' })];
+    expect(changed).toEqual([['default/kubernetes', { managed: false, reason: 'service-off' }]]);
+    const later = book.setService(service('kubernetes', '["*"]', 'default'));
+    expect(later).toEqual({ managed: false, reason: 'service-off' });
   });
 
   test('equal policies are kept once', () => {

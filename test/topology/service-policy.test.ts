@@ -206,7 +206,6 @@ describe('isOfOtherProxy()', () => {
 test('a Service follows its Namespace in what it does not say itself: keys, or the filter', () => {
   const settings = { ...none, compatibility: ['openyurt' as const] };
   expect(followsNamespace(service({}), settings)).toBe(true);
-  expect(followsNamespace(service({ name: 'kubernetes' }), settings)).toBe(false);
   for (const key of ['topologyKeys', 'openyurt.io/topologyKeys']) {
     expect(followsNamespace(service({ annotations: { [key]: '[' } }), settings)).toBe(true);
     const both = { [key]: '[', 'kube-proxy-wrapper.io/filter': 'on' };
