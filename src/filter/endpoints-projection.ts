@@ -148,12 +148,17 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     this.#touched = undefined;
     if (!this.view.started) return;
     this.#cause = causeOfObjects(changes);
-    for (const { type, key } of changes) if (type === 'DELETED') this.view.hide(key);
+    // Another object of the same name is a new one.
+    for (const { type, key } of changes) {
+      if (type === 'DELETED' && this.#index.get(key) !== undefined) this.view.hide(key);
+    }
     for (const service of touched) this.#project(service);
     for (const { key } of changes) {
       const object = this.#index.get(key);
-      if (object === undefined) continue;
-      if (object.service === undefined) {
+      if (object === undefined) {
+        // Last, so that an endpoint that has moved to another slice is there all the time.
+        this.view.hide(key);
+      } else if (object.service === undefined) {
         this.#show({ object, keep: undefined, managed: false });
       } else if (!touched.has(object.service)) {
         this.#showAgain(object, object.service);
@@ -191,30 +196,32 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
       this.#tryStart();
       return;
     }
-    const touched = this.#servicesTouchedBy(change);
+    const onNodes = this.#servicesOn(change.nodes);
+    // What the owner of the cluster decides takes effect at once.
+    const { services, resumed, ownNode } = change;
+    for (const service of services) if (!resumed.has(service)) this.#decider.forget(service);
+    if (ownNode !== undefined) for (const service of onNodes) this.#decider.forget(service);
+    const touched = new Set([...services, ...onNodes]);
     if (this.#touched !== undefined) {
       for (const service of touched) this.#touched.add(service);
       return;
-    }
-    // What the owner of the cluster decides takes effect at once.
-    for (const service of change.ownNode === undefined ? change.services : touched) {
-      if (!change.resumed.has(service)) this.#decider.forget(service);
     }
     this.#cause = causeOfWorld(change);
     this.#decideAgain(touched);
   }
 
-  #servicesTouchedBy(change: WorldChange): Set<string> {
-    const touched = new Set(change.services);
-    for (const [node, keys] of change.nodes) {
+  /** Services with endpoints on these nodes that use one of the keys. */
+  #servicesOn(nodes: WorldChange['nodes']): Set<string> {
+    const found = new Set<string>();
+    for (const [node, keys] of nodes) {
       for (const service of this.#index.servicesOn(node)) {
         const policy = this.#world.policyInForce(service);
         if (policy?.managed === true && policy.keys.some((key) => keys.has(key))) {
-          touched.add(service);
+          found.add(service);
         }
       }
     }
-    return touched;
+    return found;
   }
 
   /** Shows what the decision about some Services is now. */
@@ -364,19 +371,23 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   }
 }
 
-/** Cuts changes where an object comes up again, so that each of its changes is shown. */
-function* withoutRepeats<T extends { readonly key: string }>(
+/**
+ * Cuts changes where an object comes up again, so that each of its changes is shown; but not between the end of
+ * an object and the beginning of the next one of that name.
+ */
+function* withoutRepeats<T extends Pick<Change<EndpointsFacts>, 'type' | 'key'>>(
   changes: readonly T[],
 ): Generator<readonly T[]> {
-  const seen = new Set<string>();
+  const seen = new Map<string, T['type']>();
   let start = 0;
-  for (const [index, { key }] of changes.entries()) {
-    if (seen.has(key)) {
+  for (const [index, { key, type }] of changes.entries()) {
+    const before = seen.get(key);
+    if (before !== undefined && !(before === 'DELETED' && type === 'ADDED')) {
       yield changes.slice(start, index);
       start = index;
       seen.clear();
     }
-    seen.add(key);
+    seen.set(key, type);
   }
   yield changes.slice(start);
 }

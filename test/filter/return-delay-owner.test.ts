@@ -5,7 +5,7 @@ import { ENDPOINT_SLICES } from '../../src/filter/resource.ts';
 import { VersionClock } from '../../src/filter/version-clock.ts';
 import { View } from '../../src/filter/view.ts';
 import { World } from '../../src/topology/world.ts';
-import { encodeObject } from '../support/encode-object.ts';
+import { sliceChange } from '../support/slice-change.ts';
 import { ManualClock, PLAIN_WORLD } from '../support/topology.ts';
 
 const HOST = 'kubernetes.io/hostname';
@@ -16,7 +16,6 @@ let world: World;
 let view: View;
 let clock: ManualClock;
 let projection: EndpointsProjection;
-let version = 1;
 
 beforeEach(() => {
   world = new World({ ...PLAIN_WORLD, nodeName: 'own' });
@@ -44,20 +43,16 @@ function setKeys(...keys: string[]): void {
 
 /** 1 on this node, ready or not, and 2 in zone y. */
 function put(ready: boolean, zone = 'z'): void {
-  const labels = { 'kubernetes.io/service-name': 'web' };
-  const resourceVersion = String(++version);
-  const model = {
-    metadata: { namespace: 'default', name: 'web-a', uid: 'u', resourceVersion, labels },
-    addressType: 'IPv4',
-    endpoints: [
-      { addresses: ['10.0.0.1'], conditions: { ready }, nodeName: 'own', zone },
-      { addresses: ['10.0.0.2'], conditions: { ready: true }, nodeName: 'far', zone: 'y' },
-    ],
-    ports: [],
-  };
-  const object = encodeObject('protobuf', 'EndpointSlice', model);
-  const facts = codec.endpointSlice(object);
-  projection.changed([{ type: 'MODIFIED', key: 'default/web-a', facts, object }]);
+  const near = { ip: '10.0.0.1', node: 'own', zone, ready };
+  const far = { ip: '10.0.0.2', node: 'far', zone: 'y' };
+  const slice = { name: 'web-a', service: 'web', endpoints: [near, far] };
+  projection.changed([sliceChange(codec, slice)]);
+}
+
+/** Endpoints of another Service, of which the node is far. */
+function putOther(zone: string): void {
+  const endpoints = [{ ip: '10.0.0.9', node: 'far', zone }];
+  projection.changed([sliceChange(codec, { name: 'other-a', service: 'other', endpoints })]);
 }
 
 function shown(): string[] {
@@ -99,6 +94,31 @@ test('a Service without any slice is forgotten: when they come again the choice 
   expect(shown()).toEqual(['10.0.0.1']);
 });
 
+test('another policy takes effect at once, also when it had to wait for an endpoint’s zone', () => {
+  put(true, '');
+  setKeys(ZONE, '*');
+  expect(world.policies.pending.size).toBe(1);
+  put(true);
+  expect(world.policies.pending.size).toBe(0);
+  expect(shown()).toEqual(['10.0.0.1']);
+});
+
+test('another label of this node takes effect at once, also when it had to wait for an endpoint’s zone', () => {
+  setKeys(ZONE, '*');
+  put(false);
+  put(true);
+  expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
+  const policy = { managed: true, keys: [ZONE, '*'], source: 'default' } as const;
+  world.setPolicies(new Map([['default/other', policy]]));
+  putOther('');
+  world.setNodeSetState(`${ZONE}=z`);
+  setZone('y');
+  expect(world.standpoint?.labels.get(ZONE)).toBe('z');
+  putOther('y');
+  expect(world.standpoint?.labels.get(ZONE)).toBe('y');
+  expect(shown()).toEqual(['10.0.0.2']);
+});
+
 // The world is asked about the zone again; that is nothing the owner has decided.
 test('an endpoint that loses its zone does not cut the delay short', () => {
   setKeys(HOST, ZONE, '*');
@@ -108,4 +128,33 @@ test('an endpoint that loses its zone does not cut the delay short', () => {
   world.setNodeSetState(`${ZONE}=z`);
   put(true);
   expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
+});
+
+test('what the owner decides while an endpoint’s zone is looked for takes effect with it', () => {
+  const own = (rack: string) => {
+    const labels = new Map([
+      [ZONE, 'z'],
+      ['rack', rack],
+    ]);
+    world.setOwnNode({ labels, annotations: new Map() });
+  };
+  const putThree = (zone: string) => {
+    const endpoints = [
+      { ip: '10.0.0.1', node: 'near', zone: 'y' },
+      { ip: '10.0.0.2', node: 'mid', zone: 'z' },
+      { ip: '10.0.0.3', node: 'far', zone },
+    ];
+    projection.changed([sliceChange(codec, { name: 'web-a', service: 'web', endpoints })]);
+  };
+  own('1');
+  setKeys('rack', ZONE, '*');
+  world.setNodeSetState('rack=1');
+  putThree('y');
+  expect(shown()).toEqual(['10.0.0.2']);
+  putThree('');
+  own('2');
+  world.changeNodeSet('rack=2', ['near'], []);
+  world.setNodeSetState('rack=2');
+  world.setNodeSetState(`${ZONE}=z`);
+  expect(shown()).toEqual(['10.0.0.1']);
 });
