@@ -2,20 +2,22 @@ import type { HeldKey } from '../topology/return-delay.ts';
 import type { World } from '../topology/world.ts';
 import type { WorldChange } from '../topology/world-change.ts';
 import type { Change, ChangeSink } from './change.ts';
+import { changeSteps } from './change-steps.ts';
 import type { Clock } from './clock.ts';
 import type { EndpointsFacts, ObjectBytes } from './codec.ts';
 import { causeOfObjects, causeOfWorld } from './decision-cause.ts';
 import { type Answer, type Cause, DecisionJournal } from './decision-journal.ts';
 import { EndpointIndex, type EndpointsObject } from './endpoint-index.ts';
-import { type Outcome, ServiceDecider, type Shown } from './service-decider.ts';
+import { EndpointsDisplay } from './endpoints-display.ts';
+import { type Outcome, ServiceDecider } from './service-decider.ts';
 import type { View } from './view.ts';
 
-/** Counts what the projection did, for metrics. */
+/** What the projection did since the start, for metrics. */
 export interface ProjectionCounters {
   /** Events sent though the object had not changed: the world had. */
-  injected: number;
+  readonly injected: number;
   /** Changes of an object that alter nothing this node sees. */
-  suppressed: number;
+  readonly suppressed: number;
 }
 
 /** See {@link EndpointsProjection.inspect}. */
@@ -52,13 +54,13 @@ const FIRST_PORTION = 32;
  */
 export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   readonly view: View;
-  readonly counters: ProjectionCounters = { injected: 0, suppressed: 0 };
   /** What was decided otherwise since the view started. */
   readonly journal = new DecisionJournal();
   readonly #clock: Clock;
   readonly #world: World;
   readonly #index = new EndpointIndex();
   readonly #decider: ServiceDecider;
+  readonly #display: EndpointsDisplay;
   readonly #unsubscribe: () => void;
   /** Services decided and not yet told to the world; undefined: another view tells. */
   readonly #withheld: Map<string, boolean> | undefined;
@@ -70,9 +72,11 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   #synced = false;
   /** End of the log at the last commit. */
   #committed = 0;
+  #injected = 0;
 
   constructor({ view, world, clock, tellsWithheld }: EndpointsProjectionOptions) {
     this.view = view;
+    this.#display = new EndpointsDisplay(view);
     this.#world = world;
     this.#clock = clock;
     this.#withheld = tellsWithheld ? new Map() : undefined;
@@ -86,6 +90,10 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
       onDecided: (service, from, to) => this.#decided(service, from, to),
     });
     this.#unsubscribe = world.subscribe({ changed: (change) => this.#worldChanged(change) });
+  }
+
+  get counters(): ProjectionCounters {
+    return { injected: this.#injected, suppressed: this.#display.suppressed };
   }
 
   /** What is known of a Service, to explain it. Looking changes nothing. */
@@ -124,7 +132,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   }
 
   changed(changes: readonly Change<EndpointsFacts>[]): void {
-    for (const step of withoutRepeats(changes)) this.#apply(step);
+    for (const step of changeSteps(changes)) this.#apply(step);
     if (this.view.started) this.#commit();
   }
 
@@ -159,7 +167,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
         // Last, so that an endpoint that has moved to another slice is there all the time.
         this.view.hide(key);
       } else if (object.service === undefined) {
-        this.#show({ object, keep: undefined, managed: false });
+        this.#display.show({ object, keep: undefined, managed: false });
       } else if (!touched.has(object.service)) {
         this.#showAgain(object, object.service);
       }
@@ -170,7 +178,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   #showAgain(object: EndpointsObject, service: string): void {
     const { keep, managed } = object;
     if (this.#world.policyInForce(service) === undefined) this.#project(service);
-    else if (this.view.get(object.key) !== undefined) this.#show({ object, keep, managed });
+    else if (this.view.get(object.key) !== undefined) this.#display.show({ object, keep, managed });
   }
 
   /** Brings the index up to date; returns the Services to be decided again. */
@@ -235,7 +243,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
       this.#commitLog();
       portion *= 2;
     }
-    this.counters.injected += this.view.log.end - before;
+    this.#injected += this.view.log.end - before;
     this.#commit();
   }
 
@@ -268,11 +276,11 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     for (const service of this.#index.services()) {
       const outcome = this.#decide(service);
       if (typeof outcome === 'string') continue;
-      for (const shown of outcome) yield [shown.object.key, this.#write(shown, version)];
+      for (const shown of outcome) yield [shown.object.key, this.#display.write(shown, version)];
     }
     for (const object of this.#index.objects()) {
       if (object.service !== undefined) continue;
-      yield [object.key, this.#write({ object, keep: undefined, managed: false }, version)];
+      yield [object.key, this.#display.write({ object, keep: undefined, managed: false }, version)];
     }
   }
 
@@ -282,7 +290,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     if (typeof outcome === 'string') {
       for (const object of this.#index.ofService(service)) this.view.hide(object.key);
     } else {
-      for (const shown of outcome) this.#show(shown);
+      for (const shown of outcome) this.#display.show(shown);
     }
   }
 
@@ -296,63 +304,6 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     // What the first list holds is no change.
     if (this.view.started) this.journal.record(this.#clock.now(), service, from, to, this.#cause);
     for (const listener of this.#listeners) listener(service);
-  }
-
-  #show({ object, keep, managed }: Shown): void {
-    const cutHints = managed && object.hinted;
-    const shown = this.view.get(object.key);
-    if (shown !== undefined && this.#unchanged(object, shown, keep, cutHints, managed)) {
-      if (object.fresh) {
-        this.counters.suppressed++;
-        object.fresh = false;
-        object.exact = false;
-      }
-      object.keep = keep;
-      object.cutHints = cutHints;
-      object.managed = managed;
-      return;
-    }
-    this.view.show(object.key, (version) => this.#write({ object, keep, managed }, version));
-  }
-
-  #unchanged(
-    object: EndpointsObject,
-    shown: ObjectBytes,
-    keep: Uint8Array | undefined,
-    cutHints: boolean,
-    managed: boolean,
-  ): boolean {
-    // What no policy manages passes every change on.
-    if (object.fresh && !managed) return false;
-    const sameEdit = object.cutHints === cutHints && sameMask(object.keep, keep);
-    if (!object.fresh) {
-      // Other endpoints are other bytes: what is byte for byte the same is decided alike.
-      if (!sameEdit) return false;
-      if (managed || object.exact) return true;
-    }
-    const { codec, resource } = this.view;
-    const edit = { cutHints, ...(keep === undefined ? {} : { keep }) };
-    if (managed) {
-      const next = codec.significantAfter(resource, object.raw, edit);
-      return next.equals(codec.significant(shown));
-    }
-    const next = codec.splice(resource, object.raw, { ...edit, resourceVersion: '0' });
-    return next.equals(codec.splice(resource, shown, { resourceVersion: '0' }));
-  }
-
-  #write({ object, keep, managed }: Shown, resourceVersion: string): ObjectBytes {
-    const { codec, resource } = this.view;
-    const cutHints = managed && object.hinted;
-    const edit = { resourceVersion, cutHints, ...(keep === undefined ? {} : { keep }) };
-    const written = codec.splice(resource, object.raw, edit);
-    object.keep = keep;
-    object.cutHints = cutHints;
-    object.managed = managed;
-    object.fresh = false;
-    object.exact = true;
-    // Nothing is cut, so that the bytes shown hold all there is to know: keep them once.
-    if (keep === undefined && !cutHints) object.raw = written;
-    return written;
   }
 
   #reportZoneless(services: Iterable<string>): void {
@@ -369,30 +320,4 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     }
     return false;
   }
-}
-
-/**
- * Cuts changes where an object comes up again, so that each of its changes is shown; but not between the end of
- * an object and the beginning of the next one of that name.
- */
-function* withoutRepeats<T extends Pick<Change<EndpointsFacts>, 'type' | 'key'>>(
-  changes: readonly T[],
-): Generator<readonly T[]> {
-  const seen = new Map<string, T['type']>();
-  let start = 0;
-  for (const [index, { key, type }] of changes.entries()) {
-    const before = seen.get(key);
-    if (before !== undefined && !(before === 'DELETED' && type === 'ADDED')) {
-      yield changes.slice(start, index);
-      start = index;
-      seen.clear();
-    }
-    seen.set(key, type);
-  }
-  yield changes.slice(start);
-}
-
-function sameMask(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
-  if (a === undefined || b === undefined) return a === b;
-  return a.length === b.length && a.every((value, index) => value === b[index]);
 }
