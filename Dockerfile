@@ -19,6 +19,7 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm install --no-fund --no-audit
 COPY tsconfig.json ./
 COPY scripts scripts
+COPY page page
 COPY src src
 RUN npm run build
 

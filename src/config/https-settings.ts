@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { address, positive } from './setting-types.ts';
+import { address, positive, seconds } from './setting-types.ts';
 
 /** A DNS name (RFC 1123; a star may stand for its first label) or an IP address. */
 const serverName = z
@@ -40,10 +40,10 @@ export const https = z
     clientCaFile: path
       .optional()
       .describe('Authorities of client certificates, PEM; followed. Absent: callers need a token.'),
-    allowedSeconds: positive
+    allowedSeconds: seconds
       .default(30)
       .describe("How long the API server's yes to a caller holds."),
-    deniedSeconds: positive.default(5).describe('How long its no holds.'),
+    deniedSeconds: seconds.default(5).describe('How long its no holds.'),
     maxCallers: positive
       .default(256)
       .describe(

@@ -15,6 +15,9 @@ export const optionalLoopback = z
 
 export const positive = z.number().int().positive();
 
+/** Timers cannot wait longer than 2³¹ ms, and would not wait at all. */
+export const seconds = positive.max(2_147_483);
+
 function parseAddress(text: string, context: z.RefinementCtx): { host: string; port: number } {
   const [, v6, v4, port] = /^(?:\[([^\]]+)\]|([^:]+)):([0-9]{1,5})$/.exec(text) ?? [];
   const host = v6 ?? v4 ?? '';

@@ -5,7 +5,7 @@ import { isLabelKey, isLabelValue } from '../topology/label.ts';
 import { parseLabelSelector } from '../topology/label-selector.ts';
 import { ANY_KEY, assertTopologyKeys, type KeyChoice, PRESETS } from '../topology/policy.ts';
 import { https } from './https-settings.ts';
-import { address, optionalLoopback, positive } from './setting-types.ts';
+import { address, optionalLoopback, positive, seconds } from './setting-types.ts';
 
 /** Runs a parser that throws, and reports what it says. */
 function parsed<In, Out>(parse: (value: In) => Out) {
@@ -193,14 +193,14 @@ export const settingsShape = z.strictObject({
   maxViews: positive
     .default(64)
     .describe('Different questions that are served at once; one more gets 503.'),
-  idleViewSeconds: positive
+  idleViewSeconds: seconds
     .default(300)
     .describe('A view that nobody asks for is closed after this.'),
-  readyWaitSeconds: positive
+  readyWaitSeconds: seconds
     .default(5)
     .describe('How long a request waits for its view to be complete, before it gets 503.'),
-  bookmarkSeconds: positive.default(60).describe('Time between bookmarks of a watch.'),
-  stalledClientSeconds: positive
+  bookmarkSeconds: seconds.default(60).describe('Time between bookmarks of a watch.'),
+  stalledClientSeconds: seconds
     .default(60)
     .describe('A watch whose client takes nothing for this long is ended.'),
   maxObjectBytes: positive
@@ -221,7 +221,7 @@ export const settingsShape = z.strictObject({
   stateWriteBytesPerSecond: positive
     .default(100_000)
     .describe('What each question may write there in the long run.'),
-  stateGraceSeconds: positive
+  stateGraceSeconds: seconds
     .default(1)
     .describe(
       'How long the API server may be out of reach at the start before what is on disk stands in.',
@@ -230,12 +230,12 @@ export const settingsShape = z.strictObject({
     .default(256)
     .describe('Connections that each listener serves at once; one more gets 503.'),
   maxHeaderBytes: positive.default(16 * 1024).describe('The headers of a request; more get 431.'),
-  headersTimeoutSeconds: positive
+  headersTimeoutSeconds: seconds
     .default(10)
     .describe(
       'For the headers of a request to arrive, else 408; not more than requestTimeoutSeconds.',
     ),
-  requestTimeoutSeconds: positive.default(60).describe('For a whole request to arrive, else 408.'),
+  requestTimeoutSeconds: seconds.default(60).describe('For a whole request to arrive, else 408.'),
   maxEventBytes: positive
     .default(1024 * 1024)
     .describe('An event that kube-proxy writes over plain http; a larger one gets 413.'),

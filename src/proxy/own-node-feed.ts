@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Change, ChangeSink } from '../filter/change.ts';
 import type { LabelledObject } from '../filter/codec.ts';
+import { FILTER_ANNOTATION } from '../topology/service-policy.ts';
 import type { World } from '../topology/world.ts';
 
 /** Tells the world the labels and annotations of this node. */
@@ -8,6 +9,8 @@ export class OwnNodeFeed implements ChangeSink<LabelledObject> {
   readonly #world: World;
   readonly #logger: Logger;
   #exists = false;
+  /** The last value of the annotation that was told as wrong. */
+  #wrongFilter: string | undefined;
 
   constructor(world: World, logger: Logger) {
     this.#world = world;
@@ -30,8 +33,20 @@ export class OwnNodeFeed implements ChangeSink<LabelledObject> {
         );
       } else {
         this.#world.setOwnNode(change.facts);
+        this.#reportFilter(change.facts.annotations.get(FILTER_ANNOTATION));
       }
     }
+  }
+
+  #reportFilter(filter: string | undefined): void {
+    const isKnown = [undefined, 'on', 'off'].includes(filter?.trim());
+    if (!isKnown && filter !== this.#wrongFilter) {
+      this.#logger.warn(
+        { node: this.#world.nodeName, value: filter },
+        `the annotation ${FILTER_ANNOTATION} of a Node is off, or on: this value changes nothing`,
+      );
+    }
+    this.#wrongFilter = isKnown ? undefined : filter;
   }
 
   synced(): void {

@@ -17,7 +17,10 @@ export const TOPOLOGY_KEYS_ANNOTATION = 'topologyKeys';
 export const MIN_READY_ANNOTATION = 'kube-proxy-wrapper.io/min-ready';
 /** Annotation of a Service: how long a nearer key must be ready before it is returned to, e.g. `30s`. */
 export const RETURN_DELAY_ANNOTATION = 'kube-proxy-wrapper.io/return-delay';
-/** Annotation of a Service, Namespace or Node: `off` switches filtering off for it; see also {@link DRY_RUN}. */
+/**
+ * Annotation of a Service, Namespace or Node: `off` switches filtering off for it, `on` leaves it on whatever the
+ * Namespace says; see also {@link DRY_RUN}.
+ */
 export const FILTER_ANNOTATION = 'kube-proxy-wrapper.io/filter';
 /** Value of the annotation of a Service or Namespace by which is decided, but everything shown. */
 export const DRY_RUN = 'dry-run';
@@ -88,11 +91,12 @@ export function policyFor(
   if (isOfOtherProxy(service, settings.serviceFilter)) {
     return { ...unmanaged('other-proxy'), ...(settings.dryRun === true ? { dryRun: true } : {}) };
   }
-  const filter = service.annotations.get(FILTER_ANNOTATION) ?? namespace.filter;
+  const filter = (service.annotations.get(FILTER_ANNOTATION) ?? namespace.filter)?.trim();
   if (filter === 'off') return unmanaged('service-off');
   if (service.localTraffic) return unmanaged('local-traffic-policy');
   if (service.headless && !settings.headless) return unmanaged('headless');
   try {
+    assertFilter(filter);
     const chosen = choose(service, settings, namespace.keys);
     // As in Kubernetes' own topologyKeys: an empty list means no constraint, and overrides a default.
     if (chosen.choice.keys.length > 0) {
@@ -105,6 +109,15 @@ export function policyFor(
     const { message } = WrapperError.from(error, 'InvalidPolicy');
     return { managed: false, reason: 'invalid-policy', message };
   }
+}
+
+/** Throws `InvalidPolicy` for a value of {@link FILTER_ANNOTATION} that is none: a dry run mistyped must not be live. */
+export function assertFilter(filter: string | undefined): void {
+  if (filter === undefined || filter === 'on' || filter === 'off' || filter === DRY_RUN) return;
+  throw new WrapperError(
+    'InvalidPolicy',
+    `${FILTER_ANNOTATION} is ${quote(filter)}; write off, ${DRY_RUN} or on`,
+  );
 }
 
 /** Whether the policy of a Service may depend on its Namespace. */

@@ -279,7 +279,7 @@ export class World {
     const next: Standpoint = {
       node: this.nodeName,
       labels: this.#ownNode.labels,
-      off: this.#ownNode.annotations.get(FILTER_ANNOTATION) === 'off',
+      off: this.#ownNode.annotations.get(FILTER_ANNOTATION)?.trim() === 'off',
       declared: this.#declared,
     };
     if (sameStandpoint(this.#next ?? this.#standpoint, next)) return;

@@ -150,6 +150,7 @@ describe('loadSettings()', () => {
     ['headersTimeoutSeconds: 61', /headersTimeoutSeconds=61: must not be more than request/],
     ['maxConnections: 0', /maxConnections=0/],
     ['handoverSeconds: -1', /handoverSeconds=-1/],
+    ['bookmarkSeconds: 2592000', /bookmarkSeconds=2592000.*2147483/],
   ])('refuses %j', (text, message) => {
     expect(() => loadSettings({ nodeName: 'n' }, {}, file(text))).toThrow(message);
   });

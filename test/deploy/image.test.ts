@@ -1,11 +1,13 @@
 import {
   chmodSync,
+  cpSync,
   existsSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,6 +35,12 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+/** Files and folders that the Dockerfile takes from the context. */
+function copiedSources(): string[] {
+  const copies = readText('Dockerfile').matchAll(/^COPY (?!.*--from)(?:--\S+ )*(.+) \S+$/gm);
+  return [...copies].flatMap(([, names = '']) => names.split(' '));
+}
+
 async function inSandbox(options: Omit<SandboxOptions, 'image'>): Promise<string> {
   const { command, args } = sandbox({ image, ...options });
   return await runCommand(command, args);
@@ -58,13 +66,28 @@ describe('the Dockerfile', () => {
       .split('\n')
       .filter((line) => line.startsWith('!'))
       .map((line) => line.slice(1));
-    const copies = readText('Dockerfile').matchAll(/^COPY (?!.*--from)(?:--\S+ )*(.+) \S+$/gm);
-    const sources = [...copies].flatMap(([, names = '']) => names.split(' '));
+    const sources = copiedSources();
     expect(sources).toContain('src');
     for (const source of sources) {
       expect(existsSync(join(repository, source))).toBe(true);
       expect(allowed).toContain(source.split('/')[0]);
     }
+  });
+
+  test('copies all that its build needs', async () => {
+    const context = join(folder, 'context');
+    for (const source of copiedSources()) {
+      cpSync(join(repository, source), join(context, source), { recursive: true });
+    }
+    symlinkSync(join(repository, 'node_modules'), join(context, 'node_modules'));
+    const [command = '', ...args] =
+      /^RUN (npm run .*)$/m.exec(readText('Dockerfile'))?.[1]?.split(' ') ?? [];
+    await runCommand(command, args, { cwd: context });
+    const built = readdirSync(join(context, 'dist'));
+    expect(built).toEqual(expect.arrayContaining(['THIRD-PARTY-LICENSES', 'main.js']));
+    const { version } = JSON.parse(readText('package.json')) as { version: string };
+    const said = await runCommand('node', ['dist/main.js', '--version'], { cwd: context });
+    expect(said.trim()).toBe(version);
   });
 
   test('names its user by number, so that kubelet can tell that it is not root', () => {

@@ -67,6 +67,21 @@ test('Services follow when the annotation of their Namespace changes', () => {
   expect(book.setNamespace('shop', {}).get('shop/web')?.dryRun).toBeUndefined();
 });
 
+test.each(['dryrun', 'Off', 'false', ''])(
+  'the filter %j is a mistake that is told, and nothing is cut',
+  (filter) => {
+    const message = expect.stringContaining('write off, dry-run or on');
+    const invalid = { managed: false, reason: 'invalid-policy', message };
+    expect(policyFor(service({ [FILTER_ANNOTATION]: filter }), SETTINGS)).toEqual(invalid);
+    expect(policyFor(service({}), SETTINGS, { filter })).toEqual(invalid);
+  },
+);
+
+test('space around the filter does not count', () => {
+  const policy = policyFor(service({ [FILTER_ANNOTATION]: ' dry-run\n' }), SETTINGS);
+  expect(policy).toMatchObject({ managed: true, dryRun: true });
+});
+
 test('a Namespace switches filtering off', () => {
   expect(policyFor(service({}), SETTINGS, { filter: 'off' })).toMatchObject({
     reason: 'service-off',
