@@ -117,7 +117,12 @@ const minReady = z
  * made from it. The keys are those of the settings file; of a number the end of its name says the unit.
  */
 export const settingsShape = z.strictObject({
-  nodeName: z.string().min(1).describe('Name of the Node this runs on, as in the API.'),
+  // A host's name may have capitals; kubelet makes the Node's of it without.
+  nodeName: z
+    .string()
+    .min(1)
+    .toLowerCase()
+    .describe('Name of the Node this runs on, as in the API.'),
   kubeconfig: z
     .string()
     .min(1)

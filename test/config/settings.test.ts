@@ -21,6 +21,10 @@ function file(text: string): string {
 }
 
 describe('loadSettings()', () => {
+  test('the name of the node is that which kubelet makes of the name of a host', () => {
+    expect(loadSettings({}, { NODE_NAME: 'Edge-1' }, undefined).nodeName).toBe('edge-1');
+  });
+
   test('has a default for all but the node name', () => {
     expect(loadSettings({ nodeName: 'edge-1' }, {}, undefined)).toEqual({
       nodeName: 'edge-1',
