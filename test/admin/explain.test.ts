@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
@@ -183,6 +186,22 @@ test('/table is what kube-proxy should have in the kernel', async () => {
       fewerAllowed: false,
     },
   ]);
+});
+
+test('/table tells where kube-proxy reaches each door', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'explain-'));
+  const https = { listen: '127.0.0.1:0', selfSigned: { caFile: join(folder, 'ca.crt') } };
+  try {
+    await start({ https });
+    const { body } = await get<Table>('/table');
+    expect(body).toMatchObject({ listen: proxy.url, https: proxy.httpsUrl });
+    expect([body.listen, body.https]).toEqual([
+      expect.stringMatching(/^http:/),
+      expect.stringMatching(/^https:/),
+    ]);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });
 
 describe('a dry run', () => {

@@ -22,8 +22,10 @@ export interface TableRow {
 /** The answer of /table. */
 export interface Table {
   readonly node: string;
-  /** Where kube-proxy reaches the wrapper. */
+  /** Where kube-proxy reaches the wrapper: by plain http, or, when there is no such door, by https. */
   readonly listen: string;
+  /** Where it does by https; undefined: nowhere. */
+  readonly https?: string;
   /** Everything is shown, whatever policies say. */
   readonly dryRun: boolean;
   /** The view of endpoints; undefined: nobody has asked for any. */
@@ -54,8 +56,14 @@ export function tableOf(proxy: NodeProxy, after: string, limit: number): Table {
   return names.length > page.length && last !== undefined ? { ...answer, next: last } : answer;
 }
 
-function headOf({ world, url, book }: NodeProxy): Pick<Table, 'node' | 'listen' | 'dryRun'> {
-  return { node: world.nodeName, listen: url, dryRun: book.settings.dryRun === true };
+function headOf(proxy: NodeProxy): Pick<Table, 'node' | 'listen' | 'https' | 'dryRun'> {
+  const { world, url, httpsUrl, book } = proxy;
+  return {
+    node: world.nodeName,
+    listen: url,
+    ...(httpsUrl === undefined ? {} : { https: httpsUrl }),
+    dryRun: book.settings.dryRun === true,
+  };
 }
 
 function servicesView({ views }: NodeProxy): ViewSource | undefined {
