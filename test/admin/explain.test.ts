@@ -15,6 +15,7 @@ import { eventually } from '../support/eventually.ts';
 import {
   createSmallCluster,
   putEndpoints,
+  putHeadless,
   putService,
   putSlice,
 } from '../support/small-cluster.ts';
@@ -138,6 +139,24 @@ describe('/explain', () => {
   ])('%s is answered with %d as JSON', async (path, status, code) => {
     await start();
     expect(await get(path)).toMatchObject({ status, body: { code, error: expect.any(String) } });
+  });
+
+  // The documents promised a warning, but kube-proxy does not ask for it: there was only "no such Service".
+  test('of an annotated headless Service the answer says when it would be known', async () => {
+    putHeadless(server, 'db', ['site']);
+    await start();
+    const { body } = await get<{ error: string }>('/explain/default/db');
+    expect(body.error).toBe(
+      'there is no Service default/db that kube-proxy asks for; headless ones only with headless: true',
+    );
+  });
+
+  test('with headless: true a Service that is not known is simply not there', async () => {
+    putHeadless(server, 'db', ['site']);
+    await start({ headless: true });
+    expect(await get('/explain/default/db')).toMatchObject({ status: 200 });
+    const { body } = await get<{ error: string }>('/explain/default/nobody');
+    expect(body.error).toBe('there is no Service default/nobody that kube-proxy asks for');
   });
 
   test('as long as nobody asks for endpoints it says so, and what to do', async () => {
