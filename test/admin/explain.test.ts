@@ -223,6 +223,52 @@ test('/table tells where kube-proxy reaches each door', async () => {
   }
 });
 
+describe('the Services of /table', () => {
+  const ALL = '/api/v1/services';
+  const KUBE_PROXY = {
+    ...STREAMING_LIST,
+    labelSelector: '!service.kubernetes.io/service-proxy-name',
+    fieldSelector: 'spec.clusterIP!=None',
+  };
+  const table = async () => {
+    const { services, rows } = (await get<Table>('/table')).body;
+    return { path: services?.question.split('?')[0], clients: services?.clients, rows };
+  };
+
+  // The first view in protobuf that somebody used was taken: of that namespace all was as it should be.
+  test.each([
+    ['a namespace', '/api/v1/namespaces/shop/services', STREAMING_LIST],
+    ['other Services', ALL, { ...STREAMING_LIST, labelSelector: 'a=b' }],
+  ])(
+    'are those of kube-proxy, though a client that reads %s came first',
+    async (_, path, query) => {
+      await start({}, false);
+      const others = [await recordWatch(proxy.url + path, query, 'protobuf')];
+      others.push(await recordWatch(proxy.url + ALL, KUBE_PROXY, 'protobuf'));
+      watch = await recordWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
+      try {
+        await eventually(async () => (await table()).rows?.length, 1);
+        expect(await table()).toMatchObject({ path: ALL, clients: 1, rows: [{ port: 80 }] });
+      } finally {
+        for (const each of others) each.close();
+      }
+    },
+  );
+
+  test('are not those of a namespace, even if nobody reads all', async () => {
+    await start({}, false);
+    const path = '/api/v1/namespaces/shop/services';
+    const other = await recordWatch(proxy.url + path, STREAMING_LIST, 'protobuf');
+    watch = await recordWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
+    try {
+      await eventually(async () => (await table()).rows?.length, 1);
+      expect(await table()).toMatchObject({ path: ALL, clients: 0 });
+    } finally {
+      other.close();
+    }
+  });
+});
+
 describe('a dry run', () => {
   const ALL = ['10.0.0.1', '10.0.0.2', '10.0.0.3'];
 

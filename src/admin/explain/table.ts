@@ -1,10 +1,15 @@
 import type { ServiceAddresses } from '../../filter/codec.ts';
-import { SERVICES } from '../../filter/resource.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/view-source.ts';
 import type { Endpoint } from '../../topology/endpoint.ts';
 import { notStarted } from './explain.ts';
-import { type ExplainedView, findView, nameOf, type ViewName } from './explained-view.ts';
+import {
+  type ExplainedView,
+  findServices,
+  findView,
+  nameOf,
+  type ViewName,
+} from './explained-view.ts';
 
 /** Where the kernel should send connections to one port of one Service address. */
 export interface TableRow {
@@ -43,7 +48,7 @@ export interface Table {
  */
 export function tableOf(proxy: NodeProxy, after: string, limit: number): Table {
   const explained = findView(proxy);
-  const services = servicesView(proxy);
+  const services = findServices(proxy);
   if (explained === undefined) return { ...headOf(proxy), rows: [] };
   if (!explained.source.view.started || services?.view.started === false) throw notStarted(proxy);
   const head = { ...headOf(proxy), view: nameOf(proxy, explained.source) };
@@ -64,12 +69,6 @@ function headOf(proxy: NodeProxy): Pick<Table, 'node' | 'listen' | 'https' | 'dr
     ...(httpsUrl === undefined ? {} : { https: httpsUrl }),
     dryRun: book.settings.dryRun === true,
   };
-}
-
-function servicesView({ views }: NodeProxy): ViewSource | undefined {
-  const all = views.sources.filter(({ question }) => question.resource === SERVICES);
-  const used = all.filter((source) => views.users(source) > 0);
-  return used.find(({ question }) => question.encoding === 'protobuf') ?? used[0] ?? all[0];
 }
 
 function rowsOf(name: string, services: ViewSource, explained: ExplainedView): TableRow[] {
