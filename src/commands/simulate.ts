@@ -34,15 +34,18 @@ export const simulateCommand: Command = {
     const against = textFlags(flags, 'against');
     const settings = { base: readSettings(flags, false), tried: readSettings(flags, true) };
     const cluster = await read(flags, settings.tried);
-    const wanted = wantedServices(flags);
+    const names = serviceNames(flags);
+    const wanted = (service: string) => names.length === 0 || names.includes(service);
     const after = simulate(applyChanges(cluster, changes), settings.tried, wanted);
     const found = findingsOf(after, maxLoad);
     if (flags.diff !== true && against.length === 0) {
+      assertKnown(names, [after]);
       await print(format, after, found);
       return exitCode(found);
     }
     const other = against.length === 0 ? cluster : readManifests(against);
     const before = simulate(other, settings.base, wanted);
+    assertKnown(names, [before, after]);
     const fresh = newFindings(findingsOf(before, maxLoad), found);
     printDiff(format, before, after, fresh);
     return exitCode(fresh);
@@ -93,11 +96,16 @@ async function read(flags: Flags, settings: SimulationSettings): Promise<Cluster
   throw new UsageError('there are no Nodes in what was read: nobody would see anything');
 }
 
-function wantedServices(flags: Flags): (service: string) => boolean {
-  const names = textFlags(flags, 'service').map((name) =>
-    name.includes('/') ? name : `default/${name}`,
-  );
-  return names.length === 0 ? () => true : (service) => names.includes(service);
+function serviceNames(flags: Flags): string[] {
+  return textFlags(flags, 'service').map((name) => (name.includes('/') ? name : `default/${name}`));
+}
+
+/** Throws for a Service that is in none of the simulations: a typing error must not pass. */
+function assertKnown(names: readonly string[], simulations: readonly Simulation[]): void {
+  const known = simulations.flatMap(({ services }) => services.map(({ service }) => service));
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw new UsageError(`--service: there is no Service ${unknown} that kube-proxy asks for`);
 }
 
 async function print(

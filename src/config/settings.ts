@@ -30,9 +30,9 @@ export function loadSettings(
 }
 
 function readSettingsFile(file: string): RawSettings {
-  let content: unknown;
+  let documents: readonly unknown[];
   try {
-    [content] = loadAll(readFileSync(file, 'utf8'));
+    documents = loadAll(readFileSync(file, 'utf8'));
   } catch (cause) {
     const { message } = WrapperError.from(cause, 'InvalidSettings');
     throw new WrapperError(
@@ -41,7 +41,15 @@ function readSettingsFile(file: string): RawSettings {
       { cause },
     );
   }
-  if (content === undefined || content === null) return {};
+  // A separator at the end begins a document without content.
+  const [content, ...others] = documents.filter((document) => document !== null);
+  if (others.length > 0) {
+    throw new WrapperError(
+      'InvalidSettings',
+      `the settings file ${file} holds several YAML documents; put all settings into one, without --- between them`,
+    );
+  }
+  if (content === undefined) return {};
   if (typeof content === 'object' && !Array.isArray(content)) return content as RawSettings;
   throw new WrapperError(
     'InvalidSettings',

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
@@ -12,6 +15,7 @@ import { eventually } from '../support/eventually.ts';
 import {
   createSmallCluster,
   putEndpoints,
+  putHeadless,
   putService,
   putSlice,
 } from '../support/small-cluster.ts';
@@ -137,6 +141,24 @@ describe('/explain', () => {
     expect(await get(path)).toMatchObject({ status, body: { code, error: expect.any(String) } });
   });
 
+  // The documents promised a warning, but kube-proxy does not ask for it: there was only "no such Service".
+  test('of an annotated headless Service the answer says when it would be known', async () => {
+    putHeadless(server, 'db', ['site']);
+    await start();
+    const { body } = await get<{ error: string }>('/explain/default/db');
+    expect(body.error).toBe(
+      'there is no Service default/db that kube-proxy asks for; headless ones only with headless: true',
+    );
+  });
+
+  test('with headless: true a Service that is not known is simply not there', async () => {
+    putHeadless(server, 'db', ['site']);
+    await start({ headless: true });
+    expect(await get('/explain/default/db')).toMatchObject({ status: 200 });
+    const { body } = await get<{ error: string }>('/explain/default/nobody');
+    expect(body.error).toBe('there is no Service default/nobody that kube-proxy asks for');
+  });
+
   test('as long as nobody asks for endpoints it says so, and what to do', async () => {
     await start({}, false);
     const { status, body } = await get<{ error: string }>('/explain');
@@ -183,6 +205,68 @@ test('/table is what kube-proxy should have in the kernel', async () => {
       fewerAllowed: false,
     },
   ]);
+});
+
+test('/table tells where kube-proxy reaches each door', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'explain-'));
+  const https = { listen: '127.0.0.1:0', selfSigned: { caFile: join(folder, 'ca.crt') } };
+  try {
+    await start({ https });
+    const { body } = await get<Table>('/table');
+    expect(body).toMatchObject({ listen: proxy.url, https: proxy.httpsUrl });
+    expect([body.listen, body.https]).toEqual([
+      expect.stringMatching(/^http:/),
+      expect.stringMatching(/^https:/),
+    ]);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+describe('the Services of /table', () => {
+  const ALL = '/api/v1/services';
+  const KUBE_PROXY = {
+    ...STREAMING_LIST,
+    labelSelector: '!service.kubernetes.io/service-proxy-name',
+    fieldSelector: 'spec.clusterIP!=None',
+  };
+  const table = async () => {
+    const { services, rows } = (await get<Table>('/table')).body;
+    return { path: services?.question.split('?')[0], clients: services?.clients, rows };
+  };
+
+  // The first view in protobuf that somebody used was taken: of that namespace all was as it should be.
+  test.each([
+    ['a namespace', '/api/v1/namespaces/shop/services', STREAMING_LIST],
+    ['other Services', ALL, { ...STREAMING_LIST, labelSelector: 'a=b' }],
+  ])(
+    'are those of kube-proxy, though a client that reads %s came first',
+    async (_, path, query) => {
+      await start({}, false);
+      const others = [await recordWatch(proxy.url + path, query, 'protobuf')];
+      others.push(await recordWatch(proxy.url + ALL, KUBE_PROXY, 'protobuf'));
+      watch = await recordWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
+      try {
+        await eventually(async () => (await table()).rows?.length, 1);
+        expect(await table()).toMatchObject({ path: ALL, clients: 1, rows: [{ port: 80 }] });
+      } finally {
+        for (const each of others) each.close();
+      }
+    },
+  );
+
+  test('are not those of a namespace, even if nobody reads all', async () => {
+    await start({}, false);
+    const path = '/api/v1/namespaces/shop/services';
+    const other = await recordWatch(proxy.url + path, STREAMING_LIST, 'protobuf');
+    watch = await recordWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
+    try {
+      await eventually(async () => (await table()).rows?.length, 1);
+      expect(await table()).toMatchObject({ path: ALL, clients: 0 });
+    } finally {
+      other.close();
+    }
+  });
 });
 
 describe('a dry run', () => {

@@ -126,8 +126,11 @@ describe('kube-proxy-wrapper', () => {
     expect(one.out).toMatch(/^service: default\/web$/m);
     expect((await run('explain', 'api', ...at)).code).toBe(1);
     expect((await run('diff', 'web', ...at)).code).toBe(0);
-    const check = await run('check', ...at);
+    const own = join(folder, 'kube-proxy.conf');
+    writeFileSync(own, kubeconfigFor(new URL(listen).host));
+    const check = await run('check', ...at, '--kube-proxy-kubeconfig', own);
     expect(check).toMatchObject({ code: 3, out: expect.stringMatching(/nobody watches Services/) });
+    expect(check.out).toMatch(/^\[ok\] +kubeconfig /m);
     await watch.close();
   });
 

@@ -8,6 +8,7 @@ import {
   answerOn,
   csvLines,
   formatMatrix,
+  formatService,
 } from '../../src/commands/simulate/matrix.ts';
 import { type Simulation, simulate } from '../../src/commands/simulate/simulation.ts';
 import { nodeProxyOptions } from '../../src/config/node-proxy-options.ts';
@@ -72,6 +73,58 @@ describe('simulate()', () => {
     const row = simulation.services.find(({ service }) => service === 'default/plain');
     const outcomes = simulation.nodes.map((_, node) => row && answerOn(row, node).outcome);
     expect(outcomes).toEqual(['withheld', 'filtered', 'withheld', 'filtered', 'filtered']);
+  });
+});
+
+describe('the annotation filter: dry-run', () => {
+  // The data path shows all of such a Service; nodes were said to be left without an endpoint.
+  const DRY = 'service/nearby-only:kube-proxy-wrapper.io/filter=dry-run';
+  const dry = run(cluster, {}, [DRY]);
+  const row = (simulation: Simulation) =>
+    simulation.services.filter(({ service }) => service === 'default/nearby-only');
+
+  test('is marked: the decision is what would be', () => {
+    const [only] = row(dry);
+    if (only === undefined) throw new Error('no row');
+    expect(formatMatrix({ ...dry, services: [only] })).toContain('0/1 NONE (dry run)');
+    expect(formatService(only, dry.nodes)).toContain(
+      '1 endpoint (dry run: everything is shown; this is what would be)\n',
+    );
+    expect([...csvLines(dry)]).toContain('default/nearby-only,edge-3,filtered (dry run),,0,1,\n');
+  });
+
+  test('makes nothing a warning, for nothing is lost', () => {
+    const found = findingsOf(dry, 0.1).filter(({ service }) => service === 'default/nearby-only');
+    expect(found).toMatchObject([
+      { code: 'no-endpoint', severity: 'info', message: 'dry run: no endpoint left on' },
+      { code: 'overload', severity: 'info' },
+    ]);
+  });
+
+  test('of a Namespace counts too', () => {
+    const namespaces = [
+      {
+        ...{ namespace: '', name: 'default', uid: '', resourceVersion: '', labels: new Map() },
+        annotations: new Map([['kube-proxy-wrapper.io/filter', 'dry-run']]),
+      },
+    ];
+    const simulation = run({ ...cluster, namespaces }, { namespacePolicies: true });
+    expect(findingsOf(simulation, 0).filter(({ severity }) => severity === 'warning')).toEqual([]);
+  });
+
+  test('once it is taken away, all that is left out goes, and what is lost is a warning', () => {
+    const live = run(cluster);
+    const differences = compare(dry, live);
+    expect(differences).toContainEqual({
+      service: 'default/nearby-only',
+      nodes: ['edge-3', 'cloud-1', 'cloud-2'],
+      before: '0/1 NONE (dry run)',
+      after: '0/1 NONE',
+      added: [],
+      removed: ['10.244.1.30'],
+    });
+    const fresh = newFindings(findingsOf(dry, 0), findingsOf(live, 0));
+    expect(fresh).toMatchObject([{ code: 'no-endpoint', severity: 'warning' }]);
   });
 });
 

@@ -81,6 +81,25 @@ describe('loadSettings()', () => {
     });
   });
 
+  // The first was taken, and the rest passed over: a wrapper that was to run dry ran live.
+  test.each(['logLevel: info\n---\ndryRun: true\n', '---\na: 1\n---\nb: 2\n---\n'])(
+    'refuses a file of several YAML documents: %j',
+    (text) => {
+      const path = file(text);
+      expect(() => loadSettings({ nodeName: 'n' }, {}, path)).toThrow(
+        `the settings file ${path} holds several YAML documents; put all settings into one, without --- between them`,
+      );
+    },
+  );
+
+  test.each([
+    '# a word\n---\ndryRun: true\n',
+    'dryRun: true\n---\n',
+    '---\n---\ndryRun: true\n...\n',
+  ])('an empty document beside the one is none: %j', (text) => {
+    expect(loadSettings({ nodeName: 'n' }, {}, file(text)).dryRun).toBe(true);
+  });
+
   test('takes an IPv6 address in brackets', () => {
     const { listen } = loadSettings({ nodeName: 'n', listen: '[::1]:80' }, {}, undefined);
     expect(listen).toEqual({ host: '::1', port: 80 });

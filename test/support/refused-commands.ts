@@ -8,6 +8,11 @@ export const REFUSED_COMMANDS: readonly (readonly [string[], number, RegExp])[] 
   [['simulate'], 2, /--from FILE or --kubeconfig FILE/],
   [['simulate', '--from', '/none.yaml'], 1, /cannot read \/none.yaml/],
   [['simulate', '--from', 'x', '--keys', '["a"', '--max-load', '2'], 2, /--keys is a JSON array/],
+  [
+    ['simulate', '--from', 'examples/cluster.yaml', '--service', 'web', '--service', 'nope'],
+    2,
+    /--service: there is no Service default\/nope that kube-proxy asks for/,
+  ],
   [['check', '--mode', 'ebpf'], 2, /--mode is one of nftables, iptables, ipvs/],
   [['walk'], 2, /unknown command "walk"/],
   [['run', '--nodename', 'x'], 2, /--nodename/],

@@ -27,12 +27,26 @@ export function putNode(server: ApiServer, name: string, labels: Record<string, 
 
 /** Creates a Service with topology keys, or (null) without. */
 export function putService(server: ApiServer, name: string, keys: string[] | null): void {
+  createService(server, name, keys, '10.96.0.10');
+}
+
+/** Creates a headless Service with topology keys. */
+export function putHeadless(server: ApiServer, name: string, keys: string[]): void {
+  createService(server, name, keys, 'None');
+}
+
+function createService(
+  server: ApiServer,
+  name: string,
+  keys: string[] | null,
+  clusterIP: string,
+): void {
   const annotations = keys === null ? {} : { topologyKeys: JSON.stringify(keys) };
   server.create('services', {
     apiVersion: 'v1',
     kind: 'Service',
     metadata: { name, namespace: 'default', annotations },
-    spec: { clusterIP: '10.96.0.10', type: 'ClusterIP', ports: [{ name: 'http', port: 80 }] },
+    spec: { clusterIP, type: 'ClusterIP', ports: [{ name: 'http', port: 80 }] },
   });
 }
 

@@ -35,7 +35,11 @@ export function explainOne(proxy: NodeProxy, service: string): Explained {
   const known = proxy.world.policies.wanted(service) !== UNKNOWN_SERVICE;
   const { objects } = view.projection.inspect(service);
   if (!known && objects.length === 0 && findService(proxy, service) === undefined) {
-    throw new WrapperError('NotFound', `there is no Service ${service} that kube-proxy asks for`);
+    const hint = proxy.book.settings.headless ? '' : '; headless ones only with headless: true';
+    throw new WrapperError(
+      'NotFound',
+      `there is no Service ${service} that kube-proxy asks for${hint}`,
+    );
   }
   const explanation = explainIn(proxy, view, service, true);
   const endpoints = explanation.endpoints.slice(0, MAX_ENDPOINTS);

@@ -55,6 +55,22 @@ function likeness({ question, view }: ViewSource, users: number): number {
   );
 }
 
+/** The view of Services that kube-proxy reads; if none does, any of all namespaces; undefined: there is none. */
+export function findServices({ views }: Pick<NodeProxy, 'views'>): ViewSource | undefined {
+  const all = views.sources.filter(({ question }) => question.resource === SERVICES);
+  const ranked = all.map((source) => {
+    const { namespace, labelSelector, encoding } = source.question;
+    const score =
+      // One namespace is a fraction of what is in the kernel: it is no answer, even if nobody reads all.
+      (namespace === '' ? 8 : 0) +
+      (views.users(source) > 0 ? 4 : 0) +
+      (labelSelector.includes('!service.kubernetes.io/service-proxy-name') ? 2 : 0) +
+      (encoding === 'protobuf' ? 1 : 0);
+    return { source, score };
+  });
+  return ranked.sort((a, b) => b.score - a.score)[0]?.source;
+}
+
 /** How a view is named in an answer. */
 export function nameOf({ views }: Pick<NodeProxy, 'views'>, source: ViewSource): ViewName {
   const { question } = source;

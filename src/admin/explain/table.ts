@@ -1,10 +1,15 @@
 import type { ServiceAddresses } from '../../filter/codec.ts';
-import { SERVICES } from '../../filter/resource.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/view-source.ts';
 import type { Endpoint } from '../../topology/endpoint.ts';
 import { notStarted } from './explain.ts';
-import { type ExplainedView, findView, nameOf, type ViewName } from './explained-view.ts';
+import {
+  type ExplainedView,
+  findServices,
+  findView,
+  nameOf,
+  type ViewName,
+} from './explained-view.ts';
 
 /** Where the kernel should send connections to one port of one Service address. */
 export interface TableRow {
@@ -22,8 +27,10 @@ export interface TableRow {
 /** The answer of /table. */
 export interface Table {
   readonly node: string;
-  /** Where kube-proxy reaches the wrapper. */
+  /** Where kube-proxy reaches the wrapper: by plain http, or, when there is no such door, by https. */
   readonly listen: string;
+  /** Where it does by https; undefined: nowhere. */
+  readonly https?: string;
   /** Everything is shown, whatever policies say. */
   readonly dryRun: boolean;
   /** The view of endpoints; undefined: nobody has asked for any. */
@@ -41,7 +48,7 @@ export interface Table {
  */
 export function tableOf(proxy: NodeProxy, after: string, limit: number): Table {
   const explained = findView(proxy);
-  const services = servicesView(proxy);
+  const services = findServices(proxy);
   if (explained === undefined) return { ...headOf(proxy), rows: [] };
   if (!explained.source.view.started || services?.view.started === false) throw notStarted(proxy);
   const head = { ...headOf(proxy), view: nameOf(proxy, explained.source) };
@@ -54,14 +61,14 @@ export function tableOf(proxy: NodeProxy, after: string, limit: number): Table {
   return names.length > page.length && last !== undefined ? { ...answer, next: last } : answer;
 }
 
-function headOf({ world, url, book }: NodeProxy): Pick<Table, 'node' | 'listen' | 'dryRun'> {
-  return { node: world.nodeName, listen: url, dryRun: book.settings.dryRun === true };
-}
-
-function servicesView({ views }: NodeProxy): ViewSource | undefined {
-  const all = views.sources.filter(({ question }) => question.resource === SERVICES);
-  const used = all.filter((source) => views.users(source) > 0);
-  return used.find(({ question }) => question.encoding === 'protobuf') ?? used[0] ?? all[0];
+function headOf(proxy: NodeProxy): Pick<Table, 'node' | 'listen' | 'https' | 'dryRun'> {
+  const { world, url, httpsUrl, book } = proxy;
+  return {
+    node: world.nodeName,
+    listen: url,
+    ...(httpsUrl === undefined ? {} : { https: httpsUrl }),
+    dryRun: book.settings.dryRun === true,
+  };
 }
 
 function rowsOf(name: string, services: ViewSource, explained: ExplainedView): TableRow[] {

@@ -3,6 +3,7 @@ import { loadAll } from 'js-yaml';
 import { WrapperError } from '../../errors.ts';
 import { findKubeProxies } from './sockets.ts';
 import { fail, ok, skip, type Verdict } from './verdict.ts';
+import { leadsToDoor, namesDoor, serversOf, type WrapperDoor } from './wrapper-doors.ts';
 
 interface Kubeconfig {
   readonly 'current-context'?: string;
@@ -11,15 +12,18 @@ interface Kubeconfig {
 }
 
 /** Whether the kubeconfig of kube-proxy names the wrapper as its server. */
-export async function checkKubeconfig(file: string, listen: string): Promise<Verdict> {
+export async function checkKubeconfig(
+  file: string,
+  doors: readonly WrapperDoor[],
+): Promise<Verdict> {
   const server = await readServer(file);
-  if (server !== undefined && sameAddress(server, listen)) {
+  if (server !== undefined && (await namesDoor(server, doors))) {
     return ok('kubeconfig', `${file} names ${server}`);
   }
   return fail(
     'kubeconfig',
-    `${file} names ${server ?? 'no server'}, but the wrapper listens at ${listen}`,
-    `set server: ${listen} in it, and restart kube-proxy`,
+    `${file} names ${server || 'no server'}, but the wrapper listens at ${doors.map(({ url }) => url).join(' and ')}`,
+    `set server: ${serversOf(doors)} in it, and restart kube-proxy`,
   );
 }
 
@@ -37,8 +41,11 @@ async function readServer(file: string): Promise<string | undefined> {
 }
 
 /** Whether kube-proxy is connected to the wrapper, and to nothing else that could be an API server. */
-export async function checkSockets(listen: string): Promise<Verdict> {
-  const processes = await findKubeProxies();
+export async function checkSockets(
+  doors: readonly WrapperDoor[],
+  proc = '/proc',
+): Promise<Verdict> {
+  const processes = await findKubeProxies(proc);
   if (processes.length === 0) {
     return skip(
       'connection',
@@ -46,34 +53,28 @@ export async function checkSockets(listen: string): Promise<Verdict> {
       'run check on the node itself: as root, in the network and process namespace of kube-proxy (hostNetwork, hostPID)',
     );
   }
-  const port = new URL(listen).port;
   for (const { pid, peers } of processes) {
-    const others = peers.filter((peer) => !sameAddress(`http://${peer}`, listen));
+    const others = peers.filter((peer) => !leadsToDoor(peer, doors));
     if (others.length > 0) {
       return fail(
         'connection',
         `kube-proxy (pid ${pid}) is connected to ${others.join(', ')}, past the wrapper`,
-        `set server: ${listen} in the kubeconfig of kube-proxy, and restart it`,
+        `set server: ${serversOf(doors)} in the kubeconfig of kube-proxy, and restart it`,
       );
     }
     if (peers.length === 0) {
       return fail(
         'connection',
         `kube-proxy (pid ${pid}) has no connection to the wrapper, nor any other`,
-        `see its log; is server: ${listen} in its kubeconfig?`,
+        `see its log; is server: ${serversOf(doors)} in its kubeconfig?`,
       );
     }
   }
   const pids = processes.map(({ pid }) => pid).join(', ');
+  const peers = processes.flatMap((each) => each.peers);
+  const ports = [...new Set(peers.map((peer) => peer.slice(peer.lastIndexOf(':') + 1)))].sort();
   return ok(
     'connection',
-    `kube-proxy (pid ${pids}) is connected to port ${port} of the wrapper alone`,
+    `kube-proxy (pid ${pids}) is connected to port ${ports.join(' and ')} of the wrapper alone`,
   );
-}
-
-function sameAddress(url: string, listen: string): boolean {
-  const [a, b] = [new URL(url), new URL(listen)];
-  const local = (name: string) => (name === 'localhost' ? '127.0.0.1' : name);
-  const portOf = ({ port, protocol }: URL) => port || (protocol === 'https:' ? '443' : '80');
-  return local(a.hostname) === local(b.hostname) && portOf(a) === portOf(b);
 }

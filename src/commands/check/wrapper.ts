@@ -1,6 +1,7 @@
 import type { Table } from '../../admin/explain/table.ts';
 import { askAdmin } from '../admin-client.ts';
 import { fail, ok, type Verdict } from './verdict.ts';
+import { serversOf, wrapperDoors } from './wrapper-doors.ts';
 
 /** Takes the whole table, page by page. Throws `NotReady` while a view is not complete. */
 export async function readTable(url: string): Promise<Table> {
@@ -28,7 +29,8 @@ export async function checkReadiness(url: string): Promise<Verdict> {
 }
 
 /** Whether anybody watches what kube-proxy needs. */
-export function checkWatches({ view, services, listen }: Table): Verdict {
+export function checkWatches(table: Table): Verdict {
+  const { view, services } = table;
   const missing = [
     ...((view?.clients ?? 0) === 0 ? ['EndpointSlices'] : []),
     ...((services?.clients ?? 0) === 0 ? ['Services'] : []),
@@ -39,6 +41,6 @@ export function checkWatches({ view, services, listen }: Table): Verdict {
   return fail(
     'watches',
     `nobody watches ${missing.join(' and ')} through the wrapper`,
-    `set server: ${listen} in the kubeconfig of kube-proxy, and restart it`,
+    `set server: ${serversOf(wrapperDoors(table))} in the kubeconfig of kube-proxy, and restart it`,
   );
 }

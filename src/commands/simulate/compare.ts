@@ -1,6 +1,6 @@
 import { formatColumns } from '../output.ts';
 import { some } from './findings.ts';
-import { addressesOf, answerOn, cellOf } from './matrix.ts';
+import { addressesOf, answerOn, cellOf, isDryRun } from './matrix.ts';
 import type { SimulatedService, Simulation } from './simulation.ts';
 
 /** Nodes for which a Service changes in the same way. */
@@ -84,7 +84,10 @@ function describe(service: SimulatedService): (node: number) => Seen {
     const answer = answerOn(service, node);
     const seen = known.get(answer);
     if (seen !== undefined) return seen;
-    const addresses = addressesOf(service, answer).sort();
+    // What a dry run would leave out is there, until the dry run ends.
+    const addresses = isDryRun(service)
+      ? service.endpoints.map(({ address }) => address).sort()
+      : addressesOf(service, answer).sort();
     const made = { text: cellOf(service, answer), ids: addresses.join(), addresses };
     known.set(answer, made);
     return made;

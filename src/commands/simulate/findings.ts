@@ -65,11 +65,17 @@ function findingsOfService(
     if (policy.reason !== 'invalid-policy') return [];
     return [finding('invalid-policy', service.service, policy.message ?? 'invalid policy')];
   }
-  return [
+  const findings = [
     ...cutOff(simulation, service),
     ...(maxLoad > 0 ? overloaded(service, maxLoad) : []),
     ...unusedKeys(simulation, service),
   ];
+  return policy.dryRun === true ? findings.map(ofDryRun) : findings;
+}
+
+/** Everything is shown: it would be so. Another message, so that it is new once the dry run ends. */
+function ofDryRun(found: Finding): Finding {
+  return { ...found, severity: 'info', message: `dry run: ${found.message}` };
 }
 
 /** Nodes from which connections fail although the Service could answer. */

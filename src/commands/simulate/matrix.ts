@@ -34,7 +34,7 @@ function formatSums({ services, nodes }: Simulation): string {
     let most = 0;
     for (const node of nodes.keys()) {
       const answer = answerOn(service, node);
-      const what = whatOf(answer);
+      const what = whatOf(service, answer);
       byWhat.set(what, (byWhat.get(what) ?? 0) + 1);
       fewest = Math.min(fewest, answer.shown.length);
       most = Math.max(most, answer.shown.length);
@@ -57,8 +57,9 @@ export function formatService(service: SimulatedService, nodes: readonly string[
   });
   const { policy } = service;
   const keys = policy.managed ? policy.keys.join(' > ') : `no policy in force (${policy.reason})`;
-  const title = `${service.service}: ${keys}, ${count(service.endpoints.length, 'endpoint')}\n\n`;
-  return title + formatColumns([['NODE', 'SEES', 'ENDPOINTS'], ...lines]);
+  const note = isDryRun(service) ? ' (dry run: everything is shown; this is what would be)' : '';
+  const title = `${service.service}: ${keys}, ${count(service.endpoints.length, 'endpoint')}${note}`;
+  return `${title}\n\n${formatColumns([['NODE', 'SEES', 'ENDPOINTS'], ...lines])}`;
 }
 
 /** A line for each Service and node. */
@@ -69,7 +70,7 @@ export function* csvLines({ services, nodes }: Simulation): Generator<string> {
       const shown = addressesOf(service, answer);
       const { length } = service.endpoints;
       const winners = quote(answer.winners.join(' '));
-      return `${answer.outcome},${winners},${shown.length},${length},${quote(shown.join(' '))}\n`;
+      return `${marked(service, answer.outcome)},${winners},${shown.length},${length},${quote(shown.join(' '))}\n`;
     });
     for (const [node, name] of nodes.entries()) {
       yield `${quote(service.service)},${quote(name)},${texts[service.byNode[node] as number]}`;
@@ -101,20 +102,30 @@ export function addressesOf({ endpoints }: SimulatedService, { shown }: Answer):
   return shown.map((index) => endpoints[index]?.address ?? '');
 }
 
-/** A cell: `1/3 site`. */
-export function cellOf({ endpoints }: SimulatedService, answer: Answer): string {
-  if (answer.outcome === 'hidden' || answer.outcome === 'withheld') return answer.outcome;
-  return `${answer.shown.length}/${endpoints.length} ${whatOf(answer)}`;
+/** A cell: `1/3 site`; of a dry run what would be: `1/3 site (dry run)`. */
+export function cellOf(service: SimulatedService, answer: Answer): string {
+  const what = whatOf(service, answer);
+  if (answer.outcome === 'hidden' || answer.outcome === 'withheld') return what;
+  return `${answer.shown.length}/${service.endpoints.length} ${what}`;
+}
+
+/** Whether is decided about a Service, but everything shown. */
+export function isDryRun({ policy }: SimulatedService): boolean {
+  return policy.dryRun === true;
 }
 
 function cellsOf(services: readonly SimulatedService[], node: number): string[] {
   return services.map((service) => cellOf(service, answerOn(service, node)));
 }
 
-function whatOf({ outcome, winners, shown }: Answer): string {
-  if (outcome !== 'filtered') return outcome;
+function whatOf(service: SimulatedService, { outcome, winners, shown }: Answer): string {
+  if (outcome !== 'filtered') return marked(service, outcome);
   const names = winners.map((key) => key.slice(key.lastIndexOf('/') + 1));
-  return names.join('+') || (shown.length === 0 ? 'NONE' : 'not ready');
+  return marked(service, names.join('+') || (shown.length === 0 ? 'NONE' : 'not ready'));
+}
+
+function marked(service: SimulatedService, text: string): string {
+  return isDryRun(service) ? `${text} (dry run)` : text;
 }
 
 function headOf(nodes: readonly string[], group: readonly number[]): string {

@@ -1,0 +1,147 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { checkKubeconfig, checkSockets } from '../../src/commands/check/connection.ts';
+import { checkWatches } from '../../src/commands/check/wrapper.ts';
+import { wrapperDoors } from '../../src/commands/check/wrapper-doors.ts';
+
+const HTTP = 'http://127.0.0.1:10360';
+const HTTPS = 'https://127.0.0.1:10362';
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'check-'));
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true });
+});
+
+/** The doors of a wrapper that listens at these; the first is the one that the table names `listen`. */
+function doors(listen: string, https?: string) {
+  return wrapperDoors({ listen, ...(https === undefined ? {} : { https }) });
+}
+
+function kubeconfig(server: string): string {
+  const file = join(folder, 'kubeconfig');
+  const cluster = { server, 'certificate-authority': '/ca.crt' };
+  const text = JSON.stringify({
+    'current-context': 'a',
+    contexts: [{ name: 'a', context: { cluster: 'a' } }],
+    clusters: [{ name: 'a', cluster }],
+  });
+  writeFileSync(file, text);
+  return file;
+}
+
+describe('checkKubeconfig()', () => {
+  // The table told only the plain door: a kube-proxy that used the other one was called past the wrapper.
+  test.each([
+    [HTTP, 'ok'],
+    [HTTPS, 'ok'],
+    ['http://127.0.0.1:10362', 'fail'],
+    ['https://127.0.0.1:10360', 'fail'],
+    ['https://127.0.0.1:6443', 'fail'],
+  ])('of a wrapper with both doors %s is %s', async (server, outcome) => {
+    expect(await checkKubeconfig(kubeconfig(server), doors(HTTP, HTTPS))).toMatchObject({
+      outcome,
+    });
+  });
+
+  test('the way out names both doors', async () => {
+    const verdict = await checkKubeconfig(kubeconfig('https://10.0.0.1'), doors(HTTP, HTTPS));
+    expect(verdict).toMatchObject({
+      text: expect.stringContaining(
+        `names https://10.0.0.1, but the wrapper listens at ${HTTP} and ${HTTPS}`,
+      ),
+      next: expect.stringContaining(`set server: ${HTTP} or ${HTTPS} in it`),
+    });
+  });
+
+  test.each([
+    ['https://0.0.0.0:10362', 'https://127.0.0.1:10362', 'ok'],
+    ['https://0.0.0.0:10362', 'https://localhost:10362', 'ok'],
+    ['https://0.0.0.0:10362', 'https://127.0.0.1:6443', 'fail'],
+    ['https://0.0.0.0:10362', 'https://192.0.2.1:10362', 'fail'],
+    ['https://[::]:10362', 'https://127.0.0.1:10362', 'ok'],
+    ['https://[::]:10362', 'https://[2001:db8::1]:10362', 'fail'],
+    ['https://[::1]:10362', 'https://[0:0::1]:10362', 'ok'],
+  ])(
+    'at %s it is reached by an address of this node: %s is %s',
+    async (listen, server, outcome) => {
+      expect(await checkKubeconfig(kubeconfig(server), doors(listen))).toMatchObject({ outcome });
+    },
+  );
+
+  test('a door on all addresses is named in a way that a client can use', async () => {
+    const verdict = await checkKubeconfig(kubeconfig('https://a'), doors('https://0.0.0.0:10362'));
+    expect(verdict.next).toContain('set server: https://127.0.0.1:10362 in it');
+  });
+
+  // URL takes the first for invalid, which ended the whole check, and the second for a scheme of its own.
+  test.each([
+    ['127.0.0.1:10360', HTTP, 'ok'],
+    ['localhost:10360', HTTP, 'ok'],
+    ['[::1]:10360', 'http://[::1]:10360', 'ok'],
+    ['127.0.0.1', 'http://127.0.0.1:80', 'ok'],
+    ['127.0.0.1:10362', HTTPS, 'fail'],
+    ['no host: at all', HTTP, 'fail'],
+    ['', HTTP, 'fail'],
+    ['http://no-such-name.invalid:10360', HTTP, 'fail'],
+  ])(
+    'a server without a scheme is plain http: %s for %s is %s',
+    async (server, listen, outcome) => {
+      expect(await checkKubeconfig(kubeconfig(server), doors(listen))).toMatchObject({ outcome });
+    },
+  );
+});
+
+/** A /proc with one kube-proxy; `peers` as its /proc/net/tcp has them. */
+function procWith(...peers: string[]): string {
+  const proc = join(folder, 'proc');
+  const own = join(proc, '7');
+  for (const path of ['self/ns', '7/ns', '7/fd', '7/net'])
+    mkdirSync(join(proc, path), { recursive: true });
+  symlinkSync('net:[1]', join(proc, 'self/ns/net'));
+  symlinkSync('net:[1]', join(own, 'ns/net'));
+  writeFileSync(join(own, 'cmdline'), '/usr/local/bin/kube-proxy\0--v=2\0');
+  const lines = peers.map((peer, index) => {
+    symlinkSync(`socket:[${index}]`, join(own, 'fd', `${index}`));
+    return `${index}: 0100007F:C350 ${peer} 01 0:0 0:0 0 0 0 ${index}`;
+  });
+  writeFileSync(join(own, 'net/tcp'), ['  sl  local_address …', ...lines].join('\n'));
+  return proc;
+}
+
+/** 127.0.0.1 with the ports 10360 and 10362, and 10.0.0.1:6443. */
+const [PLAIN, SECURE, PAST] = ['0100007F:2878', '0100007F:287A', '0100000A:192B'];
+
+describe('checkSockets()', () => {
+  test.each([
+    ['the plain door', [PLAIN], 'ok', 'port 10360 of'],
+    ['the https door', [SECURE], 'ok', 'port 10362 of'],
+    ['both', [SECURE, PLAIN], 'ok', 'port 10360 and 10362 of'],
+    [
+      'an API server too',
+      [SECURE, PAST],
+      'fail',
+      'is connected to 10.0.0.1:6443, past the wrapper',
+    ],
+    ['nothing', [], 'fail', 'has no connection'],
+  ])('a kube-proxy that is connected to %s', async (_, peers, outcome, text) => {
+    const verdict = await checkSockets(doors(HTTP, HTTPS), procWith(...peers));
+    expect(verdict).toMatchObject({ outcome, text: expect.stringContaining(text) });
+  });
+
+  test('a door on all addresses is reached by one of them', async () => {
+    const all = doors('https://0.0.0.0:10362');
+    expect(await checkSockets(all, procWith(SECURE))).toMatchObject({ outcome: 'ok' });
+  });
+});
+
+test('who is to watch is told where, by both doors', () => {
+  const verdict = checkWatches({ node: 'n', listen: HTTP, https: HTTPS, dryRun: false, rows: [] });
+  expect(verdict.next).toContain(`set server: ${HTTP} or ${HTTPS} in`);
+});
