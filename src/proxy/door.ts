@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { isIP, Server as NetServer, type Socket } from 'node:net';
@@ -135,7 +134,8 @@ export class Door {
   async close(drainMs: number, ended: () => void): Promise<void> {
     this.#closing = true;
     this.#unfollow?.();
-    const closed = once(this.#server, 'close');
+    // Not once() of node:events, which rejects on an error of one connection, e.g. too many open files.
+    const closed = new Promise<void>((resolve) => this.#server.once('close', resolve));
     // The close() of http would destroy idle connections at once.
     await this.#acceptAll(() => NetServer.prototype.close.call(this.#server));
     ended();

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { connect, type Socket } from 'node:net';
+import { connect, Server, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
 import { Door, type DoorOptions } from '../../src/proxy/door.ts';
 import { DEFAULT_BOUNDS } from '../../src/proxy/door-refusal.ts';
@@ -19,6 +19,7 @@ const sockets: Socket[] = [];
 afterEach(() => {
   // Also those of a test that failed.
   for (const socket of sockets.splice(0)) socket.destroy();
+  jest.restoreAllMocks();
 });
 
 function makeDoor(options: Partial<DoorOptions> = {}): Door {
@@ -130,6 +131,17 @@ describe('closing a door', () => {
       await until(() => door.connections === 0, 'the end');
     },
   );
+
+  test('goes on after an error of its socket', async () => {
+    const listen = jest.spyOn(Server.prototype, 'listen');
+    const door = makeDoor();
+    await door.listen();
+    const closed = door.close(0, () => {
+      // What Node reports when a connection cannot be accepted, e.g. for too many open files.
+      (listen.mock.contexts[0] as Server).emit('error', new Error('accept EMFILE'));
+    });
+    await expect(closed).resolves.toBeUndefined();
+  });
 });
 
 describe('the handshake of https', () => {
