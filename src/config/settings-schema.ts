@@ -238,7 +238,7 @@ export const settingsShape = z.strictObject({
   headersTimeoutSeconds: seconds
     .default(10)
     .describe(
-      'For the headers of a request to arrive, else 408; not more than requestTimeoutSeconds.',
+      'For the headers of a request to arrive, else 408; over https first for the TLS handshake, else closed; not more than requestTimeoutSeconds.',
     ),
   requestTimeoutSeconds: seconds.default(60).describe('For a whole request to arrive, else 408.'),
   maxEventBytes: positive

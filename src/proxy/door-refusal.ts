@@ -9,7 +9,10 @@ export interface DoorBounds {
   readonly maxConnections: number;
   /** Bytes of the headers of one request (maxHeaderBytes). */
   readonly maxHeaderBytes: number;
-  /** How long the headers of a request may take to arrive, in milliseconds (headersTimeoutSeconds). */
+  /**
+   * How long the headers of a request may take to arrive, in milliseconds (headersTimeoutSeconds); over https
+   * first as long for the TLS handshake.
+   */
   readonly headersTimeoutMs: number;
   /** How long a whole request may take to arrive, in milliseconds (requestTimeoutSeconds). */
   readonly requestTimeoutMs: number;

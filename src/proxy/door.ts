@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { isIP, Server as NetServer, type Socket } from 'node:net';
@@ -52,7 +51,9 @@ const TOLD = 32;
 export class Door {
   readonly #options: DoorOptions;
   readonly #server: Server;
-  /** Connections, and for each the answer that is being written. */
+  /** All that is accepted and open, over https from before the handshake. */
+  readonly #sockets = new Set<Socket>();
+  /** Connections that can carry requests, over https after the handshake; for each the answer being written. */
   readonly #connections = new Map<Duplex, ServerResponse | undefined>();
   readonly #surplus = new WeakSet<Duplex>();
   readonly #unfollow: (() => void) | undefined;
@@ -92,9 +93,9 @@ export class Door {
     this.#attach();
   }
 
-  /** Connections that are open. */
+  /** Connections that are open, over https also those without a handshake yet. */
   get connections(): number {
-    return this.#connections.size;
+    return this.#sockets.size;
   }
 
   /** Connections that were refused because there were too many, since the start. */
@@ -133,7 +134,8 @@ export class Door {
   async close(drainMs: number, ended: () => void): Promise<void> {
     this.#closing = true;
     this.#unfollow?.();
-    const closed = once(this.#server, 'close');
+    // Not once() of node:events, which rejects on an error of one connection, e.g. too many open files.
+    const closed = new Promise<void>((resolve) => this.#server.once('close', resolve));
     // The close() of http would destroy idle connections at once.
     await this.#acceptAll(() => NetServer.prototype.close.call(this.#server));
     ended();
@@ -143,8 +145,8 @@ export class Door {
     // Also ends the timer that looks for slow requests.
     this.#server.close(() => {});
     const force = setTimeout(() => {
-      this.#server.closeAllConnections();
-      for (const socket of this.#connections.keys()) socket.destroy();
+      // Node's own list lacks connections without a handshake and those that have switched protocols.
+      for (const socket of this.#sockets) socket.destroy();
     }, CLOSE_MS);
     await closed;
     clearTimeout(force);
@@ -171,10 +173,12 @@ export class Door {
   #attach(): void {
     const { bounds, certificate, logger, name } = this.#options;
     const opened = certificate === undefined ? 'connection' : 'secureConnection';
-    this.#server.on(opened, (socket: Socket) => this.#opened(socket));
-    this.#server.on('connection', () => {
+    this.#server.on('connection', (socket: Socket) => {
       this.#accepted++;
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
     });
+    this.#server.on(opened, (socket: Socket) => this.#opened(socket));
     this.#server.on('drop', () => this.#refuse());
     this.#server.on('request', (request, response) => this.#requested(request, response));
     this.#server.on('upgrade', (request, socket, head) => {
@@ -184,6 +188,12 @@ export class Door {
       else onUpgrade(request, socket, head);
     });
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+      if (!this.#connections.has(socket)) {
+        // What is written before the end of a handshake waits for it, and so would the end of the connection.
+        logger.debug({ door: name, err: error.message }, 'no handshake');
+        socket.destroy();
+        return;
+      }
       const refusal = parserRefusal(error, bounds);
       logger.debug({ door: name, err: refusal.message }, 'refused');
       refuseSocket(socket, refusal, this.#connections.get(socket));

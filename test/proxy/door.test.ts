@@ -1,30 +1,60 @@
 import { execFileSync } from 'node:child_process';
-import { connect } from 'node:net';
-import { describe, expect, test } from '@jest/globals';
+import { connect, Server, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
-import { Door } from '../../src/proxy/door.ts';
+import { Door, type DoorOptions } from '../../src/proxy/door.ts';
 import { DEFAULT_BOUNDS } from '../../src/proxy/door-refusal.ts';
+import { loadCertificate } from '../../src/proxy/https-certificate.ts';
+import { issue, makeAuthority } from '../support/http-certificates.ts';
 import { until } from '../support/http-until.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+const logger = pino({ level: 'silent' });
+const authority = await makeAuthority();
+const pems = await issue(authority, 'door');
+const certificate = await loadCertificate({ read: async () => pems, files: [], logger });
+const sockets: Socket[] = [];
 
-function makeDoor(): Door {
+afterEach(() => {
+  // Also those of a test that failed.
+  for (const socket of sockets.splice(0)) socket.destroy();
+  jest.restoreAllMocks();
+});
+
+function makeDoor(options: Partial<DoorOptions> = {}): Door {
   return new Door({
     name: 'listen',
     address: { host: '127.0.0.1', port: 0 },
     bounds: DEFAULT_BOUNDS,
     onRequest: (_request, response) => void response.end('served'),
-    logger: pino({ level: 'silent' }),
+    logger,
+    ...options,
   });
 }
 
-/** Opens a connection; `ended` resolves with all it received, or the error. */
-function open(url: string): {
+/** Opens a connection, over https with a handshake; `ended` resolves with all it received, or the error. */
+function open(url: string): Client {
+  const { protocol, port } = new URL(url);
+  const address = { host: '127.0.0.1', port: Number(port) };
+  return clientOf(
+    protocol === 'http:' ? connect(address) : connectTls({ ...address, ca: authority.cert }),
+  );
+}
+
+/** The same without a handshake. */
+function openRaw(url: string): Client {
+  return clientOf(connect(Number(new URL(url).port), '127.0.0.1'));
+}
+
+interface Client {
   readonly write: (bytes: string) => void;
   readonly received: () => string;
   readonly ended: Promise<string>;
-} {
-  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+}
+
+function clientOf(socket: Socket): Client {
+  sockets.push(socket);
   let received = '';
   socket.setEncoding('latin1').on('data', (chunk) => {
     received += chunk;
@@ -33,7 +63,7 @@ function open(url: string): {
     socket.once('error', ({ message }) => resolve(message));
     socket.once('close', () => resolve(received));
   });
-  return { write: (bytes) => socket.write(bytes), received: () => received, ended };
+  return { write: (bytes) => socket.write(bytes, 'latin1'), received: () => received, ended };
 }
 
 describe('closing a door', () => {
@@ -75,5 +105,75 @@ describe('closing a door', () => {
     await door.close(100, () => {});
     expect(performance.now() - start).toBeLessThan(1500);
     expect(await client.ended).toMatch(/served$/);
+  });
+
+  // Over https the server's own list has connections only after their handshakes; a silent one kept the door
+  // from closing for as long as its client liked.
+  test.each(['http', 'https'])(
+    'ends all connections over %s, whatever they wait for',
+    async (protocol) => {
+      const asked: string[] = [];
+      const door = makeDoor({
+        ...(protocol === 'https' ? { certificate } : {}),
+        onRequest: ({ url = '' }) => void asked.push(url),
+        onUpgrade: (_request, socket) => void socket.write('switched'),
+      });
+      const url = await door.listen();
+      const [silent, waiting, switched] = [openRaw(url), open(url), open(url)];
+      waiting.write(GET);
+      switched.write(GET.replace('\r\n\r\n', '\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'));
+      await until(() => asked.length === 1 && switched.received() !== '', 'all to be served');
+      expect(door.connections).toBe(3);
+      const start = performance.now();
+      await door.close(100, () => {});
+      expect(performance.now() - start).toBeLessThan(3000);
+      await Promise.all([silent, waiting, switched].map(({ ended }) => ended));
+      await until(() => door.connections === 0, 'the end');
+    },
+  );
+
+  test('goes on after an error of its socket', async () => {
+    const listen = jest.spyOn(Server.prototype, 'listen');
+    const door = makeDoor();
+    await door.listen();
+    const closed = door.close(0, () => {
+      // What Node reports when a connection cannot be accepted, e.g. for too many open files.
+      (listen.mock.contexts[0] as Server).emit('error', new Error('accept EMFILE'));
+    });
+    await expect(closed).resolves.toBeUndefined();
+  });
+});
+
+describe('the handshake of https', () => {
+  const bounds = { ...DEFAULT_BOUNDS, maxConnections: 1, headersTimeoutMs: 300 };
+
+  // The refusal waited to be written until after the handshake.
+  test.each([
+    ['never comes', ''],
+    // The header of a record of 512 bytes, and how a ClientHello begins.
+    ['never ends', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc'],
+    ['is plain http', GET],
+  ])('that %s ends the connection', async (_name, bytes) => {
+    const door = makeDoor({ certificate, bounds });
+    const client = openRaw(await door.listen());
+    client.write(bytes);
+    const start = performance.now();
+    await client.ended;
+    expect(performance.now() - start).toBeLessThan(1500);
+    await until(() => door.connections === 0, 'the end');
+    await door.close(0, () => {});
+  });
+
+  test('that never comes takes a place for a time only', async () => {
+    const door = makeDoor({ certificate, bounds });
+    const url = await door.listen();
+    const silent = Array.from({ length: 50 }, () => openRaw(url));
+    await until(() => door.refused > 0, 'the refusals');
+    expect(door.connections).toBe(1 + 32);
+    await Promise.all(silent.map(({ ended }) => ended));
+    const client = open(url);
+    client.write(GET);
+    await until(() => client.received().endsWith('served'), 'an answer');
+    await door.close(0, () => {});
   });
 });
