@@ -8,7 +8,7 @@ import { loadSettings, type RawSettings } from '../config/settings.ts';
 import { assertLoopback } from '../proxy/access-loopback.ts';
 import { loadCredentials } from '../proxy/credentials.ts';
 import { waitForSuccessor } from '../proxy/handover.ts';
-import { startNodeProxy } from '../proxy/node-proxy.ts';
+import { type NodeProxy, startNodeProxy } from '../proxy/node-proxy.ts';
 import { askPredecessor, awaitLastWords } from './predecessor.ts';
 import { trimHeapOnceReady } from './trim-heap.ts';
 
@@ -28,32 +28,51 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
     ...(settings.kubeconfig === undefined ? {} : { kubeconfig: settings.kubeconfig }),
     logger,
   });
-  const questions = await askPredecessor(settings.adminListen, settings.nodeName);
   const ended = new AbortController();
-  const proxy = await startNodeProxy({
-    ...nodeProxyOptions(settings),
-    ...doors,
-    credentials,
-    ...(questions && { questions, lastWords: awaitLastWords(settings.adminListen, ended.signal) }),
-    drainMs: DRAIN_MS,
-    logger,
-  });
+  try {
+    const questions = await askPredecessor(settings.adminListen, settings.nodeName);
+    const lastWords = questions && awaitLastWords(settings.adminListen, ended.signal);
+    const proxy = await startNodeProxy({
+      ...nodeProxyOptions(settings),
+      ...doors,
+      credentials,
+      ...(questions && lastWords && { questions, lastWords }),
+      drainMs: DRAIN_MS,
+      logger,
+    });
+    await serve(proxy, { doors, handoverMs: settings.handoverSeconds * 1000, logger });
+  } finally {
+    ended.abort();
+    credentials.close();
+  }
+}
+
+/** Opens the admin port, and serves until a signal ends it; then closes all. */
+async function serve(
+  proxy: NodeProxy,
+  options: {
+    readonly doors: ReturnType<typeof doorsOf>;
+    readonly handoverMs: number;
+    readonly logger: Logger;
+  },
+): Promise<void> {
+  const { doors, handoverMs, logger } = options;
+  const ended = new AbortController();
   let admin: Admin | undefined;
   try {
     admin = await startAdmin({ ...doors, address: doors.admin, proxy, logger });
     const { url, httpsUrl } = proxy;
     // Before anybody is told that it listens, for who is told may send a signal at once.
-    const stopped = signalled(settings.handoverSeconds * 1000, proxy.doors.addresses, logger);
+    const stopped = signalled(handoverMs, proxy.doors.addresses, logger);
     logger.info({ listen: url, https: httpsUrl, admin: admin.url }, 'listening');
     const isReady = () => readiness(proxy).every(({ problem }) => problem === undefined);
     void trimHeapOnceReady({ isReady, logger, signal: ended.signal });
     await stopped;
     logger.info('stopping');
   } finally {
+    ended.abort();
     // Together: a successor is told over its connection to the admin port how the watches end.
     await Promise.all([admin?.close(), proxy.close()]);
-    ended.abort();
-    credentials.close();
   }
 }
 

@@ -191,6 +191,19 @@ describe('a planned restart', () => {
     }
   });
 
+  // It waited for the last words of the one that runs, as its heir, and so for as long as that lived.
+  test('a next process whose settings are wrong ends at once', async () => {
+    const last = start({ handoverSeconds: 600 });
+    await last.logged('listening');
+    const missing = join(folder, 'missing');
+    const https = { listen: '127.0.0.1:0', certFile: missing, keyFile: missing };
+    const next = start({ https });
+    const patience = { signal: AbortSignal.timeout(10_000) };
+    expect(await once(next.child, 'close', patience)).toEqual([1, null]);
+    expect(next.lines).toEqual([]);
+    expect(await list()).toBe(200);
+  });
+
   test('a port that another program has is an error', async () => {
     const other = createServer().listen(port, '127.0.0.1');
     await once(other, 'listening');
