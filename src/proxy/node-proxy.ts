@@ -116,15 +116,12 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     ...(snapshots && { snapshots }),
   };
   const bequest = new Bequest(nodeName);
-  const { lastWords } = options;
-  const sources = () => views.sources;
-  const succession = lastWords && new Succession({ nodeName, lastWords, sources, logger });
   // First, for it can fail; nothing is asked for before something listens.
   const doors = await openDoors({
     ...options,
     ...{ credentials, codecs, upstream },
     acquire: (question) => views.acquire(question),
-    ...(succession && { succession }),
+    succession: { settled: async () => succession?.settled() },
     onStopped: () => {
       bequest.tell(views.sources);
       return bequest.told;
@@ -154,6 +151,10 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     namespaces: options.namespacePolicies,
     fabedgeCluster: options.fabedgeCluster,
   });
+  // After the views, for the last words may come at any time.
+  const { lastWords } = options;
+  const sources = () => views.sources;
+  const succession = lastWords && new Succession({ nodeName, lastWords, sources, logger });
   const close = async (): Promise<void> => {
     await doors.close();
     await Promise.all([views, nodeSets, worldSources, policyEvents].map((each) => each?.close()));

@@ -38,7 +38,12 @@ export class Succession {
 
   constructor(options: SuccessionOptions) {
     this.#options = options;
-    this.#done = this.#succeed();
+    this.#done = this.#succeed().catch((err: unknown) => {
+      options.logger.error(
+        { err },
+        'watches of the last process cannot go on here: their clients list anew',
+      );
+    });
   }
 
   /** Waits until it is known which versions of the process before are adopted, but not for long. */

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { createJsonCodec } from '../../src/filter/json/codec.ts';
 import { SERVICES } from '../../src/filter/resource.ts';
@@ -6,7 +9,9 @@ import { View } from '../../src/filter/view.ts';
 import { readLastStates, writeLastStates } from '../../src/proxy/last-states.ts';
 import { Succession } from '../../src/proxy/succession.ts';
 import type { ViewSource } from '../../src/proxy/view-source.ts';
-import { recordingLogger } from '../support/wrapper-fixture.ts';
+import { eventually } from '../support/eventually.ts';
+import { createSmallCluster } from '../support/small-cluster.ts';
+import { recordingLogger, startWrapper } from '../support/wrapper-fixture.ts';
 
 const NODE = 'edge-1';
 const QUESTION = {
@@ -105,6 +110,34 @@ describe('a watch of the last process', () => {
   ])('cannot go on when what was told is %s', async (_, words) => {
     expect(readLastStates(words, NODE)).toEqual([]);
     expect(await handOver(words)).toBeUndefined();
+  });
+
+  // The first word came while the certificates were still read, before there were any views.
+  test('may be told of at any time while this process starts', async () => {
+    const { logger, lines } = recordingLogger();
+    const server = createSmallCluster();
+    const folder = await mkdtemp(join(tmpdir(), 'succession-'));
+    const lastWords = Promise.resolve(JSON.stringify({ format: 1, node: NODE, views: [] }));
+    const selfSigned = { caFile: join(folder, 'ca.crt') };
+    const https = { listen: '127.0.0.1:0', selfSigned };
+    const proxy = await startWrapper(await server.listen(), { lastWords, logger }, { https });
+    const said = () => lines.filter(({ msg }) => msg === 'watches of the last process go on here');
+    await eventually(() => said().length, 1);
+    await proxy.close();
+    await server.close();
+    await rm(folder, { recursive: true });
+  });
+
+  test('cannot go on when that fails, which is logged and ends nothing else', async () => {
+    const { logger, lines } = recordingLogger();
+    const lastWords = Promise.resolve(writeLastStates(NODE, sourcesOf(last)));
+    const sources = () => {
+      throw new Error('no views');
+    };
+    await new Succession({ nodeName: NODE, lastWords, sources, logger }).settled();
+    expect(lines).toEqual([
+      expect.objectContaining({ level: 50, err: expect.objectContaining({ message: 'no views' }) }),
+    ]);
   });
 
   test('is not kept waiting by a process that does not end', async () => {
