@@ -56,6 +56,8 @@ export interface NodeProxyOptions extends DoorsOptions {
   readonly readBounds?: ReadBounds;
   /** Where the last known state is kept over a restart; absent: nowhere. */
   readonly state?: Omit<SnapshotStoreOptions, 'nodeName' | 'credentials' | 'logger'>;
+  /** Ends the start as long as nothing listens; default: nothing does. */
+  readonly signal?: AbortSignal;
   readonly logger: Logger;
 }
 
@@ -89,10 +91,11 @@ export interface NodeProxy {
 
 /**
  * Builds the house and opens the doors; where another process has them open, when it can take over. Rejects
- * with `InvalidSettings`, also when a port is taken.
+ * with `InvalidSettings`, also when a port is taken, and with the signal's reason.
  */
 export async function startNodeProxy(options: NodeProxyOptions): Promise<NodeProxy> {
   const { nodeName, logger, servers = [], readBounds: bounds = DEFAULT_READ_BOUNDS } = options;
+  const { signal = new AbortController().signal } = options;
   const credentials = new Failover({ ...options, servers });
   const codecs = { json: createJsonCodec(), protobuf: createProtobufCodec() };
   const clock = new VersionClock(Date.now());
@@ -164,7 +167,9 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   try {
     const { addresses } = doors;
     const questions = options.questions ?? usualQuestions(options.nodeName);
-    await waitForTurn({ addresses, questions, acquire: (each) => views.acquire(each), logger });
+    const acquire = (question: Question) => views.acquire(question);
+    await waitForTurn({ addresses, questions, acquire, logger, signal });
+    signal.throwIfAborted();
     const { http, https } = await doors.listen();
     const urls = { url: http ?? https ?? '', httpsUrl: https };
     return {

@@ -204,6 +204,24 @@ describe('a planned restart', () => {
     expect(await list()).toBe(200);
   });
 
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    'a next process that gets %s before it listens ends in good order, and the last one serves',
+    async (signal) => {
+      await start().logged('listening');
+      const release = server.hold(({ query }) => query.get('watch') === null);
+      const next = start({ handoverSeconds: 600 });
+      await next.logged(TAKES_OVER);
+      const closed = once(next.child, 'close');
+      next.child.kill(signal);
+      expect(await closed).toEqual([0, null]);
+      const messages = next.lines.map(({ msg }) => msg);
+      expect(messages).toContain('stopping');
+      expect(messages).not.toContain('listening');
+      release();
+      expect(await list()).toBe(200);
+    },
+  );
+
   test('a port that another program has is an error', async () => {
     const other = createServer().listen(port, '127.0.0.1');
     await once(other, 'listening');
