@@ -1,10 +1,21 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, constants, mkdtempSync, openSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
+import { eventually } from '../support/eventually.ts';
+import { createSmallCluster } from '../support/small-cluster.ts';
 import { startProcess, type WrapperProcess } from '../support/wrapper-process.ts';
 
 let folder: string;
@@ -52,4 +63,27 @@ test('a signal ends the process while it waits for its kubeconfig', async () => 
   const patience = { signal: AbortSignal.timeout(10_000) };
   expect(await once(child, 'close', patience)).toEqual([0, null]);
   release();
+});
+
+test('a disk that hangs does not keep the process from ending', async () => {
+  const server = createSmallCluster();
+  const kubeconfig = join(folder, 'kubeconfig');
+  writeFileSync(kubeconfig, kubeconfigFor(await server.listen()));
+  const state = join(folder, 'state');
+  const first = start(kubeconfig, '--state-dir', state);
+  const { admin } = await first.logged('listening');
+  await eventually(async () => (await fetch(`${admin}/readyz`)).status, 200);
+  expect(await first.stop()).toBe(0);
+  const [name = ''] = readdirSync(state);
+  expect(name).toMatch(/^nodes-.*\.snapshot$/);
+  rmSync(join(state, name));
+  makeHanging(join(state, name));
+  const second = start(kubeconfig, '--state-dir', state);
+  const release = await opened(join(state, name));
+  await second.logged('listening');
+  const closed = once(second.child, 'close', { signal: AbortSignal.timeout(10_000) });
+  second.child.kill('SIGTERM');
+  expect(await closed).toEqual([0, null]);
+  release();
+  await server.close();
 });
