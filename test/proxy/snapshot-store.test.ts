@@ -5,6 +5,7 @@ import {
   readFile,
   rm,
   stat,
+  symlink,
   truncate,
   utimes,
   writeFile,
@@ -275,6 +276,16 @@ describe('the disk', () => {
     await keeper.close();
     await store.close();
     expect(await loadAnew()).toEqual({ version: '8', objects: ['new'] });
+  });
+
+  // While one process replaces another, each finds names that the other renames or removes a moment later.
+  test('that two processes write is none the worse for names that have gone', async () => {
+    await mkdir(folder);
+    for (const name of ['x.snapshot.1.tmp', 'y.snapshot'])
+      await symlink(join(folder, 'gone'), join(folder, name));
+    await leave();
+    expect(await loadAnew()).toEqual({ version: '7', objects: ['object'] });
+    expect(lines).toEqual([]);
   });
 
   test('whose folder was taken away gets a new one', async () => {
