@@ -157,7 +157,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   // After the views, for the last words may come at any time.
   const { lastWords } = options;
   const sources = () => views.sources;
-  const succession = lastWords && new Succession({ nodeName, lastWords, sources, logger });
+  const succession = lastWords && new Succession({ nodeName, lastWords, clock, sources, logger });
   const close = async (): Promise<void> => {
     await doors.close();
     await Promise.all([views, nodeSets, worldSources, policyEvents].map((each) => each?.close()));

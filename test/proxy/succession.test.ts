@@ -19,9 +19,8 @@ const QUESTION = {
   encoding: 'json',
 } as const;
 
-/** A process that began at some time, with a view of Services. */
-function processOf(started: number, services: readonly string[]): View {
-  const clock = new VersionClock(started);
+/** A process with this clock, with a view of Services. */
+function processOf(clock: VersionClock, services: readonly string[]): View {
   clock.observe('7');
   const window = { entries: 100, bytes: 1 << 20 };
   const view = new View({ resource: SERVICES, codec: createJsonCodec(), clock, window });
@@ -43,10 +42,12 @@ const sourcesOf = (view: View) => [{ question: QUESTION, view }] as unknown as V
 
 let last: View;
 let next: View;
+let clock: VersionClock;
 
 beforeEach(() => {
-  last = processOf(1_000, ['x', 'y']);
-  next = processOf(2_000, ['x', 'y']);
+  last = processOf(new VersionClock(1_000), ['x', 'y']);
+  clock = new VersionClock(2_000);
+  next = processOf(clock, ['x', 'y']);
 });
 
 /** The position in the next view at which a watch of the last one goes on; undefined: nowhere. */
@@ -54,7 +55,7 @@ async function handOver(words?: string, meanwhile = () => {}): Promise<number | 
   const lastWords = Promise.resolve(words ?? writeLastStates(NODE, sourcesOf(last)));
   const { logger } = recordingLogger();
   const sources = () => sourcesOf(next);
-  const succession = new Succession({ nodeName: NODE, lastWords, sources, logger });
+  const succession = new Succession({ nodeName: NODE, lastWords, clock, sources, logger });
   setTimeout(meanwhile, 50);
   await succession.settled();
   return next.log.positionAfter(last.log.version);
@@ -99,8 +100,17 @@ describe('a watch of the last process', () => {
   });
 
   test('cannot go on when something differs of which the log knows nothing', async () => {
-    next = processOf(2_000, ['x']);
+    next = processOf(clock, ['x']);
     expect(await handOver()).toBeUndefined();
+  });
+
+  // Else this process could give out that very version for a state of its own, and then take the watch for its.
+  test('cannot go on, either, at a version that this one gives out later', async () => {
+    for (let n = 0; n < 200_000; n++) last.showAsIs('a/x', objectOf('x', 'old'));
+    last.log.commit();
+    next = processOf(clock, ['x']);
+    expect(await handOver()).toBeUndefined();
+    expect(clock.next() > last.log.version).toBe(true);
   });
 
   test.each([
@@ -134,7 +144,7 @@ describe('a watch of the last process', () => {
     const sources = () => {
       throw new Error('no views');
     };
-    await new Succession({ nodeName: NODE, lastWords, sources, logger }).settled();
+    await new Succession({ nodeName: NODE, lastWords, clock, sources, logger }).settled();
     expect(lines).toEqual([
       expect.objectContaining({ level: 50, err: expect.objectContaining({ message: 'no views' }) }),
     ]);
@@ -145,7 +155,7 @@ describe('a watch of the last process', () => {
     const lastWords = new Promise<undefined>(() => {});
     const sources = () => sourcesOf(next);
     const started = performance.now();
-    await new Succession({ nodeName: NODE, lastWords, sources, logger }).settled();
+    await new Succession({ nodeName: NODE, lastWords, clock, sources, logger }).settled();
     expect(performance.now() - started).toBeLessThan(5_000);
   });
 });
