@@ -35,7 +35,7 @@ export interface SnapshotStoreOptions {
   readonly logger: Logger;
 }
 
-/** A disk that takes longer than this to read a snapshot is not waited for, in milliseconds. */
+/** A disk that takes longer than this to read a snapshot, and those before it, is not waited for, in milliseconds. */
 const LOAD_MS = 2_000;
 /** A disk that hangs does not keep the process from ending for longer than this, in milliseconds. */
 const CLOSE_MS = 5_000;
@@ -67,7 +67,9 @@ export class SnapshotStore {
   #known: Map<string, SnapshotFile> | undefined;
   /** Ends when nothing is being written: one file at a time. */
   #queue: Promise<unknown> = Promise.resolve();
-  /** Somebody has waited for it in vain when he closed. */
+  /** Ends when nothing is being read. */
+  #reading: Promise<unknown> = Promise.resolve();
+  /** A close has waited for the disk in vain. */
   #givenUp = false;
   #owner: string;
   #writes = 0;
@@ -140,7 +142,7 @@ export class SnapshotStore {
     const { logger, maxBytes } = this.#options;
     let file: Buffer | undefined;
     try {
-      file = await within(LOAD_MS, this.#files.read(name, maxBytes));
+      file = await within(LOAD_MS, this.#readNext(name, maxBytes));
     } catch (error) {
       const err = (error as Error).message;
       logger.error({ file: this.#files.path(name), err }, 'a snapshot cannot be read (stateDir)');
@@ -160,6 +162,15 @@ export class SnapshotStore {
     if (foreign === undefined) return { ...header, objects };
     await this.#distrust(name, 'foreign', foreign);
     return undefined;
+  }
+
+  /** One file at a time: each that hangs takes a thread of four from whoever reads files or looks names up. */
+  async #readNext(name: string, maxBytes: number): Promise<Buffer | undefined> {
+    const file = this.#reading.then(() => this.#files.read(name, maxBytes));
+    const ignore = (): void => {};
+    // Without its bytes, which would be held for as long as nothing else is read.
+    this.#reading = file.then(ignore, ignore);
+    return await file;
   }
 
   async #distrust(name: string, cause: SetAsideCause, problem: string): Promise<void> {
