@@ -3,10 +3,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Logger } from 'pino';
 
-/** Time between looks, in milliseconds. */
+/** Time between looks whether all is ready, in milliseconds. */
 const POLL_MS = 500;
-/** Looks until it is given up: a minute. */
-const LOOKS = 120;
 /** How long clients have, after all is ready, to read what there is, in milliseconds. */
 const SETTLE_MS = 2_000;
 
@@ -22,28 +20,28 @@ export async function trimHeapOnceReady(options: {
   readonly isReady: () => boolean;
   readonly logger: Logger;
   readonly signal: AbortSignal;
+  /** Time between looks, in milliseconds; default 500. */
+  readonly pollMs?: number;
   /** Default: a collection of all garbage, with all free pages given back. */
   readonly collect?: () => void;
 }): Promise<void> {
-  const { isReady, logger, signal, collect = collectAll } = options;
+  const { isReady, logger, signal, pollMs = POLL_MS, collect = collectAll } = options;
   const wait = async (ms: number): Promise<void> => {
     await delay(ms, undefined, { signal, ref: false });
   };
   try {
-    for (let looks = 0; !isReady(); looks++) {
-      if (looks === LOOKS) return;
-      await wait(POLL_MS);
-    }
+    while (!isReady()) await wait(pollMs);
     await wait(SETTLE_MS);
-  } catch {
-    // The process ends.
-    return;
+    const before = { at: performance.now(), bytes: process.memoryUsage.rss() };
+    collect();
+    const ms = Math.round(performance.now() - before.at);
+    const freed = before.bytes - process.memoryUsage.rss();
+    logger.debug({ ms, freed }, 'memory of the first lists given back');
+  } catch (error) {
+    if (signal.aborted) return;
+    const { message: err } = error as Error;
+    logger.warn({ err }, 'the memory of the first lists cannot be given back');
   }
-  const before = { at: performance.now(), bytes: process.memoryUsage.rss() };
-  collect();
-  const ms = Math.round(performance.now() - before.at);
-  const freed = before.bytes - process.memoryUsage.rss();
-  logger.debug({ ms, freed }, 'memory of the first lists given back');
 }
 
 function collectAll(): void {

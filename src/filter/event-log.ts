@@ -57,7 +57,10 @@ export class EventLog {
     return newest;
   }
 
-  /** Lets watches continue at a position from a version of another process; those to come must be newer. */
+  /**
+   * Lets watches continue at a position from a version that another process gave out; those to come must be
+   * newer. Whoever holds that state must come to what is shown by the entries from this position on.
+   */
   adopt(version: bigint, position: number): void {
     this.#adopted = { version, position };
   }

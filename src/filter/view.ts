@@ -147,15 +147,6 @@ export class View {
     this.log.append({ version, type: 'DELETED', object });
   }
 
-  /**
-   * Lets watches go on at a version that another process gave out. Whoever holds that state must come to what
-   * is shown by the log from this position on.
-   */
-  adopt(version: bigint, position: number): void {
-    this.#clock.raise(version);
-    this.log.adopt(version, position);
-  }
-
   #withVersion(object: ObjectBytes, resourceVersion: string): ObjectBytes {
     return this.codec.splice(this.resource, object, { resourceVersion });
   }

@@ -21,15 +21,17 @@ const POLL_MS = 50;
  *
  * If the other process stops first, nothing is left to wait for: to listen, and to let requests wait, is
  * better than to refuse connections. When nobody listens at the start, this returns at once.
+ * Rejects with the signal's reason when that aborts while it waits.
  */
 export async function waitForTurn(options: {
   readonly addresses: readonly SharedAddress[];
   /** What clients read there, as far as is known. */
   readonly questions: readonly Question[];
   readonly acquire: (question: Question) => ViewLease;
+  readonly signal: AbortSignal;
   readonly logger: Logger;
 }): Promise<void> {
-  const { addresses, questions, acquire, logger } = options;
+  const { addresses, questions, acquire, signal, logger } = options;
   if (!(await othersListen(addresses))) return;
   const leases = questions.flatMap((question) => tryAcquire(acquire, question, logger));
   logger.info(
@@ -38,7 +40,10 @@ export async function waitForTurn(options: {
   );
   const waiting = (): number => leases.filter(({ view }) => !view.started).length;
   try {
-    while (waiting() > 0 && (await othersListen(addresses))) await delay(POLL_MS);
+    while (waiting() > 0 && (await othersListen(addresses))) {
+      await delay(POLL_MS);
+      signal.throwIfAborted();
+    }
     if (waiting() > 0)
       logger.warn({ waiting: waiting() }, 'the other process has stopped too soon');
   } finally {

@@ -56,6 +56,8 @@ export interface NodeProxyOptions extends DoorsOptions {
   readonly readBounds?: ReadBounds;
   /** Where the last known state is kept over a restart; absent: nowhere. */
   readonly state?: Omit<SnapshotStoreOptions, 'nodeName' | 'credentials' | 'logger'>;
+  /** Ends the start as long as nothing listens; default: nothing does. */
+  readonly signal?: AbortSignal;
   readonly logger: Logger;
 }
 
@@ -92,10 +94,11 @@ const HIDES_NOTHING = { serviceFilter: undefined, cloudPassthrough: false } as c
 
 /**
  * Builds the house and opens the doors; where another process has them open, when it can take over. Rejects
- * with `InvalidSettings`, also when a port is taken.
+ * with `InvalidSettings`, also when a port is taken, and with the signal's reason.
  */
 export async function startNodeProxy(options: NodeProxyOptions): Promise<NodeProxy> {
   const { nodeName, logger, servers = [], readBounds: bounds = DEFAULT_READ_BOUNDS } = options;
+  const { signal = new AbortController().signal } = options;
   const credentials = new Failover({ ...options, servers });
   const codecs = { json: createJsonCodec(), protobuf: createProtobufCodec() };
   const clock = new VersionClock(Date.now());
@@ -119,15 +122,12 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     ...(snapshots && { snapshots }),
   };
   const bequest = new Bequest(nodeName);
-  const { lastWords } = options;
-  const sources = () => views.sources;
-  const succession = lastWords && new Succession({ nodeName, lastWords, sources, logger });
   // First, for it can fail; nothing is asked for before something listens.
   const doors = await openDoors({
     ...options,
     ...{ credentials, codecs, upstream },
     acquire: (question) => views.acquire(question),
-    ...(succession && { succession }),
+    succession: { settled: async () => succession?.settled() },
     onStopped: () => {
       bequest.tell(views.sources);
       return bequest.told;
@@ -161,6 +161,10 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     namespaces: options.namespacePolicies,
     fabedgeCluster: options.fabedgeCluster,
   });
+  // After the views, for the last words may come at any time.
+  const { lastWords } = options;
+  const sources = () => views.sources;
+  const succession = lastWords && new Succession({ nodeName, lastWords, clock, sources, logger });
   const close = async (): Promise<void> => {
     await doors.close();
     await Promise.all([views, nodeSets, worldSources, policyEvents].map((each) => each?.close()));
@@ -170,7 +174,9 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   try {
     const { addresses } = doors;
     const questions = options.questions ?? usualQuestions(options.nodeName);
-    await waitForTurn({ addresses, questions, acquire: (each) => views.acquire(each), logger });
+    const acquire = (question: Question) => views.acquire(question);
+    await waitForTurn({ addresses, questions, acquire, logger, signal });
+    signal.throwIfAborted();
     const { http, https } = await doors.listen();
     const urls = { url: http ?? https ?? '', httpsUrl: https };
     return {

@@ -35,8 +35,8 @@ export class SnapshotFiles {
     for (const name of await readdir(this.folder)) {
       if (!name.endsWith('.tmp')) continue;
       const path = join(this.folder, name);
-      const { mtimeMs } = await stat(path);
-      if (Date.now() - mtimeMs > ORPHAN_MS) await rm(path, { force: true });
+      const found = await ifThere(stat(path));
+      if (found && Date.now() - found.mtimeMs > ORPHAN_MS) await rm(path, { force: true });
     }
   }
 
@@ -45,8 +45,10 @@ export class SnapshotFiles {
     const files = new Map<string, SnapshotFile>();
     for (const name of await readdir(this.folder)) {
       if (!name.endsWith(SUFFIX)) continue;
-      const { size, mtimeMs } = await stat(join(this.folder, name));
-      files.set(name.slice(0, -SUFFIX.length), { bytes: size, modified: mtimeMs });
+      const found = await ifThere(stat(join(this.folder, name)));
+      if (found === undefined) continue;
+      const { size: bytes, mtimeMs: modified } = found;
+      files.set(name.slice(0, -SUFFIX.length), { bytes, modified });
     }
     return files;
   }
@@ -57,13 +59,8 @@ export class SnapshotFiles {
 
   /** Reads a file; undefined when there is none. Rejects with what the disk says, or when it is too large. */
   async read(name: string, maxBytes: number): Promise<Buffer | undefined> {
-    let handle: FileHandle;
-    try {
-      handle = await open(this.path(name), 'r');
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-      throw error;
-    }
+    const handle = await ifThere(open(this.path(name), 'r'));
+    if (handle === undefined) return undefined;
     try {
       const { size } = await handle.stat();
       if (size > maxBytes) throw new Error(`it has ${size} bytes, more than ${maxBytes}`);
@@ -116,6 +113,16 @@ export class SnapshotFiles {
     } finally {
       await handle.close();
     }
+  }
+}
+
+/** Undefined when there is no such file any more: the process that replaces this one has the folder too. */
+async function ifThere<T>(found: Promise<T>): Promise<T | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Change } from '../filter/change.ts';
 import type { ObjectBytes } from '../filter/codec.ts';
+import { within } from './within.ts';
 
 /** A state of one question as it came from disk. */
 export interface StoredState {
@@ -18,16 +19,17 @@ export interface KeeperOptions {
     /** After a failure the disk is left alone for this long. */
     readonly retryMs: number;
     readonly writeBytesPerSecond: number;
+    /** How long the close waits for the disk. */
+    readonly closeMs: number;
   };
   readonly load: () => Promise<StoredState | undefined>;
   /** Writes a state and says how many bytes it took; rejects when the disk fails, which is logged there. */
   readonly write: (state: Omit<StoredState, 'savedAt'>) => Promise<number>;
   readonly distrust: (problem: string) => Promise<void>;
+  /** The disk was not waited for any longer when this was closed. */
+  readonly onLate: (error: Error) => void;
   readonly onClose: () => void;
 }
-
-/** A disk that hangs does not keep the program from ending for longer than this, in milliseconds. */
-const CLOSE_MS = 5_000;
 
 /**
  * Holds the raw objects of one question and writes them to disk: once nothing has changed for a while, at the
@@ -91,14 +93,10 @@ export class SnapshotKeeper {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, CLOSE_MS);
-    });
-    await Promise.race([this.#flush(), late]);
-    clearTimeout(timer);
+    const { times, onLate, onClose } = this.#options;
+    await within(times.closeMs, this.#flush()).catch(onLate);
     this.#objects.clear();
-    this.#options.onClose();
+    onClose();
   }
 
   async #flush(): Promise<void> {

@@ -12,6 +12,7 @@ import {
 } from './snapshot-format.ts';
 import { SnapshotKeeper, type StoredState } from './snapshot-keeper.ts';
 import { foreignTo, ownerOf, type SnapshotOwner } from './snapshot-owner.ts';
+import { within } from './within.ts';
 
 export interface SnapshotStoreOptions {
   /** Folder of the snapshots, used by nothing else; made when it is missing. */
@@ -34,8 +35,10 @@ export interface SnapshotStoreOptions {
   readonly logger: Logger;
 }
 
-/** A disk that takes longer than this to read a snapshot is not waited for, in milliseconds. */
+/** A disk that takes longer than this to read a snapshot, and those before it, is not waited for, in milliseconds. */
 const LOAD_MS = 2_000;
+/** A disk that hangs does not keep the process from ending for longer than this, in milliseconds. */
+const CLOSE_MS = 5_000;
 /** Files of questions that nobody asks any more are kept up to this number. */
 const MAX_FILES = 256;
 
@@ -64,6 +67,10 @@ export class SnapshotStore {
   #known: Map<string, SnapshotFile> | undefined;
   /** Ends when nothing is being written: one file at a time. */
   #queue: Promise<unknown> = Promise.resolve();
+  /** Ends when nothing is being read. */
+  #reading: Promise<unknown> = Promise.resolve();
+  /** A close has waited for the disk in vain. */
+  #givenUp = false;
   #owner: string;
   #writes = 0;
   #failures = 0;
@@ -101,10 +108,11 @@ export class SnapshotStore {
     const { writeBytesPerSecond } = this.#options;
     const keeper = new SnapshotKeeper({
       question,
-      times: { quietMs, unrestMs, retryMs, writeBytesPerSecond },
+      times: { quietMs, unrestMs, retryMs, writeBytesPerSecond, closeMs: CLOSE_MS },
       load: () => this.#load(question),
       write: (state) => this.#enqueue(question, state),
       distrust: (problem) => this.#distrust(nameOf(question), 'torn', problem),
+      onLate: (error) => this.#late(error),
       onClose: () => {
         this.#keepers.delete(keeper);
         this.#complaints.delete(question);
@@ -114,10 +122,19 @@ export class SnapshotStore {
     return keeper;
   }
 
-  /** Call it after the keepers are closed. */
+  /** Call it after the keepers are closed: a disk that one of them gave up is not waited for again. */
   async close(): Promise<void> {
     this.#unsubscribe();
-    await this.#queue;
+    if (!this.#givenUp) await within(CLOSE_MS, this.#queue).catch((error) => this.#late(error));
+  }
+
+  #late({ message: err }: Error): void {
+    if (this.#givenUp) return;
+    this.#givenUp = true;
+    const { folder } = this.#files;
+    const said =
+      'what is not on disk yet is not waited for, the snapshots before are kept (stateDir)';
+    this.#options.logger.error({ folder, err }, said);
   }
 
   async #load(question: string): Promise<StoredState | undefined> {
@@ -125,7 +142,7 @@ export class SnapshotStore {
     const { logger, maxBytes } = this.#options;
     let file: Buffer | undefined;
     try {
-      file = await within(LOAD_MS, this.#files.read(name, maxBytes));
+      file = await within(LOAD_MS, this.#readNext(name, maxBytes));
     } catch (error) {
       const err = (error as Error).message;
       logger.error({ file: this.#files.path(name), err }, 'a snapshot cannot be read (stateDir)');
@@ -147,11 +164,20 @@ export class SnapshotStore {
     return undefined;
   }
 
+  /** One file at a time: each that hangs takes a thread of four from whoever reads files or looks names up. */
+  async #readNext(name: string, maxBytes: number): Promise<Buffer | undefined> {
+    const file = this.#reading.then(() => this.#files.read(name, maxBytes));
+    const ignore = (): void => {};
+    // Without its bytes, which would be held for as long as nothing else is read.
+    this.#reading = file.then(ignore, ignore);
+    return await file;
+  }
+
   async #distrust(name: string, cause: SetAsideCause, problem: string): Promise<void> {
     this.#setAside[cause]++;
     const { logger } = this.#options;
     try {
-      const file = await this.#files.setAside(name, cause);
+      const file = await within(LOAD_MS, this.#files.setAside(name, cause));
       logger.error({ file, cause, problem }, `a snapshot was set aside: ${WAY_OUT[cause]}`);
     } catch (error) {
       const { message: err } = error as Error;
@@ -264,16 +290,4 @@ export class SnapshotStore {
 function nameOf(question: string): string {
   const [kind = ''] = /[a-z]+(?=\?|$)/.exec(question) ?? [];
   return `${kind}-${createHash('sha256').update(question).digest('hex').slice(0, 16)}`;
-}
-
-async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`the disk took more than ${ms / 1000} s`)), ms);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

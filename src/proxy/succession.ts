@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { objectKey } from '../filter/change.ts';
+import type { VersionClock } from '../filter/version-clock.ts';
 import type { View } from '../filter/view.ts';
 import { digestOf, type LastState, readLastStates } from './last-states.ts';
 import { questionKey } from './question.ts';
@@ -10,6 +11,7 @@ export interface SuccessionOptions {
   readonly nodeName: string;
   /** What the process before tells when it ends, see Bequest; undefined: nothing. Never rejects. */
   readonly lastWords: Promise<string | undefined>;
+  readonly clock: VersionClock;
   /** The views that are open. */
   readonly sources: () => readonly ViewSource[];
   readonly logger: Logger;
@@ -38,7 +40,12 @@ export class Succession {
 
   constructor(options: SuccessionOptions) {
     this.#options = options;
-    this.#done = this.#succeed();
+    this.#done = this.#succeed().catch((err: unknown) => {
+      options.logger.error(
+        { err },
+        'watches of the last process cannot go on here: their clients list anew',
+      );
+    });
   }
 
   /** Waits until it is known which versions of the process before are adopted, but not for long. */
@@ -50,11 +57,13 @@ export class Succession {
   }
 
   async #succeed(): Promise<void> {
-    const { lastWords, nodeName, sources, logger } = this.#options;
+    const { lastWords, nodeName, clock, sources, logger } = this.#options;
     const text = await lastWords;
     if (text === undefined) return;
     const open = new Map(sources().map((source) => [questionKey(source.question), source.view]));
     const states = readLastStates(text, nodeName);
+    // Also those that are not adopted: no state of this process may ever have the version of another one.
+    for (const { version } of states) clock.raise(version);
     const adopted = await Promise.all(
       states.map(async (state) => {
         const view = open.get(state.question);
@@ -75,7 +84,7 @@ async function adopt(view: View, state: LastState): Promise<boolean> {
   for (;;) {
     const position = positionBefore(view, differing, end, state.version);
     if (position !== undefined) {
-      view.adopt(state.version, position);
+      log.adopt(state.version, position);
       return true;
     }
     if (performance.now() > deadline) return false;

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { trimHeapOnceReady } from '../../src/commands/trim-heap.ts';
 import { captureLogger } from '../support/http-logger.ts';
 
-function start(isReady: () => boolean) {
+function start(isReady: () => boolean, pollMs?: number) {
   const { logger, lines } = captureLogger();
   const controller = new AbortController();
   const seen = { looks: 0, collections: 0 };
@@ -13,6 +13,7 @@ function start(isReady: () => boolean) {
     },
     logger,
     signal: controller.signal,
+    ...(pollMs === undefined ? {} : { pollMs }),
     collect: () => seen.collections++,
   });
   return { seen, lines, done, end: () => controller.abort() };
@@ -54,4 +55,21 @@ test('gives back pages that hold nothing any more', async () => {
   await trimHeapOnceReady({ isReady: () => true, logger, signal });
   expect(process.memoryUsage().heapTotal).toBeLessThan(before - 10_000_000);
   expect(lines.join()).toContain('given back');
+});
+
+test('a collection that cannot be had is a warning, and no failure', async () => {
+  const { logger, lines } = captureLogger();
+  const { signal } = new AbortController();
+  const collect = () => {
+    throw new Error('no gc');
+  };
+  await trimHeapOnceReady({ isReady: () => true, logger, signal, collect });
+  expect(lines).toEqual([expect.stringMatching(/"level":40,.*"err":"no gc"/)]);
+});
+
+test('a node that is ready late gives it back too', async () => {
+  let looks = 0;
+  const { seen, done } = start(() => ++looks > 500, 1);
+  await done;
+  expect(seen).toEqual({ looks: 501, collections: 1 });
 });

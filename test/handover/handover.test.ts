@@ -191,6 +191,37 @@ describe('a planned restart', () => {
     }
   });
 
+  // It waited for the last words of the one that runs, as its heir, and so for as long as that lived.
+  test('a next process whose settings are wrong ends at once', async () => {
+    const last = start({ handoverSeconds: 600 });
+    await last.logged('listening');
+    const missing = join(folder, 'missing');
+    const https = { listen: '127.0.0.1:0', certFile: missing, keyFile: missing };
+    const next = start({ https });
+    const patience = { signal: AbortSignal.timeout(10_000) };
+    expect(await once(next.child, 'close', patience)).toEqual([1, null]);
+    expect(next.lines).toEqual([]);
+    expect(await list()).toBe(200);
+  });
+
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    'a next process that gets %s before it listens ends in good order, and the last one serves',
+    async (signal) => {
+      await start().logged('listening');
+      const release = server.hold(({ query }) => query.get('watch') === null);
+      const next = start({ handoverSeconds: 600 });
+      await next.logged(TAKES_OVER);
+      const closed = once(next.child, 'close');
+      next.child.kill(signal);
+      expect(await closed).toEqual([0, null]);
+      const messages = next.lines.map(({ msg }) => msg);
+      expect(messages).toContain('stopping');
+      expect(messages).not.toContain('listening');
+      release();
+      expect(await list()).toBe(200);
+    },
+  );
+
   test('a port that another program has is an error', async () => {
     const other = createServer().listen(port, '127.0.0.1');
     await once(other, 'listening');

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { createJsonCodec } from '../../src/filter/json/codec.ts';
 import { SERVICES } from '../../src/filter/resource.ts';
@@ -6,7 +9,9 @@ import { View } from '../../src/filter/view.ts';
 import { readLastStates, writeLastStates } from '../../src/proxy/last-states.ts';
 import { Succession } from '../../src/proxy/succession.ts';
 import type { ViewSource } from '../../src/proxy/view-source.ts';
-import { recordingLogger } from '../support/wrapper-fixture.ts';
+import { eventually } from '../support/eventually.ts';
+import { createSmallCluster } from '../support/small-cluster.ts';
+import { recordingLogger, startWrapper } from '../support/wrapper-fixture.ts';
 
 const NODE = 'edge-1';
 const QUESTION = {
@@ -14,9 +19,8 @@ const QUESTION = {
   encoding: 'json',
 } as const;
 
-/** A process that began at some time, with a view of Services. */
-function processOf(started: number, services: readonly string[]): View {
-  const clock = new VersionClock(started);
+/** A process with this clock, with a view of Services. */
+function processOf(clock: VersionClock, services: readonly string[]): View {
   clock.observe('7');
   const window = { entries: 100, bytes: 1 << 20 };
   const view = new View({ resource: SERVICES, codec: createJsonCodec(), clock, window });
@@ -38,10 +42,12 @@ const sourcesOf = (view: View) => [{ question: QUESTION, view }] as unknown as V
 
 let last: View;
 let next: View;
+let clock: VersionClock;
 
 beforeEach(() => {
-  last = processOf(1_000, ['x', 'y']);
-  next = processOf(2_000, ['x', 'y']);
+  last = processOf(new VersionClock(1_000), ['x', 'y']);
+  clock = new VersionClock(2_000);
+  next = processOf(clock, ['x', 'y']);
 });
 
 /** The position in the next view at which a watch of the last one goes on; undefined: nowhere. */
@@ -49,7 +55,7 @@ async function handOver(words?: string, meanwhile = () => {}): Promise<number | 
   const lastWords = Promise.resolve(words ?? writeLastStates(NODE, sourcesOf(last)));
   const { logger } = recordingLogger();
   const sources = () => sourcesOf(next);
-  const succession = new Succession({ nodeName: NODE, lastWords, sources, logger });
+  const succession = new Succession({ nodeName: NODE, lastWords, clock, sources, logger });
   setTimeout(meanwhile, 50);
   await succession.settled();
   return next.log.positionAfter(last.log.version);
@@ -94,8 +100,17 @@ describe('a watch of the last process', () => {
   });
 
   test('cannot go on when something differs of which the log knows nothing', async () => {
-    next = processOf(2_000, ['x']);
+    next = processOf(clock, ['x']);
     expect(await handOver()).toBeUndefined();
+  });
+
+  // Else this process could give out that very version for a state of its own, and then take the watch for its.
+  test('cannot go on, either, at a version that this one gives out later', async () => {
+    for (let n = 0; n < 200_000; n++) last.showAsIs('a/x', objectOf('x', 'old'));
+    last.log.commit();
+    next = processOf(clock, ['x']);
+    expect(await handOver()).toBeUndefined();
+    expect(clock.next() > last.log.version).toBe(true);
   });
 
   test.each([
@@ -107,12 +122,40 @@ describe('a watch of the last process', () => {
     expect(await handOver(words)).toBeUndefined();
   });
 
+  // The first word came while the certificates were still read, before there were any views.
+  test('may be told of at any time while this process starts', async () => {
+    const { logger, lines } = recordingLogger();
+    const server = createSmallCluster();
+    const folder = await mkdtemp(join(tmpdir(), 'succession-'));
+    const lastWords = Promise.resolve(JSON.stringify({ format: 1, node: NODE, views: [] }));
+    const selfSigned = { caFile: join(folder, 'ca.crt') };
+    const https = { listen: '127.0.0.1:0', selfSigned };
+    const proxy = await startWrapper(await server.listen(), { lastWords, logger }, { https });
+    const said = () => lines.filter(({ msg }) => msg === 'watches of the last process go on here');
+    await eventually(() => said().length, 1);
+    await proxy.close();
+    await server.close();
+    await rm(folder, { recursive: true });
+  });
+
+  test('cannot go on when that fails, which is logged and ends nothing else', async () => {
+    const { logger, lines } = recordingLogger();
+    const lastWords = Promise.resolve(writeLastStates(NODE, sourcesOf(last)));
+    const sources = () => {
+      throw new Error('no views');
+    };
+    await new Succession({ nodeName: NODE, lastWords, clock, sources, logger }).settled();
+    expect(lines).toEqual([
+      expect.objectContaining({ level: 50, err: expect.objectContaining({ message: 'no views' }) }),
+    ]);
+  });
+
   test('is not kept waiting by a process that does not end', async () => {
     const { logger } = recordingLogger();
     const lastWords = new Promise<undefined>(() => {});
     const sources = () => sourcesOf(next);
     const started = performance.now();
-    await new Succession({ nodeName: NODE, lastWords, sources, logger }).settled();
+    await new Succession({ nodeName: NODE, lastWords, clock, sources, logger }).settled();
     expect(performance.now() - started).toBeLessThan(5_000);
   });
 });
