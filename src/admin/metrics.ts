@@ -102,10 +102,23 @@ function registerPolicyEvents(registry: Registry, { policyEvents }: NodeProxy): 
 type Source = NodeProxy['views']['sources'][number];
 
 /** Metrics that each view has: name, help, value. */
-const VIEW_METRICS: readonly [string, string, (source: Source) => number | undefined][] = [
+const VIEW_METRICS: readonly [
+  string,
+  string,
+  (source: Source, views: NodeProxy['views']) => number | undefined,
+][] = [
   ['view_objects', 'Objects that a view shows.', ({ view }) => view.size],
   ['view_bytes', 'Bytes of the objects that a view shows.', ({ view }) => view.bytes],
-  ['view_started', '1 once a view is complete and served.', ({ view }) => +view.started],
+  [
+    'view_started',
+    '1 once a view is complete and served; absent while view_refused is 1.',
+    (source, views) => (views.refusalOf(source) === undefined ? +source.view.started : undefined),
+  ],
+  [
+    'view_refused',
+    '1 while the API server does not take the question of a view, and its clients are told so.',
+    (source, views) => +(views.refusalOf(source) !== undefined),
+  ],
   [
     'view_from_snapshot',
     '1 while a view shows what was on disk, and the API server has not listed since the start.',
@@ -140,7 +153,7 @@ function registerViews(registry: Registry, proxy: NodeProxy): void {
       collect(set) {
         for (const source of proxy.views.sources) {
           const { question } = source;
-          const value = read(source);
+          const value = read(source, proxy.views);
           if (value === undefined) continue;
           set({ collection: questionPath(question), encoding: question.encoding }, value);
         }

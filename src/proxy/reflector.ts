@@ -56,6 +56,11 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
    */
   readonly onRefused?: (error: WrapperError | undefined) => void;
   /**
+   * Called before the first list is there, at each failure: with the error when the API server does not take the
+   * question as it is, else with undefined; and with undefined when the list is there.
+   */
+  readonly onUnanswerable?: (error: WrapperError | undefined) => void;
+  /**
    * A collection that does not exist (404) is an empty one, and looked for again every few seconds: that of a
    * custom resource may be defined later, or never.
    */
@@ -81,6 +86,8 @@ const ABSENT_MS = 5_000;
 const MALFORMED = 5;
 /** … the next is asked for after this long, in milliseconds: each may be a whole list. */
 const BAD_DATA_MS = 60_000;
+/** See {@link isUnanswerable}. */
+const UNANSWERABLE: readonly number[] = [400, 404, 405, 406, 415, 422];
 /** No Retry-After is obeyed beyond this, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 30_000;
 
@@ -209,6 +216,7 @@ export class Reflector<Facts extends ObjectMeta> {
       sink.synced();
     }
     this.#tracker.commit(changes);
+    if (!this.#synced) this.#options.onUnanswerable?.(undefined);
     this.#synced = true;
   }
 
@@ -298,6 +306,7 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#error = error;
     this.#spoilt = this.#connected && error.code !== 'Unreachable';
     this.#memory?.failed(error);
+    if (!this.#synced) this.#options.onUnanswerable?.(isUnanswerable(error) ? error : undefined);
     if (isExpired(error) || isTooLargeVersion(error)) this.#startOver();
     if (error.code === 'Malformed' || error.code === 'TooLarge') {
       // The same bytes may come again from the same version; a list shows whether the object itself is bad.
@@ -318,6 +327,14 @@ export class Reflector<Facts extends ObjectMeta> {
     if (this.#version === undefined) this.#listVersion = '';
     this.#version = undefined;
   }
+}
+
+/**
+ * The fault is in the question, or the API server does not know the collection: who asks again gets the same.
+ * Not so 401 and 403, which rights mend, nor 408, 409, 410 and 429, which time does.
+ */
+function isUnanswerable({ code, status }: WrapperError): boolean {
+  return code === 'Refused' && status !== undefined && UNANSWERABLE.includes(status.code);
 }
 
 /** HTTP 410, or an ERROR event that says so: the version has left the API server's window. */
