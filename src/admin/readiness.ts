@@ -67,14 +67,14 @@ function viewCheck({ views }: NodeProxy, source: ViewSource): Check {
 }
 
 function problemOf(status: ReflectorStatus): string | undefined {
-  const { restoredFrom, synced, connected, silentMs, error } = status;
+  const { restoredFrom, synced, staleMs, silentMs, error } = status;
   const reason = error === undefined ? '' : `: ${error.message}`;
   if (restoredFrom !== undefined) {
     const saved = new Date(restoredFrom).toISOString();
     return `stale, from the snapshot written ${saved}; the API server has not listed since${reason}`;
   }
   if (!synced) return `not synced yet${reason}`;
-  if (connected || silentMs < GRACE_MS) return undefined;
+  if (staleMs < GRACE_MS) return undefined;
   return `stale, the API server was last heard of ${Math.round(silentMs / 1000)} s ago${reason}`;
 }
 

@@ -29,6 +29,11 @@ export interface ReflectorStatus {
   /** How long ago that was, in milliseconds, whatever became of the clock since; Infinity: never. */
   readonly silentMs: number;
   /**
+   * For how long changes may have been missed, in milliseconds: since the last watch of any use ended or a list
+   * came; 0 while a watch is open.
+   */
+  readonly staleMs: number;
+  /**
    * What is known came from disk, where it was written then (in milliseconds since the epoch), and the API
    * server has not listed since; undefined: it came from the API server.
    */
@@ -124,6 +129,8 @@ export class Reflector<Facts extends ObjectMeta> {
   #watches = 0;
   #lastContact = 0;
   #heardAt = Number.NEGATIVE_INFINITY;
+  /** When what is known was last up to date for certain; monotonic. */
+  #currentAt = Number.NEGATIVE_INFINITY;
   #restoredFrom: number | undefined;
   readonly #memory: ReflectorMemory | undefined;
 
@@ -152,6 +159,7 @@ export class Reflector<Facts extends ObjectMeta> {
       failures: this.#failures,
       lastContact: this.#lastContact,
       silentMs: performance.now() - this.#heardAt,
+      staleMs: this.#connected ? 0 : performance.now() - this.#currentAt,
       restoredFrom: this.#restoredFrom,
       lists: this.#lists,
       watches: this.#watches,
@@ -170,14 +178,15 @@ export class Reflector<Facts extends ObjectMeta> {
       try {
         if (this.#version === undefined) await this.#list(signal);
         await this.#watch(signal);
+        this.#disconnected();
       } catch (error) {
         if (signal.aborted) break;
         const failure = WrapperError.from(error, 'Unreachable');
         const absent = this.#options.absentIsEmpty === true && failure.status?.code === 404;
         const wait = absent ? this.#absent() : this.#failed(failure);
         await delay(wait, undefined, { signal }).catch(() => undefined);
+        if (absent) this.#disconnected();
       }
-      this.#connected = false;
     }
   }
 
@@ -192,6 +201,7 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#version = resourceVersion;
     this.#listVersion = resourceVersion;
     this.#heard();
+    this.#current();
     this.#log.debug({ rv: resourceVersion, changes: changes.length }, 'listed');
     if (this.#restoredFrom === undefined) return;
     this.#restoredFrom = undefined;
@@ -271,6 +281,16 @@ export class Reflector<Facts extends ObjectMeta> {
     if (!this.#spoilt) this.#recovered();
   }
 
+  #disconnected(): void {
+    if (this.#connected) this.#current();
+    this.#connected = false;
+  }
+
+  /** Up to now nothing was missed; but of one bad watch after the other only the first was of any use. */
+  #current(): void {
+    if (!this.#spoilt) this.#currentAt = performance.now();
+  }
+
   #recovered(): void {
     if (this.#failures > 0) this.#log.info({ failures: this.#failures }, 'connected again');
     this.#failures = 0;
@@ -304,7 +324,9 @@ export class Reflector<Facts extends ObjectMeta> {
       this.#log.warn({ err: error.message, code: error.code, offset: error.offset }, 'interrupted');
     }
     this.#error = error;
-    this.#spoilt = this.#connected && error.code !== 'Unreachable';
+    const wasConnected = this.#connected;
+    this.#disconnected();
+    this.#spoilt = wasConnected && error.code !== 'Unreachable';
     this.#memory?.failed(error);
     if (!this.#synced) this.#options.onUnanswerable?.(isUnanswerable(error) ? error : undefined);
     if (isExpired(error) || isTooLargeVersion(error)) this.#startOver();
