@@ -190,8 +190,9 @@ function registerUpstream(registry: Registry, { failover }: NodeProxy): void {
     help: '1 for the API server that is in use, 0 for the others.',
     labels: ['server'],
     collect(set) {
-      for (const [index, { host }] of failover.servers.entries())
-        set({ server: host }, +(index === 0));
+      // Several may be told apart by their path only; a user and password never show.
+      for (const [index, { host, pathname }] of failover.servers.entries())
+        set({ server: pathname === '/' ? host : host + pathname }, +(index === 0));
     },
   });
   register(registry, {
