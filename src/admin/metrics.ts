@@ -127,8 +127,9 @@ const VIEW_METRICS: readonly [
   ['upstream_connected', '1 while a watch is open.', ({ status }) => +status.connected],
   [
     'upstream_last_contact_timestamp_seconds',
-    'When the API server was last heard of.',
-    ({ status }) => status.lastContact / 1000,
+    'When the API server was last heard of; absent before the first time.',
+    // 0 would be long ago, for an alert.
+    ({ status }) => (status.lastContact === 0 ? undefined : status.lastContact / 1000),
   ],
   ['upstream_lists_total', 'Lists asked of the API server.', ({ status }) => status.lists],
   ['upstream_watches_total', 'Watches asked of the API server.', ({ status }) => status.watches],

@@ -95,3 +95,14 @@ test('each of several API servers is told apart, also by its path, and without c
     await several.close();
   }
 });
+
+test('an API server that was never heard of has no time of the last contact', async () => {
+  const lone = await startWrapper('http://127.0.0.1:1');
+  try {
+    const text = await createMetrics(lone).metrics();
+    expect(text).toMatch(/upstream_connected\{.*nodes.*\} 0/);
+    expect(text).not.toMatch(/last_contact_timestamp_seconds\{/);
+  } finally {
+    await lone.close();
+  }
+});
