@@ -102,10 +102,23 @@ function registerPolicyEvents(registry: Registry, { policyEvents }: NodeProxy): 
 type Source = NodeProxy['views']['sources'][number];
 
 /** Metrics that each view has: name, help, value. */
-const VIEW_METRICS: readonly [string, string, (source: Source) => number | undefined][] = [
+const VIEW_METRICS: readonly [
+  string,
+  string,
+  (source: Source, views: NodeProxy['views']) => number | undefined,
+][] = [
   ['view_objects', 'Objects that a view shows.', ({ view }) => view.size],
   ['view_bytes', 'Bytes of the objects that a view shows.', ({ view }) => view.bytes],
-  ['view_started', '1 once a view is complete and served.', ({ view }) => +view.started],
+  [
+    'view_started',
+    '1 once a view is complete and served; absent while view_refused is 1.',
+    (source, views) => (views.refusalOf(source) === undefined ? +source.view.started : undefined),
+  ],
+  [
+    'view_refused',
+    '1 while the API server does not take the question of a view, and its clients are told so.',
+    (source, views) => +(views.refusalOf(source) !== undefined),
+  ],
   [
     'view_from_snapshot',
     '1 while a view shows what was on disk, and the API server has not listed since the start.',
@@ -114,8 +127,9 @@ const VIEW_METRICS: readonly [string, string, (source: Source) => number | undef
   ['upstream_connected', '1 while a watch is open.', ({ status }) => +status.connected],
   [
     'upstream_last_contact_timestamp_seconds',
-    'When the API server was last heard of.',
-    ({ status }) => status.lastContact / 1000,
+    'When the API server was last heard of; absent before the first time.',
+    // 0 would be long ago, for an alert.
+    ({ status }) => (status.lastContact === 0 ? undefined : status.lastContact / 1000),
   ],
   ['upstream_lists_total', 'Lists asked of the API server.', ({ status }) => status.lists],
   ['upstream_watches_total', 'Watches asked of the API server.', ({ status }) => status.watches],
@@ -140,7 +154,7 @@ function registerViews(registry: Registry, proxy: NodeProxy): void {
       collect(set) {
         for (const source of proxy.views.sources) {
           const { question } = source;
-          const value = read(source);
+          const value = read(source, proxy.views);
           if (value === undefined) continue;
           set({ collection: questionPath(question), encoding: question.encoding }, value);
         }
@@ -177,8 +191,9 @@ function registerUpstream(registry: Registry, { failover }: NodeProxy): void {
     help: '1 for the API server that is in use, 0 for the others.',
     labels: ['server'],
     collect(set) {
-      for (const [index, { host }] of failover.servers.entries())
-        set({ server: host }, +(index === 0));
+      // Several may be told apart by their path only; a user and password never show.
+      for (const [index, { host, pathname }] of failover.servers.entries())
+        set({ server: pathname === '/' ? host : host + pathname }, +(index === 0));
     },
   });
   register(registry, {

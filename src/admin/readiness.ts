@@ -1,6 +1,7 @@
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { questionPath } from '../proxy/question.ts';
 import type { ReflectorStatus } from '../proxy/reflector.ts';
+import type { ViewSource } from '../proxy/view-source.ts';
 import { consequenceOfRefusal } from '../topology/node-set.ts';
 
 /** One line of /readyz. */
@@ -37,10 +38,7 @@ export function readiness(proxy: NodeProxy): Check[] {
     const remark = snapshots.problem && `but cannot be written: ${snapshots.problem}`;
     checks.push({ name: 'snapshots', problem: undefined, remark });
   }
-  for (const { question, view, status } of proxy.views.sources) {
-    const name = `view ${question.encoding} ${questionPath(question)}`;
-    checks.push({ name, problem: problemOf(status) ?? startProblem(view.started) });
-  }
+  for (const source of proxy.views.sources) checks.push(viewCheck(proxy, source));
   for (const [selector, status] of proxy.nodeSets.statuses) {
     const set = proxy.world.nodeSets.get(selector);
     const refused = set?.refusal && `${set.refusal}; ${consequenceOfRefusal(set)}`;
@@ -53,15 +51,30 @@ export function readiness(proxy: NodeProxy): Check[] {
   return checks;
 }
 
+function viewCheck({ views }: NodeProxy, source: ViewSource): Check {
+  const { question, view, status } = source;
+  const name = `view ${question.encoding} ${questionPath(question)}`;
+  const refusal = views.refusalOf(source);
+  if (refusal === undefined) {
+    return { name, problem: problemOf(status) ?? startProblem(view.started) };
+  }
+  // Whoever asks a bad question hears so, and says nothing about this node.
+  return {
+    name,
+    problem: undefined,
+    remark: `but the API server does not take it: ${refusal.message}`,
+  };
+}
+
 function problemOf(status: ReflectorStatus): string | undefined {
-  const { restoredFrom, synced, connected, silentMs, error } = status;
+  const { restoredFrom, synced, staleMs, silentMs, error } = status;
   const reason = error === undefined ? '' : `: ${error.message}`;
   if (restoredFrom !== undefined) {
     const saved = new Date(restoredFrom).toISOString();
     return `stale, from the snapshot written ${saved}; the API server has not listed since${reason}`;
   }
   if (!synced) return `not synced yet${reason}`;
-  if (connected || silentMs < GRACE_MS) return undefined;
+  if (staleMs < GRACE_MS) return undefined;
   return `stale, the API server was last heard of ${Math.round(silentMs / 1000)} s ago${reason}`;
 }
 

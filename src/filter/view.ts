@@ -1,3 +1,4 @@
+import type { WrapperError } from '../errors.ts';
 import type { Codec, ObjectBytes } from './codec.ts';
 import { EventFrames } from './event-frames.ts';
 import { EventLog, type LogBounds } from './event-log.ts';
@@ -31,6 +32,7 @@ export class View {
   readonly #window: LogBounds;
   readonly #objects = new Map<string, ObjectBytes>();
   readonly #waiting = new Set<() => void>();
+  #refusal: WrapperError | undefined;
   #bytes = 0;
   /** Objects shown at the last commit, and their bytes. */
   #committed: LogBounds = { entries: 0, bytes: 0 };
@@ -71,11 +73,22 @@ export class View {
     return this.#bytes;
   }
 
-  /** Calls back once the view has started, at once when it has; returns how to stop waiting. */
-  whenStarted(callback: () => void): () => void {
-    if (this.started) callback();
+  /** Why the API server does not take the question at all: as things stand the view will never start. */
+  get refusal(): WrapperError | undefined {
+    return this.started ? undefined : this.#refusal;
+  }
+
+  /** Calls back once the view has started or is refused, at once when so; returns how to stop waiting. */
+  whenSettled(callback: () => void): () => void {
+    if (this.started || this.#refusal !== undefined) callback();
     else this.#waiting.add(callback);
     return () => this.#waiting.delete(callback);
+  }
+
+  /** Notes that the API server does not take the question, or (with undefined) that it may after all. */
+  refuse(refusal: WrapperError | undefined): void {
+    this.#refusal = refusal;
+    if (refusal !== undefined) this.#settled();
   }
 
   /**
@@ -94,8 +107,7 @@ export class View {
     this.#committed = { entries: this.#objects.size, bytes: this.#bytes };
     this.#log = new EventLog(version, () => this.#bounds());
     this.#frames = new EventFrames(this.codec, this.resource, this.#log);
-    for (const callback of this.#waiting) callback();
-    this.#waiting.clear();
+    this.#settled();
   }
 
   /** {@link start}, with objects as the API server has them, but for the resourceVersion. */
@@ -145,6 +157,11 @@ export class View {
     const version = this.#clock.next();
     const object = this.#withVersion(before, String(version));
     this.log.append({ version, type: 'DELETED', object });
+  }
+
+  #settled(): void {
+    for (const callback of this.#waiting) callback();
+    this.#waiting.clear();
   }
 
   #withVersion(object: ObjectBytes, resourceVersion: string): ObjectBytes {

@@ -156,13 +156,14 @@ export class CollectionClient {
   async #refusal(path: string, response: UpstreamResponse): Promise<WrapperError> {
     const body = await readBody(response.body, MAX_STATUS_BYTES, response.headers);
     const said = this.#codec.decodeStatus(body);
-    const retryAfter = Number(response.headers['retry-after']);
+    const header = Number(response.headers['retry-after']);
+    const retryAfterSeconds = header > 0 ? header : said?.retryAfterSeconds;
     const status = {
       code: response.statusCode,
       reason: said?.reason ?? '',
       message: said?.message ?? `HTTP ${response.statusCode}`,
       ...(said?.causes === undefined ? {} : { causes: said.causes }),
-      retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : (said?.retryAfterSeconds ?? 0),
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     };
     const message = `the API server refused GET ${path}: ${status.code} ${status.message}`;
     return new WrapperError('Refused', message, { status });

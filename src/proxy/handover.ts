@@ -38,7 +38,9 @@ export async function waitForTurn(options: {
     { views: questions.map((question) => questionPath(question)) },
     'another process listens at this address; this one will when its views are complete',
   );
-  const waiting = (): number => leases.filter(({ view }) => !view.started).length;
+  // One that the API server does not take was never complete there either.
+  const waiting = (): number =>
+    leases.filter(({ view }) => !view.started && view.refusal === undefined).length;
   try {
     while (waiting() > 0 && (await othersListen(addresses))) {
       await delay(POLL_MS);

@@ -243,9 +243,13 @@ export class Listener {
     return { resource, namespace, labelSelector, fieldSelector, encoding };
   }
 
-  /** Waits until the view is complete: never a partial one. Throws `NotReady`. */
+  /**
+   * Waits until the view is complete: never a partial one. Throws `NotReady`, or, when the API server does not
+   * take the question, what it said.
+   */
   async #ready(view: View, response: ServerResponse, question: Question): Promise<void> {
     if (view.started) return;
+    if (view.refusal !== undefined) throw view.refusal;
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {
         const name = question.resource.plural;
@@ -253,10 +257,11 @@ export class Listener {
         stop();
       }, this.#options.readyWaitMs);
       const done = (): void => {
-        resolve();
+        if (view.refusal === undefined) resolve();
+        else reject(view.refusal);
         stop();
       };
-      const stopWaiting = view.whenStarted(done);
+      const stopWaiting = view.whenSettled(done);
       const stop = (): void => {
         clearTimeout(timer);
         stopWaiting();

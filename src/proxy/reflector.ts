@@ -29,6 +29,11 @@ export interface ReflectorStatus {
   /** How long ago that was, in milliseconds, whatever became of the clock since; Infinity: never. */
   readonly silentMs: number;
   /**
+   * For how long changes may have been missed, in milliseconds: since the last watch of any use ended or a list
+   * came; 0 while a watch is open.
+   */
+  readonly staleMs: number;
+  /**
    * What is known came from disk, where it was written then (in milliseconds since the epoch), and the API
    * server has not listed since; undefined: it came from the API server.
    */
@@ -56,6 +61,11 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
    */
   readonly onRefused?: (error: WrapperError | undefined) => void;
   /**
+   * Called before the first list is there, at each failure: with the error when the API server does not take the
+   * question as it is, else with undefined; and with undefined when the list is there.
+   */
+  readonly onUnanswerable?: (error: WrapperError | undefined) => void;
+  /**
    * A collection that does not exist (404) is an empty one, and looked for again every few seconds: that of a
    * custom resource may be defined later, or never.
    */
@@ -81,6 +91,8 @@ const ABSENT_MS = 5_000;
 const MALFORMED = 5;
 /** … the next is asked for after this long, in milliseconds: each may be a whole list. */
 const BAD_DATA_MS = 60_000;
+/** See {@link isUnanswerable}. */
+const UNANSWERABLE: readonly number[] = [400, 404, 405, 406, 415, 422];
 /** No Retry-After is obeyed beyond this, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 30_000;
 
@@ -117,6 +129,8 @@ export class Reflector<Facts extends ObjectMeta> {
   #watches = 0;
   #lastContact = 0;
   #heardAt = Number.NEGATIVE_INFINITY;
+  /** When what is known was last up to date for certain; monotonic. */
+  #currentAt = Number.NEGATIVE_INFINITY;
   #restoredFrom: number | undefined;
   readonly #memory: ReflectorMemory | undefined;
 
@@ -145,6 +159,7 @@ export class Reflector<Facts extends ObjectMeta> {
       failures: this.#failures,
       lastContact: this.#lastContact,
       silentMs: performance.now() - this.#heardAt,
+      staleMs: this.#connected ? 0 : performance.now() - this.#currentAt,
       restoredFrom: this.#restoredFrom,
       lists: this.#lists,
       watches: this.#watches,
@@ -163,14 +178,15 @@ export class Reflector<Facts extends ObjectMeta> {
       try {
         if (this.#version === undefined) await this.#list(signal);
         await this.#watch(signal);
+        this.#disconnected();
       } catch (error) {
         if (signal.aborted) break;
         const failure = WrapperError.from(error, 'Unreachable');
         const absent = this.#options.absentIsEmpty === true && failure.status?.code === 404;
         const wait = absent ? this.#absent() : this.#failed(failure);
         await delay(wait, undefined, { signal }).catch(() => undefined);
+        if (absent) this.#disconnected();
       }
-      this.#connected = false;
     }
   }
 
@@ -185,6 +201,7 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#version = resourceVersion;
     this.#listVersion = resourceVersion;
     this.#heard();
+    this.#current();
     this.#log.debug({ rv: resourceVersion, changes: changes.length }, 'listed');
     if (this.#restoredFrom === undefined) return;
     this.#restoredFrom = undefined;
@@ -209,6 +226,7 @@ export class Reflector<Facts extends ObjectMeta> {
       sink.synced();
     }
     this.#tracker.commit(changes);
+    if (!this.#synced) this.#options.onUnanswerable?.(undefined);
     this.#synced = true;
   }
 
@@ -263,6 +281,16 @@ export class Reflector<Facts extends ObjectMeta> {
     if (!this.#spoilt) this.#recovered();
   }
 
+  #disconnected(): void {
+    if (this.#connected) this.#current();
+    this.#connected = false;
+  }
+
+  /** Up to now nothing was missed; but of one bad watch after the other only the first was of any use. */
+  #current(): void {
+    if (!this.#spoilt) this.#currentAt = performance.now();
+  }
+
   #recovered(): void {
     if (this.#failures > 0) this.#log.info({ failures: this.#failures }, 'connected again');
     this.#failures = 0;
@@ -296,8 +324,11 @@ export class Reflector<Facts extends ObjectMeta> {
       this.#log.warn({ err: error.message, code: error.code, offset: error.offset }, 'interrupted');
     }
     this.#error = error;
-    this.#spoilt = this.#connected && error.code !== 'Unreachable';
+    const wasConnected = this.#connected;
+    this.#disconnected();
+    this.#spoilt = wasConnected && error.code !== 'Unreachable';
     this.#memory?.failed(error);
+    if (!this.#synced) this.#options.onUnanswerable?.(isUnanswerable(error) ? error : undefined);
     if (isExpired(error) || isTooLargeVersion(error)) this.#startOver();
     if (error.code === 'Malformed' || error.code === 'TooLarge') {
       // The same bytes may come again from the same version; a list shows whether the object itself is bad.
@@ -318,6 +349,14 @@ export class Reflector<Facts extends ObjectMeta> {
     if (this.#version === undefined) this.#listVersion = '';
     this.#version = undefined;
   }
+}
+
+/**
+ * The fault is in the question, or the API server does not know the collection: who asks again gets the same.
+ * Not so 401 and 403, which rights mend, nor 408, 409, 410 and 429, which time does.
+ */
+function isUnanswerable({ code, status }: WrapperError): boolean {
+  return code === 'Refused' && status !== undefined && UNANSWERABLE.includes(status.code);
 }
 
 /** HTTP 410, or an ERROR event that says so: the version has left the API server's window. */

@@ -145,6 +145,7 @@ function run<Facts extends ObjectMeta>(
     ...parts,
     codec: view.codec,
     metadataOnly: false,
+    onUnanswerable: (error) => view.refuse(error),
   });
   const running = reflector.run(controller.signal);
   return {

@@ -19,6 +19,9 @@ export interface ViewsOptions extends SourceContext {
   readonly idleMs: number;
 }
 
+/** A view whose question the API server does not take is closed this long after its last user, in milliseconds. */
+const REFUSED_IDLE_MS = 1_000;
+
 interface OpenView {
   readonly source: ViewSource;
   users: number;
@@ -65,6 +68,14 @@ export class Views {
     return this.#open.get(questionKey(source.question))?.users ?? 0;
   }
 
+  /**
+   * Why the API server does not take the question of a view; undefined also for a view that the world itself
+   * needs: that is more than a client's mistake.
+   */
+  refusalOf({ question, view }: ViewSource): WrapperError | undefined {
+    return this.#open.get(questionKey(question))?.pinned ? undefined : view.refusal;
+  }
+
   /** Opens or shares the view of a question. Throws `NotReady` when there are too many. */
   acquire(question: Question): ViewLease {
     const { book, serviceFilter, cloudPassthrough } = this.#options;
@@ -87,13 +98,24 @@ export class Views {
 
   #release(entry: OpenView): void {
     entry.users--;
+    this.#rest(entry);
+  }
+
+  /** Closes a view after a while if nobody uses it. */
+  #rest(entry: OpenView): void {
     if (entry.users > 0 || entry.pinned) return;
     const key = questionKey(entry.source.question);
     if (this.#open.get(key) !== entry) return;
-    entry.idle = setTimeout(() => {
-      this.#open.delete(key);
-      void entry.source.close();
-    }, this.#options.idleMs);
+    const { idleMs } = this.#options;
+    const refused = entry.source.view.refusal !== undefined;
+    clearTimeout(entry.idle);
+    entry.idle = setTimeout(
+      () => {
+        this.#open.delete(key);
+        void entry.source.close();
+      },
+      refused ? Math.min(REFUSED_IDLE_MS, idleMs) : idleMs,
+    );
   }
 
   #openView(question: Question): OpenView {
@@ -108,6 +130,8 @@ export class Views {
   #add(source: ViewSource, pinned: boolean): OpenView {
     const entry: OpenView = { source, users: 0, idle: undefined, pinned };
     this.#open.set(questionKey(source.question), entry);
+    // When the question is refused, whoever asked it may have gone already.
+    source.view.whenSettled(() => this.#rest(entry));
     return entry;
   }
 

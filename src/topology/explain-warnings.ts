@@ -7,7 +7,7 @@ import type {
   PortExplanation,
   Warning,
 } from './explanation.ts';
-import { ANY_KEY, type Policy } from './policy.ts';
+import { ANY_KEY, type Policy, quote } from './policy.ts';
 import type { World } from './world.ts';
 
 /** What warnings are made from. */
@@ -30,6 +30,7 @@ export function warningsOf(input: WarningsInput): Warning[] {
   const keys = policy.keys ?? [];
   const all = [
     ...warnOfPolicy(input),
+    ...warnOfMinReady(input),
     ...keys.flatMap((key) => warnOfKey(world, key)),
     ...warnOfEndpoints(input),
     ...notes(input),
@@ -57,6 +58,14 @@ function warnOfPolicy({ policy }: WarningsInput): Warning[] {
     return [warning('policy-without-effect', text)];
   }
   return [];
+}
+
+function warnOfMinReady({ world, service, inForce }: WarningsInput): Warning[] {
+  const policy = inForce ?? world.policies.wanted(service);
+  if (!policy.managed || policy.unusedMinReady === undefined) return [];
+  const unused = policy.unusedMinReady.map(quote).join(', ');
+  const text = `its min-ready names ${unused}: none of its topology keys, so without effect`;
+  return [warning('min-ready-without-key', text)];
 }
 
 function warnOfEndpoints({ policy, outcome, ports, endpoints, counts }: WarningsInput): Warning[] {

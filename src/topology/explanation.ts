@@ -144,6 +144,7 @@ export type WarningCode =
   | 'nothing-matches'
   | 'no-endpoints'
   | 'too-few-ready'
+  | 'min-ready-without-key'
   | 'none-ready'
   | 'endpoint-without-node'
   | 'hints-cut'

@@ -64,6 +64,8 @@ export type Policy =
       readonly edgeOnly?: true;
       /** Ready endpoints that each key needs to count, in the order of the keys; absent: one. */
       readonly minReady?: readonly number[];
+      /** Keys that the annotation min-ready names and `keys` does not; absent: there is none. */
+      readonly unusedMinReady?: readonly string[];
       /** A nearer key is returned to only when it was ready for this long, in milliseconds; absent: at once. */
       readonly returnDelayMs?: number;
       /** Decided, but not carried out: everything is shown. */

@@ -227,7 +227,9 @@ function managed(
   settings: PolicySettings,
   { source, choice: { keys, edgeOnly } }: Choice,
 ): ManagedPolicy {
-  const minReady = minReadyOf(service, settings);
+  const own = minReadyOf(service);
+  const minReady = new Map([...settings.minReady, ...own]);
+  const unusedMinReady = own.map(([key]) => key).filter((key) => !keys.includes(key));
   const counts = keys.map((key) => minReady.get(key) ?? 1);
   const returnDelayMs = returnDelayOf(service, settings);
   return {
@@ -236,16 +238,15 @@ function managed(
     source,
     ...(edgeOnly === true ? { edgeOnly } : {}),
     ...(counts.some((count) => count > 1) ? { minReady: counts } : {}),
+    ...(unusedMinReady.length > 0 ? { unusedMinReady } : {}),
     ...(returnDelayMs > 0 ? { returnDelayMs } : {}),
   };
 }
 
-function minReadyOf(
-  { annotations }: ServiceDescription,
-  settings: PolicySettings,
-): ReadonlyMap<string, number> {
+/** What the annotation of the Service says, by key. */
+function minReadyOf({ annotations }: ServiceDescription): readonly [string, number][] {
   const text = annotations.get(MIN_READY_ANNOTATION);
-  if (text === undefined) return settings.minReady;
+  if (text === undefined) return [];
   let counts: unknown;
   try {
     counts = JSON.parse(text);
@@ -254,7 +255,7 @@ function minReadyOf(
   }
   const valid =
     typeof counts === 'object' && counts !== null && !Array.isArray(counts) && areCounts(counts);
-  if (valid) return new Map([...settings.minReady, ...Object.entries(counts as object)]);
+  if (valid) return Object.entries(counts as object);
   throw new WrapperError(
     'InvalidPolicy',
     `${MIN_READY_ANNOTATION} is ${quote(text)}; write a JSON object of whole numbers from 1 on, such as ` +

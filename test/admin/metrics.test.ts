@@ -79,3 +79,30 @@ test('the time that events take is measured, and Services are counted by winner'
   putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
   await eventually(counted, { handled: 2, decisions: ['kubernetes.io/hostname 1'] });
 });
+
+test('each of several API servers is told apart, also by its path, and without credentials', async () => {
+  const upstream = proxy.failover.servers[0]?.href ?? '';
+  const { host } = new URL(upstream);
+  const servers = ['/one', '/two'].map((path) => new URL(`http://user:secret@${host}${path}`));
+  const several = await startWrapper(upstream, { servers });
+  try {
+    const inUse = async () =>
+      [...(await createMetrics(several).metrics()).matchAll(/server_in_use\{server="(.*)"\} (\d)/g)]
+        .map(([, name, value]) => `${name} ${value}`)
+        .sort();
+    expect(await inUse()).toEqual([`${host} 1`, `${host}/one 0`, `${host}/two 0`]);
+  } finally {
+    await several.close();
+  }
+});
+
+test('an API server that was never heard of has no time of the last contact', async () => {
+  const lone = await startWrapper('http://127.0.0.1:1');
+  try {
+    const text = await createMetrics(lone).metrics();
+    expect(text).toMatch(/upstream_connected\{.*nodes.*\} 0/);
+    expect(text).not.toMatch(/last_contact_timestamp_seconds\{/);
+  } finally {
+    await lone.close();
+  }
+});

@@ -58,10 +58,14 @@ async function follow(event: () => object, maxObjects = 1000) {
 test('an error in each watch is one failure that goes on, until something good comes', async () => {
   let event: object = ended(500);
   const { reflector, asked, logged } = await follow(() => event);
+  await eventually(() => reflector.status.failures >= 1, true);
+  const failedAt = performance.now();
   await eventually(() => reflector.status.failures >= 3, true);
   expect(reflector.status.error?.message).toContain('broken');
   expect(logged('interrupted')).toBe(1);
   expect(asked.lists).toBe(1);
+  expect(reflector.status).toMatchObject({ connected: false });
+  expect(reflector.status.staleMs).toBeGreaterThanOrEqual(performance.now() - failedAt);
   event = service('web', '11');
   await eventually(() => reflector.status.error, undefined);
   expect(reflector.status.failures).toBe(0);

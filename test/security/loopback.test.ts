@@ -148,3 +148,11 @@ describe('the http listener', () => {
     },
   );
 });
+
+// `new URL` takes what follows two slashes for a host, and threw: no answer, and an error in the log each time.
+test.each(['//', '//explain', '///', 'http://', '/%', '/\\', '//[', '*'])(
+  'the admin listener answers 404 to the path %s',
+  async (path) => {
+    expect(await get(admin.url, path, 'Host: localhost\r\n')).toMatch(/^HTTP\/1.1 404 /);
+  },
+);

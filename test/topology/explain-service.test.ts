@@ -168,6 +168,14 @@ describe('explainService()', () => {
       { policy: { ...keys(HOST, '*'), minReady: [2, 3] } as Policy, endpoints: [on('here')] },
       'too-few-ready',
     ],
+    [
+      'a min-ready for a key that there is not',
+      {
+        policy: { ...keys(HOST, '*'), unusedMinReady: ['sites'] } as Policy,
+        endpoints: [on('here')],
+      },
+      'min-ready-without-key',
+    ],
     ['none ready', { policy: keys('*'), endpoints: [on('far', 'serving')] }, 'none-ready'],
     [
       'an endpoint without a node',
@@ -205,6 +213,13 @@ describe('explainService()', () => {
     ],
   ])('%s is told', (_, scene, code) => {
     expect(explain(scene).warnings.map((each) => each.code)).toContain(code);
+  });
+
+  test('the key that min-ready names in vain is named', () => {
+    const policy = { ...keys(HOST, '*'), unusedMinReady: ['sites'] } as Policy;
+    const { warnings } = explain({ policy, endpoints: [on('here')] });
+    expect(warnings).toEqual([expect.objectContaining({ severity: 'warning' })]);
+    expect(warnings[0]?.message).toContain('"sites"');
   });
 
   test('a plain, working policy raises no warning', () => {

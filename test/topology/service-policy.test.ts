@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import type { ManagedPolicy } from '../../src/topology/policy.ts';
 import type { PolicySettings, ServiceDescription } from '../../src/topology/service-policy.ts';
 import { followsNamespace, isOfOtherProxy, policyFor } from '../../src/topology/service-policy.ts';
 import { NO_POLICY as none } from '../support/topology.ts';
@@ -150,6 +151,21 @@ describe(MIN_READY, () => {
     expect(counts('{"site":2}')).toEqual([3, 2, 1]);
     expect(counts(`{"${HOST}":1}`)).toBeUndefined();
     expect(counts('{"*":2,"elsewhere":9}', '["site","*"]')).toEqual([1, 2]);
+  });
+
+  test.each([
+    ['{"sites":2,"site":2}', ['sites']],
+    ['{"site":2}', undefined],
+    [undefined, undefined],
+  ])('%j names the keys %j that the policy does not have', (text, unused) => {
+    const annotations = { topologyKeys: '["site","*"]', ...(text && { [MIN_READY]: text }) };
+    // What the settings say is for all Services, whatever their keys.
+    const settings = { ...none, minReady: new Map([[HOST, 3]]) };
+    const { managed, unusedMinReady } = policyFor(
+      service({ annotations }),
+      settings,
+    ) as ManagedPolicy;
+    expect([managed, unusedMinReady]).toEqual([true, unused]);
   });
 
   test.each(['', '2', 'null', '[2]', '{"site":0}', '{"site":1.5}', '{"site":"2"}', '{'])(

@@ -34,11 +34,14 @@ export async function answerExplain(
   response: ServerResponse,
   proxy: NodeProxy,
 ): Promise<boolean> {
-  const { pathname, searchParams } = new URL(request.url ?? '', 'http://admin');
-  const [, verb = '', ...names] = pathname.split('/');
+  const { url = '' } = request;
+  // Not by URL, which takes what follows two slashes for a host.
+  const [path = ''] = url.split('?', 1);
+  const query = new URLSearchParams(url.slice(path.length + 1));
+  const [, verb = '', ...names] = path.split('/');
   if (!['explain', 'diff', 'table', 'decisions'].includes(verb)) return false;
   try {
-    json(response, 200, await answer(proxy, verb, names, searchParams));
+    json(response, 200, await answer(proxy, verb, names, query));
   } catch (error) {
     const { code, message } = WrapperError.from(error, 'Malformed');
     json(response, CODES[code] ?? 500, { code, error: message });

@@ -1,0 +1,99 @@
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import type { ApiServer } from '../../embedded/api-server.ts';
+import { readiness } from '../../src/admin/readiness.ts';
+import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { eventually } from '../support/eventually.ts';
+import { createSmallCluster } from '../support/small-cluster.ts';
+import { PATHS, problemsOf, shownBy } from '../support/state-fixture.ts';
+import { startTcpRelay, type TcpRelay } from '../support/tcp-relay.ts';
+import { startWrapper } from '../support/wrapper-fixture.ts';
+
+/*
+ * The grace of 10 s counted from the last event: a quiet watch, of which a bookmark tells once a minute, made the
+ * node unready at once when it was reset.
+ */
+let server: ApiServer;
+let relay: TcpRelay;
+let proxy: NodeProxy;
+let ahead: number;
+
+beforeEach(async () => {
+  ahead = 0;
+  const now = performance.now.bind(performance);
+  jest.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
+  server = createSmallCluster();
+  relay = await startTcpRelay(await server.listen());
+  proxy = await startWrapper(relay.url);
+  await fetch(proxy.url + PATHS.cidrs);
+  await eventually(() => connections().every(Boolean), true);
+});
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await proxy.close();
+  await relay.close();
+  await server.close();
+});
+
+const connections = () => proxy.views.sources.map(({ status }) => status.connected);
+
+/** From now on the clock is ahead by so much more. */
+function elapse(ms: number): void {
+  ahead += ms;
+}
+
+const cidrs = () => readiness(proxy).find(({ name }) => name.includes('servicecidrs'))?.problem;
+
+async function lose(): Promise<void> {
+  await relay.refuse();
+  relay.cut();
+  await eventually(() => connections().some(Boolean), false);
+}
+
+test('the node is unready 10 s after a connection was lost, however quiet it was before', async () => {
+  elapse(50_000);
+  expect(problemsOf(proxy)).toEqual([]);
+  await lose();
+  expect(problemsOf(proxy)).toEqual([]);
+  elapse(9_000);
+  expect(problemsOf(proxy)).toEqual([]);
+  elapse(2_000);
+  expect(cidrs()).toMatch(
+    /^stale, the API server was last heard of 6\d s ago: .*cannot be reached/,
+  );
+});
+
+test('each loss has its own 10 s', async () => {
+  await lose();
+  elapse(8_000);
+  await relay.accept();
+  await eventually(() => connections().every(Boolean), true);
+  elapse(50_000);
+  await lose();
+  elapse(8_000);
+  expect(problemsOf(proxy)).toEqual([]);
+  elapse(3_000);
+  expect(cidrs()).toMatch(/^stale/);
+});
+
+test('a watch that is refused each time is no connection, while it waits to be tried again', async () => {
+  server.refuse(({ path }) => path === PATHS.cidrs, 403);
+  server.cutWatches();
+  const view = () =>
+    proxy.views.sources.find((source) => source.view.resource.plural === 'servicecidrs');
+  await eventually(() => view()?.status.error?.status?.code, 403);
+  expect(view()?.status.connected).toBe(false);
+  elapse(11_000);
+  expect(cidrs()).toMatch(/^stale.*403/);
+});
+
+test('a view that was listed and never watched has 10 s from its list', async () => {
+  server.refuse(({ query }) => query.has('watch'), 403);
+  await shownBy(proxy, PATHS.slices);
+  const view = () =>
+    proxy.views.sources.find(({ view }) => view.resource.plural === 'endpointslices');
+  await eventually(() => view()?.status.error?.status?.code, 403);
+  expect(problemsOf(proxy)).toEqual([]);
+  elapse(11_000);
+  expect(problemsOf(proxy).join()).toMatch(/^stale.*endpointslices.*403/);
+});
