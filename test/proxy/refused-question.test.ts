@@ -167,6 +167,7 @@ test('a process that takes over does not wait for a view that is refused', async
       ({ resource }) => resource.plural === 'servicecidrs',
     ),
     acquire: (question) => proxy.views.acquire(question),
+    signal: new AbortController().signal,
     logger: pino({ level: 'silent' }),
   }).finally(() => other.close());
   expect(performance.now() - began).toBeLessThan(2000);
