@@ -81,7 +81,9 @@ async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
     admin = await startAdmin({ ...doors, address: doors.admin, proxy, logger });
     const { url, httpsUrl } = proxy;
     logger.info({ listen: url, https: httpsUrl, admin: admin.url }, 'listening');
-    const isReady = () => readiness(proxy).every(({ problem }) => problem === undefined);
+    // Before a client watches, what it will read has not been listed.
+    const isReady = () =>
+      proxy.doors.watches > 0 && readiness(proxy).every(({ problem }) => problem === undefined);
     void trimHeapOnceReady({ isReady, logger, signal: ended.signal });
     await stopped(signals, settings.handoverSeconds * 1000, proxy.doors.addresses, logger);
     logger.info('stopping');
