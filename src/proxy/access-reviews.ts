@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
 import type { ReadAttributes } from './access.ts';
@@ -26,6 +27,8 @@ export interface AccessReviewsOptions {
 
 /** Questions that are remembered of one caller: kube-proxy has about ten. */
 const MAX_ANSWERS = 64;
+/** In place of a question: a token that is not taken is good for none. */
+const ANY = '';
 /** How long the API server may take to answer before it is taken for away, in milliseconds. */
 const REVIEW_MS = 5_000;
 
@@ -64,11 +67,11 @@ export class AccessReviews {
   }
 
   async #verdict(caller: KnownCaller, attributes: ReadAttributes): Promise<Verdict> {
-    const question = JSON.stringify(attributes);
+    const question = digest(attributes);
     const { allowedMs, deniedMs } = this.#options;
     const yes = this.#allowed.get(caller.id, question);
     if (yes !== undefined && this.#now() - yes.at < allowedMs) return yes.answer;
-    const no = this.#refused.get(caller.id, question);
+    const no = this.#refused.get(caller.id, ANY) ?? this.#refused.get(caller.id, question);
     if (no !== undefined && this.#now() - no.at < deniedMs) return no.answer;
     try {
       return await this.#ask(caller, attributes, question);
@@ -110,16 +113,26 @@ export class AccessReviews {
   }
 
   #remember(id: string, question: string, verdict: Verdict): void {
+    if (verdict.kind === 'unauthenticated') {
+      this.#allowed.forgetCaller(id);
+      this.#refused.forgetCaller(id);
+      this.#refused.set(id, ANY, verdict, this.#now());
+      return;
+    }
+    this.#refused.forget(id, ANY);
     if (verdict.kind === 'allowed') {
       this.#refused.forget(id, question);
       this.#allowed.set(id, question, verdict, this.#now());
-      return;
+    } else {
+      this.#allowed.forget(id, question);
+      this.#refused.set(id, question, verdict, this.#now());
     }
-    // A token that is not taken any more is good for nothing else either.
-    if (verdict.kind === 'unauthenticated') this.#allowed.forgetCaller(id);
-    else this.#allowed.forget(id, question);
-    this.#refused.set(id, question, verdict, this.#now());
   }
+}
+
+/** Tells questions apart without holding them: a selector may be as long as headers may be. */
+function digest(attributes: ReadAttributes): string {
+  return createHash('sha256').update(JSON.stringify(attributes)).digest('base64url');
 }
 
 function assertAllowed(verdict: Verdict, caller: KnownCaller, attributes: ReadAttributes): void {

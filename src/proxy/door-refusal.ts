@@ -68,12 +68,12 @@ function limit(code: number, reason: string, message: string): WrapperError {
 
 /** Writes a Status, as JSON, on a connection that has no response object, and ends it. */
 export function refuseSocket(socket: Duplex, error: unknown, current?: ServerResponse): void {
-  socket.on('error', () => {});
   // In the middle of an answer a second one would pass for a part of it.
   if (!socket.writable || (current?.headersSent === true && !current.writableFinished)) {
     socket.destroy();
     return;
   }
+  socket.on('error', () => {});
   const { code, reason, message } = statusOf(error);
   const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' };
   const body = JSON.stringify({ ...status, message, reason, code });

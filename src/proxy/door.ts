@@ -184,7 +184,9 @@ export class Door {
     this.#server.on('upgrade', (request, socket, head) => {
       const { onUpgrade } = this.#options;
       socket.on('error', () => {});
-      if (onUpgrade === undefined) refuseSocket(socket, noUpgrades());
+      const current = this.#connections.get(socket);
+      if (current?.writableEnded === false) refuseSocket(socket, pipelined(), current);
+      else if (onUpgrade === undefined) refuseSocket(socket, noUpgrades());
       else onUpgrade(request, socket, head);
     });
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
@@ -231,9 +233,22 @@ export class Door {
       refuseSocket(socket, connectionRefusal(this.#options.bounds));
       return;
     }
+    const current = this.#connections.get(socket);
+    // One at a time, for the bound of connections is one of requests too.
+    if (current?.writableEnded === false) {
+      refuseSocket(socket, pipelined(), current);
+      return;
+    }
     if (this.#connections.has(socket)) this.#connections.set(socket, response);
-    this.#options.onRequest(request, response);
+    const start = (): void => this.#options.onRequest(request, response);
+    if (current === undefined || current.closed) start();
+    // TLS says late that an answer has gone out: its client may have it already, and ask the next thing.
+    else current.once('close', () => socket.writable && start());
   }
+}
+
+function pipelined(): WrapperError {
+  return new WrapperError('BadRequest', 'a request is taken only when the one before is answered');
 }
 
 function noUpgrades(): WrapperError {

@@ -1,7 +1,8 @@
-import { beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
 import { WrapperError } from '../../src/errors.ts';
 import type { ReadAttributes } from '../../src/proxy/access.ts';
+import { AccessMemory } from '../../src/proxy/access-memory.ts';
 import type { KnownCaller, Verdict } from '../../src/proxy/access-review.ts';
 import { AccessReviews } from '../../src/proxy/access-reviews.ts';
 
@@ -92,7 +93,22 @@ describe('what the API server said', () => {
     answer = async () => ({ kind: 'unauthenticated' });
     expect(await outcome('a', { ...READ, resource: 'endpoints' })).toBe('Unauthorized');
     answer = away;
-    expect(await outcome('a')).toBe('Unreachable');
+    now = 5;
+    expect(await outcome('a')).toBe('Unauthorized');
+  });
+
+  test('about a token that is not taken holds for all that its owner may ask, and is remembered once', async () => {
+    answer = async () => ({ kind: 'unauthenticated' });
+    expect(await outcome('a')).toBe('Unauthorized');
+    expect(await outcome('a', { ...READ, resource: 'endpoints' })).toBe('Unauthorized');
+    expect(asked).toEqual(['a']);
+    now = 5;
+    answer = async () => ALLOWED;
+    expect([await outcome('a'), asked.length]).toEqual(['allowed', 2]);
+    now = 40;
+    answer = away;
+    expect(await outcome('a')).toBe('allowed');
+    expect(await outcome('a', { ...READ, resource: 'endpoints' })).toBe('Unreachable');
   });
 });
 
@@ -164,4 +180,14 @@ describe('bounds', () => {
     expect(await Promise.all(waiting)).toEqual(['allowed', 'allowed']);
     expect(await outcome('c')).toBe('allowed');
   });
+});
+
+test('what is remembered of a question is short, however long the question is', async () => {
+  const set = jest.spyOn(AccessMemory.prototype, 'set');
+  const long = { ...READ, labelSelector: 'a'.repeat(15_000) };
+  await outcome('a', long);
+  answer = async () => DENIED;
+  await outcome('b', long);
+  expect(set.mock.calls.map(([, question]) => question.length < 50)).toEqual([true, true]);
+  set.mockRestore();
 });

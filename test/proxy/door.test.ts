@@ -177,3 +177,58 @@ describe('the handshake of https', () => {
     await door.close(0, () => {});
   });
 });
+
+describe('requests of one connection', () => {
+  /** Counts the requests under way; answers each at once, with more than a socket takes. */
+  function busyDoor(body: Buffer) {
+    const counts = { now: 0, most: 0, all: 0 };
+    const door = makeDoor({
+      onRequest: (_request, response) => {
+        counts.all++;
+        counts.most = Math.max(counts.most, ++counts.now);
+        response.once('close', () => counts.now--);
+        response.end(body);
+      },
+    });
+    return { door, counts };
+  }
+
+  test('a second one waits until the answer to the first has been taken', async () => {
+    const { door, counts } = busyDoor(Buffer.alloc(32 * 1024 * 1024));
+    const client = open(await door.listen());
+    client.write(GET);
+    await until(() => client.received().length > 0, 'the first answer');
+    client.write(GET);
+    await until(() => client.received().length > 64 * 1024 * 1024, 'the second answer');
+    expect(counts).toMatchObject({ most: 1, all: 2 });
+    await door.close(0, () => {});
+  });
+
+  test('many at once are refused, and take nothing', async () => {
+    const { door, counts } = busyDoor(Buffer.alloc(8 * 1024 * 1024));
+    const client = open(await door.listen());
+    client.write(GET.repeat(20));
+    await client.ended;
+    await until(() => counts.now === 0, 'the end of all');
+    expect(counts).toMatchObject({ most: 1, all: 1 });
+    await door.close(0, () => {});
+  });
+
+  test('one to switch protocols does not come while another is in work', async () => {
+    const upgraded: string[] = [];
+    const door = makeDoor({
+      onRequest: (_request, response) => void response.write('begun'),
+      onUpgrade: ({ url = '' }, socket) => {
+        upgraded.push(url);
+        socket.destroy();
+      },
+    });
+    const client = open(await door.listen());
+    client.write(GET);
+    await until(() => client.received().includes('begun'), 'the first answer');
+    client.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: a\r\n\r\n');
+    await client.ended;
+    expect(upgraded).toEqual([]);
+    await door.close(0, () => {});
+  });
+});

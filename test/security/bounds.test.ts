@@ -1,12 +1,14 @@
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
+import { startAdmin } from '../../src/admin/admin.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { until } from '../support/http-until.ts';
 import { exchange } from '../support/review-server.ts';
 import { createSmallCluster } from '../support/small-cluster.ts';
-import { startWrapper } from '../support/wrapper-fixture.ts';
+import { recordingLogger, startWrapper } from '../support/wrapper-fixture.ts';
 
 const GET = 'GET /api/v1/services HTTP/1.1\r\nHost: 127.0.0.1\r\n';
 const BOUNDS = {
@@ -116,5 +118,31 @@ describe('bounds', () => {
     for (const { socket } of many) socket.destroy();
     await until(() => door().connections === 0, 'room');
     expect(await exchange(port(), `${GET}Connection: close\r\n\r\n`)).toMatch(/^HTTP\/1.1 200 /);
+  });
+
+  test('requests that do not wait for an answer: one is in work, and the connection ends', async () => {
+    const { socket } = hold(WATCH.repeat(50));
+    await once(socket, 'close');
+    await until(() => proxy.doors.watches === 0, 'no watch');
+    const patient = hold(WATCH);
+    await until(() => patient.received.includes('200'), 'the watch');
+    patient.socket.write(`${GET}\r\n`);
+    await once(patient.socket, 'close');
+    expect(patient.received.match(/HTTP\/1.1/g)).toHaveLength(1);
+    await until(() => proxy.doors.watches === 0, 'no watch');
+  });
+
+  test('requests that do not wait for an answer of the admin port: one is in work', async () => {
+    const { logger } = recordingLogger();
+    const address = { host: '127.0.0.1', port: 0 };
+    const admin = await startAdmin({ address, bounds: BOUNDS, proxy, logger });
+    const metrics = 'GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
+    try {
+      const answer = await exchange(Number(new URL(admin.url).port), metrics.repeat(2));
+      expect(answer).toMatch(/^HTTP\/1.1 400 .*the one before is answered/s);
+      expect(answer).not.toMatch(/200 OK/);
+    } finally {
+      await admin.close();
+    }
   });
 });
