@@ -165,12 +165,12 @@ describe('the handshake of https', () => {
   });
 
   test('that never comes takes a place for a time only', async () => {
-    const door = makeDoor({ certificate, bounds });
+    const door = makeDoor({ certificate, bounds: { ...bounds, headersTimeoutMs: 1000 } });
     const url = await door.listen();
-    const silent = Array.from({ length: 50 }, () => openRaw(url));
+    for (let i = 0; i < 50; i++) openRaw(url);
     await until(() => door.refused > 0, 'the refusals');
-    expect(door.connections).toBe(1 + 32);
-    await Promise.all(silent.map(({ ended }) => ended));
+    expect(door.connections).toBeLessThanOrEqual(1 + 32);
+    await until(() => door.connections === 0, 'room');
     const client = open(url);
     client.write(GET);
     await until(() => client.received().endsWith('served'), 'an answer');
