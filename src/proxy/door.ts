@@ -56,6 +56,8 @@ export class Door {
   /** Connections that can carry requests, over https after the handshake; for each the answer being written. */
   readonly #connections = new Map<Duplex, ServerResponse | undefined>();
   readonly #surplus = new WeakSet<Duplex>();
+  /** Connections with a request that waits for the answer to the one before. */
+  readonly #queued = new WeakSet<Duplex>();
   readonly #unfollow: (() => void) | undefined;
   #accepted = 0;
   #refused = 0;
@@ -233,22 +235,29 @@ export class Door {
       refuseSocket(socket, connectionRefusal(this.#options.bounds));
       return;
     }
+    const start = (): void => {
+      if (this.#connections.has(socket)) this.#connections.set(socket, response);
+      this.#options.onRequest(request, response);
+    };
     const current = this.#connections.get(socket);
-    // One at a time, for the bound of connections is one of requests too.
-    if (current?.writableEnded === false) {
+    if (current === undefined || current.closed) {
+      start();
+    } else if (this.#queued.has(socket)) {
+      // One at a time, for the bound of connections is one of requests too.
       refuseSocket(socket, pipelined(), current);
-      return;
+    } else {
+      // We may hear later than its client that an answer has been taken: the client may ask the next thing already.
+      this.#queued.add(socket);
+      current.once('close', () => {
+        this.#queued.delete(socket);
+        if (socket.writable) start();
+      });
     }
-    if (this.#connections.has(socket)) this.#connections.set(socket, response);
-    const start = (): void => this.#options.onRequest(request, response);
-    if (current === undefined || current.closed) start();
-    // TLS says late that an answer has gone out: its client may have it already, and ask the next thing.
-    else current.once('close', () => socket.writable && start());
   }
 }
 
 function pipelined(): WrapperError {
-  return new WrapperError('BadRequest', 'a request is taken only when the one before is answered');
+  return new WrapperError('BadRequest', 'too many requests before the first one was answered');
 }
 
 function noUpgrades(): WrapperError {

@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process';
+import type { ServerResponse } from 'node:http';
 import { connect, Server, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
@@ -201,6 +203,27 @@ describe('requests of one connection', () => {
     client.write(GET);
     await until(() => client.received().length > 64 * 1024 * 1024, 'the second answer');
     expect(counts).toMatchObject({ most: 1, all: 2 });
+    await door.close(0, () => {});
+  });
+
+  test('one that comes while the first is in work waits for its answer, however late that ends', async () => {
+    const responses: ServerResponse[] = [];
+    const door = makeDoor({
+      onRequest: (_request, response) => {
+        responses.push(response);
+        if (responses.length === 2) response.end('second');
+        // All that its client waits for; we have not said yet that it is all.
+        else response.writeHead(200, { 'content-length': 5 }).write('first');
+      },
+    });
+    const client = open(await door.listen());
+    client.write(GET);
+    await until(() => client.received().endsWith('first'), 'the first answer');
+    client.write(GET);
+    await delay(20);
+    expect(responses).toHaveLength(1);
+    responses[0]?.end();
+    await until(() => client.received().endsWith('second'), 'the second answer');
     await door.close(0, () => {});
   });
 
