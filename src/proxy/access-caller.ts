@@ -27,9 +27,9 @@ export class CallerReader {
     return this.#ownerOf(certificate);
   }
 
-  /** An API server takes "Bearer" without a token for an anonymous request. */
+  /** An API server takes "Bearer" without a token, or with two spaces before it, for an anonymous request. */
   #tokenOf(authorization: string): Extract<Caller, { kind: 'token' }> {
-    if (!/^Bearer +[^\s,]+$/i.test(authorization)) {
+    if (!/^Bearer [^\s,]+$/i.test(authorization)) {
       throw unauthorized('the Authorization header is no bearer token');
     }
     return { kind: 'token', authorization, id: this.#id('token', authorization) };

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
 /** Whose identity the API server sees: ours, or that of the caller with all it sent to prove it. */
 export type Identity = 'own' | 'caller';
@@ -26,12 +26,18 @@ const REPLACED = new Set(['expect', 'host']);
 /** Claims of who sent a request, or from where, which the API server believes a front proxy or writes to its audit log. */
 const CLAIM = /^(x-remote-|x-forwarded-|forwarded$|x-real-ip$)/;
 
-/** What proves a caller's identity, or asks for another one (apiserver authentication/request, impersonation). */
+/**
+ * What proves a caller's identity, or asks for another one (apiserver authentication/request, impersonation).
+ * Connection may list these too; to cut them would make somebody else of the caller.
+ */
 const PROOF = /^(authorization$|impersonate-|cookie$|sec-websocket-protocol$)/;
+
+/** Each of these is a group or a value of its own; joined they would be another one. */
+const REPEATED = /^impersonate-/;
 
 /** The headers to send to the API server for a caller's request; `own` authenticate us. */
 export function requestHeaders(
-  headers: IncomingHttpHeaders,
+  { headers, headersDistinct }: Pick<IncomingMessage, 'headers' | 'headersDistinct'>,
   options: {
     readonly identity: Identity;
     readonly own: Readonly<Record<string, string>>;
@@ -42,6 +48,7 @@ export function requestHeaders(
 ): IncomingHttpHeaders {
   const sent = endToEnd(headers);
   for (const name of Object.keys(sent)) {
+    if (REPEATED.test(name)) sent[name] = headersDistinct[name];
     const stripped = REPLACED.has(name) || CLAIM.test(name);
     if (stripped || (options.identity === 'own' && PROOF.test(name))) delete sent[name];
   }
@@ -62,5 +69,6 @@ export function responseHeaders(headers: IncomingHttpHeaders): IncomingHttpHeade
 function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const listed = (headers.connection ?? '').toLowerCase().split(',');
   const hop = new Set([...HOP_BY_HOP, ...listed.map((name) => name.trim())]);
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !hop.has(name)));
+  const stays = (name: string): boolean => PROOF.test(name) || !hop.has(name);
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => stays(name)));
 }

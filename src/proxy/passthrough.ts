@@ -114,7 +114,7 @@ class HttpPassthrough implements Passthrough {
     const { target, host } = destination;
     return {
       destination,
-      headers: requestHeaders(request.headers, { identity, own, host, upgrade }),
+      headers: requestHeaders(request, { identity, own, host, upgrade }),
       path: target.path + url,
       onAnswer: (statusCode) => this.#notice(statusCode),
       onError,

@@ -33,6 +33,7 @@ describe('a caller without credentials', () => {
       { authorization: 'Bearer ' },
     ],
     ['a password', { authorization: 'Basic YTpi' }],
+    ['two spaces, for which it does the same', { authorization: 'Bearer  a' }],
     ['two tokens in one header', { authorization: 'Bearer a, Bearer b' }],
     ['a front proxy header', { 'x-remote-user': 'system:admin' }],
   ])(
@@ -165,6 +166,29 @@ describe('a caller with a token', () => {
       expect(statusOf(answer)).toMatchObject({ code: 403 });
     }
     expect(wrapper.api.reviews).toEqual([]);
+  });
+});
+
+describe('what a caller proves, or asks to be,', () => {
+  test('goes on as it was sent, also when Connection lists it', async () => {
+    const headers = {
+      connection: 'authorization, impersonate-user, x-other',
+      'impersonate-user': 'admin',
+      'x-other': '1',
+    };
+    await wrapper.ask('/version', { token: 'caller', headers });
+    const [passed] = wrapper.api.passed;
+    expect(passed?.headers).toMatchObject({
+      authorization: 'Bearer caller',
+      'impersonate-user': 'admin',
+    });
+    expect(passed?.headers).not.toHaveProperty('x-other');
+  });
+
+  test('is as many groups as were sent', async () => {
+    const headers = { 'impersonate-user': 'admin', 'impersonate-group': ['a', 'b'] };
+    await wrapper.ask('/version', { token: 'caller', headers });
+    expect(wrapper.api.passed[0]?.lines['impersonate-group']).toEqual(['a', 'b']);
   });
 });
 

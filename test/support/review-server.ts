@@ -28,6 +28,8 @@ export interface ReviewServer {
     readonly method: string;
     readonly url: string;
     readonly headers: IncomingHttpHeaders;
+    /** Each header with all its lines. */
+    readonly lines: IncomingMessage['headersDistinct'];
   }[];
   /** Decides; a number is an HTTP status. Default: allowed. */
   decide: (review: SeenReview) => boolean | number | Promise<boolean | number>;
@@ -42,13 +44,13 @@ export async function startReviewServer(target: string, own?: string): Promise<R
     method === 'GET' && headers.authorization === own;
   const server = createServer(async (incoming, response) => {
     if (/accessreviews$/.test(incoming.url ?? '')) return answerReview(incoming, response);
-    const { method = '', url = '', headers } = incoming;
-    if (!isOwnRead(incoming)) passed.push({ method, url, headers });
+    const { method = '', url = '', headers, headersDistinct: lines } = incoming;
+    if (!isOwnRead(incoming)) passed.push({ method, url, headers, lines });
     pass(target, incoming, response);
   });
   server.on('upgrade', (incoming: IncomingMessage, socket) => {
-    const { method = '', url = '', headers } = incoming;
-    passed.push({ method, url, headers });
+    const { method = '', url = '', headers, headersDistinct: lines } = incoming;
+    passed.push({ method, url, headers, lines });
     socket.on('error', () => {});
     socket.end('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: spdy/3.1\r\n\r\nhello');
   });
