@@ -79,10 +79,11 @@ function assertCombination(options: ReadOptions, resourceVersion: string): void 
 
 function boolean(query: URLSearchParams, name: string): boolean | undefined {
   const value = query.get(name);
-  if (value === null || value === '') return undefined;
-  // What Go's strconv.ParseBool takes; an apiserver reads anything else but "false" and "0" as true.
-  if (/^(1|t|true)$/i.test(value)) return true;
-  if (/^(0|f|false)$/i.test(value)) return false;
+  if (value === null) return undefined;
+  // An apiserver reads anything but "false" and "0" as true, also nothing (apimachinery/pkg/runtime conversion.go);
+  // what looks like a mistake is one here.
+  if (/^(|1|t|true)$/i.test(value)) return true;
+  if (/^(0|false)$/i.test(value)) return false;
   return bad(`${name}=${JSON.stringify(value)} is neither true nor false`);
 }
 

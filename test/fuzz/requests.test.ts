@@ -83,7 +83,7 @@ describe('parseReadOptions()', () => {
         expect(options.continue).toBe(given.get('continue') ?? '');
         const version = given.get('resourceVersion') ?? '';
         expect(options.version?.toString() ?? '').toBe(version === '0' ? '' : version);
-        expect(options.watch).toBe(/^(1|t|true)$/i.test(given.get('watch') ?? ''));
+        expect(options.watch).toBe(/^(|1|t|true)$/i.test(given.get('watch') ?? 'false'));
         const known = [...given.keys()].every((name) => names.includes(name) || name === 'timeout');
         expect(known).toBe(true);
       });
