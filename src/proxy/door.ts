@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
 import { Backlog } from './backlog.ts';
 import { connectionRefusal, type DoorBounds, parserRefusal, refuseSocket } from './door-refusal.ts';
+import { VerifiedBy } from './https-authorities.ts';
 import type { ServerCertificate } from './https-certificate.ts';
 
 /** Where a door is. */
@@ -59,6 +60,7 @@ export class Door {
   /** Connections with a request that waits for the answer to the one before. */
   readonly #queued = new WeakSet<Duplex>();
   readonly #unfollow: (() => void) | undefined;
+  readonly #verifiedBy: VerifiedBy | undefined;
   #accepted = 0;
   #refused = 0;
   #closing = false;
@@ -86,6 +88,7 @@ export class Door {
     // Headers beyond a number would be dropped without a word; their bytes are bounded.
     server.maxHeadersCount = 0;
     server.maxConnections = bounds.maxConnections + TOLD;
+    this.#verifiedBy = certificate && new VerifiedBy(server, certificate);
     this.#unfollow = certificate?.onChange(() => {
       // setSecureContext throws for what cannot be used; the certificate has been checked.
       (server as unknown as { setSecureContext(options: object): void }).setSecureContext(
@@ -230,14 +233,16 @@ export class Door {
 
   #requested(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
-    if (this.#closing || this.#surplus.has(socket)) response.shouldKeepAlive = false;
     if (this.#surplus.has(socket)) {
+      response.shouldKeepAlive = false;
       refuseSocket(socket, connectionRefusal(this.#options.bounds));
       return;
     }
     const start = (): void => {
+      if (this.#closing) response.shouldKeepAlive = false;
       if (this.#connections.has(socket)) this.#connections.set(socket, response);
-      this.#options.onRequest(request, response);
+      if (this.#verifiedBy?.isOutdated(request) === true) refuseSocket(socket, outdated());
+      else this.#options.onRequest(request, response);
     };
     const current = this.#connections.get(socket);
     if (current === undefined || current.closed) {
@@ -258,6 +263,11 @@ export class Door {
 
 function pipelined(): WrapperError {
   return new WrapperError('BadRequest', 'too many requests before the first one was answered');
+}
+
+function outdated(): WrapperError {
+  const message = 'the authorities of client certificates have changed: connect again';
+  return new WrapperError('Unauthorized', message);
 }
 
 function noUpgrades(): WrapperError {

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect as connectTcp } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -78,6 +79,45 @@ describe('certificate files', () => {
       await eventually(async () => (await wrapper.ask(SERVICES, { cert })).code, 401);
       const theirs = await issueClient('a', [], { authority: other });
       expect((await wrapper.ask(SERVICES, { cert: theirs })).code).toBe(200);
+    } finally {
+      await wrapper.close();
+    }
+  });
+
+  test('of client authorities: a connection from before is verified anew, by connecting again', async () => {
+    const wrapper = await startHttpsWrapper();
+    const { port, ca } = wrapper;
+    const cert = await issueClient('a', []);
+    try {
+      const tls = { host: '127.0.0.1', port, ca };
+      const open = async (options: object): Promise<TLSSocket> => {
+        const socket = connect({ ...tls, ...options });
+        await once(socket, 'secureConnect');
+        return socket;
+      };
+      const codeOn = async (socket: TLSSocket, more = ''): Promise<string> => {
+        socket.write(`GET ${SERVICES} HTTP/1.1\r\nHost: x\r\n${more}\r\n`);
+        const [head] = (await once(socket, 'data')) as [Buffer];
+        return head.toString().slice(9, 12);
+      };
+      const theirs = await open(cert);
+      const unused = await open(cert);
+      const bearer = await open({});
+      const token = 'Authorization: Bearer t\r\n';
+      expect(await codeOn(theirs)).toBe('200');
+      expect(await codeOn(bearer, token)).toBe('200');
+      // One that has not yet said anything in TLS.
+      const slow = connectTcp(port, '127.0.0.1');
+      await once(slow, 'connect');
+      writeFileSync(join(wrapper.folder, 'client-ca.crt'), (await makeAuthority()).cert);
+      await eventually(async () => (await wrapper.ask(SERVICES, { cert })).code, 401);
+      const closed = once(theirs, 'close');
+      expect(await codeOn(theirs)).toBe('401');
+      await closed;
+      expect(await codeOn(unused)).toBe('401');
+      expect(await codeOn(await open({ socket: slow, ...cert }))).toBe('401');
+      expect(await codeOn(bearer, token)).toBe('200');
+      bearer.destroy();
     } finally {
       await wrapper.close();
     }
