@@ -52,7 +52,13 @@ function readLogin(text: string, file: string): Login {
   all.makePathsAbsolute(folder);
   const { cluster, user } = selected(all, file);
   const server = serverOf(cluster, file);
-  const tokenFile = tokenFileOf(document, user, folder);
+  const details = detailsOf(document, user);
+  for (const key of ['as-groups', 'as-uid', 'as-user-extra']) {
+    if (details[key] !== undefined) {
+      throw unusable(file, `${key} of the user "${user?.name}" is not supported; remove it`);
+    }
+  }
+  const tokenFile = tokenFileOf(details, user, folder);
   const config = new KubeConfig();
   config.loadFromClusterAndUser(dataFirst(cluster), plainUser(user, tokenFile, folder));
   const unsent = server.protocol === 'http:' && hasCredentials(user, tokenFile);
@@ -115,18 +121,23 @@ function serverOf(cluster: Cluster, file: string): URL {
   return url;
 }
 
+/** The user as the file has it, with the keys that KubeConfig does not know. */
+function detailsOf(
+  document: Record<string, unknown>,
+  user: User | undefined,
+): Record<string, unknown> {
+  const users = Array.isArray(document.users) ? document.users : [];
+  const entry: unknown = users.find((each) => isRecord(each) && each.name === user?.name);
+  return isRecord(entry) && isRecord(entry.user) ? entry.user : {};
+}
+
 /** KubeConfig does not know the key `tokenFile`, which kubeadm's kubeconfig of kube-proxy uses. */
 function tokenFileOf(
-  document: Record<string, unknown>,
+  details: Record<string, unknown>,
   user: User | undefined,
   folder: string,
 ): string | undefined {
-  if (user === undefined) return undefined;
-  const users = Array.isArray(document.users) ? document.users : [];
-  const entry: unknown = users.find((each) => isRecord(each) && each.name === user.name);
-  const details = isRecord(entry) ? entry.user : undefined;
-  const named = isRecord(details) ? details.tokenFile : undefined;
-  const path = named ?? user.authProvider?.config?.tokenFile;
+  const path = details.tokenFile ?? user?.authProvider?.config?.tokenFile;
   return typeof path === 'string' && path !== '' ? resolve(folder, path) : undefined;
 }
 

@@ -179,6 +179,17 @@ describe('a kubeconfig that cannot be used is refused with one line that names i
       withUser({ 'client-certificate-data': base64('x'), 'client-key-data': base64('y') }),
       'its certificates cannot be used: no certificate in PEM',
     ],
+    [
+      'groups of another',
+      withUser({ as: 'a', 'as-groups': ['g'] }),
+      'as-groups of the user "proxy"',
+    ],
+    ['another uid', withUser({ 'as-uid': '1' }), 'as-uid of the user "proxy" is not supported'],
+    [
+      'extras of another',
+      withUser({ as: 'a', 'as-user-extra': { a: ['b'] } }),
+      'as-user-extra of the user "proxy" is not supported',
+    ],
     ['missing token file', withUser({ tokenFile: '/no/token' }), 'token file /no/token'],
     ['bad token', withUser({ token: 'very\nsecret' }), 'characters that no header can carry'],
     [
