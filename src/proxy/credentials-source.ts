@@ -1,4 +1,3 @@
-import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { RequestOptions } from 'node:https';
 import { isIPv6 } from 'node:net';
@@ -6,6 +5,7 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { KubeConfig } from '@kubernetes/client-node';
 import { WrapperError } from '../errors.ts';
+import { assertCertificates } from './certificates-pem.ts';
 import { type Login, loginFrom } from './credentials-kubeconfig.ts';
 
 /** How a connection to the API server is secured; node:https and node:tls take it as it is. */
@@ -155,15 +155,6 @@ function assertUsable(tls: TlsOptions, file: string): void {
   } catch (error) {
     throw unusable(file, `its certificates cannot be used: ${messageOf(error)}`, error);
   }
-}
-
-function assertCertificates(pem: string | Buffer): void {
-  const text = pem.toString();
-  const whole = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  const begun = text.split('-----BEGIN CERTIFICATE-----').length - 1;
-  if (begun === 0) throw new Error('no certificate in PEM');
-  if (begun !== whole.length) throw new Error('a certificate ends halfway');
-  for (const each of whole) new X509Certificate(each);
 }
 
 /**

@@ -5,6 +5,7 @@ import { dirname } from 'node:path';
 import { createSecureContext, type TlsOptions } from 'node:tls';
 import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
+import { assertCertificates } from './certificates-pem.ts';
 
 /** What the https door shows, and whom it believes; PEM. */
 export interface Pems {
@@ -180,9 +181,8 @@ class FollowedCertificate implements ServerCertificate {
 /** Throws what is wrong with the parts, or how they do not fit together; returns the first certificate. */
 function check({ cert, key, clientCa }: Pems): X509Certificate {
   try {
+    if (clientCa !== undefined) assertCertificates(clientCa);
     createSecureContext({ cert, key, ...(clientCa === undefined ? {} : { ca: clientCa }) });
-    // OpenSSL skips a file of authorities that holds none.
-    if (clientCa !== undefined) void new X509Certificate(clientCa);
     const leaf = new X509Certificate(cert);
     // An empty file is no error to OpenSSL.
     if (leaf.checkPrivateKey(createPrivateKey(key))) return leaf;

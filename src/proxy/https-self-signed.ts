@@ -1,7 +1,6 @@
-import { randomBytes, X509Certificate } from 'node:crypto';
+import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
 import { open, readFile, rename, unlink } from 'node:fs/promises';
 import { isIP } from 'node:net';
-import { createSecureContext } from 'node:tls';
 import { WrapperError } from '../errors.ts';
 
 export interface SelfSignedOptions {
@@ -99,8 +98,9 @@ async function readKept({ keyFile = '', names }: SelfSignedOptions): Promise<Pai
       text,
     );
     const pair = { cert, ca, key: key?.[0] ?? '' };
-    createSecureContext({ cert: pair.cert, key: pair.key });
     const leaf = new X509Certificate(cert);
+    // TLS takes an empty key without a word.
+    if (!leaf.checkPrivateKey(createPrivateKey(pair.key))) return undefined;
     const serves = names.every((name) => (isIP(name) ? leaf.checkIP(name) : leaf.checkHost(name)));
     return serves && leaf.verify(new X509Certificate(ca).publicKey) ? pair : undefined;
   } catch {

@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { connect as connectTcp } from 'node:net';
@@ -34,6 +34,9 @@ async function shown(port: number): Promise<string | undefined> {
   socket.destroy();
   return subject;
 }
+
+/** A file of two certificates, of which the second has not been written to its end. */
+const torn = (pem: string): string => `${pem}\n${pem.slice(0, pem.length / 2)}`;
 
 describe('certificate files', () => {
   test('are followed; a pair that does not fit leaves the old one in force, and says so once', async () => {
@@ -150,13 +153,16 @@ describe('certificate files', () => {
   });
 
   test.each([
-    ['tls.crt', 'is missing', undefined],
-    ['tls.key', 'is empty', ''],
-    ['client-ca.crt', 'holds no certificate', 'nothing'],
+    ['tls.crt', 'is missing', () => undefined],
+    ['tls.key', 'is empty', () => ''],
+    ['client-ca.crt', 'holds no certificate', () => 'nothing'],
+    ['client-ca.crt', 'ends halfway', torn],
+    ['tls.crt', 'ends halfway', torn],
   ])('%s that %s: it does not start, and says why', async (name, _what, content) => {
     const pair = await issue(await makeAuthority(), 'a');
     const files = { 'tls.crt': pair.cert, 'tls.key': pair.key, 'client-ca.crt': pair.cert };
-    for (const [each, text] of Object.entries({ ...files, [name]: content })) {
+    for (const [each, whole] of Object.entries(files)) {
+      const text = each === name ? content(whole) : whole;
       if (text !== undefined) writeFileSync(join(folder, each), text);
     }
     const start = startHttpsWrapper({
@@ -227,6 +233,19 @@ describe('a certificate made at start', () => {
     expect(more.cert).not.toBe(first.cert);
     writeFileSync(options.keyFile, 'torn');
     expect((await makeSelfSigned(options)).cert).not.toBe(more.cert);
+  });
+
+  test.each([
+    ['has no key', ''],
+    ['has another key', CLIENT_AUTHORITY.key],
+    ['has half a key', CLIENT_AUTHORITY.key.slice(0, 80)],
+  ])('kept in a file that %s is made anew', async (_what, key) => {
+    const options = { caFile: join(folder, 'ca.crt'), keyFile: join(folder, 'own.pem'), names };
+    const first = await makeSelfSigned(options);
+    writeFileSync(options.keyFile, `${first.cert}\n${key}\n${first.ca}\n`);
+    const pair = await makeSelfSigned(options);
+    expect(new X509Certificate(pair.cert).checkPrivateKey(createPrivateKey(pair.key))).toBe(true);
+    expect((await makeSelfSigned(options)).cert.trim()).toBe(pair.cert.trim());
   });
 
   test('that cannot be written is an error that names the file', async () => {
