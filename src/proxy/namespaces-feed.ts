@@ -1,7 +1,7 @@
 import type { Change, ChangeSink } from '../filter/change.ts';
 import type { LabelledObject } from '../filter/codec.ts';
 import type { Policy } from '../topology/policy.ts';
-import { FILTER_ANNOTATION, TOPOLOGY_KEYS_ANNOTATION } from '../topology/service-policy.ts';
+import { filterOf, TOPOLOGY_KEYS_ANNOTATION } from '../topology/service-policy.ts';
 import type { PolicyFeedOptions } from './services-feed.ts';
 
 /** Tells the world the policies that Services take over from their Namespaces. */
@@ -18,7 +18,7 @@ export class NamespacesFeed implements ChangeSink<LabelledObject> {
       const annotations = change.type === 'DELETED' ? undefined : change.facts.annotations;
       const changed = this.#options.book.setNamespace(change.key, {
         keys: annotations?.get(TOPOLOGY_KEYS_ANNOTATION),
-        filter: annotations?.get(FILTER_ANNOTATION),
+        filter: annotations && filterOf(annotations),
       });
       for (const [service, policy] of changed) policies.set(service, policy);
       this.#report(change.key, changed);

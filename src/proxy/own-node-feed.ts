@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Change, ChangeSink } from '../filter/change.ts';
 import type { LabelledObject } from '../filter/codec.ts';
-import { FILTER_ANNOTATION } from '../topology/service-policy.ts';
+import { FILTER_ANNOTATION, filterOf } from '../topology/service-policy.ts';
 import type { World } from '../topology/world.ts';
 
 /** Tells the world the labels and annotations of this node. */
@@ -33,13 +33,13 @@ export class OwnNodeFeed implements ChangeSink<LabelledObject> {
         );
       } else {
         this.#world.setOwnNode(change.facts);
-        this.#reportFilter(change.facts.annotations.get(FILTER_ANNOTATION));
+        this.#reportFilter(filterOf(change.facts.annotations));
       }
     }
   }
 
   #reportFilter(filter: string | undefined): void {
-    const isKnown = [undefined, 'on', 'off'].includes(filter?.trim());
+    const isKnown = [undefined, 'on', 'off'].includes(filter);
     if (!isKnown && filter !== this.#wrongFilter) {
       this.#logger.warn(
         { node: this.#world.nodeName, value: filter },

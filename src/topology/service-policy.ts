@@ -75,7 +75,7 @@ export interface PolicySettings {
 export interface NamespacePolicy {
   /** Annotation `topologyKeys`. */
   readonly keys?: string | undefined;
-  /** Annotation `kube-proxy-wrapper.io/filter`. */
+  /** Annotation `kube-proxy-wrapper.io/filter`, see {@link filterOf}. */
   readonly filter?: string | undefined;
 }
 
@@ -91,7 +91,7 @@ export function policyFor(
   if (isOfOtherProxy(service, settings.serviceFilter)) {
     return { ...unmanaged('other-proxy'), ...(settings.dryRun === true ? { dryRun: true } : {}) };
   }
-  const filter = (service.annotations.get(FILTER_ANNOTATION) ?? namespace.filter)?.trim();
+  const filter = filterOf(service.annotations) ?? namespace.filter;
   if (filter === 'off') return unmanaged('service-off');
   if (service.localTraffic) return unmanaged('local-traffic-policy');
   if (service.headless && !settings.headless) return unmanaged('headless');
@@ -111,8 +111,13 @@ export function policyFor(
   }
 }
 
+/** The value of {@link FILTER_ANNOTATION}; space around it does not count. */
+export function filterOf(annotations: ReadonlyMap<string, string>): string | undefined {
+  return annotations.get(FILTER_ANNOTATION)?.trim();
+}
+
 /** Throws `InvalidPolicy` for a value of {@link FILTER_ANNOTATION} that is none: a dry run mistyped must not be live. */
-export function assertFilter(filter: string | undefined): void {
+function assertFilter(filter: string | undefined): void {
   if (filter === undefined || filter === 'on' || filter === 'off' || filter === DRY_RUN) return;
   throw new WrapperError(
     'InvalidPolicy',

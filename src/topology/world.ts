@@ -15,7 +15,7 @@ import {
   type Standpoint,
   sameStandpoint,
 } from './relations.ts';
-import { FILTER_ANNOTATION } from './service-policy.ts';
+import { filterOf } from './service-policy.ts';
 import { Withheld } from './withheld.ts';
 import { type WorldChange, WorldChangeBuilder } from './world-change.ts';
 import { ZonelessServices } from './zoneless.ts';
@@ -279,7 +279,7 @@ export class World {
     const next: Standpoint = {
       node: this.nodeName,
       labels: this.#ownNode.labels,
-      off: this.#ownNode.annotations.get(FILTER_ANNOTATION)?.trim() === 'off',
+      off: filterOf(this.#ownNode.annotations) === 'off',
       declared: this.#declared,
     };
     if (sameStandpoint(this.#next ?? this.#standpoint, next)) return;

@@ -7,7 +7,7 @@ import type { Endpoint, EndpointGroup } from '../../topology/endpoint.ts';
 import type { OutcomeKind } from '../../topology/explanation.ts';
 import type { Policy } from '../../topology/policy.ts';
 import { PolicyBook } from '../../topology/policy-book.ts';
-import { FILTER_ANNOTATION, TOPOLOGY_KEYS_ANNOTATION } from '../../topology/service-policy.ts';
+import { filterOf, TOPOLOGY_KEYS_ANNOTATION } from '../../topology/service-policy.ts';
 import type { Communities, World } from '../../topology/world.ts';
 import type { ClusterObjects, SimulatedSlice } from './cluster-objects.ts';
 import { NodeSetMembers, type SharedWorld, simulateWorld } from './simulated-world.ts';
@@ -77,7 +77,7 @@ function shareWorld(cluster: ClusterObjects, settings: SimulationSettings): Shar
   const book = new PolicyBook({ ...policies, dryRun: false });
   for (const { name, annotations } of namespacePolicies ? cluster.namespaces : []) {
     const keys = annotations.get(TOPOLOGY_KEYS_ANNOTATION);
-    book.setNamespace(name, { keys, filter: annotations.get(FILTER_ANNOTATION) });
+    book.setNamespace(name, { keys, filter: filterOf(annotations) });
   }
   const declaredCommunities = fabedgeCluster !== undefined;
   return {
