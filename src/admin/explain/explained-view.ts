@@ -22,14 +22,17 @@ export interface ViewName {
 
 /** The view of endpoints that kube-proxy reads; if none does, any that is open; undefined: there is none. */
 export function findView({ views }: Pick<NodeProxy, 'views'>): ExplainedView | undefined {
-  let best: (ExplainedView & { readonly score: number }) | undefined;
-  for (const source of views.sources) {
-    const { projection } = source;
-    const score = likeness(source, views.users(source));
-    if (projection === undefined || score <= (best?.score ?? -1)) continue;
-    best = { source, projection, score };
-  }
-  return best;
+  const all = views.sources.filter(({ projection }) => projection !== undefined);
+  const source = mostAlike(all, (each) => likeness(each, views.users(each)));
+  return source?.projection && { source, projection: source.projection };
+}
+
+/** The one with the highest score, of several the first. */
+function mostAlike(
+  sources: readonly ViewSource[],
+  score: (source: ViewSource) => number,
+): ViewSource | undefined {
+  return sources.toSorted((a, b) => score(b) - score(a))[0];
 }
 
 /** The same. Throws `NotReady` when there is none: nobody has asked for endpoints yet. */
@@ -58,17 +61,16 @@ function likeness({ question, view }: ViewSource, users: number): number {
 /** The view of Services that kube-proxy reads; if none does, any of all namespaces; undefined: there is none. */
 export function findServices({ views }: Pick<NodeProxy, 'views'>): ViewSource | undefined {
   const all = views.sources.filter(({ question }) => question.resource === SERVICES);
-  const ranked = all.map((source) => {
+  return mostAlike(all, (source) => {
     const { namespace, labelSelector, encoding } = source.question;
-    const score =
+    return (
       // One namespace is a fraction of what is in the kernel: it is no answer, even if nobody reads all.
       (namespace === '' ? 8 : 0) +
       (views.users(source) > 0 ? 4 : 0) +
       (labelSelector.includes('!service.kubernetes.io/service-proxy-name') ? 2 : 0) +
-      (encoding === 'protobuf' ? 1 : 0);
-    return { source, score };
+      (encoding === 'protobuf' ? 1 : 0)
+    );
   });
-  return ranked.sort((a, b) => b.score - a.score)[0]?.source;
 }
 
 /** How a view is named in an answer. */
