@@ -50,7 +50,7 @@ function registerDoors(registry: Registry, { doors }: NodeProxy): void {
   });
   register(registry, {
     name: 'client_watches_stalled_total',
-    help: 'Watches ended because their client took nothing for stalledClientSeconds.',
+    help: 'Watches, and lists, broken off because their client took nothing for stalledClientSeconds.',
     labels: ['listener'],
     collect(set) {
       for (const { name, stalled } of listeners) set({ listener: name }, stalled);

@@ -207,7 +207,7 @@ export const settingsShape = z.strictObject({
   bookmarkSeconds: seconds.default(60).describe('Time between bookmarks of a watch.'),
   stalledClientSeconds: seconds
     .default(60)
-    .describe('A watch whose client takes nothing for this long is ended.'),
+    .describe('A list or watch whose client takes nothing for this long is broken off.'),
   maxObjectBytes: positive
     .default(DEFAULT_READ_BOUNDS.maxObjectBytes)
     .describe('One object of the API server, in a list or in a watch.'),

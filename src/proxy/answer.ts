@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Codec, Encoding } from '../filter/codec.ts';
 import { writeBody } from './body-writer.ts';
 import { MEDIA_TYPES, statusEncoding } from './media-type.ts';
+import type { Patience } from './stall.ts';
 import { statusOf } from './status.ts';
 
 /** Codecs by encoding. */
@@ -12,6 +13,7 @@ export function answerBody(
   response: ServerResponse,
   encoding: Encoding,
   pieces: readonly Buffer[],
+  patience: Patience,
 ): void {
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
   response.writeHead(200, {
@@ -19,7 +21,7 @@ export function answerBody(
     'content-length': length,
     'cache-control': 'no-cache, private',
   });
-  writeBody(response, pieces, length);
+  writeBody(response, pieces, length, patience);
 }
 
 /** Answers with an error, as a Kubernetes Status in the caller's encoding. */

@@ -47,6 +47,8 @@ export interface DoorsOptions {
   readonly maxEventBytes?: number;
   /** How long requests on open connections are answered after the close, in milliseconds; default 0. */
   readonly drainMs?: number;
+  /** A client that takes nothing of an answer for this long is given up, in milliseconds; default 60,000. */
+  readonly stallMs?: number;
 }
 
 /** The doors of the proxy, each with its own idea of who may come in. */
@@ -74,6 +76,7 @@ type Context = DoorsOptions &
   };
 
 const MAX_EVENT_BYTES = 1024 * 1024;
+const STALL_MS = 60_000;
 
 /** Builds the doors; nothing listens yet. Rejects with `InvalidSettings`. */
 export async function openDoors(context: Context): Promise<Doors> {
@@ -143,8 +146,8 @@ function listenerOf(
     readonly assertHost?: (host: string) => void;
   },
 ): Listener {
-  const { bounds = DEFAULT_BOUNDS, drainMs = 0 } = context;
-  return new Listener({ ...context, ...door, bounds, drainMs });
+  const { bounds = DEFAULT_BOUNDS, drainMs = 0, stallMs = STALL_MS } = context;
+  return new Listener({ ...context, ...door, bounds, drainMs, stallMs });
 }
 
 function createWay({ credentials, codecs, logger }: Context, identity: Identity): Passthrough {

@@ -16,6 +16,7 @@ import type { ServerCertificate } from './https-certificate.ts';
 import { negotiate } from './media-type.ts';
 import type { Question } from './question.ts';
 import { parseReadOptions, type ReadOptions } from './read-options.ts';
+import type { Patience } from './stall.ts';
 import type { Succession } from './succession.ts';
 import { parseTarget, type Target } from './target.ts';
 import { readList, readObject, sendOn, startWatch, type WatchTimes } from './view-response.ts';
@@ -39,6 +40,8 @@ export interface ListenerOptions {
   /** How long a request waits for its view to be complete, in milliseconds. */
   readonly readyWaitMs: number;
   readonly times: WatchTimes;
+  /** A client that takes nothing of an answer for this long is given up, in milliseconds. */
+  readonly stallMs: number;
   /** How long idle connections are kept after the close, in milliseconds; see {@link Door.close}. */
   readonly drainMs: number;
   /** Knows which versions of the process before are good here; absent: none are. */
@@ -80,7 +83,7 @@ export class Listener {
     return this.#watchers.size;
   }
 
-  /** Watches that were ended because their client took nothing, since the start. */
+  /** Answers that were broken off because their client took nothing, since the start. */
   get stalled(): number {
     return this.#stalled;
   }
@@ -174,13 +177,14 @@ export class Listener {
     if (response.closed) return;
     const { encoding } = question;
     if (target.kind === 'object') {
-      answerBody(response, encoding, readObject(lease.view, target, options));
+      const pieces = readObject(lease.view, target, options);
+      answerBody(response, encoding, pieces, this.#patience(response));
     } else if (options.watch) {
       await this.#knows(lease.view, options);
       if (response.closed) return;
       this.#watch(lease.view, response, options);
     } else {
-      answerBody(response, encoding, readList(lease.view, options));
+      answerBody(response, encoding, readList(lease.view, options), this.#patience(response));
     }
   }
 
@@ -190,14 +194,18 @@ export class Listener {
       sendOn(view, response, version, options.allowWatchBookmarks);
       return;
     }
-    const onStalled = () => this.#stalledBy(response);
-    const watcher = startWatch(view, response, options, { ...this.#options.times, onStalled });
+    const times = { ...this.#options.times, ...this.#patience(response) };
+    const watcher = startWatch(view, response, options, times);
     this.#watchers.add(watcher);
     response.once('close', () => this.#watchers.delete(watcher));
     if (this.#closing) watcher.end();
   }
 
-  /** Once for each client: one that hangs comes back, and hangs again. */
+  #patience(response: ServerResponse): Patience {
+    return { stallMs: this.#options.stallMs, onStalled: () => this.#stalledBy(response) };
+  }
+
+  /** Logs once for each client: one that hangs comes back, and hangs again. */
   #stalledBy({ req }: ServerResponse): void {
     this.#stalled++;
     const client = `${req.socket.remoteAddress} ${req.headers['user-agent'] ?? ''}`.slice(0, 200);

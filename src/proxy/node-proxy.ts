@@ -45,7 +45,6 @@ export interface NodeProxyOptions extends DoorsOptions {
   readonly questions?: readonly Question[];
   /** What that process tells when it ends; see Succession. */
   readonly lastWords?: Promise<string | undefined>;
-  readonly stallMs?: number;
   /** Write an Event on each Service whose policy is invalid. */
   readonly policyEvents?: boolean;
   /** Further API servers of the same cluster; see Failover. */

@@ -4,6 +4,7 @@ import { objectKey } from '../filter/change.ts';
 import type { View } from '../filter/view.ts';
 import { STREAM_MEDIA_TYPES } from './media-type.ts';
 import type { ReadOptions } from './read-options.ts';
+import type { Patience } from './stall.ts';
 import { Watcher } from './watcher.ts';
 
 export interface WatchTimes {
@@ -11,13 +12,7 @@ export interface WatchTimes {
   readonly bookmarkMs: number;
   /** A watch without timeoutSeconds lasts between this and twice this, in milliseconds. */
   readonly minWatchMs: number;
-  /** A watch whose client takes nothing for this long is ended, in milliseconds; default 60,000. */
-  readonly stallMs?: number;
-  /** Called when that happens. */
-  readonly onStalled?: () => void;
 }
-
-const STALL_MS = 60_000;
 
 /** No watch lasts longer than this, in milliseconds; timers take 24 days at most. */
 const MAX_WATCH_MS = 24 * 60 * 60_000;
@@ -55,7 +50,7 @@ export function startWatch(
   view: View,
   response: ServerResponse,
   options: ReadOptions,
-  times: WatchTimes,
+  times: WatchTimes & Patience,
 ): Watcher {
   const timeoutMs =
     options.timeoutSeconds === undefined
@@ -68,7 +63,7 @@ export function startWatch(
     bookmarks: options.allowWatchBookmarks,
     bookmarkMs: times.bookmarkMs,
     timeoutMs,
-    stallMs: times.stallMs ?? STALL_MS,
+    stallMs: times.stallMs,
     onStalled: times.onStalled,
   });
   watcher.start();

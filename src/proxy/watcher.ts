@@ -3,8 +3,9 @@ import type { EventLog } from '../filter/event-log.ts';
 import type { Snapshot, View } from '../filter/view.ts';
 import { InitialFrames } from './initial-frames.ts';
 import { STREAM_MEDIA_TYPES } from './media-type.ts';
+import { giveUpLater, type Patience } from './stall.ts';
 
-export interface WatcherOptions {
+export interface WatcherOptions extends Patience {
   readonly view: View;
   readonly response: ServerResponse;
   /** Where in the log to begin. */
@@ -18,10 +19,6 @@ export interface WatcherOptions {
   readonly bookmarkMs: number;
   /** The server ends the watch after this long, in milliseconds. */
   readonly timeoutMs: number;
-  /** A client that takes nothing for this long is given up, in milliseconds. */
-  readonly stallMs: number;
-  /** Called when that happens. */
-  readonly onStalled?: (() => void) | undefined;
 }
 
 /** How long a client may take to read the end of its stream, in milliseconds. */
@@ -111,10 +108,7 @@ export class Watcher {
     const taken = response.write(bytes);
     socket?.uncork();
     if (taken) return;
-    this.#stall = setTimeout(() => {
-      this.#options.onStalled?.();
-      response.destroy();
-    }, this.#options.stallMs);
+    this.#stall = giveUpLater(response, this.#options);
   }
 
   #nextInitialFrames(): Buffer[] {

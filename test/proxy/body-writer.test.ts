@@ -4,6 +4,8 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { writeBody } from '../../src/proxy/body-writer.ts';
 
+const PATIENT = { stallMs: 60_000 };
+
 /** Bytes that differ at every place where a mixed up block would show. */
 function pattern(bytes: number, seed: number): Buffer {
   const buffer = Buffer.alloc(bytes);
@@ -31,7 +33,7 @@ describe('writeBody()', () => {
     const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
     answer = (response) => {
       response.setHeader('content-length', bytes);
-      writeBody(response, pieces, bytes);
+      writeBody(response, pieces, bytes, PATIENT);
     };
   }
 
@@ -62,7 +64,7 @@ describe('writeBody()', () => {
         return;
       }
       response.setHeader('content-length', bytes);
-      writeBody(response, pieces, bytes);
+      writeBody(response, pieces, bytes, PATIENT);
       setTimeout(() => first?.end('first'), 20);
     };
     const socket = connect(port, '127.0.0.1');
@@ -88,7 +90,7 @@ describe('writeBody()', () => {
     const gone = new Promise<void>((resolve) => {
       answer = (response) => {
         response.once('close', resolve);
-        writeBody(response, pieces, 500 * piece.length);
+        writeBody(response, pieces, 500 * piece.length, PATIENT);
       };
     });
     const socket = connect(port, '127.0.0.1');
@@ -100,5 +102,27 @@ describe('writeBody()', () => {
     expect(then).toBeLessThan(500);
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(reads).toBe(then);
+  });
+
+  test('gives up a client that takes nothing, and not one that takes its time', async () => {
+    const piece = pattern(8_000_000, 1);
+    let stalled = 0;
+    answer = (response) => {
+      const patience = { stallMs: 150, onStalled: () => stalled++ };
+      writeBody(response, [piece], piece.length, patience);
+    };
+    const lazy = connect(port, '127.0.0.1');
+    lazy.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    lazy.pause();
+    const slow = connect(port, '127.0.0.1');
+    slow.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    let received = 0;
+    for await (const chunk of slow) {
+      received += (chunk as Buffer).length;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    expect(received).toBeGreaterThan(piece.length);
+    expect(stalled).toBe(1);
+    lazy.destroy();
   });
 });

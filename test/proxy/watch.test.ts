@@ -54,6 +54,17 @@ async function watch(query: Record<string, string> = {}, encoding: Encoding = 'p
   return recorder;
 }
 
+/** Slices that together are more than the sockets between a client and us hold. */
+function putFatSlices(count: number): void {
+  for (let n = 0; n < count; n++) {
+    const fat = Array.from({ length: 900 }, (_, i) => ({
+      ip: `10.${n}.${i >> 8}.${i & 255}`,
+      node: 'edge-1',
+    }));
+    putSlice(server, `fat-${n}`, 'web', fat);
+  }
+}
+
 /** Version of the view that {@link watch} follows; each encoding has its own. */
 async function listVersion(): Promise<string> {
   const response = await fetch(proxy.url + SLICES, { headers: { accept: ACCEPT.protobuf } });
@@ -204,16 +215,10 @@ describe('WATCH', () => {
   }, 60_000);
 
   test('a client that takes nothing for a while is given up, also in the middle of its initial events', async () => {
-    for (let n = 0; n < 60; n++) {
-      const fat = Array.from({ length: 900 }, (_, i) => ({
-        ip: `10.${n}.${i >> 8}.${i & 255}`,
-        node: 'edge-1',
-      }));
-      putSlice(server, `fat-${n}`, 'web', fat);
-    }
+    putFatSlices(120);
     await restart({ stallMs: 200, readyWaitMs: 5000 });
     const quick = await watch(STREAMING_LIST);
-    await quick.until(63);
+    await quick.until(123);
     const stalled = connect(Number(new URL(proxy.url).port), '127.0.0.1');
     stalled.write(
       `GET ${SLICES}?watch=1 HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n`,
@@ -223,7 +228,19 @@ describe('WATCH', () => {
     await eventually(() => proxy.doors.watches, 1);
     stalled.destroy();
     putSlice(server, 'web-a', 'web', [near, { ip: '10.0.0.2', node: 'edge-1' }]);
-    await quick.until(64);
+    await quick.until(124);
+  }, 60_000);
+
+  test('so is one that takes nothing of a list', async () => {
+    putFatSlices(120);
+    await restart({ stallMs: 200, readyWaitMs: 5000 });
+    const [listener] = proxy.doors.listeners;
+    const stalled = connect(Number(new URL(proxy.url).port), '127.0.0.1');
+    stalled.write(`GET ${SLICES} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n`);
+    stalled.pause();
+    await eventually(() => listener?.stalled, 1);
+    await eventually(() => listener?.door.connections, 0);
+    stalled.destroy();
   }, 60_000);
 
   test('watches of clients that went away are forgotten', async () => {
