@@ -7,6 +7,7 @@ import { KubeConfig } from '@kubernetes/client-node';
 import { WrapperError } from '../errors.ts';
 import { assertCertificates } from './certificates-pem.ts';
 import { type Login, loginFrom } from './credentials-kubeconfig.ts';
+import { boundPlugins } from './credentials-plugin.ts';
 
 /** How a connection to the API server is secured; node:https and node:tls take it as it is. */
 export interface TlsOptions {
@@ -45,15 +46,18 @@ export interface CredentialsSource {
   read(force: boolean): Promise<Snapshot>;
 }
 
-/** Credentials of a kubeconfig file. */
-export function createKubeconfigSource(path: string): CredentialsSource {
+/** Credentials of a kubeconfig file; `pluginMs`: how long a credential plugin may take, in milliseconds. */
+export function createKubeconfigSource(path: string, pluginMs: number): CredentialsSource {
   const file = resolve(path);
   let last: { readonly text: string; readonly login: Login } | undefined;
   return {
     async read(force) {
       const text = await readKubeconfig(file);
       // The same login is kept while the file is the same, for it remembers what a credential plugin said.
-      if (force || last?.text !== text) last = { text, login: loginFrom(text, file) };
+      if (force || last?.text !== text) {
+        last = { text, login: loginFrom(text, file) };
+        boundPlugins(last.login.config, pluginMs);
+      }
       return snapshotOf(last.login);
     },
   };

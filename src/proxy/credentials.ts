@@ -23,6 +23,8 @@ export interface CredentialsOptions {
   readonly pollMs?: number;
   /** How long a token that was read from a file or a plugin is taken for current, in milliseconds; default 1,000. */
   readonly tokenMaxAgeMs?: number;
+  /** How long a credential plugin may take before it is killed, in milliseconds; default 60,000. */
+  readonly pluginMs?: number;
   readonly logger: Logger;
 }
 
@@ -51,6 +53,7 @@ export interface Credentials {
 const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
 const POLL_MS = 10_000;
 const TOKEN_MAX_AGE_MS = 1_000;
+const PLUGIN_MS = 60_000;
 
 /**
  * Reads the credentials and follows their files from then on. Rejects with `InvalidSettings` when there is
@@ -62,7 +65,7 @@ export async function loadCredentials(options: CredentialsOptions): Promise<Cred
   const source =
     kubeconfig === undefined
       ? createInClusterSource(env, folder)
-      : createKubeconfigSource(kubeconfig);
+      : createKubeconfigSource(kubeconfig, options.pluginMs ?? PLUGIN_MS);
   const snapshot = await source.read(false);
   const credentials = new FollowedCredentials(source, snapshot, options, logger);
   try {

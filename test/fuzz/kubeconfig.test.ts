@@ -98,7 +98,7 @@ describe('a kubeconfig file', () => {
       const property = fc.asyncProperty(mutations, async (damage) => {
         writeFileSync(file, mutate(yaml, damage));
         try {
-          await createKubeconfigSource(file).read(false);
+          await createKubeconfigSource(file, 10_000).read(false);
         } catch (error) {
           if (!(error instanceof WrapperError)) throw error;
           expect(['Credentials', 'InvalidSettings']).toContain(error.code);

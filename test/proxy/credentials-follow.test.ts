@@ -1,4 +1,12 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
@@ -53,6 +61,15 @@ function inFolder(name: string, text: string): string {
   const path = join(folder, name);
   writeFileSync(path, text);
   return path;
+}
+
+/** State of a process, a letter; undefined: there is none. */
+function stateOf(pid: string): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ')[2];
+  } catch {
+    return undefined;
+  }
 }
 
 async function authorization(credentials: Credentials): Promise<string | undefined> {
@@ -231,5 +248,22 @@ echo '{"status":{"token":"run-'$n'"}}'`;
     expect(await authorization(credentials)).toBe('Bearer good');
     expect(lines.join()).toContain('its credential plugin failed');
     expect(lines.join()).not.toContain('very-secret');
+  });
+
+  test('that never ends is killed with all it has started, and the token before stays in force', async () => {
+    const expired = '"expirationTimestamp":"2020-01-01T00:00:00Z"';
+    const kubeconfig = withPlugin(`echo '{"status":{${expired},"token":"good"}}'`);
+    const credentials = await load({ kubeconfig, tokenMaxAgeMs: 0, pluginMs: 100 });
+    inFolder('plugin.sh', `sleep 3600 & echo $! > ${folder}/child; wait`);
+    expect(await authorization(credentials)).toBe('Bearer good');
+    expect(lines.join()).toContain('its credential plugin failed');
+    const child = readFileSync(join(folder, 'child'), 'utf8').trim();
+    await until(() => stateOf(child) !== 'S');
+  });
+
+  test('that waits for somebody to type gets an end of file', async () => {
+    const script = `read -r line; echo '{"status":{"token":"nobody-is-there'$line'"}}'`;
+    const credentials = await load({ kubeconfig: withPlugin(script) });
+    expect(await authorization(credentials)).toBe('Bearer nobody-is-there');
   });
 });
