@@ -122,15 +122,18 @@ export class RepairedHttpProxy {
     };
     response.once('close', end);
     if (response.destroyed) end();
+    this.#limit(outgoing);
+    outgoing.once('close', () => response.off('close', end));
+  }
+
+  #limit(outgoing: ClientRequest): void {
     const timer = setTimeout(() => {
       const message = `the API server did not begin to answer within ${this.#headersMs} ms`;
       outgoing.destroy(new WrapperError('Unreachable', message));
     }, this.#headersMs);
-    outgoing.once('response', () => clearTimeout(timer));
-    outgoing.once('close', () => {
-      clearTimeout(timer);
-      response.off('close', end);
-    });
+    for (const event of ['response', 'upgrade', 'close']) {
+      outgoing.once(event, () => clearTimeout(timer));
+    }
   }
 
   #answer(incoming: IncomingMessage, request: IncomingMessage, response: ServerResponse): void {
@@ -161,6 +164,7 @@ export class RepairedHttpProxy {
     const end = (): void => void outgoing.destroy();
     socket.once('close', end);
     if (socket.destroyed) end();
+    this.#limit(outgoing);
     // This listener comes before that of http-proxy, which writes these headers and closes after the body.
     outgoing.once('response', (incoming) => {
       delete incoming.headers['transfer-encoding'];

@@ -23,7 +23,7 @@ export interface PassthroughOptions {
    * the caller's own headers go through, with none of ours and without our client certificate.
    */
   readonly identity?: Identity;
-  /** How long the API server may take to begin an answer, in milliseconds; default 30,000. */
+  /** How long the API server may take to begin an answer, in milliseconds; default 70,000. */
   readonly headersMs?: number;
   readonly logger: Logger;
 }
@@ -40,7 +40,8 @@ export interface Passthrough {
   close(): Promise<void>;
 }
 
-const HEADERS_MS = 30_000;
+/** An API server gives a request that is not long-running 60 s (--request-timeout), and then says so itself. */
+const HEADERS_MS = 70_000;
 
 /** Opens the way through; connects only when the first request is passed on. */
 export function createPassthrough(options: PassthroughOptions): Passthrough {

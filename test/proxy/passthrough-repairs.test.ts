@@ -214,6 +214,27 @@ describe('an upgrade', () => {
     expect(received()).toMatch(/^HTTP\/1.1 403 Forbidden/);
   });
 
+  test('that the upstream never answers ends the connection of the client (it hung)', async () => {
+    await setUp(() => {}, { identity: 'caller', headersMs: 20 });
+    harness.back.server.on('upgrade', (_request, socket) => {
+      socket.on('error', () => {}).once('end', () => socket.end());
+      socket.resume();
+    });
+    await raw(harness.front.url, SPDY).closed;
+    await harness.back.idle();
+  });
+
+  test('that is answered may be quiet for longer than an answer may take to begin', async () => {
+    await setUp(() => {}, { identity: 'caller', headersMs: 20 });
+    switching();
+    const { socket, received } = raw(harness.front.url, SPDY);
+    await until(() => received().includes('101'));
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    socket.write('still here');
+    await until(() => received().endsWith('still here'));
+    socket.end();
+  });
+
   test('is ended by close, on both sides', async () => {
     await setUpUpgrade();
     const { received, closed } = raw(harness.front.url, SPDY);
