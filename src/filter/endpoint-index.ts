@@ -14,6 +14,8 @@ export interface EndpointsObject {
   fresh: boolean;
   /** What is shown was made from `raw`, not from an earlier state that differs only in what is no change. */
   exact: boolean;
+  /** An object of this name that is no more is shown still; it goes when this one is shown. */
+  replaces: boolean;
   /** Endpoints that are shown, as in Edit.keep; undefined: all. */
   keep: Uint8Array | undefined;
   /** Whether hints are cut. */
@@ -62,6 +64,7 @@ export class EndpointIndex {
       raw,
       fresh: true,
       exact: false,
+      replaces: false,
       keep: undefined,
       cutHints: false,
       managed: false,

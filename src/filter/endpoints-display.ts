@@ -23,6 +23,9 @@ export class EndpointsDisplay {
   /** Shows an object as decided; nothing happens where clients would see no difference. */
   show({ object, keep, managed }: Shown): void {
     const cutHints = managed && object.hinted;
+    // Another object of the same name is a new one.
+    if (object.replaces) this.#view.hide(object.key);
+    object.replaces = false;
     const shown = this.#view.get(object.key);
     if (shown !== undefined && this.#unchanged(object, shown, keep, cutHints, managed)) {
       if (object.fresh) {

@@ -1,3 +1,4 @@
+import type { Policy } from '../topology/policy.ts';
 import type { HeldKey } from '../topology/return-delay.ts';
 import type { World } from '../topology/world.ts';
 import type { WorldChange } from '../topology/world-change.ts';
@@ -9,7 +10,7 @@ import { causeOfObjects, causeOfWorld } from './decision-cause.ts';
 import { type Answer, type Cause, DecisionJournal } from './decision-journal.ts';
 import { EndpointIndex, type EndpointsObject } from './endpoint-index.ts';
 import { EndpointsDisplay } from './endpoints-display.ts';
-import { type Outcome, ServiceDecider } from './service-decider.ts';
+import { isZoneless, type Outcome, ServiceDecider, type Shown } from './service-decider.ts';
 import type { View } from './view.ts';
 
 /** What the projection did since the start, for metrics. */
@@ -50,7 +51,8 @@ const FIRST_PORTION = 32;
  *
  * Invariant: after each call, each object is shown as a fresh list of the same objects under the same world
  * would show it, but for its version and for changes that are none (see Codec.significant). Objects of a
- * Service whose policy waits for node sets stay as they were, and unseen if they are new.
+ * Service whose policy waits for node sets stay as they were, also when they are gone, and unseen if they are new;
+ * none is seen of a Service whose first policy waits.
  */
 export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   readonly view: View;
@@ -62,6 +64,8 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   readonly #decider: ServiceDecider;
   readonly #display: EndpointsDisplay;
   readonly #unsubscribe: () => void;
+  /** Objects that are gone and may be shown still, by Service; they leave when it is decided. */
+  readonly #gone = new Map<string, Set<string>>();
   /** Services decided and not yet told to the world; undefined: another view tells. */
   readonly #withheld: Map<string, boolean> | undefined;
   /** Services to be decided when the changes at hand are all taken in; undefined: none are at hand. */
@@ -156,17 +160,11 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     this.#touched = undefined;
     if (!this.view.started) return;
     this.#cause = causeOfObjects(changes);
-    // Another object of the same name is a new one.
-    for (const { type, key } of changes) {
-      if (type === 'DELETED' && this.#index.get(key) !== undefined) this.view.hide(key);
-    }
     for (const service of touched) this.#project(service);
     for (const { key } of changes) {
       const object = this.#index.get(key);
-      if (object === undefined) {
-        // Last, so that an endpoint that has moved to another slice is there all the time.
-        this.view.hide(key);
-      } else if (object.service === undefined) {
+      if (object === undefined) continue;
+      if (object.service === undefined) {
         this.#display.show({ object, keep: undefined, managed: false });
       } else if (!touched.has(object.service)) {
         this.#showAgain(object, object.service);
@@ -177,7 +175,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   /** Shows an object of which a decision about its Service sees nothing new. */
   #showAgain(object: EndpointsObject, service: string): void {
     const { keep, managed } = object;
-    if (this.#world.policyInForce(service) === undefined) this.#project(service);
+    if (this.#policyInForce(service) === undefined) this.#project(service);
     else if (this.view.get(object.key) !== undefined) this.#display.show({ object, keep, managed });
   }
 
@@ -191,12 +189,20 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
       }
       this.#index.remove(before);
       if (before.service !== undefined) touched.add(before.service);
+      if (change.type === 'DELETED') this.#left(before);
     }
     if (change.type !== 'DELETED') {
       const object = this.#index.add(change.key, change.facts, change.object);
+      object.replaces = before?.replaces ?? this.view.get(change.key) !== undefined;
       if (object.service !== undefined) touched.add(object.service);
     }
     return touched;
+  }
+
+  #left({ key, service }: EndpointsObject): void {
+    if (service === undefined) this.view.hide(key);
+    else if (this.view.started)
+      this.#gone.set(service, (this.#gone.get(service) ?? new Set()).add(key));
   }
 
   #worldChanged(change: WorldChange): void {
@@ -240,36 +246,39 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     for (const service of services) {
       this.#project(service);
       if (++decided < portion) continue;
-      this.#commitLog();
+      this.#commit();
       portion *= 2;
     }
     this.#injected += this.view.log.end - before;
     this.#commit();
   }
 
-  /** Lets watchers, and those who follow what is withheld, see all that was done since the last time. */
+  /**
+   * Lets watchers, and those who follow what is withheld, see all that was done since the last time. A Service
+   * that is hidden goes before its endpoints, and comes back after them: without any, it would be refused.
+   */
   #commit(): void {
-    this.#commitLog();
-    this.#tellWithheld();
-  }
-
-  #commitLog(): void {
     const { log } = this.view;
+    this.#tellWithheld(true);
     if (log.end !== this.#committed) log.commit();
     this.#committed = log.end;
+    this.#tellWithheld(false);
   }
 
-  #tellWithheld(): void {
+  #tellWithheld(withheld: boolean): void {
     if (this.#withheld === undefined) return;
-    const decided = new Map(this.#withheld);
-    this.#withheld.clear();
+    const decided = new Map([...this.#withheld].filter((entry) => entry[1] === withheld));
+    if (decided.size === 0) return;
+    for (const service of decided.keys()) this.#withheld.delete(service);
     this.#world.withheld.set(decided);
   }
 
   #tryStart(): void {
     if (!this.#synced || !this.#world.settled || this.view.started) return;
     this.view.start((version) => this.#initialObjects(version));
-    this.#tellWithheld();
+    if (this.#withheld === undefined) return;
+    this.#world.withheld.set(new Map(this.#withheld));
+    this.#withheld.clear();
   }
 
   *#initialObjects(version: string): Generator<readonly [string, ObjectBytes]> {
@@ -290,8 +299,18 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     if (typeof outcome === 'string') {
       for (const object of this.#index.ofService(service)) this.view.hide(object.key);
     } else {
-      for (const shown of outcome) this.#display.show(shown);
+      // Gains first: in between kube-proxy may look, and shall not find a Service without endpoints.
+      for (const shown of outcome) if (showsAny(shown)) this.#display.show(shown);
+      for (const shown of outcome) if (!showsAny(shown)) this.#display.show(shown);
     }
+    for (const key of this.#gone.get(service) ?? []) {
+      if (this.#index.get(key) === undefined) this.view.hide(key);
+    }
+    this.#gone.delete(service);
+  }
+
+  #policyInForce(service: string): Policy | undefined {
+    return this.#world.policyInForce(service, () => this.#isZoneless(service));
   }
 
   #decide(service: string): Outcome {
@@ -308,16 +327,15 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
 
   #reportZoneless(services: Iterable<string>): void {
     const reports: [string, boolean][] = [];
-    for (const service of services) reports.push([service, this.#hasZoneless(service)]);
+    for (const service of services) reports.push([service, this.#isZoneless(service)]);
     this.#world.setZoneless(this, reports);
   }
 
-  #hasZoneless(service: string): boolean {
-    for (const { groups } of this.#index.ofService(service)) {
-      for (const { endpoints } of groups) {
-        if (endpoints.some(({ node, zone }) => node !== '' && zone === '')) return true;
-      }
-    }
-    return false;
+  #isZoneless(service: string): boolean {
+    return isZoneless(this.#index.ofService(service));
   }
+}
+
+function showsAny({ keep }: Shown): boolean {
+  return keep === undefined || keep.includes(1);
 }

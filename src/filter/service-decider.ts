@@ -3,6 +3,7 @@ import type { EndpointGroup } from '../topology/endpoint.ts';
 import type { ManagedPolicy } from '../topology/policy.ts';
 import type { HeldKey } from '../topology/return-delay.ts';
 import type { World } from '../topology/world.ts';
+import { hasZoneless } from '../topology/zoneless.ts';
 import type { Clock } from './clock.ts';
 import type { Answer } from './decision-journal.ts';
 import { type EndpointsObject, Interner } from './endpoint-index.ts';
@@ -19,10 +20,11 @@ export interface Shown {
 /**
  * The outcome for a Service:
  * - `undecided`: its policy waits for node sets; what is shown stands
+ * - `waiting`: its first policy does; none is shown
  * - `hidden`: none of its objects is shown, for another proxy serves it
  * - `withheld`: none is shown, for all its traffic goes to the cloud
  */
-export type Outcome = 'undecided' | 'hidden' | 'withheld' | readonly Shown[];
+export type Outcome = 'undecided' | 'waiting' | 'hidden' | 'withheld' | readonly Shown[];
 
 /** Longer masks are not looked for among those of other objects. */
 const MAX_SHARED_MASK = 64;
@@ -56,10 +58,11 @@ export class ServiceDecider {
 
   /** Decides about all objects of a Service together. */
   decide(service: string, objects: readonly EndpointsObject[]): Outcome {
-    const policy = this.#world.policyInForce(service);
+    const { policies } = this.#world;
+    const policy = this.#world.policyInForce(service, () => isZoneless(objects));
     if (policy === undefined) {
-      const { dryRun } = this.#world.policies.wanted(service);
-      return dryRun === true ? showAll(objects) : 'undecided';
+      if (policies.wanted(service).dryRun === true) return showAll(objects);
+      return policies.suspended(service) === undefined ? 'waiting' : 'undecided';
     }
     if (policy.managed) return this.#decideManaged(service, policy, objects);
     const { reason } = policy;
@@ -172,6 +175,11 @@ function answerOf({ keys }: ManagedPolicy, { ports, keep }: Decision, withheld: 
     winner = winner === '' ? name : `${winner}, ${name}`;
   }
   return { id, winner: winner === '' ? 'none' : winner, kept, mask };
+}
+
+/** Whether any of these objects has an endpoint as in World.setZoneless. */
+export function isZoneless(objects: readonly EndpointsObject[]): boolean {
+  return objects.some(({ groups }) => hasZoneless(groups));
 }
 
 function showAll(objects: readonly EndpointsObject[]): Shown[] {

@@ -4,6 +4,7 @@ import type { World } from '../topology/world.ts';
 import type { WorldChange } from '../topology/world-change.ts';
 import type { Change, ChangeSink } from './change.ts';
 import type { ObjectBytes, ServiceFacts } from './codec.ts';
+import { Departures } from './departures.ts';
 import type { View } from './view.ts';
 
 export interface ServicesProjectionOptions {
@@ -26,6 +27,7 @@ export interface ServicesProjectionOptions {
 export class ServicesProjection implements ChangeSink<ServiceFacts> {
   readonly view: View;
   readonly #options: ServicesProjectionOptions;
+  readonly #departures: Departures<ServiceFacts>;
   readonly #aside = new Map<string, ObjectBytes>();
   /** Services that the filter hides by their label, on a node that is not switched off. */
   readonly #filtered = new Set<string>();
@@ -42,6 +44,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
 
   constructor(options: ServicesProjectionOptions) {
     this.view = options.view;
+    this.#departures = new Departures(options.view, (facts) => this.#isHiddenByLabel(facts));
     this.#options = options;
     const { world } = options;
     this.#unsubscribe = [
@@ -61,6 +64,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
   }
 
   changed(changes: readonly Change<ServiceFacts>[]): void {
+    this.#departures.changed(changes);
     this.#later = new Set();
     this.#options.feed?.changed(changes);
     for (const change of changes) {
@@ -69,7 +73,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
         this.#filtered.delete(key);
         this.#take(key, undefined);
       } else {
-        if (isOfOtherProxy(change.facts, this.#options.serviceFilter)) this.#filtered.add(key);
+        if (this.#isOfOtherProxy(change.facts)) this.#filtered.add(key);
         else this.#filtered.delete(key);
         this.#take(key, change.object);
       }
@@ -88,6 +92,15 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     this.#synced = true;
     this.#options.feed?.synced();
     this.#tryStart();
+  }
+
+  #isOfOtherProxy(facts: ServiceFacts): boolean {
+    return isOfOtherProxy(facts, this.#options.serviceFilter);
+  }
+
+  /** Whether a Service is hidden whatever else is known of it. */
+  #isHiddenByLabel(facts: ServiceFacts): boolean {
+    return this.#options.world.standpoint?.off !== true && this.#isOfOtherProxy(facts);
   }
 
   /** Notes an object as it is now; undefined: it is gone. */

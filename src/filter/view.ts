@@ -2,6 +2,7 @@ import type { WrapperError } from '../errors.ts';
 import type { Codec, ObjectBytes } from './codec.ts';
 import { EventFrames } from './event-frames.ts';
 import { EventLog, type LogBounds } from './event-log.ts';
+import { RecentPeak } from './recent-peak.ts';
 import type { Resource } from './resource.ts';
 import type { VersionClock } from './version-clock.ts';
 
@@ -19,6 +20,8 @@ export interface ViewOptions {
   readonly clock: VersionClock;
   /** The least that the event log keeps. It always has room for a change of every object at once. */
   readonly window: LogBounds;
+  /** A monotonic clock in milliseconds; default: `performance.now`. */
+  readonly now?: () => number;
 }
 
 /**
@@ -34,8 +37,7 @@ export class View {
   readonly #waiting = new Set<() => void>();
   #refusal: WrapperError | undefined;
   #bytes = 0;
-  /** Objects shown at the last commit, and their bytes. */
-  #committed: LogBounds = { entries: 0, bytes: 0 };
+  readonly #peak: RecentPeak;
   #log: EventLog | undefined;
   #frames: EventFrames | undefined;
 
@@ -44,6 +46,7 @@ export class View {
     this.codec = options.codec;
     this.#clock = options.clock;
     this.#window = options.window;
+    this.#peak = new RecentPeak(options.now);
   }
 
   /** Whether the view is complete and can be read. Once true it stays so. */
@@ -104,7 +107,7 @@ export class View {
       this.#objects.set(key, object);
       this.#bytes += object.length;
     }
-    this.#committed = { entries: this.#objects.size, bytes: this.#bytes };
+    this.#peak.note({ entries: this.#objects.size, bytes: this.#bytes });
     this.#log = new EventLog(version, () => this.#bounds());
     this.#frames = new EventFrames(this.codec, this.resource, this.#log);
     this.#settled();
@@ -168,13 +171,12 @@ export class View {
     return this.codec.splice(this.resource, object, { resourceVersion });
   }
 
-  /** Called at each commit. What was there at the last one counts too: all of it may have gone at once. */
+  /** Called at each commit. What was there lately counts too: all of it may be gone now, step by step. */
   #bounds(): LogBounds {
-    const [before, now] = [this.#committed, { entries: this.#objects.size, bytes: this.#bytes }];
-    this.#committed = now;
+    const peak = this.#peak.note({ entries: this.#objects.size, bytes: this.#bytes });
     return {
-      entries: Math.max(this.#window.entries, 2 * Math.max(before.entries, now.entries)),
-      bytes: Math.max(this.#window.bytes, 2 * Math.max(before.bytes, now.bytes)),
+      entries: Math.max(this.#window.entries, 2 * peak.entries),
+      bytes: Math.max(this.#window.bytes, 2 * peak.bytes),
     };
   }
 }

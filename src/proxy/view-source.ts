@@ -8,6 +8,7 @@ import type {
   ObjectMeta,
   ServiceFacts,
 } from '../filter/codec.ts';
+import { Departures } from '../filter/departures.ts';
 import { EndpointsProjection } from '../filter/endpoints-projection.ts';
 import type { LogBounds } from '../filter/event-log.ts';
 import { PlainProjection } from '../filter/plain-projection.ts';
@@ -114,7 +115,7 @@ function openServices(
   const decode = (object: ObjectBytes) => view.codec.service(object);
   const feeds = feed === undefined ? [] : [feed];
   if (serviceFilter === undefined && !cloudPassthrough) {
-    return openPlain(context, question, view, decode, feeds);
+    return openPlain(context, question, view, decode, [new Departures(view), ...feeds]);
   }
   const options = { view, world, serviceFilter, followsWithheld: cloudPassthrough, feed };
   const services = new ServicesProjection(options);

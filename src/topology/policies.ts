@@ -5,7 +5,7 @@ interface Entry {
   active: Policy | undefined;
   /** To come into force once its node sets have synced. */
   pending: Policy | undefined;
-  /** Was in force until it turned out to need more than is known. */
+  /** Was in force until it turned out to need more than is known; for some it still is. */
   suspended: Policy | undefined;
 }
 
@@ -45,6 +45,16 @@ export class Policies {
   inForce(service: string): Policy | undefined {
     const entry = this.#entries.get(service);
     return entry === undefined ? UNKNOWN_SERVICE : entry.active;
+  }
+
+  /** The policy that was in force until it was suspended; undefined: none is suspended. */
+  suspended(service: string): Policy | undefined {
+    return this.#entries.get(service)?.suspended;
+  }
+
+  /** Whether a Service has a policy, in force or not. */
+  has(service: string): boolean {
+    return this.#entries.has(service);
   }
 
   /** The policy that shall apply to a Service, in force or not. */
@@ -135,7 +145,7 @@ export class Policies {
 
 const EMPTY: ReadonlySet<string> = new Set();
 
-function* keysOf(entry: Entry): Generator<string> {
-  if (entry.active?.managed === true) yield* entry.active.keys;
-  if (entry.pending?.managed === true) yield* entry.pending.keys;
+function* keysOf({ active, pending, suspended }: Entry): Generator<string> {
+  for (const policy of [active, pending, suspended])
+    if (policy?.managed === true) yield* policy.keys;
 }

@@ -59,7 +59,7 @@ type Source = 'services' | 'namespaces' | 'communities';
  * Invariant: a decision never mixes two states of the world. A new standpoint (own labels, declared
  * communities) and a new policy come into force only when all the node sets they need have synced; until
  * then the old ones stand, and both kinds of node sets are wanted. A Service that had no policy before is
- * undecided meanwhile.
+ * not shown meanwhile.
  */
 export class World {
   readonly nodeName: string;
@@ -127,7 +127,10 @@ export class World {
   setPolicies(policies: ReadonlyMap<string, Policy | undefined>): void {
     const change = new WorldChangeBuilder();
     for (const [service, policy] of policies) {
-      if (this.policies.set(service, policy) && policy === undefined) change.addService(service);
+      const known = this.policies.has(service);
+      const changed = this.policies.set(service, policy);
+      // What was shown of a Service that nobody knew is not to be seen while its first policy waits.
+      if (changed && (policy === undefined || !known)) change.addService(service);
     }
     this.#settle(change);
   }
@@ -160,7 +163,7 @@ export class World {
   /**
    * A view has (true) or no longer has (false) endpoints of these Services that name a node but no zone, so
    * that the zone key needs to know the nodes of the zone. Until these are known the policy of a Service
-   * that uses the key is pending again, and what is shown of it stands.
+   * that uses the key is pending again for views with such endpoints, and what they show of it stands.
    */
   setZoneless(
     view: object,
@@ -178,12 +181,19 @@ export class World {
     this.#settle(new WorldChangeBuilder());
   }
 
-  /** What applies to a Service on this node now; undefined while that waits for node sets. */
-  policyInForce(service: string): Policy | undefined {
+  /**
+   * What applies to a Service on this node now; undefined while that waits for node sets.
+   *
+   * @param isZoneless whether those who ask have endpoints of it as in {@link setZoneless}; others need not wait
+   *   for the nodes of the zone
+   */
+  policyInForce(service: string, isZoneless = () => false): Policy | undefined {
     const from = this.#standpoint;
     // What is switched off has nothing to wait for.
     if (from?.off === true) return NODE_OFF;
-    const policy = this.policies.inForce(service);
+    const suspended = this.policies.suspended(service);
+    const policy =
+      suspended === undefined || isZoneless() ? this.policies.inForce(service) : suspended;
     if (policy === undefined || from === undefined) return policy;
     if (policy.managed && policy.edgeOnly === true && !isEdge(from, this.#options.relations)) {
       return CLOUD_NODE;

@@ -1,3 +1,12 @@
+import type { EndpointGroup } from './endpoint.ts';
+
+/** Whether any of these endpoints names a node but no zone. */
+export function hasZoneless(groups: readonly EndpointGroup[]): boolean {
+  return groups.some(({ endpoints }) => {
+    return endpoints.some(({ node, zone }) => node !== '' && zone === '');
+  });
+}
+
 /**
  * Services with an endpoint that names a node but no zone, by the view that has seen it: of these the zone
  * key has to know the nodes of the zone.

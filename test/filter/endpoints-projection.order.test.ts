@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { EndpointsProjection } from '../../src/filter/endpoints-projection.ts';
 import { createProtobufCodec } from '../../src/filter/protobuf/codec.ts';
 import { ENDPOINT_SLICES } from '../../src/filter/resource.ts';
@@ -9,16 +9,18 @@ import { type SliceEndpoint, sliceChange } from '../support/slice-change.ts';
 import { ManualClock, PLAIN_WORLD } from '../support/topology.ts';
 
 const HOST = 'kubernetes.io/hostname';
+const ZONE = 'topology.kubernetes.io/zone';
 const codec = createProtobufCodec();
 const NEAR = { ip: '10.0.0.1', node: 'own' };
 const FAR = { ip: '10.0.0.2', node: 'far' };
 
+let world: World;
 let view: View;
 let projection: EndpointsProjection;
 let start: number;
 
 beforeEach(() => {
-  const world = new World({ ...PLAIN_WORLD, nodeName: 'own' });
+  world = new World({ ...PLAIN_WORLD, nodeName: 'own' });
   const window = { entries: 1000, bytes: 1 << 20 };
   view = new View({ resource: ENDPOINT_SLICES, codec, clock: new VersionClock(0), window });
   projection = new EndpointsProjection({
@@ -64,4 +66,105 @@ test('an object that another one of the same name replaces leaves no state in be
 test('an object that comes and goes at once is shown both ways', () => {
   projection.changed([slice('c', NEAR, 'u', 'ADDED'), { type: 'DELETED', key: 'default/c' }]);
   expect(events()).toEqual(['ADDED c 10.0.0.1', 'DELETED c 10.0.0.1']);
+});
+
+test('slices that gain endpoints come before those that lose them, whichever are first', () => {
+  const near = { ...NEAR, zone: 'z2' };
+  world.setOwnNode({ labels: new Map([[ZONE, 'z1']]), annotations: new Map() });
+  const policy = { managed: true, keys: [HOST, ZONE], source: 'default' } as const;
+  world.setPolicies(new Map([['default/web', policy]]));
+  projection.changed([slice('b', { ...FAR, zone: 'z1' })]);
+  projection.changed([slice('a', near)]);
+  start = view.log.end;
+  projection.changed([slice('a', { ...near, ready: false })]);
+  expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a']);
+  start = view.log.end;
+  projection.changed([slice('a', near)]);
+  expect(events()).toEqual(['MODIFIED a 10.0.0.1', 'MODIFIED b']);
+  projection.changed([slice('b', { ...FAR, zone: 'z1' })]);
+  start = view.log.end;
+  projection.changed([slice('a', { ...near, ready: false })]);
+  expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a']);
+});
+
+test('of a list that replaces all, an object goes only when the one in its place comes', () => {
+  projection.changed([
+    { type: 'DELETED', key: 'default/a' },
+    { type: 'DELETED', key: 'default/b' },
+    slice('a', NEAR, 'v', 'ADDED'),
+    slice('b', { ...FAR, node: 'own' }, 'v', 'ADDED'),
+  ]);
+  expect(events()).toEqual([
+    'DELETED a 10.0.0.1',
+    'ADDED a 10.0.0.1',
+    'DELETED b',
+    'ADDED b 10.0.0.2',
+  ]);
+});
+
+describe('while the nodes of the zone are not known', () => {
+  const IN_ZONE = { ip: '10.0.0.1', node: 'near', zone: 'z1' };
+  const ZONELESS = { ip: '10.0.0.3', node: 'new' };
+
+  beforeEach(() => {
+    world.setOwnNode({ labels: new Map([[ZONE, 'z1']]), annotations: new Map() });
+    world.setPolicies(
+      new Map([['default/web', { managed: true, keys: [ZONE], source: 'default' }]]),
+    );
+    projection.changed([{ type: 'DELETED', key: 'default/b' }, slice('a', IN_ZONE)]);
+    start = view.log.end;
+  });
+
+  function answer(): void {
+    world.changeNodeSet(`${ZONE}=z1`, ['new'], []);
+    world.setNodeSetState(`${ZONE}=z1`);
+  }
+
+  function both(name: string) {
+    const endpoints = [IN_ZONE, ZONELESS];
+    return sliceChange(codec, { name, service: 'web', uid: 'v', endpoints }, 'ADDED');
+  }
+
+  test('a slice that another replaces stands until that is shown', () => {
+    projection.changed([{ type: 'DELETED', key: 'default/a' }, both('c')]);
+    expect(events()).toEqual([]);
+    answer();
+    expect(events()).toEqual(['ADDED c 10.0.0.1 10.0.0.3', 'DELETED a 10.0.0.1']);
+  });
+
+  test('so does one that another of the same name replaces', () => {
+    projection.changed([{ type: 'DELETED', key: 'default/a' }]);
+    start = view.log.end;
+    projection.changed([slice('a', IN_ZONE), { type: 'DELETED', key: 'default/a' }, both('a')]);
+    expect(events()).toEqual(['ADDED a 10.0.0.1']);
+    answer();
+    expect(events()).toEqual([
+      'ADDED a 10.0.0.1',
+      'DELETED a 10.0.0.1',
+      'ADDED a 10.0.0.1 10.0.0.3',
+    ]);
+  });
+
+  test('a view whose own endpoints all name a zone goes on', () => {
+    const other = {};
+    world.setZoneless(other, [['default/web', true]]);
+    expect([...world.nodeSets.keys()]).toEqual([`${ZONE}=z1`]);
+    projection.changed([slice('a', { ...IN_ZONE, ip: '10.0.0.4' })]);
+    expect(events()).toEqual(['MODIFIED a 10.0.0.4']);
+  });
+});
+
+test('a Service that was not known is not seen while its first policy waits', () => {
+  world.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
+  world.setPolicies(new Map([['default/web', undefined]]));
+  start = view.log.end;
+  world.setPolicies(
+    new Map([['default/web', { managed: true, keys: ['site'], source: 'default' }]]),
+  );
+  expect(events()).toEqual(['DELETED a 10.0.0.1', 'DELETED b 10.0.0.2']);
+  start = view.log.end;
+  projection.changed([slice('a', { ...NEAR, ip: '10.0.0.4' })]);
+  expect(events()).toEqual([]);
+  world.setNodeSetState('site=a');
+  expect(events()).toEqual(['ADDED a 10.0.0.4', 'ADDED b']);
 });

@@ -215,10 +215,10 @@ describe('WATCH', () => {
   }, 60_000);
 
   test('a client that takes nothing for a while is given up, also in the middle of its initial events', async () => {
-    putFatSlices(120);
+    putFatSlices(80);
     await restart({ stallMs: 200, readyWaitMs: 5000 });
     const quick = await watch(STREAMING_LIST);
-    await quick.until(123);
+    await quick.until(83);
     const stalled = connect(Number(new URL(proxy.url).port), '127.0.0.1');
     stalled.write(
       `GET ${SLICES}?watch=1 HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n`,
@@ -228,11 +228,11 @@ describe('WATCH', () => {
     await eventually(() => proxy.doors.watches, 1);
     stalled.destroy();
     putSlice(server, 'web-a', 'web', [near, { ip: '10.0.0.2', node: 'edge-1' }]);
-    await quick.until(124);
+    await quick.until(84);
   }, 60_000);
 
   test('so is one that takes nothing of a list', async () => {
-    putFatSlices(120);
+    putFatSlices(80);
     await restart({ stallMs: 200, readyWaitMs: 5000 });
     const [listener] = proxy.doors.listeners;
     const stalled = connect(Number(new URL(proxy.url).port), '127.0.0.1');

@@ -124,10 +124,17 @@ export class History {
         }
       }
     }
+    if (view.resource.plural === 'endpointslices' && this.#waitsForFirst(service)) yield new Map();
+    if (view.resource.plural !== 'services' || this.#harness.unanswered().length === 0) return;
     // A Service that waits for node sets stands as it was, but what is deleted is gone at once.
     const stood = this.#shown.get(view)?.get(service) ?? new Map<string, string>();
-    if (this.#harness.unanswered().length === 0) return;
     yield new Map([...stood].filter(([key]) => !this.#deleted.has(key)));
+  }
+
+  /** Whether a Service that was not known waits for node sets. */
+  #waitsForFirst(service: string): boolean {
+    const { policies } = this.#harness.world;
+    return policies.inForce(service) === undefined && policies.suspended(service) === undefined;
   }
 
   /** Services in protobuf are where policies come from: none is seen in an old state under a new policy. */

@@ -227,10 +227,12 @@ describe('World', () => {
     expect(wanted).toEqual([]);
     world.setZoneless(view, [['default/web', true]]);
     expect(wanted).toEqual([`${zone}=z1`]);
-    expect(world.policyInForce('default/web')).toBeUndefined();
+    const isZoneless = () => true;
+    expect(world.policyInForce('default/web', isZoneless)).toBeUndefined();
+    expect(world.policyInForce('default/web')).toMatchObject({ keys: [zone] });
     world.changeNodeSet(`${zone}=z1`, ['edge-2'], []);
     world.setNodeSetState(`${zone}=z1`);
-    expect(world.policyInForce('default/web')).toMatchObject({ keys: [zone] });
+    expect(world.policyInForce('default/web', isZoneless)).toMatchObject({ keys: [zone] });
     expect(sees([zone], on('edge-2'), on('edge-3'), on('edge-2', 'z2'))).toEqual([
       true,
       false,

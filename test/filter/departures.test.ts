@@ -1,0 +1,149 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import { pino } from 'pino';
+import type { Change } from '../../src/filter/change.ts';
+import type { ServiceFacts } from '../../src/filter/codec.ts';
+import { Departures } from '../../src/filter/departures.ts';
+import { EndpointsProjection } from '../../src/filter/endpoints-projection.ts';
+import { createJsonCodec } from '../../src/filter/json/codec.ts';
+import { PlainProjection } from '../../src/filter/plain-projection.ts';
+import { createProtobufCodec } from '../../src/filter/protobuf/codec.ts';
+import { ENDPOINT_SLICES, SERVICES } from '../../src/filter/resource.ts';
+import { ServicesProjection } from '../../src/filter/services-projection.ts';
+import { VersionClock } from '../../src/filter/version-clock.ts';
+import { View } from '../../src/filter/view.ts';
+import { ServicesFeed } from '../../src/proxy/services-feed.ts';
+import { PolicyBook } from '../../src/topology/policy-book.ts';
+import { World } from '../../src/topology/world.ts';
+import { type SliceEndpoint, sliceChange } from '../support/slice-change.ts';
+import { ManualClock, NO_POLICY, PLAIN_WORLD } from '../support/topology.ts';
+
+const json = createJsonCodec();
+const protobuf = createProtobufCodec();
+const clock = new VersionClock(0);
+const window = { entries: 1000, bytes: 1 << 20 };
+const NEAR = { ip: '10.0.0.1', node: 'own' };
+const CLOUD = { ip: '10.0.0.2', node: 'cloud' };
+const KEYS = '["kubernetes.io/hostname","kube-proxy-wrapper.io/cloud"]';
+
+let world: World;
+let services: View;
+let slices: View;
+let endpoints: EndpointsProjection;
+let feed: ServicesFeed;
+/** Events of both views as their watchers hear of them, `kind TYPE`. */
+let heard: string[];
+
+beforeEach(() => {
+  world = new World({ ...PLAIN_WORLD, nodeName: 'own', cloudPassthrough: true });
+  const serviceFilter = { label: 'mesh', hides: 'labelled' } as const;
+  const book = new PolicyBook({ ...NO_POLICY, serviceFilter });
+  feed = new ServicesFeed({ world, book, logger: pino({ level: 'silent' }) });
+  services = new View({ resource: SERVICES, codec: json, clock, window });
+  slices = new View({ resource: ENDPOINT_SLICES, codec: protobuf, clock, window });
+  const time = new ManualClock();
+  endpoints = new EndpointsProjection({ view: slices, world, clock: time, tellsWithheld: true });
+  heard = [];
+  world.setOwnNode({
+    labels: new Map([['node-role.kubernetes.io/edge', '']]),
+    annotations: new Map(),
+  });
+});
+
+/** The Services view of a wrapper that hides some of them. */
+function hiding(): ServicesProjection {
+  const serviceFilter = { label: 'mesh', hides: 'labelled' } as const;
+  return new ServicesProjection({
+    ...{ view: services, world, serviceFilter, feed },
+    followsWithheld: true,
+  });
+}
+
+function service(labels: Record<string, string> = {}, uid = 'u'): Change<ServiceFacts> {
+  const annotations = { topologyKeys: KEYS };
+  const metadata = { namespace: 'default', name: 'web', uid, resourceVersion: '1' };
+  const object = Buffer.from(
+    JSON.stringify({ metadata: { ...metadata, labels, annotations }, spec: {} }),
+  );
+  return { type: 'MODIFIED', key: 'default/web', facts: json.service(object), object };
+}
+
+function slice(...all: SliceEndpoint[]) {
+  return sliceChange(protobuf, { name: 'a', service: 'web', endpoints: all });
+}
+
+function listen(): void {
+  for (const [kind, view] of Object.entries({ service: services, slice: slices })) {
+    let at = view.log.end;
+    view.log.subscribe(() => {
+      for (; at < view.log.end; at++) heard.push(`${kind} ${view.log.at(at)?.type}`);
+    });
+  }
+}
+
+function answer(): void {
+  for (const [selector, { state }] of world.nodeSets) {
+    if (state === 'synced') continue;
+    world.changeNodeSet(selector, ['cloud'], []);
+    world.setNodeSetState(selector);
+  }
+}
+
+/** Both views as they are served, all node sets answered. */
+function start(): ServicesProjection {
+  const projection = hiding();
+  projection.changed([service()]);
+  projection.synced();
+  endpoints.changed([slice(NEAR, CLOUD)]);
+  endpoints.synced();
+  answer();
+  listen();
+  return projection;
+}
+
+test('a Service whose traffic becomes the cloud\u2019s goes before its slices, and comes back after them', () => {
+  start();
+  endpoints.changed([slice({ ...NEAR, ready: false }, CLOUD)]);
+  expect(heard).toEqual(['service DELETED', 'slice DELETED']);
+  heard = [];
+  endpoints.changed([slice(NEAR, CLOUD)]);
+  expect(heard).toEqual(['slice ADDED', 'service ADDED']);
+});
+
+test('a Service that is left to another proxy goes before its slices, and comes back after them', () => {
+  const projection = start();
+  projection.changed([service({ mesh: '' })]);
+  expect(heard).toEqual(['service DELETED', 'slice DELETED']);
+  heard = [];
+  projection.changed([service()]);
+  answer();
+  expect(heard).toEqual(['slice ADDED', 'service ADDED']);
+});
+
+test('a Service that is deleted goes before its slices show endpoints that its policy cut', () => {
+  start().changed([{ type: 'DELETED', key: 'default/web' }]);
+  expect(heard).toEqual(['service DELETED', 'slice MODIFIED']);
+});
+
+test('where no Service is hidden, too', () => {
+  const sinks = [new Departures<ServiceFacts>(services), feed, new PlainProjection(services)];
+  const tell = (changes: readonly Change<ServiceFacts>[]) => {
+    for (const sink of sinks) sink.changed(changes);
+  };
+  tell([service()]);
+  for (const sink of sinks) sink.synced();
+  endpoints.changed([slice(NEAR, CLOUD)]);
+  endpoints.synced();
+  answer();
+  listen();
+  tell([{ type: 'DELETED', key: 'default/web' }]);
+  expect(heard).toEqual(['service DELETED', 'slice MODIFIED']);
+});
+
+test('a Service that is replaced leaves no state in between', () => {
+  const projection = start();
+  const commits: number[] = [];
+  services.log.subscribe(() => commits.push(services.size));
+  projection.changed([{ type: 'DELETED', key: 'default/web' }, service({}, 'v')]);
+  expect(commits).toEqual([1]);
+  expect(heard).toEqual(['service DELETED', 'service ADDED']);
+});
