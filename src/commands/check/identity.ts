@@ -2,9 +2,9 @@ import { pino } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { loadCredentials } from '../../proxy/credentials.ts';
 import { createUpstream, readBody, type Upstream } from '../../proxy/upstream.ts';
-import { fail, ok, type Verdict } from './verdict.ts';
+import { fail, ok, skip, type Verdict } from './verdict.ts';
 
-/** What kube-proxy needs through the wrapper, and the wrapper itself (role system:node-proxier, and Nodes). */
+/** What kube-proxy needs through the wrapper, and the wrapper itself; see manifests/base/cluster-role.yaml. */
 const NEEDS: readonly (readonly [group: string, resource: string, verbs: readonly string[]])[] = [
   ['', 'services', ['list', 'watch']],
   ['', 'nodes', ['list', 'watch']],
@@ -29,11 +29,14 @@ export async function checkIdentity(kubeconfig: string): Promise<Verdict> {
     if (denied.length === 0)
       return ok('identity', `${kubeconfig} may read all that kube-proxy needs`);
     const list = denied.map(({ verb, resource }) => `${verb} ${resource}`).join(', ');
-    return fail(
-      'identity',
-      `${kubeconfig} may not ${list}`,
-      'bind its user to the ClusterRole system:node-proxier and to one that may list and watch nodes',
-    );
+    const text = `${kubeconfig} may not ${list}`;
+    const next =
+      'bind its user to a ClusterRole with the rules of manifests/base/cluster-role.yaml';
+    if (denied.every(({ resource }) => resource === 'servicecidrs')) {
+      // system:node-proxier, which may be all that a user has, grants them since then, too.
+      return skip('identity', `${text}, which only a kube-proxy from 1.33 on asks for`, next);
+    }
+    return fail('identity', text, next);
   } catch (error) {
     const { message } = WrapperError.from(error, 'Unreachable');
     return fail(

@@ -1,0 +1,67 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
+import { checkIdentity } from '../../src/commands/check/identity.ts';
+
+let server: Server;
+let folder: string;
+let kubeconfig: string;
+/** What the API server says no to, as `verb resource`. */
+let denied: string[];
+
+interface Review {
+  readonly spec: { readonly resourceAttributes: { verb: string; resource: string } };
+}
+
+beforeEach(async () => {
+  server = createServer(async (request, response) => {
+    const { resourceAttributes } = ((await json(request)) as Review).spec;
+    const { verb, resource } = resourceAttributes;
+    const status = { allowed: !denied.includes(`${verb} ${resource}`) };
+    response.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify({ status }));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  folder = mkdtempSync(join(tmpdir(), 'check-identity-'));
+  kubeconfig = join(folder, 'kubeconfig');
+  const { port } = server.address() as AddressInfo;
+  writeFileSync(kubeconfig, kubeconfigFor(`http://127.0.0.1:${port}`));
+});
+
+afterEach(async () => {
+  server.close();
+  await once(server, 'close');
+  rmSync(folder, { recursive: true });
+});
+
+test('an identity that may do all is told so', async () => {
+  denied = [];
+  const verdict = await checkIdentity(kubeconfig);
+  expect(verdict).toMatchObject({
+    outcome: 'ok',
+    text: `${kubeconfig} may read all that kube-proxy needs`,
+  });
+});
+
+test('one that may not is told what, and where all that it needs is written', async () => {
+  denied = ['watch nodes', 'create events', 'list servicecidrs'];
+  expect(await checkIdentity(kubeconfig)).toMatchObject({
+    outcome: 'fail',
+    text: `${kubeconfig} may not watch nodes, list servicecidrs, create events`,
+    next: expect.stringContaining('manifests/base/cluster-role.yaml'),
+  });
+});
+
+// system:node-proxier grants them since 1.33 only, and no kube-proxy before asks for them.
+test('ServiceCIDRs alone are no problem of an older kube-proxy', async () => {
+  denied = ['list servicecidrs', 'watch servicecidrs'];
+  expect(await checkIdentity(kubeconfig)).toMatchObject({
+    outcome: 'skip',
+    text: expect.stringContaining('may not list servicecidrs, watch servicecidrs, which only'),
+  });
+});
