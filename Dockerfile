@@ -8,7 +8,7 @@
 #     --build-arg REVISION="$(git rev-parse HEAD)" \
 #     -t registry.example.com/kube-proxy-wrapper:1.0.0 --push .
 
-# The second stage needs Node at /nodejs/bin/node, as the distroless images have it; see image/kube-proxy-wrapper.
+# The second stage needs Node at /nodejs/bin/node, as the distroless images have it; see image/.
 ARG BUILD_IMAGE=node:24-trixie-slim
 ARG BASE_IMAGE=gcr.io/distroless/nodejs24-debian13:nonroot
 
@@ -33,7 +33,7 @@ LABEL org.opencontainers.image.title="kube-proxy-wrapper" \
       org.opencontainers.image.revision="${REVISION}"
 
 # Least likely to change first, so that an update moves few bytes over a slow link.
-COPY --chmod=0555 image/kube-proxy-wrapper /usr/local/bin/kube-proxy-wrapper
+COPY --chmod=0555 image/kube-proxy-wrapper image/own-state-dir /usr/local/bin/
 COPY LICENSE /app/LICENSE
 COPY --from=build /src/package.json /app/package.json
 # main.js holds all that it depends on: there is no node_modules.
@@ -43,9 +43,9 @@ COPY --from=build /src/dist/THIRD-PARTY-LICENSES /src/dist/main.js /app/dist/
 ENV NODE_ENV=production \
     PATH=/usr/local/bin:/nodejs/bin:/usr/bin:/bin
 
-# By number, so that kubelet can tell that it is not root (runAsNonRoot). Nothing is ever written
-# but to `stateDir`, if that is set.
-USER 65532:65532
+# By number, so that kubelet can tell that it is not root (runAsNonRoot). Not 65532, which every distroless image has:
+# processes of one user share ports. Nothing is ever written but to `stateDir`, if that is set.
+USER 10360:10360
 WORKDIR /app
 
 # For docker and podman; Kubernetes ignores it and uses the probes of the manifests. There is no curl here.

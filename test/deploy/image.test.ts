@@ -1,22 +1,28 @@
 import {
   chmodSync,
+  chownSync,
   cpSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { load } from 'js-yaml';
+import type { KubeObject } from '../e2e/support/api.ts';
 import { writeKubeconfig } from '../e2e/support/kubeconfig.ts';
 import { type ManagedProcess, waitUntilReady } from '../e2e/support/managed-process.ts';
 import { createNodeNetns, type NodeNetns } from '../e2e/support/node-netns.ts';
 import { runCommand } from '../e2e/support/run-command.ts';
 import { type Image, lastStage, layOutImage } from './support/image.ts';
+import { runWithChownAlone } from './support/init-container.ts';
 import { writeAside } from './support/overlay.ts';
 import { readText, repository } from './support/repository.ts';
 import { type SandboxOptions, sandbox } from './support/sandbox.ts';
@@ -90,8 +96,13 @@ describe('the Dockerfile', () => {
     expect(said.trim()).toBe(version);
   });
 
-  test('names its user by number, so that kubelet can tell that it is not root', () => {
-    expect(image.user).toEqual({ uid: 65_532, gid: 65_532 });
+  test('names its user by number, so that kubelet can tell that it is not root; one that no other image has', () => {
+    expect(image.user).toEqual({ uid: 10_360, gid: 10_360 });
+    const { spec } = load(readText('manifests/base/daemonset.yaml')) as KubeObject;
+    expect(spec.template.spec.securityContext).toMatchObject({
+      runAsUser: image.user.uid,
+      runAsGroup: image.user.gid,
+    });
   });
 
   test('leaves the health check to a program that the image has', () => {
@@ -122,7 +133,7 @@ describe('the image, laid out in a folder', () => {
     const status = await evaluate(
       `process.stdout.write(require('node:fs').readFileSync('/proc/self/status', 'utf8'))`,
     );
-    expect(/^Uid:\s+(.*)$/m.exec(status)?.[1]).toBe('65532\t65532\t65532\t65532');
+    expect(/^Uid:\s+(.*)$/m.exec(status)?.[1]).toBe('10360\t10360\t10360\t10360');
     expect(/^CapEff:\s+(.*)$/m.exec(status)?.[1]).toMatch(/^0+$/);
     expect(/^CapBnd:\s+(.*)$/m.exec(status)?.[1]).toMatch(/^0+$/);
     const write = `const { writeFileSync } = require('node:fs');
@@ -130,6 +141,75 @@ describe('the image, laid out in a folder', () => {
         try { writeFileSync(path, ''); return 'written'; } catch ({ code }) { return code; }
       }).join())`;
     expect(await evaluate(write)).toBe('EROFS,EROFS,ENOENT,EROFS');
+  });
+});
+
+describe('own-state-dir', () => {
+  const state = () => join(folder, 'state-of-the-node');
+  const inIt = () => join(state(), 'state/services.snapshot');
+
+  beforeEach(() => mkdirSync(state()));
+  afterEach(() => rmSync(state(), { recursive: true }));
+
+  /** As the wrapper leaves it: folder 0700, files 0600. */
+  function writeState(): void {
+    mkdirSync(join(state(), 'state'), { mode: 0o700 });
+    writeFileSync(inIt(), 'a', { mode: 0o600 });
+    writeFileSync(join(state(), 'tls.pem'), 'b', { mode: 0o600 });
+  }
+
+  function giveAll(owner: number): void {
+    for (const name of ['', ...readdirSync(state(), { recursive: true })]) {
+      chownSync(join(state(), String(name)), owner, owner);
+    }
+  }
+
+  const give = async () =>
+    await runWithChownAlone(image, ['/usr/local/bin/own-state-dir', state()]);
+
+  function owners(): Set<number> {
+    const names = ['', ...readdirSync(state(), { recursive: true })];
+    const found = names.map((name) => statSync(join(state(), String(name))));
+    return new Set(found.flatMap(({ uid, gid }) => [uid, gid]));
+  }
+
+  test('gives the user the folder that kubelet has just made', async () => {
+    await give();
+    expect(owners()).toEqual(new Set([image.user.uid]));
+  });
+
+  // Root without DAC_OVERRIDE may not look into the folder of another user.
+  test.each([65_532, 0])('gives it all that the user %d has left there', async (owner) => {
+    writeState();
+    giveAll(owner);
+    await give();
+    expect(owners()).toEqual(new Set([image.user.uid]));
+    expect(readFileSync(inIt(), 'utf8')).toBe('a');
+  });
+
+  test('goes on where it was broken off', async () => {
+    writeState();
+    giveAll(65_532);
+    for (const path of [state(), join(state(), 'state')]) chownSync(path, 0, 0);
+    chownSync(inIt(), image.user.uid, image.user.gid);
+    await give();
+    expect(owners()).toEqual(new Set([image.user.uid]));
+  });
+
+  test('leaves alone what the user has already', async () => {
+    writeState();
+    giveAll(image.user.uid);
+    const before = statSync(join(state(), 'state')).ctimeMs;
+    await give();
+    expect(statSync(join(state(), 'state')).ctimeMs).toBe(before);
+  });
+
+  test('follows no link', async () => {
+    const elsewhere = join(folder, 'elsewhere');
+    writeFileSync(elsewhere, '');
+    symlinkSync(elsewhere, join(state(), 'link'));
+    await give();
+    expect(statSync(elsewhere).uid).toBe(process.getuid?.());
   });
 });
 

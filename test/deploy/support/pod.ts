@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import type { KubeObject } from '../../e2e/support/api.ts';
 import { type ManagedProcess, waitUntilReady } from '../../e2e/support/managed-process.ts';
 import type { NodeNetns } from '../../e2e/support/node-netns.ts';
-import { runCommand } from '../../e2e/support/run-command.ts';
 import type { Image } from './image.ts';
+import { runWithChownAlone } from './init-container.ts';
 import { only } from './render.ts';
 import { sandbox } from './sandbox.ts';
 
@@ -151,19 +151,16 @@ function hostFolder(volume: string, { name, netns }: PodOptions): string {
   return join(netns.folder, `${name}-${volume}`);
 }
 
-/**
- * What an init container of ours does, one line of JavaScript about a folder of the host, is done here as root, for in
- * the sandbox there is no other user than its own.
- */
+/** Ours are programs of the image, about a folder of the host. */
 async function runInitContainers(spec: Spec, options: PodOptions): Promise<void> {
   for (const { command, volumeMounts, securityContext } of spec.initContainers ?? []) {
-    const [node, line] = command as string[];
-    if (node !== '/nodejs/bin/node' || securityContext.capabilities.add.join() !== 'CHOWN') {
+    const { drop, add } = securityContext.capabilities;
+    if (drop.join() !== 'ALL' || add.join() !== 'CHOWN') {
       throw new Error(`an init container that is not known here: ${command}`);
     }
     const [{ name, mountPath }] = volumeMounts;
-    const here = (line ?? '').replaceAll(mountPath, hostFolder(name, options));
-    await runCommand(process.execPath, [here]);
+    const here = (word: string) => word.replaceAll(mountPath, hostFolder(name, options));
+    await runWithChownAlone(options.image, (command as string[]).map(here));
   }
 }
 
