@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import './node-version.ts';
 import './v8-flags.ts';
 import { parseArgs } from 'node:util';
 import { checkCommand } from './commands/check.ts';

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
@@ -76,6 +77,21 @@ describe('kube-proxy-wrapper', () => {
     });
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
     expect(await run('--version')).toMatchObject({ code: 0, out: `${version}\n` });
+  });
+
+  // It failed late, with `Map.groupBy is not a function`.
+  test('an older Node.js is refused at once', async () => {
+    const lie = `Object.defineProperty(process.versions, 'node', { value: '20.20.2' })`;
+    const child = spawn(process.execPath, ['--import', `data:text/javascript,${lie}`, MAIN], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const [[code], said] = await Promise.all([once(child, 'close'), text(child.stderr)]);
+    expect({ code, said }).toEqual({
+      code: 1,
+      said: expect.stringMatching(/^kube-proxy-wrapper: needs Node\.js 24 or newer, .+\n$/),
+    });
+    const { engines } = JSON.parse(readFileSync('package.json', 'utf8'));
+    expect(engines).toEqual({ node: '>=24' });
   });
 
   test.each(['run', 'explain', 'diff', 'simulate', 'check'])(
