@@ -61,6 +61,13 @@ describe('values', () => {
     await expect(helmTemplate(tools, [])).rejects.toThrow("the API server's real address");
   });
 
+  // It was a nil pointer of the template.
+  test('nothing to listen at is refused, with the reason', async () => {
+    await expect(helmTemplate(tools, [host, 'settings.listen=none'])).rejects.toThrow(
+      'settings.https.listen: with settings.listen none',
+    );
+  });
+
   test.each([
     ['settings.lisen=127.0.0.1:1', "'lisen' not allowed"],
     ['settings.listen=10.0.0.1:10360', 'settings/listen'],
