@@ -71,6 +71,10 @@ describe("kubeadm's kube-proxy", () => {
     const args = ['--namespace', 'kube-system', 'patch', 'daemonset', 'kube-proxy'];
     await kubectl(tools, plane, [...args, '--patch-file', `manifests/overlays/${file}`]);
   };
+  const setStrategy = async (type: string) => {
+    const args = ['--namespace', 'kube-system', 'patch', 'daemonset', 'kube-proxy', '--patch'];
+    await kubectl(tools, plane, [...args, JSON.stringify({ spec: { updateStrategy: { type } } })]);
+  };
   const template = async () => (await plane.admin.get(path)).spec.template.spec;
   let before: Awaited<ReturnType<typeof template>>;
 
@@ -96,8 +100,11 @@ describe("kubeadm's kube-proxy", () => {
         items: [{ key: 'kubeconfig.conf', path: 'kubeconfig.conf' }],
       },
     ]);
+    await setStrategy('RollingUpdate');
     await patch('kubeadm/point-kube-proxy-back.yaml');
     expect(await template()).toEqual(before);
+    // Node by node, too.
+    expect((await plane.admin.get(path)).spec.updateStrategy).toEqual({ type: 'OnDelete' });
   });
 
   test('takes the wrapper as a sidecar, and gives it up again', async () => {
@@ -110,8 +117,41 @@ describe("kubeadm's kube-proxy", () => {
     expect(withoutSidecar(sidecar)).toEqual(withPodContext(base));
     expect(ownStateDir.command).toEqual(base.ownStateDir.command);
     expect((await volume('kube-proxy')).projected.sources).toHaveLength(2);
+    await setStrategy('RollingUpdate');
     await patch('sidecar/patch-back.yaml');
     expect(await template()).toEqual(before);
+    expect((await plane.admin.get(path)).spec.updateStrategy).toEqual({ type: 'OnDelete' });
+  });
+
+  test('has a second one made of it, for nodes that the first one leaves alone', async () => {
+    const get = ['--namespace', 'kube-system', 'get', 'daemonset', 'kube-proxy', '-o', 'yaml'];
+    const first = await kubectl(tools, plane, get);
+    const patchFile = 'manifests/second-kube-proxy/copy.yaml';
+    const make = ['patch', '--local', '-f', '-', '--patch-file', patchFile, '-o', 'yaml'];
+    const copy = await kubectl(tools, plane, make, first);
+    await kubectl(tools, plane, ['apply', '--server-side', '-f', '-'], copy);
+    await patch('../second-kube-proxy/keep-off.yaml');
+    const { selector, template: second } = (await plane.admin.get(`${path}-via-wrapper`)).spec;
+    const { 'k8s-app': app } = selector.matchLabels;
+    expect([app, second.metadata.labels]).toEqual([
+      'kube-proxy-via-wrapper',
+      { 'k8s-app': 'kube-proxy-via-wrapper' },
+    ]);
+    const { nodeSelector, affinity, volumes, ...rest } = second.spec;
+    expect({ ...before, ...rest }).toEqual(before);
+    expect(volumes.slice(1)).toEqual(before.volumes.slice(1));
+    expect(volumes[0].projected.sources[1].configMap.name).toBe('kube-proxy-via-wrapper');
+    const term = (await template()).affinity.nodeAffinity;
+    const [{ matchExpressions }] =
+      term.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms;
+    const [{ key, operator, values }] = matchExpressions;
+    expect([operator, { ...before.nodeSelector, [key]: values[0] }]).toEqual([
+      'NotIn',
+      nodeSelector,
+    ]);
+    const [{ labelSelector }] =
+      affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution;
+    expect(labelSelector).toEqual((await plane.admin.get(path)).spec.selector);
   });
 
   test('in the sidecar the ServiceAccount of kube-proxy has all rights of ours', async () => {
