@@ -60,6 +60,9 @@ test('the chart and the image are of the version of the package', () => {
   expect(readText('charts/kube-proxy-wrapper/Chart.yaml')).toContain(`\nversion: ${version}\n`);
   expect(readText('charts/kube-proxy-wrapper/Chart.yaml')).toContain(`\nappVersion: ${version}\n`);
   expect(readText('manifests/base/kustomization.yaml')).toContain(`newTag: ${version}\n`);
+  expect(readText('manifests/systemd/kube-proxy-wrapper.service')).toContain(
+    `wrapper-${version}.tgz\n`,
+  );
   for (const file of ['overlays/sidecar/patch.yaml', 'components/state/daemonset.yaml']) {
     expect(readText(`manifests/${file}`)).toContain(`wrapper:${version}\n`);
   }

@@ -17,9 +17,11 @@ import { kubectl, startBarePlane } from '../support/plane.ts';
 import { readText, repository } from '../support/repository.ts';
 import { type ChartTools, ensureChartTools } from '../support/tools.ts';
 
-/** Blocks of shell commands in docs/deployment.md that say of themselves that they are tried. */
+/** Blocks of shell commands that say of themselves that they are tried. */
 const blocks = [
-  ...readText('docs/deployment.md').matchAll(/<!-- tried -->\n+```sh\n([\s\S]*?)```/g),
+  ...`${readText('docs/deployment.md')}${readText('docs/identity.md')}`.matchAll(
+    /<!-- tried -->\n+```sh\n([\s\S]*?)```/g,
+  ),
 ].map(([, commands = '']): [string, string] => [commands.trim().split('\n', 1)[0] ?? '', commands]);
 
 let tools: ChartTools;
@@ -59,7 +61,7 @@ exec ${tools.kubectl} "$@"
   return `${bin}:${process.env.PATH}`;
 }
 
-test('the document has commands to try', () => {
+test('the documents have commands to try', () => {
   expect(blocks.length).toBeGreaterThan(10);
 });
 
@@ -74,6 +76,8 @@ test('after the way there and back in each of the ways, kube-proxy is as kubeadm
     '/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy',
   );
   expect(spec.template.spec.initContainers).toBeUndefined();
+  expect(spec.template.spec.affinity).toBeUndefined();
+  expect(spec.template.spec.containers[0].volumeMounts).toHaveLength(3);
   expect(spec.template.spec.volumes[0]).toEqual({
     name: 'kube-proxy',
     configMap: { name: 'kube-proxy', defaultMode: 420 },
