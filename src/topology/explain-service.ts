@@ -70,7 +70,6 @@ export function explainService(input: ExplainInput): ServiceExplanation {
       outcome,
       ports,
       endpoints: groupsOf(objects).flatMap((group) => group.endpoints),
-      counts,
       hinted: objects.some(({ hinted }) => hinted),
     }),
   };

@@ -1,7 +1,6 @@
 import type { Endpoint } from './endpoint.ts';
 import { warnOfKey } from './explain-keys.ts';
 import type {
-  EndpointCounts,
   OutcomeExplanation,
   PolicyExplanation,
   PortExplanation,
@@ -19,7 +18,6 @@ export interface WarningsInput {
   readonly outcome: OutcomeExplanation;
   readonly ports: readonly PortExplanation[];
   readonly endpoints: readonly Endpoint[];
-  readonly counts: EndpointCounts;
   /** Whether the API object holds hints. */
   readonly hinted: boolean;
 }
@@ -68,23 +66,17 @@ function warnOfMinReady({ world, service, inForce }: WarningsInput): Warning[] {
   return [warning('min-ready-without-key', text)];
 }
 
-function warnOfEndpoints({ policy, outcome, ports, endpoints, counts }: WarningsInput): Warning[] {
+function warnOfEndpoints({ policy, outcome, ports, endpoints }: WarningsInput): Warning[] {
   if (endpoints.length === 0) return [note('no-endpoints', 'the Service has no endpoints at all')];
   if (!policy.managed || outcome.kind !== 'filtered') return [];
-  const warnings: Warning[] = [];
-  if (counts.kept === 0) {
-    const advice = `${ANY_KEY} as the last key would allow any`;
-    warnings.push(
-      warning('nothing-matches', `no key matches any endpoint, so connections fail; ${advice}`),
-    );
-  }
+  const warnings = warnOfUnmatched(ports);
   for (const { winner, port, family, keys, why } of ports) {
     const won = keys.find(({ key }) => key === winner);
-    const about = `${family} ${port === '' ? 'without port' : port}`;
+    const about = nameOf(family, port);
     if (won !== undefined && won.ready > 0 && won.ready < won.needs) {
       warnings.push(warning('too-few-ready', `${about}: ${why}`));
     }
-    if (counts.kept > 0 && (won?.ready ?? 0) === 0 && keys.some(({ total }) => total > 0)) {
+    if ((won?.ready ?? 0) === 0 && keys.some(({ total }) => total > 0)) {
       warnings.push(warning('none-ready', `${about}: ${why}`));
     }
   }
@@ -94,6 +86,21 @@ function warnOfEndpoints({ policy, outcome, ports, endpoints, counts }: Warnings
     warnings.push(note('endpoint-without-node', text));
   }
   return warnings;
+}
+
+/** Each family and port is connected to by itself: that another one is shown is of no use to it. */
+function warnOfUnmatched(ports: readonly PortExplanation[]): Warning[] {
+  const unmatched = ports.filter(({ keys }) => keys.every(({ total }) => total === 0));
+  if (unmatched.length === 0) return [];
+  const names = unmatched.map(({ family, port }) => nameOf(family, port)).join(', ');
+  const about = unmatched.length === ports.length ? '' : `${names}: `;
+  const advice = `${ANY_KEY} as the last key would allow any`;
+  const text = `${about}no key matches any endpoint, so connections fail; ${advice}`;
+  return [warning('nothing-matches', text)];
+}
+
+function nameOf(family: string, port: string): string {
+  return `${family} ${port === '' ? 'without port' : port}`;
 }
 
 function notes({ policy, inForce, outcome, hinted, world, service }: WarningsInput): Warning[] {

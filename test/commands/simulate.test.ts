@@ -13,6 +13,7 @@ import {
 import { type Simulation, simulate } from '../../src/commands/simulate/simulation.ts';
 import { nodeProxyOptions } from '../../src/config/node-proxy-options.ts';
 import { loadSettings, type RawSettings } from '../../src/config/settings.ts';
+import type { EndpointGroup } from '../../src/topology/endpoint.ts';
 
 const EXAMPLE = new URL('../../examples/cluster.yaml', import.meta.url).pathname;
 
@@ -138,6 +139,52 @@ describe('findingsOf()', () => {
         subjects: [{ id: 'edge-3' }, { id: 'cloud-1' }, { id: 'cloud-2' }],
       },
     ]);
+  });
+
+  describe('of one port that is lost', () => {
+    const [near] = cluster.slices.filter(({ service }) => service === 'nearby-only');
+    if (near === undefined) throw new Error('no slice');
+    const [group] = near.groups;
+    const [endpoint] = group?.endpoints ?? [];
+    if (endpoint === undefined) throw new Error('no endpoint');
+    const ports = [...(group?.ports ?? []), 'TCP/metrics'];
+    /** A slice on edge-3, which alone has this port or family. */
+    const with3 = (far: EndpointGroup, changes: readonly string[] = []) =>
+      run({ ...cluster, slices: [...cluster.slices, { ...near, groups: [far] }] }, {}, changes);
+    const lost = (simulation: Simulation) =>
+      findingsOf(simulation, 0)
+        .filter(({ code }) => code === 'no-endpoint')
+        .flatMap(({ subjects }) => subjects.map(({ text }) => text));
+
+    // Nothing was said, exit 0, as long as any endpoint of the Service was left.
+    test('names it beside the node', () => {
+      const simulation = with3({ ports, endpoints: [{ ...endpoint, node: 'edge-3' }] });
+      expect(lost(simulation)).toEqual([
+        'edge-1 (IPv4 TCP/metrics)',
+        'edge-2 (IPv4 TCP/metrics)',
+        'cloud-1',
+        'cloud-2',
+      ]);
+    });
+
+    test('or the family', () => {
+      const far = { ...endpoint, node: 'edge-3', family: 'IPv6' };
+      const simulation = with3({ ports: ['TCP/http'], endpoints: [far] });
+      expect(lost(simulation)).toContain('edge-1 (IPv6 TCP/http)');
+    });
+
+    test('but not one that nobody could answer', () => {
+      const far = { ...endpoint, node: 'edge-3', state: 'notReady' as const };
+      expect(lost(with3({ ports, endpoints: [far] }))).toEqual(['edge-3', 'cloud-1', 'cloud-2']);
+    });
+
+    test('which is nothing new where all was lost before', () => {
+      const far = { ports, endpoints: [{ ...endpoint, node: 'edge-3' }] };
+      const before = findingsOf(with3(far), 0);
+      const after = findingsOf(with3(far, ['node/cloud-1:site=a', 'node/edge-2:site-']), 0);
+      const fresh = newFindings(before, after);
+      expect(fresh.flatMap(({ subjects }) => subjects.map(({ text }) => text))).toEqual(['edge-2']);
+    });
   });
 
   test('names endpoints that would take too much', () => {

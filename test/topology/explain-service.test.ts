@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Endpoint, EndpointState } from '../../src/topology/endpoint.ts';
+import type { Endpoint, EndpointGroup, EndpointState } from '../../src/topology/endpoint.ts';
 import { type ExplainInput, explainService } from '../../src/topology/explain-service.ts';
 import type { ServiceExplanation } from '../../src/topology/explanation.ts';
 import type { Policy } from '../../src/topology/policy.ts';
@@ -220,6 +220,48 @@ describe('explainService()', () => {
     const { warnings } = explain({ policy, endpoints: [on('here')] });
     expect(warnings).toEqual([expect.objectContaining({ severity: 'warning' })]);
     expect(warnings[0]?.message).toContain('"sites"');
+  });
+
+  /** Slices of endpoints with their ports. */
+  function objects(...groups: EndpointGroup[]): ExplainInput['objects'] {
+    return [{ name: 'web-1', hinted: false, groups, addresses: [], isShown: () => false }];
+  }
+
+  // Warned was only of a Service that lost everything: a client of the other port was refused unannounced.
+  test.each<[string, EndpointGroup[], string]>([
+    [
+      'port',
+      [
+        { ports: ['TCP/http'], endpoints: [on('here')] },
+        { ports: ['TCP/http', 'TCP/metrics'], endpoints: [on('far')] },
+      ],
+      'IPv4 TCP/metrics: no key matches any endpoint',
+    ],
+    [
+      'address family',
+      [
+        { ports: ['TCP/http'], endpoints: [on('here')] },
+        { ports: ['TCP/http'], endpoints: [on('far', 'ready', 'IPv6')] },
+      ],
+      'IPv6 TCP/http: no key matches any endpoint',
+    ],
+  ])('one %s that loses every endpoint is named', (_, groups, message) => {
+    const { warnings } = explain({ policy: keys(HOST), input: { objects: objects(...groups) } });
+    expect(warnings).toEqual([
+      {
+        code: 'nothing-matches',
+        severity: 'warning',
+        message: expect.stringContaining(message),
+      },
+    ]);
+  });
+
+  test('a Service that loses every endpoint of all ports is told once', () => {
+    const groups = [{ ports: ['TCP/http', 'TCP/metrics'], endpoints: [on('far')] }];
+    const { warnings } = explain({ policy: keys(HOST), input: { objects: objects(...groups) } });
+    expect(warnings.map(({ message }) => message)).toEqual([
+      'no key matches any endpoint, so connections fail; * as the last key would allow any',
+    ]);
   });
 
   test('a plain, working policy raises no warning', () => {

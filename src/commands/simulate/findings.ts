@@ -17,6 +17,8 @@ export interface Subject {
   /** The same in another simulation. */
   readonly id: string;
   readonly text: string;
+  /** Id of a subject that says this and more: where that one was found before, this is nothing new. */
+  readonly within?: string;
 }
 
 /** What was not found before; of what was, only the subjects that are new. */
@@ -29,7 +31,9 @@ export function newFindings(before: readonly Finding[], after: readonly Finding[
   return after.flatMap((each) => {
     const old = known.get(idOf(each));
     if (old === undefined) return [each];
-    const subjects = each.subjects.filter(({ id }) => !old.has(id));
+    const subjects = each.subjects.filter(
+      ({ id, within }) => !old.has(id) && (within === undefined || !old.has(within)),
+    );
     return subjects.length === 0 ? [] : [{ ...each, subjects }];
   });
 }
@@ -78,16 +82,19 @@ function ofDryRun(found: Finding): Finding {
   return { ...found, severity: 'info', message: `dry run: ${found.message}` };
 }
 
-/** Nodes from which connections fail although the Service could answer. */
-function cutOff(simulation: Simulation, service: SimulatedService): Finding[] {
-  const { endpoints, answers, byNode } = service;
-  if (!endpoints.some(({ state }) => state !== 'notReady')) return [];
-  const nodes = simulation.nodes.filter((_, node) => {
-    const answer = answers[byNode[node] as number] as Answer;
-    return answer.outcome === 'filtered' && usable(service, answer).length === 0;
+/** Nodes from which connections fail, to all or some of the ports and families that could answer. */
+function cutOff({ nodes }: Simulation, service: SimulatedService): Finding[] {
+  const { answers, byNode, ports } = service;
+  const subjects = nodes.flatMap((name, node): Subject[] => {
+    const { lost } = answers[byNode[node] as number] as Answer;
+    if (lost.length > 0 && lost.length === ports.length) return [{ id: name, text: name }];
+    return lost.map((port) => ({
+      id: `${name} ${port}`,
+      text: `${name} (${port})`,
+      within: name,
+    }));
   });
-  if (nodes.length === 0) return [];
-  const subjects = nodes.map((name) => ({ id: name, text: name }));
+  if (subjects.length === 0) return [];
   return [{ ...finding('no-endpoint', service.service, 'no endpoint left on'), subjects }];
 }
 

@@ -25,6 +25,8 @@ export interface Answer {
   readonly winners: readonly string[];
   /** Indices of the endpoints that are shown. */
   readonly shown: readonly number[];
+  /** Those of {@link SimulatedService.ports} of which a policy leaves no usable endpoint. */
+  readonly lost: readonly string[];
 }
 
 export interface SimulatedEndpoint extends Endpoint {
@@ -36,6 +38,8 @@ export interface SimulatedService {
   readonly service: string;
   readonly policy: Policy;
   readonly endpoints: readonly SimulatedEndpoint[];
+  /** `<family> <protocol>/<name>` of each address family and port with an endpoint that kube-proxy could use. */
+  readonly ports: readonly string[];
   /** Different answers; `byNode` holds an index into it for each node. */
   readonly answers: readonly Answer[];
   readonly byNode: Uint32Array;
@@ -158,6 +162,7 @@ class Row {
   readonly policy: Policy;
   readonly #groups: readonly EndpointGroup[];
   readonly #endpoints: readonly SimulatedEndpoint[];
+  readonly #usable: ReadonlyMap<string, readonly number[]>;
   readonly #answers = new Map<string, { readonly index: number; readonly answer: Answer }>();
   readonly #byNode: number[] = [];
 
@@ -175,6 +180,7 @@ class Row {
         .flatMap(({ endpoints }) => endpoints)
         .map((endpoint, index) => ({ ...endpoint, address: addresses[index] ?? '' })),
     );
+    this.#usable = usableByPort(this.#groups);
   }
 
   add(node: number, world: World): void {
@@ -193,7 +199,8 @@ class Row {
     const id = `${outcome} ${winners.join()} ${keep === undefined ? '' : Buffer.from(keep.buffer).toString('latin1')}`;
     let known = this.#answers.get(id);
     if (known === undefined) {
-      const answer = { outcome, winners, shown: this.#shown(outcome, keep) };
+      const lost = outcome === 'filtered' ? this.#lost(keep) : [];
+      const answer = { outcome, winners, shown: this.#shown(outcome, keep), lost };
       known = { index: this.#answers.size, answer };
       this.#answers.set(id, known);
     }
@@ -205,6 +212,7 @@ class Row {
       service: this.service,
       policy: this.policy,
       endpoints: this.#endpoints,
+      ports: [...this.#usable.keys()],
       answers: Array.from(this.#answers.values(), ({ answer }) => answer),
       byNode: Uint32Array.from(this.#byNode),
     };
@@ -215,6 +223,32 @@ class Row {
     const all = [...this.#endpoints.keys()];
     return keep === undefined ? all : all.filter((index) => keep[index] === 1);
   }
+
+  #lost(keep: Uint8Array | undefined): string[] {
+    const ports = [...this.#usable];
+    return ports.flatMap(([port, indices]) =>
+      indices.some((index) => keep?.[index] === 1) ? [] : [port],
+    );
+  }
+}
+
+/** Indices of the endpoints that are ready or serving, by address family and port. */
+function usableByPort(groups: readonly EndpointGroup[]): Map<string, number[]> {
+  const usable = new Map<string, number[]>();
+  let index = 0;
+  for (const { ports, endpoints } of groups) {
+    const names = ports.length === 0 ? ['without port'] : ports;
+    for (const { family, state } of endpoints) {
+      for (const name of state === 'notReady' ? [] : names) {
+        const port = `${family} ${name}`;
+        const indices = usable.get(port);
+        if (indices === undefined) usable.set(port, [index]);
+        else indices.push(index);
+      }
+      index++;
+    }
+  }
+  return usable;
 }
 
 function winnersOf(keys: readonly string[], ports: readonly { readonly key: number }[]): string[] {
