@@ -189,7 +189,7 @@ export const settingsShape = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      'Write an Event on each Service whose policy is invalid, once for all nodes; given up where RBAC forbids it.',
+      'Write an Event on each Service whose policy is invalid, once for all nodes; one that is refused is only counted.',
     ),
   windowEntries: positive
     .default(10_000)

@@ -3,7 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
 import type { ObjectMeta } from '../filter/codec.ts';
-import type { Upstream } from './upstream.ts';
+import { decodeStatus } from '../filter/json/decode.ts';
+import { readBody, type Upstream } from './upstream.ts';
 
 export interface PolicyEventsOptions {
   readonly upstream: Pick<Upstream, 'request'>;
@@ -31,13 +32,16 @@ const MAX_TOLD = 10_000;
 /** How long an API server keeps an Event by default (--event-ttl), in milliseconds. */
 const EVENT_TTL_MS = 3_600_000;
 const MAX_MESSAGE = 1_000;
+/** Of an answer, which is a Status. */
+const MAX_STATUS_BYTES = 64 * 1024;
 
 /**
  * Writes an Event on each Service whose policy is invalid, for `kubectl describe service` to show.
  *
  * Its name tells Service and mistake: all nodes together write it once, for the API server answers the others
  * 409. This process tells a mistake once an hour at most. A request a second at most; what cannot be
- * written is counted and not tried again, as with Events everywhere. After a 403 it gives up for good.
+ * written is counted and not tried again, as with Events everywhere. A 403 is no reason to give up the others: it
+ * may be about one Namespace (terminated, out of quota) or a moment (an API server that has just started).
  */
 export class PolicyEvents {
   readonly counts: PolicyEventCounts = { written: 0, known: 0, failed: 0, dropped: 0 };
@@ -45,6 +49,8 @@ export class PolicyEvents {
   readonly #waiting = new Map<string, { readonly path: string; readonly body: string }>();
   /** When each was told, by a clock that does not jump. */
   readonly #told = new Map<string, number>();
+  /** Which failures were logged, by status or error code. */
+  readonly #logged = new Set<string>();
   readonly #ended = new AbortController();
   #running: Promise<void> | undefined;
 
@@ -106,27 +112,36 @@ export class PolicyEvents {
   }
 
   async #write(path: string, body: string): Promise<void> {
-    const { upstream, logger } = this.#options;
+    const { upstream } = this.#options;
     const headers = { 'content-type': 'application/json', accept: 'application/json' };
     const { signal } = this.#ended;
     try {
       const answer = await upstream.request({ method: 'POST', path, headers, body, signal });
-      answer.body.destroy();
       const { statusCode } = answer;
-      if (statusCode < 300) this.counts.written++;
-      else if (statusCode === 409) this.counts.known++;
-      else this.#failed(`answered ${statusCode}`);
-      if (statusCode !== 403) return;
-      logger.warn({ path }, 'Events may not be written (policyEvents): none will be');
-      this.#ended.abort();
+      if (statusCode >= 300 && statusCode !== 409) {
+        const said = await readBody(answer.body, MAX_STATUS_BYTES, answer.headers);
+        const message = decodeStatus(said)?.message ?? 'no Status';
+        this.#failed(String(statusCode), `answered ${statusCode}: ${message}`);
+        return;
+      }
+      answer.body.destroy();
+      if (statusCode === 409) this.counts.known++;
+      else this.counts.written++;
     } catch (error) {
-      if (!signal.aborted) this.#failed(WrapperError.from(error, 'Unreachable').message);
+      if (signal.aborted) return;
+      const { code, message } = WrapperError.from(error, 'Unreachable');
+      this.#failed(code, message);
     }
   }
 
-  /** Logs the first failure only: the rest is counted. */
-  #failed(problem: string): void {
-    if (this.counts.failed++ > 0) return;
-    this.#options.logger.warn({ err: problem }, 'an Event on an invalid policy was not written');
+  /** Logs the first failure of each kind: the rest is counted. */
+  #failed(kind: string, problem: string): void {
+    this.counts.failed++;
+    if (this.#logged.has(kind)) return;
+    this.#logged.add(kind);
+    this.#options.logger.warn(
+      { err: problem.slice(0, MAX_MESSAGE) },
+      'an Event on an invalid policy was not written (policyEvents)',
+    );
   }
 }
