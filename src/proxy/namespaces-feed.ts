@@ -1,10 +1,19 @@
+import { WrapperError } from '../errors.ts';
 import type { Change, ChangeSink } from '../filter/change.ts';
 import type { LabelledObject } from '../filter/codec.ts';
 import type { Policy } from '../topology/policy.ts';
-import { filterOf, TOPOLOGY_KEYS_ANNOTATION } from '../topology/service-policy.ts';
+import {
+  assertNamespacePolicy,
+  filterOf,
+  type NamespacePolicy,
+  TOPOLOGY_KEYS_ANNOTATION,
+} from '../topology/service-policy.ts';
 import type { PolicyFeedOptions } from './services-feed.ts';
 
-/** Tells the world the policies that Services take over from their Namespaces. */
+/**
+ * Tells the world the policies that Services take over from their Namespaces, and the log of each annotation of
+ * these that is invalid.
+ */
 export class NamespacesFeed implements ChangeSink<LabelledObject> {
   readonly #options: PolicyFeedOptions;
 
@@ -13,31 +22,49 @@ export class NamespacesFeed implements ChangeSink<LabelledObject> {
   }
 
   changed(changes: readonly Change<LabelledObject>[]): void {
+    const { world, book } = this.#options;
     const policies = new Map<string, Policy | undefined>();
     for (const change of changes) {
       const annotations = change.type === 'DELETED' ? undefined : change.facts.annotations;
-      const changed = this.#options.book.setNamespace(change.key, {
+      const before = book.namespace(change.key);
+      const says = {
         keys: annotations?.get(TOPOLOGY_KEYS_ANNOTATION),
         filter: annotations && filterOf(annotations),
-      });
-      for (const [service, policy] of changed) policies.set(service, policy);
-      this.#report(change.key, changed);
+      };
+      for (const [service, policy] of book.setNamespace(change.key, says)) {
+        policies.set(service, policy);
+        this.#reportService(service, policy);
+      }
+      if (before.keys !== says.keys || before.filter !== says.filter) {
+        this.#report(change.key, says);
+      }
     }
-    this.#options.world.setPolicies(policies);
+    world.setPolicies(policies);
   }
 
   synced(): void {
     this.#options.world.setSynced('namespaces');
   }
 
-  #report(namespace: string, changed: ReadonlyMap<string, Policy | undefined>): void {
-    for (const policy of changed.values()) {
-      if (policy === undefined || policy.managed || policy.reason !== 'invalid-policy') continue;
+  /** Its Services may not be known yet, so it is looked at by itself. */
+  #report(namespace: string, says: NamespacePolicy): void {
+    try {
+      assertNamespacePolicy(says);
+    } catch (error) {
       this.#options.logger.warn(
-        { namespace, services: changed.size, err: policy.message },
+        { namespace, err: WrapperError.from(error, 'InvalidPolicy').message },
         'the topology policy of the Namespace is invalid; Services that follow it are unfiltered',
       );
-      return;
     }
+  }
+
+  /** A mistake of its own that counts only now; without an Event, for which nobody remembers the uid. */
+  #reportService(service: string, policy: Policy | undefined): void {
+    if (policy === undefined || policy.managed || policy.reason !== 'invalid-policy') return;
+    if (policy.ofNamespace === true) return;
+    this.#options.logger.warn(
+      { service, err: policy.message },
+      'the topology policy is invalid; the Service is unfiltered',
+    );
   }
 }

@@ -40,7 +40,8 @@ export class ServicesFeed implements ChangeSink<ServiceFacts> {
 
   #policyOf(facts: ServiceFacts): Policy {
     const policy = this.#options.book.setService(describeService(facts));
-    if (!policy.managed && policy.reason === 'invalid-policy') {
+    // What is wrong with a Namespace is told of the Namespace, once.
+    if (!policy.managed && policy.reason === 'invalid-policy' && policy.ofNamespace !== true) {
       const service = `${facts.namespace}/${facts.name}`;
       this.#options.logger.warn(
         { service, rv: facts.resourceVersion, err: policy.message },

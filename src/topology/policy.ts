@@ -78,6 +78,8 @@ export type Policy =
       readonly dryRun?: true;
       /** What is wrong and how to mend it; only for `invalid-policy`. */
       readonly message?: string;
+      /** The mistake is in an annotation of the Namespace, not of the Service; only for `invalid-policy`. */
+      readonly ofNamespace?: true;
     };
 
 /** A policy that selects endpoints. */

@@ -91,24 +91,37 @@ export function policyFor(
   if (isOfOtherProxy(service, settings.serviceFilter)) {
     return { ...unmanaged('other-proxy'), ...(settings.dryRun === true ? { dryRun: true } : {}) };
   }
-  const filter = filterOf(service.annotations) ?? namespace.filter;
+  const ownFilter = filterOf(service.annotations);
+  const filter = ownFilter ?? namespace.filter;
   if (filter === 'off') return unmanaged('service-off');
   if (service.localTraffic) return unmanaged('local-traffic-policy');
   if (service.headless && !settings.headless) return unmanaged('headless');
+  // Whose annotation is being read.
+  let ofNamespace = ownFilter === undefined;
   try {
     assertFilter(filter);
-    const chosen = choose(service, settings, namespace.keys);
+    const { source, read } = chosenBy(service, settings, namespace.keys);
+    ofNamespace = source === 'namespace';
+    const choice = read();
+    ofNamespace = false;
     // As in Kubernetes' own topologyKeys: an empty list means no constraint, and overrides a default.
-    if (chosen.choice.keys.length > 0) {
-      const policy = managed(service, settings, chosen);
+    if (choice.keys.length > 0) {
+      const policy = managed(service, settings, { source, choice });
       const dryRun = settings.dryRun === true || filter === DRY_RUN;
       return dryRun ? { ...policy, dryRun } : policy;
     }
     return unmanaged(isKubernetesService(service) ? 'kubernetes-service' : 'no-policy');
   } catch (error) {
     const { message } = WrapperError.from(error, 'InvalidPolicy');
-    return { managed: false, reason: 'invalid-policy', message };
+    const invalid = { managed: false, reason: 'invalid-policy', message } as const;
+    return ofNamespace ? { ...invalid, ofNamespace } : invalid;
   }
+}
+
+/** Checks what the annotations of a Namespace say, whether or not a Service follows it. Throws `InvalidPolicy`. */
+export function assertNamespacePolicy({ keys, filter }: NamespacePolicy): void {
+  assertFilter(filter);
+  if (keys !== undefined) parseKeyChoice(keys);
 }
 
 /** The value of {@link FILTER_ANNOTATION}; space around it does not count. */
@@ -159,20 +172,20 @@ interface Choice {
 }
 
 /** The nearest to the Service that says something: itself, its Namespace, the cluster's default. */
-function choose(
+function chosenBy(
   service: ServiceDescription,
   settings: PolicySettings,
   namespaceKeys: string | undefined,
-): Choice {
+): SourcedChoice {
   const [own] = serviceChoices(service, settings);
-  if (own !== undefined) return { source: own.source, choice: own.read() };
-  if (isKubernetesService(service)) return { source: 'default', choice: { keys: [] } };
-  if (namespaceKeys === undefined) return { source: 'default', choice: settings.defaults };
-  return { source: 'namespace', choice: parseKeyChoice(namespaceKeys) };
+  if (own !== undefined) return own;
+  if (isKubernetesService(service)) return { source: 'default', read: () => ({ keys: [] }) };
+  if (namespaceKeys === undefined) return { source: 'default', read: () => settings.defaults };
+  return { source: 'namespace', read: () => parseKeyChoice(namespaceKeys) };
 }
 
-/** What an annotation of the Service itself says; `read` throws `InvalidPolicy`. */
-export interface ServiceChoice {
+/** A place that chooses keys; `read` throws `InvalidPolicy`. */
+export interface SourcedChoice {
   readonly source: PolicySource;
   readonly read: () => KeyChoice;
 }
@@ -181,8 +194,8 @@ export interface ServiceChoice {
 export function serviceChoices(
   { annotations }: ServiceDescription,
   { compatibility }: PolicySettings,
-): readonly ServiceChoice[] {
-  const choices: ServiceChoice[] = [];
+): readonly SourcedChoice[] {
+  const choices: SourcedChoice[] = [];
   const ours = annotations.get(TOPOLOGY_KEYS_ANNOTATION);
   if (ours !== undefined) choices.push({ source: 'annotation', read: () => parseKeyChoice(ours) });
   const openyurt = annotations.get(OPENYURT_ANNOTATION);

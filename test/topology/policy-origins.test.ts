@@ -73,7 +73,8 @@ test.each(['dryrun', 'Off', 'false', ''])(
     const message = expect.stringContaining('write off, dry-run or on');
     const invalid = { managed: false, reason: 'invalid-policy', message };
     expect(policyFor(service({ [FILTER_ANNOTATION]: filter }), SETTINGS)).toEqual(invalid);
-    expect(policyFor(service({}), SETTINGS, { filter })).toEqual(invalid);
+    const ofNamespace = { ...invalid, ofNamespace: true };
+    expect(policyFor(service({}), SETTINGS, { filter })).toEqual(ofNamespace);
   },
 );
 
