@@ -1,10 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { loadAll } from 'js-yaml';
 import { WrapperError } from '../../errors.ts';
-import type { EndpointsFacts, LabelledObject, ServiceFacts } from '../../filter/codec.ts';
+import type {
+  EndpointsFacts,
+  LabelledObject,
+  ObjectMeta,
+  ServiceFacts,
+} from '../../filter/codec.ts';
 import { createJsonCodec } from '../../filter/json/codec.ts';
-import { ENDPOINT_SLICES } from '../../filter/resource.ts';
-import { type CommunityFacts, communityFacts } from '../../proxy/communities-feed.ts';
+import { ENDPOINT_SLICES, NAMESPACES, NODES, SERVICES } from '../../filter/resource.ts';
+import { COMMUNITIES, type CommunityFacts, communityFacts } from '../../proxy/communities-feed.ts';
 
 /** An EndpointSlice with the first address of each endpoint, in the order of its groups, flattened. */
 export interface SimulatedSlice extends EndpointsFacts {
@@ -25,6 +30,7 @@ export function emptyCluster(): ClusterObjects {
 }
 
 interface Manifest {
+  readonly apiVersion?: unknown;
   readonly kind?: unknown;
   readonly items?: unknown;
   readonly metadata?: { readonly namespace?: unknown };
@@ -32,7 +38,8 @@ interface Manifest {
 
 /**
  * Reads manifests: YAML or JSON, several documents or lists in each file, as `kubectl get -o yaml` writes them.
- * Kinds that say nothing about endpoints are passed over. Throws `InvalidSettings` naming the file.
+ * Kinds that say nothing about endpoints are passed over. Of an object that comes more than once the last one
+ * counts, as with kubectl apply. Throws `InvalidSettings` naming the file.
  */
 export function readManifests(files: readonly string[]): ClusterObjects {
   const cluster = emptyCluster();
@@ -45,24 +52,55 @@ export function readManifests(files: readonly string[]): ClusterObjects {
       throw new WrapperError('InvalidSettings', what, { cause });
     }
   }
-  return cluster;
+  const { nodes, services, namespaces, slices, communities } = cluster;
+  return {
+    nodes: lastOfEach(nodes),
+    services: lastOfEach(services),
+    namespaces: lastOfEach(namespaces),
+    slices: lastOfEach(slices),
+    communities: lastOfEach(communities),
+  };
 }
+
+/** An object is the same in whatever version of the API it is written. */
+function lastOfEach<T extends ObjectMeta>(objects: readonly T[]): T[] {
+  const byName = objects.map((object, index) => {
+    const { namespace, name } = object;
+    return [name === '' ? index : `${namespace}/${name}`, object] as const;
+  });
+  return [...new Map(byName).values()];
+}
+
+/** Kinds that are read, by name: other API groups have kinds of the same name. */
+const GROUPS = new Map(
+  [NODES, NAMESPACES, SERVICES, ENDPOINT_SLICES, COMMUNITIES].map(({ kind, group }) => [
+    kind,
+    group,
+  ]),
+);
 
 function addManifest(cluster: ClusterObjects, document: unknown): void {
   if (typeof document !== 'object' || document === null) return;
-  const { kind, items } = document as Manifest;
+  const { apiVersion, kind, items } = document as Manifest;
   if (Array.isArray(items)) {
     // The items of a NodeList, as the API answers it, do not name their kind.
     const itemKind = String(kind ?? '').replace(/List$/, '');
-    for (const item of items) addManifest(cluster, { kind: itemKind, ...item });
+    const typed = itemKind === '' ? {} : { apiVersion, kind: itemKind };
+    for (const item of items) addManifest(cluster, { ...typed, ...item });
     return;
   }
+  if (apiVersion !== undefined && GROUPS.get(String(kind)) !== groupOf(String(apiVersion))) return;
   const codec = createJsonCodec();
   if (kind === 'Node') cluster.nodes.push(codec.labelled(encode(document)));
   if (kind === 'Namespace') cluster.namespaces.push(codec.labelled(encode(document)));
   if (kind === 'Service') cluster.services.push(codec.service(encode(namespaced(document))));
   if (kind === 'EndpointSlice') cluster.slices.push(readSlice(encode(namespaced(document))));
   if (kind === 'Community') cluster.communities.push(communityFacts(codec, encode(document)));
+}
+
+/** `discovery.k8s.io` of `discovery.k8s.io/v1`; the core group has no name. */
+function groupOf(apiVersion: string): string {
+  return apiVersion.slice(0, Math.max(0, apiVersion.indexOf('/')));
 }
 
 function readSlice(object: Buffer): SimulatedSlice {

@@ -8,7 +8,8 @@ Usage:
   kube-proxy-wrapper simulate --kubeconfig FILE [flags]   the same, read once from a cluster
 
 Flags:
-  --from FILE          YAML or JSON, as kubectl get -o yaml writes it; may be given several times
+  --from FILE          YAML or JSON, as kubectl get -o yaml writes it; may be given several times:
+                       of an object that comes more than once the last one counts
   --kubeconfig FILE    a cluster; needs the right to list Nodes, Services and EndpointSlices
   --config FILE        settings of the wrapper (defaults, communities, edge nodes, …)
   --keys KEYS          keys of Services that name none themselves: a JSON array, or a list with commas

@@ -1,0 +1,74 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from '@jest/globals';
+import { readManifests } from '../../src/commands/simulate/cluster-objects.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'manifests-'));
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+let files = 0;
+
+function write(...documents: unknown[]): string {
+  const file = join(folder, `${++files}.yaml`);
+  writeFileSync(file, documents.map((each) => JSON.stringify(each)).join('\n---\n'));
+  return file;
+}
+
+const list = (...items: unknown[]) => ({ apiVersion: 'v1', kind: 'List', items });
+const node = (name: string, site: string) => ({
+  ...{ apiVersion: 'v1', kind: 'Node' },
+  metadata: { name, labels: { site } },
+});
+const service = (namespace: string | undefined, type: string) => ({
+  ...{ apiVersion: 'v1', kind: 'Service' },
+  ...{ metadata: { name: 'web', namespace }, spec: { type } },
+});
+const slice = (name: string, address: string, apiVersion = 'discovery.k8s.io/v1') => ({
+  ...{ apiVersion, kind: 'EndpointSlice', addressType: 'IPv4' },
+  metadata: { name, labels: { 'kubernetes.io/service-name': 'web' } },
+  endpoints: [{ addresses: [address] }],
+});
+
+// With two dumps that overlap each endpoint was counted twice, and each node had two columns.
+test('of an object that comes more than once the last one counts, as with kubectl apply', () => {
+  const before = write(
+    list(node('n1', 'a'), node('n2', 'a'), service('default', 'NodePort'), slice('s', '10.0.0.1')),
+  );
+  const after = write(
+    list(node('n1', 'b'), service(undefined, 'ClusterIP'), service('shop', 'LoadBalancer')),
+    slice('s', '10.0.0.2', 'discovery.k8s.io/v1beta1'),
+  );
+  const { nodes, services, slices } = readManifests([before, after]);
+  expect(nodes.map(({ name, labels }) => [name, labels.get('site')])).toEqual([
+    ['n1', 'b'],
+    ['n2', 'a'],
+  ]);
+  expect(services.map(({ namespace, type }) => [namespace, type])).toEqual([
+    ['default', 'ClusterIP'],
+    ['shop', 'LoadBalancer'],
+  ]);
+  expect(slices.map(({ addresses }) => addresses)).toEqual([['10.0.0.2']]);
+});
+
+test('objects without a name are all different', () => {
+  const unnamed = { ...slice('', '10.0.0.1'), metadata: { generateName: 'web-' } };
+  expect(readManifests([write(unnamed, unnamed)]).slices).toHaveLength(2);
+});
+
+// Knative's Service has the name of the Service that it makes.
+test('a kind of the same name in another API group is none of ours', () => {
+  const knative = { ...service('default', ''), apiVersion: 'serving.knative.dev/v1' };
+  const typed = { apiVersion: 'serving.knative.dev/v1', kind: 'ServiceList', items: [{}] };
+  const { services } = readManifests([write(service('default', 'ClusterIP'), knative, typed)]);
+  expect(services.map(({ type }) => type)).toEqual(['ClusterIP']);
+});
+
+test('the items of a list need not name their kind', () => {
+  const { metadata } = node('n1', 'a');
+  const { nodes } = readManifests([
+    write({ apiVersion: 'v1', kind: 'NodeList', items: [{ metadata }] }),
+  ]);
+  expect(nodes.map(({ name }) => name)).toEqual(['n1']);
+});
