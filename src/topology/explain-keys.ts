@@ -82,6 +82,9 @@ function warnOfEmpty(world: World, key: string, relation: Relation): Warning | u
       message: `${key} matches nothing: node ${world.nodeName} has no such label (kubectl label node ${world.nodeName} ${key}=…)`,
     };
   }
+  const sets = relation.selectors.map((selector) => world.nodeSets.get(selector));
+  // What may not be read may well be there.
+  if (sets.some((set) => set?.refusal !== undefined)) return undefined;
   const nodes = nodesOf(world, relation);
   if (nodes === undefined) return undefined;
   if (nodes.size === 0) {

@@ -19,10 +19,15 @@ const UNMANAGED: Readonly<Record<UnmanagedReason, string>> = {
   'other-proxy': 'another proxy serves it on this node (setting serviceFilter)',
 };
 
-/** What applies to a Service, and what that overrides. */
+/**
+ * What applies to a Service, and what that overrides.
+ *
+ * @param policy in force; what the Service says may be newer, and wait for node sets
+ * @param origins what is said now, the one that counts first
+ */
 export function explainPolicy(policy: Policy, origins: readonly PolicyOrigin[]): PolicyExplanation {
-  const [used, ...others] = origins;
   if (!policy.managed) {
+    const [used, ...others] = origins;
     const { reason, message } = policy;
     return {
       managed: false,
@@ -33,14 +38,17 @@ export function explainPolicy(policy: Policy, origins: readonly PolicyOrigin[]):
     };
   }
   const { keys, source, minReady, returnDelayMs } = policy;
+  const at = origins.findIndex((origin) => origin.source === source);
+  const used = origins[at];
+  const preset = used?.keys.join() === keys.join() ? used.preset : undefined;
   return {
     managed: true,
     source,
-    ...(used?.preset === undefined ? {} : { preset: used.preset }),
+    ...(preset === undefined ? {} : { preset }),
     keys,
     ...(minReady === undefined ? {} : { minReady }),
     ...(returnDelayMs === undefined ? {} : { returnDelaySeconds: returnDelayMs / 1000 }),
-    overrides: others,
+    overrides: origins.slice(at + 1),
   };
 }
 

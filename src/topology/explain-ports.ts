@@ -19,11 +19,16 @@ export interface PortsInput {
 export function decideAsHeld({ groups, policy, relates, held }: PortsInput): Decision {
   return decide(groups, matchesBy(policy.keys, relates), {
     ...needs(policy),
-    prefer: (port, ready) => {
-      const key = held(port)?.key;
-      return key !== undefined && (ready & (1 << key)) !== 0 ? key : lowestBit(ready);
-    },
+    prefer: asHeld(held),
   });
+}
+
+/** Chooses as {@link ReturnDelay} would before anything that waits is due, and remembers nothing. */
+function asHeld(held: PortsInput['held']): NonNullable<DecideOptions['prefer']> {
+  return (port, ready) => {
+    const from = ready & -(1 << (held(port)?.key ?? 0));
+    return lowestBit(from === 0 ? ready : from);
+  };
 }
 
 /** Explains what was decided about each family and port. */
@@ -85,7 +90,7 @@ function countKey(
 
 /** The key that would win if all endpoints of a key were gone: the same decision, taken without them. */
 function winnerWithout(
-  { policy, relates }: PortsInput,
+  { policy, relates, held }: PortsInput,
   groups: readonly EndpointGroup[],
   gone: string,
 ): string | undefined {
@@ -93,7 +98,8 @@ function winnerWithout(
     ports,
     endpoints: endpoints.filter((endpoint) => !relates(gone, endpoint)),
   }));
-  const { ports } = decide(left, matchesBy(policy.keys, relates), needs(policy));
+  const options = { ...needs(policy), prefer: asHeld(held) };
+  const { ports } = decide(left, matchesBy(policy.keys, relates), options);
   return policy.keys[ports[0]?.key ?? -1];
 }
 
@@ -121,16 +127,22 @@ function whyOf(keys: readonly KeyCounts[], { key, stage }: PortDecision): string
   }
   const nearer = keys.slice(0, key);
   if (winner.ready < winner.needs) {
-    return 'no key has as many ready endpoints as it needs; this is the first with any';
+    const none = 'no key has as many ready endpoints as it needs';
+    const held = nearer.find(({ ready }) => ready > 0);
+    return held === undefined
+      ? `${none}; this is the first with any`
+      : `${none}; ${tooEarly(held)}`;
   }
   if (nearer.length === 0) return `first key, ${winner.ready} ready`;
-  const waiting = nearer.filter(({ ready, needs: least }) => ready >= least);
-  if (waiting.length > 0) {
-    return `${waiting[0]?.key} is ready again, but not for long enough yet`;
-  }
+  const waiting = nearer.find(({ ready, needs: least }) => ready >= least);
+  if (waiting !== undefined) return tooEarly(waiting);
   const few = nearer.filter(({ ready }) => ready > 0);
   if (few.length > 0) return `${few.map(tooFew).join(', ')}; ${winner.ready} ready here`;
   return `no nearer key has a ready endpoint, ${winner.ready} ready here`;
+}
+
+function tooEarly({ key }: KeyCounts): string {
+  return `${key} is ready again, but not for long enough yet`;
 }
 
 function tooFew({ key, ready, needs: least }: KeyCounts): string {

@@ -50,7 +50,7 @@ export function explainService(input: ExplainInput): ServiceExplanation {
   const outcome = explainOutcome(world, service, inForce, withheld);
   const ports = decided === undefined ? [] : explainPorts(decided, decided.decision);
   const endpoints = endpointsOf(input, decided, outcome.kind);
-  const kept = withheld ? 0 : endpoints.filter((endpoint) => endpoint.kept).length;
+  const kept = endpoints.filter((endpoint) => endpoint.kept).length;
   const counts = { total: endpoints.length, kept, leftOut: endpoints.length - kept };
   return {
     service,
@@ -111,7 +111,7 @@ function endpointsOf(
         const said = reasons?.[start + index];
         return {
           ...at,
-          kept: said?.kept ?? keptUndecided(outcome, object, index),
+          kept: outcome !== 'withheld' && (said?.kept ?? keptUndecided(outcome, object, index)),
           reason: said?.reason ?? outcome,
         };
       });

@@ -42,7 +42,8 @@ export function explainEndpoints(
     const [first] = matching;
     const key = first === undefined ? undefined : keys[first];
     // With several ports the one that keeps the endpoint tells why it stays.
-    const winner = winners.find((each) => matching.includes(each.key)) ?? winners[0];
+    const keeps = winners.find((each) => matching.includes(each.key) || (kept && each.key < 0));
+    const winner = keeps ?? winners[0];
     const reason = reasonOf({ endpoint, kept, keys, first, winner });
     return { endpoint, kept, key, reason };
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Endpoint, EndpointGroup, EndpointState } from '../../src/topology/endpoint.ts';
 import { type ExplainInput, explainService } from '../../src/topology/explain-service.ts';
-import type { ServiceExplanation } from '../../src/topology/explanation.ts';
+import type { PolicyOrigin, ServiceExplanation } from '../../src/topology/explanation.ts';
 import type { Policy } from '../../src/topology/policy.ts';
 import { World } from '../../src/topology/world.ts';
 import { PLAIN_WORLD } from '../support/topology.ts';
@@ -123,6 +123,51 @@ describe('explainService()', () => {
       returning: { key: 'site', at: new Date(35_000).toISOString() },
     });
     expect(endpoints.map(({ kept }) => kept)).toEqual([true, true]);
+  });
+
+  // All of a site and a rack are told apart, so that what one holds the other does not.
+  const RACKS = { 'site=a': ['near'], 'rack=r': ['far'] };
+  const BOTH = { site: 'a', rack: 'r' };
+
+  test('what would win without the winner is what the return delay would let win', () => {
+    const policy: Policy = { ...keys('site', 'rack', '*'), returnDelayMs: 30_000 } as Policy;
+    const { ports } = explain({
+      policy,
+      labels: BOTH,
+      endpoints: [on('near'), on('far')],
+      sets: RACKS,
+      input: { held: () => ({ key: 1, since: new Map([[0, 5_000]]) }) },
+    });
+    // The site is ready again, but has to wait all the same.
+    expect(ports[0]).toMatchObject({ winner: 'rack', next: '*' });
+  });
+
+  test('a nearer key that waits is told, also where no key has enough', () => {
+    const policy = { ...keys('site', 'rack'), returnDelayMs: 30_000, minReady: [2, 2] } as Policy;
+    const { ports } = explain({
+      policy,
+      labels: BOTH,
+      endpoints: [on('near'), on('far')],
+      sets: RACKS,
+      input: { held: () => ({ key: 1, since: new Map([[0, 5_000]]) }) },
+    });
+    expect(ports[0]).toMatchObject({
+      winner: 'rack',
+      why: 'no key has as many ready endpoints as it needs; site is ready again, but not for long enough yet',
+    });
+  });
+
+  test('a policy in force is not described by the one that is to come', () => {
+    const origins: PolicyOrigin[] = [
+      { source: 'annotation', preset: 'fab-proxy', keys: [HOST, 'kube-proxy-wrapper.io/cloud'] },
+      { source: 'default', keys: ['*'] },
+    ];
+    const endpoints = [on('here')];
+    const own = explain({ policy: keys(HOST), endpoints, input: { origins } });
+    expect(own.policy).not.toHaveProperty('preset');
+    expect(own.policy.overrides).toMatchObject([{ source: 'default' }]);
+    const policy: Policy = { managed: true, keys: ['*'], source: 'default' };
+    expect(explain({ policy, endpoints, input: { origins } }).policy.overrides).toEqual([]);
   });
 
   test.each<[string, Scene, string]>([
@@ -280,6 +325,16 @@ describe('explainService()', () => {
     expect(counts.kept).toBe(0);
   });
 
+  test('of nodes that may not be read is not said that there are none', () => {
+    const { warnings } = explain({
+      policy: keys('kube-proxy-wrapper.io/cloud', '*'),
+      labels: { 'node-role.kubernetes.io/edge': '' },
+      refused: '!node-role.kubernetes.io/edge',
+      endpoints: [on('far')],
+    });
+    expect(warnings.map(({ code }) => code)).toEqual(['node-set-refused']);
+  });
+
   test("a Service of another proxy is hidden, one whose traffic is the cloud's withheld", () => {
     expect(explain({ policy: { managed: false, reason: 'other-proxy' } }).outcome.kind).toBe(
       'hidden',
@@ -292,5 +347,6 @@ describe('explainService()', () => {
       world: { cloudPassthrough: true },
     });
     expect(cloud).toMatchObject({ outcome: { kind: 'withheld' }, counts: { kept: 0, leftOut: 1 } });
+    expect(cloud.endpoints).toMatchObject([{ kept: false }]);
   });
 });

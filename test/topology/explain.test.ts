@@ -22,6 +22,17 @@ describe('explain()', () => {
     ]);
   });
 
+  test('an endpoint that stays for one port alone says why it does, not who won the other', () => {
+    const groups = [
+      { ports: ['TCP/http'], endpoints: [on('here')] },
+      { ports: ['TCP/http', 'TCP/metrics'], endpoints: [on('site', 'notReady')] },
+    ];
+    expect(explain(groups, ['here', 'site'], relates)).toMatchObject([
+      { kept: true, reason: 'here matches, and has ready endpoints' },
+      { kept: true, reason: 'site matches; no endpoint is ready or serving' },
+    ]);
+  });
+
   test('says when no key matches', () => {
     expect(reasons(['here'], on('far'))).toEqual(['cut: no key matches']);
   });
