@@ -41,9 +41,11 @@ function verdictOf({ outcome, counts, since }: Explained): string {
   const stands = since === undefined ? '' : `, for ${ageOf(since)}`;
   const kind = outcome.kind.toUpperCase();
   if (outcome.dryRun) {
+    const all = `DRY RUN, all ${counts.total} endpoints are shown to kube-proxy`;
+    if (outcome.kind === 'undecided') return `${all}; ${kind}, ${outcome.text}${stands}`;
     const would =
       outcome.kind === 'filtered' ? `${counts.kept} of ${counts.total} endpoints` : 'none';
-    return `DRY RUN, all ${counts.total} endpoints are shown to kube-proxy; ${would} would be (${kind})${stands}`;
+    return `${all}; ${would} would be (${kind})${stands}`;
   }
   if (outcome.kind !== 'filtered') return `${kind}, ${outcome.text}${stands}`;
   return `${kind}, ${counts.kept} of ${counts.total} endpoints shown to kube-proxy${stands}`;

@@ -1,0 +1,29 @@
+import { expect, test } from '@jest/globals';
+import type { Explained } from '../../src/admin/explain/explain.ts';
+import { formatExplained } from '../../src/commands/explain-text.ts';
+
+const SHOWN: Explained = {
+  ...{ service: 'default/web', node: 'edge-1', keys: [], ports: [], endpoints: [], warnings: [] },
+  policy: { managed: true, source: 'annotation', keys: ['site'], overrides: [] },
+  outcome: { kind: 'filtered', text: '', dryRun: true, waitsFor: [] },
+  counts: { total: 3, kept: 1, leftOut: 2 },
+  view: { question: '/apis', encoding: 'protobuf', clients: 1 },
+  omitted: 0,
+};
+
+function firstLine(outcome: Partial<Explained['outcome']>): string | undefined {
+  return formatExplained({ ...SHOWN, outcome: { ...SHOWN.outcome, ...outcome } }).split('\n')[0];
+}
+
+test('a dry run says what would be shown', () => {
+  const all = 'default/web on node edge-1: DRY RUN, all 3 endpoints are shown to kube-proxy; ';
+  expect(firstLine({})).toBe(`${all}1 of 3 endpoints would be (FILTERED)`);
+  expect(firstLine({ kind: 'withheld' })).toBe(`${all}none would be (WITHHELD)`);
+});
+
+test('a dry run that is not decided yet does not say that nothing would be shown', () => {
+  const text = 'waits for the API server to tell which nodes match site=a';
+  expect(firstLine({ kind: 'undecided', text })).toBe(
+    `default/web on node edge-1: DRY RUN, all 3 endpoints are shown to kube-proxy; UNDECIDED, ${text}`,
+  );
+});
