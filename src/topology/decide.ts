@@ -32,7 +32,10 @@ export type Relates = (key: string, endpoint: Endpoint) => boolean;
 
 /** What of a policy, beside its keys, bears on a decision. */
 export interface DecideOptions {
-  /** Ready endpoints that each key needs to count, in the order of the keys; default: one. */
+  /**
+   * Ready endpoints that each key needs to count, in the order of the keys; default: one. One that is in two groups
+   * counts twice, for a decision knows no addresses.
+   */
   readonly minReady?: readonly number[];
   /**
    * Chooses among the keys with enough ready endpoints or, if none has, with any (bit i for key i; 0: there
