@@ -106,6 +106,21 @@ describe('/explain', () => {
     expect(Date.parse(`${await since()}`)).toBeGreaterThan(Date.parse(`${first}`));
   });
 
+  // The kept ones of a large Service could all be among those that were not listed.
+  test('of more than 1,000 endpoints, those that are kept are listed first', async () => {
+    const far = Array.from({ length: 1_200 }, (_, n) => ({
+      ip: `10.1.${n >> 8}.${n & 255}`,
+      node: n === 1_100 ? 'edge-2' : 'edge-3',
+    }));
+    putService(server, 'huge', ['site']);
+    putSlice(server, 'huge-1', 'huge', far);
+    await start();
+    const { body } = await get<Explained>('/explain/default/huge');
+    expect(body.counts).toEqual({ total: 1_200, kept: 1, leftOut: 1_199 });
+    expect(body.endpoints[0]).toMatchObject({ address: '10.1.4.76', kept: true });
+    expect([body.endpoints.length, body.omitted]).toEqual([1_000, 200]);
+  });
+
   test('lists all Services in pages', async () => {
     putService(server, 'api', null);
     putService(server, 'lost', ['rack']);
@@ -135,6 +150,11 @@ describe('/explain', () => {
     ['/explain?limit=0', 400, 'BadRequest'],
     ['/diff/default/web?kind=pod', 400, 'BadRequest'],
     ['/diff/default/nobody', 404, 'NotFound'],
+    // What is no name would go on as a part of the selector, or of the path.
+    ['/diff/default/web%2Cfoo%3Dbar', 400, 'BadRequest'],
+    ['/diff/default/web%2Cmetadata.namespace!%3Dzzz?kind=service', 400, 'BadRequest'],
+    ['/diff/default%2Fservices%2Fweb%3Fx%3D/y?kind=service', 400, 'BadRequest'],
+    ['/diff/-default/web', 400, 'BadRequest'],
     ['/explain/%E0/x', 400, 'BadRequest'],
   ])('%s is answered with %d as JSON', async (path, status, code) => {
     await start();

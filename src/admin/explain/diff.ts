@@ -46,14 +46,20 @@ const KINDS: Readonly<Record<string, Resource>> = {
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
+/** A name in Kubernetes. Nothing else may become a part of a selector or a path. */
+const NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
+
 /**
  * Reads the objects of a Service from the API server as JSON, and says what the wrapper makes of them.
- * Throws `NotFound`, `BadRequest` for another kind, and what the API server answers.
+ * Throws `NotFound`, `BadRequest` for another kind or what is no name, and what the API server answers.
  */
 export async function diffOf(proxy: NodeProxy, service: string, kind: string): Promise<Diff> {
   const resource = Object.hasOwn(KINDS, kind) ? KINDS[kind] : undefined;
   if (resource === undefined) {
     throw new WrapperError('BadRequest', `kind is one of ${Object.keys(KINDS).join(', ')}`);
+  }
+  if (!service.split('/').every((name) => NAME.test(name))) {
+    throw new WrapperError('BadRequest', `${JSON.stringify(service)} is not a Service's name`);
   }
   const objects = await readObjects(proxy, resource, service);
   if (objects.length === 0) {

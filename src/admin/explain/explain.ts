@@ -18,7 +18,7 @@ import {
 export interface Explained extends ServiceExplanation {
   /** The view that it is about. */
   readonly view: ViewName;
-  /** Endpoints that are explained but not listed, for there are too many. */
+  /** Endpoints that are explained but not listed, for there are too many; those that are kept are listed first. */
   readonly omitted: number;
 }
 
@@ -42,7 +42,9 @@ export function explainOne(proxy: NodeProxy, service: string): Explained {
     );
   }
   const explanation = explainIn(proxy, view, service, true);
-  const endpoints = explanation.endpoints.slice(0, MAX_ENDPOINTS);
+  // What matters most is listed, whatever comes first in the objects.
+  const keptFirst = explanation.endpoints.toSorted((a, b) => Number(b.kept) - Number(a.kept));
+  const endpoints = keptFirst.slice(0, MAX_ENDPOINTS);
   return {
     ...explanation,
     endpoints,
