@@ -7,7 +7,7 @@ import type { DoorBounds } from '../proxy/door-refusal.ts';
 import { assertLocalRequest, assertUnambiguous } from '../proxy/host-check.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { writeQuestions } from '../proxy/questions-json.ts';
-import { answerExplain } from './explain/routes.ts';
+import { answerExplain, isExplainPath } from './explain/routes.ts';
 import { createMetrics } from './metrics.ts';
 import { createPageServer, type PageServer } from './page/answer-page.ts';
 import { type Check, readiness } from './readiness.ts';
@@ -79,8 +79,14 @@ async function answer(
 ): Promise<void> {
   const refusal = refusalOf(request);
   if (refusal !== undefined) return text(response, 403, `${refusal}\n`);
-  const [path = ''] = (request.url ?? '').split('?', 1);
-  if (request.method !== 'GET') return text(response, 405, 'only GET\n');
+  const { url = '', method = '' } = request;
+  const [path = ''] = url.split('?', 1);
+  const methods = methodsOf(path, page);
+  if (methods === undefined) return text(response, 404, `there are ${PATHS}\n`);
+  if (!methods.includes(method)) {
+    response.setHeader('allow', methods.join(', '));
+    return text(response, 405, `only ${methods.join(' and ')}\n`);
+  }
   if (path === '/healthz') return text(response, 200, 'ok\n');
   if (path === '/readyz') return answerReadiness(response, readiness(proxy));
   if (path === '/metrics') {
@@ -96,13 +102,22 @@ async function answer(
     if (!proxy.bequest.add(response)) text(response, 503, 'too many wait for this already\n');
     return;
   }
-  if (await answerExplain(request, response, proxy)) return;
-  if (await page.answer(path, response)) return;
-  text(
-    response,
-    404,
-    'there are /, /explain, /decisions, /diff, /table, /views, /succession, /healthz, /readyz and /metrics\n',
-  );
+  if (path === '/events') return page.sendEvents(response);
+  if (page.hasFile(path)) return await page.sendFile(path, response);
+  await answerExplain(request, response, proxy);
+}
+
+/** For whoever asks for another one. */
+const PATHS =
+  '/, /explain, /decisions, /diff, /table, /views, /succession, /healthz, /readyz and /metrics';
+
+/** The methods that a path takes; undefined: there is no such path. */
+function methodsOf(path: string, page: PageServer): readonly string[] | undefined {
+  // These answer when something happens, for which a HEAD would wait.
+  if (path === '/events' || path === '/succession') return ['GET'];
+  const texts = ['/healthz', '/readyz', '/metrics', '/views'];
+  const known = texts.includes(path) || page.hasFile(path) || isExplainPath(path);
+  return known ? ['GET', 'HEAD'] : undefined;
 }
 
 /** Why a request is not answered: a web page may have sent it. */

@@ -19,8 +19,15 @@ const CODES: Partial<Record<ErrorCode, number>> = {
 /** Lines of one answer: by default, and at most. */
 const LINES = { fallback: 500, most: 10_000 };
 
+const VERBS = ['explain', 'diff', 'table', 'decisions'];
+
+/** Whether {@link answerExplain} answers requests for a path. */
+export function isExplainPath(path: string): boolean {
+  return VERBS.includes(path.split('/')[1] ?? '');
+}
+
 /**
- * Answers what explains the wrapper; false if the path is none of these:
+ * Answers what explains the wrapper:
  * - `GET /explain[?namespace=&warnings=true&after=&limit=]`: all Services in short
  * - `GET /explain/<namespace>/<name>`: one Service
  * - `GET /diff/<namespace>/<name>[?kind=endpointslice|endpoints|service]`: what the wrapper changes in an object
@@ -33,20 +40,18 @@ export async function answerExplain(
   request: IncomingMessage,
   response: ServerResponse,
   proxy: NodeProxy,
-): Promise<boolean> {
+): Promise<void> {
   const { url = '' } = request;
   // Not by URL, which takes what follows two slashes for a host.
   const [path = ''] = url.split('?', 1);
   const query = new URLSearchParams(url.slice(path.length + 1));
   const [, verb = '', ...names] = path.split('/');
-  if (!['explain', 'diff', 'table', 'decisions'].includes(verb)) return false;
   try {
     json(response, 200, await answer(proxy, verb, names, query));
   } catch (error) {
     const { code, message } = WrapperError.from(error, 'Malformed');
     json(response, CODES[code] ?? 500, { code, error: message });
   }
-  return true;
 }
 
 async function answer(

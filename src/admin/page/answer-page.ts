@@ -27,8 +27,12 @@ const FILES: Readonly<Record<string, readonly [file: keyof PageAssets, type: str
 
 /** Serves the page and its events. */
 export interface PageServer {
-  /** Answers what belongs to the page; false if the path is none of it. */
-  answer(path: string, response: ServerResponse): Promise<boolean>;
+  /** Whether a path is a file of the page. */
+  hasFile(path: string): boolean;
+  /** Sends such a file. */
+  sendFile(path: string, response: ServerResponse): Promise<void>;
+  /** Sends the events of the page until its connection ends. */
+  sendEvents(response: ServerResponse): void;
   /** Ends the streams of open pages. */
   close(): Promise<void>;
 }
@@ -37,14 +41,12 @@ export function createPageServer(proxy: NodeProxy, logger: Logger): PageServer {
   const feed = new PageFeed(proxy, logger);
   return {
     close: () => feed.close(),
-    async answer(path, response) {
-      if (path === '/events') {
-        if (!feed.open(response)) refuse(response, 'too many pages are open');
-        return true;
-      }
-      const file = Object.hasOwn(FILES, path) ? FILES[path] : undefined;
-      if (file === undefined) return false;
-      const [name, type] = file;
+    hasFile: (path) => Object.hasOwn(FILES, path),
+    sendEvents(response) {
+      if (!feed.open(response)) refuse(response, 'too many pages are open');
+    },
+    async sendFile(path, response) {
+      const [name, type] = FILES[path] as (typeof FILES)[string];
       try {
         const { [name]: content } = await loadPageAssets();
         response.writeHead(200, { ...PAGE_HEADERS, 'content-type': type }).end(content);
@@ -52,7 +54,6 @@ export function createPageServer(proxy: NodeProxy, logger: Logger): PageServer {
         logger.warn({ err: error }, 'the page cannot be made from source; see npm run build');
         refuse(response, 'the page is part of dist/main.js: npm run build');
       }
-      return true;
     },
   };
 }

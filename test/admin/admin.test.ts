@@ -1,0 +1,61 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { pino } from 'pino';
+import type { ApiServer } from '../../embedded/api-server.ts';
+import { type Admin, startAdmin } from '../../src/admin/admin.ts';
+import { DEFAULT_BOUNDS } from '../../src/proxy/door-refusal.ts';
+import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { eventually } from '../support/eventually.ts';
+import { createSmallCluster } from '../support/small-cluster.ts';
+import { startWrapper } from '../support/wrapper-fixture.ts';
+
+let server: ApiServer;
+let proxy: NodeProxy;
+let admin: Admin;
+
+beforeEach(async () => {
+  server = createSmallCluster();
+  proxy = await startWrapper(await server.listen());
+  const logger = pino({ level: 'silent' });
+  const address = { host: '127.0.0.1', port: 0 };
+  admin = await startAdmin({ address, bounds: DEFAULT_BOUNDS, proxy, logger });
+});
+
+afterEach(async () => {
+  await admin.close();
+  await proxy.close();
+  await server.close();
+});
+
+async function ask(method: string, path: string) {
+  const response = await fetch(`${admin.url}${path}`, { method });
+  const { status, headers } = response;
+  return { status, allow: headers.get('allow'), body: await response.text() };
+}
+
+test.each(['/', '/page.js', '/healthz', '/readyz', '/metrics', '/views'])(
+  'HEAD %s is answered as GET, without the body',
+  async (path) => {
+    await eventually(async () => (await ask('GET', '/readyz')).status, 200);
+    const { status } = await ask('GET', path);
+    expect(await ask('HEAD', path)).toEqual({ status, allow: null, body: '' });
+  },
+);
+
+test.each([
+  ['POST', '/healthz', 'GET, HEAD'],
+  ['DELETE', '/explain/default/web', 'GET, HEAD'],
+  ['POST', '/icon.svg', 'GET, HEAD'],
+  ['POST', '/events', 'GET'],
+  // These answer when something happens, and a HEAD would wait for it.
+  ['HEAD', '/events', 'GET'],
+  ['HEAD', '/succession', 'GET'],
+])('%s %s is refused, and the answer says what is allowed', async (method, path, allow) => {
+  expect(await ask(method, path)).toMatchObject({ status: 405, allow });
+});
+
+test.each(['GET', 'HEAD', 'POST'])(
+  '%s of a path that is not there is answered with 404',
+  async (method) => {
+    expect(await ask(method, '/nosuch')).toMatchObject({ status: 404, allow: null });
+  },
+);
