@@ -10,9 +10,11 @@ class SlowResponse extends EventEmitter {
   writableNeedDrain = false;
   destroyed = false;
   readonly rows: RowsEvent[] = [];
+  readonly written: string[] = [];
 
   write(text: string): void {
     this.writableNeedDrain = true;
+    this.written.push(text);
     const [, data] = /^event: rows\ndata: (.*)\n\n$/.exec(text) ?? [];
     if (data !== undefined) this.rows.push(JSON.parse(data) as RowsEvent);
   }
@@ -75,4 +77,22 @@ test('a page that takes nothing is ended', () => {
   now.mockReturnValue(30_001);
   stream.flush('{}');
   expect(response.destroyed).toBe(true);
+});
+
+// A comment shows the server whether anybody is there, but the page hears nothing of it.
+test('after 15 s without another event the page is told that the stream is alive', () => {
+  const now = jest.spyOn(performance, 'now').mockReturnValue(0);
+  const { response, stream } = open(new Map());
+  const flush = (): void => {
+    stream.flush('{}');
+    for (let turn = 0; turn < 10; turn++) response.drain();
+  };
+  flush();
+  response.written.length = 0;
+  now.mockReturnValue(15_000);
+  flush();
+  expect(response.written).toEqual([]);
+  now.mockReturnValue(15_001);
+  flush();
+  expect(response.written).toEqual(['event: heartbeat\ndata: {}\n\n']);
 });

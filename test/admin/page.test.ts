@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
@@ -6,11 +7,12 @@ import type { NodeState, PageEvents, RowsEvent } from '../../src/admin/page/page
 import { DEFAULT_BOUNDS } from '../../src/proxy/door-refusal.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import { createSmallCluster, putService, putSlice } from '../support/small-cluster.ts';
+import { createSmallCluster, putNode, putService, putSlice } from '../support/small-cluster.ts';
 import { recordWatch, STREAMING_LIST, type WatchRecorder } from '../support/watch-recorder.ts';
 import { startWrapper } from '../support/wrapper-fixture.ts';
 
 let server: ApiServer;
+let upstream: string;
 let proxy: NodeProxy;
 let admin: Admin;
 let watch: WatchRecorder | undefined;
@@ -25,7 +27,8 @@ beforeEach(async () => {
     { ip: '10.0.0.2', node: 'edge-2' },
     { ip: '10.0.0.3', node: 'edge-3' },
   ]);
-  proxy = await startWrapper(await server.listen());
+  upstream = await server.listen();
+  proxy = await startWrapper(upstream);
   const logger = pino({ level: 'silent' });
   const address = { host: '127.0.0.1', port: 0 };
   admin = await startAdmin({ address, bounds: DEFAULT_BOUNDS, proxy, logger });
@@ -113,6 +116,54 @@ describe('/events', () => {
     await watchSlices();
     await eventually(() => stateIn(told)?.problem, undefined);
     await eventually(() => rowsIn(told).at(-1)?.rows.length, 1);
+  });
+
+  // A tab that is open while the wrapper starts: the list of Services was looked at once, when it was still empty.
+  test('a page that was there before the Services were known has those without endpoints too', async () => {
+    putService(server, 'empty', ['site', '*']);
+    await proxy.close();
+    await admin.close();
+    const release = server.hold(({ path }) => path.endsWith('/services'));
+    proxy = await startWrapper(upstream, { readyWaitMs: 60_000 });
+    const logger = pino({ level: 'silent' });
+    const address = { host: '127.0.0.1', port: 0 };
+    admin = await startAdmin({ address, bounds: DEFAULT_BOUNDS, proxy, logger });
+    const { told } = await openPage();
+    const watching = watchSlices();
+    await eventually(() => stateIn(told)?.problem?.includes('not complete yet'), true);
+    release();
+    await watching;
+    const names = () => rowsIn(told).flatMap(({ rows }) => rows.map(([name]) => name));
+    await eventually(() => names().sort(), ['default/empty', 'default/web']);
+    await eventually(() => rowsIn(told).at(-1)?.left, 0);
+  });
+
+  // Nodes on which a Service has no endpoint decide nothing about it, but it was warned about their absence.
+  test('a warning goes with its reason, though nothing is decided anew', async () => {
+    putService(server, 'backend', ['kubernetes.io/hostname', 'kube-proxy-wrapper.io/cloud']);
+    for (const name of ['edge-1', 'edge-2', 'edge-3']) {
+      server.label(name, 'node-role.kubernetes.io/edge', '');
+    }
+    await watchSlices();
+    const { told } = await openPage();
+    const warnings = () =>
+      rowsIn(told)
+        .flatMap(({ rows }) => rows)
+        .findLast(([name]) => name === 'default/backend')?.[9];
+    await eventually(warnings, ['key-without-nodes']);
+    putNode(server, 'cloud-1', {});
+    await eventually(warnings, []);
+  });
+
+  // After a restart the page went on to show the decisions of the process before.
+  test('while there is no view, the page is told once that there are no decisions', async () => {
+    const { told } = await openPage();
+    const decisions = () => told.filter(({ name }) => name === 'decisions').map(({ data }) => data);
+    await eventually(decisions, [{ view: 0, count: 0, decisions: [] }]);
+    await delay(500);
+    expect(decisions()).toHaveLength(1);
+    await watchSlices();
+    await eventually(() => decisions().at(-1), { view: 1, count: 0, decisions: [] });
   });
 
   test('8 pages are served, the next one is not, until one is closed', async () => {

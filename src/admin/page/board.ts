@@ -1,5 +1,6 @@
 import { setImmediate as otherWork } from 'node:timers/promises';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import { warnOfKey } from '../../topology/explain-keys.ts';
 import { UNKNOWN_SERVICE } from '../../topology/policy.ts';
 import { explainIn } from '../explain/explain.ts';
 import { type ExplainedView, findView } from '../explain/explained-view.ts';
@@ -22,6 +23,12 @@ export class Board {
   /** At most one entry for each Service. */
   readonly #touched = new Set<string>();
   #pending: ReadonlySet<string> = new Set();
+  /** What each key in use is warned about. */
+  #keyWarnings: ReadonlyMap<string, string> = new Map();
+  /** Services whose row says that a change is pending. */
+  readonly #waiting = new Set<string>();
+  /** Whether all Services were looked at since the view is complete. */
+  #complete = false;
   #viewNumber = 0;
   #view: ExplainedView | undefined;
   #unfollow: (() => void) | undefined;
@@ -61,6 +68,9 @@ export class Board {
     this.#touchPending();
     const view = this.#view;
     if (view?.source.view.started === false) return;
+    if (!this.#complete) this.#touchAll();
+    this.#complete = true;
+    this.#touchWarned();
     const touched = [...this.#touched];
     for (let from = 0; from < touched.length; from += BATCH) {
       if (this.#view !== view) return;
@@ -77,6 +87,7 @@ export class Board {
     this.#view = undefined;
     this.#rows.clear();
     this.#touched.clear();
+    this.#waiting.clear();
   }
 
   /** Turns to the view that kube-proxy reads now. */
@@ -87,7 +98,12 @@ export class Board {
     this.#view = view;
     this.#viewNumber++;
     this.#unfollow = view?.projection.onDecided((service) => this.#touched.add(service));
-    const known = view === undefined ? [] : knownServices(this.#proxy, view);
+    // At the start the Services are not known yet, so that all are touched when the view is complete.
+    this.#complete = false;
+  }
+
+  #touchAll(): void {
+    const known = this.#view === undefined ? [] : knownServices(this.#proxy, this.#view);
     for (const service of [...this.#rows.keys(), ...known]) this.#touched.add(service);
   }
 
@@ -99,18 +115,41 @@ export class Board {
     this.#pending = new Set(pending);
   }
 
-  #explain(service: string, view: ExplainedView | undefined): void {
-    this.#touched.delete(service);
-    const row = view === undefined ? undefined : this.#rowOf(service, view);
-    if (row === undefined) this.#rows.delete(service);
-    else this.#rows.set(service, row);
+  /**
+   * Some reasons for a warning come and go without a decision: which nodes there are beside those of the
+   * endpoints, what the API server refuses, and labels of this node that wait.
+   */
+  #touchWarned(): void {
+    const { world } = this.#proxy;
+    const warnings = new Map<string, string>();
+    for (const key of world.policies.keysInUse()) {
+      const codes = warnOfKey(world, key)
+        .map(({ code }) => code)
+        .join();
+      warnings.set(key, codes);
+      if (codes === this.#keyWarnings.get(key)) continue;
+      for (const service of world.policies.usersOf(key)) this.#touched.add(service);
+    }
+    this.#keyWarnings = warnings;
+    for (const service of this.#waiting) {
+      if (world.waitsFor(service).length === 0) this.#touched.add(service);
+    }
   }
 
-  #rowOf(service: string, view: ExplainedView): string | undefined {
+  #explain(service: string, view: ExplainedView | undefined): void {
+    this.#touched.delete(service);
+    const summary = view === undefined ? undefined : this.#summaryOf(service, view);
+    if (summary === undefined) this.#rows.delete(service);
+    else this.#rows.set(service, JSON.stringify(compact(summary)));
+    if (summary?.warnings.includes('change-pending') === true) this.#waiting.add(service);
+    else this.#waiting.delete(service);
+  }
+
+  #summaryOf(service: string, view: ExplainedView): ServiceSummary | undefined {
     const proxy = this.#proxy;
     const known = proxy.world.policies.wanted(service) !== UNKNOWN_SERVICE;
     if (!known && view.projection.inspect(service).objects.length === 0) return undefined;
-    return JSON.stringify(compact(shorten(explainIn(proxy, view, service, false))));
+    return shorten(explainIn(proxy, view, service, false));
   }
 }
 

@@ -6,6 +6,8 @@ export interface PageEvents {
   readonly state: NodeState;
   readonly rows: RowsEvent;
   readonly decisions: DecisionsEvent;
+  /** Nothing has happened for a while, but the stream is alive. */
+  readonly heartbeat: Readonly<Record<string, never>>;
 }
 
 /** A Service in short: as ServiceSummary, without the names of its fields. */

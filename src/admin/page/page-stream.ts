@@ -1,12 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { recordOf } from '../explain/decisions.ts';
 import type { Board } from './board.ts';
+import type { PageEvents } from './page-data.ts';
 
 /** Rows in one event, so that the first are on the screen before the last are written. */
 const ROWS_PER_EVENT = 1_000;
 /** A page that takes nothing for this long is gone, in milliseconds. */
 const STALL_MS = 30_000;
-/** After this long without an event a comment is sent, which shows whether anybody is there, in milliseconds. */
+/** After this long without another event both sides are shown that the other one is there, in milliseconds. */
 const QUIET_MS = 15_000;
 
 /**
@@ -57,7 +58,7 @@ export class PageStream {
     ) {
       this.#writeRows();
     }
-    if (quietMs > QUIET_MS) this.#send(':\n\n');
+    if (performance.now() - this.#wroteAt > QUIET_MS) this.#write('heartbeat', '{}');
   }
 
   end(): void {
@@ -80,25 +81,20 @@ export class PageStream {
   }
 
   #writeDecisions(): void {
-    const { view } = this.#board;
-    if (view === undefined) return;
-    const { journal } = view.projection;
-    const { viewNumber } = this.#board;
+    const { view, viewNumber } = this.#board;
+    // Without a view there are none, which the page has to know too: it may have those of an earlier process.
+    const journal = view?.projection.journal;
+    const count = journal?.count ?? 0;
     if (viewNumber !== this.#view) this.#decisions = 0;
-    else if (journal.count === this.#decisions) return;
-    const decisions = Array.from(journal.after(this.#decisions), recordOf);
-    const { count } = journal;
+    else if (count === this.#decisions) return;
+    const decisions = Array.from(journal?.after(this.#decisions) ?? [], recordOf);
     this.#view = viewNumber;
     this.#decisions = count;
     this.#write('decisions', JSON.stringify({ view: viewNumber, count, decisions }));
   }
 
-  #write(event: string, data: string): void {
-    this.#send(`event: ${event}\ndata: ${data}\n\n`);
-  }
-
-  #send(text: string): void {
+  #write(event: keyof PageEvents, data: string): void {
     this.#wroteAt = performance.now();
-    this.#response.write(text);
+    this.#response.write(`event: ${event}\ndata: ${data}\n\n`);
   }
 }
