@@ -1,7 +1,8 @@
 import type { ApiServer } from '../embedded/api-server.ts';
+import { isLabelKey, isLabelValue } from '../src/topology/label.ts';
 
 export const HELP = `commands:
-  label NODE KEY=VALUE      set a node label (KEY- removes it), e.g. label edge-1 site=b
+  label NODE KEY=VALUE      set a node label (KEY- removes it), e.g. label edge-1 site=b, label edge-1 site-
   annotate SERVICE KEY=VALUE  annotate a Service (KEY- removes it), e.g. annotate web topologyKeys=["site"]
   ready ADDRESS | notready ADDRESS   flip the readiness of an endpoint
   help, quit`;
@@ -22,7 +23,7 @@ export function runCommand(server: ApiServer, line: string): CommandResult {
     case 'help':
       return { say: HELP };
     case 'label':
-      server.label(subject, ...keyAndValue(setting));
+      server.label(subject, ...labelOf(setting));
       return { say: `labelled ${subject}` };
     case 'annotate':
       server.annotate(subject, ...keyAndValue(setting));
@@ -36,8 +37,14 @@ export function runCommand(server: ApiServer, line: string): CommandResult {
   }
 }
 
+function labelOf(setting: string): [key: string, value: string | null] {
+  const [key, value] = keyAndValue(setting);
+  if (isLabelKey(key) && isLabelValue(value ?? '')) return [key, value];
+  throw new Error(`${setting} is not a label; ${key}- removes one`);
+}
+
 function keyAndValue(setting: string): [key: string, value: string | null] {
-  if (setting.endsWith('-')) return [setting.slice(0, -1), null];
+  if (setting.endsWith('-') && !setting.includes('=')) return [setting.slice(0, -1), null];
   const equals = setting.indexOf('=');
   if (equals < 1) throw new Error('write KEY=VALUE, or KEY- to remove it');
   return [setting.slice(0, equals), setting.slice(equals + 1)];

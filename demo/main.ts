@@ -29,6 +29,11 @@ const { values } = parseArgs({
 
 const server = createApiServer();
 server.loadYaml(await readFile(values.cluster, 'utf8'));
+if (server.get('nodes', values.node) === undefined) {
+  const names = server.list('nodes').map(({ metadata }) => metadata.name);
+  console.error(`there is no node ${values.node} in ${values.cluster}: ${names.join(', ')}`);
+  process.exit(1);
+}
 const upstream = await server.listen();
 const nodes = new DemoNodes(upstream, drawSoon);
 let redraw: NodeJS.Timeout | undefined;

@@ -1,14 +1,17 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { kubeconfigFor } from '../embedded/kubeconfig.ts';
 import { type AdminHandler, createAdminHandler } from '../src/admin/admin.ts';
 import { nodeProxyOptions } from '../src/config/node-proxy-options.ts';
 import { loadSettings } from '../src/config/settings.ts';
-import { loadCredentials } from '../src/proxy/credentials.ts';
+import { type Credentials, loadCredentials } from '../src/proxy/credentials.ts';
 import { type NodeProxy, startNodeProxy } from '../src/proxy/node-proxy.ts';
 import { type WatchClient, watchSlices } from './watch-client.ts';
+
+/** The longest time that a timer takes, 25 days, in milliseconds. */
+const NEVER_MS = 2 ** 31 - 1;
 
 /** A node one can look from: its wrapper, and a client that watches as kube-proxy does. */
 export interface DemoNode {
@@ -46,11 +49,8 @@ export class DemoNodes {
 }
 
 async function startNode(apiServer: string, name: string, changed: () => void): Promise<DemoNode> {
-  const folder = await mkdtemp(join(tmpdir(), 'kube-proxy-wrapper-demo-'));
-  const kubeconfig = join(folder, 'kubeconfig');
-  await writeFile(kubeconfig, kubeconfigFor(apiServer));
   const logger = pino({ level: 'warn' });
-  const credentials = await loadCredentials({ kubeconfig, logger });
+  const credentials = await credentialsFor(apiServer, logger);
   const settings = loadSettings({ nodeName: name, listen: '127.0.0.1:0' }, {}, undefined);
   const proxy = await startNodeProxy({ ...nodeProxyOptions(settings), credentials, logger });
   const client = await watchSlices(proxy.url, changed);
@@ -62,7 +62,18 @@ async function startNode(apiServer: string, name: string, changed: () => void): 
       await client.close();
       await proxy.close();
       credentials.close();
-      await rm(folder, { recursive: true });
     },
   };
+}
+
+/** Removes the kubeconfig as soon as it is read, so that nothing is left however the demo ends. */
+async function credentialsFor(apiServer: string, logger: Logger): Promise<Credentials> {
+  const folder = await mkdtemp(join(tmpdir(), 'kube-proxy-wrapper-demo-'));
+  try {
+    const kubeconfig = join(folder, 'kubeconfig');
+    await writeFile(kubeconfig, kubeconfigFor(apiServer));
+    return await loadCredentials({ kubeconfig, logger, pollMs: NEVER_MS });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 }

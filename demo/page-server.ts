@@ -64,7 +64,9 @@ async function answer(
   const { url = '/', method } = request;
   if (url === '/demo/command' && method === 'POST') {
     const command = await readCommand(request);
-    runCommand(server, command);
+    if (runCommand(server, command) === 'quit') {
+      throw new WrapperError('BadRequest', 'the demo is ended in its terminal');
+    }
     ran(command);
     return send(response, 200, 'application/json', JSON.stringify(clusterOf(server)));
   }

@@ -12,25 +12,14 @@ interface ExplanationProps {
   readonly onClose: () => void;
 }
 
+/** How long an answer may take, in milliseconds. */
+const ANSWER_MS = 30_000;
+
 /** Why a Service looks on this node as it does. */
 export function Explanation({ service, trigger, onClose }: ExplanationProps) {
-  const [answer, setAnswer] = useState<{ of: string; explained?: Explained; problem?: string }>();
+  const answer = useAnswer(service, trigger);
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => {
-    const controller = new AbortController();
-    explain(service, controller.signal).then(
-      (explained) => {
-        setAnswer({ of: service, explained });
-        document.dispatchEvent(new CustomEvent('explained', { detail: explained }));
-      },
-      (error: unknown) => {
-        if (!controller.signal.aborted) setAnswer({ of: service, problem: String(error) });
-      },
-    );
-    return () => controller.abort();
-  }, [service, trigger]);
   useEffect(() => heading.current?.focus(), [service]);
-  const shown = answer?.of === service ? answer : undefined;
   return (
     <section class="explanation" aria-labelledby="explained">
       <header>
@@ -41,8 +30,8 @@ export function Explanation({ service, trigger, onClose }: ExplanationProps) {
           ×
         </button>
       </header>
-      {shown?.problem !== undefined && <p class="bad">{shown.problem}</p>}
-      {shown?.explained !== undefined && <Content explained={shown.explained} />}
+      {answer?.problem !== undefined && <p class="bad">{answer.problem}</p>}
+      {answer?.explained !== undefined && <Content explained={answer.explained} />}
     </section>
   );
 }
@@ -95,9 +84,67 @@ function Content({ explained }: { readonly explained: Explained }) {
   );
 }
 
-async function explain(service: string, signal: AbortSignal): Promise<Explained> {
-  const path = service.split('/').map(encodeURIComponent).join('/');
-  const response = await fetch(`explain/${path}`, { signal });
+interface Answer {
+  readonly of: string;
+  readonly explained?: Explained;
+  readonly problem?: string;
+}
+
+/**
+ * What the wrapper says of a Service, asked for again with each trigger. What is on its way is waited for: a
+ * Service that changes faster than its answers come would never be shown else.
+ */
+function useAnswer(service: string, trigger: unknown): Answer | undefined {
+  const [answer, setAnswer] = useState<Answer>();
+  const ask = useRef<() => void>(() => {});
+  useEffect(() => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    let asking = false;
+    let again = false;
+    const run = async (): Promise<void> => {
+      again = true;
+      if (asking) return;
+      asking = true;
+      while (again && !signal.aborted) {
+        again = false;
+        const next = await answerOf(service, signal);
+        if (!signal.aborted) setAnswer(next);
+      }
+      asking = false;
+    };
+    ask.current = () => void run();
+    return () => controller.abort();
+  }, [service]);
+  useEffect(() => ask.current(), [service, trigger]);
+  useEffect(() => tell(answer?.explained ?? null), [answer]);
+  useEffect(() => () => tell(null), []);
+  return answer?.of === service ? answer : undefined;
+}
+
+/** Tells the bar of the demo what is explained; null: nothing is any more. */
+function tell(explained: Explained | null): void {
+  document.dispatchEvent(new CustomEvent('explained', { detail: explained }));
+}
+
+async function answerOf(service: string, signal: AbortSignal): Promise<Answer> {
+  try {
+    return { of: service, explained: await explain(service, signal) };
+  } catch (error) {
+    return { of: service, problem: String(error) };
+  }
+}
+
+/** A part of a Service's name. Nothing else may become a part of a path: `..` would lead to another answer. */
+const NAME = /^[a-z0-9][-a-z0-9.]*$/;
+
+async function explain(service: string, stopped: AbortSignal): Promise<Explained> {
+  const names = service.split('/');
+  if (names.length !== 2 || !names.every((name) => NAME.test(name))) {
+    throw new Error('a Service is called <namespace>/<name>');
+  }
+  const signal = AbortSignal.any([stopped, AbortSignal.timeout(ANSWER_MS)]);
+  const response = await fetch(`explain/${service}`, { signal });
   const body = (await response.json()) as Explained & { error?: string };
   if (!response.ok) throw new Error(body.error);
   return body;

@@ -7,19 +7,31 @@ import { Policies } from './policies.tsx';
 /** Name of the node one looks from. */
 const HERE = decodeURIComponent(location.pathname.split('/')[2] ?? '');
 
+/** So often the bar looks at the cluster, in milliseconds. */
+const LOOK_MS = 1_000;
+
 /** The cluster in memory, with buttons, over the page of one node. */
 export function DemoBar() {
   const [cluster, setCluster] = useState<DemoCluster>();
   const [explained, setExplained] = useState<Explained>();
   const [said, setSaid] = useState('');
   useEffect(() => {
-    const onExplained = (event: Event): void => {
-      setExplained((event as CustomEvent<Explained>).detail);
-      void read('/demo/cluster').then(setCluster);
+    const look = (): void => {
+      // What goes wrong here the next look makes good; that the demo has ended the page itself says.
+      if (!document.hidden) read('/demo/cluster').then(setCluster, () => {});
     };
+    const onExplained = (event: Event): void => {
+      setExplained((event as CustomEvent<Explained | null>).detail ?? undefined);
+      look();
+    };
+    look();
+    // What is typed in the terminal is seen in no other way.
+    const timer = setInterval(look, LOOK_MS);
     document.addEventListener('explained', onExplained);
-    void read('/demo/cluster').then(setCluster);
-    return () => document.removeEventListener('explained', onExplained);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('explained', onExplained);
+    };
   }, []);
   const run = async (command: string): Promise<void> => {
     try {
@@ -35,9 +47,9 @@ export function DemoBar() {
     <section class="demo" aria-label="Demo cluster">
       <p>
         <b>A cluster in memory.</b> Each box is a node, each dot an endpoint of{' '}
-        <b>{explained?.service ?? '…'}</b>: filled if kube-proxy on <b>{HERE}</b> gets it. Look from
-        another node, move one to another site, let an endpoint fail (click its dot), or choose
-        other keys.
+        <b>{explained?.service ?? 'the Service that you open below'}</b>: filled if kube-proxy on{' '}
+        <b>{HERE}</b> gets it. Look from another node, move one to another site, let an endpoint
+        fail (click its dot), or choose other keys.
       </p>
       <div class="sites">
         {sites.map((site) => (

@@ -1,6 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { describe, expect, test } from '@jest/globals';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 const ROOT = new URL('../..', import.meta.url).pathname;
 
@@ -19,6 +23,14 @@ async function runDemo(lines: readonly string[]): Promise<{ code: number; out: s
   return { code, out };
 }
 
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'kube-proxy-wrapper-test-'));
+});
+
+afterAll(() => rm(folder, { recursive: true }));
+
 /** Of the last table, which addresses are shown. */
 function shownIn(out: string): string[] {
   const [table = ''] = out.split('SERVICE  ').slice(-1);
@@ -33,6 +45,7 @@ describe('npm run demo', () => {
     const { code, out } = await runDemo([
       'annotate web topologyKeys=["site"]',
       'label nobody site=x',
+      'label edge-1 site=a-',
       'fly',
       'notready 10.244.1.30',
       'quit',
@@ -40,9 +53,35 @@ describe('npm run demo', () => {
     expect(code).toBe(0);
     expect(out).toMatch(/unknown command "fly"/);
     expect(out).toMatch(/nobody/);
+    expect(out).toContain('site=a- is not a label; site- removes one');
     const shown = shownIn(out);
     expect(shown).toEqual(expect.arrayContaining(['10.244.1.10', '10.244.2.10']));
     expect(shown).not.toContain('10.244.101.10');
+  }, 30_000);
+
+  // Each run left a folder with a kubeconfig behind, unless it was ended by quit.
+  test('leaves no file behind when it is interrupted', async () => {
+    const child = spawn(process.execPath, ['demo/main.ts'], {
+      cwd: ROOT,
+      env: { ...process.env, TMPDIR: folder },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    for await (const chunk of child.stdout) if (String(chunk).includes('SERVICE  ')) break;
+    child.kill('SIGINT');
+    await once(child, 'exit');
+    expect(await readdir(folder)).toEqual([]);
+  }, 30_000);
+
+  test('names the nodes there are when it is asked for another one', async () => {
+    const child = spawn(process.execPath, ['demo/main.ts', '--node', 'nobody'], {
+      cwd: ROOT,
+      env: { ...process.env, TMPDIR: folder },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+    expect(code).toBe(1);
+    expect(said).toMatch(/^there is no node nobody in examples\/cluster.yaml: .*edge-1.*\n$/);
+    expect(await readdir(folder)).toEqual([]);
   }, 30_000);
 
   test('the tour moves this node to another site and back', async () => {

@@ -7,6 +7,8 @@ const ROOT = new URL('../..', import.meta.url).pathname;
 export interface DemoProcess {
   /** Of its page. */
   readonly url: string;
+  /** Types a line into it. */
+  type(line: string): void;
   /** Tells it to quit, and waits for it. */
   close(): Promise<void>;
 }
@@ -26,6 +28,7 @@ export async function startDemo(): Promise<DemoProcess> {
   });
   return {
     url: /with buttons: (\S+)/.exec(out)?.[1] ?? '',
+    type: (line) => child.stdin.write(`${line}\n`),
     async close() {
       const closed = once(child, 'close');
       child.stdin.end('quit\n');

@@ -59,6 +59,33 @@ test('a newcomer looks from a node, moves it, lets an endpoint fail, and looks f
   expect(tab.foreign).toEqual([]);
 });
 
+// The bar looked at the cluster only when the open explanation changed.
+test('what is typed in the terminal is seen, and nothing of a Service that is closed stays', async () => {
+  const { page } = tab;
+  await page.goto(demo.url);
+  await page.locator('.dot').first().waitFor();
+  demo.type('annotate web topologyKeys=["site"]');
+  await page.getByRole('button', { name: 'the site only', pressed: true }).waitFor();
+  demo.type('annotate web topologyKeys-');
+  await page.getByRole('button', { name: 'no policy', pressed: true }).waitFor();
+  demo.type('label cloud-2 site=z');
+  await page
+    .locator('.sites fieldset')
+    .filter({ hasText: 'site z' })
+    .getByText('cloud-2')
+    .waitFor();
+  await page.keyboard.press('Escape');
+  await eventually(dots, []);
+  await page.getByRole('button', { name: 'no policy' }).waitFor({ state: 'detached' });
+  await page.getByRole('row').filter({ hasText: 'default/web' }).click();
+  await eventually(async () => (await dots()).length, 3);
+});
+
+test('the demo is not ended from the page', async () => {
+  const answer = await fetch(`${demo.url}demo/command`, { method: 'POST', body: 'quit' });
+  expect([answer.status, await answer.text()]).toEqual([400, 'the demo is ended in its terminal']);
+});
+
 test('its commands are not taken from other web pages', async () => {
   const post = (headers: Record<string, string>) =>
     fetch(`${demo.url}demo/command`, { method: 'POST', body: 'label edge-1 site=x', headers });
