@@ -1,6 +1,7 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { Decisions } from './decisions.tsx';
 import { Explanation } from './explanation.tsx';
+import { ALL, type Filter } from './filter.ts';
 import { Node } from './node.tsx';
 import { Services } from './services.tsx';
 import type { Known } from './store.ts';
@@ -17,7 +18,13 @@ const AGE_MS = 10_000;
 export function App({ known }: { readonly known: Known }) {
   const [tab, setTab] = useState<Tab>('Services');
   const [open, setOpen] = useHash();
+  const [filter, setFilter] = useState<Filter>(ALL);
   const searchBox = useRef<HTMLInputElement>(null);
+  const close = useCallback(() => {
+    setOpen(undefined);
+    // The focus was in what is closed; it goes back to where one came from.
+    document.querySelector<HTMLElement>('#panel [role=grid], #panel .node')?.focus();
+  }, [setOpen]);
   const [, setNow] = useState(0);
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), AGE_MS);
@@ -25,18 +32,17 @@ export function App({ known }: { readonly known: Known }) {
   }, []);
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
-      const typing = event.target instanceof HTMLInputElement;
+      const typing = event.target === searchBox.current;
       if (event.key === 'Escape') {
-        setOpen(undefined);
-        document.querySelector<HTMLElement>('[role=grid]')?.focus();
-      } else if (event.key === '/' && !typing && searchBox.current !== null) {
+        close();
+      } else if (event.key === '/' && searchBox.current !== null && !typing) {
         searchBox.current.focus();
         event.preventDefault();
       }
     };
     document.addEventListener('keydown', onKey);
     return () => document.removeEventListener('keydown', onKey);
-  }, [setOpen]);
+  }, [close]);
   const service = open === undefined ? undefined : known.byName.get(open);
   return (
     <>
@@ -45,16 +51,21 @@ export function App({ known }: { readonly known: Known }) {
       <main class={open === undefined ? '' : 'split'}>
         <div class="panel" id="panel" role="tabpanel" aria-label={tab}>
           {tab === 'Services' && (
-            <Services known={known} open={open} onOpen={setOpen} searchBox={searchBox} />
+            <Services
+              known={known}
+              filter={filter}
+              onFilter={setFilter}
+              open={open}
+              onOpen={setOpen}
+              searchBox={searchBox}
+            />
           )}
           {tab === 'Decisions' && (
             <Decisions decisions={known.decisions} open={open} onOpen={setOpen} />
           )}
           {tab === 'Node' && <Node state={known.node} />}
         </div>
-        {open !== undefined && (
-          <Explanation service={open} trigger={service} onClose={() => setOpen(undefined)} />
-        )}
+        {open !== undefined && <Explanation service={open} trigger={service} onClose={close} />}
       </main>
     </>
   );

@@ -32,8 +32,8 @@ export function Decisions({
 function cellsOf({ time, service, from, to, keptBefore, keptAfter, cause }: Decision) {
   const text = because(cause);
   return [
-    <time key="time" dateTime={time} class="muted">
-      {new Date(time).toLocaleTimeString()}
+    <time key="time" dateTime={time} title={new Date(time).toLocaleString()} class="muted">
+      {shortTime(new Date(time))}
     </time>,
     <span key="service" class="name" title={service}>
       {service}
@@ -46,6 +46,17 @@ function cellsOf({ time, service, from, to, keptBefore, keptAfter, cause }: Deci
       {text}
     </span>,
   ];
+}
+
+/** The time, or what is older than today with its date and to the minute. */
+function shortTime(time: Date): string {
+  if (time.toDateString() === new Date().toDateString()) return time.toLocaleTimeString();
+  return time.toLocaleString(undefined, {
+    month: 'short',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: '2-digit',
+  });
 }
 
 function winner(keys: string | null): string {

@@ -11,6 +11,14 @@ export const SHOW = {
 
 export type Show = keyof typeof SHOW;
 
+/** What is looked for. */
+export interface Filter {
+  readonly query: string;
+  readonly show: Show;
+}
+
+export const ALL: Filter = { query: '', show: 'all' };
+
 /** Services whose text has all words of a search. */
 export function search(services: readonly Service[], query: string): readonly Service[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);

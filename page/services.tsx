@@ -1,7 +1,7 @@
 import type { RefObject } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import { Bar } from './bar.tsx';
-import { SHOW, type Show, search } from './filter.ts';
+import { type Filter, SHOW, type Show, search } from './filter.ts';
 import { Keys } from './keys.tsx';
 import { ago, type Service } from './service.ts';
 import type { Known } from './store.ts';
@@ -9,6 +9,8 @@ import { VirtualGrid } from './virtual-grid.tsx';
 
 interface ServicesProps {
   readonly known: Known;
+  readonly filter: Filter;
+  readonly onFilter: (filter: Filter) => void;
   readonly open: string | undefined;
   readonly onOpen: (service: string) => void;
   readonly searchBox: RefObject<HTMLInputElement | null>;
@@ -18,9 +20,8 @@ const COLUMNS = ['Service', 'Endpoints', 'Keys, the winner filled', 'For', 'Warn
 const SHOWS = Object.keys(SHOW) as Show[];
 
 /** The list of Services with its search. */
-export function Services({ known, open, onOpen, searchBox }: ServicesProps) {
-  const [query, setQuery] = useState('');
-  const [show, setShow] = useState<Show>('all');
+export function Services({ known, filter, onFilter, open, onOpen, searchBox }: ServicesProps) {
+  const { query, show } = filter;
   const matching = useMemo(() => search(known.services, query), [known.services, query]);
   const counts = useMemo(
     () => Object.fromEntries(SHOWS.map((each) => [each, matching.filter(SHOW[each].has).length])),
@@ -38,7 +39,7 @@ export function Services({ known, open, onOpen, searchBox }: ServicesProps) {
           aria-keyshortcuts="/"
           placeholder="Search: name, key, warning   ( / )"
           value={query}
-          onInput={({ currentTarget }) => setQuery(currentTarget.value)}
+          onInput={({ currentTarget }) => onFilter({ ...filter, query: currentTarget.value })}
         />
         <fieldset class="chips">
           <legend class="sr">Show</legend>
@@ -48,7 +49,7 @@ export function Services({ known, open, onOpen, searchBox }: ServicesProps) {
                 type="radio"
                 name="show"
                 checked={show === each}
-                onChange={() => setShow(each)}
+                onChange={() => onFilter({ ...filter, show: each })}
               />
               <span>
                 {SHOW[each].label} <b>{counts[each]}</b>

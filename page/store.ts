@@ -14,6 +14,8 @@ const MAX_DECISIONS = 1_000;
 /** What the page knows. A new object after each change, so that a glance tells whether a part is another. */
 export interface Known {
   readonly live: boolean;
+  /** Why it is not; undefined: nobody answers. */
+  readonly problem: string | undefined;
   readonly node: NodeState | undefined;
   /** In the order of their names. */
   readonly services: readonly Service[];
@@ -28,6 +30,7 @@ export interface Known {
 export class Store {
   known: Known = {
     live: false,
+    problem: undefined,
     node: undefined,
     services: [],
     byName: new Map(),
@@ -49,17 +52,18 @@ export class Store {
   begin(): void {
     this.#fresh = this.#byName.size === 0 ? undefined : new Map();
     this.#view = undefined;
-    this.#set({ live: true });
+    this.#set({ live: true, problem: undefined });
   }
 
-  lost(): void {
-    this.#set({ live: false });
+  /** @param problem what the wrapper said, if it did */
+  lost(problem?: string): void {
+    this.#set({ live: false, problem });
   }
 
   take<Name extends keyof PageEvents>(name: Name, event: PageEvents[Name]): void {
     if (name === 'state') this.#set({ node: event as NodeState });
     else if (name === 'rows') this.#takeRows(event as RowsEvent);
-    else this.#takeDecisions(event as DecisionsEvent);
+    else if (name === 'decisions') this.#takeDecisions(event as DecisionsEvent);
   }
 
   #takeRows({ rows, gone, left }: RowsEvent): void {

@@ -2,7 +2,7 @@ import { shortKey } from './service.ts';
 import type { Known } from './store.ts';
 
 /** Which node this is, where it stands, and whether all is well. */
-export function Title({ known: { live, node } }: { readonly known: Known }) {
+export function Title({ known: { live, problem, node } }: { readonly known: Known }) {
   const failed = node?.checks.filter(({ problem }) => problem !== undefined).length ?? 0;
   const health = failed === 0 ? 'ready' : `not ready: ${failed} problems`;
   return (
@@ -27,7 +27,11 @@ export function Title({ known: { live, node } }: { readonly known: Known }) {
       {node?.off === true && <strong class="bad">filtering is switched off on this node</strong>}
       {node?.dryRun === true && <strong class="bad">dry run: everything is shown</strong>}
       <output class={`health ${live && failed === 0 ? 'ok' : 'bad'}`}>
-        {live ? (node === undefined ? 'connecting…' : health) : 'no connection to the wrapper'}
+        {live
+          ? node === undefined
+            ? 'connecting…'
+            : health
+          : (problem ?? 'no connection to the wrapper')}
       </output>
     </header>
   );

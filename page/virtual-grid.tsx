@@ -24,15 +24,18 @@ const BEYOND = 6;
 
 /**
  * A table of which only the rows that can be seen are in the document. The arrow keys, Page Up and Down, Home
- * and End move through it, Enter opens a row (WAI-ARIA Authoring Practices, grid).
+ * and End move through it, Enter opens the row that is marked, at first the first one (WAI-ARIA Authoring
+ * Practices, grid).
  */
 export function VirtualGrid<Item>(props: VirtualGridProps<Item>) {
   const { label, columns, items, keyOf, cells, open, onOpen, empty } = props;
   const body = useRef<HTMLDivElement>(null);
   const [seen, setSeen] = useState({ top: 0, height: 800 });
   const [activeKey, setActiveKey] = useState<string>();
-  const found = items.findIndex((item) => keyOf(item) === activeKey);
-  const active = Math.max(0, found);
+  const active = Math.max(
+    0,
+    items.findIndex((item) => keyOf(item) === activeKey),
+  );
   const look = (): void => {
     // A scroll may be told after the grid has gone.
     if (body.current === null) return;
@@ -58,7 +61,7 @@ export function VirtualGrid<Item>(props: VirtualGridProps<Item>) {
   const onKeyDown = (event: KeyboardEvent): void => {
     const page = Math.max(1, Math.floor(seen.height / ROW) - 1);
     const steps: Record<string, number> = {
-      ArrowDown: active + (found < 0 ? 0 : 1),
+      ArrowDown: active + 1,
       ArrowUp: active - 1,
       PageDown: active + page,
       PageUp: active - page,
@@ -68,8 +71,11 @@ export function VirtualGrid<Item>(props: VirtualGridProps<Item>) {
     const step = steps[event.key];
     const item = items[active];
     if (step !== undefined) goTo(step);
-    else if (event.key === 'Enter' && item !== undefined) onOpen(item);
-    else return;
+    else if (event.key === 'Enter' && item !== undefined) {
+      // It may have been scrolled out of sight.
+      goTo(active);
+      onOpen(item);
+    } else return;
     event.preventDefault();
   };
 
@@ -108,7 +114,7 @@ export function VirtualGrid<Item>(props: VirtualGridProps<Item>) {
                 tabIndex={-1}
                 aria-rowindex={index + 2}
                 aria-selected={key === open}
-                class={`row${index === active && found >= 0 ? ' active' : ''}`}
+                class={`row${index === active ? ' active' : ''}`}
                 style={{ transform: `translateY(${index * ROW}px)` }}
                 onClick={() => {
                   setActiveKey(key);

@@ -103,6 +103,119 @@ test('all of it can be done by keyboard', async () => {
   await page.getByRole('heading', { name: 'Neighbours' }).waitFor();
 });
 
+/** What is outlined: the grid itself, or Services in it. */
+function outlined(): Promise<string[]> {
+  return page
+    .getByRole('grid')
+    .evaluate((grid) =>
+      [grid, ...grid.querySelectorAll('*')]
+        .filter((element) => getComputedStyle(element).outlineStyle !== 'none')
+        .map((each) => (each === grid ? 'grid' : (each.querySelector('.name')?.textContent ?? ''))),
+    );
+}
+
+test('the list shows where the keyboard is, and Enter opens just that', async () => {
+  await page.keyboard.press('/');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Tab');
+  expect(await outlined()).toEqual(['default/broken']);
+  await page.keyboard.press('ArrowDown');
+  await eventually(outlined, ['default/lost']);
+  // What is marked is filtered out: the first one is marked.
+  await page.getByRole('searchbox').fill('default/web');
+  await eventually(listed, ['default/web']);
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Tab');
+  await eventually(outlined, ['default/web']);
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'default/web' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('searchbox').fill('nobody');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Tab');
+  await eventually(outlined, ['grid']);
+});
+
+test('the search is kept while one looks at another tab, and / leads to it from a filter', async () => {
+  await page.getByRole('searchbox').fill('default');
+  await page.getByRole('radio', { name: 'None left 1' }).check();
+  await page.getByRole('tab', { name: 'Node' }).click();
+  await page.getByRole('tab', { name: 'Services' }).click();
+  await eventually(listed, ['default/lost']);
+  expect(await page.getByRole('searchbox').inputValue()).toBe('default');
+  await page.getByRole('radio', { name: 'None left 1' }).focus();
+  await page.keyboard.press('/');
+  await page.keyboard.type('/l');
+  expect(await page.getByRole('searchbox').inputValue()).toBe('default/l');
+});
+
+test.each(['Services', 'Decisions', 'Node'])(
+  'closing an explanation leads back to what is open: %s',
+  async (name) => {
+    await row('default/web').click();
+    await page.getByRole('tab', { name }).click();
+    await page.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('button', { name: 'Close' }).waitFor({ state: 'detached' });
+    const focused = await page.evaluate(() => document.activeElement?.ariaLabel);
+    expect(focused).toBe(name === 'Node' ? 'This node' : name);
+  },
+);
+
+test.each([['/'], ['../explain'], ['../decisions'], ['default'], ['default/'], ['default/nosuch']])(
+  'a link to %s, which is no Service, does no harm',
+  async (hash) => {
+    const other = await openTab(browser, `${scene.url}/#${hash}`);
+    await other.page.locator('.explanation .bad').waitFor();
+    scene.server.label('edge-1', 'site', 'b');
+    await other.page.locator('.title .labels').getByText('site=b').waitFor();
+    await other.page.getByRole('tab', { name: 'Node' }).click();
+    await other.page.getByRole('heading', { name: 'Neighbours' }).waitFor();
+    expect(other.problems.filter((each) => !each.includes('404 (Not Found)'))).toEqual([]);
+    await other.close();
+  },
+);
+
+test('a decision of another day shows its date', async () => {
+  scene.server.label('edge-1', 'site', 'b');
+  await page.getByRole('tab', { name: 'Decisions 2' }).click();
+  const time = page.locator('time').first();
+  await time.waitFor();
+  expect(await time.textContent()).toMatch(/^\d+:\d\d:\d\d/);
+  const decided = new Date((await time.getAttribute('datetime')) ?? '');
+  const later = await openTab(browser, 'about:blank', { locale: 'en-GB', timezoneId: 'UTC' });
+  await later.page.clock.setFixedTime(Date.now() + 3 * 86_400_000);
+  await later.page.goto(`${scene.url}/`);
+  await later.page.getByRole('tab', { name: 'Decisions 2' }).click();
+  const month = decided.toLocaleString('en-GB', { month: 'short', timeZone: 'UTC' });
+  const day = `${decided.getUTCDate()} ${month}`;
+  await later.page.locator('time').first().getByText(day).waitFor();
+  expect(await later.page.locator('time').first().getAttribute('title')).toContain(
+    decided.toLocaleDateString('en-GB', { timeZone: 'UTC' }),
+  );
+  await later.close();
+});
+
+test.each([320, 500, 690])(
+  '%d pixels wide, the head of the decisions stays over its columns',
+  async (width) => {
+    scene.server.label('edge-1', 'site', 'b');
+    await page.setViewportSize({ width, height: 600 });
+    await page.getByRole('tab', { name: 'Decisions 2' }).click();
+    await page.locator('time').first().waitFor();
+    const lefts = (of: string) =>
+      page
+        .locator(of)
+        .first()
+        .locator('> *')
+        .evaluateAll((cells) => cells.map((cell) => Math.round(cell.getBoundingClientRect().left)));
+    const grid = page.getByRole('grid');
+    await grid.hover();
+    await page.mouse.wheel(150, 0);
+    await eventually(async () => (await lefts('.rows .row'))[0] !== 16, true);
+    expect(await lefts('.row.head')).toEqual(await lefts('.rows .row'));
+  },
+);
+
 test('a Service is explained, also by a link', async () => {
   await row('default/web').click();
   await page.getByText('Without the endpoints of site, * would win.').waitFor();
