@@ -35,13 +35,31 @@ export interface AdminHandler {
   close(): Promise<void>;
 }
 
+/** What tells kubelet whether this process is alive and ready. */
+const PROBES = ['/healthz', '/readyz'];
+/** Connections that only these can have, so that slow pages and scrapers do not make a process look dead. */
+const FOR_PROBES = 8;
+
 /** Starts the admin listener. Rejects when the address is taken. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
   const handler = createAdminHandler(options.proxy, options.logger);
+  const { maxConnections } = options.bounds;
+  const most = maxConnections - Math.min(FOR_PROBES, Math.floor(maxConnections / 2));
+  const inWork = new Set<ServerResponse>();
   const door = new Door({
     ...options,
     name: 'adminListen',
-    onRequest: (request, response) => handler.handle(request, response),
+    onRequest(request, response) {
+      if (!PROBES.includes(pathOf(request))) {
+        if (inWork.size >= most) {
+          response.setHeader('connection', 'close');
+          return text(response, 503, `${most} requests are in work already (maxConnections)\n`);
+        }
+        inWork.add(response);
+        response.once('close', () => inWork.delete(response));
+      }
+      handler.handle(request, response);
+    },
   });
   return {
     url: await door.listen(),
@@ -79,8 +97,8 @@ async function answer(
 ): Promise<void> {
   const refusal = refusalOf(request);
   if (refusal !== undefined) return text(response, 403, `${refusal}\n`);
-  const { url = '', method = '' } = request;
-  const [path = ''] = url.split('?', 1);
+  const path = pathOf(request);
+  const { method = '' } = request;
   const methods = methodsOf(path, page);
   if (methods === undefined) return text(response, 404, `there are ${PATHS}\n`);
   if (!methods.includes(method)) {
@@ -107,6 +125,10 @@ async function answer(
   await answerExplain(request, response, proxy);
 }
 
+function pathOf({ url = '' }: IncomingMessage): string {
+  return url.split('?', 1)[0] ?? '';
+}
+
 /** For whoever asks for another one. */
 const PATHS =
   '/, /explain, /decisions, /diff, /table, /views, /succession, /healthz, /readyz and /metrics';
@@ -115,7 +137,7 @@ const PATHS =
 function methodsOf(path: string, page: PageServer): readonly string[] | undefined {
   // These answer when something happens, for which a HEAD would wait.
   if (path === '/events' || path === '/succession') return ['GET'];
-  const texts = ['/healthz', '/readyz', '/metrics', '/views'];
+  const texts = [...PROBES, '/metrics', '/views'];
   const known = texts.includes(path) || page.hasFile(path) || isExplainPath(path);
   return known ? ['GET', 'HEAD'] : undefined;
 }

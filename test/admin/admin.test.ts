@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
-import { DEFAULT_BOUNDS } from '../../src/proxy/door-refusal.ts';
+import { DEFAULT_BOUNDS, type DoorBounds } from '../../src/proxy/door-refusal.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { createSmallCluster } from '../support/small-cluster.ts';
@@ -15,10 +15,14 @@ let admin: Admin;
 beforeEach(async () => {
   server = createSmallCluster();
   proxy = await startWrapper(await server.listen());
+  admin = await start(DEFAULT_BOUNDS);
+});
+
+function start(bounds: DoorBounds): Promise<Admin> {
   const logger = pino({ level: 'silent' });
   const address = { host: '127.0.0.1', port: 0 };
-  admin = await startAdmin({ address, bounds: DEFAULT_BOUNDS, proxy, logger });
-});
+  return startAdmin({ address, bounds, proxy, logger });
+}
 
 afterEach(async () => {
   await admin.close();
@@ -59,3 +63,16 @@ test.each(['GET', 'HEAD', 'POST'])(
     expect(await ask(method, '/nosuch')).toMatchObject({ status: 404, allow: null });
   },
 );
+
+test('requests that take long leave connections for the probes', async () => {
+  await admin.close();
+  admin = await start({ ...DEFAULT_BOUNDS, maxConnections: 5 });
+  const streams = new AbortController();
+  const open = () => fetch(`${admin.url}/events`, { signal: streams.signal });
+  const pages = await Promise.all(Array.from({ length: 5 }, open));
+  expect(pages.map(({ status }) => status).sort()).toEqual([200, 200, 200, 503, 503]);
+  const answers = await Promise.all([ask('GET', '/healthz'), ask('GET', '/healthz')]);
+  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+  streams.abort();
+  await eventually(async () => (await ask('GET', '/views')).status, 200);
+});

@@ -123,9 +123,8 @@ export class Board {
     const { world } = this.#proxy;
     const warnings = new Map<string, string>();
     for (const key of world.policies.keysInUse()) {
-      const codes = warnOfKey(world, key)
-        .map(({ code }) => code)
-        .join();
+      const serious = warnOfKey(world, key).filter(({ severity }) => severity === 'warning');
+      const codes = serious.map(({ code }) => code).join();
       warnings.set(key, codes);
       if (codes === this.#keyWarnings.get(key)) continue;
       for (const service of world.policies.usersOf(key)) this.#touched.add(service);
