@@ -2,7 +2,7 @@ import type { ApiServer } from '../embedded/api-server.ts';
 import { isLabelKey, isLabelValue } from '../src/topology/label.ts';
 
 export const HELP = `commands:
-  label NODE KEY=VALUE      set a node label (KEY- removes it), e.g. label edge-1 site=b, label edge-1 site-
+  label NODE KEY=VALUE      set a node label (KEY- removes it), e.g. label edge-1 site=b, or site-
   annotate SERVICE KEY=VALUE  annotate a Service (KEY- removes it), e.g. annotate web topologyKeys=["site"]
   ready ADDRESS | notready ADDRESS   flip the readiness of an endpoint
   help, quit`;

@@ -155,6 +155,25 @@ describe('/events', () => {
     await eventually(warnings, []);
   });
 
+  test('that a change is pending is told only until it has come, though that decides nothing here', async () => {
+    putService(server, 'far', ['site', '*']);
+    putSlice(server, 'far-1', 'far', [{ ip: '10.0.0.8', node: 'edge-8' }]);
+    await watchSlices();
+    const { told } = await openPage();
+    const warnings = () =>
+      rowsIn(told)
+        .flatMap(({ rows }) => rows)
+        .findLast(([name]) => name === 'default/far')?.[9];
+    await eventually(warnings, []);
+    const release = server.hold(({ query }) => query.get('labelSelector') === 'site=b');
+    server.label('edge-1', 'site', 'b');
+    await eventually(() => server.requests.at(-1)?.query.get('labelSelector'), 'site=b');
+    putSlice(server, 'far-1', 'far', [{ ip: '10.0.0.9', node: 'edge-9' }]);
+    await eventually(warnings, ['change-pending']);
+    release();
+    await eventually(warnings, []);
+  });
+
   // After a restart the page went on to show the decisions of the process before.
   test('while there is no view, the page is told once that there are no decisions', async () => {
     const { told } = await openPage();
