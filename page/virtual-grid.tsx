@@ -92,6 +92,10 @@ export function VirtualGrid<Item>(props: VirtualGridProps<Item>) {
       aria-activedescendant={activeId}
       tabIndex={0}
       onKeyDown={onKeyDown}
+      onFocus={({ currentTarget }) => {
+        // By keyboard: what is marked is shown, and stays the same when others come before it.
+        if (currentTarget.matches(':focus-visible')) goTo(active);
+      }}
     >
       <div class="row head" role="row" aria-rowindex={1} tabIndex={-1}>
         {columns.map((column) => (

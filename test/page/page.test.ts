@@ -136,6 +136,17 @@ test('the list shows where the keyboard is, and Enter opens just that', async ()
   await eventually(outlined, ['grid']);
 });
 
+test('what is marked stays so when other rows come before it', async () => {
+  scene.server.label('edge-1', 'site', 'b');
+  await page.getByRole('tab', { name: 'Decisions 2' }).click();
+  await page.keyboard.press('Tab');
+  const marked = () => page.getByRole('grid').getAttribute('aria-activedescendant');
+  await eventually(marked, 'Decisions-0');
+  scene.server.label('edge-1', 'site', 'a');
+  await page.getByRole('tab', { name: 'Decisions 4' }).waitFor();
+  await eventually(marked, 'Decisions-2');
+});
+
 test('the search is kept while one looks at another tab, and / leads to it from a filter', async () => {
   await page.getByRole('searchbox').fill('default');
   await page.getByRole('radio', { name: 'None left 1' }).check();
