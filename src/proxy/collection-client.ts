@@ -11,9 +11,16 @@ export interface Listed {
   readonly items: readonly ObjectBytes[];
 }
 
+/** Where a watch begins. */
+export interface WatchStart {
+  readonly version: string;
+  /** The API server has just listed at this version; else it is asked whether it has reached it. */
+  readonly listed: boolean;
+}
+
 /** What a watch tells as it goes on. */
 export interface WatchHandlers {
-  /** The API server has agreed. */
+  /** The API server has agreed, and has reached the version. */
   opened(): void;
   /** Called with the events that have arrived together, never none, before anything else is read. */
   events(events: readonly RawEvent[]): void;
@@ -30,6 +37,8 @@ const SILENCE_MS = 90_000;
 const LIST_SILENCE_MS = 30_000;
 /** No page of a list takes longer than this, in milliseconds: 15 MB at 512 kbit/s take 4 minutes. */
 const LIST_MS = 300_000;
+/** A name that no object has; if one had it, it would be listed in vain. */
+const NOBODY = 'nobody.kube-proxy-wrapper.io';
 
 /** Asks the API server one question, in one encoding. */
 export class CollectionClient {
@@ -81,9 +90,14 @@ export class CollectionClient {
 
   /**
    * Watches from a version on; resolves when the API server ends the stream. Throws as {@link list} does, and
-   * what a handler throws, which ends the watch.
+   * what a handler throws, which ends the watch; when the API server has not reached the version, after about
+   * 3 s, `Refused` with the cause ResourceVersionTooLarge.
    */
-  async watch(version: string, signal: AbortSignal, handlers: WatchHandlers): Promise<void> {
+  async watch(
+    { version, listed }: WatchStart,
+    signal: AbortSignal,
+    handlers: WatchHandlers,
+  ): Promise<void> {
     // As client-go: spread over 5 to 10 minutes, so that watches do not all end together.
     const timeout = Math.floor(300 + 300 * this.#random());
     const query = new URLSearchParams({
@@ -97,6 +111,8 @@ export class CollectionClient {
     deadline.set('silence', SILENCE_MS, 'completed no event');
     try {
       const { body } = await this.#request(query, deadline.signal);
+      // Not before: what it has reached now it cannot lose without ending the watch.
+      if (!listed) await this.#assertReached(version, deadline.signal);
       handlers.opened();
       await body.each((chunk) => {
         const { events, fault } = decoder.push(chunk);
@@ -115,12 +131,33 @@ export class CollectionClient {
     }
   }
 
-  async #listPage(query: URLSearchParams, signal: AbortSignal): Promise<RawList> {
+  /**
+   * Makes sure that the API server's state has reached a version. It takes a watch from any later one all the
+   * same, and drops all events and bookmarks up to there (watch_cache.go, cache_watcher.go). The question is a
+   * list of a name that nothing has: answered from memory (waitUntilFreshAndList), and empty.
+   */
+  async #assertReached(version: string, signal: AbortSignal): Promise<void> {
+    const { fieldSelector } = this.#question;
+    const own = fieldSelector === '' ? '' : `${fieldSelector},`;
+    const question = { ...this.#question, fieldSelector: `${own}metadata.name=${NOBODY}` };
+    try {
+      await this.#listPage(new URLSearchParams({ resourceVersion: version }), signal, question);
+    } catch (error) {
+      // A collection that cannot be asked by name: the watch is tried without.
+      if (!(error instanceof WrapperError) || error.status?.code !== 400) throw error;
+    }
+  }
+
+  async #listPage(
+    query: URLSearchParams,
+    signal: AbortSignal,
+    question = this.#question,
+  ): Promise<RawList> {
     const { maxListBytes } = this.#bounds;
     const deadline = new Deadline(signal);
     deadline.set('whole', LIST_MS, 'did not end a list');
     try {
-      const { body, headers } = await this.#request(query, deadline.signal);
+      const { body, headers } = await this.#request(query, deadline.signal, question);
       deadline.set('silence', LIST_SILENCE_MS, 'said nothing in a list');
       const alive = async function* (): AsyncGenerator<Buffer, void, undefined> {
         for await (const chunk of body) {
@@ -136,9 +173,13 @@ export class CollectionClient {
     }
   }
 
-  async #request(query: URLSearchParams, signal: AbortSignal): Promise<UpstreamResponse> {
+  async #request(
+    query: URLSearchParams,
+    signal: AbortSignal,
+    question = this.#question,
+  ): Promise<UpstreamResponse> {
     const isWatch = query.has('watch');
-    const path = questionPath(this.#question, query);
+    const path = questionPath(question, query);
     const headers: Record<string, string> = { accept: this.#accept(isWatch) };
     if (!isWatch) headers['accept-encoding'] = 'gzip';
     const response = await this.#upstream.request({ method: 'GET', path, headers, signal });

@@ -35,8 +35,13 @@ export class DifferenceTracker<Facts extends ObjectMeta> {
     this.#bounds = bounds;
   }
 
-  /** The changes that lead to a list. Throws `Malformed` or `TooLarge`, and then nothing has changed. */
-  replace(items: readonly ObjectBytes[]): Change<Facts>[] {
+  /**
+   * The changes that lead to a list. Throws `Malformed` or `TooLarge`, and then nothing has changed.
+   *
+   * @param otherHistory the list may be of another history than what is known, in which the same version of an
+   *   object may be another state: every object counts as changed
+   */
+  replace(items: readonly ObjectBytes[], otherHistory = false): Change<Facts>[] {
     this.#assertCount(items.length);
     const changes: Change<Facts>[] = [];
     const listed = new Set<string>();
@@ -45,7 +50,9 @@ export class DifferenceTracker<Facts extends ObjectMeta> {
       const key = objectKey(facts);
       listed.add(key);
       const known = this.#known.get(key);
-      if (known?.uid === facts.uid && known.resourceVersion === facts.resourceVersion) continue;
+      const { uid, resourceVersion } = facts;
+      const same = known?.uid === uid && known.resourceVersion === resourceVersion;
+      if (same && !otherHistory) continue;
       changes.push(...changesTo(key, known, facts, object));
     }
     for (const key of this.#known.keys())

@@ -13,6 +13,7 @@ import { ReflectorMemory } from './reflector-memory.ts';
 import type { StoredState } from './snapshot-keeper.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
 import type { Upstream } from './upstream.ts';
+import { isTooLargeVersion } from './upstream-error.ts';
 
 /** How a reflector stands with the API server, for readiness and metrics. */
 export interface ReflectorStatus {
@@ -103,6 +104,11 @@ const MAX_RETRY_AFTER_MS = 30_000;
  * continues from there, and when the API server cannot continue, a list says what was missed. A list never
  * asks for less than what is known already, but for the one case that the API server no longer has it.
  *
+ * A watch that goes on where another ended counts only once the API server says that it has reached that version
+ * (see CollectionClient): else, after etcd was restored from a backup, what is known would stay, with no end, and
+ * seem fresh. A watch that fell silent is for that reason none for a list: where etcd sends no notifications of
+ * its progress, a collection that does not change has no bookmarks either.
+ *
  * A snapshot on disk is such knowledge too: the first list asks for nothing older. Only when the API server is
  * out of reach are the sinks told what it holds, and then the first list says what is different to that. A
  * watch never continues from it: whether it is of the same history only a list can tell.
@@ -176,8 +182,9 @@ export class Reflector<Facts extends ObjectMeta> {
   async #follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        if (this.#version === undefined) await this.#list(signal);
-        await this.#watch(signal);
+        const listed = this.#version === undefined;
+        if (listed) await this.#list(signal);
+        await this.#watch(listed, signal);
         this.#disconnected();
       } catch (error) {
         if (signal.aborted) break;
@@ -194,7 +201,8 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#lists++;
     this.#memory?.attempting();
     const { items, resourceVersion } = await this.#client.list(this.#listVersion, signal);
-    const changes = this.#tracker.replace(items);
+    // The newest is asked for when the API server does not have what is known: etcd may have been restored.
+    const changes = this.#tracker.replace(items, this.#listVersion === '');
     this.#memory?.listed();
     this.#tell(changes, resourceVersion);
     this.#memory?.told(changes, resourceVersion);
@@ -209,7 +217,7 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#log.info({ rv: resourceVersion, changes: changes.length }, said);
   }
 
-  /** Throws `Malformed`, and then nothing has been told. */
+  /** Throws `Malformed` or `TooLarge`, and then nothing has been told. */
   #restore({ objects, resourceVersion, savedAt }: StoredState): void {
     const changes = this.#tracker.replace(objects);
     // A process that has shown this version before may have gone on counting from it.
@@ -235,11 +243,11 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#lastContact = Date.now();
   }
 
-  async #watch(signal: AbortSignal): Promise<void> {
+  async #watch(listed: boolean, signal: AbortSignal): Promise<void> {
     const started = performance.now();
     let heard = false;
     this.#watches++;
-    await this.#client.watch(this.#version ?? '', signal, {
+    await this.#client.watch({ version: this.#version ?? '', listed }, signal, {
       opened: () => this.#opened(),
       events: (events) => {
         heard = true;
@@ -329,7 +337,8 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#spoilt = wasConnected && error.code !== 'Unreachable';
     this.#memory?.failed(error);
     if (!this.#synced) this.#options.onUnanswerable?.(isUnanswerable(error) ? error : undefined);
-    if (isExpired(error) || isTooLargeVersion(error)) this.#startOver();
+    if (isExpired(error)) this.#startOver();
+    if (isTooLargeVersion(error)) [this.#version, this.#listVersion] = [undefined, ''];
     if (error.code === 'Malformed' || error.code === 'TooLarge') {
       // The same bytes may come again from the same version; a list shows whether the object itself is bad.
       if (++this.#malformed > 1) this.#version = undefined;
@@ -362,12 +371,4 @@ function isUnanswerable({ code, status }: WrapperError): boolean {
 /** HTTP 410, or an ERROR event that says so: the version has left the API server's window. */
 function isExpired(error: WrapperError): boolean {
   return error.status?.code === 410;
-}
-
-/** The API server is behind the version we know (apimachinery errors.IsTooLargeResourceVersion). */
-function isTooLargeVersion({ status }: WrapperError): boolean {
-  return (
-    status?.code === 504 &&
-    (status.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') ?? false)
-  );
 }

@@ -18,6 +18,14 @@ export function unreachable(error: unknown, server: URL): WrapperError {
   );
 }
 
+/** The API server is behind the version asked for (apimachinery errors.IsTooLargeResourceVersion). */
+export function isTooLargeVersion({ status }: WrapperError): boolean {
+  return (
+    status?.code === 504 &&
+    (status.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') ?? false)
+  );
+}
+
 /** An AggregateError wraps the error of the socket, which says more. */
 function innermost(error: unknown): { code: string; message: string } {
   let found = { code: '', message: String(error) };

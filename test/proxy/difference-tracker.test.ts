@@ -40,6 +40,14 @@ describe('DifferenceTracker', () => {
     ]);
   });
 
+  test('in another history the same version may be another state', () => {
+    const tracker = trackerOf(object('same', '1'), object('gone', '2'));
+    expect(names(tracker.replace([object('same', '1')], true))).toEqual([
+      'MODIFIED default/same',
+      'DELETED default/gone',
+    ]);
+  });
+
   test('an object deleted and created again while nobody watched is a DELETED and an ADDED', () => {
     const tracker = trackerOf(object('web', '1', 'first'));
     expect(names(tracker.replace([object('web', '9', 'second')]))).toEqual([
