@@ -1,11 +1,12 @@
 import type { WrapperError } from '../errors.ts';
 import type { Reach } from './reach.ts';
+import { isTooLargeVersion } from './upstream-error.ts';
 
 export interface ColdStartOptions {
   readonly reach: Reach;
   /** How long the API server may be out of reach, in milliseconds. */
   readonly graceMs: number;
-  /** How long it may take to answer once it has accepted a connection, in milliseconds; default 10,000. */
+  /** How long it may say nothing once it has accepted a connection, in milliseconds; default 10,000. */
   readonly patienceMs?: number;
   /** Whether the server in use answers after all, or another one is used in its place now; never rejects. */
   readonly search: () => Promise<boolean>;
@@ -25,8 +26,9 @@ const KNOWN_CUT_OFF_MS = 200;
  *
  * Invariant: as long as the API server answers, nothing from disk is shown. Out of reach it is when for the
  * grace time it did not even accept a connection, or broke or refused every one, or answered nothing but 429
- * and 5xx; or when it has accepted one and then said nothing for as long as it takes it to make a large list.
- * A refusal (401, 403, …) is an answer: what it does not let us read is not shown from disk either.
+ * and 5xx; or when it has accepted one and then said nothing, on any, for as long as it takes it to make a large
+ * list. A list that is under way, however slow the link, is an answer, and so is a refusal (401, 403, …): what it
+ * does not let us read is not shown from disk either. That it is behind our version (504) is one too.
  */
 export class ColdStart {
   readonly #options: ColdStartOptions;
@@ -110,14 +112,16 @@ export class ColdStart {
     const graceMs = reach.cutOff ? KNOWN_CUT_OFF_MS : this.#options.graceMs;
     if (this.#attemptAt !== undefined) {
       const patient = this.#searched && reach.heardWithin(patienceMs);
-      return this.#attemptAt + (patient ? patienceMs : graceMs);
+      return Math.max(this.#attemptAt, reach.heardAt) + (patient ? patienceMs : graceMs);
     }
     return this.#error !== undefined && isOutage(this.#error) ? this.#started + graceMs : undefined;
   }
 }
 
 /** Whether an error says nothing about what may be read, only that nobody is there to ask. */
-function isOutage({ code, status }: WrapperError): boolean {
+function isOutage(error: WrapperError): boolean {
+  const { code, status } = error;
   if (code !== 'Refused') return code === 'Unreachable' || code === 'Credentials';
+  if (isTooLargeVersion(error)) return false;
   return status !== undefined && (status.code >= 500 || status.code === 429);
 }

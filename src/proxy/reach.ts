@@ -1,6 +1,17 @@
+import type { ResponseHeaders } from './upstream-body.ts';
+
 /** Whether an answer is one to go by: with 5xx and 429 the API server may as well not be there. */
-export function isAnswer(statusCode: number): boolean {
-  return statusCode < 500 && statusCode !== 429;
+export function isAnswer(statusCode: number, headers: ResponseHeaders = {}): boolean {
+  return !isBroken(statusCode, headers) && statusCode !== 429;
+}
+
+/**
+ * Whether an answer is that of a server that does not work (5xx). A 504 that says when to ask again is not: an
+ * API server that is behind the version asked for answers so (NewTooLargeResourceVersionError in apiserver
+ * storage/errors.go), a gateway that has waited in vain does not.
+ */
+export function isBroken(statusCode: number, headers: ResponseHeaders): boolean {
+  return statusCode >= 500 && !(statusCode === 504 && headers['retry-after'] !== undefined);
 }
 
 /** Whether the API server can be reached, as all requests together have found. Times are monotonic. */
@@ -19,7 +30,12 @@ export class Reach {
     return this.#cutOff;
   }
 
-  /** Whether anything at all was heard of it in the last `ms`: an answer, or an accepted connection. */
+  /** When anything at all was last heard of it: part of an answer, or an accepted connection. */
+  get heardAt(): number {
+    return this.#heardAt;
+  }
+
+  /** Whether that was in the last `ms`. */
   heardWithin(ms: number): boolean {
     return performance.now() - this.#heardAt <= ms;
   }
@@ -29,10 +45,10 @@ export class Reach {
     this.#heardAt = performance.now();
   }
 
-  /** The headers of an answer came. */
-  noteAnswer(statusCode: number): void {
+  /** The headers of an answer came, or more of its body. @param toGoBy see {@link isAnswer} */
+  noteAnswer(toGoBy: boolean): void {
     this.#heardAt = performance.now();
-    if (!isAnswer(statusCode)) return;
+    if (!toGoBy) return;
     this.#answered = true;
     this.#cutOff = false;
   }

@@ -4,7 +4,7 @@ import { WrapperError } from '../errors.ts';
 import { VERSION } from '../version.ts';
 import type { Credentials } from './credentials.ts';
 import type { Outcome } from './failover.ts';
-import { isAnswer, Reach } from './reach.ts';
+import { isAnswer, isBroken, Reach } from './reach.ts';
 import { LinkedAbort, unlessAborted } from './upstream-abort.ts';
 import type { AgentRequest, UpstreamAgent } from './upstream-agent.ts';
 import { createBody, type ResponseHeaders, type UpstreamBody } from './upstream-body.ts';
@@ -181,7 +181,7 @@ class AgentUpstream implements Upstream {
       const identity = await this.#credentials.headers();
       const options = this.#options(server, request, identity, abort.signal);
       const { statusCode, body } = await unlessAborted(agent.request(options), abort.signal);
-      this.reach.noteAnswer(statusCode);
+      this.reach.noteAnswer(isAnswer(statusCode));
       body.resume();
       await finished(body, { signal: abort.signal });
       return statusCode;
@@ -237,25 +237,26 @@ class AgentUpstream implements Upstream {
       const options = this.#options(server, request, identity, signal);
       const answer = await unlessAborted(this.#agent(request).request(options), signal);
       live.heard();
-      this.#noteAnswer(server, answer.statusCode);
+      const { statusCode, headers } = answer;
+      const toGoBy = isAnswer(statusCode, headers);
+      this.reach.noteAnswer(toGoBy);
+      this.#onOutcome(server, isBroken(statusCode, headers) ? 'broken' : 'answered');
       answer.body.once('close', release).once('close', () => live.release());
       const onUnread = (): void => {
         this.#logger.warn({ path: request.path }, 'an answer was not read; its request is ended');
       };
-      const onChunk = (): void => live.heard();
+      const onChunk = (): void => {
+        live.heard();
+        this.reach.noteAnswer(toGoBy);
+      };
       const unreadMs = this.#unreadMs;
       const body = createBody(answer.body, { explain, onUnread, onChunk, unreadMs });
-      return { statusCode: answer.statusCode, headers: answer.headers, body };
+      return { statusCode, headers, body };
     } catch (error) {
       live.release();
       if (!signal.aborted) this.#onOutcome(server, 'unreachable');
       throw explain(error);
     }
-  }
-
-  #noteAnswer(server: URL, statusCode: number): void {
-    this.reach.noteAnswer(statusCode);
-    this.#onOutcome(server, statusCode >= 500 ? 'broken' : 'answered');
   }
 
   async #identity({ authorization }: UpstreamRequest): Promise<Readonly<Record<string, string>>> {

@@ -72,6 +72,19 @@ describe('the API server is out of reach', () => {
     expect(cutOff).toBe(1);
   });
 
+  test('when an answer has begun and no byte of any has come for 10 s', async () => {
+    start.attempting();
+    for (let n = 0; n < 60; n++) {
+      reach.noteAnswer(true);
+      await pass(900);
+    }
+    expect([searches, cutOff]).toEqual([0, 0]);
+    await pass(9_000);
+    expect(cutOff).toBe(0);
+    await pass(200);
+    expect(cutOff).toBe(1);
+  });
+
   test('not yet when another one answers; but when that fails as well, and so on, it is', async () => {
     found = true;
     start.attempting();
@@ -105,6 +118,17 @@ describe('the API server is there', () => {
     expect(cutOff).toBe(0);
   });
 
+  test('when it is behind the version that is asked for', async () => {
+    const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }];
+    const status = { code: 504, reason: 'Timeout', message: '', causes };
+    for (let n = 0; n < 50; n++) {
+      start.attempting();
+      start.failed(new WrapperError('Refused', 'x', { status }));
+      await pass(1000);
+    }
+    expect(cutOff).toBe(0);
+  });
+
   test('when it sends what cannot be used', async () => {
     start.attempting();
     start.failed(failure('Malformed'));
@@ -114,9 +138,9 @@ describe('the API server is there', () => {
 
   test('again, for questions that come later, once it has answered any', async () => {
     reach.noteCutOff();
-    reach.noteAnswer(503);
+    reach.noteAnswer(false);
     expect(reach.cutOff).toBe(true);
-    reach.noteAnswer(200);
+    reach.noteAnswer(true);
     expect([reach.cutOff, reach.answered]).toEqual([false, true]);
   });
 

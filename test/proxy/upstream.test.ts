@@ -176,6 +176,7 @@ describe('what became of a request is told', () => {
     [429, 'answered'],
     [500, 'broken'],
     [503, 'broken'],
+    [504, 'broken'],
   ] as const)('when it was answered with %i: %s', async (statusCode, outcome) => {
     const outcomes: string[] = [];
     const { upstream } = await setUp(
@@ -191,6 +192,37 @@ describe('what became of a request is told', () => {
       statusCode < 429,
       true,
     ]);
+  });
+
+  // As kube-apiserver answers: errors.go NewTooLargeResourceVersionError, with retryAfterSeconds.
+  test('when it is behind the version that was asked for, which is an answer', async () => {
+    const outcomes: string[] = [];
+    const { upstream } = await setUp(
+      (_, response) => response.writeHead(504, { 'retry-after': '1' }).end(),
+      { onOutcome: (_, each) => outcomes.push(each) },
+    );
+    (await upstream.request({ method: 'GET', path: '/' })).body.destroy();
+    expect([outcomes, upstream.reach.answered]).toEqual([['answered'], true]);
+  });
+
+  test('each chunk of a body is a sign of life', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const { upstream } = await setUp(async (_, response) => {
+      response.write('a');
+      await promise;
+      response.end('b');
+    });
+    const { body } = await upstream.request({ method: 'GET', path: '/' });
+    const { reach } = upstream;
+    const heard: number[] = [];
+    for await (const _ of body) {
+      heard.push(reach.heardAt);
+      expect(reach.cutOff).toBe(false);
+      reach.noteCutOff();
+      setTimeout(resolve, 20);
+    }
+    expect(heard).toHaveLength(2);
+    expect((heard[1] ?? 0) - (heard[0] ?? 0)).toBeGreaterThan(10);
   });
 
   test('when the server hung up, but not when the caller gave up', async () => {
