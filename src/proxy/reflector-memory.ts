@@ -28,9 +28,9 @@ export class ReflectorMemory {
     readonly metadataOnly: boolean;
     readonly upstream: Pick<Upstream, 'reach' | 'search'>;
     readonly logger: Logger;
-    /** Tells the sinks what is on disk. Throws `Malformed`, and then has told nothing. */
+    /** Tells the sinks what is on disk. Throws `Malformed` or `TooLarge`, and then has told nothing. */
     readonly restore: (stored: StoredState) => void;
-    /** Called when there is nothing on disk and the API server has not answered since the start. */
+    /** Called when there is nothing on disk that can be used and the API server has not answered since the start. */
     readonly onNothing?: (error: WrapperError) => void;
   }) {
     const { store, question, metadataOnly, upstream } = options;
@@ -86,22 +86,30 @@ export class ReflectorMemory {
   #cutOff(): void {
     const stored = this.#stored;
     this.#stored = undefined;
+    if (stored !== undefined && this.#standsIn(stored)) return;
     if (stored === undefined) {
       this.#log.warn('the API server is out of reach, and there is no snapshot to stand in');
-      const why = this.#error?.message ?? 'the API server is out of reach';
-      const problem = new WrapperError('Unreachable', `${why}, and there is no snapshot`);
-      if (!this.#reach.answered) this.#onNothing?.(problem);
-      return;
     }
+    const why = this.#error?.message ?? 'the API server is out of reach';
+    const problem = new WrapperError('Unreachable', `${why}, and there is no snapshot`);
+    if (!this.#reach.answered) this.#onNothing?.(problem);
+  }
+
+  /** Whether what is on disk stands in now; if not, that has been logged. */
+  #standsIn(stored: StoredState): boolean {
     try {
       this.#restore(stored);
     } catch (error) {
-      void this.#keeper.distrust(WrapperError.from(error, 'Malformed').message);
-      return;
+      const { code, message: err } = WrapperError.from(error, 'Malformed');
+      // Nothing is wrong with a file that a bound, which can be raised again, does not let in.
+      if (code !== 'TooLarge') void this.#keeper.distrust(err);
+      else this.#log.error({ err }, 'the snapshot on disk is larger than a bound: it is not used');
+      return false;
     }
     const { savedAt, resourceVersion: rv, objects } = stored;
     const saved = new Date(savedAt).toISOString();
     const said = 'the API server is out of reach: the snapshot on disk stands in, as it was then';
     this.#log.warn({ saved, rv, objects: objects.length }, said);
+    return true;
   }
 }

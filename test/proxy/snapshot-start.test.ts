@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { createMetrics } from '../../src/admin/metrics.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../src/proxy/node-proxy.ts';
+import { DEFAULT_READ_BOUNDS } from '../../src/proxy/read-bounds.ts';
 import { decodeSnapshot, encodeSnapshot } from '../../src/proxy/snapshot-format.ts';
 import { eventually } from '../support/eventually.ts';
 import { createSmallCluster, putService, putSlice } from '../support/small-cluster.ts';
@@ -204,6 +205,16 @@ describe('a start while the API server is out of reach', () => {
     await expect(shownBy(proxy, PATHS.slices)).rejects.toThrow('HTTP 503');
     expect(await readdir(folder)).toContain(name.replace(/snapshot$/, 'torn'));
     expect((await shownBy(proxy, PATHS.nodes)).size).toBe(1);
+  });
+
+  test('shows of a node set that is larger than maxObjects now this node, and leaves its file', async () => {
+    await leaveState();
+    const files = await readdir(folder);
+    await server.close();
+    const proxy = await start({ readBounds: { ...DEFAULT_READ_BOUNDS, maxObjects: 1 } });
+    expect(addresses(await shownBy(proxy, PATHS.slices))).toEqual(['10.0.0.1']);
+    expect(lines.filter(({ msg }) => msg.includes('larger than a bound'))).toHaveLength(1);
+    expect(await readdir(folder)).toEqual(files);
   });
 
   test('has nothing to show without a state directory', async () => {
