@@ -16,8 +16,10 @@ export interface FailoverOptions {
   readonly logger: Logger;
 }
 
-/** So many 5xx in a row, and the next server is tried. */
+/** So many 5xx in a row, and the next server is tried, … */
 const BROKEN = 3;
+/** … if they are answers to so many different paths: one collection alone may be what is broken, at all servers. */
+const BROKEN_PATHS = 2;
 /** So many good answers in a row, and the preferred server is used again. */
 const GOOD = 2;
 const RETURN_MS = 30_000;
@@ -27,7 +29,8 @@ const RETURN_MS = 30_000;
  * first, and tells them when it is another.
  *
  * The order is the preference: the kubeconfig's server, then the further ones. The next is taken at once when
- * one cannot be reached or falls silent, and after three 5xx in a row; 429 and 4xx are answers. While another
+ * one cannot be reached or falls silent, and after three 5xx in a row that are not all to one path; 429 and 4xx
+ * are answers. While another
  * than the first is in use, the first is asked now and then, and taken again after two good answers; watches
  * stay where they are until they end (5 to 10 minutes), so that going back costs nothing.
  */
@@ -40,6 +43,7 @@ export class Failover implements Credentials {
   readonly #unsubscribe: () => void;
   #current: string;
   #broken = 0;
+  readonly #brokenPaths = new Set<string>();
   /** Servers tried in vain since one answered. */
   #tried = 0;
   #switches = 0;
@@ -105,15 +109,26 @@ export class Failover implements Credentials {
     this.#listeners.clear();
   }
 
-  /** Notes what became of a request to a server. */
-  report(server: URL, outcome: Outcome): void {
+  /** Notes what became of a request to a server. @param path of the request, without its query */
+  report(server: URL, outcome: Outcome, path = ''): void {
     if (server.href !== this.#current) return;
     if (outcome === 'answered') {
-      this.#broken = 0;
+      this.#mended();
       this.#tried = 0;
-    } else if (outcome === 'unreachable' || ++this.#broken >= BROKEN) {
+    } else if (outcome === 'unreachable' || this.#isBroken(path)) {
       this.#next(outcome);
     }
+  }
+
+  #isBroken(path: string): boolean {
+    this.#broken++;
+    if (this.#brokenPaths.size < BROKEN_PATHS) this.#brokenPaths.add(path);
+    return this.#broken >= BROKEN && this.#brokenPaths.size >= BROKEN_PATHS;
+  }
+
+  #mended(): void {
+    this.#broken = 0;
+    this.#brokenPaths.clear();
   }
 
   /** Uses a server that was found to answer while the one in use does not. */
@@ -124,17 +139,17 @@ export class Failover implements Credentials {
     const why = 'does not answer';
     const fields = { from: addressOf(from), to: addressOf(known), why };
     this.#logger.warn(fields, 'another API server is used');
-    this.#broken = 0;
+    this.#mended();
     this.#use(known);
   }
 
   #next(outcome: Outcome): void {
     const [from, to] = this.servers;
     if (from === undefined || to === undefined) return;
-    this.#broken = 0;
+    this.#mended();
     this.#tried++;
     const level = this.#tried < this.servers.length ? 'warn' : 'debug';
-    const why = outcome === 'broken' ? `answered ${BROKEN} times with 5xx` : 'cannot be reached';
+    const why = outcome === 'broken' ? 'answered with 5xx again and again' : 'cannot be reached';
     const fields = { from: addressOf(from), to: addressOf(to), why };
     this.#logger[level](fields, 'another API server is used');
     this.#use(to);

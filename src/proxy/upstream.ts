@@ -70,8 +70,8 @@ export interface UpstreamOptions {
   readonly logger: Logger;
   /** How long a body may wait for its reader before its request is ended, in milliseconds; default 30,000. */
   readonly unreadMs?: number;
-  /** Told what became of each request under our own identity; see Failover. */
-  readonly onOutcome?: (server: URL, outcome: Outcome) => void;
+  /** Told what became of each request under our own identity, and of its path without the query; see Failover. */
+  readonly onOutcome?: (server: URL, outcome: Outcome, path: string) => void;
   /** Told of a server that was found to answer while the one in use does not. */
   readonly onFound?: (server: URL) => void;
   /** After this long without a byte from the API server it is asked whether it is there; see Pulse. */
@@ -99,7 +99,7 @@ class AgentUpstream implements Upstream {
   readonly #unreadMs: number;
   readonly #unsubscribe: () => void;
   readonly reach = new Reach();
-  readonly #onOutcome: (server: URL, outcome: Outcome) => void;
+  readonly #onOutcome: (server: URL, outcome: Outcome, path: string) => void;
   readonly #onFound: (server: URL) => void;
   readonly #connections = new Connections(() => this.reach.noteConnected());
   readonly #requests: LiveRequests;
@@ -118,7 +118,7 @@ class AgentUpstream implements Upstream {
     this.#requests = new LiveRequests({
       ...options,
       probe: (server) => this.probe(server),
-      onDead: (server) => onOutcome(server, 'unreachable'),
+      onDead: (server) => onOutcome(server, 'unreachable', ''),
     });
     this.#credentials = credentials;
     this.#logger = logger;
@@ -230,6 +230,7 @@ class AgentUpstream implements Upstream {
   ): Promise<UpstreamResponse> {
     const server = this.#server();
     const { signal } = abort;
+    const [path = ''] = request.path.split('?', 1);
     const live = this.#requests.add(server, abort);
     const explain = (error: unknown): unknown =>
       signal.aborted ? signal.reason : unreachable(error, server);
@@ -240,7 +241,7 @@ class AgentUpstream implements Upstream {
       const { statusCode, headers } = answer;
       const toGoBy = isAnswer(statusCode, headers);
       this.reach.noteAnswer(toGoBy);
-      this.#onOutcome(server, isBroken(statusCode, headers) ? 'broken' : 'answered');
+      this.#onOutcome(server, isBroken(statusCode, headers) ? 'broken' : 'answered', path);
       answer.body.once('close', release).once('close', () => live.release());
       const onUnread = (): void => {
         this.#logger.warn({ path: request.path }, 'an answer was not read; its request is ended');
@@ -254,7 +255,7 @@ class AgentUpstream implements Upstream {
       return { statusCode, headers, body };
     } catch (error) {
       live.release();
-      if (!signal.aborted) this.#onOutcome(server, 'unreachable');
+      if (!signal.aborted) this.#onOutcome(server, 'unreachable', path);
       throw explain(error);
     }
   }

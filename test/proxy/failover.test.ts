@@ -47,10 +47,22 @@ describe('the API server in use', () => {
   test('is changed by three 5xx in a row, not by fewer', () => {
     const of = failoverOf();
     for (const outcome of ['broken', 'broken', 'answered', 'broken', 'broken'] as const) {
-      of.report(A, outcome);
+      of.report(A, outcome, '/api/v1/nodes');
     }
     expect(hosts(of)).toBe('abc');
-    of.report(A, 'broken');
+    of.report(A, 'broken', '/api/v1/services');
+    expect(hosts(of)).toBe('bca');
+  });
+
+  // A resource whose conversion webhook was away made all questions change servers, again and again.
+  test('is not changed by one path that is answered with 5xx, while none is otherwise', () => {
+    const of = failoverOf();
+    for (let n = 0; n < 10; n++) of.report(A, 'broken', '/apis/x/v1/communities');
+    expect([hosts(of), of.switches]).toEqual(['abc', 0]);
+    of.report(A, 'answered', '/api/v1/nodes');
+    for (let n = 0; n < 3; n++) of.report(A, 'broken', '/api/v1/nodes');
+    expect(hosts(of)).toBe('abc');
+    of.report(A, 'broken', '/api/v1/services');
     expect(hosts(of)).toBe('bca');
   });
 
