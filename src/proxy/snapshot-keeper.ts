@@ -31,6 +31,9 @@ export interface KeeperOptions {
   readonly onClose: () => void;
 }
 
+/** A timer of more, in milliseconds, fires at once: writeBytesPerSecond may be a few bytes. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /**
  * Holds the raw objects of one question and writes them to disk: once nothing has changed for a while, at the
  * latest after a longer while, and never more in the long run than the disk is meant to bear.
@@ -124,7 +127,7 @@ export class SnapshotKeeper {
           this.#schedule();
         });
       },
-      Math.max(0, due - now),
+      Math.min(Math.max(0, due - now), MAX_TIMER_MS),
     );
     this.#timer.unref();
   }
