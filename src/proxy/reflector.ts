@@ -338,7 +338,7 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#memory?.failed(error);
     if (!this.#synced) this.#options.onUnanswerable?.(isUnanswerable(error) ? error : undefined);
     if (isExpired(error)) this.#startOver();
-    if (isTooLargeVersion(error)) [this.#version, this.#listVersion] = [undefined, ''];
+    if (isTooLargeVersion(error)) this.#askForNewest();
     if (error.code === 'Malformed' || error.code === 'TooLarge') {
       // The same bytes may come again from the same version; a list shows whether the object itself is bad.
       if (++this.#malformed > 1) this.#version = undefined;
@@ -357,6 +357,13 @@ export class Reflector<Facts extends ObjectMeta> {
   #startOver(): void {
     if (this.#version === undefined) this.#listVersion = '';
     this.#version = undefined;
+  }
+
+  /** The API server is behind the version we hold, and answers: it need not be waited for as after an outage. */
+  #askForNewest(): void {
+    this.#version = undefined;
+    this.#listVersion = '';
+    this.#backoff.reset();
   }
 }
 
