@@ -30,9 +30,8 @@ const RETURN_MS = 30_000;
  *
  * The order is the preference: the kubeconfig's server, then the further ones. The next is taken at once when
  * one cannot be reached or falls silent, and after three 5xx in a row that are not all to one path; 429 and 4xx
- * are answers. While another
- * than the first is in use, the first is asked now and then, and taken again after two good answers; watches
- * stay where they are until they end (5 to 10 minutes), so that going back costs nothing.
+ * are answers. While another than the first is in use, the first is asked now and then, and taken again after two
+ * good answers; watches stay where they are until they end (5 to 10 minutes), so that going back costs nothing.
  */
 export class Failover implements Credentials {
   readonly #credentials: Credentials;
