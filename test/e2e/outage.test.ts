@@ -1,8 +1,15 @@
 import { writeFileSync } from 'node:fs';
+import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { createNode, createService, createSlice, deleteSlice } from './support/cluster-objects.ts';
+import {
+  createNode,
+  createService,
+  createSlice,
+  deleteSlice,
+  labelNode,
+} from './support/cluster-objects.ts';
 import { type ControlPlane, startControlPlane } from './support/control-plane.ts';
 import { eventually } from './support/eventually.ts';
 import type { ManagedProcess } from './support/managed-process.ts';
@@ -45,6 +52,10 @@ afterAll(async () => {
 
 async function addBackend(name: string, site: string, backend: string): Promise<void> {
   await createNode(plane.admin, name, { site });
+  await addSlice(name, backend);
+}
+
+async function addSlice(name: string, backend: string): Promise<void> {
   const [address = ''] = backend.split(':');
   await createSlice(plane.admin, {
     ...{ name, service: 'shop', ports: [{ name: '', port: 8080, protocol: 'TCP' }] },
@@ -121,4 +132,32 @@ test('a node that is rebooted while it is cut off has its tables again, and the 
   await node.netns.reconnect();
   timings.add('rebooted while cut off', 'change arrived', await waitFor([FAR], 60_000));
   await untilReady();
+});
+
+test('a process that runs while etcd is restored from a backup follows the backup', async () => {
+  const data = join(plane.folder, 'etcd');
+  const backup = join(plane.folder, 'backup');
+  /** With the API server away, as one restores. */
+  const whileDown = async (work: () => Promise<void>) => {
+    await plane.stopApiServer();
+    await plane.etcd.stop();
+    await work();
+    await plane.etcd.start();
+    await plane.startApiServer();
+  };
+  await waitFor([FAR]);
+  await whileDown(async () => await cp(data, backup, { recursive: true }));
+  await addSlice('near', NEAR);
+  await waitFor([NEAR], 60_000);
+  // More than what the API server itself writes after the restore.
+  for (let n = 0; n < 500; n++) await labelNode(plane.admin, 'far', { n: String(n) });
+  await untilReady();
+  await whileDown(async () => {
+    await rm(data, { recursive: true });
+    await cp(backup, data, { recursive: true });
+  });
+  timings.add('etcd restored', 'backup is in the tables', await waitFor([FAR], 60_000));
+  timings.add('etcd restored', 'ready again', (await untilReady()).elapsedMs);
+  await addSlice('near', NEAR);
+  timings.add('etcd restored', 'change arrived', await waitFor([NEAR], 60_000));
 });
