@@ -14,8 +14,8 @@ export interface Listed {
 /** Where a watch begins. */
 export interface WatchStart {
   readonly version: string;
-  /** The API server has just listed at this version; else it is asked whether it has reached it. */
-  readonly listed: boolean;
+  /** The API server is known to have reached it; else it is asked whether it has. */
+  readonly reached: boolean;
 }
 
 /** What a watch tells as it goes on. */
@@ -37,6 +37,8 @@ const SILENCE_MS = 90_000;
 const LIST_SILENCE_MS = 30_000;
 /** No page of a list takes longer than this, in milliseconds: 15 MB at 512 kbit/s take 4 minutes. */
 const LIST_MS = 300_000;
+/** An API server ends a watch in its own time at most this much before, in milliseconds. */
+const EARLY_MS = 1_000;
 /** A name that no object has; if one had it, it would be listed in vain. */
 const NOBODY = 'nobody.kube-proxy-wrapper.io';
 
@@ -89,15 +91,17 @@ export class CollectionClient {
   }
 
   /**
-   * Watches from a version on; resolves when the API server ends the stream. Throws as {@link list} does, and
-   * what a handler throws, which ends the watch; when the API server has not reached the version, after about
-   * 3 s, `Refused` with the cause ResourceVersionTooLarge.
+   * Watches from a version on; resolves when the API server ends the stream, with whether that was in its time:
+   * an API server that stops ends it sooner. Throws as {@link list} does, and what a handler throws, which ends
+   * the watch; when the API server has not reached the version, after about 3 s, `Refused` with the cause
+   * ResourceVersionTooLarge.
    */
   async watch(
-    { version, listed }: WatchStart,
+    { version, reached }: WatchStart,
     signal: AbortSignal,
     handlers: WatchHandlers,
-  ): Promise<void> {
+  ): Promise<boolean> {
+    const started = performance.now();
     // As client-go: spread over 5 to 10 minutes, so that watches do not all end together.
     const timeout = Math.floor(300 + 300 * this.#random());
     const query = new URLSearchParams({
@@ -112,7 +116,7 @@ export class CollectionClient {
     try {
       const { body } = await this.#request(query, deadline.signal);
       // Not before: what it has reached now it cannot lose without ending the watch.
-      if (!listed) await this.#assertReached(version, deadline.signal);
+      if (!reached) await this.#assertReached(version, deadline.signal);
       handlers.opened();
       await body.each((chunk) => {
         const { events, fault } = decoder.push(chunk);
@@ -124,6 +128,7 @@ export class CollectionClient {
         if (fault !== undefined) throw named(fault, 'maxObjectBytes');
       });
       decoder.finish();
+      return performance.now() - started >= timeout * 1000 - EARLY_MS;
     } catch (error) {
       throw deadline.explain(error);
     } finally {

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
 import type { Change, ChangeSink } from '../filter/change.ts';
 import type { Codec, ObjectBytes, ObjectMeta, RawEvent } from '../filter/codec.ts';
-import type { VersionClock } from '../filter/version-clock.ts';
+import { parseVersion, type VersionClock } from '../filter/version-clock.ts';
 import { createBackoff } from './backoff.ts';
 import { CollectionClient } from './collection-client.ts';
 import { DifferenceTracker } from './difference-tracker.ts';
@@ -104,7 +104,7 @@ const MAX_RETRY_AFTER_MS = 30_000;
  * continues from there, and when the API server cannot continue, a list says what was missed. A list never
  * asks for less than what is known already, but for the one case that the API server no longer has it.
  *
- * A watch that goes on where another ended counts only once the API server says that it has reached that version
+ * A watch that goes on where another was cut counts only once the API server says that it has reached that version
  * (see CollectionClient): else, after etcd was restored from a backup, what is known would stay, with no end, and
  * seem fresh. A watch that fell silent is for that reason none for a list: where etcd sends no notifications of
  * its progress, a collection that does not change has no bookmarks either.
@@ -123,6 +123,10 @@ export class Reflector<Facts extends ObjectMeta> {
   #listVersion = '0';
   /** Version up to which everything has been told; undefined before the first list and after an expiry. */
   #version: string | undefined;
+  /** Up to where the sinks have been told, whatever became of it since; empty: nothing yet. */
+  #toldVersion = '';
+  /** The API server has reached `#version`: it has just listed, or ended a watch in its time. */
+  #isReached = false;
   #synced = false;
   #connected = false;
   #error: WrapperError | undefined;
@@ -182,9 +186,8 @@ export class Reflector<Facts extends ObjectMeta> {
   async #follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        const listed = this.#version === undefined;
-        if (listed) await this.#list(signal);
-        await this.#watch(listed, signal);
+        if (this.#version === undefined) await this.#list(signal);
+        await this.#watch(signal);
         this.#disconnected();
       } catch (error) {
         if (signal.aborted) break;
@@ -201,13 +204,14 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#lists++;
     this.#memory?.attempting();
     const { items, resourceVersion } = await this.#client.list(this.#listVersion, signal);
-    // The newest is asked for when the API server does not have what is known: etcd may have been restored.
-    const changes = this.#tracker.replace(items, this.#listVersion === '');
+    // The newest is asked for when the API server does not have what is known.
+    const wentBack = this.#listVersion === '' && isOlder(resourceVersion, this.#toldVersion);
+    const changes = this.#tracker.replace(items, wentBack);
     this.#memory?.listed();
     this.#tell(changes, resourceVersion);
     this.#memory?.told(changes, resourceVersion);
-    this.#version = resourceVersion;
-    this.#listVersion = resourceVersion;
+    this.#toldUpTo(resourceVersion);
+    this.#isReached = true;
     this.#heard();
     this.#current();
     this.#log.debug({ rv: resourceVersion, changes: changes.length }, 'listed');
@@ -223,6 +227,7 @@ export class Reflector<Facts extends ObjectMeta> {
     // A process that has shown this version before may have gone on counting from it.
     this.#tell(changes, String(BigInt(resourceVersion) + 1n));
     this.#memory?.restored(changes, resourceVersion);
+    this.#toldVersion = resourceVersion;
     this.#restoredFrom = savedAt;
   }
 
@@ -243,11 +248,13 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#lastContact = Date.now();
   }
 
-  async #watch(listed: boolean, signal: AbortSignal): Promise<void> {
+  async #watch(signal: AbortSignal): Promise<void> {
     const started = performance.now();
     let heard = false;
     this.#watches++;
-    await this.#client.watch({ version: this.#version ?? '', listed }, signal, {
+    const start = { version: this.#version ?? '', reached: this.#isReached };
+    this.#isReached = false;
+    this.#isReached = await this.#client.watch(start, signal, {
       opened: () => this.#opened(),
       events: (events) => {
         heard = true;
@@ -273,12 +280,18 @@ export class Reflector<Facts extends ObjectMeta> {
     }
     this.#tracker.commit(changes);
     if (resourceVersion !== '') {
-      this.#version = resourceVersion;
-      this.#listVersion = resourceVersion;
+      this.#toldUpTo(resourceVersion);
       this.#memory?.told(changes, resourceVersion);
       this.#wentWell();
     }
     if (error !== undefined) throw error;
+  }
+
+  /** The sinks have heard of everything up to a version. */
+  #toldUpTo(resourceVersion: string): void {
+    this.#version = resourceVersion;
+    this.#listVersion = resourceVersion;
+    this.#toldVersion = resourceVersion;
   }
 
   #opened(): void {
@@ -378,4 +391,10 @@ function isUnanswerable({ code, status }: WrapperError): boolean {
 /** HTTP 410, or an ERROR event that says so: the version has left the API server's window. */
 function isExpired(error: WrapperError): boolean {
   return error.status?.code === 410;
+}
+
+/** Whether a version is older than another; what is no number cannot be compared, and is not. */
+function isOlder(version: string, than: string): boolean {
+  const [a, b] = [parseVersion(version), parseVersion(than)];
+  return a !== undefined && b !== undefined && a < b;
 }

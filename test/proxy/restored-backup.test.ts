@@ -3,6 +3,7 @@ import { type ApiServer, createApiServer } from '../../embedded/api-server.ts';
 import type { KubeObject } from '../../embedded/kube-object.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
+import { scriptedReflectors } from '../support/scripted-reflector.ts';
 import { createSmallCluster, putService, putSlice } from '../support/small-cluster.ts';
 import { PATHS, problemsOf, shownBy } from '../support/state-fixture.ts';
 import { startWrapper } from '../support/wrapper-fixture.ts';
@@ -110,5 +111,24 @@ describe('after etcd was restored from a backup', () => {
     release();
     expect([...seen]).toEqual([false]);
     await eventually(() => slices().connected, true);
+  });
+});
+
+describe('a watch that goes on', () => {
+  const follow = scriptedReflectors();
+  const bookmark = () => ({
+    type: 'BOOKMARK',
+    object: { kind: 'Service', metadata: { resourceVersion: '11' } },
+  });
+
+  // A watch may last for 5 minutes and more; by this chance for one second.
+  test.each([
+    ['in its time: the API server is known to have the version', () => -0.994, 0],
+    ['sooner, as by an API server that stops: it is asked', () => 0, 1],
+  ])('where another ended %s', async (_what, random, questions) => {
+    const { asked } = await follow({ event: bookmark, watchMs: 300, random });
+    await eventually(() => asked.watches, 2);
+    await eventually(() => asked.versions, questions);
+    expect(asked.lists).toBe(1);
   });
 });
