@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../e2e/support/eventually.ts';
+import { spawnMortal } from './mortal-child.ts';
 import { type PlantedBug, type Shim, startShim } from './planted-shim.ts';
 import type { RecorderConfig } from './recorder/main.ts';
 import { type Generation, readRecords, toClientRecords } from './recorder/read-records.ts';
@@ -150,8 +151,8 @@ class Scene implements PlantedScene {
 
   #startRecorders(configs: readonly RecorderConfig[]): void {
     const program = join(import.meta.dirname, 'recorder/main.ts');
-    this.#recorders = spawn(process.execPath, [program, JSON.stringify(configs)], {
-      stdio: ['ignore', 'inherit', 'inherit'],
+    this.#recorders = spawnMortal(process.execPath, [program, JSON.stringify(configs)], {
+      stdout: 'inherit',
     });
   }
 

@@ -1,7 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
+import { spawnMortal } from './mortal-child.ts';
 
 /** The program. */
 export const MAIN = new URL('../../src/main.ts', import.meta.url).pathname;
@@ -27,12 +28,7 @@ export function startProcess(flags: readonly string[], activator?: string): Wrap
     activator === undefined
       ? [MAIN, 'run', ...flags]
       : [activator, port, process.execPath, MAIN, 'run', ...rest];
-  const child = spawn(process.execPath, args, {
-    env,
-    // A group of its own, so that what it starts can be ended with it.
-    detached: activator !== undefined,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawnMortal(process.execPath, args, { env, stdout: 'pipe' });
   const lines: Record<string, unknown>[] = [];
   const waiting = new Set<() => void>();
   const wake = (): void => {
@@ -69,7 +65,7 @@ export function startProcess(flags: readonly string[], activator?: string): Wrap
     kill: () => {
       if (child.pid === undefined || child.exitCode !== null) return;
       try {
-        process.kill(activator === undefined ? child.pid : -child.pid, 'SIGKILL');
+        process.kill(-child.pid, 'SIGKILL');
       } catch {
         // Gone already.
       }
