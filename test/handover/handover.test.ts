@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ const TAKES_OVER =
   'another process listens at this address; this one will when its views are complete';
 
 /** Whether the kernel moves connections that wait in a socket that closes to the other one. */
-const MIGRATES = readFileSync('/proc/sys/net/ipv4/tcp_migrate_req', 'latin1').trim() === '1';
+const MIGRATES = isOn('/proc/sys/net/ipv4/tcp_migrate_req');
 
 let folder: string;
 let server: ApiServer;
@@ -266,6 +266,11 @@ describe('a socket of systemd that is open to the network', () => {
     expect([status, stderr]).toEqual([1, expect.stringMatching(/"0\.0\.0\.0".*loopback only/)]);
   });
 });
+
+/** A switch of the kernel, which an older one may not have. */
+function isOn(path: string): boolean {
+  return existsSync(path) && readFileSync(path, 'latin1').trim() === '1';
+}
 
 /** The wrapper under what stands for systemd. */
 function startActivated(): WrapperProcess {

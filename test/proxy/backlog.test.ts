@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Backlog } from '../../src/proxy/backlog.ts';
+import { loopbackHosts } from '../support/loopback-hosts.ts';
 
 const servers: Server[] = [];
 const sockets: Socket[] = [];
@@ -30,7 +31,7 @@ async function connectTo(where: { host: string; port: number }, times: number): 
 }
 
 describe('Backlog', () => {
-  test.each(['127.0.0.1', '127.0.0.2', '::1'])(
+  test.each(loopbackHosts())(
     'counts connections at %s that nobody has accepted, whenever they came',
     async (host) => {
       const where = await listen(host);

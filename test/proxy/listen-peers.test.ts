@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { countListeners } from '../../src/proxy/listen-peers.ts';
 import { readQuestions, usualQuestions, writeQuestions } from '../../src/proxy/questions-json.ts';
+import { loopbackHosts } from '../support/loopback-hosts.ts';
 
 const servers: Server[] = [];
 
@@ -20,7 +21,7 @@ async function listen(host: string, port = 0): Promise<number> {
 }
 
 describe('countListeners()', () => {
-  test.each(['127.0.0.1', '127.0.0.2', '::1'])('knows who listens at %s', async (host) => {
+  test.each(loopbackHosts())('knows who listens at %s', async (host) => {
     const port = await listen(host);
     expect(await countListeners({ host, port })).toBe(1);
     servers.splice(0)[0]?.close();
