@@ -1,7 +1,7 @@
 /** Runs the wrapper for long, and looks whether memory, handles and sockets stay; see `--help`. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createApiServer } from '../../embedded/api-server.ts';
 import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
@@ -12,11 +12,12 @@ import {
   startProcess,
   waitUntilReady,
 } from '../../test/e2e/support/managed-process.ts';
+import { PROGRAM } from '../../test/e2e/support/program.ts';
 import { churn, fill, NODE_NAME } from './churn.ts';
 import { runClients } from './clients.ts';
 import { parseSoakOptions, type SoakOptions } from './options.ts';
 import { type Sample, takeSample } from './samples.ts';
-import { judge } from './verdict.ts';
+import { GIVEN_BACK, judge } from './verdict.ts';
 
 /** Time for the heap to find its size, before slopes are taken: a quarter of the run, but no less than this. */
 const WARM_UP_SHARE = 0.25;
@@ -67,7 +68,7 @@ async function soak({ minutes, sampleSeconds }: SoakOptions): Promise<void> {
     end.abort();
     const [answers, changes] = await load;
     const after = await settle(sample, before);
-    const { lines, failures } = judge(samples, before, after);
+    const { lines, failures } = judge(samples, before, after, { answers, changes });
     process.stdout.write(`\n${lines.join('\n')}\n${answers} answers, ${changes} changes\n`);
     for (const failure of failures) process.stdout.write(`FAILED: ${failure}\n`);
     if (failures.length > 0) process.exitCode = 1;
@@ -78,12 +79,12 @@ async function soak({ minutes, sampleSeconds }: SoakOptions): Promise<void> {
   }
 }
 
-/** The first sample with no more handles than before, else the last. */
+/** The first sample in which all is given back, else the last. */
 async function settle(sample: () => Promise<Sample>, before: Sample): Promise<Sample> {
   const deadline = performance.now() + AFTERMATH_MS;
   for (;;) {
     const now = await sample();
-    const isBack = now.handles <= before.handles && now.sockets <= before.sockets;
+    const isBack = GIVEN_BACK.every((measure) => now[measure] <= before[measure]);
     if (isBack || performance.now() > deadline) return now;
     await sleep(1_000);
   }
@@ -97,7 +98,7 @@ async function startWrapper(folder: string, apiServer: string): Promise<SoakWrap
   const bounds = { windowEntries: 500, windowBytes: 500_000, stalledClientSeconds: 10 };
   const settings = { ...bounds, idleViewSeconds: IDLE_VIEW_SECONDS, logLevel: 'error' };
   writeFileSync(configFile, JSON.stringify(settings));
-  const args = [resolve(import.meta.dirname, '../../src/main.ts'), 'run'];
+  const args = [PROGRAM, 'run'];
   args.push('--kubeconfig', kubeconfig, '--node-name', NODE_NAME, '--config', configFile);
   args.push('--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${adminPort}`);
   const logFile = join(folder, 'wrapper.log');

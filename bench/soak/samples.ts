@@ -17,18 +17,37 @@ export interface Sample {
   readonly resources: number;
 }
 
+/** Throws where the process does not tell one of these. */
 export async function takeSample(pid: number, metrics: string, seconds: number): Promise<Sample> {
-  const text = await (await fetch(metrics)).text();
-  const links = readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return parseSample(
+    {
+      metrics: await (await fetch(metrics)).text(),
+      status: readFileSync(`/proc/${pid}/status`, 'utf8'),
+      links: readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`)),
+    },
+    seconds,
+  );
+}
+
+/** What is known of a process. */
+interface Told {
+  /** Its page of metrics. */
+  readonly metrics: string;
+  /** /proc/<pid>/status */
+  readonly status: string;
+  /** What its file descriptors are links to. */
+  readonly links: readonly string[];
+}
+
+export function parseSample({ metrics, status, links }: Told, seconds: number): Sample {
   return {
     seconds,
-    rss: (Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024) / 1e6,
-    heap: metric(text, 'nodejs_heap_size_used_bytes') / 1e6,
-    external: metric(text, 'nodejs_external_memory_bytes') / 1e6,
+    rss: (find(status, /^VmRSS:\s+(\d+) kB$/m) * 1024) / 1e6,
+    heap: metric(metrics, 'nodejs_heap_size_used_bytes') / 1e6,
+    external: metric(metrics, 'nodejs_external_memory_bytes') / 1e6,
     handles: links.length,
     sockets: links.filter((link) => link.startsWith('socket:')).length,
-    resources: metric(text, 'nodejs_active_resources_total'),
+    resources: metric(metrics, 'nodejs_active_resources_total'),
   };
 }
 
@@ -42,5 +61,12 @@ function linkOf(path: string): string {
 }
 
 function metric(text: string, name: string): number {
-  return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
+  return find(text, new RegExp(`^${name} (\\S+)$`, 'm'));
+}
+
+/** A number that is not there must not pass for one that does not rise. */
+function find(text: string, pattern: RegExp): number {
+  const value = Number(pattern.exec(text)?.[1]);
+  if (!Number.isFinite(value)) throw new Error(`nothing matches ${pattern}`);
+  return value;
 }

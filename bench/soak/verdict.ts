@@ -11,6 +11,9 @@ const MIN_GAIN_MB: Readonly<Record<string, number>> = { heap: 15, external: 15, 
 
 const MEASURES = ['rss', 'heap', 'external', 'handles', 'sockets', 'resources'] as const;
 
+/** What is as before when all clients have gone. */
+export const GIVEN_BACK = ['handles', 'sockets', 'resources'] as const;
+
 export interface Verdict {
   readonly lines: readonly string[];
   readonly failures: readonly string[];
@@ -20,9 +23,17 @@ export interface Verdict {
  * @param samples those under load, after the warm-up
  * @param before what it held before any client came
  * @param after what it holds when all have gone
+ * @param done without which all of this says nothing
  */
-export function judge(samples: readonly Sample[], before: Sample, after: Sample): Verdict {
-  const failures: string[] = [];
+export function judge(
+  samples: readonly Sample[],
+  before: Sample,
+  after: Sample,
+  done: { readonly answers: number; readonly changes: number },
+): Verdict {
+  const failures = Object.entries(done).flatMap(([what, count]) =>
+    count > 0 ? [] : [`there were no ${what}`],
+  );
   const minutes = ((samples.at(-1)?.seconds ?? 0) - (samples[0]?.seconds ?? 0)) / 60;
   const lines = MEASURES.map((measure) => {
     const { perHour, error } = slopeOf(samples.map((each) => [each.seconds, each[measure]]));
@@ -36,7 +47,7 @@ export function judge(samples: readonly Sample[], before: Sample, after: Sample)
     const ends = `${before[measure].toFixed(0)} before, ${after[measure].toFixed(0)} after`;
     return `${measure.padEnd(10)} ${slope.padEnd(28)} ${ends}`;
   });
-  for (const measure of ['handles', 'sockets'] as const) {
+  for (const measure of GIVEN_BACK) {
     if (after[measure] > before[measure]) {
       failures.push(`${measure}: ${before[measure]} before, and ${after[measure]} after`);
     }

@@ -3,12 +3,12 @@ import type { KubeObject } from './support/api.ts';
 import { createNode, createService, createSlice } from './support/cluster-objects.ts';
 import { type ControlPlane, startControlPlane } from './support/control-plane.ts';
 import { startKubeProxy } from './support/kube-proxy.ts';
+import { PROGRAM } from './support/program.ts';
 import { runCommand } from './support/run-command.ts';
 import { startWrappedNode, type WrappedNode, waitForBackends } from './support/wrapped-node.ts';
 
 jest.setTimeout(60_000);
 
-const MAIN = new URL('../../src/main.ts', import.meta.url).pathname;
 const NEAR = '10.244.1.5:8080';
 const FAR = '10.244.1.6:8080';
 
@@ -46,7 +46,7 @@ async function command(
   ...args: string[]
 ): Promise<{ code: number; out: string }> {
   const script = `"$@"; echo "code $?"`;
-  const all = [node.netns.name, 'sh', '-c', script, 'sh', process.execPath, MAIN, ...args];
+  const all = [node.netns.name, 'sh', '-c', script, 'sh', process.execPath, PROGRAM, ...args];
   const text = await runCommand('ip', ['netns', 'exec', ...all]);
   const [, out = '', code = ''] = /^(.*)code (\d+)\n$/s.exec(text) ?? [];
   return { code: Number(code), out };

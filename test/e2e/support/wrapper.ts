@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { type ManagedProcess, waitUntilReady } from './managed-process.ts';
 import type { NodeNetns } from './node-netns.ts';
+import { PROGRAM } from './program.ts';
 
 export interface WrapperOptions {
   readonly netns: NodeNetns;
@@ -16,7 +17,7 @@ export interface WrapperOptions {
   readonly name?: string;
   /** Path for `--config`. */
   readonly configFile?: string;
-  /** The program. Default: src/main.ts. */
+  /** The program. Default: {@link PROGRAM}. */
   readonly program?: string;
   /** More flags. */
   readonly extraArgs?: readonly string[];
@@ -34,12 +35,10 @@ export interface Wrapper extends ManagedProcess {
   readonly adminUrl: string;
 }
 
-const sources = resolve(import.meta.dirname, '../../../src/main.ts');
-
 /** Starts the wrapper inside the namespace. */
 export async function startWrapper(options: WrapperOptions): Promise<Wrapper> {
   const { netns, nodeName, kubeconfig, configFile, wait = true } = options;
-  const { program = sources, extraArgs = [], runBy = [] } = options;
+  const { program = PROGRAM, extraArgs = [], runBy = [] } = options;
   const { listen = '127.0.0.1:10360', adminListen = '127.0.0.1:10361', name = 'wrapper' } = options;
   const adminUrl = `http://${adminListen}`;
   const args = [program, 'run'];

@@ -1,0 +1,33 @@
+import { describe, expect, test } from '@jest/globals';
+import { parseSample } from '../../../bench/soak/samples.ts';
+
+const METRICS = [
+  'nodejs_heap_size_used_bytes 40000000',
+  'nodejs_external_memory_bytes 2.5e6',
+  'nodejs_active_resources_total 12',
+];
+const TOLD = {
+  metrics: `${METRICS.join('\n')}\n`,
+  status: 'VmPeak:\t  300000 kB\nVmRSS:\t  125000 kB\n',
+  links: ['socket:[1]', '/dev/null', '', 'socket:[2]'],
+};
+
+describe('parseSample()', () => {
+  test('reads what a process holds', () => {
+    expect(parseSample(TOLD, 7)).toEqual({
+      ...{ seconds: 7, rss: 128, heap: 40, external: 2.5 },
+      ...{ handles: 4, sockets: 2, resources: 12 },
+    });
+  });
+
+  // NaN is never too much.
+  test.each(METRICS)('throws without %s', (line) => {
+    const metrics = TOLD.metrics.replace(line, '');
+    expect(() => parseSample({ ...TOLD, metrics }, 0)).toThrow(/nothing matches/);
+  });
+
+  test('throws where memory is told in another way', () => {
+    const status = TOLD.status.replace('kB\nVmRSS', 'kB\nRss');
+    expect(() => parseSample({ ...TOLD, status }, 0)).toThrow(/VmRSS/);
+  });
+});
