@@ -1,9 +1,14 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { KubeObject } from './support/api.ts';
-import { annotateService, createService, labelNode } from './support/cluster-objects.ts';
+import {
+  annotateService,
+  createService,
+  createSlice,
+  labelNode,
+} from './support/cluster-objects.ts';
 import { dial } from './support/dial.ts';
 import { eventually } from './support/eventually.ts';
-import { type Placed, putSlice, setEndpointReady } from './support/placed-service.ts';
+import { type Placed, putSlice, setEndpointReady, toEndpoint } from './support/placed-service.ts';
 import {
   FAR,
   FAR6,
@@ -133,6 +138,29 @@ describe('Services of another kind', () => {
     const changed = { spec: { type: 'ClusterIP', externalName: null } };
     const { spec: after } = await admin.patch(path, changed);
     await scene.see(`${after.clusterIP}:80`, [NEAR]);
+  });
+
+  test('those with one port number for UDP and TCP, as DNS has, are filtered for both', async () => {
+    const { admin } = scene.plane;
+    const ports = [
+      { name: 'dns', port: 53, protocol: 'UDP' },
+      { name: 'dns-tcp', port: 53, protocol: 'TCP' },
+    ] as const;
+    const { spec } = await createService(admin, {
+      ...{ name: 'dns', ports, annotations: ZONE_ELSE_ANY },
+    });
+    const endpoints = [NEAR, FAR].map(toEndpoint);
+    await createSlice(admin, { name: 'dns', service: 'dns', endpoints, ports });
+    const target = `${spec.clusterIP}:53`;
+    const see = async (placed: Placed) => {
+      const backends = [`${ipOf(placed)}:53`];
+      await scene.fleet.each(
+        async (node) => await node.sees({ [target]: backends, [`${target}/udp`]: backends }),
+      );
+    };
+    await see(NEAR);
+    await setEndpointReady(admin, 'dns', 0, false);
+    await see(FAR);
   });
 
   test('Endpoints made by hand are filtered as the slices that mirror them', async () => {

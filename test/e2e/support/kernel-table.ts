@@ -5,7 +5,7 @@ import { backendsInNftables } from './table-nftables.ts';
 
 /**
  * Reads from the kernel, at one moment, where kube-proxy sends connections to each of `targets`
- * (`clusterIP:port`, with an IPv6 address in brackets; TCP) in a namespace.
+ * (`clusterIP:port`, with an IPv6 address in brackets; TCP, or UDP if `/udp` follows) in a namespace.
  *
  * @returns by target its endpoints as sorted `ip:port`; empty if it rejects them for want of
  *   endpoints; no entry if the target is in no table at all.

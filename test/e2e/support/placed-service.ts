@@ -44,7 +44,14 @@ export async function putSlice(
   });
 }
 
-function toEndpoint({ at, node, zone, ready = true, hint }: Placed): Record<string, unknown> {
+/** The endpoint as in discovery.k8s.io/v1. */
+export function toEndpoint({
+  at,
+  node,
+  zone,
+  ready = true,
+  hint,
+}: Placed): Record<string, unknown> {
   const address = at.slice(0, at.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1');
   return {
     addresses: [address],

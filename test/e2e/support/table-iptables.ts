@@ -5,7 +5,7 @@ interface Rule {
 }
 
 /**
- * Finds the endpoints of a `clusterIP:port` in the text of `iptables-save`; see kernel-table.ts.
+ * Finds the endpoints of a `clusterIP:port`, or `clusterIP:port/udp`, in the text of `iptables-save`; see kernel-table.ts.
  * kube-proxy jumps from KUBE-SERVICES over a chain for the Service to one chain for each
  * endpoint, which ends in a DNAT; a Service without endpoints has a REJECT instead.
  */
@@ -42,10 +42,11 @@ function parseRules(saved: string): Rule[] {
 }
 
 function matchesTarget(words: readonly string[], target: string): boolean {
-  const isTcp = wordAfter(words, '-p') === 'tcp';
+  const protocol = wordAfter(words, '-p');
+  const suffix = protocol === 'tcp' ? '' : `/${protocol}`;
   const address = wordAfter(words, '-d')?.replace(/\/(32|128)$/, '') ?? '';
   const host = address.includes(':') ? `[${address}]` : address;
-  return isTcp && `${host}:${wordAfter(words, '--dport')}` === target;
+  return `${host}:${wordAfter(words, '--dport')}${suffix}` === target;
 }
 
 function wordAfter(words: readonly string[], word: string): string | undefined {

@@ -13,7 +13,7 @@ export interface NftEntry {
 }
 
 /**
- * Finds the endpoints of a `clusterIP:port` in the JSON of `nft -j list ruleset`; see
+ * Finds the endpoints of a `clusterIP:port`, or `clusterIP:port/udp`, in the JSON of `nft -j list ruleset`; see
  * kernel-table.ts. kube-proxy looks it up in the map service-ips, which names the Service's
  * chain; that has a dnat to a map of endpoints (since 1.35) or goes on to a chain for each of
  * them. A Service without endpoints is in the map no-endpoint-services.
@@ -37,7 +37,7 @@ export function backendsInNftables(ruleset: string, target: string): string[] | 
   return [...backends].sort();
 }
 
-/** The chain that the map names for `ip . tcp . port`. */
+/** The chain that the map names for `ip . protocol . port`. */
 function lookUp(
   entries: readonly NftEntry[],
   family: 'ip' | 'ip6',
@@ -47,13 +47,9 @@ function lookUp(
   const map = entries.find((entry) => entry.map?.family === family && entry.map.name === name)?.map;
   for (const [key, verdict] of map?.elem ?? []) {
     const [concat] = valuesOf(key, 'concat') as [[string, string, number]?];
-    if (
-      concat !== undefined &&
-      concat[1] === 'tcp' &&
-      socketAddress(concat[0], concat[2]) === target
-    ) {
-      return verdictChains(verdict)[0];
-    }
+    if (concat === undefined) continue;
+    const [host, protocol, port] = concat;
+    if (targetOf(host, port, protocol) === target) return verdictChains(verdict)[0];
   }
   return undefined;
 }
@@ -74,6 +70,12 @@ export function dnatTargets(json: unknown): string[] {
       ),
     );
   });
+}
+
+/** As targets are written; see kernel-table.ts. */
+function targetOf(host: string, port: number, protocol: string): string {
+  const address = socketAddress(host, port);
+  return protocol === 'tcp' ? address : `${address}/${protocol}`;
 }
 
 function socketAddress(host: string, port: number | undefined): string {
