@@ -35,7 +35,7 @@ export async function withBench(
   const binary = await ensureClientBinary(progress);
   const measures: Measure[] = [];
   progress('starting etcd and kube-apiserver');
-  const plane = await startBenchPlane();
+  const plane = await startBenchPlane(progress);
   try {
     const client = await startClient(binary, plane);
     try {

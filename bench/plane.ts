@@ -38,9 +38,10 @@ export interface BenchPlane {
 
 type Tokens = Readonly<Record<'admin' | 'kubeProxy' | 'wrapper', string>>;
 
-export async function startBenchPlane(): Promise<BenchPlane> {
-  await ensureOsPackages();
-  const binaries = await ensureBinaries();
+/** @param progress gets a line for each program that has to be built. */
+export async function startBenchPlane(progress: (line: string) => void): Promise<BenchPlane> {
+  await ensureOsPackages({ openssl: 'openssl', setpriv: 'util-linux' });
+  const binaries = await ensureBinaries(progress);
   const folder = await mkdtemp(join(tmpdir(), 'kpw-bench-'));
   const cleanups = [async () => await rm(folder, { recursive: true, force: true })];
   const stop = async () => {

@@ -34,7 +34,7 @@ async function runCases(options: GainOptions, progress: Progress): Promise<GainC
   const program = await ensureWrapper(options.wrapper);
   const binary = await ensureClientBinary(progress);
   progress('starting etcd and kube-apiserver');
-  const plane = await startBenchPlane();
+  const plane = await startBenchPlane(progress);
   try {
     const client = await startClient(binary, plane);
     try {

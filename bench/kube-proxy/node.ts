@@ -8,6 +8,7 @@ import { writeKubeconfig } from '../../test/e2e/support/kubeconfig.ts';
 import type { ManagedProcess } from '../../test/e2e/support/managed-process.ts';
 import { createNodeNetns, type NodeNetns } from '../../test/e2e/support/node-netns.ts';
 import { runCommand } from '../../test/e2e/support/run-command.ts';
+import { searchPath } from '../../test/e2e/support/search-path.ts';
 import { startWrapper } from '../../test/e2e/support/wrapper.ts';
 import type { Target } from '../client.ts';
 import type { BenchPlane } from '../plane.ts';
@@ -64,7 +65,7 @@ export async function startMeasuredNode(options: MeasuredNodeOptions): Promise<M
     const kubeProxy = await startKubeProxy({
       ...{ binaries, netns, mode, kubeconfig },
       ...{ version: '1.36.3', nodeName: NODE_NAME, minSyncPeriod: 'stock', wait: false },
-      env: { PATH: [iptables, process.env.PATH].join(delimiter) },
+      env: { PATH: [iptables, searchPath()].join(delimiter) },
     });
     cleanups.push(async () => await kubeProxy.stop('SIGKILL'));
     return {

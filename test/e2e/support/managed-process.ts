@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { searchPath } from './search-path.ts';
 
 /** What to start, and where its words go. */
 export interface ProcessOptions {
@@ -42,7 +43,7 @@ export function startProcess(options: ProcessOptions): ManagedProcess {
   // setpriv and ip-netns replace themselves by the command, so its pid is the child's pid.
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', command, ...args], {
     stdio: piped ? ['pipe', 'pipe', log] : ['ignore', log, log],
-    env: { ...process.env, ...env },
+    env: { ...process.env, PATH: searchPath(), ...env },
   });
   closeSync(log);
   if (child.pid === undefined) throw new Error(`${name}: setpriv (util-linux) cannot be started`);

@@ -1,6 +1,7 @@
 import { accessSync, constants } from 'node:fs';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { runCommand } from './run-command.ts';
+import { searchPath } from './search-path.ts';
 
 /** Commands that the harness calls, and the Debian package that has each. */
 const harnessCommands: Readonly<Record<string, string>> = {
@@ -14,16 +15,23 @@ const harnessCommands: Readonly<Record<string, string>> = {
 };
 
 /**
- * Installs, with apt-get, the packages of those commands that are missing. Needs root.
+ * Installs, with apt-get, the packages of those commands that are missing. Throws, with their names, without root
+ * or apt-get.
  *
  * @param packageOf by command the Debian package that has it. Default: those that the harness calls.
  */
 export async function ensureOsPackages(
   packageOf: Readonly<Record<string, string>> = harnessCommands,
 ): Promise<void> {
-  const missing = Object.keys(packageOf).filter((command) => !isOnPath(command));
-  const packages = [...new Set(missing.map((command) => packageOf[command] ?? command))];
-  if (packages.length === 0) return;
+  const missing = Object.entries(packageOf).filter(([command]) => !isOnPath(command));
+  if (missing.length === 0) return;
+  if (process.getuid?.() !== 0 || !isOnPath('apt-get')) {
+    const named = missing.map(([command, name]) => `${command} (Debian package ${name})`);
+    throw new Error(
+      `missing: ${named.join(', ')}; install them, or run this once as root where there is apt-get`,
+    );
+  }
+  const packages = [...new Set(missing.map(([, name]) => name))];
   const env = { DEBIAN_FRONTEND: 'noninteractive' };
   await runCommand('apt-get', ['update', '-qq'], { env });
   await runCommand('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], {
@@ -32,13 +40,14 @@ export async function ensureOsPackages(
 }
 
 function isOnPath(command: string): boolean {
-  const folders = (process.env.PATH ?? '').split(':').concat('/usr/sbin', '/sbin');
-  return folders.some((folder) => {
-    try {
-      accessSync(join(folder, command), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
+  return searchPath()
+    .split(delimiter)
+    .some((folder) => {
+      try {
+        accessSync(join(folder, command), constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
 }

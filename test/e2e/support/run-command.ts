@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { searchPath } from './search-path.ts';
 
 /**
  * Runs a command to its end and returns its stdout. Throws with the end of its stderr if it
@@ -16,7 +17,7 @@ export async function runCommand(
   const child = spawn(command, args, {
     stdio: ['pipe', 'pipe', 'pipe'],
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-    env: { ...process.env, ...options.env },
+    env: { ...process.env, PATH: searchPath(), ...options.env },
   });
   let stdout = '';
   let stderr = '';
