@@ -7,9 +7,9 @@ export type GrowthOptions = Omit<BenchOptions, 'world'>;
 
 export const USAGE = `npm run bench:growth -- [flags]
 
-  --smoke         worlds of a hundredth of the size
+  --smoke         two small worlds; for CI: fails only when it can't run
   --json          results as JSON on stdout; the table goes to stderr
-  --write         put the results into bench/README.md
+  --write         put the results into bench/README.md; for whole runs only
   --wrapper FILE  measure this program in place of dist/main.js (which is built first)
   --profile DIR   CPU profiles of the wrapper processes
   --help          this text

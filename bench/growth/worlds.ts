@@ -35,10 +35,11 @@ const FULL: Sizes = {
   nodesOfEndpoints: 1_000,
 };
 
+/** Two worlds: one curve has a slope, the others are but a point. */
 const SMOKE: Sizes = {
   services: [10, 100],
-  endpoints: [1, 10],
-  nodes: [10, 100],
+  endpoints: [10],
+  nodes: [100],
   usualServices: 100,
   nodesOfEndpoints: 100,
 };

@@ -9,7 +9,7 @@ import { chooseSeed, createRandom } from '../support/random.ts';
 jest.setTimeout(300_000);
 
 /** Restarts in a row. */
-const RESTARTS = 12;
+const RESTARTS = Number(process.env.KPW_RESTARTS ?? 12);
 /** A change has to be in the kernels after this, whatever is restarted meanwhile. */
 const WITHIN_MS = 1_000;
 /** Changes without a restart, before each, to compare with. */
