@@ -52,11 +52,17 @@ export function describeRun(machine: Machine, seconds: number, what: string): st
   ].join('\n');
 }
 
-/** The checked-out commit; with a `+` if sources differ from it. */
+/** The checked-out commit; with a `+` if anything but documents differs from it. */
 async function commit(): Promise<string> {
   try {
     const head = await runCommand('git', ['rev-parse', '--short', 'HEAD']);
-    const changes = await runCommand('git', ['status', '--porcelain', '--', 'src']);
+    const changes = await runCommand('git', [
+      'status',
+      '--porcelain',
+      '--',
+      ':/',
+      ':(top,exclude)*.md',
+    ]);
     return `${head.trim()}${changes === '' ? '' : '+'}`;
   } catch {
     const file = new URL('../package.json', import.meta.url);

@@ -46,7 +46,7 @@ export const USAGE = `npm run bench -- [flags]
   --only PARTS    comma-separated: ${partNames().join(', ')}
   --smoke         100 Services, 2 rounds; for CI: fails only when it can't run
   --json          results as JSON on stdout; the table goes to stderr
-  --write         put the results into bench/README.md
+  --write         put the results into bench/README.md; for whole runs only
   --wrapper FILE  measure this program in place of dist/main.js (which is built first)
   --profile DIR   CPU profiles of the wrapper processes
   --help          this text
@@ -110,13 +110,18 @@ export function parseOptions(args: string[]): BenchOptions | undefined {
   };
 }
 
-/** What is measured, and where the results go. */
+/** What is measured, and where the results go. Throws where only a part of it would go into bench/README.md. */
 export function outputOptions(values: {
+  readonly smoke: boolean;
   readonly json: boolean;
   readonly write: boolean;
   readonly wrapper?: string;
+  readonly only?: string;
 }): Pick<BenchOptions, 'json' | 'write' | 'wrapper'> {
-  const { json, write, wrapper } = values;
+  const { smoke, json, write, wrapper, only } = values;
+  if (write && (smoke || wrapper !== undefined || only !== undefined)) {
+    throw new Error('--write: only for a whole run of dist/main.js');
+  }
   return { json, write, wrapper: wrapper === undefined ? undefined : resolve(wrapper) };
 }
 

@@ -36,8 +36,9 @@ function row(measure: Measure): string[] {
   ];
 }
 
+/** Of fewer than 10 samples the 90th percentile would be the largest, and of fewer than 100 the 99th. */
 function percentiles(summary: Summary | undefined): string[] {
   if (summary === undefined) return ['', '', ''];
-  if (summary.n === 1) return [figure(summary.p50), '', ''];
-  return [figure(summary.p50), figure(summary.p90), figure(summary.p99)];
+  const { n, p50, p90, p99 } = summary;
+  return [figure(p50), n < 10 ? '' : figure(p90), n < 100 ? '' : figure(p99)];
 }

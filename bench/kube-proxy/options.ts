@@ -30,7 +30,7 @@ export const USAGE = `npm run bench:kube-proxy -- [flags]     as root
   --rate N        slices that change in a second meanwhile, none of them seen by the node (default 100)
   --smoke         100 Services, 1 second; for CI: fails only when it can't run
   --json          results as JSON on stdout; the table goes to stderr
-  --write         put the results into bench/README.md
+  --write         put the results into bench/README.md; for whole runs only
   --wrapper FILE  measure this program in place of dist/main.js (which is built first)
   --help          this text
 `;
@@ -47,16 +47,16 @@ const FLAGS = {
 export function parseGainOptions(args: string[]): GainOptions | undefined {
   const { values } = parseArgs({ args, options: FLAGS });
   if (values.help) return undefined;
-  const { smoke } = values;
+  const { smoke, modes } = values;
   const services = positive('services', values.services, smoke ? 100 : 10_000);
   return {
     world: { services, endpoints: 10, nodes: 100, sites: 10 },
-    modes: values.modes.split(',').map(parseMode),
+    modes: modes.split(',').map(parseMode),
     warmUpSeconds: smoke ? 0 : 5,
     windowSeconds: positive('seconds', values.seconds, smoke ? 1 : 60),
     quietMs: smoke ? 500 : 3_000,
     rate: positive('rate', values.rate, 100),
-    ...outputOptions(values),
+    ...outputOptions({ ...values, ...(modes === MODES.join() ? {} : { only: modes }) }),
   };
 }
 
