@@ -30,6 +30,13 @@ export interface Relabelling {
   readonly expected: number;
 }
 
+/** What came of changes. */
+export interface Churned {
+  readonly events: number;
+  /** How long the changes took. */
+  readonly seconds: number;
+}
+
 /** What happens in a cluster at work. */
 export interface Life {
   readonly seconds: number;
@@ -60,13 +67,17 @@ export interface MeasuringClient {
   stream(target: Target, count: number): Promise<Times>;
   /** Opens the four watches of a kube-proxy, for each of so many (default 1); `alone`: see useAlone. */
   hold(target: Target | 'alone', clients?: number): Promise<void>;
+  /** Closes these; fails if one of them has ended before. */
   release(): Promise<void>;
   latency(clients: number, count: number, pauseMs: number): Promise<Latencies>;
+  /** Opens the watch that `churn` counts at, in place of the last one. */
+  follow(target: Target): Promise<void>;
+  unfollow(): Promise<void>;
   /**
-   * Patches endpoints that the node doesn't see; returns the number of events that came all the same to a
-   * client of `target` (default: the wrapper).
+   * Patches endpoints that the node doesn't see and counts the events that come of it at the watch of `follow`.
+   * Fails if that has ended.
    */
-  churn(count: number, pauseMs: number, target?: Target): Promise<number>;
+  churn(count: number, pauseMs: number): Promise<Churned>;
   /** Gives our own node these values of a label, one after the other. */
   relabelOwn(label: string, values: readonly string[]): Promise<readonly Relabelling[]>;
   /** Moves the node of a crowd (0, 1 or 2; see client/world.go) into our site and back, so often. */
@@ -112,8 +123,9 @@ export async function startClient(binary: string, plane: BenchPlane): Promise<Me
     hold: async (target, clients = 1) => await call('hold', { target, clients }),
     release: async () => await call('release'),
     latency: async (clients, count, pauseMs) => await call('latency', { clients, count, pauseMs }),
-    churn: async (count, pauseMs, target = 'wrapper') =>
-      await call('churn', { count, pauseMs, target }),
+    follow: async (target) => await call('follow', { target }),
+    unfollow: async () => await call('unfollow'),
+    churn: async (count, pauseMs) => await call('churn', { count, pauseMs }),
     relabelOwn: async (label, values) => await call('relabel-own', { label, values }),
     relabelOther: async (crowd, count) => await call('relabel-other', { crowd, count }),
     createLarge: async () => await call('create-large'),

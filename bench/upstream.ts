@@ -92,8 +92,10 @@ async function withAskers(bench: Bench, use: (askers: Askers) => Promise<void>):
     await bench.client.useAlone(alone.url);
     const synced = async () => {
       await bench.client.hold('alone');
-      await sleep(bench.options.settleMs);
+      // Who tells its clients nothing, or what is wrong, would ask for little.
+      await bench.client.verify('wrapper', true);
       await use({ alone, wrapper, since });
+      await bench.client.verify('wrapper', true);
     };
     await withReadyWrapper(bench, synced, wrapper.url);
   } finally {

@@ -66,7 +66,7 @@ func (w world) largeSlice(slice int) *discoveryv1.EndpointSlice {
 			Conditions: discoveryv1.EndpointConditions{Ready: &ready},
 			NodeName:   &node,
 			TargetRef: &corev1.ObjectReference{
-				Kind: "Pod", Namespace: namespace, Name: fmt.Sprintf("%s-%05x", largeName, number),
+				Kind: "Pod", Namespace: namespace, Name: podName(largeName, w.Services, w.Services*w.Endpoints+number),
 				UID: uid("large", number),
 			},
 		})

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -30,7 +32,8 @@ func (s *session) holdOne(t *target, asked question) error {
 	if err != nil {
 		return err
 	}
-	s.held = append(s.held, held)
+	ended := make(chan struct{})
+	s.held = append(s.held, heldWatch{held, asked.path, ended})
 	if _, err := held.skipInitial(); err != nil {
 		return err
 	}
@@ -39,22 +42,45 @@ func (s *session) holdOne(t *target, asked question) error {
 	go func() {
 		for range events {
 		}
+		close(ended)
 	}()
 	return nil
 }
 
-func (s *session) release() {
+// heldWatch is read until release.
+type heldWatch struct {
+	*watch
+	path string
+	// ended is closed when the stream has.
+	ended <-chan struct{}
+}
+
+// release fails if one of the watches has ended before: what was measured then was not what it is said to be.
+func (s *session) release() error {
+	var err error
 	for _, held := range s.held {
+		select {
+		case <-held.ended:
+			err = errors.Join(err, fmt.Errorf("the watch of %s ended while it was held", held.path))
+		default:
+		}
 		held.close()
 	}
 	s.held = nil
+	return err
 }
 
 // patchHostname changes the hostname of one endpoint, which alters no decision.
 func (s *session) patchHostname(slice string, endpoint int) error {
-	hostname := fmt.Sprintf("h%d", time.Now().Nanosecond())
+	return s.setHostname(slice, endpoint, newHostname())
+}
+
+func (s *session) setHostname(slice string, endpoint int, hostname string) error {
 	return s.patchSlice(slice, fmt.Sprintf(`[{"op":"add","path":"/endpoints/%d/hostname","value":%q}]`, endpoint, hostname))
 }
+
+// newHostname is another one each time.
+func newHostname() string { return fmt.Sprintf("h%d", time.Now().UnixNano()) }
 
 func (s *session) patchSlice(slice, patch string) error {
 	_, err := s.admin.write(http.MethodPatch, slicesOfNamespace+"/"+slice, jsonPatch, []byte(patch))
@@ -181,23 +207,90 @@ func arrival(events <-chan event, name string) (event, error) {
 	}
 }
 
-// churn patches endpoints that our node does not see, and counts what comes at a client of the target.
-func (s *session) churn(c command) (int, error) {
+// follow opens the watch that churn counts at, in place of the last one.
+func (s *session) follow(c command) error {
+	s.unfollow()
 	stream, events, err := startFollowing(s.target(c), slicesQuestion)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	defer stream.close()
+	s.followed = &followed{stream, events, s.target(c) == s.wrapper}
+	return nil
+}
+
+func (s *session) unfollow() {
+	if s.followed != nil {
+		s.followed.stream.close()
+	}
+	s.followed = nil
+}
+
+// followed is a watch whose events are counted.
+type followed struct {
+	stream *watch
+	events <-chan event
+	// filtered: only the endpoints that our node sees are shown.
+	filtered bool
+}
+
+// churned tells how many events came of changes, and how long the changes took.
+type churned struct {
+	Events  int     `json:"events"`
+	Seconds float64 `json:"seconds"`
+}
+
+// churn patches endpoints that our node does not see, and counts what comes of it at the watch that is
+// followed. At the end it waits for an event that must come, so that nothing is counted too early, and a
+// watch that has ended is no silence: at the wrapper for that of one more patch, of an endpoint in sight,
+// which is not counted, else for that of the last patch.
+func (s *session) churn(c command) (churned, error) {
 	ticker := time.NewTicker(time.Duration(c.PauseMs) * time.Millisecond)
 	defer ticker.Stop()
+	start, last, mark := time.Now(), "", ""
 	for i := range c.Count {
 		<-ticker.C
 		service := i % s.world.Services
 		endpoint := (s.world.visible(service, s.labels)[0] + 1) % s.world.Endpoints
-		if err := s.patchHostname(sliceName(service), endpoint); err != nil {
-			return 0, err
+		last, mark = sliceName(service), newHostname()
+		if err := s.setHostname(last, endpoint, mark); err != nil {
+			return churned{}, err
 		}
 	}
-	time.Sleep(200 * time.Millisecond)
-	return len(events), nil
+	seconds := time.Since(start).Seconds()
+	if s.followed.filtered {
+		last, mark = sliceName(0), newHostname()
+		if err := s.setHostname(last, s.world.visible(0, s.labels)[0], mark); err != nil {
+			return churned{}, err
+		}
+	}
+	count, err := countUntil(s.followed.events, last, mark)
+	if !s.followed.filtered {
+		count++
+	}
+	return churned{count, seconds}, err
+}
+
+// countUntil counts the events before that of the slice whose endpoint has this hostname.
+func countUntil(events <-chan event, slice, hostname string) (int, error) {
+	for count := 0; ; count++ {
+		received, err := nextEvent(events)
+		if err != nil {
+			return count, fmt.Errorf("after %d events, before the last of %s: %w", count, slice, err)
+		}
+		if objectName(received.body) == slice && bytes.Contains(received.body, []byte(hostname)) {
+			return count, nil
+		}
+	}
+}
+
+func nextEvent(events <-chan event) (event, error) {
+	select {
+	case received, open := <-events:
+		if !open {
+			return event{}, errors.New("the watch ended")
+		}
+		return received, nil
+	case <-time.After(waitLimit):
+		return event{}, fmt.Errorf("no event in %s", waitLimit)
+	}
 }

@@ -2,8 +2,8 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,10 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	protobufcodec "k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
-	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxPerSite keeps the UIDs of nodes apart.
+// maxPerSite keeps the numbers of nodes apart.
 const maxPerSite = 1 << 20
 
 const (
@@ -147,6 +146,7 @@ func (s *session) annotateServices(keys string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
+	s.labels.noRooms = !strings.Contains(keys, roomLabel)
 	path := servicesOfNamespace + "/" + serviceName(0)
 	if err := s.admin.call(http.MethodPatch, path, mergePatch, patch, &s.templates.service); err != nil {
 		return 0, err
@@ -226,8 +226,4 @@ func (s *session) ipAddressCopy(service int) stored {
 	object.UID = uid("address", service)
 	object.Spec.ParentRef.Name = serviceName(service)
 	return stored{"ipaddresses/" + object.Name, object}
-}
-
-func uid(kind string, number int) types.UID {
-	return types.UID(fmt.Sprintf("%08x-0000-4000-8000-%012x", len(kind), number))
 }

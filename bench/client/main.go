@@ -60,7 +60,8 @@ type session struct {
 	labels labels
 	// fleetSites is how many sites have nodes since the fleet was made.
 	fleetSites int
-	held       []*watch
+	held       []heldWatch
+	followed   *followed
 }
 
 func main() {
@@ -117,10 +118,14 @@ func (s *session) run(c command) (any, error) {
 	case "hold":
 		return nil, s.hold(s.target(c), c.Clients)
 	case "release":
-		s.release()
-		return nil, nil
+		return nil, s.release()
 	case "latency":
 		return s.latency(c)
+	case "follow":
+		return nil, s.follow(c)
+	case "unfollow":
+		s.unfollow()
+		return nil, nil
 	case "churn":
 		return s.churn(c)
 	case "relabel-own":

@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -102,8 +101,8 @@ func (w world) endpoint(service, endpoint int) discoveryv1.Endpoint {
 		NodeName: &node,
 		TargetRef: &corev1.ObjectReference{
 			Kind: "Pod", Namespace: namespace,
-			Name: fmt.Sprintf("%s-5d9c7b8f6-%05x", serviceName(service), endpoint),
-			UID:  types.UID(fmt.Sprintf("6f1c2a3e-0000-4000-8000-%012x", number)),
+			Name: podName(serviceName(service), service, number),
+			UID:  uid("pod", number),
 		},
 	}
 }

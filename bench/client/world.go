@@ -15,8 +15,10 @@ type world struct {
 }
 
 // labels is what a decision depends on: the labels of the node that the wrapper serves, and the site
-// that the node of one crowd is at. Those of the others are at home.
+// that the node of one crowd is at. Those of the others are at home. Rooms count only where the keys name
+// them; a zone holds the same nodes as a site, while all are at home.
 type labels struct {
+	noRooms   bool
 	room      string
 	site      int
 	crowd, at int
@@ -87,7 +89,7 @@ func (w world) roomOf(site, index int) string {
 func (w world) visible(service int, own labels) []int {
 	matches := []func(site, index int) bool{
 		func(site, index int) bool { return site == 0 && index == 0 },
-		func(site, index int) bool { return w.roomOf(site, index) == own.room },
+		func(site, index int) bool { return !own.noRooms && w.roomOf(site, index) == own.room },
 		func(site, index int) bool { return w.siteOf(site, index, own) == own.site },
 		func(site, index int) bool { return true },
 	}
@@ -126,4 +128,4 @@ func (w world) changed(before, after labels) int {
 
 func serviceName(service int) string { return fmt.Sprintf("bench-%05d", service) }
 
-func sliceName(service int) string { return serviceName(service) + "-x7k2p" }
+func sliceName(service int) string { return serviceName(service) + "-" + suffix("slice", service, 5) }

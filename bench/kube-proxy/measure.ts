@@ -49,11 +49,13 @@ export async function measureCase(
   which: Pick<GainCase, 'mode' | 'target'>,
 ): Promise<GainCase> {
   const firstSyncSeconds = await firstSync(node);
+  // Both kinds of kube-proxy meet the same changes, and the same load of whoever counts them.
+  await client.follow('direct');
   const churn = async (seconds: number) =>
-    // Both kinds of kube-proxy meet the same changes, and the same load of whoever counts them.
-    await client.churn(seconds * options.rate, Math.round(1000 / options.rate), 'direct');
+    (await client.churn(seconds * options.rate, Math.round(1000 / options.rate))).events;
   if (options.warmUpSeconds > 0) await churn(options.warmUpSeconds);
   const window = await measureWindow(node, async () => await churn(options.windowSeconds));
+  await client.unfollow();
   await untilQuiet(node, options.quietMs);
   const memory = {
     kubeProxy: node.kubeProxy.memory().now,
