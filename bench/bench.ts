@@ -73,7 +73,10 @@ async function start(
   }
 }
 
-/** Runs `use` with a wrapper that is ready and has a kube-proxy's watches open. Default server: the API server itself. */
+/**
+ * Runs `use` with a wrapper that has a kube-proxy's watches open, has been ready for a while, and has given back the
+ * memory of its first lists; it stops for that. Default server: the API server itself.
+ */
 export async function withReadyWrapper(
   bench: Bench,
   use: (wrapper: MeasuredWrapper) => Promise<void>,
@@ -84,6 +87,7 @@ export async function withReadyWrapper(
     await bench.client.firstList('wrapper');
     await bench.client.hold('wrapper');
     await wrapper.ready();
+    await sleep(bench.options.settleMs);
     await use(wrapper);
     await bench.client.release();
   } finally {

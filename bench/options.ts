@@ -19,10 +19,16 @@ export interface BenchOptions {
   readonly streamsPerRound: number;
   /** Starts of the wrapper. */
   readonly starts: number;
-  /** How long a process is left alone before its memory is read, in milliseconds. */
+  /**
+   * How long a process is left alone once it is ready, and before its memory is read, in milliseconds: longer than
+   * it takes the wrapper to give back the memory of its first lists (src/commands/trim-heap.ts).
+   */
   readonly settleMs: number;
-  /** How long CPU use is measured, in seconds. */
+  /** How long CPU use is measured, in seconds, and how often; the median counts. */
   readonly cpuSeconds: number;
+  readonly cpuWindows: number;
+  /** How long nothing happens before that, in milliseconds. */
+  readonly cpuQuietMs: number;
   /** How long bytes of the API server are counted, for each figure, in seconds. */
   readonly upstreamSeconds: number;
   /** Parts to run; empty: all. */
@@ -100,8 +106,10 @@ export function parseOptions(args: string[]): BenchOptions | undefined {
     listsPerRound: smoke ? 3 : 10,
     streamsPerRound: smoke ? 2 : 5,
     starts: smoke ? 1 : 3,
-    settleMs: smoke ? 500 : 5_000,
+    settleMs: smoke ? 500 : 10_000,
     cpuSeconds: smoke ? 1 : 10,
+    cpuWindows: smoke ? 1 : 3,
+    cpuQuietMs: smoke ? 500 : 15_000,
     upstreamSeconds: smoke ? 1 : 60,
     only,
     smoke,

@@ -5,6 +5,10 @@ import type { Target } from './client.ts';
 import { summarize } from './measure.ts';
 import type { MeasuredWrapper } from './wrapper.ts';
 
+/** Unseen slices that are to change in a second while CPU is measured, and the share of them that is enough. */
+const CHURN_PER_SECOND = 100;
+const MIN_RATE_SHARE = 0.9;
+
 /** Memory and CPU with hardly an object in the cluster. */
 export async function measureIdle(bench: Bench): Promise<void> {
   await withReadyWrapper(bench, async (wrapper) => {
@@ -32,7 +36,7 @@ export async function measureStarts(bench: Bench): Promise<void> {
       await bench.client.hold('wrapper');
       const readyMs = await wrapper.ready();
       ready.push(readyMs);
-      afterLists.push(wrapper.startedAt + readyMs - lastListAt(bench, wrapper));
+      afterLists.push(wrapper.startedAt + readyMs - largeListsAt(bench, wrapper));
       await sleep(bench.options.settleMs);
       memory.push(wrapper.memory().now);
       peak.push(wrapper.memory().peak);
@@ -45,20 +49,21 @@ export async function measureStarts(bench: Bench): Promise<void> {
     bench.add({ id, what, unit, wrapper: summarize(samples) });
   add('start.list', 'process start to the end of the first LIST', 'ms', listed);
   add('start.ready', "process start to ready with all of kube-proxy's views", 'ms', ready);
-  add(
-    'start.afterLists',
-    "the API server's last list to ready with all of these",
-    'ms',
-    afterLists,
-  );
+  const lists = "the API server's lists of slices and Services to ready with all views";
+  add('start.afterLists', lists, 'ms', afterLists);
   add('memory.synced', 'memory, synced', 'MB', memory);
   add('memory.peak', 'memory, peak until then', 'MB', peak);
 }
 
-/** When the API server had written the last list that the wrapper asked for, in milliseconds since the epoch. */
-function lastListAt({ plane }: Bench, { startedAt }: MeasuredWrapper): number {
-  const asked = plane.requests({ user: testUsers.wrapper, verb: 'list', since: startedAt });
-  return Math.max(...asked.map(({ answeredAt }) => answeredAt));
+/** When the API server had written the lists of slices and of Services, in milliseconds since the epoch. */
+function largeListsAt({ plane }: Bench, { startedAt: since }: MeasuredWrapper): number {
+  const written = ['endpointslices', 'services'].map((resource) => {
+    const lists = plane.requests({ user: testUsers.wrapper, verb: 'list', resource, since });
+    const [first] = lists;
+    if (first === undefined) throw new Error(`the wrapper has not asked for a list of ${resource}`);
+    return first.answeredAt;
+  });
+  return Math.max(...written);
 }
 
 /** LIST and streaming list of slices that the keys have filtered. */
@@ -97,17 +102,37 @@ export async function measureEvents(bench: Bench): Promise<void> {
 
 /** CPU while nothing happens, and while 100 slices a second change that the node doesn't see. */
 export async function measureChurn(bench: Bench, wrapper: MeasuredWrapper): Promise<void> {
-  const { cpuSeconds } = bench.options;
-  const quiet = await cpuShare(wrapper, async () => await sleep(cpuSeconds * 1000));
+  const { client, options } = bench;
+  const { cpuSeconds, cpuWindows, cpuQuietMs } = options;
+  // Before the windows, not in them: the initial events of this watch, and what the parts before have left to do.
+  await client.follow('wrapper');
+  await sleep(cpuQuietMs);
+  const [quiet, busy, rates]: [number[], number[], number[]] = [[], [], []];
+  for (let window = 0; window < cpuWindows; window++) {
+    quiet.push(await cpuShare(wrapper, async () => await sleep(cpuSeconds * 1000)));
+  }
   let events = 0;
-  const busy = await cpuShare(wrapper, async () => {
-    events = await bench.client.churn(cpuSeconds * 100, 10);
-  });
+  const count = cpuSeconds * CHURN_PER_SECOND;
+  for (let window = 0; window < cpuWindows; window++) {
+    const churn = async () => {
+      const churned = await client.churn(count, 1000 / CHURN_PER_SECOND);
+      events += churned.events;
+      rates.push(count / churned.seconds);
+    };
+    busy.push(await cpuShare(wrapper, churn));
+  }
+  await client.unfollow();
+  const rate = summarize(rates).p50;
+  if (!options.smoke && rate < CHURN_PER_SECOND * MIN_RATE_SHARE) {
+    throw new Error(
+      `only ${rate.toFixed(0)} of ${CHURN_PER_SECOND} slices a second could be changed`,
+    );
+  }
   const unit = '% of a core';
-  bench.add({ id: 'cpu.quiet', what: 'CPU, no events', unit, wrapper: summarize([quiet]) });
-  const what = 'CPU, 100 unseen slice events a second';
-  bench.add({ id: 'cpu.churn', what, unit, wrapper: summarize([busy]) });
-  const sent = 'events sent to the client by these';
+  bench.add({ id: 'cpu.quiet', what: 'CPU, no events', unit, wrapper: summarize(quiet) });
+  const what = `CPU, ${rate.toFixed(0)} unseen slice events a second`;
+  bench.add({ id: 'cpu.churn', what, unit, wrapper: summarize(busy) });
+  const sent = `events sent to the client by these ${count * cpuWindows}`;
   bench.add({ id: 'churn.events', what: sent, unit: 'events', wrapper: summarize([events]) });
 }
 

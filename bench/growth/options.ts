@@ -27,9 +27,11 @@ export function parseGrowthOptions(args: string[]): GrowthOptions | undefined {
     listsPerRound: smoke ? 2 : 5,
     streamsPerRound: 1,
     starts: smoke ? 1 : 2,
-    settleMs: smoke ? 500 : 3_000,
+    settleMs: smoke ? 500 : 10_000,
     // No part of this measures by time.
     cpuSeconds: 0,
+    cpuWindows: 0,
+    cpuQuietMs: 0,
     upstreamSeconds: 0,
     only: [],
     smoke,
