@@ -10,8 +10,8 @@ import (
 // suffixLetters are those of the names that Kubernetes makes up.
 const suffixLetters = "bcdfghjklmnpqrstvwxz2456789"
 
-// uid looks as if it were chosen at random, as real ones are, and is the same in each run. UIDs that
-// count up would make a list that is compressed several times smaller than a real one.
+// uid looks as if it were chosen at random, as real ones are, and is the same in each run. A list of UIDs
+// that count up would be compressed to less than half of a real one.
 func uid(kind string, number int) types.UID {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", kind, number))
 	sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80
