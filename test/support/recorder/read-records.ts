@@ -75,8 +75,11 @@ function toSeen({ version, digest }: WrittenObject): Seen {
   return { version: BigInt(version), digest };
 }
 
+/** A busy client reads so much later, in milliseconds, what a process answered before it ended. */
+const LATE_MS = 2_000;
+
 /**
- * Who gave an answer: the process that served at the time. While two did, its first version tells: its last nine
+ * Who gave an answer: the process that served at the time. While two may have, its first version tells: its last nine
  * digits are where a process began, which is 100 for each millisecond of the time of its start. For a watch that
  * is the first that came over it, not the one from which it was asked for: that may be of another process, and
  * must then have been refused.
@@ -88,7 +91,8 @@ function logOf(
 ): string {
   const [before, after] = generations
     .filter(({ start, end }, index) => {
-      const until = end ?? generations[index + 1]?.start ?? Number.POSITIVE_INFINITY;
+      const nextStart = generations[index + 1]?.start ?? Number.POSITIVE_INFINITY;
+      const until = end === undefined ? nextStart : end + LATE_MS;
       return start <= answered && answered < until;
     })
     .slice(-2);
