@@ -4,11 +4,11 @@ import { WrapperError } from '../errors.ts';
 export type DoorName = 'listen' | 'https' | 'adminListen';
 
 /** What FileDescriptorName= of a systemd socket unit may say. */
-const NAMES: Readonly<Record<string, DoorName>> = {
-  http: 'listen',
-  https: 'https',
-  admin: 'adminListen',
-};
+const NAMES: ReadonlyMap<string, DoorName> = new Map([
+  ['http', 'listen'],
+  ['https', 'https'],
+  ['admin', 'adminListen'],
+]);
 /** The first one that is passed (sd_listen_fds(3)). */
 const FIRST_FD = 3;
 
@@ -27,7 +27,7 @@ export function takeListenFds(env: NodeJS.ProcessEnv, pid: number): Map<DoorName
   if (LISTEN_PID !== String(pid) || !Number.isInteger(count) || count < 1) return fds;
   const names = LISTEN_FDNAMES?.split(':') ?? [];
   for (let index = 0; index < count; index++) {
-    const name = NAMES[names[index] ?? ''] ?? (count === 1 ? 'listen' : undefined);
+    const name = NAMES.get(names[index] ?? '') ?? (count === 1 ? 'listen' : undefined);
     if (name === undefined || fds.has(name)) {
       throw new WrapperError(
         'InvalidSettings',

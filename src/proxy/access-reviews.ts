@@ -20,6 +20,8 @@ export interface AccessReviewsOptions {
   readonly maxCallers: number;
   /** Reviews under way at once for callers that were never let in. */
   readonly maxReviews: number;
+  /** How long the API server may take to answer, in milliseconds; default 8,000. */
+  readonly reviewMs?: number;
   /** A monotonic clock in milliseconds; default: `performance.now`. */
   readonly now?: () => number;
   readonly logger: Logger;
@@ -29,8 +31,11 @@ export interface AccessReviewsOptions {
 const MAX_ANSWERS = 64;
 /** In place of a question: a token that is not taken is good for none. */
 const ANY = '';
-/** How long the API server may take to answer before it is taken for away, in milliseconds. */
-const REVIEW_MS = 5_000;
+/**
+ * How long the API server may take to answer before it is taken for away, in milliseconds: longer than a connection
+ * may take, which says more about why.
+ */
+const REVIEW_MS = 8_000;
 
 /**
  * Whether a caller may read: asked of the API server, and remembered for a while. While the API server is
@@ -98,8 +103,7 @@ export class AccessReviews {
       throw tooMany(this.#options.maxReviews);
     this.#asked++;
     if (stranger) this.#strangers++;
-    const started = this.#options
-      .ask(caller, attributes, AbortSignal.timeout(REVIEW_MS))
+    const started = this.#answerTo(caller, attributes)
       .then((verdict) => {
         this.#remember(caller.id, question, verdict);
         return verdict;
@@ -110,6 +114,18 @@ export class AccessReviews {
       });
     this.#asking.set(key, started);
     return started;
+  }
+
+  async #answerTo(caller: KnownCaller, attributes: ReadAttributes): Promise<Verdict> {
+    const { ask, reviewMs = REVIEW_MS } = this.#options;
+    const signal = AbortSignal.timeout(reviewMs);
+    try {
+      return await ask(caller, attributes, signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      const message = `the API server did not answer an access review within ${reviewMs} ms`;
+      throw new WrapperError('Unreachable', message, { cause: error });
+    }
   }
 
   #remember(id: string, question: string, verdict: Verdict): void {

@@ -68,7 +68,13 @@ export class Listener {
     this.#options = options;
     this.#door = new Door({
       ...options,
-      onRequest: (request, response) => void this.#handle(request, response),
+      onRequest: (request, response) => {
+        this.#handle(request, response).catch((error: unknown) => {
+          // Not even an error could be told: that ends this request, and nothing else.
+          options.logger.error({ verb: request.method, err: error }, 'failed');
+          response.destroy();
+        });
+      },
       onUpgrade: (request, socket, head) => this.#upgrade(request, socket, head),
     });
   }

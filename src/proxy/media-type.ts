@@ -1,12 +1,13 @@
 import { WrapperError } from '../errors.ts';
 import type { Encoding } from '../filter/codec.ts';
 
-const ENCODINGS: Readonly<Record<string, Encoding>> = {
-  'application/vnd.kubernetes.protobuf': 'protobuf',
-  'application/json': 'json',
-  'application/*': 'json',
-  '*/*': 'json',
-};
+/** No plain object: what callers write is looked up in it, and `constructor` is in each of these. */
+const ENCODINGS: ReadonlyMap<string, Encoding> = new Map([
+  ['application/vnd.kubernetes.protobuf', 'protobuf'],
+  ['application/json', 'json'],
+  ['application/*', 'json'],
+  ['*/*', 'json'],
+]);
 
 /** Content-Type of a single body in an encoding. */
 export const MEDIA_TYPES: Readonly<Record<Encoding, string>> = {
@@ -28,7 +29,7 @@ export function negotiate(accept: string | undefined): Encoding {
   if (accept === undefined || accept.trim() === '') return 'json';
   const offers = accept.split(',').map(parseOffer);
   for (const { type, quality, plain } of offers.sort((a, b) => b.quality - a.quality)) {
-    const encoding = ENCODINGS[type];
+    const encoding = ENCODINGS.get(type);
     if (encoding !== undefined && quality > 0 && plain) return encoding;
   }
   throw new WrapperError(

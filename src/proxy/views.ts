@@ -27,6 +27,8 @@ interface OpenView {
   users: number;
   /** Runs while nobody uses the view; undefined for one that the world itself needs. */
   idle: NodeJS.Timeout | undefined;
+  /** Since when nobody uses it; monotonic, in milliseconds. */
+  idleSince: number;
   readonly pinned: boolean;
 }
 
@@ -104,31 +106,43 @@ export class Views {
   /** Closes a view after a while if nobody uses it. */
   #rest(entry: OpenView): void {
     if (entry.users > 0 || entry.pinned) return;
-    const key = questionKey(entry.source.question);
-    if (this.#open.get(key) !== entry) return;
+    if (this.#open.get(questionKey(entry.source.question)) !== entry) return;
     const { idleMs } = this.#options;
     const refused = entry.source.view.refusal !== undefined;
     clearTimeout(entry.idle);
+    entry.idleSince = performance.now();
     entry.idle = setTimeout(
-      () => {
-        this.#open.delete(key);
-        void entry.source.close();
-      },
+      () => this.#close(entry),
       refused ? Math.min(REFUSED_IDLE_MS, idleMs) : idleMs,
     );
   }
 
   #openView(question: Question): OpenView {
     const { codecs, maxViews } = this.#options;
-    if (this.#open.size >= maxViews) {
+    if (this.#open.size >= maxViews && !this.#closeIdlest()) {
       throw new WrapperError('NotReady', `${maxViews} different views are open already (maxViews)`);
     }
     const source = openViewSource(this.#options, question, codecs[question.encoding]);
     return this.#add(source, false);
   }
 
+  /** Makes room: of the views that nobody uses the one goes that has been so for longest. Returns whether any is. */
+  #closeIdlest(): boolean {
+    const idle = [...this.#open.values()].filter(({ users, pinned }) => users === 0 && !pinned);
+    const [first] = idle.sort((a, b) => a.idleSince - b.idleSince);
+    if (first === undefined) return false;
+    this.#close(first);
+    return true;
+  }
+
+  #close({ source, idle }: OpenView): void {
+    clearTimeout(idle);
+    this.#open.delete(questionKey(source.question));
+    void source.close();
+  }
+
   #add(source: ViewSource, pinned: boolean): OpenView {
-    const entry: OpenView = { source, users: 0, idle: undefined, pinned };
+    const entry: OpenView = { source, users: 0, idle: undefined, idleSince: 0, pinned };
     this.#open.set(questionKey(source.question), entry);
     // When the question is refused, whoever asked it may have gone already.
     source.view.whenSettled(() => this.#rest(entry));

@@ -53,6 +53,19 @@ async function outcome(id: string, attributes = READ): Promise<string> {
   }
 }
 
+test('an API server that does not answer in time is Unreachable', async () => {
+  const late = new AccessReviews({
+    ask: (_caller, _attributes, signal) =>
+      new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+    ...{ allowedMs: 30, deniedMs: 5, maxCallers: 3, maxReviews: 2, reviewMs: 5 },
+    logger: pino({ level: 'silent' }),
+  });
+  await expect(late.assert(caller('a'), READ)).rejects.toMatchObject({
+    code: 'Unreachable',
+    message: expect.stringContaining('did not answer an access review within 5 ms'),
+  });
+});
+
 describe('what the API server said', () => {
   test('holds for a while, a yes longer than a no', async () => {
     await outcome('a');

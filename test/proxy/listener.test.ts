@@ -1,7 +1,11 @@
 import { request as rawRequest } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
+import type { Gate } from '../../src/proxy/access.ts';
+import { DEFAULT_BOUNDS } from '../../src/proxy/door-refusal.ts';
+import { Listener } from '../../src/proxy/listener.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { createSmallCluster, putService, putSlice } from '../support/small-cluster.ts';
 import { ACCEPT, CODECS } from '../support/watch-recorder.ts';
@@ -154,6 +158,47 @@ describe('requests that are not understood', () => {
     expect(await statusFor(method, SLICES)).toMatchObject({ code: 405 });
   });
 
+  // Looked up in a plain object, they were taken for encodings, and ended the process.
+  test.each(['constructor', '__proto__', 'toString'])('Accept: %s is none', async (accept) => {
+    for (const path of [SLICES, '/nowhere']) {
+      const { code, body } = await send('GET', path, { accept });
+      expect([code, JSON.parse(body.toString()).kind]).toEqual([406, 'Status']);
+    }
+  });
+
+  test('an error that cannot even be told ends its connection, and nothing else', async () => {
+    const { encodeStatus } = CODECS.json;
+    const listener = new Listener({
+      ...{ name: 'listen', address: { host: '127.0.0.1', port: 0 }, nodeName: 'edge-1' },
+      gate: {
+        admit: () => {
+          throw new Error('no gate');
+        },
+      } as unknown as Gate,
+      codecs: {
+        ...CODECS,
+        json: {
+          ...CODECS.json,
+          encodeStatus: (status) => {
+            if (status.code === 500) throw new Error('no words');
+            return encodeStatus(status);
+          },
+        },
+      },
+      acquire: () => {
+        throw new Error('no views');
+      },
+      bounds: DEFAULT_BOUNDS,
+      times: { bookmarkMs: 60_000, minWatchMs: 60_000 },
+      ...{ readyWaitMs: 1_000, stallMs: 1_000, drainMs: 0 },
+      logger: pino({ level: 'silent' }),
+    });
+    const url = await listener.listen();
+    await expect(fetch(url)).rejects.toThrow();
+    await expect(fetch(url)).rejects.toThrow();
+    await listener.close(() => {});
+  });
+
   test('a Status comes in the encoding the caller accepts', async () => {
     const { headers, body } = await send('GET', '/api/v1/secrets', { accept: ACCEPT.protobuf });
     expect(headers['content-type']).toBe('application/vnd.kubernetes.protobuf');
@@ -196,6 +241,44 @@ describe('requests that are not understood', () => {
     });
     expect(answer).toMatch(/^HTTP\/1.1 403 /);
     expect((await send('GET', SLICES)).code).toBe(200);
+  });
+});
+
+describe('views that nobody uses', () => {
+  const ask = (n: number) => send('GET', `${SLICES}?labelSelector=n%3D${n}`);
+  const open = () => proxy.views.sources.map(({ question }) => question.labelSelector);
+
+  beforeEach(async () => {
+    await proxy.close();
+    await server.close();
+    proxy = await startWrapper(await server.listen(), { maxViews: 5 });
+  });
+
+  test('make room for a new question, those first that have been idle for longest', async () => {
+    for (const n of [1, 2, 3]) expect((await ask(n)).code).toBe(200);
+    // Own Node and Services are open too.
+    expect(open()).toEqual(expect.arrayContaining(['n=1', 'n=2', 'n=3']));
+    expect((await ask(1)).code).toBe(200);
+    expect((await ask(4)).code).toBe(200);
+    expect(open()).toEqual(expect.arrayContaining(['n=1', 'n=3', 'n=4']));
+    expect(open()).not.toContain('n=2');
+  });
+
+  test('but those that are used stay, and a question too many gets 503', async () => {
+    const watches: AbortController[] = [];
+    try {
+      for (const n of [1, 2, 3]) {
+        const controller = new AbortController();
+        watches.push(controller);
+        const { signal } = controller;
+        const query = `labelSelector=n%3D${n}&watch=1`;
+        expect((await fetch(`${proxy.url}${SLICES}?${query}`, { signal })).status).toBe(200);
+      }
+      const { code, body } = await ask(4);
+      expect([code, body.toString()]).toEqual([503, expect.stringContaining('maxViews')]);
+    } finally {
+      for (const controller of watches) controller.abort();
+    }
   });
 });
 

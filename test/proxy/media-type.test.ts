@@ -20,6 +20,11 @@ describe('negotiate()', () => {
     expect(negotiate(accept)).toBe(encoding);
   });
 
+  // What every object has by its prototype was taken for an encoding, and ended the process.
+  test.each(Object.getOwnPropertyNames(Object.prototype))('Accept %p is no encoding', (accept) => {
+    expect(() => negotiate(accept)).toThrow(expect.objectContaining({ code: 'NotAcceptable' }));
+  });
+
   test.each(['text/plain', 'application/cbor', 'application/json;as=Table', '*/*;q=0', ';'])(
     'Accept %p cannot be served',
     (accept) => {
