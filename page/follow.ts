@@ -36,7 +36,8 @@ export function follow(store: Store): void {
     opened.onopen = () => store.begin();
     opened.onerror = () => {
       // What is cut is opened again by the browser, what is refused is not.
-      if (opened.readyState !== EventSource.CLOSED) return store.lost();
+      store.lost();
+      if (opened.readyState !== EventSource.CLOSED) return;
       retry = window.setTimeout(open, RETRY_MS);
       void refusal().then((problem) => {
         if (source === opened) store.lost(problem);

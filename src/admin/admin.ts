@@ -37,7 +37,7 @@ export interface AdminHandler {
 
 /** What tells kubelet whether this process is alive and ready. */
 const PROBES = ['/healthz', '/readyz'];
-/** Connections that only these can have, so that slow pages and scrapers do not make a process look dead. */
+/** So many requests in work can only be these, so that slow pages and scrapers do not make a process look dead. */
 const FOR_PROBES = 8;
 
 /** Starts the admin listener. Rejects when the address is taken. */

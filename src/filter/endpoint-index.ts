@@ -14,7 +14,7 @@ export interface EndpointsObject {
   fresh: boolean;
   /** What is shown was made from `raw`, not from an earlier state that differs only in what is no change. */
   exact: boolean;
-  /** An object of this name that is no more is shown still; it goes when this one is shown. */
+  /** Another object of this name, which is no more, is shown still; it leaves when this one is shown. */
   replaces: boolean;
   /** Endpoints that are shown, as in Edit.keep; undefined: all. */
   keep: Uint8Array | undefined;

@@ -64,7 +64,10 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   readonly #decider: ServiceDecider;
   readonly #display: EndpointsDisplay;
   readonly #unsubscribe: () => void;
-  /** Objects that are gone and may be shown still, by Service; they leave when it is decided. */
+  /**
+   * Objects that are gone and shown still, by Service; they leave when it is decided. Those in whose place there is
+   * another one leave with {@link EndpointsObject.replaces}.
+   */
   readonly #gone = new Map<string, Set<string>>();
   /** Services decided and not yet told to the world; undefined: another view tells. */
   readonly #withheld: Map<string, boolean> | undefined;
@@ -201,7 +204,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
 
   #left({ key, service }: EndpointsObject): void {
     if (service === undefined) this.view.hide(key);
-    else if (this.view.started)
+    else if (this.view.get(key) !== undefined)
       this.#gone.set(service, (this.#gone.get(service) ?? new Set()).add(key));
   }
 
@@ -229,7 +232,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     const found = new Set<string>();
     for (const [node, keys] of nodes) {
       for (const service of this.#index.servicesOn(node)) {
-        const policy = this.#world.policyInForce(service);
+        const policy = this.#world.policyInForce(service, () => false);
         if (policy?.managed === true && policy.keys.some((key) => keys.has(key))) {
           found.add(service);
         }
@@ -259,26 +262,24 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
    */
   #commit(): void {
     const { log } = this.view;
-    this.#tellWithheld(true);
+    this.#tell((isWithheld) => isWithheld);
     if (log.end !== this.#committed) log.commit();
     this.#committed = log.end;
-    this.#tellWithheld(false);
+    this.#tell((isWithheld) => !isWithheld);
   }
 
-  #tellWithheld(withheld: boolean): void {
+  /** Tells the world of some of the Services that were decided whether they are withheld. */
+  #tell(which: (isWithheld: boolean) => boolean): void {
     if (this.#withheld === undefined) return;
-    const decided = new Map([...this.#withheld].filter((entry) => entry[1] === withheld));
-    if (decided.size === 0) return;
+    const decided = new Map([...this.#withheld].filter(([, isWithheld]) => which(isWithheld)));
     for (const service of decided.keys()) this.#withheld.delete(service);
-    this.#world.withheld.set(decided);
+    if (decided.size > 0 || !this.#world.withheld.known) this.#world.withheld.set(decided);
   }
 
   #tryStart(): void {
     if (!this.#synced || !this.#world.settled || this.view.started) return;
     this.view.start((version) => this.#initialObjects(version));
-    if (this.#withheld === undefined) return;
-    this.#world.withheld.set(new Map(this.#withheld));
-    this.#withheld.clear();
+    this.#tell(() => true);
   }
 
   *#initialObjects(version: string): Generator<readonly [string, ObjectBytes]> {
@@ -299,9 +300,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     if (typeof outcome === 'string') {
       for (const object of this.#index.ofService(service)) this.view.hide(object.key);
     } else {
-      // Gains first: in between kube-proxy may look, and shall not find a Service without endpoints.
-      for (const shown of outcome) if (showsAny(shown)) this.#display.show(shown);
-      for (const shown of outcome) if (!showsAny(shown)) this.#display.show(shown);
+      for (const shown of gainsFirst(outcome)) this.#display.show(shown);
     }
     for (const key of this.#gone.get(service) ?? []) {
       if (this.#index.get(key) === undefined) this.view.hide(key);
@@ -336,6 +335,24 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   }
 }
 
-function showsAny({ keep }: Shown): boolean {
-  return keep === undefined || keep.includes(1);
+/** kube-proxy may look in between, and shall not find a Service without an endpoint that it can use. */
+function gainsFirst(outcome: readonly Shown[]): readonly Shown[] {
+  if (outcome.length < 2) return outcome;
+  const byRank: Shown[][] = [[], [], []];
+  for (const shown of outcome) byRank[rankOf(shown)]?.push(shown);
+  return byRank.flat();
+}
+
+/** 0: ready endpoints are shown; 1: others; 2: none. */
+function rankOf({ object, keep }: Shown): number {
+  let index = 0;
+  let rank = 2;
+  for (const { endpoints } of object.groups) {
+    for (const { state } of endpoints) {
+      if (keep !== undefined && keep[index++] === 0) continue;
+      if (state === 'ready') return 0;
+      rank = 1;
+    }
+  }
+  return rank;
 }

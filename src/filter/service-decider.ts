@@ -62,7 +62,7 @@ export class ServiceDecider {
     const policy = this.#world.policyInForce(service, () => isZoneless(objects));
     if (policy === undefined) {
       if (policies.wanted(service).dryRun === true) return showAll(objects);
-      return policies.suspended(service) === undefined ? 'waiting' : 'undecided';
+      return policies.awaitsFirst(service) ? 'waiting' : 'undecided';
     }
     if (policy.managed) return this.#decideManaged(service, policy, objects);
     const { reason } = policy;

@@ -138,7 +138,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
   /** Looks again at those that the world knows: who is withheld or left to another proxy may have changed. */
   #decided(services: Iterable<string>): void {
     const { world } = this.#options;
-    this.#lookAgain([...services].filter((key) => !isUnknown(world.policyInForce(key))));
+    this.#lookAgain([...services].filter((key) => !isUnknown(policyOf(world, key))));
   }
 
   #lookAgain(services: Iterable<string>): void {
@@ -175,7 +175,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     if (world.standpoint?.off === true) return false;
     // The world may be ahead of this view: a Service comes back when its own label says so too.
     if (this.#filtered.has(key)) return true;
-    const policy = world.policyInForce(key);
+    const policy = policyOf(world, key);
     // While its policy waits for node sets a Service stands as it was, and a new one is not seen.
     if (policy === undefined) return this.view.get(key) === undefined;
     return (!policy.managed && policy.reason === 'other-proxy') || world.withheld.has(key);
@@ -192,6 +192,11 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     for (const [key, object] of initial) if (this.#isHidden(key)) this.#aside.set(key, object);
     this.view.startAsIs([...initial].filter(([key]) => !this.#aside.has(key)));
   }
+}
+
+/** What is shown of a Service itself does not depend on the zones of its endpoints. */
+function policyOf(world: World, service: string): Policy | undefined {
+  return world.policyInForce(service, () => false);
 }
 
 /** Whether the world knows nothing of a Service: its own stream is behind, or does not have it at all. */

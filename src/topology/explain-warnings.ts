@@ -6,7 +6,7 @@ import type {
   PortExplanation,
   Warning,
 } from './explanation.ts';
-import { ANY_KEY, type Policy, quote } from './policy.ts';
+import { ANY_KEY, type Policy, quote, samePolicy } from './policy.ts';
 import type { World } from './world.ts';
 
 /** What warnings are made from. */
@@ -117,14 +117,19 @@ function notes({ policy, inForce, outcome, hinted, world, service }: WarningsInp
       note('hints-cut', 'topology hints are cut: kube-proxy would apply them to what is left'),
     );
   }
-  if (inForce !== undefined && outcome.waitsFor.length > 0) {
-    const what = world.policies.pending.has(service)
-      ? 'a new policy comes'
-      : 'new labels of this node come';
+  const { policies } = world;
+  const isNew = policies.pending.has(service) && !isSuspended(inForce, policies.wanted(service));
+  if (inForce !== undefined && outcome.waitsFor.length > 0 && (isNew || world.moves)) {
+    const what = isNew ? 'a new policy comes' : 'new labels of this node come';
     const text = `${what} into force once nodes with ${outcome.waitsFor.join('; ')} are known; until then the old answer stands`;
     notes.push({ code: 'change-pending', severity: 'warning', message: text });
   }
   return notes;
+}
+
+/** Whether a policy waits only for those whose endpoints have no zone: for others it is in force. */
+function isSuspended(inForce: Policy | undefined, wanted: Policy): boolean {
+  return inForce !== undefined && samePolicy(inForce, wanted);
 }
 
 function warning(code: Warning['code'], message: string): Warning {

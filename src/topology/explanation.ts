@@ -61,7 +61,7 @@ export interface PolicyOrigin {
  * - `unfiltered`: all are shown
  * - `hidden`: the Service is not shown, for another proxy serves it
  * - `withheld`: the Service is not shown, for all its traffic goes to the cloud
- * - `undecided`: its policy waits for node sets; what was shown before stands
+ * - `undecided`: its policy waits for node sets; what was shown before stands, but nothing where it is the first
  */
 export type OutcomeKind = 'filtered' | 'unfiltered' | 'hidden' | 'withheld' | 'undecided';
 

@@ -39,22 +39,22 @@ export class Policies {
   }
 
   /**
-   * The policy in force for a Service; undefined while its first one is pending, when nothing can be said
-   * about its endpoints yet.
+   * The policy in force for a Service; undefined while nothing can be said about its endpoints yet: its first one
+   * is pending, or it is suspended for those who ask.
+   *
+   * @param isSuspended whether what has suspended a policy concerns those who ask; asked only if one is
    */
-  inForce(service: string): Policy | undefined {
+  inForce(service: string, isSuspended: () => boolean): Policy | undefined {
     const entry = this.#entries.get(service);
-    return entry === undefined ? UNKNOWN_SERVICE : entry.active;
+    if (entry === undefined) return UNKNOWN_SERVICE;
+    const { active, suspended } = entry;
+    return suspended === undefined || isSuspended() ? active : suspended;
   }
 
-  /** The policy that was in force until it was suspended; undefined: none is suspended. */
-  suspended(service: string): Policy | undefined {
-    return this.#entries.get(service)?.suspended;
-  }
-
-  /** Whether a Service has a policy, in force or not. */
-  has(service: string): boolean {
-    return this.#entries.has(service);
+  /** Whether a Service waits for its first policy: none was ever in force, and one is to be. */
+  awaitsFirst(service: string): boolean {
+    const entry = this.#entries.get(service);
+    return entry !== undefined && entry.active === undefined && entry.suspended === undefined;
   }
 
   /** The policy that shall apply to a Service, in force or not. */

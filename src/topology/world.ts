@@ -94,6 +94,11 @@ export class World {
     return () => this.#listeners.delete(listener);
   }
 
+  /** Whether a change of this node waits for node sets. */
+  get moves(): boolean {
+    return this.#next !== undefined;
+  }
+
   /** What is in force of this node; undefined while the Node is unknown. */
   get standpoint(): Standpoint | undefined {
     return this.#standpoint;
@@ -127,10 +132,9 @@ export class World {
   setPolicies(policies: ReadonlyMap<string, Policy | undefined>): void {
     const change = new WorldChangeBuilder();
     for (const [service, policy] of policies) {
-      const known = this.policies.has(service);
-      const changed = this.policies.set(service, policy);
-      // What was shown of a Service that nobody knew is not to be seen while its first policy waits.
-      if (changed && (policy === undefined || !known)) change.addService(service);
+      if (!this.policies.set(service, policy)) continue;
+      // What was shown of a Service that nobody knew is not to be seen while its first policy waits, but for a dry run.
+      if (policy === undefined || this.policies.awaitsFirst(service)) change.addService(service);
     }
     this.#settle(change);
   }
@@ -162,8 +166,9 @@ export class World {
 
   /**
    * A view has (true) or no longer has (false) endpoints of these Services that name a node but no zone, so
-   * that the zone key needs to know the nodes of the zone. Until these are known the policy of a Service
-   * that uses the key is pending again for views with such endpoints, and what they show of it stands.
+   * that the zone key needs to know the nodes of the zone. Until these are known the policy of a Service that uses
+   * the key is suspended for views with such endpoints, and what they show of it stands; a policy that is not in
+   * force yet waits for all views.
    */
   setZoneless(
     view: object,
@@ -173,7 +178,7 @@ export class World {
     if (affected.length === 0) return;
     this.#updateWanted();
     for (const service of affected) {
-      const policy = this.policies.inForce(service);
+      const policy = this.policies.inForce(service, () => true);
       if (policy !== undefined && !this.#resolved(service, policy, this.#standpoint)) {
         this.policies.suspend(service);
       }
@@ -184,16 +189,14 @@ export class World {
   /**
    * What applies to a Service on this node now; undefined while that waits for node sets.
    *
-   * @param isZoneless whether those who ask have endpoints of it as in {@link setZoneless}; others need not wait
-   *   for the nodes of the zone
+   * @param isZoneless whether those who ask have endpoints of it as in {@link setZoneless}: only they wait for the
+   *   nodes of the zone when a policy that is in force turns out to need these
    */
-  policyInForce(service: string, isZoneless = () => false): Policy | undefined {
+  policyInForce(service: string, isZoneless: () => boolean): Policy | undefined {
     const from = this.#standpoint;
     // What is switched off has nothing to wait for.
     if (from?.off === true) return NODE_OFF;
-    const suspended = this.policies.suspended(service);
-    const policy =
-      suspended === undefined || isZoneless() ? this.policies.inForce(service) : suspended;
+    const policy = this.policies.inForce(service, isZoneless);
     if (policy === undefined || from === undefined) return policy;
     if (policy.managed && policy.edgeOnly === true && !isEdge(from, this.#options.relations)) {
       return CLOUD_NODE;

@@ -87,6 +87,21 @@ test('slices that gain endpoints come before those that lose them, whichever are
   expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a']);
 });
 
+test('endpoints that are not ready are no gain: those that are come first', () => {
+  world.setOwnNode({ labels: new Map([[ZONE, 'z1']]), annotations: new Map() });
+  const policy = { managed: true, keys: [ZONE], source: 'default' } as const;
+  world.setPolicies(new Map([['default/web', policy]]));
+  const endpoints = [
+    { ...NEAR, zone: 'z1' },
+    { ip: '10.0.0.3', node: 'far', zone: 'z2', ready: false },
+  ];
+  projection.changed([sliceChange(codec, { name: 'a', service: 'web', endpoints })]);
+  projection.changed([slice('b', { ...FAR, zone: 'z2' })]);
+  start = view.log.end;
+  world.setOwnNode({ labels: new Map([[ZONE, 'z2']]), annotations: new Map() });
+  expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a 10.0.0.3']);
+});
+
 test('of a list that replaces all, an object goes only when the one in its place comes', () => {
   projection.changed([
     { type: 'DELETED', key: 'default/a' },
@@ -167,4 +182,16 @@ test('a Service that was not known is not seen while its first policy waits', ()
   expect(events()).toEqual([]);
   world.setNodeSetState('site=a');
   expect(events()).toEqual(['ADDED a 10.0.0.4', 'ADDED b']);
+});
+
+test('a dry run shows all, also of a Service whose first policy waits; and its end hides it again', () => {
+  world.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
+  world.setPolicies(new Map([['default/web', undefined]]));
+  const policy = { managed: true, keys: ['site'], source: 'default' } as const;
+  world.setPolicies(new Map([['default/web', policy]]));
+  expect([...view.keys()]).toEqual([]);
+  world.setPolicies(new Map([['default/web', { ...policy, dryRun: true }]]));
+  expect([...view.keys()]).toEqual(['default/a', 'default/b']);
+  world.setPolicies(new Map([['default/web', policy]]));
+  expect([...view.keys()]).toEqual([]);
 });

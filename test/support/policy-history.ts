@@ -131,10 +131,10 @@ export class History {
     yield new Map([...stood].filter(([key]) => !this.#deleted.has(key)));
   }
 
-  /** Whether a Service that was not known waits for node sets. */
+  /** Whether a Service that was not known waits for node sets, and is not to be shown meanwhile. */
   #waitsForFirst(service: string): boolean {
     const { policies } = this.#harness.world;
-    return policies.inForce(service) === undefined && policies.suspended(service) === undefined;
+    return policies.awaitsFirst(service) && policies.wanted(service).dryRun !== true;
   }
 
   /** Services in protobuf are where policies come from: none is seen in an old state under a new policy. */

@@ -94,7 +94,8 @@ export function policyOf(key: string, cluster: ModelCluster, settings: ModelSett
   const apiserver = key === 'default/kubernetes';
   const labelled = service.labels.mesh !== undefined;
   if (!apiserver && settings.hides === (labelled ? 'labelled' : 'unlabelled')) return 'hidden';
-  if (annotations['kube-proxy-wrapper.io/filter'] === 'off') return 'all';
+  // A dry run shows all that no other proxy serves.
+  if (annotations['kube-proxy-wrapper.io/filter'] !== undefined) return 'all';
   if (service.local || (service.headless && !settings.headless)) return 'all';
   const namespace = cluster.namespaces.get(key.split('/')[0] ?? '');
   let chosen: Keys | 'bad' | undefined;

@@ -119,6 +119,8 @@ const annotation = fc.oneof(
     {},
     {},
     { 'kube-proxy-wrapper.io/filter': 'off' },
+    { 'kube-proxy-wrapper.io/filter': 'dry-run', topologyKeys: '["site"]' },
+    { 'kube-proxy-wrapper.io/filter': 'dry-run', topologyKeys: `["${CLOUD}"]` },
     { 'openyurt.io/topologyKeys': HOST },
     { 'openyurt.io/topologyKeys': 'openyurt.io/nodepool' },
     { 'apps.kubeedge.io/service-topology': 'range-nodegroup' },

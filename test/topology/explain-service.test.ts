@@ -27,6 +27,8 @@ interface Scene {
   readonly world?: Partial<typeof PLAIN_WORLD>;
   readonly input?: Partial<ExplainInput>;
   readonly hinted?: boolean;
+  /** Whether another view has endpoints of the Service without a zone. */
+  readonly zonelessElsewhere?: boolean;
 }
 
 function explain(scene: Scene): ServiceExplanation {
@@ -40,6 +42,7 @@ function explain(scene: Scene): ServiceExplanation {
     world.setNodeSetState(selector);
   }
   if (scene.refused !== undefined) world.setNodeSetState(scene.refused, '403 Forbidden');
+  if (scene.zonelessElsewhere === true) world.setZoneless({}, [[SERVICE, true]]);
   const addresses = endpoints.map((_, index) => `10.0.0.${index + 1}`);
   const groups = [{ ports: ['TCP/http'], endpoints }];
   return explainService({
@@ -348,5 +351,18 @@ describe('explainService()', () => {
     });
     expect(cloud).toMatchObject({ outcome: { kind: 'withheld' }, counts: { kept: 0, leftOut: 1 } });
     expect(cloud.endpoints).toMatchObject([{ kept: false }]);
+  });
+
+  test('says of no change that it comes where only another view waits for the nodes of the zone', () => {
+    const zone = 'topology.kubernetes.io/zone';
+    const scene = {
+      policy: keys(zone),
+      labels: { [zone]: 'z1' },
+      zonelessElsewhere: true,
+    };
+    const zoned = explain({ ...scene, endpoints: [{ ...on('near'), zone: 'z1' }] });
+    expect([zoned.outcome.kind, zoned.warnings]).toEqual(['filtered', []]);
+    const zoneless = explain({ ...scene, endpoints: [on('near')] });
+    expect(zoneless.outcome).toMatchObject({ kind: 'undecided', waitsFor: [`${zone}=z1`] });
   });
 });

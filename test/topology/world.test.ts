@@ -64,6 +64,9 @@ function settle(own: Record<string, string>, policies: Record<string, Policy>): 
   world.setSynced('services');
 }
 
+/** Endpoints all name their zone. */
+const zoned = () => false;
+
 describe('World', () => {
   test('hostname, zone of the endpoint and "*" ask for no other node', () => {
     settle(
@@ -86,7 +89,7 @@ describe('World', () => {
     settle({ site: 'a' }, { 'default/web': managed('site') });
     expect(wanted).toEqual(['site=a']);
     expect(world.settled).toBe(false);
-    expect(world.policyInForce('default/web')).toBeUndefined();
+    expect(world.policyInForce('default/web', zoned)).toBeUndefined();
     world.changeNodeSet('site=a', ['edge-1', 'edge-2'], []);
     world.setNodeSetState('site=a');
     expect(world.settled).toBe(true);
@@ -166,9 +169,11 @@ describe('World', () => {
   test('a new policy waits for its nodes while the old one stands', () => {
     settle({ site: 'a' }, { 'default/web': managed('kubernetes.io/hostname') });
     world.setPolicies(new Map([['default/web', managed('site')]]));
-    expect(world.policyInForce('default/web')).toMatchObject({ keys: ['kubernetes.io/hostname'] });
+    expect(world.policyInForce('default/web', zoned)).toMatchObject({
+      keys: ['kubernetes.io/hostname'],
+    });
     world.setNodeSetState('site=a');
-    expect(world.policyInForce('default/web')).toMatchObject({ keys: ['site'] });
+    expect(world.policyInForce('default/web', zoned)).toMatchObject({ keys: ['site'] });
   });
 
   test('a node that enters or leaves a set is told with the key it matters to', () => {
@@ -229,7 +234,7 @@ describe('World', () => {
     expect(wanted).toEqual([`${zone}=z1`]);
     const isZoneless = () => true;
     expect(world.policyInForce('default/web', isZoneless)).toBeUndefined();
-    expect(world.policyInForce('default/web')).toMatchObject({ keys: [zone] });
+    expect(world.policyInForce('default/web', zoned)).toMatchObject({ keys: [zone] });
     world.changeNodeSet(`${zone}=z1`, ['edge-2'], []);
     world.setNodeSetState(`${zone}=z1`);
     expect(world.policyInForce('default/web', isZoneless)).toMatchObject({ keys: [zone] });
@@ -240,7 +245,7 @@ describe('World', () => {
     ]);
     world.setZoneless(view, [['default/web', false]]);
     expect(wanted).toEqual([]);
-    expect(world.policyInForce('default/web')).toMatchObject({ keys: [zone] });
+    expect(world.policyInForce('default/web', zoned)).toMatchObject({ keys: [zone] });
   });
 
   // Its first policy was forgotten without a trace in the index: the nodes of the zone were watched for ever.
@@ -255,7 +260,9 @@ describe('World', () => {
 
   test('a Service that nobody knows is left alone', () => {
     settle({}, {});
-    expect(world.policyInForce('default/nobody')).toMatchObject({ reason: 'unknown-service' });
+    expect(world.policyInForce('default/nobody', zoned)).toMatchObject({
+      reason: 'unknown-service',
+    });
   });
 
   test('counts Services by what applies to them', () => {
@@ -276,12 +283,18 @@ describe('World', () => {
     world.setOwnNode({ labels: labels({ site: 'b' }), annotations: off });
     expect(world.settled).toBe(true);
     expect(wanted).toEqual([]);
-    expect(world.policyInForce('default/web')).toEqual({ managed: false, reason: 'node-off' });
+    expect(world.policyInForce('default/web', zoned)).toEqual({
+      managed: false,
+      reason: 'node-off',
+    });
 
     setOwn({ site: 'b' });
     expect(wanted).toEqual(['site=b']);
-    expect(world.policyInForce('default/web')).toEqual({ managed: false, reason: 'node-off' });
+    expect(world.policyInForce('default/web', zoned)).toEqual({
+      managed: false,
+      reason: 'node-off',
+    });
     world.setNodeSetState('site=b');
-    expect(world.policyInForce('default/web')).toMatchObject({ managed: true });
+    expect(world.policyInForce('default/web', zoned)).toMatchObject({ managed: true });
   });
 });

@@ -9,6 +9,7 @@ import type { Policy } from '../../topology/policy.ts';
 import { PolicyBook } from '../../topology/policy-book.ts';
 import { filterOf, TOPOLOGY_KEYS_ANNOTATION } from '../../topology/service-policy.ts';
 import type { Communities, World } from '../../topology/world.ts';
+import { hasZoneless } from '../../topology/zoneless.ts';
 import type { ClusterObjects, SimulatedSlice } from './cluster-objects.ts';
 import { NodeSetMembers, type SharedWorld, simulateWorld } from './simulated-world.ts';
 
@@ -93,7 +94,9 @@ function shareWorld(cluster: ClusterObjects, settings: SimulationSettings): Shar
         return [`${facts.namespace}/${facts.name}`, policy] as const;
       }),
     ),
-    zoneless: [...new Set(cluster.slices.filter(isZoneless).map(serviceOf))],
+    zoneless: [
+      ...new Set(cluster.slices.filter(({ groups }) => hasZoneless(groups)).map(serviceOf)),
+    ],
     members: new NodeSetMembers(cluster.nodes),
   };
 }
@@ -118,12 +121,6 @@ function communitiesOf({ communities }: ClusterObjects, cluster: string): Commun
     communities.map((facts) => ({ type: 'ADDED', key: facts.name, facts, object })),
   );
   return told;
-}
-
-function isZoneless({ groups }: SimulatedSlice): boolean {
-  return groups.some(({ endpoints }) =>
-    endpoints.some(({ node, zone }) => node !== '' && zone === ''),
-  );
 }
 
 function serviceOf({ namespace, service }: SimulatedSlice): string {
@@ -184,7 +181,7 @@ class Row {
   }
 
   add(node: number, world: World): void {
-    const policy = world.policyInForce(this.service);
+    const policy = world.policyInForce(this.service, () => hasZoneless(this.#groups));
     let outcome: OutcomeKind = 'unfiltered';
     let keep: Uint8Array | undefined;
     let winners: string[] = [];
