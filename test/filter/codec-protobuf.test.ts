@@ -29,6 +29,15 @@ function spliceHex(object: Buffer, edit: Edit, resource: Resource = ENDPOINT_SLI
   return codec.splice(resource, object, edit).toString('hex');
 }
 
+describe('an entry of a map', () => {
+  test('may have its value before its key', () => {
+    const label = fields(field(2, 'web'), field(1, 'kubernetes.io/service-name'));
+    const other = fields(field(2, 'x'), field(1, 'other'));
+    const slice = field(1, fields(field(11, label), field(11, other)));
+    expect(codec.endpointSlice(slice).service).toBe('web');
+  });
+});
+
 describe('resourceVersion', () => {
   test('is the last of several', () => {
     const object = fields(

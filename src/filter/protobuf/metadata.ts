@@ -101,13 +101,14 @@ function readMapEntry(entry: FieldCursor, map: Map<string, string>): void {
   map.set(key, value);
 }
 
-/** The value of a map's entry if it is the one of this ASCII key, without decoding other keys. */
+/** The value of a map's entry if it is the one of this ASCII key, without decoding what follows other keys. */
 export function entryValue(entry: FieldCursor, key: string): string | undefined {
-  let found = key === '';
+  // Unknown until the key has come: it may do so after the value.
+  let found: boolean | undefined;
   let value = '';
   while (entry.next()) {
     if (entry.field === MAP_ENTRY.key) found = entry.isText(key);
-    if (found && entry.field === MAP_ENTRY.value) value = entry.text();
+    if (found !== false && entry.field === MAP_ENTRY.value) value = entry.text();
   }
-  return found ? value : undefined;
+  return (found ?? key === '') ? value : undefined;
 }
