@@ -32,8 +32,8 @@ const CLAIM = /^(x-remote-|x-forwarded-|forwarded$|x-real-ip$)/;
  */
 const PROOF = /^(authorization$|impersonate-|cookie$|sec-websocket-protocol$)/;
 
-/** Each of these is a group or a value of its own; joined they would be another one. */
-const REPEATED = /^impersonate-/;
+/** Each of these is a group, a value or a version of its own; joined they would be another one. */
+const REPEATED = /^(impersonate-|x-stream-protocol-version$)/;
 
 /** The headers to send to the API server for a caller's request; `own` authenticate us. */
 export function requestHeaders(

@@ -190,6 +190,14 @@ describe('what a caller proves, or asks to be,', () => {
     await wrapper.ask('/version', { token: 'caller', headers });
     expect(wrapper.api.passed[0]?.lines['impersonate-group']).toEqual(['a', 'b']);
   });
+
+  // client-go sends a line for each; not every server takes them apart when they are joined.
+  test('offers as many versions of streams as were sent', async () => {
+    const versions = ['v5.channel.k8s.io', 'v4.channel.k8s.io'];
+    const headers = { 'x-stream-protocol-version': versions };
+    await wrapper.ask('/version', { token: 'caller', headers });
+    expect(wrapper.api.passed[0]?.lines['x-stream-protocol-version']).toEqual(versions);
+  });
 });
 
 describe('a caller with a client certificate', () => {
