@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type Cluster, KubeConfig, type User } from '@kubernetes/client-node';
 import { load, YAMLException } from 'js-yaml';
@@ -23,7 +24,11 @@ interface Plugin {
   readonly command?: string;
   readonly apiVersion?: string;
   readonly env?: readonly { readonly name: string; readonly value: string }[] | null;
+  readonly provideClusterInfo?: boolean;
 }
+
+/** The extension of a cluster that is meant for plugins. */
+const PLUGIN_CONFIG = 'client.authentication.k8s.io/exec';
 
 /**
  * Reads a kubeconfig. Where KubeConfig and client-go's clientcmd differ, this follows clientcmd: a token
@@ -52,7 +57,7 @@ function readLogin(text: string, file: string): Login {
   all.makePathsAbsolute(folder);
   const { cluster, user } = selected(all, file);
   const server = serverOf(cluster, file);
-  const details = detailsOf(document, user);
+  const details = detailsOf(document, 'user', user);
   for (const key of ['as-groups', 'as-uid', 'as-user-extra']) {
     if (details[key] !== undefined) {
       throw unusable(file, `${key} of the user "${user?.name}" is not supported; remove it`);
@@ -60,7 +65,8 @@ function readLogin(text: string, file: string): Login {
   }
   const tokenFile = tokenFileOf(details, user, folder);
   const config = new KubeConfig();
-  config.loadFromClusterAndUser(dataFirst(cluster), plainUser(user, tokenFile, folder));
+  const told = () => clusterInfo(cluster, detailsOf(document, 'cluster', cluster), file);
+  config.loadFromClusterAndUser(dataFirst(cluster), plainUser(user, tokenFile, folder, told));
   const unsent = server.protocol === 'http:' && hasCredentials(user, tokenFile);
   return {
     config,
@@ -121,14 +127,17 @@ function serverOf(cluster: Cluster, file: string): URL {
   return url;
 }
 
-/** The user as the file has it, with the keys that KubeConfig does not know. */
+/** A user or cluster as the file has it, with the keys that KubeConfig does not know. */
 function detailsOf(
   document: Record<string, unknown>,
-  user: User | undefined,
+  kind: 'user' | 'cluster',
+  selected: User | Cluster | undefined,
 ): Record<string, unknown> {
-  const users = Array.isArray(document.users) ? document.users : [];
-  const entry: unknown = users.find((each) => isRecord(each) && each.name === user?.name);
-  return isRecord(entry) && isRecord(entry.user) ? entry.user : {};
+  const list = document[`${kind}s`];
+  const entries: unknown[] = Array.isArray(list) ? list : [];
+  const entry = entries.find((each) => isRecord(each) && each.name === selected?.name);
+  const details = isRecord(entry) ? entry[kind] : undefined;
+  return isRecord(details) ? details : {};
 }
 
 /** KubeConfig does not know the key `tokenFile`, which kubeadm's kubeconfig of kube-proxy uses. */
@@ -147,7 +156,12 @@ function dataFirst(cluster: Cluster): Cluster {
 }
 
 /** The user without a token file, which is read more often than KubeConfig would, and trimmed. */
-function plainUser(user: User | undefined, tokenFile: string | undefined, folder: string): User {
+function plainUser(
+  user: User | undefined,
+  tokenFile: string | undefined,
+  folder: string,
+  told: () => object,
+): User {
   if (user === undefined) return { name: 'anonymous' };
   const { certFile, keyFile, token, authProvider, exec, ...rest } = user;
   return {
@@ -157,22 +171,51 @@ function plainUser(user: User | undefined, tokenFile: string | undefined, folder
     // clientcmd prefers the file where both are given.
     ...(tokenFile === undefined && token ? { token } : {}),
     ...(tokenFile === undefined && authProvider ? { authProvider } : {}),
-    ...(exec ? { exec: pluginOf(exec, folder) } : {}),
+    ...(exec ? { exec: pluginOf(exec, folder, told) } : {}),
   };
 }
 
 /**
  * A command with a slash is meant from the folder of the kubeconfig, another is looked up in PATH. Plugins
- * read in KUBERNETES_EXEC_INFO which version of ExecCredential is asked for (client-go plugin/pkg/client/auth/exec).
+ * read in KUBERNETES_EXEC_INFO which version of ExecCredential is asked for, and, where provideClusterInfo is
+ * set, for which cluster (client-go plugin/pkg/client/auth/exec).
  */
-function pluginOf(exec: Plugin, folder: string): Plugin {
+function pluginOf(exec: Plugin, folder: string, told: () => object): Plugin {
   const { command, apiVersion, env } = exec;
-  const info = { kind: 'ExecCredential', apiVersion, spec: { interactive: false } };
+  const cluster = exec.provideClusterInfo === true ? { cluster: told() } : {};
+  const spec = { ...cluster, interactive: false };
+  const info = { kind: 'ExecCredential', apiVersion, spec };
   return {
     ...exec,
     ...(command?.includes('/') ? { command: resolve(folder, command) } : {}),
     env: [...(env ?? []), { name: 'KUBERNETES_EXEC_INFO', value: JSON.stringify(info) }],
   };
+}
+
+/** What a plugin is told of the cluster (client-go rest.ConfigToExecCluster); what is not set is left out. */
+function clusterInfo(
+  { server, tlsServerName, skipTLSVerify, caData, caFile }: Cluster,
+  { extensions }: Record<string, unknown>,
+  file: string,
+): object {
+  const entries: unknown[] = Array.isArray(extensions) ? extensions : [];
+  const config = entries.find((each) => isRecord(each) && each.name === PLUGIN_CONFIG);
+  return {
+    server,
+    'tls-server-name': tlsServerName || undefined,
+    'insecure-skip-tls-verify': skipTLSVerify || undefined,
+    'certificate-authority-data': caData || (caFile ? base64Of(caFile, file) : undefined),
+    config: isRecord(config) ? config.extension : undefined,
+  };
+}
+
+function base64Of(path: string, file: string): string {
+  try {
+    return readFileSync(path, 'base64');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw unusable(file, `the file ${path} it names cannot be read (${code})`, error);
+  }
 }
 
 function hasCredentials(user: User | undefined, tokenFile: string | undefined): boolean {

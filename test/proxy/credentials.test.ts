@@ -122,6 +122,62 @@ describe('what a kubeconfig says', () => {
       authorization: `Bearer from-plugin-${info.length}`,
     });
   });
+
+  describe('a credential plugin with provideClusterInfo is told of the cluster', () => {
+    const script = `#!/bin/sh
+token=$(printf %s "$KUBERNETES_EXEC_INFO" | base64 | tr -d '\\n')
+echo "{\\"status\\":{\\"token\\":\\"$token\\"}}"
+`;
+    const apiVersion = 'client.authentication.k8s.io/v1';
+    const exec = { command: './plugin.sh', apiVersion, provideClusterInfo: true };
+
+    /** `spec` of what the plugin was told. */
+    async function told(cluster: Record<string, unknown>): Promise<unknown> {
+      chmodSync(inFolder('plugin.sh', script), 0o755);
+      const kubeconfig = writeKubeconfig(folder, { server: SERVER, ...cluster }, { exec });
+      const { authorization = '' } = await (await load({ kubeconfig })).headers();
+      return JSON.parse(Buffer.from(authorization.slice(7), 'base64').toString()).spec;
+    }
+
+    test('as the kubeconfig has it', async () => {
+      const config = { audience: 'a' };
+      const cluster = {
+        'certificate-authority-data': base64(authority.cert),
+        'tls-server-name': 'kubernetes',
+        extensions: [{ name: 'client.authentication.k8s.io/exec', extension: config }],
+      };
+      expect(await told(cluster)).toEqual({
+        interactive: false,
+        cluster: {
+          server: SERVER,
+          'tls-server-name': 'kubernetes',
+          'certificate-authority-data': base64(authority.cert),
+          config,
+        },
+      });
+    });
+
+    test('with the content of the file of its authority', async () => {
+      inFolder('ca.crt', authority.cert);
+      expect(await told({ 'certificate-authority': 'ca.crt' })).toMatchObject({
+        cluster: { 'certificate-authority-data': base64(authority.cert) },
+      });
+    });
+
+    test('and that its certificate is not to be verified', async () => {
+      expect(await told({ 'insecure-skip-tls-verify': true })).toEqual({
+        interactive: false,
+        cluster: { server: SERVER, 'insecure-skip-tls-verify': true },
+      });
+    });
+
+    test('unless the file of its authority cannot be read, which is named', async () => {
+      await expect(told({ 'certificate-authority': 'none.crt' })).rejects.toMatchObject({
+        code: 'Credentials',
+        message: expect.stringMatching(/none\.crt it names cannot be read \(ENOENT\)/),
+      });
+    });
+  });
 });
 
 describe('in a cluster', () => {
