@@ -176,7 +176,7 @@ async function certificateOf(https: HttpsOptions, logger: Logger): Promise<Serve
     const read = fileReader({ certFile, keyFile, ...ca });
     return loadCertificate({ read, files: [certFile, keyFile, ...followed], logger });
   }
-  const { cert, key } = await makeSelfSigned(certificate.selfSigned);
+  const { cert, key } = await makeSelfSigned(certificate.selfSigned, logger);
   const read = async (): Promise<Pems> =>
     clientCaFile === undefined
       ? { cert, key }

@@ -1,6 +1,7 @@
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
-import { open, readFile, rename, unlink } from 'node:fs/promises';
+import { chmod, open, readFile, rename, stat, unlink } from 'node:fs/promises';
 import { isIP } from 'node:net';
+import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
 
 export interface SelfSignedOptions {
@@ -42,11 +43,13 @@ interface Pair {
  * Makes an authority and a certificate, and writes the certificate of the authority. Its key is forgotten at
  * once: nobody can make a second certificate. Rejects with `InvalidSettings` when a file cannot be written.
  */
-export async function makeSelfSigned(options: SelfSignedOptions): Promise<Pair> {
+export async function makeSelfSigned(options: SelfSignedOptions, logger: Logger): Promise<Pair> {
   const kept = options.keyFile === undefined ? undefined : await readKept(options);
   const pair = kept ?? (await makePair(options.names));
   try {
-    if (options.keyFile !== undefined && kept === undefined) {
+    if (options.keyFile !== undefined && kept !== undefined) {
+      await keepPrivate(options.keyFile, logger);
+    } else if (options.keyFile !== undefined) {
       await writeAtomically(options.keyFile, `${pair.cert}\n${pair.key}\n${pair.ca}\n`, 0o600);
     }
     const others = (await readAuthorities(options.caFile)).filter((each) => each !== trim(pair.ca));
@@ -107,6 +110,17 @@ async function readKept({ keyFile = '', names }: SelfSignedOptions): Promise<Pai
     // None yet, or one that is no use: a new one takes its place.
     return undefined;
   }
+}
+
+/** Takes a key from others who may read it, if the file is ours, and says so: they may have done so. */
+async function keepPrivate(keyFile: string, logger: Logger): Promise<void> {
+  const mode = (await stat(keyFile)).mode & 0o777;
+  if ((mode & 0o077) === 0) return;
+  logger.warn(
+    { keyFile, mode: mode.toString(8) },
+    'https.selfSigned: others could read the key; delete the file and restart for a new one',
+  );
+  await chmod(keyFile, 0o600).catch(() => {});
 }
 
 /** Our authorities in the file, those that can be read. */

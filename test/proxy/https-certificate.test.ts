@@ -1,6 +1,14 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect as connectTcp } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +19,7 @@ import { readiness } from '../../src/admin/readiness.ts';
 import { makeSelfSigned } from '../../src/proxy/https-self-signed.ts';
 import { eventually } from '../support/eventually.ts';
 import { issue, type KeyPair, makeAuthority } from '../support/http-certificates.ts';
+import { captureLogger } from '../support/http-logger.ts';
 import { ask, CLIENT_AUTHORITY, issueClient, startHttpsWrapper } from '../support/https-wrapper.ts';
 import { recordingLogger } from '../support/wrapper-fixture.ts';
 
@@ -178,6 +187,7 @@ describe('certificate files', () => {
 
 describe('a certificate made at start', () => {
   const names = ['localhost', '127.0.0.1', '::1', 'wrapper.example'];
+  const { logger } = captureLogger();
 
   test('is trusted by who has the CA file; the key is written nowhere', async () => {
     const caFile = join(folder, 'ca.crt');
@@ -195,7 +205,7 @@ describe('a certificate made at start', () => {
   });
 
   test('is for the names, and for nothing but serving', async () => {
-    const pair = await makeSelfSigned({ caFile: join(folder, 'ca.crt'), names });
+    const pair = await makeSelfSigned({ caFile: join(folder, 'ca.crt'), names }, logger);
     const leaf = new X509Certificate(pair.cert);
     expect(leaf.ca).toBe(false);
     expect(leaf.checkHost('wrapper.example')).toBeDefined();
@@ -212,7 +222,7 @@ describe('a certificate made at start', () => {
     writeFileSync(caFile, (await makeAuthority('stranger')).cert);
     const made: string[] = [];
     for (let index = 0; index < 4; index++)
-      made.push((await makeSelfSigned({ caFile, names })).ca.trim());
+      made.push((await makeSelfSigned({ caFile, names }, logger)).ca.trim());
     const bundle = readFileSync(caFile, 'utf8').match(
       /-----BEGIN[^-]+-----[^-]+-----END[^-]+-----/g,
     );
@@ -226,13 +236,13 @@ describe('a certificate made at start', () => {
 
   test('kept in a file is shown again after a restart, unless the names have changed', async () => {
     const options = { caFile: join(folder, 'ca.crt'), keyFile: join(folder, 'own.pem'), names };
-    const first = await makeSelfSigned(options);
+    const first = await makeSelfSigned(options, logger);
     expect(statSync(options.keyFile).mode & 0o777).toBe(0o600);
-    expect((await makeSelfSigned(options)).cert.trim()).toBe(first.cert.trim());
-    const more = await makeSelfSigned({ ...options, names: [...names, 'new.example'] });
+    expect((await makeSelfSigned(options, logger)).cert.trim()).toBe(first.cert.trim());
+    const more = await makeSelfSigned({ ...options, names: [...names, 'new.example'] }, logger);
     expect(more.cert).not.toBe(first.cert);
     writeFileSync(options.keyFile, 'torn');
-    expect((await makeSelfSigned(options)).cert).not.toBe(more.cert);
+    expect((await makeSelfSigned(options, logger)).cert).not.toBe(more.cert);
   });
 
   test.each([
@@ -241,16 +251,28 @@ describe('a certificate made at start', () => {
     ['has half a key', CLIENT_AUTHORITY.key.slice(0, 80)],
   ])('kept in a file that %s is made anew', async (_what, key) => {
     const options = { caFile: join(folder, 'ca.crt'), keyFile: join(folder, 'own.pem'), names };
-    const first = await makeSelfSigned(options);
+    const first = await makeSelfSigned(options, logger);
     writeFileSync(options.keyFile, `${first.cert}\n${key}\n${first.ca}\n`);
-    const pair = await makeSelfSigned(options);
+    const pair = await makeSelfSigned(options, logger);
     expect(new X509Certificate(pair.cert).checkPrivateKey(createPrivateKey(pair.key))).toBe(true);
-    expect((await makeSelfSigned(options)).cert.trim()).toBe(pair.cert.trim());
+    expect((await makeSelfSigned(options, logger)).cert.trim()).toBe(pair.cert.trim());
+  });
+
+  test('kept in a file that others may read is a warning, and theirs no more', async () => {
+    const { logger, lines } = recordingLogger();
+    const options = { caFile: join(folder, 'ca.crt'), keyFile: join(folder, 'own.pem'), names };
+    const first = await makeSelfSigned(options, logger);
+    await makeSelfSigned(options, logger);
+    expect(lines).toEqual([]);
+    chmodSync(options.keyFile, 0o644);
+    expect((await makeSelfSigned(options, logger)).cert.trim()).toBe(first.cert.trim());
+    expect(lines).toMatchObject([{ level: 40, keyFile: options.keyFile, mode: '644' }]);
+    expect(statSync(options.keyFile).mode & 0o777).toBe(0o600);
   });
 
   test('that cannot be written is an error that names the file', async () => {
     const caFile = join(folder, 'none', 'ca.crt');
-    await expect(makeSelfSigned({ caFile, names })).rejects.toMatchObject({
+    await expect(makeSelfSigned({ caFile, names }, logger)).rejects.toMatchObject({
       code: 'InvalidSettings',
       message: expect.stringContaining(caFile),
     });
