@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
+import { WrapperError } from '../errors.ts';
 import type { Gate } from './access.ts';
 import { CallersGate } from './access-callers.ts';
 import { assertLoopback, LoopbackGate } from './access-loopback.ts';
@@ -16,6 +17,7 @@ import {
   type ServerCertificate,
 } from './https-certificate.ts';
 import { makeSelfSigned, type SelfSignedOptions } from './https-self-signed.ts';
+import { assertConfidential } from './https-upstream.ts';
 import { Listener, type ListenerOptions } from './listener.ts';
 import { createPassthrough, type Passthrough } from './passthrough.ts';
 import type { Identity } from './passthrough-headers.ts';
@@ -82,6 +84,7 @@ const STALL_MS = 60_000;
 export async function openDoors(context: Context): Promise<Doors> {
   const { http, https } = context;
   if (http !== undefined) assertLoopback(http.host);
+  if (https !== undefined) assertConfidential(context.credentials.servers);
   const ways: Passthrough[] = [];
   const wayOf = (identity: Identity): Passthrough => {
     const way = createWay(context, identity);
@@ -97,6 +100,7 @@ export async function openDoors(context: Context): Promise<Doors> {
     reviews &&
     openHttps(context, https, certificate, reviews, wayOf('caller'));
   const listeners = [plain, secure].filter((each) => each !== undefined);
+  const unfollow = https && warnOfClearText(context);
   return {
     addresses: [http, https?.address].filter((each) => each !== undefined),
     listeners,
@@ -116,8 +120,20 @@ export async function openDoors(context: Context): Promise<Doors> {
       await Promise.all(listeners.map((listener) => listener.close(stopped)));
       await Promise.all(ways.map((way) => way.close()));
       certificate?.close();
+      unfollow?.();
     },
   };
+}
+
+/** The kubeconfig may change to plain http later on. Only a warning: kube-proxy is not to lose its door for it. */
+function warnOfClearText({ credentials, logger }: Context): () => void {
+  return credentials.onTlsChange(() => {
+    try {
+      assertConfidential(credentials.servers);
+    } catch (error) {
+      logger.warn(WrapperError.from(error, 'InvalidSettings').message);
+    }
+  });
 }
 
 function openHttp(context: Context, address: DoorAddress, way: Passthrough): Listener {

@@ -1,0 +1,22 @@
+import { isIP } from 'node:net';
+import { WrapperError } from '../errors.ts';
+
+/**
+ * Throws `InvalidSettings` when an API server is reached by plain http over the network: to it goes what
+ * callers of the https door prove their identity with, for all on the way to read.
+ */
+export function assertConfidential(servers: readonly URL[]): void {
+  const exposed = servers.find((each) => each.protocol === 'http:' && !isLoopback(each.hostname));
+  if (exposed === undefined) return;
+  throw new WrapperError(
+    'InvalidSettings',
+    `https: its callers' tokens would be sent to ${exposed.origin} in clear text; ` +
+      'name an API server by https in the kubeconfig, or leave out https',
+  );
+}
+
+/** Of a URL, which has IPv6 addresses in brackets and IPv4 addresses in one form only. */
+function isLoopback(hostname: string): boolean {
+  if (isIP(hostname) === 4) return hostname.startsWith('127.');
+  return hostname === '[::1]' || hostname === 'localhost';
+}
