@@ -3,6 +3,7 @@ import type { DoorBounds } from '../proxy/door-refusal.ts';
 import type { DoorsOptions, HttpsOptions } from '../proxy/doors.ts';
 import type { HttpsSettings } from './https-settings.ts';
 import type { DoorName } from './listen-fds.ts';
+import { isAnyHost } from './setting-types.ts';
 import type { Settings } from './settings.ts';
 
 /** The doors as the settings have them; those whose sockets were passed by systemd use these. */
@@ -53,7 +54,7 @@ function certificateOf({
 }: HttpsSettings): HttpsOptions['certificate'] {
   if (selfSigned === undefined) return { certFile, keyFile };
   const { caFile, names } = selfSigned;
-  const own = /^[0:.]+$/.test(listen.host) ? [] : [listen.host];
+  const own = isAnyHost(listen.host) ? [] : [listen.host];
   return {
     selfSigned: {
       caFile,

@@ -1,6 +1,14 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 
+/** Where a listener is. */
+export interface Address {
+  /** An IP address, IPv6 without brackets. */
+  readonly host: string;
+  /** 0: one that is free. */
+  readonly port: number;
+}
+
 /** `<ip>:<port>`, an IPv6 address in brackets. */
 export const address = z
   .string()
@@ -18,7 +26,23 @@ export const positive = z.number().int().positive();
 /** Timers cannot wait longer than 2³¹ ms, and would not wait at all. */
 export const seconds = positive.max(2_147_483);
 
-function parseAddress(text: string, context: z.RefinementCtx): { host: string; port: number } {
+/** Whether a host stands for all addresses of the machine. */
+export function isAnyHost(host: string): boolean {
+  return /^[0:.]+$/.test(host);
+}
+
+/** Whether one connection could come to both addresses. */
+export function meet(one: Address, other: Address): boolean {
+  if (one.port !== other.port || one.port === 0) return false;
+  return one.host === other.host || isAnyHost(one.host) || isAnyHost(other.host);
+}
+
+/** An address as the settings have it. */
+export function addressText({ host, port }: Address): string {
+  return `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
+}
+
+function parseAddress(text: string, context: z.RefinementCtx): Address {
   const [, v6, v4, port] = /^(?:\[([^\]]+)\]|([^:]+)):([0-9]{1,5})$/.exec(text) ?? [];
   const host = v6 ?? v4 ?? '';
   if (isIP(host) === 0 || Number(port) > 65_535) {

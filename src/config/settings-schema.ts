@@ -1,11 +1,18 @@
 import { z } from 'zod';
 import { WrapperError } from '../errors.ts';
 import { DEFAULT_READ_BOUNDS } from '../proxy/read-bounds.ts';
-import { isLabelKey, isLabelValue } from '../topology/label.ts';
+import { isLabelKey, isLabelValue, isSubdomain } from '../topology/label.ts';
 import { parseLabelSelector } from '../topology/label-selector.ts';
 import { ANY_KEY, assertTopologyKeys, type KeyChoice, PRESETS } from '../topology/policy.ts';
 import { https } from './https-settings.ts';
-import { address, optionalLoopback, positive, seconds } from './setting-types.ts';
+import {
+  address,
+  addressText,
+  meet,
+  optionalLoopback,
+  positive,
+  seconds,
+} from './setting-types.ts';
 
 /** Runs a parser that throws, and reports what it says. */
 function parsed<In, Out>(parse: (value: In) => Out) {
@@ -120,8 +127,12 @@ export const settingsShape = z.strictObject({
   // A host's name may have capitals; kubelet makes the Node's of it without.
   nodeName: z
     .string()
-    .min(1)
+    .trim()
     .toLowerCase()
+    .refine(
+      isSubdomain,
+      'is no name that a Node can have: at most 253 letters, digits, - and ., with a letter or digit at both ends of each part',
+    )
     .describe('Name of the Node this runs on, as in the API.'),
   kubeconfig: z
     .string()
@@ -258,10 +269,22 @@ export const settingsShape = z.strictObject({
 export const settingsSchema = settingsShape.superRefine(
   ({ listen, https, ...settings }, context) => {
     const issue = (path: string, message: string) =>
-      context.addIssue({ code: 'custom', path: [path], message });
+      context.addIssue({ code: 'custom', path: path.split('.'), message });
     if (listen === undefined && https === undefined) issue('listen', 'needs https to be set');
     if (settings.headersTimeoutSeconds > settings.requestTimeoutSeconds) {
       issue('headersTimeoutSeconds', 'must not be more than requestTimeoutSeconds');
+    }
+    // Listeners share ports with the next process, so the kernel would give each connection to any of them.
+    const addresses = [
+      ['listen', listen],
+      ['https.listen', https?.listen],
+      ['adminListen', settings.adminListen],
+    ] as const;
+    for (const [index, [name, one]] of addresses.entries()) {
+      for (const [otherName, other] of addresses.slice(index + 1)) {
+        if (one === undefined || other === undefined || !meet(one, other)) continue;
+        issue(name, `takes the port of ${otherName}, ${addressText(other)}; each needs its own`);
+      }
     }
   },
 );

@@ -72,7 +72,18 @@ function describe(issue: z.core.$ZodIssue, merged: RawSettings): string {
   if (key === 'nodeName' && merged.nodeName === undefined) {
     return 'no node name: give --node-name, NODE_NAME or nodeName';
   }
-  return `${key}=${JSON.stringify(valueAt(merged, issue.path))}: ${issue.message}`;
+  return `${key}${shown(issue.path, merged)}: ${issue.message}`;
+}
+
+/** `=<value>`; nothing where there is none, where it may hold a password, or where YAML made it hold itself. */
+function shown(path: readonly PropertyKey[], merged: RawSettings): string {
+  const value = valueAt(merged, path);
+  if (value === undefined || path[0] === 'servers') return '';
+  try {
+    return `=${JSON.stringify(value)}`;
+  } catch {
+    return '';
+  }
 }
 
 function valueAt(settings: RawSettings, path: readonly PropertyKey[]): unknown {

@@ -4,10 +4,14 @@ export function isLabelKey(key: string): boolean {
   const name = key.slice(slash + 1);
   if (name.length > 63 || !/^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/.test(name)) return false;
   if (slash < 0) return true;
-  const prefix = key.slice(0, slash);
+  return isSubdomain(key.slice(0, slash));
+}
+
+/** Whether a text is a DNS-1123 subdomain (apimachinery validation.IsDNS1123Subdomain), as names of Nodes are. */
+export function isSubdomain(text: string): boolean {
   return (
-    prefix.length <= 253 &&
-    /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(prefix)
+    text.length <= 253 &&
+    /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(text)
   );
 }
 

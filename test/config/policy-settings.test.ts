@@ -110,7 +110,7 @@ describe('settings of policies', () => {
     ],
     [{ edge: { labelSelector: '' } }, /edge.labelSelector="": .*it is empty/],
     [{ cloud: { mode: 'off' } }, /cloud.mode="off": .*"endpoints"\|"passthrough"/],
-    [{ serviceFilter: {} }, /serviceFilter.mode=undefined: .*"FilterIfLabelExists"\|/],
+    [{ serviceFilter: {} }, /serviceFilter.mode: .*"FilterIfLabelExists"\|/],
     [
       { serviceFilter: { mode: 'FilterIfLabelExists', label: 'a b' } },
       /serviceFilter.label="a b": is no label key/,

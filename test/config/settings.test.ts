@@ -25,6 +25,20 @@ describe('loadSettings()', () => {
     expect(loadSettings({}, { NODE_NAME: 'Edge-1' }, undefined).nodeName).toBe('edge-1');
   });
 
+  test('space around the name of the node is none of it', () => {
+    expect(loadSettings({}, { NODE_NAME: ' edge-1\n' }, undefined).nodeName).toBe('edge-1');
+    const longest = `${'a'.repeat(63)}.`.repeat(4).slice(0, 253);
+    expect(loadSettings({ nodeName: longest }, {}, undefined).nodeName).toBe(longest);
+  });
+
+  test.each(['a b', 'a,metadata.name=b', 'a_b', '-a', 'a..b', ' ', 'a'.repeat(254)])(
+    'refuses %j as the name of a node, for no Node can have it',
+    (nodeName) => {
+      const load = () => loadSettings({ nodeName }, {}, undefined);
+      expect(load).toThrow(/nodeName=".*": is no name that a Node can have/);
+    },
+  );
+
   test('has a default for all but the node name', () => {
     expect(loadSettings({ nodeName: 'edge-1' }, {}, undefined)).toEqual({
       nodeName: 'edge-1',
@@ -127,6 +141,22 @@ describe('loadSettings()', () => {
     expect(load).toThrow(/^[^\n]+$/);
   });
 
+  test.each(['servers: ["https://user:s3cret@a"]', 'servers: https://user:s3cret@a'])(
+    'does not show what may hold a password: %j',
+    (text) => {
+      const load = () => loadSettings({ nodeName: 'n' }, {}, file(text));
+      expect(load).toThrow(/invalid settings: servers[^=]*: /);
+      expect(load).not.toThrow(/s3cret/);
+    },
+  );
+
+  test('names a setting whose value holds itself', () => {
+    const text = 'communities: &x { nodeLabels: *x }';
+    expect(() => loadSettings({ nodeName: 'n' }, {}, file(text))).toThrow(
+      /invalid settings: communities\.nodeLabels: .*expected array/,
+    );
+  });
+
   const PAIR = 'certFile: /c, keyFile: /k';
 
   test('https has a default for all but its address and certificate', () => {
@@ -154,7 +184,7 @@ describe('loadSettings()', () => {
 
   test.each([
     ['listen: none', /listen="none": needs https/],
-    ['https: { }', /https.listen=undefined/],
+    ['https: { }', /https.listen: .*expected string/],
     ["https: { listen: '127.0.0.1:1' }", /either certFile and keyFile, or selfSigned/],
     ["https: { listen: '127.0.0.1:1', certFile: /c }", /either certFile and keyFile/],
     [
@@ -176,6 +206,32 @@ describe('loadSettings()', () => {
     ['bookmarkSeconds: 2592000', /bookmarkSeconds=2592000.*2147483/],
   ])('refuses %j', (text, message) => {
     expect(() => loadSettings({ nodeName: 'n' }, {}, file(text))).toThrow(message);
+  });
+
+  // The kernel would spread connections over both, for they share ports with the next process.
+  test.each([
+    ['listen: 127.0.0.1:10361', 'listen="127.0.0.1:10361": takes the port of adminListen'],
+    ['adminListen: 0.0.0.0:10360', 'listen: takes the port of adminListen, 0.0.0.0:10360'],
+    ["adminListen: '[::]:10360'", 'listen: takes the port of adminListen, [::]:10360'],
+    [
+      `https: { listen: '127.0.0.1:10360', ${PAIR} }`,
+      'listen: takes the port of https.listen, 127.0.0.1:10360',
+    ],
+    [
+      `https: { listen: '0.0.0.0:10361', ${PAIR} }`,
+      'https.listen="0.0.0.0:10361": takes the port of adminListen, 127.0.0.1:10361',
+    ],
+  ])('refuses two listeners at one port: %j', (text, message) => {
+    expect(() => loadSettings({ nodeName: 'n' }, {}, file(text))).toThrow(message);
+  });
+
+  test.each([
+    'listen: 127.0.0.1:0\nadminListen: 127.0.0.1:0',
+    'listen: 127.0.0.2:10361',
+    "listen: '[::1]:10361'",
+    'listen: none\nhttps: { listen: 127.0.0.1:10360, certFile: /c, keyFile: /k }',
+  ])('takes listeners that do not meet: %j', (text) => {
+    expect(() => loadSettings({ nodeName: 'n' }, {}, file(text))).not.toThrow();
   });
 
   test('an empty file sets nothing, a missing one is named', () => {
