@@ -24,7 +24,14 @@ export function boundPlugins(config: KubeConfig, ms: number): void {
     // A group of its own, to be killed as one; and nobody is there to type anything.
     const bounded: SpawnOptions = { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] };
     const child = spawn(command, args, bounded);
-    const timer = setTimeout(() => kill(child), ms);
+    const timer = setTimeout(() => {
+      // ExecAuth keeps the error for when it has ended.
+      child.emit(
+        'error',
+        Object.assign(new Error(`no end within ${ms} ms`), { code: 'ETIMEDOUT' }),
+      );
+      kill(child);
+    }, ms);
     child.once('close', () => clearTimeout(timer));
     return child;
   };

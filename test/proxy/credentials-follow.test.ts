@@ -256,7 +256,7 @@ echo '{"status":{"token":"run-'$n'"}}'`;
     const credentials = await load({ kubeconfig, tokenMaxAgeMs: 0, pluginMs: 100 });
     inFolder('plugin.sh', `sleep 3600 & echo $! > ${folder}/child; wait`);
     expect(await authorization(credentials)).toBe('Bearer good');
-    expect(lines.join()).toContain('its credential plugin failed');
+    expect(lines.join()).toContain('its credential plugin failed (ETIMEDOUT)');
     const child = readFileSync(join(folder, 'child'), 'utf8').trim();
     await until(() => stateOf(child) !== 'S');
   });
