@@ -108,7 +108,7 @@ describe('writeBody()', () => {
     const piece = pattern(8_000_000, 1);
     let stalled = 0;
     answer = (response) => {
-      const patience = { stallMs: 150, onStalled: () => stalled++ };
+      const patience = { stallMs: 1_000, onStalled: () => stalled++ };
       writeBody(response, [piece], piece.length, patience);
     };
     const lazy = connect(port, '127.0.0.1');
@@ -119,7 +119,8 @@ describe('writeBody()', () => {
     let received = 0;
     for await (const chunk of slow) {
       received += (chunk as Buffer).length;
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      // All of it takes two seconds; what the kernel has to get rid of before it takes more, a third of one.
+      await new Promise((resolve) => setTimeout(resolve, 15));
     }
     expect(received).toBeGreaterThan(piece.length);
     expect(stalled).toBe(1);
