@@ -1,5 +1,6 @@
 import { WrapperError } from '../errors.ts';
 import type { Codec, ObjectBytes, RawEvent, RawList } from '../filter/codec.ts';
+import { decodeStatus as decodeJsonStatus } from '../filter/json/decode.ts';
 import { Deadline } from './deadline.ts';
 import { type Question, questionPath } from './question.ts';
 import type { ReadBounds } from './read-bounds.ts';
@@ -201,7 +202,9 @@ export class CollectionClient {
 
   async #refusal(path: string, response: UpstreamResponse): Promise<WrapperError> {
     const body = await readBody(response.body, MAX_STATUS_BYTES, response.headers);
-    const said = this.#codec.decodeStatus(body);
+    // Where it is asked for metadata only, an API server writes its errors in JSON (WriteObjectNegotiated).
+    const isJson = String(response.headers['content-type']).startsWith(MEDIA_TYPES.json);
+    const said = isJson ? decodeJsonStatus(body) : this.#codec.decodeStatus(body);
     const header = Number(response.headers['retry-after']);
     const retryAfterSeconds = header > 0 ? header : said?.retryAfterSeconds;
     const status = {
