@@ -1,5 +1,5 @@
 import { get } from 'node:http';
-import { isIP } from 'node:net';
+import { addressText } from '../proxy/address.ts';
 import type { Question } from '../proxy/question.ts';
 import { readQuestions } from '../proxy/questions-json.ts';
 
@@ -39,7 +39,7 @@ export async function awaitLastWords(
 
 function urlOf({ host, port }: { host: string; port: number }, path: string): string {
   const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  return `http://${isIP(name) === 6 ? `[${name}]` : name}:${port}${path}`;
+  return `http://${addressText({ host: name, port })}${path}`;
 }
 
 function read(url: string, maxBytes: number, signal: AbortSignal): Promise<string | undefined> {

@@ -1,13 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-
-/** Where a listener is. */
-export interface Address {
-  /** An IP address, IPv6 without brackets. */
-  readonly host: string;
-  /** 0: one that is free. */
-  readonly port: number;
-}
+import type { Address } from '../proxy/address.ts';
 
 /** `<ip>:<port>`, an IPv6 address in brackets. */
 export const address = z
@@ -35,11 +28,6 @@ export function isAnyHost(host: string): boolean {
 export function meet(one: Address, other: Address): boolean {
   if (one.port !== other.port || one.port === 0) return false;
   return one.host === other.host || isAnyHost(one.host) || isAnyHost(other.host);
-}
-
-/** An address as the settings have it. */
-export function addressText({ host, port }: Address): string {
-  return `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
 }
 
 function parseAddress(text: string, context: z.RefinementCtx): Address {

@@ -1,18 +1,12 @@
 import { z } from 'zod';
 import { WrapperError } from '../errors.ts';
+import { addressText } from '../proxy/address.ts';
 import { DEFAULT_READ_BOUNDS } from '../proxy/read-bounds.ts';
 import { isLabelKey, isLabelValue, isSubdomain } from '../topology/label.ts';
 import { parseLabelSelector } from '../topology/label-selector.ts';
 import { ANY_KEY, assertTopologyKeys, type KeyChoice, PRESETS } from '../topology/policy.ts';
 import { https } from './https-settings.ts';
-import {
-  address,
-  addressText,
-  meet,
-  optionalLoopback,
-  positive,
-  seconds,
-} from './setting-types.ts';
+import { address, meet, optionalLoopback, positive, seconds } from './setting-types.ts';
 
 /** Runs a parser that throws, and reports what it says. */
 function parsed<In, Out>(parse: (value: In) => Out) {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isIP } from 'node:net';
 import { WrapperError } from '../errors.ts';
 import type { Caller, Gate } from './access.ts';
+import { isLoopback } from './address.ts';
 import { bodyRefusal } from './door-refusal.ts';
 import { assertLocalRequest } from './host-check.ts';
 import type { Passthrough } from './passthrough.ts';
@@ -70,8 +70,7 @@ function lengthRequired(): WrapperError {
  * http, so that anywhere else the wrapper's identity would be lent to the network.
  */
 export function assertLoopback(host: string): void {
-  const loopback = (isIP(host) === 4 && host.startsWith('127.')) || host === '::1';
-  if (loopback) return;
+  if (isLoopback(host)) return;
   throw new WrapperError(
     'InvalidSettings',
     `cannot listen on ${JSON.stringify(host)}: plain http is served on loopback only; use 127.0.0.1 or ::1`,

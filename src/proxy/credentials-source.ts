@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import type { RequestOptions } from 'node:https';
-import { isIPv6 } from 'node:net';
 import { isAbsolute, join, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { KubeConfig } from '@kubernetes/client-node';
 import { WrapperError } from '../errors.ts';
+import { addressText } from './address.ts';
 import { assertCertificates } from './certificates-pem.ts';
 import { type Login, loginFrom } from './credentials-kubeconfig.ts';
 import { boundPlugins } from './credentials-plugin.ts';
@@ -72,7 +72,7 @@ export function createInClusterSource(env: NodeJS.ProcessEnv, folder: string): C
       'no kubeconfig is set, and KUBERNETES_SERVICE_HOST and _PORT say of no cluster around; set a kubeconfig',
     );
   }
-  const server = `https://${isIPv6(host) ? `[${host}]` : host}:${port}`;
+  const server = `https://${addressText({ host, port })}`;
   const config = new KubeConfig();
   config.loadFromClusterAndUser(
     { name: 'in-cluster', server, caFile: join(folder, 'ca.crt'), skipTLSVerify: false },

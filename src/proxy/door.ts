@@ -1,10 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { isIP, Server as NetServer, type Socket } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as afterPoll, setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
+import { addressText } from './address.ts';
 import { Backlog } from './backlog.ts';
 import { connectionRefusal, type DoorBounds, parserRefusal, refuseSocket } from './door-refusal.ts';
 import { VerifiedBy } from './https-authorities.ts';
@@ -127,8 +128,8 @@ export class Door {
     const bound = this.#server.address();
     const found = typeof bound === 'object' && bound !== null ? bound : { address: host, port };
     assertHost?.(found.address);
-    const shown = isIP(found.address) === 6 ? `[${found.address}]` : found.address;
-    return `http${certificate === undefined ? '' : 's'}://${shown}:${found.port}`;
+    const shown = addressText({ host: found.address, port: found.port });
+    return `http${certificate === undefined ? '' : 's'}://${shown}`;
   }
 
   /**

@@ -1,12 +1,12 @@
-import { isIP } from 'node:net';
 import { WrapperError } from '../errors.ts';
+import { isLoopback } from './address.ts';
 
 /**
  * Throws `InvalidSettings` when an API server is reached by plain http over the network: to it goes what
  * callers of the https door prove their identity with, for all on the way to read.
  */
 export function assertConfidential(servers: readonly URL[]): void {
-  const exposed = servers.find((each) => each.protocol === 'http:' && !isLoopback(each.hostname));
+  const exposed = servers.find((each) => each.protocol === 'http:' && !isHere(each.hostname));
   if (exposed === undefined) return;
   throw new WrapperError(
     'InvalidSettings',
@@ -15,8 +15,7 @@ export function assertConfidential(servers: readonly URL[]): void {
   );
 }
 
-/** Of a URL, which has IPv6 addresses in brackets and IPv4 addresses in one form only. */
-function isLoopback(hostname: string): boolean {
-  if (isIP(hostname) === 4) return hostname.startsWith('127.');
-  return hostname === '[::1]' || hostname === 'localhost';
+/** A host of a URL, which has IPv6 addresses in brackets. */
+function isHere(hostname: string): boolean {
+  return hostname === 'localhost' || isLoopback(hostname.replace(/^\[|\]$/g, ''));
 }
