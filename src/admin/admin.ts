@@ -7,6 +7,7 @@ import type { DoorBounds } from '../proxy/door-refusal.ts';
 import { assertLocalRequest, assertUnambiguous } from '../proxy/host-check.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { writeQuestions } from '../proxy/questions-json.ts';
+import { readUrl } from '../proxy/request-url.ts';
 import { answerExplain, isExplainPath } from './explain/routes.ts';
 import { createMetrics } from './metrics.ts';
 import { createPageServer, type PageServer } from './page/answer-page.ts';
@@ -50,7 +51,7 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
     ...options,
     name: 'adminListen',
     onRequest(request, response) {
-      if (!PROBES.includes(pathOf(request))) {
+      if (!PROBES.includes(readUrl(request).path)) {
         if (inWork.size >= most) {
           response.setHeader('connection', 'close');
           return text(response, 503, `${most} requests are in work already (maxConnections)\n`);
@@ -97,7 +98,7 @@ async function answer(
 ): Promise<void> {
   const refusal = refusalOf(request);
   if (refusal !== undefined) return text(response, 403, `${refusal}\n`);
-  const path = pathOf(request);
+  const { path } = readUrl(request);
   const { method = '' } = request;
   const methods = methodsOf(path, page);
   if (methods === undefined) return text(response, 404, `there are ${PATHS}\n`);
@@ -123,10 +124,6 @@ async function answer(
   if (path === '/events') return page.sendEvents(response);
   if (page.hasFile(path)) return await page.sendFile(path, response);
   await answerExplain(request, response, proxy);
-}
-
-function pathOf({ url = '' }: IncomingMessage): string {
-  return url.split('?', 1)[0] ?? '';
 }
 
 /** For whoever asks for another one. */

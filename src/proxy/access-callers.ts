@@ -7,6 +7,7 @@ import { CallerReader } from './access-caller.ts';
 import type { AccessReviews } from './access-reviews.ts';
 import { assertSameOrigin } from './host-check.ts';
 import type { Passthrough } from './passthrough.ts';
+import { readUrl } from './request-url.ts';
 import { parseTarget, type Target } from './target.ts';
 
 export interface CallersGateOptions {
@@ -68,8 +69,8 @@ export class CallersGate implements Gate {
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     assertCanBePassedOn(this.admit(request));
-    const { url = '', headers } = request;
-    const [path = ''] = url.split('?', 1);
+    const { headers } = request;
+    const { path } = readUrl(request);
     const target = parseTarget(path);
     // An API server also watches over a websocket.
     if (target.kind === 'collection' || target.kind === 'object') throw noView(path);

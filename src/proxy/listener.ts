@@ -16,6 +16,7 @@ import type { ServerCertificate } from './https-certificate.ts';
 import { negotiate } from './media-type.ts';
 import type { Question } from './question.ts';
 import { parseReadOptions, type ReadOptions } from './read-options.ts';
+import { readUrl } from './request-url.ts';
 import type { Patience } from './stall.ts';
 import type { Succession } from './succession.ts';
 import { parseTarget, type Target } from './target.ts';
@@ -292,12 +293,6 @@ interface Read {
   readonly options: ReadOptions;
   readonly question: Question;
   readonly attributes: ReadAttributes;
-}
-
-/** The path is taken as it was sent: URL would resolve dot segments before anybody looks at them. */
-function readUrl({ url = '' }: IncomingMessage): { path: string; query: URLSearchParams } {
-  const [path = ''] = url.split('?', 1);
-  return { path, query: new URLSearchParams(url.slice(path.length + 1)) };
 }
 
 /** Writes are understood and not granted; other methods are no verbs of these collections. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type ErrorCode, WrapperError } from '../../errors.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import { readUrl } from '../../proxy/request-url.ts';
 import { decisionsOf } from './decisions.ts';
 import { diffOf } from './diff.ts';
 import { explainOne } from './explain.ts';
@@ -41,10 +42,7 @@ export async function answerExplain(
   response: ServerResponse,
   proxy: NodeProxy,
 ): Promise<void> {
-  const { url = '' } = request;
-  // Not by URL, which takes what follows two slashes for a host.
-  const [path = ''] = url.split('?', 1);
-  const query = new URLSearchParams(url.slice(path.length + 1));
+  const { path, query } = readUrl(request);
   const [, verb = '', ...names] = path.split('/');
   try {
     json(response, 200, await answer(proxy, verb, names, query));
