@@ -1,4 +1,3 @@
-import type { Policy } from '../topology/policy.ts';
 import type { HeldKey } from '../topology/return-delay.ts';
 import type { World } from '../topology/world.ts';
 import type { WorldChange } from '../topology/world-change.ts';
@@ -178,7 +177,8 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   /** Shows an object of which a decision about its Service sees nothing new. */
   #showAgain(object: EndpointsObject, service: string): void {
     const { keep, managed } = object;
-    if (this.#policyInForce(service) === undefined) this.#project(service);
+    const policy = this.#world.policyInForce(service, () => this.#isZoneless(service));
+    if (policy === undefined) this.#project(service);
     else if (this.view.get(object.key) !== undefined) this.#display.show({ object, keep, managed });
   }
 
@@ -306,10 +306,6 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
       if (this.#index.get(key) === undefined) this.view.hide(key);
     }
     this.#gone.delete(service);
-  }
-
-  #policyInForce(service: string): Policy | undefined {
-    return this.#world.policyInForce(service, () => this.#isZoneless(service));
   }
 
   #decide(service: string): Outcome {

@@ -117,19 +117,16 @@ function notes({ policy, inForce, outcome, hinted, world, service }: WarningsInp
       note('hints-cut', 'topology hints are cut: kube-proxy would apply them to what is left'),
     );
   }
+  if (inForce === undefined || outcome.waitsFor.length === 0) return notes;
   const { policies } = world;
-  const isNew = policies.pending.has(service) && !isSuspended(inForce, policies.wanted(service));
-  if (inForce !== undefined && outcome.waitsFor.length > 0 && (isNew || world.moves)) {
+  // The same one waits where endpoints have no zone; for these here it is in force.
+  const isNew = policies.pending.has(service) && !samePolicy(inForce, policies.wanted(service));
+  if (isNew || world.moves) {
     const what = isNew ? 'a new policy comes' : 'new labels of this node come';
     const text = `${what} into force once nodes with ${outcome.waitsFor.join('; ')} are known; until then the old answer stands`;
     notes.push({ code: 'change-pending', severity: 'warning', message: text });
   }
   return notes;
-}
-
-/** Whether a policy waits only for those whose endpoints have no zone: for others it is in force. */
-function isSuspended(inForce: Policy | undefined, wanted: Policy): boolean {
-  return inForce !== undefined && samePolicy(inForce, wanted);
 }
 
 function warning(code: Warning['code'], message: string): Warning {

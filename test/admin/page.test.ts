@@ -75,6 +75,12 @@ function rowsIn(told: readonly Told[]): RowsEvent[] {
   return told.flatMap(({ name, data }) => (name === 'rows' ? [data] : []));
 }
 
+/** What the latest row of a Service warns about. */
+function warningsIn(told: readonly Told[], service: string) {
+  const rows = rowsIn(told).flatMap((event) => event.rows);
+  return rows.findLast(([name]) => name === service)?.[9];
+}
+
 function stateIn(told: readonly Told[]): NodeState | undefined {
   return told.flatMap(({ name, data }) => (name === 'state' ? [data] : [])).at(-1);
 }
@@ -146,10 +152,7 @@ describe('/events', () => {
     }
     await watchSlices();
     const { told } = await openPage();
-    const warnings = () =>
-      rowsIn(told)
-        .flatMap(({ rows }) => rows)
-        .findLast(([name]) => name === 'default/backend')?.[9];
+    const warnings = () => warningsIn(told, 'default/backend');
     await eventually(warnings, ['key-without-nodes']);
     putNode(server, 'cloud-1', {});
     await eventually(warnings, []);
@@ -160,10 +163,7 @@ describe('/events', () => {
     putSlice(server, 'far-1', 'far', [{ ip: '10.0.0.8', node: 'edge-8' }]);
     await watchSlices();
     const { told } = await openPage();
-    const warnings = () =>
-      rowsIn(told)
-        .flatMap(({ rows }) => rows)
-        .findLast(([name]) => name === 'default/far')?.[9];
+    const warnings = () => warningsIn(told, 'default/far');
     await eventually(warnings, []);
     const release = server.hold(({ query }) => query.get('labelSelector') === 'site=b');
     server.label('edge-1', 'site', 'b');

@@ -130,30 +130,23 @@ describe('explainService()', () => {
 
   // All of a site and a rack are told apart, so that what one holds the other does not.
   const RACKS = { 'site=a': ['near'], 'rack=r': ['far'] };
-  const BOTH = { site: 'a', rack: 'r' };
+  const RACK_HELD: Omit<Scene, 'policy'> = {
+    labels: { site: 'a', rack: 'r' },
+    endpoints: [on('near'), on('far')],
+    sets: RACKS,
+    input: { held: () => ({ key: 1, since: new Map([[0, 5_000]]) }) },
+  };
 
   test('what would win without the winner is what the return delay would let win', () => {
     const policy: Policy = { ...keys('site', 'rack', '*'), returnDelayMs: 30_000 } as Policy;
-    const { ports } = explain({
-      policy,
-      labels: BOTH,
-      endpoints: [on('near'), on('far')],
-      sets: RACKS,
-      input: { held: () => ({ key: 1, since: new Map([[0, 5_000]]) }) },
-    });
+    const { ports } = explain({ ...RACK_HELD, policy });
     // The site is ready again, but has to wait all the same.
     expect(ports[0]).toMatchObject({ winner: 'rack', next: '*' });
   });
 
   test('a nearer key that waits is told, also where no key has enough', () => {
     const policy = { ...keys('site', 'rack'), returnDelayMs: 30_000, minReady: [2, 2] } as Policy;
-    const { ports } = explain({
-      policy,
-      labels: BOTH,
-      endpoints: [on('near'), on('far')],
-      sets: RACKS,
-      input: { held: () => ({ key: 1, since: new Map([[0, 5_000]]) }) },
-    });
+    const { ports } = explain({ ...RACK_HELD, policy });
     expect(ports[0]).toMatchObject({
       winner: 'rack',
       why: 'no key has as many ready endpoints as it needs; site is ready again, but not for long enough yet',

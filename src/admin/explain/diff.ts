@@ -9,6 +9,7 @@ import { readBody } from '../../proxy/upstream.ts';
 import { countEndpoints } from '../../topology/decide.ts';
 import type { EndpointGroup } from '../../topology/endpoint.ts';
 import { decideAsHeld } from '../../topology/explain-ports.ts';
+import { isSubdomain } from '../../topology/label.ts';
 import { hasZoneless } from '../../topology/zoneless.ts';
 import { explainedView, findService } from './explained-view.ts';
 
@@ -47,9 +48,6 @@ const KINDS: Readonly<Record<string, Resource>> = {
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
-/** A name in Kubernetes. Nothing else may become a part of a selector or a path. */
-const NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
-
 /**
  * Reads the objects of a Service from the API server as JSON, and says what the wrapper makes of them.
  * Throws `NotFound`, `BadRequest` for another kind or what is no name, and what the API server answers.
@@ -59,7 +57,8 @@ export async function diffOf(proxy: NodeProxy, service: string, kind: string): P
   if (resource === undefined) {
     throw new WrapperError('BadRequest', `kind is one of ${Object.keys(KINDS).join(', ')}`);
   }
-  if (!service.split('/').every((name) => NAME.test(name))) {
+  // Nothing else may become a part of a selector or a path.
+  if (!service.split('/').every(isSubdomain)) {
     throw new WrapperError('BadRequest', `${JSON.stringify(service)} is not a Service's name`);
   }
   const objects = await readObjects(proxy, resource, service);
