@@ -44,7 +44,7 @@ ENV NODE_ENV=production \
     PATH=/usr/local/bin:/nodejs/bin:/usr/bin:/bin
 
 # By number, so that kubelet can tell that it is not root (runAsNonRoot). Not 65532, which every distroless image has:
-# processes of one user share ports. Nothing is ever written but to `stateDir`, if that is set.
+# processes of one user share ports. Nothing is ever written but to `stateDir` and the files of `https.selfSigned`, if set.
 USER 10360:10360
 WORKDIR /app
 
