@@ -138,8 +138,10 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   }
 
   changed(changes: readonly Change<EndpointsFacts>[]): void {
-    for (const step of changeSteps(changes)) this.#apply(step);
-    if (this.view.started) this.#commit();
+    this.#world.hold(() => {
+      for (const step of changeSteps(changes)) this.#apply(step);
+      if (this.view.started) this.#commit();
+    });
   }
 
   synced(): void {

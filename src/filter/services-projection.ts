@@ -18,8 +18,8 @@ export interface ServicesProjectionOptions {
 }
 
 /**
- * Shows Services as they are, but for the resourceVersion, and hides those that another proxy serves or
- * whose traffic all goes to the cloud. Every change of a Service that is shown is passed on.
+ * Shows Services as they are, but for the resourceVersion, and hides those that another proxy serves, whose
+ * traffic all goes to the cloud, or whose first policy waits. Every change of a Service that is shown is passed on.
  *
  * Invariant: each Service that exists is either in the view or set aside, and set aside are exactly those
  * that are hidden now.
@@ -35,7 +35,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
   /** What arrives before the view starts, hidden or not. */
   #initial: Map<string, ObjectBytes> | undefined = new Map();
   /**
-   * Services to be looked at when the changes at hand are all taken in; undefined: none are at hand. The
+   * Services that may be shown again when the changes at hand are all taken in; undefined: none are at hand. The
    * world that is told of a change answers at once, about objects that are not here yet.
    */
   #later: Set<string> | undefined;
@@ -48,7 +48,10 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     this.#options = options;
     const { world } = options;
     this.#unsubscribe = [
-      world.subscribe({ changed: (change) => this.#worldChanged(change) }),
+      world.subscribe({
+        hiding: ({ services }) => this.#hide(services),
+        showing: (change) => this.#worldShows(change),
+      }),
       world.withheld.subscribe((services) => this.#decided(services)),
     ];
   }
@@ -84,7 +87,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
       this.#tryStart();
       return;
     }
-    this.#showOrHide(later);
+    this.#showAmong(later);
     this.view.log.commit();
   }
 
@@ -121,7 +124,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     }
   }
 
-  #worldChanged({ services }: WorldChange): void {
+  #worldShows({ services }: WorldChange): void {
     const { world, followsWithheld } = this.#options;
     if (this.#initial !== undefined) {
       this.#tryStart();
@@ -130,42 +133,65 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     const off = world.standpoint?.off ?? false;
     const switched = off !== this.#off;
     this.#off = off;
-    if (switched) this.#lookAgain([...this.#aside.keys(), ...this.#filtered]);
+    if (switched) {
+      this.#hide(this.#filtered);
+      this.#show(this.#aside.keys());
+    }
     // The view of slices tells what it has decided; before that nothing is known of what is withheld.
-    if (!followsWithheld) this.#decided(services);
+    if (!followsWithheld) this.#show(this.#known(services));
   }
 
-  /** Looks again at those that the world knows: who is withheld or left to another proxy may have changed. */
-  #decided(services: Iterable<string>): void {
-    const { world } = this.#options;
-    this.#lookAgain([...services].filter((key) => !isUnknown(policyOf(world, key))));
+  /** The view of slices has decided about some Services, and shows what is left of them. */
+  #decided(services: readonly string[]): void {
+    this.#hide(services);
+    this.#show(this.#known(services));
   }
 
-  #lookAgain(services: Iterable<string>): void {
-    if (this.#later !== undefined) {
-      for (const key of services) this.#later.add(key);
-      return;
-    }
-    if (this.#initial !== undefined) {
-      this.#tryStart();
-      return;
-    }
+  /**
+   * Those that are set aside, without those that the world does not know any more: of a Service that is gone nothing is
+   * shown again, and this view may have yet to hear so.
+   */
+  #known(services: Iterable<string>): string[] {
+    return [...services].filter((key) => {
+      if (!this.#aside.has(key)) return false;
+      const policy = policyOf(this.#options.world, key);
+      const isUnknown = policy?.managed === false && policy.reason === 'unknown-service';
+      return !isUnknown;
+    });
+  }
+
+  /** Hides those of these Services that are to be hidden now, at once: their endpoints may be next. */
+  #hide(services: Iterable<string>): void {
+    if (this.#initial !== undefined) return;
     const before = this.view.log.end;
-    this.#showOrHide(services);
+    for (const key of services) {
+      const shown = this.view.get(key);
+      if (shown === undefined || !this.#isHidden(key)) continue;
+      this.view.hide(key);
+      this.#aside.set(key, shown);
+    }
     if (this.view.log.end !== before) this.view.log.commit();
   }
 
-  #showOrHide(services: Iterable<string>): void {
+  /** Shows those of these Services that are not to be hidden any more. */
+  #show(services: Iterable<string>): void {
+    if (this.#initial !== undefined) {
+      this.#tryStart();
+    } else if (this.#later !== undefined) {
+      for (const key of services) this.#later.add(key);
+    } else {
+      const before = this.view.log.end;
+      this.#showAmong(services);
+      if (this.view.log.end !== before) this.view.log.commit();
+    }
+  }
+
+  #showAmong(services: Iterable<string>): void {
     for (const key of services) {
       const aside = this.#aside.get(key);
-      const shown = this.view.get(key);
-      if (aside !== undefined && !this.#isHidden(key)) {
-        this.#aside.delete(key);
-        this.view.showAsIs(key, aside);
-      } else if (shown !== undefined && this.#isHidden(key)) {
-        this.view.hide(key);
-        this.#aside.set(key, shown);
-      }
+      if (aside === undefined || this.#isHidden(key)) continue;
+      this.#aside.delete(key);
+      this.view.showAsIs(key, aside);
     }
   }
 
@@ -197,9 +223,4 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
 /** What is shown of a Service itself does not depend on the zones of its endpoints. */
 function policyOf(world: World, service: string): Policy | undefined {
   return world.policyInForce(service, () => false);
-}
-
-/** Whether the world knows nothing of a Service: its own stream is behind, or does not have it at all. */
-function isUnknown(policy: Policy | undefined): boolean {
-  return policy?.managed === false && policy.reason === 'unknown-service';
 }

@@ -17,16 +17,9 @@ import {
 } from './relations.ts';
 import { filterOf } from './service-policy.ts';
 import { Withheld } from './withheld.ts';
-import { type WorldChange, WorldChangeBuilder } from './world-change.ts';
+import { WorldChangeBuilder } from './world-change.ts';
+import { type WorldListener, WorldListeners } from './world-listeners.ts';
 import { ZonelessServices } from './zoneless.ts';
-
-/** Who wants to hear of the world; called synchronously, after the change is in force. */
-export interface WorldListener {
-  /** Something a decision depends on changed. All of one change comes in one call. */
-  changed?(change: WorldChange): void;
-  /** Another set of label selectors is needed; node sets not among them are forgotten. */
-  wanted?(selectors: ReadonlySet<string>): void;
-}
 
 /** This node, as its Node object tells. */
 export interface OwnNode {
@@ -67,7 +60,7 @@ export class World {
   /** Services hidden from this node because their traffic is the cloud's; told by a view of slices. */
   readonly withheld = new Withheld();
   readonly #options: WorldOptions;
-  readonly #listeners = new Set<WorldListener>();
+  readonly #listeners = new WorldListeners();
   readonly #sets = new NodeSets();
   readonly #zoneless = new ZonelessServices();
   readonly #awaited: Set<Source>;
@@ -90,8 +83,15 @@ export class World {
 
   /** Calls a listener from now on; returns how to end that. */
   subscribe(listener: WorldListener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
+  }
+
+  /**
+   * Runs a step of a view that tells the world something before it shows its own part: the turn of those who show
+   * Services comes only after it.
+   */
+  hold(action: () => void): void {
+    this.#listeners.hold(action);
   }
 
   /** Whether a change of this node waits for node sets. */
@@ -155,7 +155,7 @@ export class World {
     this.#matches.clear();
     const change = new WorldChangeBuilder();
     for (const key of this.#keysOver(selector)) for (const node of moved) change.addNode(node, key);
-    this.#emit(change);
+    this.#listeners.changed(change);
   }
 
   /** A node set is complete, or (with a message) refused by the API server. */
@@ -306,7 +306,7 @@ export class World {
     // Each may be what the other waits for: a policy that goes may have held up the standpoint.
     while (this.#adoptStandpoint(change) || this.#activatePolicies(change));
     this.#updateWanted();
-    this.#emit(change);
+    this.#listeners.changed(change);
   }
 
   /** Returns whether any came into force. */
@@ -396,11 +396,7 @@ export class World {
     ]);
     if (!this.#sets.want(wanted)) return;
     this.#matches.clear();
-    for (const listener of this.#listeners) listener.wanted?.(wanted);
-  }
-
-  #emit(change: WorldChangeBuilder): void {
-    for (const listener of this.#listeners) listener.changed?.(change);
+    this.#listeners.wanted(wanted);
   }
 }
 

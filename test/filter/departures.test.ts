@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { Change } from '../../src/filter/change.ts';
 import type { ServiceFacts } from '../../src/filter/codec.ts';
@@ -25,6 +25,8 @@ const NEAR = { ip: '10.0.0.1', node: 'own' };
 const CLOUD = { ip: '10.0.0.2', node: 'cloud' };
 const KEYS = '["kubernetes.io/hostname","kube-proxy-wrapper.io/cloud"]';
 
+const serviceFilter = { label: 'mesh', hides: 'labelled' } as const;
+
 let world: World;
 let services: View;
 let slices: View;
@@ -34,32 +36,38 @@ let feed: ServicesFeed;
 let heard: string[];
 
 beforeEach(() => {
-  world = new World({ ...PLAIN_WORLD, nodeName: 'own', cloudPassthrough: true });
-  const serviceFilter = { label: 'mesh', hides: 'labelled' } as const;
+  openWorld({ cloudPassthrough: true });
+  openSlices({ tellsWithheld: true });
+});
+
+function openWorld({ cloudPassthrough }: { cloudPassthrough: boolean }): void {
+  world = new World({ ...PLAIN_WORLD, nodeName: 'own', cloudPassthrough });
   const book = new PolicyBook({ ...NO_POLICY, serviceFilter });
   feed = new ServicesFeed({ world, book, logger: pino({ level: 'silent' }) });
   services = new View({ resource: SERVICES, codec: json, clock, window });
   slices = new View({ resource: ENDPOINT_SLICES, codec: protobuf, clock, window });
-  const time = new ManualClock();
-  endpoints = new EndpointsProjection({ view: slices, world, clock: time, tellsWithheld: true });
   heard = [];
   world.setOwnNode({
     labels: new Map([['node-role.kubernetes.io/edge', '']]),
     annotations: new Map(),
   });
-});
-
-/** The Services view of a wrapper that hides some of them. */
-function hiding(): ServicesProjection {
-  const serviceFilter = { label: 'mesh', hides: 'labelled' } as const;
-  return new ServicesProjection({
-    ...{ view: services, world, serviceFilter, feed },
-    followsWithheld: true,
-  });
 }
 
-function service(labels: Record<string, string> = {}, uid = 'u'): Change<ServiceFacts> {
-  const annotations = { topologyKeys: KEYS };
+function openSlices({ tellsWithheld }: { tellsWithheld: boolean }): void {
+  const time = new ManualClock();
+  endpoints = new EndpointsProjection({ view: slices, world, clock: time, tellsWithheld });
+}
+
+/** The Services view of a wrapper that hides some of them. */
+function hiding({ followsWithheld } = { followsWithheld: true }): ServicesProjection {
+  return new ServicesProjection({ view: services, world, serviceFilter, feed, followsWithheld });
+}
+
+function service(
+  labels: Record<string, string> = {},
+  uid = 'u',
+  annotations: Record<string, string> = { topologyKeys: KEYS },
+): Change<ServiceFacts> {
   const metadata = { namespace: 'default', name: 'web', uid, resourceVersion: '1' };
   const object = Buffer.from(
     JSON.stringify({ metadata: { ...metadata, labels, annotations }, spec: {} }),
@@ -109,6 +117,26 @@ test('a Service whose traffic becomes the cloud\u2019s goes before its slices, a
   expect(heard).toEqual(['slice ADDED', 'service ADDED']);
 });
 
+test('a Service whose own change leaves it to the cloud goes before its slices, and comes back after them', () => {
+  const projection = start();
+  projection.changed([service({}, 'u', {})]);
+  endpoints.changed([slice(CLOUD)]);
+  // Its nodes stay known: somebody else asks for the cloud too.
+  const policy = {
+    managed: true,
+    keys: ['kube-proxy-wrapper.io/cloud'],
+    source: 'default',
+  } as const;
+  world.setPolicies(new Map([['default/db', policy]]));
+  answer();
+  heard = [];
+  projection.changed([service()]);
+  expect(heard).toEqual(['service DELETED', 'slice DELETED']);
+  heard = [];
+  projection.changed([service({}, 'u', {})]);
+  expect(heard).toEqual(['slice ADDED', 'service ADDED']);
+});
+
 test('a Service that is left to another proxy goes before its slices, and comes back after them', () => {
   const projection = start();
   projection.changed([service({ mesh: '' })]);
@@ -146,4 +174,48 @@ test('a Service that is replaced leaves no state in between', () => {
   projection.changed([{ type: 'DELETED', key: 'default/web' }, service({}, 'v')]);
   expect(commits).toEqual([1]);
   expect(heard).toEqual(['service DELETED', 'service ADDED']);
+});
+
+describe.each([
+  { cloudPassthrough: false, opened: ['slices', 'Services'] },
+  { cloudPassthrough: false, opened: ['Services', 'slices'] },
+  { cloudPassthrough: true, opened: ['slices', 'Services'] },
+  { cloudPassthrough: true, opened: ['Services', 'slices'] },
+])('with cloudPassthrough: $cloudPassthrough, first open: $opened.0', (given) => {
+  const { cloudPassthrough, opened } = given;
+  let projection: ServicesProjection;
+
+  beforeEach(() => {
+    openWorld({ cloudPassthrough });
+    for (const kind of opened) {
+      if (kind === 'slices') openSlices({ tellsWithheld: cloudPassthrough });
+      else projection = hiding({ followsWithheld: cloudPassthrough });
+    }
+    projection.synced();
+    endpoints.changed([slice(NEAR, CLOUD)]);
+    endpoints.synced();
+    listen();
+  });
+
+  test('a Service that waits for node sets comes after its slices, new or back from another proxy', () => {
+    projection.changed([service()]);
+    heard = [];
+    answer();
+    expect(heard).toEqual(['slice ADDED', 'service ADDED']);
+    projection.changed([service({ mesh: '' })]);
+    heard = [];
+    projection.changed([service()]);
+    expect(heard).toEqual([]);
+    answer();
+    expect(heard).toEqual(['slice ADDED', 'service ADDED']);
+  });
+
+  test('so does one whose slices themselves end the wait', () => {
+    const zone = 'topology.kubernetes.io/zone';
+    world.setOwnNode({ labels: new Map([[zone, 'z1']]), annotations: new Map() });
+    projection.changed([service({}, 'u', { topologyKeys: `["${zone}"]` })]);
+    heard = [];
+    endpoints.changed([slice({ ...NEAR, zone: 'z1' })]);
+    expect(heard).toEqual(['slice ADDED', 'service ADDED']);
+  });
 });

@@ -54,6 +54,8 @@ const logger = pino({ level: 'silent' });
 export class PolicyHarness {
   readonly world: World;
   readonly views: readonly HarnessViews[];
+  /** Those of them that kube-proxy has: in protobuf. */
+  readonly ofKubeProxy: HarnessViews;
   readonly #opened: readonly Opened[];
   readonly #clock = new VersionClock(12_345_670);
   /** Undefined: annotations of namespaces are not read. */
@@ -80,11 +82,11 @@ export class PolicyHarness {
       : undefined;
     this.#communities = new CommunitiesFeed(world, 'here');
     const feed = new ServicesFeed({ world, book, logger });
-    this.#opened = [
-      this.#open(createProtobufCodec(), policies, settings.passthrough, feed),
-      this.#open(createJsonCodec(), policies, settings.passthrough, undefined),
-    ];
+    const ofKubeProxy = this.#open(createProtobufCodec(), policies, settings.passthrough, feed);
+    const others = this.#open(createJsonCodec(), policies, settings.passthrough, undefined);
+    this.#opened = [ofKubeProxy, others];
     this.views = this.#opened;
+    this.ofKubeProxy = ofKubeProxy;
     world.subscribe({
       wanted: (selectors) => {
         for (const selector of this.#answered.keys()) {

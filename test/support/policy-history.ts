@@ -1,5 +1,5 @@
 import type { View } from '../../src/filter/view.ts';
-import { type HarnessViews, PolicyHarness } from './policy-harness.ts';
+import { type HarnessViews, PolicyHarness, type Told } from './policy-harness.ts';
 import { checkLog, follow } from './policy-log.ts';
 import {
   type Inputs,
@@ -11,6 +11,7 @@ import {
   shownOf,
 } from './policy-model.ts';
 import { keyOf, ModelObjects, significant } from './policy-objects.ts';
+import { OrderWatch } from './policy-order.ts';
 import { SERVICE_KEYS, type Step } from './policy-steps.ts';
 import { deletedBy, tell, withChange } from './policy-told.ts';
 
@@ -19,12 +20,14 @@ type Seen = ReadonlyMap<string, string>;
 
 /**
  * Runs a history and checks at every commit of every view that each Service is shown as the world before or
- * after the step would show it, and, when no node set is awaited, exactly as the world is.
+ * after the step would show it, and, when no node set is awaited, exactly as the world is. Of the views in protobuf,
+ * which kube-proxy reads, it also checks the order of their events.
  */
 export class History {
   readonly #settings: ModelSettings;
   readonly #objects = new ModelObjects();
   readonly #harness: PolicyHarness;
+  readonly #order: OrderWatch;
   #now: ModelCluster;
   /** The clusters since all node sets were known, oldest first; the last is the one before this step. */
   #past: ModelCluster[] = [];
@@ -41,6 +44,7 @@ export class History {
     this.#now = cluster;
     this.#harness = new PolicyHarness(settings, this.#objects);
     this.#harness.start(cluster);
+    this.#order = new OrderWatch(this.#harness.world, this.#harness.ofKubeProxy);
     for (const views of this.#harness.views) {
       for (const view of [views.slices, views.services]) {
         follow(view, (object) => this.#isManaged(serviceOf(keyOf(views.encoding, object))));
@@ -207,17 +211,18 @@ export class History {
 
   #take(step: Step): void {
     const harness = this.#harness;
+    const order = this.#order;
     const before = this.#now;
     switch (step.kind) {
       case 'sync':
-        while (harness.unanswered().length > 0) harness.answer(0, before);
+        while (harness.unanswered().length > 0) order.step(() => harness.answer(0, before));
         return;
       case 'answer':
-        harness.answer(step.which, before);
+        order.step(() => harness.answer(step.which, before));
         return;
       case 'off':
         this.#now = { ...before, off: step.off };
-        harness.setOwnNode(this.#now);
+        order.step(() => harness.setOwnNode(this.#now));
         return;
       case 'label': {
         const { [step.key]: _, ...labels } = before.nodes.get(step.node) ?? {};
@@ -236,14 +241,15 @@ export class History {
       case 'namespace': {
         const namespaces = withChange(before.namespaces, step.namespace, step.keys);
         this.#now = { ...before, namespaces };
-        harness.setNamespaces([[step.namespace, step.keys, before.namespaces.has(step.namespace)]]);
+        const existed = before.namespaces.has(step.namespace);
+        order.step(() => harness.setNamespaces([[step.namespace, step.keys, existed]]));
         return;
       }
       case 'communities': {
         const changes = step.changes.map(({ name, members }) => [name, members] as const);
         const [communities, told] = tell(before.communities, changes);
         this.#now = { ...before, communities };
-        harness.setCommunities(told);
+        order.step(() => harness.setCommunities(told));
         return;
       }
       case 'services': {
@@ -252,7 +258,7 @@ export class History {
         );
         const [services, told] = tell(before.services, changes);
         this.#now = { ...before, services };
-        harness.setServices(told);
+        this.#tell(told, () => harness.setServices(told));
         return;
       }
       case 'slices': {
@@ -266,14 +272,22 @@ export class History {
           if (!earlier.some(([other]) => other === key)) return [];
           return [{ ...before, slices: tell(before.slices, earlier)[0] }];
         });
-        harness.setSlices(told);
+        this.#tell(told, () => harness.setSlices(told));
       }
     }
   }
 
+  /** Of an object that comes up twice in a batch each change is shown, one after the other. */
+  #tell(told: Told<unknown>, change: () => void): void {
+    const keys = new Set(told.map(([key]) => key));
+    if (keys.size === told.length) this.#order.step(change);
+    else change();
+  }
+
   #setNode(name: string, labels: Record<string, string> | undefined): void {
     this.#now = { ...this.#now, nodes: withChange(this.#now.nodes, name, labels) };
-    if (name === OWN) this.#harness.setOwnNode(this.#now);
+    if (name === OWN) this.#order.step(() => this.#harness.setOwnNode(this.#now));
+    // Each node set is told of its own, in any order.
     this.#harness.followNodes(this.#now);
   }
 }

@@ -1,0 +1,60 @@
+import { test } from '@jest/globals';
+import fc from 'fast-check';
+import { History } from '../support/policy-history.ts';
+import { CLOUD, HOST, OWN } from '../support/policy-model.ts';
+import { anyCluster, anySettings, anyStep, type Step } from '../support/policy-steps.ts';
+
+/** Set to look longer. */
+const RUNS = Number(process.env.POLICY_RUNS ?? 400);
+
+/** What makes a Service come and go, and what shows all of it. */
+const annotations = fc.constantFrom<Record<string, string>>(
+  {},
+  { topologyKeys: `["${HOST}","${CLOUD}"]` },
+  { topologyKeys: 'fab-proxy' },
+  { topologyKeys: '["site","*"]' },
+  { topologyKeys: `["${CLOUD}"]`, 'kube-proxy-wrapper.io/filter': 'dry-run' },
+);
+
+/** Settings by which Services are hidden. */
+const settings = fc.tuple(anySettings, fc.boolean()).map(([given, passthrough]) => ({
+  ...given,
+  ...{ defaults: [], minReady: {}, edge: 'role' as const, passthrough },
+  hides: passthrough ? given.hides : ('labelled' as const),
+}));
+
+/** Any cluster, seen from an edge node. */
+const cluster = anyCluster.map((given) => {
+  const labels = { ...given.nodes.get(OWN), role: 'edge', site: 'a' };
+  return { ...given, nodes: new Map([...given.nodes, [OWN, labels]]) };
+});
+
+/** Only what Services and slices say changes; the policies that hide Services are as many as the others. */
+const step = anyStep
+  .filter(({ kind }) => ['services', 'slices', 'answer', 'sync'].includes(kind))
+  .chain((given): fc.Arbitrary<Step> => {
+    if (given.kind !== 'services') return fc.constant(given);
+    const plain = { local: false, headless: false };
+    const changes = given.changes.map(({ key, service }) =>
+      annotations.map((each) => ({
+        key,
+        service: service && { ...service, ...plain, annotations: each },
+      })),
+    );
+    return fc.record({ kind: fc.constant('services'), changes: fc.tuple(...changes) });
+  });
+
+test(
+  'kube-proxy never sees a Service without a ready endpoint that has one before and after a change',
+  () => {
+    const steps = fc.array(step, { minLength: 1, maxLength: 25 });
+    fc.assert(
+      fc.property(settings, cluster, steps, (given, start, history) => {
+        const run = new History(given, start);
+        for (const each of history) run.apply(each);
+      }),
+      { numRuns: RUNS },
+    );
+  },
+  Math.max(60_000, RUNS * 200),
+);
