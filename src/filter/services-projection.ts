@@ -202,8 +202,8 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     // The world may be ahead of this view: a Service comes back when its own label says so too.
     if (this.#filtered.has(key)) return true;
     const policy = policyOf(world, key);
-    // While its policy waits for node sets a Service stands as it was, and a new one is not seen.
-    if (policy === undefined) return this.view.get(key) === undefined;
+    // Its first policy waits for node sets: as with its endpoints, only a dry run shows it meanwhile.
+    if (policy === undefined) return world.policies.wanted(key).dryRun !== true;
     return (!policy.managed && policy.reason === 'other-proxy') || world.withheld.has(key);
   }
 

@@ -218,4 +218,16 @@ describe.each([
     endpoints.changed([slice({ ...NEAR, zone: 'z1' })]);
     expect(heard).toEqual(['slice ADDED', 'service ADDED']);
   });
+
+  test('a Service whose dry run ends before its nodes are known goes before its slices', () => {
+    const dryRun = { topologyKeys: KEYS, 'kube-proxy-wrapper.io/filter': 'dry-run' };
+    projection.changed([service({}, 'u', dryRun)]);
+    expect(heard).toEqual(['service ADDED']);
+    heard = [];
+    projection.changed([service()]);
+    expect(heard).toEqual(['service DELETED', 'slice DELETED']);
+    heard = [];
+    projection.changed([service({}, 'u', dryRun)]);
+    expect(heard).toEqual(['slice ADDED', 'service ADDED']);
+  });
 });

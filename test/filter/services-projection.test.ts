@@ -69,6 +69,18 @@ test('a Service whose first policy waits for node sets is seen once they are kno
   expect(shown()).toEqual(['web']);
 });
 
+test('a dry run shows a Service whose first policy waits; its end hides it again', () => {
+  world.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
+  const policy = { managed: true, keys: ['site'], source: 'default' } as const;
+  world.setPolicies(new Map([['default/web', { ...policy, dryRun: true }]]));
+  projection.changed([service('web', {})]);
+  expect(shown()).toEqual(['web']);
+  world.setPolicies(new Map([['default/web', policy]]));
+  expect(shown()).toEqual([]);
+  world.setPolicies(new Map([['default/web', { ...policy, dryRun: true }]]));
+  expect(shown()).toEqual(['web']);
+});
+
 test('nothing is heard after the end', () => {
   projection.changed([service('mesh', { mesh: '' })]);
   projection.close();

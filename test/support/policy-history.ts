@@ -128,7 +128,7 @@ export class History {
         }
       }
     }
-    if (view.resource.plural === 'endpointslices' && this.#waitsForFirst(service)) yield new Map();
+    if (this.#waitsForFirst(service)) yield new Map();
     if (view.resource.plural !== 'services' || this.#harness.unanswered().length === 0) return;
     // A Service that waits for node sets stands as it was, but what is deleted is gone at once.
     const stood = this.#shown.get(view)?.get(service) ?? new Map<string, string>();
