@@ -7,6 +7,9 @@ import type { ObjectBytes, ServiceFacts } from './codec.ts';
 import { Departures } from './departures.ts';
 import type { View } from './view.ts';
 
+/** Label of a Service that another proxy serves; the world never asks for these. */
+const PROXY_NAME_LABEL = 'service.kubernetes.io/service-proxy-name';
+
 export interface ServicesProjectionOptions {
   readonly view: View;
   readonly world: World;
@@ -149,14 +152,15 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
 
   /**
    * Those that are set aside, without those that the world does not know any more: of a Service that is gone nothing is
-   * shown again, and this view may have yet to hear so.
+   * shown again, and this view may have yet to hear so. But one that the world does not ask for is still there.
    */
   #known(services: Iterable<string>): string[] {
     return [...services].filter((key) => {
-      if (!this.#aside.has(key)) return false;
+      const object = this.#aside.get(key);
+      if (object === undefined) return false;
       const policy = policyOf(this.#options.world, key);
       const isUnknown = policy?.managed === false && policy.reason === 'unknown-service';
-      return !isUnknown;
+      return !isUnknown || this.view.codec.service(object).labels.has(PROXY_NAME_LABEL);
     });
   }
 

@@ -81,6 +81,44 @@ test('a dry run shows a Service whose first policy waits; its end hides it again
   expect(shown()).toEqual(['web']);
 });
 
+describe('a withheld Service that the world loses', () => {
+  const withhold = (withheld: boolean) => world.withheld.set(new Map([['default/web', withheld]]));
+  const policy = { managed: true, keys: ['kubernetes.io/hostname'], source: 'default' } as const;
+
+  beforeEach(() => {
+    world.setPolicies(new Map([['default/web', policy]]));
+    withhold(true);
+    projection.changed([service('web', {})]);
+  });
+
+  function lose(): void {
+    world.setPolicies(new Map([['default/web', undefined]]));
+    withhold(false);
+  }
+
+  test('stays hidden where its end has yet to be heard', () => {
+    lose();
+    expect(shown()).toEqual([]);
+    projection.changed([{ type: 'DELETED', key: 'default/web' }]);
+    expect(view.log.end).toBe(0);
+  });
+
+  // kube-proxy does not ask for it any more, but whoever asks for all Services does.
+  test.each([
+    ['before', true],
+    ['after', false],
+  ])(
+    'comes back if it is labelled as another proxy\u2019s, heard of %s the world',
+    (_when, first) => {
+      const labelled = service('web', { 'service.kubernetes.io/service-proxy-name': 'mesh' });
+      if (first) projection.changed([labelled]);
+      lose();
+      if (!first) projection.changed([labelled]);
+      expect(shown()).toEqual(['web']);
+    },
+  );
+});
+
 test('nothing is heard after the end', () => {
   projection.changed([service('mesh', { mesh: '' })]);
   projection.close();
