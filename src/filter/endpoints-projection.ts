@@ -138,6 +138,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   }
 
   changed(changes: readonly Change<EndpointsFacts>[]): void {
+    // What the world is told on the way may let a Service come: its endpoints are shown first.
     this.#world.hold(() => {
       for (const step of changeSteps(changes)) this.#apply(step);
       if (this.view.started) this.#commit();
