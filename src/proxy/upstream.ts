@@ -135,7 +135,7 @@ class AgentUpstream implements Upstream {
     if (response.statusCode !== 401 || request.authorization !== undefined) return response;
     response.body.destroy();
     this.#logger.info({ path: request.path }, 'answered 401; the credentials are read anew');
-    await this.#credentials.refresh();
+    await this.#refresh(request.signal);
     return this.#send(request);
   }
 
@@ -171,14 +171,12 @@ class AgentUpstream implements Upstream {
 
   async #probe(server: URL, ms: number): Promise<number | undefined> {
     const signal = AbortSignal.timeout(ms);
-    const abort = new LinkedAbort(signal);
-    this.#live.add(abort);
-    if (this.#closed) abort.now(closedError());
+    const abort = this.#begin(signal);
     // A connection that idles in the pool may be as dead as those in question.
     const agent = this.#connections.agent(this.#credentials.tls());
     try {
       const request: UpstreamRequest = { method: 'GET', path: PROBE_PATH, signal };
-      const identity = await this.#credentials.headers();
+      const identity = await unlessAborted(this.#credentials.headers(), abort.signal);
       const options = this.#options(server, request, identity, abort.signal);
       const { statusCode, body } = await unlessAborted(agent.request(options), abort.signal);
       this.reach.noteAnswer(isAnswer(statusCode));
@@ -189,10 +187,32 @@ class AgentUpstream implements Upstream {
       // Whatever it was, it was no answer.
       return undefined;
     } finally {
-      this.#live.delete(abort);
-      abort.release();
+      this.#end(abort);
       agent.destroy();
     }
+  }
+
+  /** Reads the credentials anew; a plugin that hangs is waited for no longer than the request would be. */
+  async #refresh(signal: AbortSignal | undefined): Promise<void> {
+    const abort = this.#begin(signal);
+    try {
+      await unlessAborted(this.#credentials.refresh(), abort.signal);
+    } finally {
+      this.#end(abort);
+    }
+  }
+
+  /** What is begun here ends with the signal, and when this is closed. */
+  #begin(signal: AbortSignal | undefined): LinkedAbort {
+    const abort = new LinkedAbort(signal);
+    this.#live.add(abort);
+    if (this.#closed) abort.now(closedError());
+    return abort;
+  }
+
+  #end(abort: LinkedAbort): void {
+    this.#live.delete(abort);
+    abort.release();
   }
 
   async close(): Promise<void> {
@@ -204,16 +224,11 @@ class AgentUpstream implements Upstream {
   }
 
   async #send(request: UpstreamRequest): Promise<UpstreamResponse> {
-    const abort = new LinkedAbort(request.signal);
-    this.#live.add(abort);
-    const release = (): void => {
-      this.#live.delete(abort);
-      abort.release();
-    };
+    const abort = this.#begin(request.signal);
+    const release = (): void => this.#end(abort);
     try {
-      if (this.#closed) throw closedError();
-      const identity = await this.#identity(request);
       abort.signal.throwIfAborted();
+      const identity = await unlessAborted(this.#identity(request), abort.signal);
       return await this.#exchange(request, identity, abort, release);
     } catch (error) {
       release();

@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
+import { writeKubeconfig } from '../support/http-kubeconfig.ts';
 import { createSmallCluster } from '../support/small-cluster.ts';
 import { PATHS } from '../support/state-fixture.ts';
 import { startProcess, type WrapperProcess } from '../support/wrapper-process.ts';
@@ -62,6 +63,25 @@ test('a signal ends the process while it waits for its kubeconfig', async () => 
   child.kill('SIGTERM');
   const patience = { signal: AbortSignal.timeout(10_000) };
   expect(await once(child, 'close', patience)).toEqual([0, null]);
+  release();
+});
+
+test('a plugin of the kubeconfig that hangs does not keep the process from ending', async () => {
+  const hanging = join(folder, 'hanging');
+  makeHanging(hanging);
+  const apiVersion = 'client.authentication.k8s.io/v1';
+  const expired = { token: 't', expirationTimestamp: '2020-01-01T00:00:00Z' };
+  const credential = JSON.stringify({ apiVersion, kind: 'ExecCredential', status: expired });
+  // It answers once, so that the wrapper starts.
+  const script = `mkdir ${folder}/asked 2>/dev/null || exec cat ${hanging}; echo '${credential}'`;
+  const exec = { apiVersion, command: '/bin/sh', args: ['-c', script] };
+  const kubeconfig = writeKubeconfig(folder, { server: 'https://127.0.0.1:1' }, { exec });
+  const { child, logged } = start(kubeconfig);
+  await logged('listening');
+  const release = await opened(hanging);
+  const closed = once(child, 'close', { signal: AbortSignal.timeout(10_000) });
+  child.kill('SIGTERM');
+  expect(await closed).toEqual([0, null]);
   release();
 });
 

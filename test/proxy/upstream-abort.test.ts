@@ -54,6 +54,31 @@ describe('an aborted signal', () => {
     await new Promise((resolve) => silent.close(resolve));
   });
 
+  // A plugin has a minute's time, and ignored every bound of the request.
+  test('ends a request at once that waits for its credentials', async () => {
+    const { upstream, credentials, server } = await setUp(() => {});
+    const { promise, reject } = Promise.withResolvers<never>();
+    credentials.headers = () => promise;
+    const controller = new AbortController();
+    const { signal } = controller;
+    const request = upstream.request({ method: 'GET', path: '/', signal });
+    controller.abort(new Error('enough'));
+    await expect(request).rejects.toThrow('enough');
+    reject(new Error('the plugin failed'));
+    expect(server.accepted).toBe(0);
+  });
+
+  test('ends a request at once that was answered 401 and waits for new credentials', async () => {
+    const { upstream, credentials } = await setUp((_, response) => response.writeHead(401).end());
+    const controller = new AbortController();
+    credentials.refresh = () => {
+      controller.abort(new Error('enough'));
+      return new Promise(() => {});
+    };
+    const { signal } = controller;
+    await expect(upstream.request({ method: 'GET', path: '/', signal })).rejects.toThrow('enough');
+  });
+
   test('from the start lets nothing be sent', async () => {
     let requests = 0;
     const { upstream } = await setUp(() => requests++);
@@ -133,15 +158,26 @@ describe('close', () => {
 
   test('ends a request that waits for its credentials', async () => {
     const { upstream, server, credentials } = await setUp(() => {});
-    let proceed = (): void => {};
-    credentials.headers = () =>
-      new Promise((resolve) => {
-        proceed = () => resolve({});
-      });
+    credentials.headers = () => new Promise(() => {});
     const request = upstream.request({ method: 'GET', path: '/' });
+    const ended = expect(request).rejects.toMatchObject({ code: 'Unreachable' });
+    const probe = upstream.probe(server.url);
     await upstream.close();
-    proceed();
-    await expect(request).rejects.toMatchObject({ code: 'Unreachable' });
-    expect(server.accepted).toBe(0);
+    await ended;
+    expect([await probe, server.accepted]).toEqual([undefined, 0]);
+  });
+
+  test('ends a request that was answered 401 and waits for new credentials', async () => {
+    const { upstream, credentials } = await setUp((_, response) => response.writeHead(401).end());
+    const { promise: asked, resolve } = Promise.withResolvers<void>();
+    credentials.refresh = () => {
+      resolve();
+      return new Promise(() => {});
+    };
+    const request = upstream.request({ method: 'GET', path: '/' });
+    const ended = expect(request).rejects.toMatchObject({ code: 'Unreachable' });
+    await asked;
+    await upstream.close();
+    await ended;
   });
 });
