@@ -4,8 +4,11 @@ import type { Credentials, TlsOptions } from './credentials.ts';
 import { isAnswer } from './reach.ts';
 import { addressOf } from './upstream-error.ts';
 
-/** What became of a request: the server could not be reached, broke (5xx), or answered. */
-export type Outcome = 'unreachable' | 'broken' | 'answered';
+/**
+ * What became of a request: the server could not be reached, took it and did not begin to answer in time, broke
+ * (5xx), or answered.
+ */
+export type Outcome = 'unreachable' | 'silent' | 'broken' | 'answered';
 
 export interface FailoverOptions {
   readonly credentials: Credentials;
@@ -16,13 +19,20 @@ export interface FailoverOptions {
   readonly logger: Logger;
 }
 
-/** So many 5xx in a row, and the next server is tried, … */
+/** So many requests in a row without an answer to go by, and the next server is tried, … */
 const BROKEN = 3;
-/** … if they are answers to so many different paths: one collection alone may be what is broken, at all servers. */
+/** … if they are to so many different paths: one collection alone may be what is broken, at all servers. */
 const BROKEN_PATHS = 2;
 /** So many good answers in a row, and the preferred server is used again. */
 const GOOD = 2;
 const RETURN_MS = 30_000;
+
+/** Why a server was left, for the log. */
+const WHY = {
+  unreachable: 'cannot be reached',
+  silent: 'does not answer',
+  broken: 'answered with 5xx again and again',
+} as const;
 
 /**
  * Chooses which of several API servers is used. To all others it looks as if the credentials named that one
@@ -30,8 +40,11 @@ const RETURN_MS = 30_000;
  *
  * The order is the preference: the kubeconfig's server, then the further ones. The next is taken at once when
  * one cannot be reached or falls silent, and after three 5xx in a row that are not all to one path; 429 and 4xx
- * are answers. While another than the first is in use, the first is asked now and then, and taken again after two
- * good answers; watches stay where they are until they end (5 to 10 minutes), so that going back costs nothing.
+ * are answers. Of a server that has answered nothing yet since it was taken, one path says enough: at a start only
+ * own Node is asked for, and kube-proxy asks for nothing else until it has that one.
+ *
+ * While another than the first is in use, the first is asked now and then, and taken again after two good answers;
+ * watches stay where they are until they end (5 to 10 minutes), so that going back costs nothing.
  */
 export class Failover implements Credentials {
   readonly #credentials: Credentials;
@@ -41,6 +54,8 @@ export class Failover implements Credentials {
   readonly #listeners = new Set<() => void>();
   readonly #unsubscribe: () => void;
   #current: string;
+  /** The server in use has answered a request since it was taken. */
+  #hasAnswered = false;
   #broken = 0;
   readonly #brokenPaths = new Set<string>();
   /** Servers tried in vain since one answered. */
@@ -114,14 +129,17 @@ export class Failover implements Credentials {
     if (outcome === 'answered') {
       this.#mended();
       this.#tried = 0;
-    } else if (outcome === 'unreachable' || this.#isBroken(path)) {
+      this.#hasAnswered = true;
+    } else if (outcome === 'unreachable' || this.#isBroken(outcome, path)) {
       this.#next(outcome);
     }
   }
 
-  #isBroken(path: string): boolean {
+  #isBroken(outcome: Outcome, path: string): boolean {
     this.#broken++;
     if (this.#brokenPaths.size < BROKEN_PATHS) this.#brokenPaths.add(path);
+    // To find out that a server is silent takes a while; three times that is too long for a start.
+    if (!this.#hasAnswered) return outcome === 'silent' || this.#broken >= BROKEN;
     return this.#broken >= BROKEN && this.#brokenPaths.size >= BROKEN_PATHS;
   }
 
@@ -130,26 +148,28 @@ export class Failover implements Credentials {
     this.#brokenPaths.clear();
   }
 
+  /** Nothing is known of the server in use. */
+  #startOver(): void {
+    this.#mended();
+    this.#hasAnswered = false;
+  }
+
   /** Uses a server that was found to answer while the one in use does not. */
   take(server: URL): void {
     const known = this.servers.find(({ href }) => href === server.href);
     const [from] = this.servers;
     if (known === undefined || from === undefined || known === from) return;
-    const why = 'does not answer';
-    const fields = { from: addressOf(from), to: addressOf(known), why };
+    const fields = { from: addressOf(from), to: addressOf(known), why: WHY.silent };
     this.#logger.warn(fields, 'another API server is used');
-    this.#mended();
     this.#use(known);
   }
 
-  #next(outcome: Outcome): void {
+  #next(outcome: Exclude<Outcome, 'answered'>): void {
     const [from, to] = this.servers;
     if (from === undefined || to === undefined) return;
-    this.#mended();
     this.#tried++;
     const level = this.#tried < this.servers.length ? 'warn' : 'debug';
-    const why = outcome === 'broken' ? 'answered with 5xx again and again' : 'cannot be reached';
-    const fields = { from: addressOf(from), to: addressOf(to), why };
+    const fields = { from: addressOf(from), to: addressOf(to), why: WHY[outcome] };
     this.#logger[level](fields, 'another API server is used');
     this.#use(to);
   }
@@ -157,6 +177,7 @@ export class Failover implements Credentials {
   #use(server: URL): void {
     this.#current = server.href;
     this.#switches++;
+    this.#startOver();
     this.#armReturn(0);
     for (const listener of this.#listeners) listener();
   }
@@ -186,6 +207,7 @@ export class Failover implements Credentials {
   #credentialsChanged(): void {
     if (this.#all().every(({ href }) => href !== this.#current)) {
       this.#current = preferred(this.#credentials).href;
+      this.#startOver();
     }
     this.#armReturn(0);
     for (const listener of this.#listeners) listener();

@@ -32,6 +32,9 @@ export interface AgentTimes {
   readonly idleMs: number;
 }
 
+/** The connection stood, but no answer began on it in time. */
+export class NoAnswer extends Error {}
+
 /**
  * Makes requests of one identity, over HTTP/1.1: a dead peer of an HTTP/2 session is noticed by nothing but a
  * long timeout. It is Node's own client, for that is loaded anyway: figures are in bench/NOTES.md.
@@ -59,7 +62,7 @@ export class UpstreamAgent {
     this.#https = new HttpsAgent({ ...common, ...options.tls });
   }
 
-  /** Resolves when the headers of the answer are there. */
+  /** Resolves when the headers of the answer are there. Rejects with {@link NoAnswer} and errors of the network. */
   async request(options: AgentRequest): Promise<AgentAnswer> {
     for (;;) {
       const request = this.#open(options);
@@ -113,12 +116,14 @@ export class UpstreamAgent {
   /** Ends a request whose connection, or then whose answer, takes too long. */
   #guard(request: ClientRequest, secure: boolean): { timer: NodeJS.Timeout } {
     const { connectMs, headersMs, probeMs } = this.#times;
-    const limit = (ms: number, what: string): NodeJS.Timeout =>
-      setTimeout(() => request.destroy(new Error(`${what} within ${ms / 1000} s`)), ms);
-    const watch = { timer: limit(connectMs, 'no connection') };
+    const limit = (ms: number, late: Error): NodeJS.Timeout =>
+      setTimeout(() => request.destroy(late), ms);
+    const noConnection = new Error(`no connection within ${connectMs / 1000} s`);
+    const watch = { timer: limit(connectMs, noConnection) };
     const connected = (): void => {
       clearTimeout(watch.timer);
-      if (!request.destroyed) watch.timer = limit(headersMs, 'no answer');
+      if (request.destroyed) return;
+      watch.timer = limit(headersMs, new NoAnswer(`no answer within ${headersMs / 1000} s`));
     };
     request.once('socket', (socket) => {
       this.#onSocket(socket);

@@ -4,8 +4,11 @@ import { UpstreamAgent } from './upstream-agent.ts';
 
 /** How long the API server may take to accept a connection, TLS and all, in milliseconds. */
 const CONNECT_MS = 5_000;
-/** How long it may take to begin an answer, in milliseconds. */
-const HEADERS_MS = 30_000;
+/**
+ * How long it may take to begin an answer, in milliseconds. Longer than it takes to find out that it is no longer
+ * there at all (35 s, see Pulse): what ends here is one request that hangs at a server that answers others.
+ */
+const HEADERS_MS = 40_000;
 /**
  * A quiet connection is probed by TCP keep-alive after this long, in milliseconds. libuv sends 10 probes, 1 s
  * apart, so that a peer that is gone is noticed after 25 s.
@@ -18,10 +21,15 @@ const IDLE_MS = 60_000;
 export class Connections {
   readonly #sockets = new Set<Socket>();
   readonly #onConnect: () => void;
+  readonly #headersMs: number;
 
-  /** @param onConnect called whenever a connection is established */
-  constructor(onConnect: () => void) {
+  /**
+   * @param onConnect called whenever a connection is established
+   * @param headersMs how long an answer may take to begin, in milliseconds; default 40,000
+   */
+  constructor(onConnect: () => void, headersMs = HEADERS_MS) {
     this.#onConnect = onConnect;
+    this.#headersMs = headersMs;
   }
 
   agent(tls: TlsOptions): UpstreamAgent {
@@ -29,7 +37,7 @@ export class Connections {
       tls,
       times: {
         connectMs: CONNECT_MS,
-        headersMs: HEADERS_MS,
+        headersMs: this.#headersMs,
         probeMs: KEEP_ALIVE_MS,
         idleMs: IDLE_MS,
       },

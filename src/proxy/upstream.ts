@@ -6,7 +6,7 @@ import type { Credentials } from './credentials.ts';
 import type { Outcome } from './failover.ts';
 import { isAnswer, isBroken, Reach } from './reach.ts';
 import { LinkedAbort, unlessAborted } from './upstream-abort.ts';
-import type { AgentRequest, UpstreamAgent } from './upstream-agent.ts';
+import { type AgentRequest, NoAnswer, type UpstreamAgent } from './upstream-agent.ts';
 import { createBody, type ResponseHeaders, type UpstreamBody } from './upstream-body.ts';
 import { Connections } from './upstream-connections.ts';
 import { addressOf, unreachable } from './upstream-error.ts';
@@ -76,6 +76,8 @@ export interface UpstreamOptions {
   readonly onFound?: (server: URL) => void;
   /** After this long without a byte from the API server it is asked whether it is there; see Pulse. */
   readonly quietMs?: number;
+  /** How long an answer may take to begin, in milliseconds; default 40,000. */
+  readonly headersMs?: number;
 }
 
 /** What the API server's audit log and priority levels know us by. What is passed on keeps its own. */
@@ -101,7 +103,7 @@ class AgentUpstream implements Upstream {
   readonly reach = new Reach();
   readonly #onOutcome: (server: URL, outcome: Outcome, path: string) => void;
   readonly #onFound: (server: URL) => void;
-  readonly #connections = new Connections(() => this.reach.noteConnected());
+  readonly #connections: Connections;
   readonly #requests: LiveRequests;
   /** Requests from before they are sent until their bodies are closed. */
   readonly #live = new Set<LinkedAbort>();
@@ -115,6 +117,7 @@ class AgentUpstream implements Upstream {
     const { credentials, logger, unreadMs = UNREAD_MS, onOutcome = () => {} } = options;
     this.#onOutcome = onOutcome;
     this.#onFound = options.onFound ?? (() => {});
+    this.#connections = new Connections(() => this.reach.noteConnected(), options.headersMs);
     this.#requests = new LiveRequests({
       ...options,
       probe: (server) => this.probe(server),
@@ -270,7 +273,9 @@ class AgentUpstream implements Upstream {
       return { statusCode, headers, body };
     } catch (error) {
       live.release();
-      if (!signal.aborted) this.#onOutcome(server, 'unreachable', path);
+      if (!signal.aborted) {
+        this.#onOutcome(server, error instanceof NoAnswer ? 'silent' : 'unreachable', path);
+      }
       throw explain(error);
     }
   }

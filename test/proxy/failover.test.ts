@@ -46,6 +46,7 @@ describe('the API server in use', () => {
 
   test('is changed by three 5xx in a row, not by fewer', () => {
     const of = failoverOf();
+    of.report(A, 'answered', '/api/v1/nodes');
     for (const outcome of ['broken', 'broken', 'answered', 'broken', 'broken'] as const) {
       of.report(A, outcome, '/api/v1/nodes');
     }
@@ -57,6 +58,7 @@ describe('the API server in use', () => {
   // A resource whose conversion webhook was away made all questions change servers, again and again.
   test('is not changed by one path that is answered with 5xx, while none is otherwise', () => {
     const of = failoverOf();
+    of.report(A, 'answered', '/api/v1/nodes');
     for (let n = 0; n < 10; n++) of.report(A, 'broken', '/apis/x/v1/communities');
     expect([hosts(of), of.switches]).toEqual(['abc', 0]);
     of.report(A, 'answered', '/api/v1/nodes');
@@ -64,6 +66,49 @@ describe('the API server in use', () => {
     expect(hosts(of)).toBe('abc');
     of.report(A, 'broken', '/api/v1/services');
     expect(hosts(of)).toBe('bca');
+  });
+
+  // Before it has its own Node kube-proxy asks for nothing else: the node never came up.
+  test('is changed by one path that is answered with 5xx when it has answered nothing yet', () => {
+    const of = failoverOf();
+    const fail = (server: URL, times: number) => {
+      for (let n = 0; n < times; n++) of.report(server, 'broken', '/api/v1/nodes');
+    };
+    fail(A, 2);
+    expect(hosts(of)).toBe('abc');
+    fail(A, 1);
+    expect(hosts(of)).toBe('bca');
+    fail(B, 3);
+    fail(C, 3);
+    // And so on, until one answers.
+    expect([hosts(of), of.switches]).toEqual(['abc', 3]);
+    of.report(A, 'answered', '/api/v1/nodes');
+    fail(A, 10);
+    expect([hosts(of), of.switches]).toEqual(['abc', 3]);
+  });
+
+  // It answered GET /version, and lists with 5xx; watches end one at a time.
+  test('is changed by one path when it is the preferred one again, and answers nothing', async () => {
+    const of = failoverOf();
+    of.probe = async () => 200;
+    of.report(A, 'answered', '/api/v1/nodes');
+    of.report(A, 'unreachable', '/api/v1/nodes');
+    of.report(B, 'answered', '/api/v1/nodes');
+    await eventually(() => hosts(of), 'abc');
+    for (let n = 0; n < 3; n++) of.report(A, 'broken', '/api/v1/nodes');
+    expect(hosts(of)).toBe('bca');
+  });
+
+  // One collection that hung made all questions change servers, again and again.
+  test('is changed by one path that it is silent to only when it has answered nothing yet', () => {
+    const of = failoverOf();
+    of.report(A, 'silent', '/api/v1/nodes');
+    expect(hosts(of)).toBe('bca');
+    of.report(B, 'answered', '/api/v1/nodes');
+    for (let n = 0; n < 10; n++) of.report(B, 'silent', '/apis/x/v1/communities');
+    expect([hosts(of), of.switches]).toEqual(['bca', 1]);
+    of.report(B, 'silent', '/api/v1/nodes');
+    expect(hosts(of)).toBe('cab');
   });
 
   test('is one that was found to answer, whichever', () => {

@@ -3,6 +3,7 @@ import type { ApiServer } from '../../embedded/api-server.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../src/proxy/node-proxy.ts';
 import { DEFAULT_READ_BOUNDS } from '../../src/proxy/read-bounds.ts';
 import { eventually } from '../support/eventually.ts';
+import { startServer } from '../support/http-server.ts';
 import { createSmallCluster, putService, putSlice } from '../support/small-cluster.ts';
 import { PATHS, problemsOf, shownBy, stateFolder } from '../support/state-fixture.ts';
 import { startTcpRelay, type TcpRelay } from '../support/tcp-relay.ts';
@@ -87,6 +88,18 @@ describe('with two API servers', () => {
     await start();
     expect(seen()).toEqual(['10.0.0.1']);
     expect(inUse()).toBe(portOf(second));
+  });
+
+  // Before it has its own Node kube-proxy asks for nothing else.
+  test('a start while the first answers everything with 5xx uses the second, though only own Node is asked for', async () => {
+    const broken = await startServer((_request, response) => response.writeHead(503).end());
+    const servers = [new URL(second.url)];
+    proxy = await startWrapper(broken.url.href, { servers });
+    await eventually(() => proxy?.views.ownNodeExists, true);
+    expect(inUse()).toBe(portOf(second));
+    await proxy.close();
+    proxy = undefined;
+    await broken.close();
   });
 
   test('a start while the first is cut off shows what the second says, and not what is on disk', async () => {

@@ -225,6 +225,20 @@ describe('what became of a request is told', () => {
     expect((heard[1] ?? 0) - (heard[0] ?? 0)).toBeGreaterThan(10);
   });
 
+  test('when it took the request and did not begin to answer', async () => {
+    const outcomes: string[] = [];
+    const { upstream, server } = await setUp(() => {}, {
+      headersMs: 20,
+      onOutcome: (_, each, path) => outcomes.push(`${each} ${path}`),
+    });
+    const request = upstream.request({ method: 'GET', path: '/wait?x=1' });
+    await expect(request).rejects.toMatchObject({
+      code: 'Unreachable',
+      message: expect.stringContaining('no answer within 0.02 s'),
+    });
+    expect([outcomes, server.accepted]).toEqual([['silent /wait'], 1]);
+  });
+
   test('when the server hung up, but not when the caller gave up', async () => {
     const outcomes: string[] = [];
     const { upstream } = await setUp(

@@ -37,6 +37,7 @@ export async function startUpstream(
   options: {
     readonly prefix?: string;
     readonly unreadMs?: number;
+    readonly headersMs?: number;
     readonly onOutcome?: NonNullable<UpstreamOptions['onOutcome']>;
   } = {},
 ): Promise<UpstreamHarness> {
