@@ -1,4 +1,4 @@
-import { WrapperError } from '../errors.ts';
+import { type Status, WrapperError } from '../errors.ts';
 import type { Codec, ObjectBytes, RawEvent, RawList } from '../filter/codec.ts';
 import { decodeStatus as decodeJsonStatus } from '../filter/json/decode.ts';
 import { Deadline } from './deadline.ts';
@@ -95,7 +95,7 @@ export class CollectionClient {
    * Watches from a version on; resolves when the API server ends the stream, with whether that was in its time:
    * an API server that stops ends it sooner. Throws as {@link list} does, and what a handler throws, which ends
    * the watch; when the API server has not reached the version, after about 3 s, `Refused` with the cause
-   * ResourceVersionTooLarge.
+   * ResourceVersionTooLarge, and when it does not say whether it has, `Refused` with 410.
    */
   async watch(
     { version, reached }: WatchStart,
@@ -143,14 +143,15 @@ export class CollectionClient {
    * list of a name that nothing has: answered from memory (waitUntilFreshAndList), and empty.
    */
   async #assertReached(version: string, signal: AbortSignal): Promise<void> {
-    const { fieldSelector } = this.#question;
-    const own = fieldSelector === '' ? '' : `${fieldSelector},`;
-    const question = { ...this.#question, fieldSelector: `${own}metadata.name=${NOBODY}` };
+    const query = new URLSearchParams({ resourceVersion: version });
     try {
-      await this.#listPage(new URLSearchParams({ resourceVersion: version }), signal, question);
+      await this.#listPage(query, signal, aboutVersion(this.#question));
     } catch (error) {
+      const status = error instanceof WrapperError ? error.status : undefined;
       // A collection that cannot be asked by name: the watch is tried without.
-      if (!(error instanceof WrapperError) || error.status?.code !== 400) throw error;
+      if (status?.code === 400) return;
+      if (status === undefined || mayPass(status.code)) throw error;
+      throw cannotTell(version, status);
     }
   }
 
@@ -230,6 +231,31 @@ const MEDIA_TYPES = {
   json: 'application/json',
   protobuf: 'application/vnd.kubernetes.protobuf',
 } as const;
+
+/**
+ * Asks for one object at most. A question that names one is asked as it is: with a second name an API server would
+ * take the first in the alphabet for the one that is asked for (RequestInfo.Name), and so would the rights to it
+ * and whatever caches the answer on the way.
+ */
+function aboutVersion(question: Question): Question {
+  const { fieldSelector } = question;
+  if (/(^|,)metadata\.name==?[^=]/.test(fieldSelector)) return question;
+  const own = fieldSelector === '' ? '' : `${fieldSelector},`;
+  return { ...question, fieldSelector: `${own}metadata.name=${NOBODY}` };
+}
+
+/** Whether a refusal is one of the moment: asked again, the API server may answer. */
+function mayPass(code: number): boolean {
+  return code === 401 || code === 429 || code >= 500;
+}
+
+/** Whether a watch can go on is not told, and will not be: as if the version had expired, only a list helps. */
+function cannotTell(version: string, { code, message }: Status): WrapperError {
+  const problem = `the API server does not tell whether it has reached ${version}: ${code} ${message}`;
+  return new WrapperError('Refused', problem, {
+    status: { code: 410, reason: 'Expired', message: problem },
+  });
+}
 
 /** An error of a bound, with the setting it comes from. */
 function named(error: unknown, setting: keyof ReadBounds): unknown {

@@ -99,6 +99,34 @@ describe('after etcd was restored from a backup', () => {
     await eventually(addresses, ['10.0.0.3']);
   });
 
+  // With a second name beside it, rights and caches that go by the name took it for a question about that one.
+  test('a question that names an object is asked as it is', async () => {
+    after = before;
+    const from = before.requests.length;
+    before.cutWatches();
+    const lists = () =>
+      before.requests
+        .slice(from)
+        .filter(({ path, query }) => path === '/api/v1/nodes' && !query.has('watch'))
+        .map(({ query }) => [query.get('fieldSelector'), query.has('resourceVersion')]);
+    await eventually(lists, [['metadata.name=edge-1', true]]);
+    await eventually(() => problemsOf(proxy), []);
+  });
+
+  // It was asked again and again, and nothing was listed any more.
+  test('a view that may not be asked by name is listed anew where its watch was cut', async () => {
+    after = before;
+    const { lists } = slices();
+    const byName = ({ query }: { query: URLSearchParams }) =>
+      query.get('fieldSelector')?.includes('metadata.name=nobody.') === true;
+    before.refuse(byName, 403);
+    before.cutWatches();
+    putSlice(before, 'web-a', 'web', [{ ip: '10.0.0.3', node: 'edge-1' }]);
+    await eventually(addresses, ['10.0.0.3']);
+    await eventually(() => slices().connected, true);
+    expect(slices().lists).toBe(lists + 1);
+  });
+
   test('no view counts as connected before the API server has reached its version', async () => {
     const lists = slices().lists;
     const seen = new Set<boolean>();
