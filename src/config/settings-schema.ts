@@ -202,7 +202,9 @@ export const settingsShape = z.strictObject({
   windowBytes: positive.default(32 * 1024 * 1024).describe('The least that these may take.'),
   maxViews: positive
     .default(64)
-    .describe('Different questions that are served at once; one more gets 503.'),
+    .describe(
+      'Different questions that are served at once; one more takes the place of one that nobody has used for 5 seconds, or gets 503.',
+    ),
   idleViewSeconds: seconds
     .default(300)
     .describe('A view that nobody asks for is closed after this.'),

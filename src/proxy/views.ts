@@ -19,6 +19,11 @@ export interface ViewsOptions extends SourceContext {
   readonly idleMs: number;
 }
 
+/**
+ * A view makes room for another question when nobody has used it for this long, in milliseconds: sooner, a client
+ * that asks one new question after the other would have each listed and written to disk, as fast as it asks.
+ */
+const ROOM_MS = 5_000;
 /** A view whose question the API server does not take is closed this long after its last user, in milliseconds. */
 const REFUSED_IDLE_MS = 1_000;
 
@@ -78,7 +83,7 @@ export class Views {
     return this.#open.get(questionKey(question))?.pinned ? undefined : view.refusal;
   }
 
-  /** Opens or shares the view of a question. Throws `NotReady` when there are too many. */
+  /** Opens or shares the view of a question. Throws `NotReady` when there are too many in use, or just used. */
   acquire(question: Question): ViewLease {
     const { book, serviceFilter, cloudPassthrough } = this.#options;
     const hides = serviceFilter !== undefined || cloudPassthrough;
@@ -126,11 +131,11 @@ export class Views {
     return this.#add(source, false);
   }
 
-  /** Makes room: of the views that nobody uses the one goes that has been so for longest. Returns whether any is. */
+  /** Makes room: the view goes that nobody has used for longest. Returns whether there is one long enough. */
   #closeIdlest(): boolean {
     const idle = [...this.#open.values()].filter(({ users, pinned }) => users === 0 && !pinned);
     const [first] = idle.sort((a, b) => a.idleSince - b.idleSince);
-    if (first === undefined) return false;
+    if (first === undefined || performance.now() - first.idleSince < ROOM_MS) return false;
     this.#close(first);
     return true;
   }

@@ -1,6 +1,6 @@
 import { request as rawRequest } from 'node:http';
 import { connect } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { Gate } from '../../src/proxy/access.ts';
@@ -254,14 +254,31 @@ describe('views that nobody uses', () => {
     proxy = await startWrapper(await server.listen(), { maxViews: 5 });
   });
 
+  afterEach(() => void jest.restoreAllMocks());
+
+  /** Lets this much time have passed. */
+  function pass(ms: number): void {
+    const real = performance.now.bind(performance);
+    jest.spyOn(performance, 'now').mockImplementation(() => real() + ms);
+  }
+
   test('make room for a new question, those first that have been idle for longest', async () => {
     for (const n of [1, 2, 3]) expect((await ask(n)).code).toBe(200);
     // Own Node and Services are open too.
     expect(open()).toEqual(expect.arrayContaining(['n=1', 'n=2', 'n=3']));
     expect((await ask(1)).code).toBe(200);
+    pass(5_000);
     expect((await ask(4)).code).toBe(200);
     expect(open()).toEqual(expect.arrayContaining(['n=1', 'n=3', 'n=4']));
     expect(open()).not.toContain('n=2');
+  });
+
+  // Each of them was listed and written to disk: as many of them as a client could ask.
+  test('stay for some seconds, and a question too many gets 503', async () => {
+    for (const n of [1, 2, 3]) expect((await ask(n)).code).toBe(200);
+    const { code, body } = await ask(4);
+    expect([code, body.toString()]).toEqual([503, expect.stringContaining('maxViews')]);
+    expect(open()).toEqual(expect.arrayContaining(['n=1', 'n=2', 'n=3']));
   });
 
   test('but those that are used stay, and a question too many gets 503', async () => {
@@ -274,6 +291,7 @@ describe('views that nobody uses', () => {
         const query = `labelSelector=n%3D${n}&watch=1`;
         expect((await fetch(`${proxy.url}${SLICES}?${query}`, { signal })).status).toBe(200);
       }
+      pass(5_000);
       const { code, body } = await ask(4);
       expect([code, body.toString()]).toEqual([503, expect.stringContaining('maxViews')]);
     } finally {
