@@ -179,7 +179,7 @@ class AgentUpstream implements Upstream {
     const agent = this.#connections.agent(this.#credentials.tls());
     try {
       const request: UpstreamRequest = { method: 'GET', path: PROBE_PATH, signal };
-      const identity = await unlessAborted(this.#credentials.headers(), abort.signal);
+      const identity = await this.#identityWithin(ms / 2, abort.signal);
       const options = this.#options(server, request, identity, abort.signal);
       const { statusCode, body } = await unlessAborted(agent.request(options), abort.signal);
       this.reach.noteAnswer(isAnswer(statusCode));
@@ -193,6 +193,14 @@ class AgentUpstream implements Upstream {
       this.#end(abort);
       agent.destroy();
     }
+  }
+
+  /** None, when the credentials do not come in time: a server answers a stranger too, if only with 401. */
+  async #identityWithin(ms: number, signal: AbortSignal): Promise<AgentRequest['headers']> {
+    const late = AbortSignal.any([signal, AbortSignal.timeout(ms)]);
+    const identity = await unlessAborted(this.#credentials.headers(), late).catch(() => ({}));
+    signal.throwIfAborted();
+    return identity;
   }
 
   /** Reads the credentials anew; a plugin that hangs is waited for no longer than the request would be. */

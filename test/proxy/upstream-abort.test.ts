@@ -88,6 +88,21 @@ describe('an aborted signal', () => {
   });
 });
 
+// A quiet node ended watches that worked, and changed servers, when only its plugin did not.
+test.each([
+  ['hangs', () => new Promise<never>(() => {})],
+  ['fails', () => Promise.reject(new Error('the plugin failed'))],
+])('a plugin that %s is no sign that the API server is gone', async (_what, headers) => {
+  const { upstream, credentials, server } = await setUp(
+    ({ headers: { authorization } }, response) =>
+      response.writeHead(authorization === undefined ? 401 : 200).end(),
+  );
+  credentials.headers = headers;
+  credentials.servers.push(new URL('http://127.0.0.1:1'));
+  expect(await upstream.search()).toBe(true);
+  expect(server.accepted).toBe(1);
+});
+
 describe('a body', () => {
   const endless: RequestListener = (_request, response) => {
     response.write('x'.repeat(200_000));
