@@ -9,6 +9,7 @@
  * | Malformed | bytes from upstream do not parse | 502 |
  * | TooLarge | a frame or body exceeds its bound | 502 |
  * | Unreachable | the API server could not be reached, or went away while it answered | 503 |
+ * | Unanswered | the API server may have carried out what it gave no answer to | 504 |
  * | Refused | the API server answered with an error Status; see `status` | that of the Status |
  * | BadRequest | a query or path this proxy does not understand | 400 |
  * | Unauthorized | no credentials, or none that the API server takes | 401 |
@@ -28,6 +29,7 @@ export type ErrorCode =
   | 'Malformed'
   | 'TooLarge'
   | 'Unreachable'
+  | 'Unanswered'
   | 'Refused'
   | 'BadRequest'
   | 'Unauthorized'

@@ -16,6 +16,10 @@ export interface Exchange {
   readonly headers: IncomingHttpHeaders;
   /** Path and query, byte for byte as they are to be sent. */
   readonly path: string;
+  /** How long the answer may take to begin, in milliseconds; undefined: for as long as the connection stands. */
+  readonly headersMs: number | undefined;
+  /** Called when the connection stands, TLS and all: from now on the API server may act. */
+  readonly onSent?: () => void;
   /** Called when the API server answers, with the status. */
   readonly onAnswer?: (statusCode: number) => void;
   /** Called for each thing that goes wrong, also more than once, also after the headers were written. */
@@ -46,16 +50,13 @@ const KEEP_ALIVE_MS = 30_000;
  *   waits for ever when that answer breaks off: its connection is destroyed.
  */
 export class RepairedHttpProxy {
-  readonly #headersMs: number;
   readonly #proxy = httpProxy.createProxyServer();
   readonly #exchanges = new WeakMap<IncomingMessage, Exchange>();
   /** Requests to the API server, and the sockets of clients that switch protocols. */
   readonly #live = new Set<ClientRequest | Duplex>();
   #closed = false;
 
-  /** `headersMs`: how long an answer may take to begin, in milliseconds. */
-  constructor(headersMs: number) {
-    this.#headersMs = headersMs;
+  constructor() {
     const passes = this.#proxy as unknown as Passes;
     passes.webPasses = passes.webPasses.filter(({ name }) => name !== 'deleteLength');
     passes.wsPasses = passes.wsPasses.filter(({ name }) => name !== 'checkMethodAndHeader');
@@ -117,20 +118,31 @@ export class RepairedHttpProxy {
     this.#track(outgoing);
     this.#exactPath(outgoing, request);
     outgoing.socket?.setKeepAlive(true, KEEP_ALIVE_MS);
+    this.#tellWhenSent(outgoing, request);
     const end = (): void => {
       if (!response.writableFinished) outgoing.destroy();
     };
     response.once('close', end);
     if (response.destroyed) end();
-    this.#limit(outgoing);
+    this.#limit(outgoing, request);
     outgoing.once('close', () => response.off('close', end));
   }
 
-  #limit(outgoing: ClientRequest): void {
+  #tellWhenSent(outgoing: ClientRequest, request: IncomingMessage): void {
+    const exchange = this.#exchanges.get(request);
+    if (exchange?.onSent === undefined) return;
+    const isSecure = exchange.destination.target.protocol === 'https:';
+    if (outgoing.reusedSocket) exchange.onSent();
+    else outgoing.socket?.once(isSecure ? 'secureConnect' : 'connect', exchange.onSent);
+  }
+
+  #limit(outgoing: ClientRequest, request: IncomingMessage): void {
+    const headersMs = this.#exchanges.get(request)?.headersMs;
+    if (headersMs === undefined) return;
     const timer = setTimeout(() => {
-      const message = `the API server did not begin to answer within ${this.#headersMs} ms`;
+      const message = `the API server did not begin to answer within ${headersMs} ms`;
       outgoing.destroy(new WrapperError('Unreachable', message));
-    }, this.#headersMs);
+    }, headersMs);
     for (const event of ['response', 'upgrade', 'close']) {
       outgoing.once(event, () => clearTimeout(timer));
     }
@@ -164,7 +176,7 @@ export class RepairedHttpProxy {
     const end = (): void => void outgoing.destroy();
     socket.once('close', end);
     if (socket.destroyed) end();
-    this.#limit(outgoing);
+    this.#limit(outgoing, request);
     // This listener comes before that of http-proxy, which writes these headers and closes after the body.
     outgoing.once('response', (incoming) => {
       delete incoming.headers['transfer-encoding'];

@@ -6,6 +6,7 @@ import type { Credentials } from './credentials.ts';
 import { Destinations } from './passthrough-agent.ts';
 import { type Identity, requestHeaders } from './passthrough-headers.ts';
 import { type Exchange, RepairedHttpProxy } from './passthrough-http-proxy.ts';
+import { readUrl } from './request-url.ts';
 import { unreachable } from './upstream-error.ts';
 
 /** Answers a request that could not be passed on; nothing has been written to the response yet. */
@@ -42,6 +43,14 @@ export interface Passthrough {
 
 /** An API server gives a request that is not long-running 60 s (--request-timeout), and then says so itself. */
 const HEADERS_MS = 70_000;
+/**
+ * What an API server takes for long-running and answers only when there is something to say: the log of a silent Pod
+ * (BasicLongRunningRequestCheck in apiserver endpoints/filters). Of a peer that is gone TCP keep-alive tells.
+ */
+const LONG_RUNNING =
+  /^\/api\/v1\/(nodes\/[^/]+|namespaces\/[^/]+\/(pods|services)\/[^/]+)\/(log|proxy)(\/|$)/;
+/** What may be sent again, whatever became of it. */
+const SAFE = ['GET', 'HEAD', 'OPTIONS'];
 
 /** Opens the way through; connects only when the first request is passed on. */
 export function createPassthrough(options: PassthroughOptions): Passthrough {
@@ -58,7 +67,7 @@ class HttpPassthrough implements Passthrough {
     this.#options = options;
     this.#identity = options.identity ?? 'own';
     this.#destinations = new Destinations(options.credentials, this.#identity);
-    this.#proxy = new RepairedHttpProxy(options.headersMs ?? HEADERS_MS);
+    this.#proxy = new RepairedHttpProxy();
   }
 
   forward(request: IncomingMessage, response: ServerResponse): void {
@@ -97,8 +106,16 @@ class HttpPassthrough implements Passthrough {
     const own = this.#identity === 'own' ? await this.#options.credentials.headers() : {};
     // A client may go away while a credential plugin runs.
     if (response.destroyed) return;
-    const onError = (error: unknown): void => this.#fail(error, request, response);
-    this.#proxy.web(request, response, this.#exchange(request, own, false, onError));
+    let isSent = false;
+    const onError = (error: unknown): void => {
+      const isLost = isSent && !SAFE.includes(request.method ?? '');
+      this.#fail(isLost ? unanswered(this.#explain(error)) : error, request, response);
+    };
+    const exchange = this.#exchange(request, own, false, onError);
+    const onSent = (): void => {
+      isSent = true;
+    };
+    this.#proxy.web(request, response, { ...exchange, onSent });
   }
 
   #exchange(
@@ -113,8 +130,10 @@ class HttpPassthrough implements Passthrough {
     const destination = this.#destinations.current();
     const identity = this.#identity;
     const { target, host } = destination;
+    const { headersMs = HEADERS_MS } = this.#options;
     return {
       destination,
+      headersMs: LONG_RUNNING.test(readUrl(request).path) ? undefined : headersMs,
       headers: requestHeaders(request, { identity, own, host, upgrade }),
       path: target.path + url,
       onAnswer: (statusCode) => this.#notice(statusCode),
@@ -146,4 +165,10 @@ class HttpPassthrough implements Passthrough {
       ? WrapperError.from(error, 'Unreachable')
       : unreachable(error, server);
   }
+}
+
+/** A request that the API server may have carried out, for it reached it, shall not be sent again unasked. */
+function unanswered(error: WrapperError): WrapperError {
+  const problem = `${error.message}; whether the request was carried out is not known`;
+  return new WrapperError('Unanswered', problem, { cause: error });
 }

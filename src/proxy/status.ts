@@ -15,6 +15,8 @@ const ANSWERS: Partial<Record<ErrorCode, Omit<Status, 'message'>>> = {
   LimitExceeded: { code: 503, reason: 'ServiceUnavailable', retryAfterSeconds: 1 },
   Unreachable: { code: 503, reason: 'ServiceUnavailable', retryAfterSeconds: 1 },
   Credentials: { code: 503, reason: 'ServiceUnavailable', retryAfterSeconds: 5 },
+  // Without Retry-After: client-go sends whatever is answered with it again, a write too (rest/with_retry.go).
+  Unanswered: { code: 504, reason: 'Timeout' },
   TooLargeResourceVersion: {
     code: 504,
     reason: 'Timeout',

@@ -1,6 +1,7 @@
 import { Agent, type IncomingMessage, type RequestListener } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { statusOf } from '../../src/proxy/status.ts';
 import { ask, raw } from '../support/http-client.ts';
 import { type PassthroughHarness, startPassthrough } from '../support/http-passthrough.ts';
 import { until } from '../support/http-until.ts';
@@ -179,9 +180,43 @@ describe('an API server that cannot be reached', () => {
     const { front, errors } = await setUp((request) => void request.socket.destroy());
     const body = 'x'.repeat(1_000_000);
     const answer = await ask(front.url, { method: 'POST', body }).catch(() => undefined);
-    expect(answer?.body ?? 'Unreachable').toBe('Unreachable');
+    expect(answer?.body ?? 'Unanswered').toBe('Unanswered');
     await until(() => errors.length > 0);
-    expect(errors.map(({ code }) => code)).toEqual(['Unreachable']);
+    expect(errors.map(({ code }) => code)).toEqual(['Unanswered']);
+  });
+
+  // client-go sends whatever is answered with Retry-After again, ten times, a write too.
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE'])(
+    'after it has taken a %s is answered without Retry-After: it may have been carried out',
+    async (method) => {
+      const { front, errors } = await setUp(async (request, response) => {
+        if (request.url === '/first') {
+          response.end();
+          return;
+        }
+        await text(request);
+        request.socket.destroy();
+      });
+      const agent = new Agent({ keepAlive: true });
+      const write = { method, headers: { 'content-length': 2 }, body: 'hi', agent };
+      expect((await ask(front.url, write)).body).toBe('Unanswered');
+      // On a connection that is used again, too.
+      await ask(new URL('/first', front.url), { agent });
+      expect((await ask(front.url, write)).body).toBe('Unanswered');
+      agent.destroy();
+      for (const error of errors) {
+        expect(statusOf(error)).toMatchObject({ code: 504, reason: 'Timeout' });
+        expect(statusOf(error)).not.toHaveProperty('retryAfterSeconds');
+      }
+      expect(errors).toHaveLength(2);
+    },
+  );
+
+  test('before a write reached it is answered with Retry-After', async () => {
+    const { front, back, errors } = await setUp(echo);
+    await back.close();
+    expect((await ask(front.url, { method: 'POST', body: 'hi' })).body).toBe('Unreachable');
+    expect(errors.map(statusOf)).toMatchObject([{ code: 503, retryAfterSeconds: 1 }]);
   });
 
   test('is reported once, though the side of the caller fails as well', async () => {
@@ -213,6 +248,20 @@ describe('an API server that cannot be reached', () => {
       { headersMs: 20 },
     );
     expect((await ask(front.url)).body).toBe('late');
+  });
+
+  test.each([
+    '/api/v1/namespaces/a/pods/b/log?follow=true',
+    '/api/v1/nodes/a/proxy/logs/',
+    '/api/v1/namespaces/a/services/b/proxy',
+  ])('is waited for where it answers only when there is something to say: %s', async (path) => {
+    const late: RequestListener = (_request, response) =>
+      void setTimeout(() => response.end('late'), 300);
+    const { front } = await setUp(late, { headersMs: 20 });
+    expect((await ask(new URL(path, front.url))).body).toBe('late');
+    expect((await ask(new URL('/api/v1/namespaces/a/pods/log', front.url))).body).toBe(
+      'Unreachable',
+    );
   });
 
   test('because we have no credentials is reported', async () => {
