@@ -6,6 +6,7 @@ import type { Caller, Gate, ReadAttributes } from './access.ts';
 import { CallerReader } from './access-caller.ts';
 import type { AccessReviews } from './access-reviews.ts';
 import { assertSameOrigin } from './host-check.ts';
+import { asksForMetadata } from './media-type.ts';
 import type { Passthrough } from './passthrough.ts';
 import { readUrl } from './request-url.ts';
 import { parseTarget, type Target } from './target.ts';
@@ -48,6 +49,8 @@ export class CallersGate implements Gate {
       assertNoView(path);
       return true;
     }
+    // No view has that, and there are no endpoints in it. Whoever asks so asks for nothing else.
+    if (asksForMetadata(request.headers.accept)) return true;
     if (target.resource !== NODES) return false;
     const { nodeName } = this.#options;
     const own =
@@ -72,8 +75,12 @@ export class CallersGate implements Gate {
     const { headers } = request;
     const { path } = readUrl(request);
     const target = parseTarget(path);
-    // An API server also watches over a websocket.
-    if (target.kind === 'collection' || target.kind === 'object') throw noView(path);
+    // An API server also watches over a websocket. Of the clients that try that first some go on only after a 503.
+    if (target.kind === 'collection' || target.kind === 'object') {
+      const { message } = noView(path);
+      const status = { code: 503, reason: 'ServiceUnavailable', message };
+      throw new WrapperError('BadRequest', message, { status });
+    }
     assertNoView(path);
     // A refused upgrade leaves the connection in use; a body would be taken for the next caller's request.
     if (

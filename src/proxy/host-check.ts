@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { WrapperError } from '../errors.ts';
 
 /**
@@ -13,10 +14,11 @@ export function assertLocalRequest(request: IncomingMessage): void {
 }
 
 /** Throws `Forbidden` when the request comes from a web page of another origin (Fetch, section 3.2). */
-export function assertSameOrigin({ headers }: IncomingMessage): void {
+export function assertSameOrigin({ headers, socket }: IncomingMessage): void {
   const { origin, host = '' } = headers;
+  const scheme = socket instanceof TLSSocket ? 'https' : 'http';
   const site = headers['sec-fetch-site'];
-  const sameOrigin = origin === undefined || origin === `http://${host}`;
+  const sameOrigin = origin === undefined || origin === `${scheme}://${host}`;
   const sameSite = site === undefined || site === 'none' || site === 'same-origin';
   if (sameOrigin && sameSite) return;
   throw new WrapperError('Forbidden', 'cross-origin requests are not answered');

@@ -17,8 +17,8 @@ export interface ReadOptions {
   readonly timeoutSeconds: number | undefined;
 }
 
-/** `limit` may be ignored; the others change nothing in what is answered. */
-const IGNORED = new Set(['limit', 'pretty', 'timeout']);
+/** `limit` may be ignored; the others change nothing in what is answered, or only a Table, which is not. */
+const IGNORED = new Set(['limit', 'pretty', 'timeout', 'includeObject']);
 const KNOWN = new Set([
   'watch',
   'labelSelector',

@@ -1,5 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { negotiate } from '../../src/proxy/media-type.ts';
+import { asksForMetadata, negotiate } from '../../src/proxy/media-type.ts';
+
+const METADATA =
+  'application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,' +
+  'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
 
 describe('negotiate()', () => {
   test.each([
@@ -25,10 +29,20 @@ describe('negotiate()', () => {
     expect(() => negotiate(accept)).toThrow(expect.objectContaining({ code: 'NotAcceptable' }));
   });
 
-  test.each(['text/plain', 'application/cbor', 'application/json;as=Table', '*/*;q=0', ';'])(
-    'Accept %p cannot be served',
-    (accept) => {
-      expect(() => negotiate(accept)).toThrow(expect.objectContaining({ code: 'NotAcceptable' }));
-    },
-  );
+  test.each([
+    ...['text/plain', 'application/cbor', 'application/json;as=Table', '*/*;q=0', ';'],
+    // client-go's metadata client: a watch of whole objects it could not read.
+    METADATA,
+  ])('Accept %p cannot be served', (accept) => {
+    expect(() => negotiate(accept)).toThrow(expect.objectContaining({ code: 'NotAcceptable' }));
+  });
+});
+
+test.each([
+  [METADATA, true],
+  ['application/json;as=Table;v=v1;g=meta.k8s.io,application/json', false],
+  ['application/json,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1', false],
+  [undefined, false],
+])('Accept %p asks for metadata: %p', (accept, metadata) => {
+  expect(asksForMetadata(accept)).toBe(metadata);
 });

@@ -17,3 +17,9 @@ test.each(['watch=f', 'watch=no', 'watch=true,'])('%s is a mistake', (query) => 
   const parse = () => parseReadOptions(new URLSearchParams(query));
   expect(parse).toThrow(/neither true nor false/);
 });
+
+// kubectl get --sort-by sends it with a request for a Table.
+test('what only a Table would heed is ignored', () => {
+  const query = new URLSearchParams('includeObject=Object&limit=500');
+  expect(parseReadOptions(query)).toEqual(parseReadOptions(new URLSearchParams()));
+});

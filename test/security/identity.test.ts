@@ -72,6 +72,16 @@ describe('a caller with a token', () => {
     ]);
   });
 
+  // Its watches understand nothing but metadata, and no view has that.
+  test('who reads metadata alone reads it at the API server', async () => {
+    const accept =
+      'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
+    await wrapper.ask(SLICES, { token: 'caller', headers: { accept } });
+    expect(wrapper.api.passed).toMatchObject([
+      { url: SLICES, headers: { accept, authorization: 'Bearer caller' } },
+    ]);
+  });
+
   test.each([
     ['/api/v1/namespaces/a/services', { verb: 'list', namespace: 'a', name: '' }],
     ['/api/v1/services?watch=1&timeoutSeconds=1', { verb: 'watch', namespace: '' }],
@@ -265,8 +275,13 @@ describe('a caller with a client certificate', () => {
 
   test('is not used for a web page of another origin', async () => {
     const cert = await issueClient('a', []);
-    const answer = await wrapper.ask(SLICES, { cert, headers: { origin: 'https://evil.example' } });
-    expect(answer.code).toBe(403);
+    const codeFrom = async (origin: string) =>
+      (await wrapper.ask(SLICES, { cert, headers: { origin } })).code;
+    expect(await codeFrom('https://evil.example')).toBe(403);
+    const host = `127.0.0.1:${wrapper.port}`;
+    expect(await codeFrom(`http://${host}`)).toBe(403);
+    // The watches of some clients name their server.
+    expect(await codeFrom(`https://${host}`)).toBe(200);
   });
 });
 
@@ -301,7 +316,7 @@ describe('switching protocols', () => {
   const token = 'Authorization: Bearer caller\r\n';
   test.each([
     ['without credentials', exec, '', 401],
-    ['to watch a view', `${SLICES}?watch=1`, token, 400],
+    ['to watch a view, so that the client goes on without it', `${SLICES}?watch=1`, token, 503],
     ['to watch a view the old way', '/api/v1/watch/services', token, 400],
     [
       'with a body, which would pass for the next request',
