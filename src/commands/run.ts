@@ -12,6 +12,7 @@ import { waitForSuccessor } from '../proxy/handover.ts';
 import { type NodeProxy, startNodeProxy } from '../proxy/node-proxy.ts';
 import { unlessAborted } from '../proxy/upstream-abort.ts';
 import { endAnyway } from './end-anyway.ts';
+import { createLogDestination } from './log-destination.ts';
 import { askPredecessor, awaitLastWords } from './predecessor.ts';
 import { listenForSignals, type StopSignals } from './stop-signals.ts';
 import { trimHeapOnceReady } from './trim-heap.ts';
@@ -28,7 +29,8 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
   const settings = loadSettings(flags, process.env, configFile);
   if (settings.listen !== undefined) assertLoopback(settings.listen.host);
   const doors = doorsOf(settings, takeListenFds(process.env, process.pid));
-  const logger = pino({ level: settings.logLevel, base: { node: settings.nodeName } });
+  const options = { level: settings.logLevel, base: { node: settings.nodeName } };
+  const logger = pino(options, createLogDestination());
   try {
     await start({ settings, doors, signals, logger });
   } catch (error) {

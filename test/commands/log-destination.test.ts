@@ -1,0 +1,35 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { writeKubeconfig } from '../support/http-kubeconfig.ts';
+import { spawnMortal } from '../support/mortal-child.ts';
+import { freePort, MAIN } from '../support/wrapper-process.ts';
+
+// Each write fails with ENOSPC: the process then neither went on nor ended.
+test('a log on a full disk costs nothing but its lines', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'log-'));
+  const kubeconfig = writeKubeconfig(folder, { server: 'http://127.0.0.1:1' }, {});
+  const [listen, admin] = [await freePort(), await freePort()];
+  const flags = ['--node-name', 'edge-1', '--kubeconfig', kubeconfig];
+  const at = ['--listen', `127.0.0.1:${listen}`, '--admin-listen', `127.0.0.1:${admin}`];
+  const script = 'exec "$0" "$@" > /dev/full';
+  const args = ['-c', script, process.execPath, MAIN, 'run', ...flags, ...at];
+  const child = spawnMortal('/bin/sh', args, { stdout: 'inherit' });
+  const patience = { signal: AbortSignal.timeout(30_000) };
+  const closed = once(child, 'close', patience);
+  try {
+    const isAlive = () =>
+      fetch(`http://127.0.0.1:${admin}/healthz`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    while (!(await isAlive())) expect(child.exitCode).toBeNull();
+    child.kill('SIGTERM');
+    expect(await closed).toEqual([0, null]);
+  } finally {
+    child.kill('SIGKILL');
+    rmSync(folder, { recursive: true });
+  }
+});
