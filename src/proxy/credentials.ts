@@ -157,8 +157,8 @@ class FollowedCredentials implements Credentials {
   async #readNow(force: boolean): Promise<void> {
     try {
       const snapshot = await this.#source.read(force);
-      this.#complaint = '';
       await this.#adopt(snapshot);
+      this.#complaint = '';
     } catch (error) {
       const problem = WrapperError.from(error, 'Credentials');
       if (problem.message !== this.#complaint) {

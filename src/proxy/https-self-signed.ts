@@ -53,8 +53,10 @@ export async function makeSelfSigned(options: SelfSignedOptions, logger: Logger)
       await writeAtomically(options.keyFile, `${pair.cert}\n${pair.key}\n${pair.ca}\n`, 0o600);
     }
     const others = (await readAuthorities(options.caFile)).filter((each) => each !== trim(pair.ca));
-    const bundle = [trim(pair.ca), ...others].slice(0, MAX_AUTHORITIES);
-    await writeAtomically(options.caFile, `${bundle.join('\n')}\n`, 0o644);
+    const bundle = `${[trim(pair.ca), ...others].slice(0, MAX_AUTHORITIES).join('\n')}\n`;
+    // A start shall not fail for a disk that is full or read-only where there is nothing to be written.
+    const there = await readFile(options.caFile, 'utf8').catch(() => '');
+    if (there !== bundle) await writeAtomically(options.caFile, bundle, 0o644);
   } catch (cause) {
     const { message } = WrapperError.from(cause, 'InvalidSettings');
     throw new WrapperError('InvalidSettings', `https.selfSigned: ${message}`, { cause });

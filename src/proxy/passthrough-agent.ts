@@ -1,6 +1,7 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { WrapperError } from '../errors.ts';
+import { ADDRESSING } from './addressing.ts';
 import type { Credentials } from './credentials.ts';
 import type { Identity } from './passthrough-headers.ts';
 
@@ -54,7 +55,7 @@ export class Destinations {
     const isHttp = protocol === 'http:';
     const hostname = server.hostname.replace(/^\[|\]$/g, '');
     const port = Number(server.port || (isHttp ? 80 : 443));
-    const options = { keepAlive: true, timeout: IDLE_MS };
+    const options = { ...ADDRESSING, keepAlive: true, timeout: IDLE_MS };
     const { cert, key, ...anonymous } = this.#credentials.tls();
     // The API server takes a client certificate for the identity even where the caller sent a token.
     const tls = this.#identity === 'own' ? this.#credentials.tls() : anonymous;

@@ -13,7 +13,7 @@ import { ReflectorMemory } from './reflector-memory.ts';
 import type { StoredState } from './snapshot-keeper.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
 import type { Upstream } from './upstream.ts';
-import { isTooLargeVersion } from './upstream-error.ts';
+import { causeOf, isTooLargeVersion } from './upstream-error.ts';
 
 /** How a reflector stands with the API server, for readiness and metrics. */
 export interface ReflectorStatus {
@@ -341,7 +341,7 @@ export class Reflector<Facts extends ObjectMeta> {
 
   /** Decides how to go on after a failure; returns how long to wait, in milliseconds. */
   #failed(error: WrapperError): number {
-    if (this.#failures++ === 0 || this.#error?.code !== error.code) {
+    if (this.#failures++ === 0 || causeOf(this.#error) !== causeOf(error)) {
       this.#log.warn({ err: error.message, code: error.code, offset: error.offset }, 'interrupted');
     }
     this.#error = error;

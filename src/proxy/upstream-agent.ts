@@ -2,6 +2,7 @@ import { type ClientRequest, Agent as HttpAgent, request as httpRequest } from '
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import { ADDRESSING } from './addressing.ts';
 import type { TlsOptions } from './credentials.ts';
 import type { ResponseHeaders } from './upstream-body.ts';
 
@@ -57,7 +58,7 @@ export class UpstreamAgent {
     this.#times = options.times;
     this.#onSocket = options.onSocket;
     this.#onConnect = options.onConnect;
-    const common = { keepAlive: true, timeout: options.times.idleMs };
+    const common = { ...ADDRESSING, keepAlive: true, timeout: options.times.idleMs };
     this.#http = new HttpAgent(common);
     this.#https = new HttpsAgent({ ...common, ...options.tls });
   }

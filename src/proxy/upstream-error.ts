@@ -18,6 +18,11 @@ export function unreachable(error: unknown, server: URL): WrapperError {
   );
 }
 
+/** What tells one failure from another, for a log that has each once: the code of the network, or the HTTP status. */
+export function causeOf(error: WrapperError | undefined): string {
+  return `${innermost(error).code} ${error?.status?.code ?? ''}`;
+}
+
 /** The API server is behind the version asked for (apimachinery errors.IsTooLargeResourceVersion). */
 export function isTooLargeVersion({ status }: WrapperError): boolean {
   return (
