@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import {
   type Credentials,
   type CredentialsOptions,
@@ -10,9 +10,6 @@ import {
 import { issue, type KeyPair, makeAuthority } from '../support/http-certificates.ts';
 import { base64, writeKubeconfig } from '../support/http-kubeconfig.ts';
 import { captureLogger } from '../support/http-logger.ts';
-
-// What hangs shall fail soon.
-jest.setTimeout(5_000);
 
 const SERVER = 'https://10.0.0.1:6443';
 

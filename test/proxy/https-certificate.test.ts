@@ -72,7 +72,10 @@ describe('certificate files', () => {
       expect((await wrapper.ask(SERVICES, { token: 'a' })).code).toBe(200);
       writeFileSync(join(wrapper.folder, 'tls.key'), other.key);
       write(one);
+      const written = performance.now();
       await eventually(() => shown(port), 'CN=one');
+      // The poll alone would see it after 10 s only.
+      expect(performance.now() - written).toBeLessThan(5_000);
       expect(problem()).toBeUndefined();
       expect(lines.filter(({ msg }) => /cannot be used/.test(msg))).toHaveLength(1);
       expect(JSON.stringify(lines)).not.toMatch(/PRIVATE KEY/);

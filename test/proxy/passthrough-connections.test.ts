@@ -1,14 +1,11 @@
 import type { RequestListener, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
-import { afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { issue, type KeyPair, makeAuthority } from '../support/http-certificates.ts';
 import { ask, open } from '../support/http-client.ts';
 import { type PassthroughHarness, startPassthrough } from '../support/http-passthrough.ts';
 import { until } from '../support/http-until.ts';
-
-// What hangs shall fail soon.
-jest.setTimeout(5_000);
 
 let harness: PassthroughHarness;
 

@@ -1,15 +1,12 @@
 import type { RequestListener } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { createUpstream } from '../../src/proxy/upstream.ts';
 import { FakeCredentials } from '../support/http-credentials.ts';
 import { captureLogger } from '../support/http-logger.ts';
 import { until } from '../support/http-until.ts';
 import { upstreamPerTest } from '../support/http-upstream.ts';
-
-// What hangs shall fail soon.
-jest.setTimeout(5_000);
 
 const setUp = upstreamPerTest();
 

@@ -1,12 +1,9 @@
 import { PassThrough, Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { createBody, readBody } from '../../src/proxy/upstream-body.ts';
 import { until } from '../support/http-until.ts';
-
-// What hangs shall fail soon.
-jest.setTimeout(5_000);
 
 /** Feeds these chunks, and tells how many were taken and whether the reader let go. */
 function feed(...chunks: Uint8Array[]) {

@@ -1,16 +1,13 @@
 import type { RequestListener } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
-import { afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createUpstream, type Upstream } from '../../src/proxy/upstream.ts';
 import { issue, type KeyPair, makeAuthority } from '../support/http-certificates.ts';
 import { FakeCredentials } from '../support/http-credentials.ts';
 import { captureLogger } from '../support/http-logger.ts';
 import { startServer, type TestServer } from '../support/http-server.ts';
 import { until } from '../support/http-until.ts';
-
-// What hangs shall fail soon.
-jest.setTimeout(5_000);
 
 let authority: KeyPair;
 let serving: KeyPair;

@@ -1,13 +1,10 @@
 import { getEventListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { buffer, text } from 'node:stream/consumers';
-import { describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { Outcome } from '../../src/proxy/failover.ts';
 import { until } from '../support/http-until.ts';
 import { upstreamPerTest } from '../support/http-upstream.ts';
-
-// What hangs shall fail soon.
-jest.setTimeout(5_000);
 
 const setUp = upstreamPerTest();
 

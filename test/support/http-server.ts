@@ -31,6 +31,8 @@ export async function startServer(
     connections.add(socket);
     socket.once('close', () => connections.delete(socket));
   });
+  // As an API server, and longer than anybody waits here: an idle connection that is left open stays.
+  server.keepAliveTimeout = 90_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Waits until a condition holds; rejects after two seconds, saying what was waited for. */
+/** Waits until a condition holds; rejects after 20 s, saying what was waited for. */
 export async function until(condition: () => boolean, what = 'a condition'): Promise<void> {
-  for (const start = performance.now(); performance.now() - start < 2_000; await sleep(2)) {
+  for (const start = performance.now(); performance.now() - start < 20_000; await sleep(2)) {
     if (condition()) return;
   }
   throw new Error(`waited in vain for ${what}`);

@@ -19,7 +19,7 @@ export interface WatchRecorder {
   readonly events: readonly RawEvent[];
   /** `TYPE name` of each event so far, bookmarks as `BOOKMARK` alone. */
   names(): string[];
-  /** Waits until a number of events has come. Rejects after two seconds, saying what has. */
+  /** Waits until a number of events has come. Rejects after 20 s, saying what has. */
   until(count: number): Promise<readonly RawEvent[]>;
   /** Settles when the stream ends; rejects when it breaks. */
   readonly ended: Promise<void>;
@@ -71,7 +71,7 @@ export async function recordWatch(
         const timer = setTimeout(() => {
           waiting.delete(finish);
           reject(new Error(`${events.length} of ${count} events came: ${names().join(', ')}`));
-        }, 2000);
+        }, 20_000);
         waiting.add(finish);
         finish();
       }),
