@@ -24,6 +24,8 @@ beforeEach(async () => {
   const slices = `${proxy.url}/apis/discovery.k8s.io/v1/endpointslices`;
   watch = await recordWatch(slices, STREAMING_LIST);
   await watch.until(2);
+  // Two changes of one tick come in order only within one watch that is open.
+  await eventually(() => proxy.views.sources.every(({ status }) => status.connected), true);
 });
 
 afterEach(async () => {
@@ -60,8 +62,10 @@ test('each decision that comes out different is told with its cause', async () =
 });
 
 test('what no policy manages, or what alters no answer, is no decision', async () => {
-  putSlice(server, 'plain-1', 'plain', [{ ip: '10.0.0.8', node: 'edge-3' }]);
   putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.2', node: 'edge-2' }]);
+  putSlice(server, 'plain-1', 'plain', [{ ip: '10.0.0.8', node: 'edge-3' }]);
+  // The slice of web, which shows nothing else than before, came before it in the same watch.
+  await eventually(() => watch.names().at(-1), 'MODIFIED plain-1');
   server.label('edge-2', 'site', 'b');
   await eventually(last, 'default/web site → *, 1 → 1: nodes edge-2');
   expect(decisionsOf(proxy, 0, 10).count).toBe(1);
