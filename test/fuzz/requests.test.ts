@@ -13,7 +13,27 @@ const words = fc.constantFrom(
   ...['', '.', '..', '%2e%2e', '%2F', '%00', '%', '%zz', ';', '\\', '//', ' ', '…'],
 );
 const segment = fc.oneof({ weight: 4, arbitrary: words }, fc.string({ maxLength: 8 }));
+/** Paths of what is served or passed on, most of them with a segment or two that are something else. */
+const nearPaths = fc
+  .record({
+    resource: fc.constantFrom(
+      ...RESOURCES,
+      { group: '', version: 'v1', plural: 'events' },
+      { group: 'events.k8s.io', version: 'v1', plural: 'events' },
+    ),
+    namespace: fc.option(fc.constantFrom('default', 'kube-system', 'caf%C3%A9')),
+    name: fc.option(fc.constantFrom('web', 'edge-1', 'a%20b')),
+    others: fc.array(fc.tuple(fc.nat(6), segment), { maxLength: 2 }),
+  })
+  .map(({ resource: { group, version, plural }, namespace, name, others }) => {
+    const root = group === '' ? ['api', version] : ['apis', group, version];
+    const within = namespace === null ? [] : ['namespaces', namespace];
+    const segments = [...root, ...within, plural, ...(name === null ? [] : [name])];
+    for (const [at, other] of others) segments[at % segments.length] = other;
+    return `/${segments.join('/')}`;
+  });
 const paths = fc.oneof(
+  nearPaths,
   fc.array(segment, { maxLength: 9 }).map((segments) => `/${segments.join('/')}`),
   fc.string({ unit: 'binary', maxLength: 60 }),
 );
@@ -32,12 +52,16 @@ describe('parseTarget()', () => {
   test(
     'takes any path, and finds nothing in it but what is spelled out',
     () => {
+      const found = { collection: 0, object: 0, events: 0 };
       const property = fc.property(paths, (path) => {
         const target = attempt(() => parseTarget(path));
         if (target === undefined || target.kind === 'other') return;
         expect(pathsOf(target)).toContain(decodeURIComponent(path));
+        found[target.kind]++;
       });
       fc.assert(property, budget);
+      // Paths that are all of something else would show nothing.
+      for (const count of Object.values(found)) expect(count).toBeGreaterThan(0);
     },
     FUZZ_TIMEOUT_MS,
   );
