@@ -11,19 +11,25 @@ const ACCEPT = ['application/vnd.kubernetes.protobuf', 'application/json'];
 const STREAMING = 'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan';
 
 /** How the clients of a soak behave. */
-const KINDS = [
+const KINDS = {
   /** Follow for good, as kube-proxy does. */
-  ...Array<ClientKind>(4).fill({ lastsMs: 600_000, slowMs: 0, query: STREAMING }),
+  followers: { count: 4, lastsMs: 600_000, slowMs: 0, query: STREAMING },
   /** Come and go. */
-  ...Array<ClientKind>(12).fill({ lastsMs: 700, slowMs: 0, query: STREAMING }),
-  ...Array<ClientKind>(4).fill({ lastsMs: 200, slowMs: 0, query: '' }),
+  visitors: { count: 12, lastsMs: 700, slowMs: 0, query: STREAMING },
+  listers: { count: 4, lastsMs: 200, slowMs: 0, query: '' },
   /** Take a little now and then, and fall out of the window. */
-  ...Array<ClientKind>(3).fill({ lastsMs: 20_000, slowMs: 2_000, query: STREAMING }),
-  /** Take nothing at all. */
-  ...Array<ClientKind>(2).fill({ lastsMs: 30_000, slowMs: 600_000, query: STREAMING }),
-];
+  slow: { count: 3, lastsMs: 20_000, slowMs: 2_000, query: STREAMING },
+  /** Take nothing but the beginning. */
+  stalled: { count: 2, lastsMs: 30_000, slowMs: 600_000, query: STREAMING },
+} satisfies Record<string, ClientKind>;
+
+export type ClientName = keyof typeof KINDS;
+
+export const CLIENT_NAMES = Object.keys(KINDS) as ClientName[];
 
 interface ClientKind {
+  /** How many of them there are. */
+  readonly count: number;
   /** Milliseconds until it goes and comes anew. */
   readonly lastsMs: number;
   /** Milliseconds of rest after each chunk. */
@@ -31,29 +37,39 @@ interface ClientKind {
   readonly query: string;
 }
 
-/** Clients that come and go until the signal; resolves when all have gone, with how many answers they had. */
-export async function runClients(server: string, signal: AbortSignal): Promise<number> {
-  const runs = KINDS.map(async (kind, index) => {
+/**
+ * Clients that come and go until the signal; resolves when all have gone.
+ *
+ * @param onPart told of each part of a good answer that one of them has taken
+ */
+export async function runClients(
+  server: string,
+  signal: AbortSignal,
+  onPart: (client: ClientName) => void = () => {},
+): Promise<void> {
+  const names = CLIENT_NAMES.flatMap((name) => Array<ClientName>(KINDS[name].count).fill(name));
+  const runs = names.map(async (name, index) => {
+    const kind = KINDS[name];
     const question = QUESTIONS[index % QUESTIONS.length] ?? '';
     const url = new URL(question, server);
     const more = new URLSearchParams(kind.query);
     for (const [name, value] of more) url.searchParams.set(name, value);
     const accept = ACCEPT[index % ACCEPT.length] ?? '';
-    let answers = 0;
-    while (!signal.aborted) {
-      if (await comeAndGo(url, accept, kind, signal)) answers += 1;
-    }
-    return answers;
+    const client = { url, accept, kind, onPart: () => onPart(name) };
+    while (!signal.aborted) await comeAndGo(client, signal);
   });
-  return (await Promise.all(runs)).reduce((sum, answers) => sum + answers, 0);
+  await Promise.all(runs);
 }
 
-async function comeAndGo(
-  url: URL,
-  accept: string,
-  kind: ClientKind,
-  signal: AbortSignal,
-): Promise<boolean> {
+interface Client {
+  readonly url: URL;
+  readonly accept: string;
+  readonly kind: ClientKind;
+  readonly onPart: () => void;
+}
+
+async function comeAndGo(client: Client, signal: AbortSignal): Promise<void> {
+  const { url, accept, kind } = client;
   // Not AbortSignal.any with a timeout: a run was seen to wait for one of these for good.
   const going = new AbortController();
   const go = () => going.abort();
@@ -61,24 +77,30 @@ async function comeAndGo(
   signal.addEventListener('abort', go);
   if (signal.aborted) go();
   const gone = going.signal;
-  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const { promise, resolve } = Promise.withResolvers<void>();
   const request = get(url, { agent: false, headers: { accept }, signal: gone }, (response) => {
-    void take(response, kind.slowMs, gone).then(() => resolve(response.statusCode === 200));
+    void take(response, client, gone).then(resolve);
   });
-  request.once('error', () => resolve(false));
-  request.once('close', () => resolve(false));
-  const answered = await promise;
+  request.once('error', () => resolve());
+  request.once('close', () => resolve());
+  await promise;
+  // Who still rests between two chunks of an answer that was cut does not rest any longer.
+  go();
   request.destroy();
   clearTimeout(timer);
   signal.removeEventListener('abort', go);
   // Not to ask without a pause when nobody listens.
   await sleep(20);
-  return answered;
 }
 
-async function take(response: IncomingMessage, slowMs: number, signal: AbortSignal): Promise<void> {
+async function take(
+  response: IncomingMessage,
+  { kind: { slowMs }, onPart }: Client,
+  signal: AbortSignal,
+): Promise<void> {
   try {
     for await (const _chunk of response) {
+      if (response.statusCode === 200) onPart();
       if (slowMs > 0) await sleep(slowMs, undefined, { signal });
     }
   } catch {

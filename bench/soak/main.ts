@@ -14,7 +14,7 @@ import {
 } from '../../test/e2e/support/managed-process.ts';
 import { PROGRAM } from '../../test/e2e/support/program.ts';
 import { churn, fill, NODE_NAME } from './churn.ts';
-import { runClients } from './clients.ts';
+import { CLIENT_NAMES, type ClientName, runClients } from './clients.ts';
 import { parseSoakOptions, type SoakOptions } from './options.ts';
 import { type Sample, takeSample } from './samples.ts';
 import { GIVEN_BACK, judge } from './verdict.ts';
@@ -56,20 +56,29 @@ async function soak({ minutes, sampleSeconds }: SoakOptions): Promise<void> {
     const before = await sample();
     const start = performance.now();
     const end = new AbortController();
-    const load = Promise.all([runClients(wrapper.url, end.signal), churn(server, end.signal)]);
-    const samples: Sample[] = [];
     const warm = Math.max(MIN_WARM_UP_SECONDS, minutes * 60 * WARM_UP_SHARE);
-    while ((performance.now() - start) / 1000 < warm + minutes * 60) {
+    const whole = warm + minutes * 60;
+    const parts = Object.fromEntries(CLIENT_NAMES.map((name) => [name, 0])) as Record<
+      ClientName,
+      number
+    >;
+    const count = (client: ClientName): void => {
+      if ((performance.now() - start) / 1000 > whole / 2) parts[client]++;
+    };
+    const clients = runClients(wrapper.url, end.signal, count);
+    const load = Promise.all([churn(server, end.signal), clients]);
+    const samples: Sample[] = [];
+    while ((performance.now() - start) / 1000 < whole) {
       await sleep(sampleSeconds * 1000);
       const now = await sample();
       if ((performance.now() - start) / 1000 > warm) samples.push(now);
       process.stderr.write(`${JSON.stringify(now)}\n`);
     }
     end.abort();
-    const [answers, changes] = await load;
+    const [changes] = await load;
     const after = await settle(sample, before);
-    const { lines, failures } = judge(samples, before, after, { answers, changes });
-    process.stdout.write(`\n${lines.join('\n')}\n${answers} answers, ${changes} changes\n`);
+    const { lines, failures } = judge(samples, before, after, { changes, parts });
+    process.stdout.write(`\n${lines.join('\n')}\n`);
     for (const failure of failures) process.stdout.write(`FAILED: ${failure}\n`);
     if (failures.length > 0) process.exitCode = 1;
   } finally {

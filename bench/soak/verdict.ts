@@ -11,8 +11,19 @@ const MIN_GAIN_MB: Readonly<Record<string, number>> = { heap: 15, external: 15, 
 
 const MEASURES = ['rss', 'heap', 'external', 'handles', 'sockets', 'resources'] as const;
 
+/** Fewer say nothing; a run of a minute takes some 50. */
+const MIN_SAMPLES = 20;
+
 /** What is as before when all clients have gone. */
 export const GIVEN_BACK = ['handles', 'sockets', 'resources'] as const;
+
+/** Without which the samples say nothing. */
+export interface Done {
+  /** Of objects, in the whole run. */
+  readonly changes: number;
+  /** Parts of good answers that clients have taken in the second half of the run, by kind of client. */
+  readonly parts: Readonly<Record<string, number>>;
+}
 
 export interface Verdict {
   readonly lines: readonly string[];
@@ -23,17 +34,18 @@ export interface Verdict {
  * @param samples those under load, after the warm-up
  * @param before what it held before any client came
  * @param after what it holds when all have gone
- * @param done without which all of this says nothing
  */
 export function judge(
   samples: readonly Sample[],
   before: Sample,
   after: Sample,
-  done: { readonly answers: number; readonly changes: number },
+  { changes, parts }: Done,
 ): Verdict {
-  const failures = Object.entries(done).flatMap(([what, count]) =>
-    count > 0 ? [] : [`there were no ${what}`],
-  );
+  const failures = Object.entries(parts)
+    .filter(([, count]) => count === 0)
+    .map(([client]) => `${client}: no good answer in the second half`);
+  if (changes === 0) failures.push('there were no changes');
+  if (samples.length < MIN_SAMPLES) failures.push(`${samples.length} samples are too few`);
   const minutes = ((samples.at(-1)?.seconds ?? 0) - (samples[0]?.seconds ?? 0)) / 60;
   const lines = MEASURES.map((measure) => {
     const { perHour, error } = slopeOf(samples.map((each) => [each.seconds, each[measure]]));
@@ -47,6 +59,8 @@ export function judge(
     const ends = `${before[measure].toFixed(0)} before, ${after[measure].toFixed(0)} after`;
     return `${measure.padEnd(10)} ${slope.padEnd(28)} ${ends}`;
   });
+  const taken = Object.entries(parts).map(([client, count]) => `${client} ${count}`);
+  lines.push(`${changes} changes; parts of answers in the second half: ${taken.join(', ')}`);
   for (const measure of GIVEN_BACK) {
     if (after[measure] > before[measure]) {
       failures.push(`${measure}: ${before[measure]} before, and ${after[measure]} after`);

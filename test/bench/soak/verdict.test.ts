@@ -6,7 +6,7 @@ const BASE: Sample = {
   ...{ seconds: 0, rss: 150, heap: 40, external: 20 },
   ...{ handles: 30, sockets: 10, resources: 12 },
 };
-const DONE = { answers: 1, changes: 1 };
+const DONE = { changes: 1, parts: { followers: 1, listers: 1 } };
 
 /** Half an hour of samples. */
 function samples(rise: (seconds: number) => Partial<Sample> = () => ({})): Sample[] {
@@ -29,8 +29,29 @@ describe('judge()', () => {
     expect(failures).toEqual([`${measure}: ${BASE[measure]} before, and 31 after`]);
   });
 
-  test.each(['answers', 'changes'] as const)('finds that there were no %s', (what) => {
-    const { failures } = judge(samples(), BASE, BASE, { ...DONE, [what]: 0 });
-    expect(failures).toEqual([`there were no ${what}`]);
+  test('finds that there were no changes', () => {
+    const { failures } = judge(samples(), BASE, BASE, { ...DONE, changes: 0 });
+    expect(failures).toEqual(['there were no changes']);
+  });
+
+  // One answer in the whole run was enough.
+  test('finds a kind of client that has no good answer any more', () => {
+    const parts = { followers: 1000, listers: 0 };
+    const { failures } = judge(samples(), BASE, BASE, { ...DONE, parts });
+    expect(failures).toEqual(['listers: no good answer in the second half']);
+  });
+
+  // The slope through them is NaN, which is never too much.
+  test.each([
+    ['none', []],
+    ['one', [{ ...BASE, rss: 9e9 }]],
+    ['19', samples().slice(0, 19)],
+  ])('finds too few samples: %s', (_, few) => {
+    const { failures } = judge(few, BASE, BASE, DONE);
+    expect(failures).toEqual([`${few.length} samples are too few`]);
+  });
+
+  test('takes those of a run of a minute', () => {
+    expect(judge(samples().slice(0, 20), BASE, BASE, DONE).failures).toEqual([]);
   });
 });
