@@ -1,14 +1,15 @@
 import type { Policy } from '../topology/policy.ts';
-import { isOfOtherProxy, type ServiceFilter } from '../topology/service-policy.ts';
+import {
+  isOfOtherProxy,
+  PROXY_NAME_LABEL,
+  type ServiceFilter,
+} from '../topology/service-policy.ts';
 import type { World } from '../topology/world.ts';
 import type { WorldChange } from '../topology/world-change.ts';
 import type { Change, ChangeSink } from './change.ts';
 import type { ObjectBytes, ServiceFacts } from './codec.ts';
 import { Departures } from './departures.ts';
 import type { View } from './view.ts';
-
-/** Label of a Service that another proxy serves; the world never asks for these. */
-const PROXY_NAME_LABEL = 'service.kubernetes.io/service-proxy-name';
 
 export interface ServicesProjectionOptions {
   readonly view: View;

@@ -3,6 +3,7 @@ import type { Codec, ObjectBytes, RawEvent, RawList } from '../filter/codec.ts';
 import { decodeStatus as decodeJsonStatus } from '../filter/json/decode.ts';
 import { Deadline } from './deadline.ts';
 import { type Question, questionPath } from './question.ts';
+import { isAnswer } from './reach.ts';
 import type { ReadBounds } from './read-bounds.ts';
 import { readBody, readPieces, type Upstream, type UpstreamResponse } from './upstream.ts';
 
@@ -246,7 +247,7 @@ function aboutVersion(question: Question): Question {
 
 /** Whether a refusal is one of the moment: asked again, the API server may answer. */
 function mayPass(code: number): boolean {
-  return code === 401 || code === 429 || code >= 500;
+  return code === 401 || !isAnswer(code);
 }
 
 /** Whether a watch can go on is not told, and will not be: as if the version had expired, only a list helps. */

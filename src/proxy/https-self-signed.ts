@@ -52,10 +52,10 @@ export async function makeSelfSigned(options: SelfSignedOptions, logger: Logger)
     } else if (options.keyFile !== undefined) {
       await writeAtomically(options.keyFile, `${pair.cert}\n${pair.key}\n${pair.ca}\n`, 0o600);
     }
-    const others = (await readAuthorities(options.caFile)).filter((each) => each !== trim(pair.ca));
+    const there = await readFile(options.caFile, 'utf8').catch(() => '');
+    const others = authoritiesIn(there).filter((each) => each !== trim(pair.ca));
     const bundle = `${[trim(pair.ca), ...others].slice(0, MAX_AUTHORITIES).join('\n')}\n`;
     // A start shall not fail for a disk that is full or read-only where there is nothing to be written.
-    const there = await readFile(options.caFile, 'utf8').catch(() => '');
     if (there !== bundle) await writeAtomically(options.caFile, bundle, 0o644);
   } catch (cause) {
     const { message } = WrapperError.from(cause, 'InvalidSettings');
@@ -125,9 +125,8 @@ async function keepPrivate(keyFile: string, logger: Logger): Promise<void> {
   await chmod(keyFile, 0o600).catch(() => {});
 }
 
-/** Our authorities in the file, those that can be read. */
-async function readAuthorities(file: string): Promise<string[]> {
-  const text = await readFile(file, 'utf8').catch(() => '');
+/** Our authorities in the text of a file, those that can be read. */
+function authoritiesIn(text: string): string[] {
   return certificatesIn(text).filter((pem) => {
     try {
       return new X509Certificate(pem).subject.startsWith(`CN=${AUTHORITY} `);

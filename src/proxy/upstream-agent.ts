@@ -117,14 +117,13 @@ export class UpstreamAgent {
   /** Ends a request whose connection, or then whose answer, takes too long. */
   #guard(request: ClientRequest, secure: boolean): { timer: NodeJS.Timeout } {
     const { connectMs, headersMs, probeMs } = this.#times;
-    const limit = (ms: number, late: Error): NodeJS.Timeout =>
-      setTimeout(() => request.destroy(late), ms);
-    const noConnection = new Error(`no connection within ${connectMs / 1000} s`);
-    const watch = { timer: limit(connectMs, noConnection) };
+    const limit = (ms: number, late: (within: string) => Error): NodeJS.Timeout =>
+      setTimeout(() => request.destroy(late(`within ${ms / 1000} s`)), ms);
+    const watch = { timer: limit(connectMs, (within) => new Error(`no connection ${within}`)) };
     const connected = (): void => {
       clearTimeout(watch.timer);
-      if (request.destroyed) return;
-      watch.timer = limit(headersMs, new NoAnswer(`no answer within ${headersMs / 1000} s`));
+      if (!request.destroyed)
+        watch.timer = limit(headersMs, (within) => new NoAnswer(`no answer ${within}`));
     };
     request.once('socket', (socket) => {
       this.#onSocket(socket);

@@ -25,6 +25,9 @@ export const FILTER_ANNOTATION = 'kube-proxy-wrapper.io/filter';
 /** Value of the annotation of a Service or Namespace by which is decided, but everything shown. */
 export const DRY_RUN = 'dry-run';
 
+/** Label of a Service that another proxy serves: kube-proxy never asks for these, nor does the world. */
+export const PROXY_NAME_LABEL = 'service.kubernetes.io/service-proxy-name';
+
 /** OpenYurt's annotation, and the label that names a node's pool. */
 const OPENYURT_ANNOTATION = 'openyurt.io/topologyKeys';
 const OPENYURT_POOL_LABEL = 'apps.openyurt.io/nodepool';

@@ -1,11 +1,8 @@
 import { test } from '@jest/globals';
 import fc from 'fast-check';
-import { History } from '../support/policy-history.ts';
+import { POLICY_RUNS, play } from '../support/policy-history.ts';
 import { CLOUD, HOST, OWN } from '../support/policy-model.ts';
 import { anyCluster, anySettings, anyStep, type Step } from '../support/policy-steps.ts';
-
-/** Set to look longer. */
-const RUNS = Number(process.env.POLICY_RUNS ?? 400);
 
 /** What makes a Service come and go, and what shows all of it. */
 const annotations = fc.constantFrom<Record<string, string>>(
@@ -50,11 +47,10 @@ test(
     const steps = fc.array(step, { minLength: 1, maxLength: 25 });
     fc.assert(
       fc.property(settings, cluster, steps, (given, start, history) => {
-        const run = new History(given, start);
-        for (const each of history) run.apply(each);
+        play(given, start, history);
       }),
-      { numRuns: RUNS },
+      { numRuns: POLICY_RUNS },
     );
   },
-  Math.max(60_000, RUNS * 200),
+  Math.max(60_000, POLICY_RUNS * 200),
 );

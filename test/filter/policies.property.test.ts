@@ -1,10 +1,7 @@
 import { describe, test } from '@jest/globals';
 import fc from 'fast-check';
-import { History } from '../support/policy-history.ts';
+import { POLICY_RUNS, play } from '../support/policy-history.ts';
 import { anyCluster, anySettings, anyStep } from '../support/policy-steps.ts';
-
-/** Set to look longer. */
-const RUNS = Number(process.env.POLICY_RUNS ?? 400);
 
 describe('views of Services and slices, in protobuf and JSON', () => {
   test(
@@ -13,14 +10,11 @@ describe('views of Services and slices, in protobuf and JSON', () => {
       const steps = fc.array(anyStep, { minLength: 1, maxLength: 25 });
       fc.assert(
         fc.property(anySettings, anyCluster, steps, (settings, cluster, history) => {
-          const run = new History(settings, cluster);
-          for (const step of history) run.apply(step);
-          run.apply({ kind: 'sync' });
-          run.checkLogs();
+          play(settings, cluster, [...history, { kind: 'sync' }]).checkLogs();
         }),
-        { numRuns: RUNS },
+        { numRuns: POLICY_RUNS },
       );
     },
-    Math.max(60_000, RUNS * 200),
+    Math.max(60_000, POLICY_RUNS * 200),
   );
 });

@@ -1,5 +1,5 @@
 import { describe, test } from '@jest/globals';
-import { History } from '../support/policy-history.ts';
+import { play } from '../support/policy-history.ts';
 import {
   CLOUD,
   COMMUNITY,
@@ -56,10 +56,9 @@ function putSlices(...slices: [index: number, slice: ModelSlice | undefined][]):
   return { kind: 'slices', changes };
 }
 
-function play(given: Partial<ModelSettings>, cluster: Partial<ModelCluster>, ...steps: Step[]) {
-  const history = new History({ ...settings, ...given }, { ...empty, ...cluster });
-  for (const step of [...steps, { kind: 'sync' } as const]) history.apply(step);
-  history.checkLogs();
+function replay(given: Partial<ModelSettings>, cluster: Partial<ModelCluster>, ...steps: Step[]) {
+  const all: Step[] = [...steps, { kind: 'sync' }];
+  play({ ...settings, ...given }, { ...empty, ...cluster }, all).checkLogs();
 }
 
 const web = (one: ModelService) => new Map([['default/web', one]]);
@@ -68,7 +67,7 @@ describe('a history that once went wrong', () => {
   // The own labels waited for the nodes of a community; then nobody asked for communities any more, the node
   // set was closed, and nothing was left that could have put the labels in force. No new view could start.
   test('own labels that wait for a node set come into force when the policy that needs it goes', () => {
-    play(
+    replay(
       {},
       { services: web(service([COMMUNITY])), slices: new Map([['default/web-0', slice('near')]]) },
       { kind: 'communities', changes: [{ name: 'red', members: [OWN] }] },
@@ -80,7 +79,7 @@ describe('a history that once went wrong', () => {
   // was shown, and what the batch deletes too.
   test('a batch in which a zone goes missing is shown as a whole', () => {
     const far = { ...slice('far', 'z2'), family: 'IPv6' as const };
-    play(
+    replay(
       { passthrough: true },
       { services: web(service([CLOUD, '*'])) },
       { kind: 'sync' },
@@ -90,7 +89,7 @@ describe('a history that once went wrong', () => {
   });
 
   test('a batch in which the last endpoint without a zone goes is shown as a whole', () => {
-    play(
+    replay(
       {},
       {
         services: web(service([ZONE, '*'])),
@@ -107,7 +106,7 @@ describe('a history that once went wrong', () => {
     ['left to another proxy', service([CLOUD], { mesh: 'edge' })],
     ['moved to another policy', service([HOST])],
   ])('a withheld Service that is %s is not seen on the way', (_what, then) => {
-    play(
+    replay(
       { passthrough: true, hides: 'labelled' },
       { services: web(service([CLOUD])), slices: new Map([['default/web-0', slice('far')]]) },
       put(then),
@@ -116,7 +115,7 @@ describe('a history that once went wrong', () => {
 
   // Its slices stayed hidden until the cloud's nodes were known, the Service itself was shown at once.
   test('a Service that comes back from another proxy comes back with its slices', () => {
-    play(
+    replay(
       { passthrough: true, hides: 'labelled' },
       {
         services: web(service([HOST], { mesh: 'edge' })),
@@ -128,7 +127,7 @@ describe('a history that once went wrong', () => {
 
   // A view of Services that hears of the node after the view of slices missed what was withheld meanwhile.
   test('a node that is switched off and on withholds the same Services in every view', () => {
-    play(
+    replay(
       { passthrough: true },
       { services: web(service([CLOUD])), slices: new Map([['default/web-0', slice('far')]]) },
       { kind: 'off', off: true },

@@ -126,6 +126,14 @@ describe('a token file', () => {
     expect(await authorization(credentials)).toBe('Bearer elsewhere');
     expect(credentials.servers.map(String)).toEqual(['https://10.0.0.2/']);
   });
+
+  test('that a new kubeconfig misses is logged once, not at each look', async () => {
+    const credentials = await load({ kubeconfig });
+    writeKubeconfig(folder, { server: SERVER }, { tokenFile: 'missing' });
+    for (let look = 0; look < 3; look++) await credentials.refresh();
+    expect(lines).toHaveLength(1);
+    expect(lines.join()).toContain('missing');
+  });
 });
 
 describe('certificates', () => {

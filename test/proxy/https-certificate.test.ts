@@ -237,6 +237,18 @@ describe('a certificate made at start', () => {
     );
   });
 
+  // A start must not need to write: its disk may be full, or read-only.
+  test('a CA file that holds what it should is not written again', async () => {
+    const options = { caFile: join(folder, 'ca.crt'), keyFile: join(folder, 'own.pem'), names };
+    await makeSelfSigned(options, logger);
+    const { ino } = statSync(options.caFile);
+    await makeSelfSigned(options, logger);
+    expect(statSync(options.caFile).ino).toBe(ino);
+    rmSync(options.keyFile);
+    await makeSelfSigned(options, logger);
+    expect(statSync(options.caFile).ino).not.toBe(ino);
+  });
+
   test('kept in a file is shown again after a restart, unless the names have changed', async () => {
     const options = { caFile: join(folder, 'ca.crt'), keyFile: join(folder, 'own.pem'), names };
     const first = await makeSelfSigned(options, logger);

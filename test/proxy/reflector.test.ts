@@ -151,6 +151,17 @@ describe('the way to the API server', () => {
     expect(warnings.map(({ code }) => code)).toEqual(['Unreachable', 'Refused']);
   });
 
+  test('a failure of the same kind that has another cause is logged too', async () => {
+    const slices = ({ path }: { path: string }) => path === SLICES;
+    const refusals = () =>
+      log.filter((line) => line.collection === SLICES && line.code === 'Refused').length;
+    server.refuse(slices, 500);
+    server.cutWatches();
+    await eventually(refusals, 1);
+    server.refuse(slices, 403);
+    await eventually(refusals, 2);
+  });
+
   test('node sets are asked for metadata only, by selector, and closed when nobody needs them', async () => {
     server.annotate('web', 'topologyKeys', '["site"]');
     const nodeWatches = () =>

@@ -60,6 +60,16 @@ const addresses = async () =>
     (bytes) => bytes.match(/10\.0\.0\.[0-9]+/g) ?? [],
   );
 
+/** Cuts the watches of an API server that refuses the question about its version, and waits for a change to be shown. */
+async function changeWhileNotAskedByName(code: number): Promise<void> {
+  const byName = ({ query }: { query: URLSearchParams }) =>
+    query.get('fieldSelector')?.includes('metadata.name=nobody.') === true;
+  before.refuse(byName, code);
+  before.cutWatches();
+  putSlice(before, 'web-a', 'web', [{ ip: '10.0.0.3', node: 'edge-1' }]);
+  await eventually(addresses, ['10.0.0.3']);
+}
+
 describe('after etcd was restored from a backup', () => {
   test('a running process shows what the backup holds', async () => {
     expect(await addresses()).toEqual(['10.0.0.1']);
@@ -91,12 +101,7 @@ describe('after etcd was restored from a backup', () => {
 
   test('a collection that cannot be asked by name is watched all the same', async () => {
     after = before;
-    const byName = ({ query }: { query: URLSearchParams }) =>
-      query.get('fieldSelector')?.includes('metadata.name=nobody.') === true;
-    before.refuse(byName, 400);
-    before.cutWatches();
-    putSlice(before, 'web-a', 'web', [{ ip: '10.0.0.3', node: 'edge-1' }]);
-    await eventually(addresses, ['10.0.0.3']);
+    await changeWhileNotAskedByName(400);
   });
 
   // With a second name beside it, rights and caches that go by the name took it for a question about that one.
@@ -119,12 +124,7 @@ describe('after etcd was restored from a backup', () => {
   test('a view that may not be asked by name is listed anew where its watch was cut', async () => {
     after = before;
     const { lists } = slices();
-    const byName = ({ query }: { query: URLSearchParams }) =>
-      query.get('fieldSelector')?.includes('metadata.name=nobody.') === true;
-    before.refuse(byName, 403);
-    before.cutWatches();
-    putSlice(before, 'web-a', 'web', [{ ip: '10.0.0.3', node: 'edge-1' }]);
-    await eventually(addresses, ['10.0.0.3']);
+    await changeWhileNotAskedByName(403);
     await eventually(() => slices().connected, true);
     expect(slices().lists).toBe(lists + 1);
   });

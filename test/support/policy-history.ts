@@ -18,6 +18,20 @@ import { deletedBy, tell, withChange } from './policy-told.ts';
 /** What a view shows of one Service: key of the object → what of it is significant. */
 type Seen = ReadonlyMap<string, string>;
 
+/** Histories in a property; set to look longer. */
+export const POLICY_RUNS = Number(process.env.POLICY_RUNS ?? 400);
+
+/** Runs a history from its first step to its last; throws as {@link History} does. */
+export function play(
+  settings: ModelSettings,
+  cluster: ModelCluster,
+  steps: readonly Step[],
+): History {
+  const history = new History(settings, cluster);
+  for (const step of steps) history.apply(step);
+  return history;
+}
+
 /**
  * Runs a history and checks at every commit of every view that each Service is shown as the world before or
  * after the step would show it, and, when no node set is awaited, exactly as the world is. Of the views in protobuf,

@@ -7,7 +7,11 @@ import type { Endpoint, EndpointGroup } from '../../topology/endpoint.ts';
 import type { OutcomeKind } from '../../topology/explanation.ts';
 import type { Policy } from '../../topology/policy.ts';
 import { PolicyBook } from '../../topology/policy-book.ts';
-import { filterOf, TOPOLOGY_KEYS_ANNOTATION } from '../../topology/service-policy.ts';
+import {
+  filterOf,
+  PROXY_NAME_LABEL,
+  TOPOLOGY_KEYS_ANNOTATION,
+} from '../../topology/service-policy.ts';
 import type { Communities, World } from '../../topology/world.ts';
 import { hasZoneless } from '../../topology/zoneless.ts';
 import type { ClusterObjects, SimulatedSlice } from './cluster-objects.ts';
@@ -104,7 +108,7 @@ function shareWorld(cluster: ClusterObjects, settings: SimulationSettings): Shar
 /** As kube-proxy asks: none that another proxy serves by its label, none that is headless or elsewhere. */
 function isAskedFor({ policies }: SimulationSettings) {
   return ({ labels, type, clusterIP }: ClusterObjects['services'][number]): boolean => {
-    if (labels.has('service.kubernetes.io/service-proxy-name')) return false;
+    if (labels.has(PROXY_NAME_LABEL)) return false;
     return type !== 'ExternalName' && (clusterIP !== 'None' || policies.headless);
   };
 }
