@@ -82,8 +82,8 @@ describe('stock kube-proxies', () => {
     const log = scene.node.wrapper().log();
     expect(log.match(/watches of the last process go on here/g)).toHaveLength(RESTARTS);
     expect(log.split('\n').filter((line) => line.includes(REFUSED))).toEqual([]);
-    // On a machine that is busy with something else a change may take longer without a restart, too.
-    const allowedMs = Math.max(WITHIN_MS, 2 * Math.max(...quiet));
+    // On a slow or busy machine a change takes longer without a restart, too, and two processes share it meanwhile.
+    const allowedMs = Math.max(WITHIN_MS, 4 * Math.max(...quiet));
     expect(during.filter((ms) => ms > allowedMs)).toEqual([]);
     expect(await scene.readAsNewClient()).toEqual(scene.readModel());
   });
