@@ -18,7 +18,7 @@ import { dial } from './support/dial.ts';
 import { createPlacedService, putSlice, setEndpointReady } from './support/placed-service.ts';
 import { expectReady, type Fleet, startFleet } from './support/served-node.ts';
 
-jest.setTimeout(60_000);
+jest.setTimeout(180_000);
 
 const EDGE = { 'node-role.kubernetes.io/edge': '' };
 const NORTH = 'community.kube-proxy-wrapper.io/north';
@@ -190,10 +190,14 @@ describe('a Service with ready endpoints in the cloud only', () => {
     await fleet.each(async ({ netns }) => await netns.addEndpoints([target]));
   });
 
+  const AT_EDGE1 = [{ at: E1, node: 'edge1' }];
   const HIDDEN = { edge1: undefined, edge2: undefined, edge3: [CLOUD], cloud1: [CLOUD] };
 
   test('has no rule on nodes with passthrough, and its endpoints on those without', async () => {
     await follow(target, { edge3: [CLOUD], cloud1: [CLOUD] });
+    // One that was made later is there.
+    const { target: later } = await createPlacedService(plane.admin, { name: 'later' }, AT_EDGE1);
+    await follow(later, { edge1: [E1], edge2: [E1] });
     for (const name of ['edge1', 'edge2']) await fleet.of(name).keeps({ [target]: undefined });
     expect(await whoAnswers('edge3', target)).toEqual([CLOUD]);
   });
@@ -232,10 +236,12 @@ describe('a Service with ready endpoints in the cloud only', () => {
     expect(await edge1.netns.httpGet(`${edge1.wrapper().url}${path}`)).toMatchObject({
       status: 404,
     });
+    const { target: later } = await createPlacedService(plane.admin, { name: 'after' }, AT_EDGE1);
+    // After refused connections client-go waits for up to 30 s.
+    await edge1.sees({ [later]: [E1], [target]: undefined }, 45_000);
     await edge1.keeps({ [target]: undefined });
     await ready(true);
-    // After refused connections client-go waits for up to 30 s.
-    await edge1.sees({ [target]: [E1] }, 45_000);
+    await edge1.sees({ [target]: [E1] });
   });
 
   test('is shown on a node that is no edge node any more', async () => {

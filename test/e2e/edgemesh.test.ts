@@ -13,7 +13,7 @@ import { eventually } from './support/eventually.ts';
 import { type Informers, type InformerVariant, startInformers } from './support/informer.ts';
 import { type Fleet, type ServedNode, startFleet } from './support/served-node.ts';
 
-jest.setTimeout(60_000);
+jest.setTimeout(180_000);
 
 const LABEL = 'service.edgemesh.kubeedge.io/service-proxy-name';
 const HERE = '10.244.1.1:80';
@@ -133,7 +133,12 @@ describe('a Service that EdgeMesh serves', () => {
     plain = await createWeb('plain', {});
     await follow(plain, { 'takes-unlabelled': ALL });
     const node = fleet.of('takes-labelled');
+    // A later change shows that the new one has come to this node, too.
+    await setLabels('labelled', { [LABEL]: null });
+    await follow(labelled, { 'takes-labelled': undefined });
     await node.keeps({ [plain]: undefined });
+    await setLabels('labelled', { [LABEL]: 'edgemesh' });
+    await follow(labelled, { 'takes-labelled': ALL, 'takes-unlabelled': undefined });
     const switchTo = async (value: string | null) =>
       await plane.admin.patch(`/api/v1/nodes/${node.nodeName}`, {
         metadata: { annotations: { 'kube-proxy-wrapper.io/filter': value } },
@@ -148,9 +153,24 @@ describe('a Service that EdgeMesh serves', () => {
     const { port } = new URL(plane.server);
     const wanted = { [KUBERNETES]: [`10.99.0.1:${port}`] };
     for (const node of fleet.all) await node.keeps(wanted, 100);
-    await setLabels('kubernetes', { [LABEL]: 'edgemesh' });
+    const labels = { [LABEL]: 'edgemesh', 'example.com/mesh': 'yes' };
+    const none = { [LABEL]: null, 'example.com/mesh': null };
+    await setLabels('kubernetes', labels);
+    // The same, a moment later, where every node sees it.
+    await setLabels('plain', labels);
+    await follow(plain, {
+      'takes-labelled': ALL,
+      'takes-unlabelled': undefined,
+      'other-label': undefined,
+    });
     for (const node of fleet.all) await node.keeps(wanted);
-    await setLabels('kubernetes', { [LABEL]: null });
+    await setLabels('kubernetes', none);
+    await setLabels('plain', none);
+    await follow(plain, {
+      'takes-labelled': undefined,
+      'takes-unlabelled': ALL,
+      'other-label': ALL,
+    });
   });
 });
 

@@ -16,7 +16,7 @@ import {
 } from './support/policy-scene.ts';
 import type { ServedNode } from './support/served-node.ts';
 
-jest.setTimeout(60_000);
+jest.setTimeout(180_000);
 
 const ALL: readonly Place[] = PLACES;
 const ZONE = 'topology.kubernetes.io/zone';
@@ -90,6 +90,13 @@ describe('what a Service follows', () => {
     await annotateNamespace(plane, namespace, '[]');
     await both(plain, ALL);
     await annotateNamespace(plane, namespace, 'no such preset');
+    // A Namespace that comes later shows that this has been heard of.
+    await createPolicyNamespace(plane, 'later', `["${REGION}"]`);
+    const later = await scene.serve({ name: 'later', namespace: 'later' });
+    await follow(strict, [
+      [later, REGIONAL],
+      [plain, ALL],
+    ]);
     await keep(strict, [[plain, ALL]]);
     await annotateNamespace(plane, namespace, null);
     await both(plain, ALL, ZONAL);
@@ -151,7 +158,7 @@ describe('switched off by kube-proxy-wrapper.io/filter', () => {
       [first, second].map((service) => [service, ALL]),
     );
     const created = await scene.serve({ name: 'off-3', annotations });
-    await follow(scene.here, [[created, ALL]]);
+    await both(created, ALL, ZONAL);
     await keep(strict, [
       [first, ZONAL],
       [second, []],
