@@ -19,7 +19,7 @@ import { chooseSeed, createRandom } from './support/random.ts';
 import { createTimings } from './support/timings.ts';
 import { startWrappedNode, type WrappedNode } from './support/wrapped-node.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(180_000);
 
 const seed = chooseSeed();
 const timings = createTimings();

@@ -7,7 +7,7 @@ import { PROGRAM } from './support/program.ts';
 import { runCommand } from './support/run-command.ts';
 import { startWrappedNode, type WrappedNode, waitForBackends } from './support/wrapped-node.ts';
 
-jest.setTimeout(60_000);
+jest.setTimeout(180_000);
 
 const NEAR = '10.244.1.5:8080';
 const FAR = '10.244.1.6:8080';

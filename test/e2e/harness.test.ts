@@ -18,8 +18,7 @@ import { startKubeProxy } from './support/kube-proxy.ts';
 import { createNodeNetns, type NodeNetns } from './support/node-netns.ts';
 import { waitForBackends } from './support/wrapped-node.ts';
 
-// jest.config.js gives a testTimeout, but jest 30 does not heed it inside a project.
-jest.setTimeout(120_000);
+jest.setTimeout(180_000);
 
 /** These prove the harness itself: real components, with nothing of ours between them. */
 let plane: ControlPlane;

@@ -10,7 +10,7 @@ import { startKubeProxy } from './support/kube-proxy.ts';
 import type { ManagedProcess } from './support/managed-process.ts';
 import { startWrappedNode, type WrappedNode, waitForBackends } from './support/wrapped-node.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(180_000);
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const NEAR = '10.244.1.5:8080';

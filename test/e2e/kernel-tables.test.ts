@@ -18,7 +18,7 @@ import { dial } from './support/dial.ts';
 import { createTimings } from './support/timings.ts';
 import { startWrappedNode, type WrappedNode, waitForBackends } from './support/wrapped-node.ts';
 
-jest.setTimeout(60_000);
+jest.setTimeout(180_000);
 
 const timings = createTimings();
 let plane: ControlPlane;

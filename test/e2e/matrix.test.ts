@@ -7,7 +7,7 @@ import { putSlice, setEndpointReady } from './support/placed-service.ts';
 import { type Fleet, type ServedNode, startFleet } from './support/served-node.ts';
 import { createTextTable } from './support/text-table.ts';
 
-jest.setTimeout(60_000);
+jest.setTimeout(180_000);
 
 const EDGE = { 'node-role.kubernetes.io/edge': '' };
 const NAMES = ['cloud1', 'cloud2', 'edge1', 'edge2'] as const;

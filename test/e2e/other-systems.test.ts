@@ -11,7 +11,7 @@ import {
   startPolicyScene,
 } from './support/policy-scene.ts';
 
-jest.setTimeout(60_000);
+jest.setTimeout(180_000);
 
 let scene: PolicyScene;
 

@@ -22,7 +22,7 @@ import {
   ZONE,
 } from './support/traffic-scene.ts';
 
-jest.setTimeout(60_000);
+jest.setTimeout(180_000);
 
 const ZONE_ELSE_ANY = { topologyKeys: 'prefer-same-zone' };
 

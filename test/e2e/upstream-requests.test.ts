@@ -7,7 +7,7 @@ import { startInformers } from './support/informer.ts';
 import { startKubeProxy } from './support/kube-proxy.ts';
 import { startWrappedNode, type WrappedNode } from './support/wrapped-node.ts';
 
-jest.setTimeout(60_000);
+jest.setTimeout(180_000);
 
 let plane: ControlPlane;
 

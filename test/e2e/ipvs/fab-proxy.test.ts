@@ -16,7 +16,7 @@ import { readTables } from './support/read-tables.ts';
  * communities {edge1, edge2} and {edge2, edge3}, one Service with Pods on edge2 and edge3. It goes on with what
  * that design demands of the cloud.
  */
-jest.setTimeout(300_000);
+jest.setTimeout(900_000);
 
 const POD2 = '10.244.2.1:8080';
 const POD3 = '10.244.3.1:8080';

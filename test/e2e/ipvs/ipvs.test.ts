@@ -18,7 +18,7 @@ import { type IpvsScene, startIpvsScene } from './support/ipvs-scene.ts';
 import { backendsOfIpvs, type VirtualServer } from './support/parse-ipvs.ts';
 
 /** A stock kube-proxy in IPVS mode behind the wrapper, on the node edge1 of site a. */
-jest.setTimeout(300_000);
+jest.setTimeout(900_000);
 
 const NEAR = '10.244.1.5:8080';
 const FAR = '10.244.1.6:8080';

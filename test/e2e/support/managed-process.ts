@@ -79,7 +79,7 @@ export function startProcess(options: ProcessOptions): ManagedProcess {
 export async function waitUntilReady(
   managed: ManagedProcess,
   probe: () => Promise<boolean>,
-  timeoutMs = 30_000,
+  timeoutMs = 120_000,
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (!(await probe())) {

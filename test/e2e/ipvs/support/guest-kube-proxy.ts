@@ -43,7 +43,7 @@ export async function startGuestKubeProxy(options: GuestKubeProxyOptions): Promi
     await eventually(
       async () => await machine.exec(`kill -0 ${pid} && grep -c '${synced}' ${logFile} || true`),
       (count) => Number(count) > 0,
-      { timeoutMs: 60_000, intervalMs: 250, what: `the first sync of kube-proxy on ${nodeName}` },
+      { timeoutMs: 240_000, intervalMs: 250, what: `the first sync of kube-proxy on ${nodeName}` },
     );
   } catch (error) {
     throw new Error(`kube-proxy on ${nodeName}, whose log ends:\n${await log()}`, { cause: error });

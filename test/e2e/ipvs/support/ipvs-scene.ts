@@ -143,8 +143,8 @@ async function waitForNothing(
   gaps: () => Promise<unknown[]>,
 ): Promise<number> {
   try {
-    // Emulated, and maybe on a busy machine: kube-proxy's first table has taken 19 s.
-    const options = { timeoutMs: 60_000, intervalMs: 100, what: 'IPVS without a difference' };
+    // Emulated, and maybe on a slow or busy machine: kube-proxy's first table has taken 19 s on an idle one.
+    const options = { timeoutMs: 240_000, intervalMs: 100, what: 'IPVS without a difference' };
     return (await eventually(gaps, (list) => list.length === 0, options)).elapsedMs;
   } catch (error) {
     const logs = nodes.map(async ({ nodeName, kubeProxy }) => {

@@ -51,7 +51,7 @@ export async function startMachine(): Promise<Machine> {
     void channel.ready.then(() => {
       isUp = true;
     });
-    await waitUntilReady(qemu, async () => isUp, 60_000);
+    await waitUntilReady(qemu, async () => isUp, 240_000);
     return describeMachine(netns, qemu, channel, stop);
   } catch (error) {
     await stop();
