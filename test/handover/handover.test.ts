@@ -8,8 +8,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
+import { freePorts } from '../e2e/support/free-port.ts';
 import { createSmallCluster, putService, putSlice } from '../support/small-cluster.ts';
-import { freePort, MAIN, startProcess, type WrapperProcess } from '../support/wrapper-process.ts';
+import { MAIN, startProcess, type WrapperProcess } from '../support/wrapper-process.ts';
 import { hammer } from './hammer.ts';
 
 const ACTIVATOR = new URL('socket-activator.ts', import.meta.url).pathname;
@@ -34,7 +35,7 @@ beforeEach(async () => {
   putService(server, 'web', ['kubernetes.io/hostname']);
   putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
   writeFileSync(join(folder, 'kubeconfig'), kubeconfigFor(await server.listen()));
-  [port, adminPort] = [await freePort(), await freePort()];
+  [port = 0, adminPort = 0] = await freePorts(2);
 });
 
 afterEach(async () => {

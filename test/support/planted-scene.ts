@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../e2e/support/eventually.ts';
+import { freePorts } from '../e2e/support/free-port.ts';
 import { spawnMortal } from './mortal-child.ts';
 import { type PlantedBug, type Shim, startShim } from './planted-shim.ts';
 import type { RecorderConfig } from './recorder/main.ts';
@@ -15,7 +16,6 @@ import type { TimedRecord } from './recorder/written-record.ts';
 import { createSmallCluster, putService, putSlice } from './small-cluster.ts';
 import { type Atom, checkGuarantees, type Guarantee } from './watch-guarantees.ts';
 import { startWrapper } from './wrapper-fixture.ts';
-import { freePort } from './wrapper-process.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const ATOM_KEYS = ['default/web-a', 'default/web-b'];
@@ -67,7 +67,8 @@ class Scene implements PlantedScene {
     }
     putSlice(this.#cluster, 'free', 'nobody', [{ ip: '10.0.9.0', node: 'edge-2' }]);
     this.#apiServer = await this.#cluster.listen();
-    this.#url = `http://127.0.0.1:${await freePort()}`;
+    const [port] = await freePorts(1);
+    this.#url = `http://127.0.0.1:${port}`;
     await this.#startWrapper();
     for (const site of ['b', 'a'] as const) await this.relabel(site);
     this.#shim = await startShim(this.#url, bug);
