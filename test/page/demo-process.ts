@@ -13,23 +13,31 @@ export interface DemoProcess {
   close(): Promise<void>;
 }
 
-/** Runs `npm run demo` without npm. */
-export async function startDemo(): Promise<DemoProcess> {
-  const child = spawn(process.execPath, ['demo/main.ts'], {
+/**
+ * Runs `npm run demo` without npm. Throws, with what it said, when it ends before its tour does.
+ *
+ * @param flags of the demo
+ */
+export async function startDemo(flags: readonly string[] = []): Promise<DemoProcess> {
+  const child = spawn(process.execPath, ['demo/main.ts', ...flags], {
     cwd: ROOT,
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   let out = '';
-  await new Promise<void>((resolve) => {
+  await new Promise<void>((resolve, reject) => {
     child.stdout.on('data', (chunk: Buffer) => {
       out += chunk.toString();
       if (out.includes('Your turn.')) resolve();
+    });
+    child.once('close', (code, signal) => {
+      reject(new Error(`the demo ended (${signal ?? `code ${code}`}) after saying: ${out}`));
     });
   });
   return {
     url: /with buttons: (\S+)/.exec(out)?.[1] ?? '',
     type: (line) => child.stdin.write(`${line}\n`),
     async close() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
       const closed = once(child, 'close');
       child.stdin.end('quit\n');
       await closed;

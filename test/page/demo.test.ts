@@ -15,9 +15,10 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await tab.close();
-  await browser.close();
-  await demo.close();
+  // What never started is not closed, and does not keep the rest open.
+  await tab?.close();
+  await browser?.close();
+  await demo?.close();
 });
 
 /** The endpoints of the Service that is explained, as the map shows them. */
@@ -79,6 +80,11 @@ test('what is typed in the terminal is seen, and nothing of a Service that is cl
   await page.getByRole('button', { name: 'no policy' }).waitFor({ state: 'detached' });
   await page.getByRole('row').filter({ hasText: 'default/web' }).click();
   await eventually(async () => (await dots()).length, 3);
+});
+
+// It was waited for until the test's time was over, and the browser stayed.
+test('a demo that ends before its turn is told at once, with what it said', async () => {
+  await expect(startDemo(['--once'])).rejects.toThrow(/ended \(code 0\) after saying: .*in memory/);
 });
 
 test('the demo is not ended from the page', async () => {
