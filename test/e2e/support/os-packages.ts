@@ -1,5 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { runCommand } from './run-command.ts';
 import { searchPath } from './search-path.ts';
 
@@ -13,6 +14,8 @@ const harnessCommands: Readonly<Record<string, string>> = {
   openssl: 'openssl',
   setpriv: 'util-linux',
 };
+
+const LOCK_MS = 300_000;
 
 /**
  * Installs, with apt-get, the packages of those commands that are missing. Throws, with their names, without root
@@ -32,11 +35,27 @@ export async function ensureOsPackages(
     );
   }
   const packages = [...new Set(missing.map(([, name]) => name))];
-  const env = { DEBIAN_FRONTEND: 'noninteractive' };
-  await runCommand('apt-get', ['update', '-qq'], { env });
-  await runCommand('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], {
-    env,
-  });
+  await runAptGet(['update', '-qq']);
+  await runAptGet(['install', '-y', '-qq', '--no-install-recommends', ...packages]);
+}
+
+/**
+ * Runs apt-get. While something else holds one of its locks, as on a machine that has just started, waits for up to
+ * 5 minutes; DPkg::Lock::Timeout does not wait for that of the package lists.
+ */
+export async function runAptGet(args: readonly string[]): Promise<void> {
+  const env = { DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' };
+  const deadline = performance.now() + LOCK_MS;
+  for (;;) {
+    try {
+      await runCommand('apt-get', args, { env });
+      return;
+    } catch (error) {
+      const isLocked = String(error).includes('Could not get lock');
+      if (!isLocked || performance.now() > deadline) throw error;
+      await sleep(1_000);
+    }
+  }
 }
 
 function isOnPath(command: string): boolean {

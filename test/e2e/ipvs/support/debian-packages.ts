@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { runAptGet } from '../../support/os-packages.ts';
 import { runCommand } from '../../support/run-command.ts';
 
 /** A binary package in a version that the archive has now. */
@@ -48,7 +49,7 @@ export async function downloadPackages(
 
 /** For when apt knows no packages yet, or versions that the archive has replaced. */
 export async function updatePackageLists(): Promise<void> {
-  await runCommand('apt-get', ['update', '-qq']);
+  await runAptGet(['update', '-qq']);
 }
 
 function pathOf({ name, version }: DebianPackage, folder: string): string {
