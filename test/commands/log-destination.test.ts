@@ -3,15 +3,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { freePorts } from '../e2e/support/free-port.ts';
 import { writeKubeconfig } from '../support/http-kubeconfig.ts';
 import { spawnMortal } from '../support/mortal-child.ts';
-import { freePort, MAIN } from '../support/wrapper-process.ts';
+import { MAIN } from '../support/wrapper-process.ts';
 
 // Each write fails with ENOSPC: the process then neither went on nor ended.
 test('a log on a full disk costs nothing but its lines', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'log-'));
   const kubeconfig = writeKubeconfig(folder, { server: 'http://127.0.0.1:1' }, {});
-  const [listen, admin] = [await freePort(), await freePort()];
+  const [listen, admin] = await freePorts(2);
   const flags = ['--node-name', 'edge-1', '--kubeconfig', kubeconfig];
   const at = ['--listen', `127.0.0.1:${listen}`, '--admin-listen', `127.0.0.1:${admin}`];
   const script = 'exec "$0" "$@" > /dev/full';
