@@ -8,7 +8,7 @@ import { nodeProxyOptions } from '../config/node-proxy-options.ts';
 import { loadSettings, type RawSettings, type Settings } from '../config/settings.ts';
 import { assertLoopback } from '../proxy/access-loopback.ts';
 import { loadCredentials } from '../proxy/credentials.ts';
-import { waitForSuccessor } from '../proxy/handover.ts';
+import { waitForSuccessor, warnOfRival } from '../proxy/handover.ts';
 import { type NodeProxy, startNodeProxy } from '../proxy/node-proxy.ts';
 import { unlessAborted } from '../proxy/upstream-abort.ts';
 import { endAnyway } from './end-anyway.ts';
@@ -87,6 +87,7 @@ async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
     const isReady = () =>
       proxy.doors.watches > 0 && readiness(proxy).every(({ problem }) => problem === undefined);
     void trimHeapOnceReady({ isReady, logger, signal: ended.signal });
+    void warnOfRival({ addresses: proxy.doors.addresses, logger, signal: ended.signal });
     await stopped(signals, settings.handoverSeconds * 1000, proxy.doors.addresses, logger);
     logger.info('stopping');
   } finally {

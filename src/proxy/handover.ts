@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
+import { addressText } from './address.ts';
 import { countListeners } from './listen-peers.ts';
 import { type Question, questionPath } from './question.ts';
 import type { ViewLease } from './views.ts';
@@ -13,6 +14,12 @@ export interface SharedAddress {
 }
 
 const POLL_MS = 50;
+/** Who waits long looks less often, for each look reads the node's table of sockets; in milliseconds. */
+const MAX_POLL_MS = 1_000;
+/** Time between looks for a rival, in milliseconds … */
+const RIVAL_POLL_MS = 60_000;
+/** … which is one after so many; a successor listens beside its predecessor for less. */
+const RIVAL_LOOKS = 5;
 
 /**
  * Waits, when another process listens at one of the addresses, until this one can answer as well as that:
@@ -42,8 +49,10 @@ export async function waitForTurn(options: {
   const waiting = (): number =>
     leases.filter(({ view }) => !view.started && view.refusal === undefined).length;
   try {
+    const began = performance.now();
     while (waiting() > 0 && (await othersListen(addresses))) {
-      await delay(POLL_MS);
+      const waited = performance.now() - began;
+      await delay(Math.min(Math.max(POLL_MS, waited / 20), MAX_POLL_MS));
       signal.throwIfAborted();
     }
     if (waiting() > 0)
@@ -68,6 +77,36 @@ export async function waitForSuccessor(
     const counts = await Promise.all(shared.map(countListeners));
     if (counts.every((count) => count > 1)) return;
     await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/**
+ * Warns, once, when another process goes on listening at these addresses, as where two DaemonSets bring a wrapper
+ * each: the kernel spreads connections over both, and each knows nothing of the other's watches. Ends with the signal.
+ * Never rejects.
+ */
+export async function warnOfRival(options: {
+  readonly addresses: readonly SharedAddress[];
+  readonly signal: AbortSignal;
+  readonly logger: Logger;
+  /** Time between looks, in milliseconds; default 60,000. */
+  readonly pollMs?: number;
+}): Promise<void> {
+  const { addresses, signal, logger, pollMs = RIVAL_POLL_MS } = options;
+  const shared = addresses.filter(canBeShared);
+  try {
+    for (let looks = 0; looks < RIVAL_LOOKS; ) {
+      await delay(pollMs, undefined, { signal, ref: false });
+      const counts = await Promise.all(shared.map(countListeners));
+      looks = counts.some((count) => count > 1) ? looks + 1 : 0;
+    }
+    const listen = shared.map(addressText);
+    const said = 'another process goes on listening at an address of this one: end one of them';
+    logger.warn({ listen }, said);
+  } catch (error) {
+    if (signal.aborted) return;
+    const { message: err } = error as Error;
+    logger.warn({ err }, 'whether another process listens at the same addresses is not known');
   }
 }
 

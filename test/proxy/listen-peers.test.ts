@@ -1,9 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { warnOfRival } from '../../src/proxy/handover.ts';
 import { countListeners } from '../../src/proxy/listen-peers.ts';
 import { readQuestions, usualQuestions, writeQuestions } from '../../src/proxy/questions-json.ts';
 import { loopbackHosts } from '../support/loopback-hosts.ts';
+import { recordingLogger } from '../support/wrapper-fixture.ts';
 
 const servers: Server[] = [];
 
@@ -41,6 +44,30 @@ describe('countListeners()', () => {
     expect(await countListeners({ host: '127.0.0.1', port })).toBe(0);
     const all = await listen('0.0.0.0');
     expect(await countListeners({ host: '127.0.0.1', port: all })).toBe(1);
+  });
+});
+
+describe('warnOfRival()', () => {
+  const ended = new AbortController();
+  afterAll(() => ended.abort());
+
+  test('warns once of another process that goes on listening at the same address', async () => {
+    const first = await listen('127.0.0.1');
+    servers.splice(0)[0]?.close();
+    await listen('127.0.0.1', first);
+    const { logger, lines } = recordingLogger();
+    const addresses = [{ host: '127.0.0.1', port: first }];
+    const options = { addresses, logger, signal: ended.signal, pollMs: 100 };
+    const watching = warnOfRival(options);
+    // A successor that listens beside its predecessor for a moment is none.
+    await listen('127.0.0.1', first);
+    await delay(150);
+    servers.pop()?.close();
+    await delay(150);
+    expect(lines).toEqual([]);
+    await listen('127.0.0.1', first);
+    await watching;
+    expect(lines).toMatchObject([{ level: 40, listen: [`127.0.0.1:${first}`] }]);
   });
 });
 
