@@ -166,6 +166,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const succession = lastWords && new Succession({ nodeName, lastWords, clock, sources, logger });
   const close = async (): Promise<void> => {
     await doors.close();
+    snapshots?.end();
     await Promise.all([views, nodeSets, worldSources, policyEvents].map((each) => each?.close()));
     await Promise.all([upstream.close(), snapshots?.close()]);
     credentials.close();

@@ -22,13 +22,18 @@ export interface KeeperOptions {
     /** How long the close waits for the disk. */
     readonly closeMs: number;
   };
+  /** No write before, but for the last one of the process; as of performance.now(). */
+  readonly notBefore: number;
+  /** Whether the process ends. */
+  readonly isEnding: () => boolean;
   readonly load: () => Promise<StoredState | undefined>;
   /** Writes a state and says how many bytes it took; rejects when the disk fails, which is logged there. */
   readonly write: (state: Omit<StoredState, 'savedAt'>) => Promise<number>;
   readonly distrust: (problem: string) => Promise<void>;
   /** The disk was not waited for any longer when this was closed. */
   readonly onLate: (error: Error) => void;
-  readonly onClose: () => void;
+  /** Told from when on this question may write again, as of performance.now(). */
+  readonly onClose: (notBefore: number) => void;
 }
 
 /** A timer of more, in milliseconds, fires at once: writeBytesPerSecond may be a few bytes. */
@@ -50,7 +55,7 @@ export class SnapshotKeeper {
   /** When the first change came that is not on disk; monotonic. */
   #dirtySince: number | undefined;
   /** No write before; monotonic. */
-  #notBefore = 0;
+  #notBefore: number;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
   #closed = false;
@@ -58,6 +63,7 @@ export class SnapshotKeeper {
   constructor(options: KeeperOptions) {
     this.question = options.question;
     this.#options = options;
+    this.#notBefore = options.notBefore;
   }
 
   /** The state on disk; undefined when there is none to be trusted. Never rejects. */
@@ -92,19 +98,23 @@ export class SnapshotKeeper {
     this.#schedule();
   }
 
-  /** Writes what is not on disk yet. Never rejects. */
+  /**
+   * Writes what is not on disk yet, unless it has been written often and the process goes on: a question that comes
+   * and goes, as a node set where a label flaps, wears the disk out no more than another one. Never rejects.
+   */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
     const { times, onLate, onClose } = this.#options;
     await within(times.closeMs, this.#flush()).catch(onLate);
     this.#objects.clear();
-    onClose();
+    onClose(this.#notBefore);
   }
 
   async #flush(): Promise<void> {
     await this.#writing;
-    if (this.#dirtySince !== undefined) await this.#write();
+    const mayWrite = this.#options.isEnding() || performance.now() >= this.#notBefore;
+    if (this.#dirtySince !== undefined && mayWrite) await this.#write();
   }
 
   #apply(changes: readonly Change[]): void {

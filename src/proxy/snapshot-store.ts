@@ -32,6 +32,8 @@ export interface SnapshotStoreOptions {
   readonly unrestMs?: number;
   /** After a failure the disk is left alone for this long, in milliseconds; default 60,000. */
   readonly retryMs?: number;
+  /** A write that takes longer than this is told as a failure, in milliseconds; default 30,000. */
+  readonly slowMs?: number;
   readonly logger: Logger;
 }
 
@@ -39,6 +41,7 @@ export interface SnapshotStoreOptions {
 const LOAD_MS = 2_000;
 /** A disk that hangs does not keep the process from ending for longer than this, in milliseconds. */
 const CLOSE_MS = 5_000;
+const SLOW_MS = 30_000;
 /** Files of questions that nobody asks any more are kept up to this number. */
 const MAX_FILES = 256;
 
@@ -69,6 +72,9 @@ export class SnapshotStore {
   #queue: Promise<unknown> = Promise.resolve();
   /** Ends when nothing is being read. */
   #reading: Promise<unknown> = Promise.resolve();
+  /** From when on questions that nobody asks now may write again, as of performance.now(). */
+  readonly #notBefore = new Map<string, number>();
+  #ending = false;
   /** A close has waited for the disk in vain. */
   #givenUp = false;
   #owner: string;
@@ -112,20 +118,35 @@ export class SnapshotStore {
       load: () => this.#load(question),
       write: (state) => this.#enqueue(question, state),
       distrust: (problem) => this.#distrust(nameOf(question), 'torn', problem),
+      notBefore: this.#notBefore.get(question) ?? 0,
+      isEnding: () => this.#ending,
       onLate: (error) => this.#late(error),
-      onClose: () => {
+      onClose: (notBefore) => {
         this.#keepers.delete(keeper);
         this.#complaints.delete(question);
+        this.#rest(question, notBefore);
       },
     });
     this.#keepers.add(keeper);
     return keeper;
   }
 
+  /** Call it before the keepers are closed because the process ends: each writes once more. */
+  end(): void {
+    this.#ending = true;
+  }
+
   /** Call it after the keepers are closed: a disk that one of them gave up is not waited for again. */
   async close(): Promise<void> {
     this.#unsubscribe();
     if (!this.#givenUp) await within(CLOSE_MS, this.#queue).catch((error) => this.#late(error));
+  }
+
+  /** Remembers when a question may write again, and nothing of those that may. */
+  #rest(question: string, notBefore: number): void {
+    this.#notBefore.set(question, notBefore);
+    const now = performance.now();
+    for (const [each, until] of this.#notBefore) if (until <= now) this.#notBefore.delete(each);
   }
 
   #late({ message: err }: Error): void {
@@ -191,8 +212,15 @@ export class SnapshotStore {
     question: string,
     state: { readonly resourceVersion: string; readonly objects: readonly ObjectBytes[] },
   ): Promise<number> {
+    const { slowMs = SLOW_MS } = this.#options;
     const write = this.#queue.then(() => this.#write(question, state));
     this.#queue = write.catch(() => undefined);
+    // Whatever waits behind a disk that hangs is as late. It goes on waiting: nothing can end a write.
+    const slow = setTimeout(() => {
+      this.#failures++;
+      this.#complain(question, new Error(`the disk takes more than ${slowMs / 1000} s`));
+    }, slowMs);
+    slow.unref();
     try {
       const bytes = await write;
       this.#writes++;
@@ -204,6 +232,8 @@ export class SnapshotStore {
       // The folder may have gone, or be another one.
       if (!(error instanceof WrapperError)) this.#known = undefined;
       throw error;
+    } finally {
+      clearTimeout(slow);
     }
   }
 

@@ -148,6 +148,7 @@ describe('what is written', () => {
       await delay(100);
       expect(store.counters.writes).toBe(1);
       // The end of the process is no time to save flash memory.
+      store.end();
       await keeper.close();
       await store.close();
       expect(await loadAnew()).toEqual({ version: '2', objects: ['y'] });
@@ -163,6 +164,26 @@ describe('what is written', () => {
     await keeper.close();
     await store.close();
     expect(store.counters.writes).toBe(1);
+  });
+
+  // Where a label of the own node flaps, node sets come and go.
+  test('is not written more often because its question comes and goes, but once more at the end', async () => {
+    const store = storeOf({ writeBytesPerSecond: 1 });
+    const ask = async (version: string) => {
+      const keeper = store.open(QUESTION);
+      keeper.told([change('web', 'object')], version);
+      return keeper;
+    };
+    const first = await ask('1');
+    await eventually(() => store.counters.writes, 1);
+    await first.close();
+    for (const version of ['2', '3', '4']) await (await ask(version)).close();
+    expect(store.counters.writes).toBe(1);
+    const last = await ask('5');
+    store.end();
+    await last.close();
+    await store.close();
+    expect((await loadAnew())?.version).toBe('5');
   });
 
   test('follows a rotated authority, so that the next process knows it still', async () => {
@@ -356,6 +377,26 @@ describe('the disk', () => {
     expect(lines).toEqual([
       expect.objectContaining({ err: expect.stringContaining('more than 5 s') }),
     ]);
+  });
+
+  test('that hangs is told while the process lives, once, and when it goes on', async () => {
+    let goOn = (): void => {};
+    const hanging = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(hanging);
+    const store = storeOf({ slowMs: 20 });
+    const keepers = ['a /x', 'b /x'].map((question) => store.open(question));
+    for (const keeper of keepers) keeper.told([change('web', 'new')], '8');
+    await eventually(() => store.counters.failures, 2);
+    expect(store.problem).toContain('the disk takes more than 0.02 s');
+    expect(lines).toHaveLength(1);
+    goOn();
+    await eventually(() => store.counters.writes, 2);
+    expect(store.problem).toBeUndefined();
+    expect(lines.at(-1)?.msg).toContain('written again');
+    for (const keeper of keepers) await keeper.close();
+    await store.close();
   });
 
   // A view that nobody asks for is closed while the process lives, and then its last state may still be written.
