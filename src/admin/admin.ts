@@ -9,7 +9,7 @@ import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { writeQuestions } from '../proxy/questions-json.ts';
 import { readUrl } from '../proxy/request-url.ts';
 import { answerExplain, isExplainPath } from './explain/routes.ts';
-import { createMetrics } from './metrics.ts';
+import { createMetrics, type LogLosses } from './metrics.ts';
 import { createPageServer, type PageServer } from './page/answer-page.ts';
 import { type Check, readiness } from './readiness.ts';
 
@@ -18,6 +18,8 @@ export interface AdminOptions {
   readonly bounds: DoorBounds;
   readonly proxy: NodeProxy;
   readonly logger: Logger;
+  /** Where the logger writes; absent: to what loses no line. */
+  readonly log?: LogLosses;
 }
 
 /**
@@ -43,7 +45,7 @@ const FOR_PROBES = 8;
 
 /** Starts the admin listener. Rejects when the address is taken. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
-  const handler = createAdminHandler(options.proxy, options.logger);
+  const handler = createAdminHandler(options.proxy, options.logger, options.log);
   const { maxConnections } = options.bounds;
   const most = maxConnections - Math.min(FOR_PROBES, Math.floor(maxConnections / 2));
   const inWork = new Set<ServerResponse>();
@@ -72,8 +74,16 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
 }
 
 /** Answers requests about one node. */
-export function createAdminHandler(proxy: NodeProxy, logger: Logger): AdminHandler {
-  const parts = { proxy, metrics: createMetrics(proxy), page: createPageServer(proxy, logger) };
+export function createAdminHandler(
+  proxy: NodeProxy,
+  logger: Logger,
+  log?: LogLosses,
+): AdminHandler {
+  const parts = {
+    proxy,
+    metrics: createMetrics(proxy, log),
+    page: createPageServer(proxy, logger),
+  };
   return {
     handle(request, response) {
       answer(request, response, parts).catch((error: unknown) => {

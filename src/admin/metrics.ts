@@ -5,8 +5,13 @@ import { questionPath } from '../proxy/question.ts';
 /** How often the delay of the event loop is looked at, in milliseconds. The default of 10 wakes an idle process. */
 const EVENT_LOOP_TICK_MS = 100;
 
+/** Counts lines of the log that are lost, since the start. */
+export interface LogLosses {
+  readonly dropped: number;
+}
+
 /** Gauges and counters of the proxy, read from its state at each scrape: nothing is counted twice. */
-export function createMetrics(proxy: NodeProxy): Registry {
+export function createMetrics(proxy: NodeProxy, log: LogLosses = { dropped: 0 }): Registry {
   const registry = new Registry();
   collectDefaultMetrics({
     register: registry,
@@ -27,6 +32,12 @@ export function createMetrics(proxy: NodeProxy): Registry {
   registerDoors(registry, proxy);
   registerAccess(registry, proxy);
   registerPolicyEvents(registry, proxy);
+  register(registry, {
+    name: 'log_lines_dropped_total',
+    help: 'Lines of the log that are lost, for they could not be written.',
+    labels: [],
+    collect: (set) => set({}, log.dropped),
+  });
   return registry;
 }
 

@@ -1,5 +1,12 @@
 import { pino } from 'pino';
 
+/** Where the log goes. */
+export interface LogDestination {
+  readonly stream: ReturnType<typeof pino.destination>;
+  /** Lines that are lost. */
+  readonly dropped: number;
+}
+
 /** What may wait to be written, in bytes; lines beyond it are lost. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 
@@ -9,20 +16,27 @@ const MAX_WAITING_BYTES = 1024 * 1024;
  *
  * @param fd default: that of standard output
  */
-export function createLogDestination(fd = 1): ReturnType<typeof pino.destination> {
-  const destination = pino.destination({ fd, sync: false, maxLength: MAX_WAITING_BYTES });
+export function createLogDestination(fd = 1): LogDestination {
+  const stream = pino.destination({ fd, sync: false, maxLength: MAX_WAITING_BYTES });
+  let dropped = 0;
+  stream.on('drop', () => dropped++);
   let isBroken = false;
   // Without a listener it would end the process …
-  destination.on('error', () => {
+  stream.on('error', () => {
     isBroken = true;
   });
-  destination.on('write', () => {
+  stream.on('write', () => {
     isBroken = false;
   });
   // … which would then never end: at exit sonic-boom tries again and again, whatever the error.
-  const flushSync = destination.flushSync.bind(destination);
-  destination.flushSync = () => {
+  const flushSync = stream.flushSync.bind(stream);
+  stream.flushSync = () => {
     if (!isBroken) flushSync();
   };
-  return destination;
+  return {
+    stream,
+    get dropped() {
+      return dropped;
+    },
+  };
 }

@@ -12,7 +12,7 @@ import { waitForSuccessor, warnOfRival } from '../proxy/handover.ts';
 import { type NodeProxy, startNodeProxy } from '../proxy/node-proxy.ts';
 import { unlessAborted } from '../proxy/upstream-abort.ts';
 import { endAnyway } from './end-anyway.ts';
-import { createLogDestination } from './log-destination.ts';
+import { createLogDestination, type LogDestination } from './log-destination.ts';
 import { askPredecessor, awaitLastWords } from './predecessor.ts';
 import { listenForSignals, type StopSignals } from './stop-signals.ts';
 import { trimHeapOnceReady } from './trim-heap.ts';
@@ -30,9 +30,10 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
   if (settings.listen !== undefined) assertLoopback(settings.listen.host);
   const doors = doorsOf(settings, takeListenFds(process.env, process.pid));
   const options = { level: settings.logLevel, base: { node: settings.nodeName } };
-  const logger = pino(options, createLogDestination());
+  const log = createLogDestination();
+  const logger = pino(options, log.stream);
   try {
-    await start({ settings, doors, signals, logger });
+    await start({ settings, doors, signals, logger, log });
   } catch (error) {
     if (error !== signals.stop.reason) throw error;
     logger.info('stopping');
@@ -46,6 +47,7 @@ interface RunOptions {
   readonly doors: ReturnType<typeof doorsOf>;
   readonly signals: StopSignals;
   readonly logger: Logger;
+  readonly log: LogDestination;
 }
 
 /** Runs until a signal; rejects with its reason when it comes before anything listens. */
@@ -76,11 +78,11 @@ async function start(options: RunOptions): Promise<void> {
 
 /** Opens the admin port, and serves until a signal ends it; then closes all. */
 async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
-  const { settings, doors, signals, logger } = options;
+  const { settings, doors, signals, logger, log } = options;
   const ended = new AbortController();
   let admin: Admin | undefined;
   try {
-    admin = await startAdmin({ ...doors, address: doors.admin, proxy, logger });
+    admin = await startAdmin({ ...doors, address: doors.admin, proxy, logger, log });
     const { url, httpsUrl } = proxy;
     logger.info({ listen: url, https: httpsUrl, admin: admin.url }, 'listening');
     // Before a client watches, what it will read has not been listed.

@@ -1,8 +1,10 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, constants, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { createLogDestination } from '../../src/commands/log-destination.ts';
 import { freePorts } from '../e2e/support/free-port.ts';
 import { writeKubeconfig } from '../support/http-kubeconfig.ts';
 import { spawnMortal } from '../support/mortal-child.ts';
@@ -31,6 +33,26 @@ test('a log on a full disk costs nothing but its lines', async () => {
     expect(await closed).toEqual([0, null]);
   } finally {
     child.kill('SIGKILL');
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('lines that are lost, for nobody reads, are counted', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'log-'));
+  const fifo = join(folder, 'fifo');
+  execFileSync('mkfifo', [fifo]);
+  const fd = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
+  try {
+    const log = createLogDestination(fd);
+    const line = `${'x'.repeat(1023)}\n`;
+    for (let lines = 0; lines < 1000; lines++) log.stream.write(line);
+    expect(log.dropped).toBe(0);
+    for (let lines = 0; lines < 100; lines++) log.stream.write(line);
+    expect(log.dropped).toBeGreaterThan(0);
+    expect(log.dropped).toBeLessThanOrEqual(100);
+    log.stream.destroy();
+  } finally {
+    closeSync(fd);
     rmSync(folder, { recursive: true });
   }
 });
