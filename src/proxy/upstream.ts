@@ -111,6 +111,8 @@ class AgentUpstream implements Upstream {
   /** For requests under another identity than ours. */
   #foreign: UpstreamAgent | undefined;
   #searching: Promise<boolean> | undefined;
+  /** Credentials that were read anew did not help either: that is not told each time. */
+  #isUnauthorized = false;
   #closed = false;
 
   constructor(options: UpstreamOptions) {
@@ -135,11 +137,19 @@ class AgentUpstream implements Upstream {
 
   async request(request: UpstreamRequest): Promise<UpstreamResponse> {
     const response = await this.#send(request);
-    if (response.statusCode !== 401 || request.authorization !== undefined) return response;
+    if (request.authorization !== undefined) return response;
+    if (response.statusCode !== 401) {
+      this.#isUnauthorized = false;
+      return response;
+    }
     response.body.destroy();
-    this.#logger.info({ path: request.path }, 'answered 401; the credentials are read anew');
+    if (!this.#isUnauthorized) {
+      this.#logger.info({ path: request.path }, 'answered 401; the credentials are read anew');
+    }
     await this.#refresh(request.signal);
-    return this.#send(request);
+    const again = await this.#send(request);
+    this.#isUnauthorized = again.statusCode === 401;
+    return again;
   }
 
   async probe(server: URL): Promise<number | undefined> {

@@ -118,6 +118,22 @@ describe('a request', () => {
     expect([requests, credentials.refreshes]).toEqual([2, 1]);
   });
 
+  test('answered 401 again and again is logged once, until an answer is another one', async () => {
+    let status = 401;
+    const { upstream, lines } = await setUp((_, response) => response.writeHead(status).end());
+    const ask = async (): Promise<void> => {
+      const { body } = await upstream.request({ method: 'GET', path: '/' });
+      await buffer(body);
+    };
+    for (let turn = 0; turn < 3; turn++) await ask();
+    expect(lines).toHaveLength(1);
+    status = 200;
+    await ask();
+    status = 401;
+    await ask();
+    expect(lines).toHaveLength(2);
+  });
+
   test('under another identity carries nothing of ours, and its 401 is its own', async () => {
     const seen: unknown[] = [];
     const { upstream, credentials } = await setUp((request, response) => {
