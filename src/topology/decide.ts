@@ -147,23 +147,35 @@ const ANY_OF_THEM = 0xffff;
 
 /** Decides each family and port over all classes that have it, and notes the winners there. */
 function decidePorts(classes: readonly EndpointClass[], options: DecideOptions): PortDecision[] {
-  const ports: PortDecision[] = [];
-  const decided = new Set<string>();
-  for (const { family, ports: names } of classes) {
-    for (const port of portsOf(names)) {
+  return [...byPort(classes)].map(([id, { family, port, having }]) => {
+    const decision = choose(id, family, port, having, options);
+    const winners = decision.key < 0 ? ANY_OF_THEM : 1 << decision.key;
+    for (const each of having) each.winners |= winners;
+    return decision;
+  });
+}
+
+/** A family and port, and the classes that have it. */
+interface ClassesOfPort {
+  readonly family: string;
+  readonly port: string;
+  readonly having: EndpointClass[];
+}
+
+/** In one pass: the slices of a Service may have thousands of different ports, none of which many of them share. */
+function byPort(classes: readonly EndpointClass[]): ReadonlyMap<string, ClassesOfPort> {
+  const found = new Map<string, ClassesOfPort>();
+  for (const each of classes) {
+    const { family } = each;
+    for (const port of portsOf(each.ports)) {
       const id = `${family} ${port}`;
-      if (decided.has(id)) continue;
-      decided.add(id);
-      const having = classes.filter(
-        (each) => each.family === family && portsOf(each.ports).includes(port),
-      );
-      const decision = choose(id, family, port, having, options);
-      ports.push(decision);
-      const winners = decision.key < 0 ? ANY_OF_THEM : 1 << decision.key;
-      for (const each of having) each.winners |= winners;
+      const known = found.get(id);
+      if (known === undefined) found.set(id, { family, port, having: [each] });
+      // A list may name a port twice; its endpoints count once.
+      else if (known.having.at(-1) !== each) known.having.push(each);
     }
   }
-  return ports;
+  return found;
 }
 
 function choose(

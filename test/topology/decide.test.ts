@@ -20,6 +20,20 @@ function kept(groups: readonly EndpointGroup[], keys: readonly string[]): number
 const http = ['TCP/http'];
 
 describe('decide()', () => {
+  // Each port was looked for in the ports of all: seconds for 100 slices of 100 ports each, at each event.
+  test('ports that no two slices share are decided one by one, also where a list names one twice', () => {
+    const groups = Array.from({ length: 60 }, (_, slice) => ({
+      ports: Array.from({ length: 60 }, (_, port) => `TCP/${slice}-${port % 59}`),
+      endpoints: [endpoint('0', slice % 2 === 0 ? 'ready' : 'notReady'), endpoint('2')],
+    }));
+    const { ports, keep } = decide(groups, matchesBy(['k0', '*'], relates), { minReady: [2, 1] });
+    expect(ports).toHaveLength(60 * 59);
+    expect(new Set(ports.map(({ family, port }) => `${family} ${port}`)).size).toBe(60 * 59);
+    // Neither has two ready ones near: the first named twice would count as two.
+    expect(ports.every(({ key, stage }) => key === 1 && stage === 'ready')).toBe(true);
+    expect([...keep]).toEqual(Array(120).fill(1));
+  });
+
   test.each<[string, EndpointGroup[], string[], number[]]>([
     [
       'the first key with a ready endpoint wins, and keys never merge',
