@@ -2,10 +2,16 @@ import { type HeldKey, ReturnDelay } from '../topology/return-delay.ts';
 import type { Clock } from './clock.ts';
 
 /**
+ * Time between looks at all that wait, in milliseconds: where a site comes back, thousands of Services are due a
+ * moment apart.
+ */
+const APART_MS = 100;
+
+/**
  * The return delays of all Services of a view, and one timer for the first that is due.
  *
  * Invariant: while any Service waits, the timer runs to the earliest time at which a nearer key may be
- * returned to.
+ * returned to, or to {@link APART_MS} after the last look.
  */
 export class ReturnDelays {
   readonly #clock: Clock;
@@ -15,6 +21,7 @@ export class ReturnDelays {
   readonly #due = new Map<string, number>();
   #cancel: (() => void) | undefined;
   #wakesAt = Number.POSITIVE_INFINITY;
+  #wokeAt = Number.NEGATIVE_INFINITY;
 
   /** @param onDue called with the Services to be decided again */
   constructor(clock: Clock, onDue: (services: readonly string[]) => void) {
@@ -75,19 +82,27 @@ export class ReturnDelays {
   }
 
   #wakeAt(time: number): void {
-    if (time >= this.#wakesAt) return;
+    const at = Math.max(time, this.#wokeAt + APART_MS);
+    if (at >= this.#wakesAt) return;
     this.#cancel?.();
-    this.#wakesAt = time;
-    this.#cancel = this.#clock.after(Math.max(0, time - this.#clock.now()), () => this.#wake());
+    this.#wakesAt = at;
+    this.#cancel = this.#clock.after(Math.max(0, at - this.#clock.now()), () => this.#wake());
   }
 
   #wake(): void {
     this.#wakesAt = Number.POSITIVE_INFINITY;
     this.#cancel = undefined;
     const now = this.#clock.now();
+    this.#wokeAt = now;
     const due = [...this.#due].filter(([, time]) => time <= now).map(([service]) => service);
     for (const service of due) this.#due.delete(service);
     if (due.length > 0) this.#onDue(due);
-    for (const time of this.#due.values()) this.#wakeAt(time);
+    if (this.#due.size > 0) this.#wakeAt(earliest(this.#due.values()));
   }
+}
+
+function earliest(times: Iterable<number>): number {
+  let first = Number.POSITIVE_INFINITY;
+  for (const time of times) first = Math.min(first, time);
+  return first;
 }

@@ -11,7 +11,9 @@ import { World } from '../../src/topology/world.ts';
 import { encodeObject } from '../support/encode-object.ts';
 import { ManualClock, PLAIN_WORLD } from '../support/topology.ts';
 
-const DELAY = 10;
+/** Changes come this long after each other, or a multiple of it, in milliseconds; what is due is looked for as often. */
+const STEP = 100;
+const DELAY = 10 * STEP;
 const PORTS = ['a', 'b'] as const;
 /** Keys from near to far, and an endpoint that each is the first to match. */
 const KEYS = ['kubernetes.io/hostname', 'topology.kubernetes.io/zone', '*'];
@@ -92,7 +94,7 @@ class SlowPort {
     this.#minReady = minReady;
   }
 
-  /** One millisecond after the other: whether a nearer key has waited long enough is seen in each. */
+  /** One step after the other: whether a nearer key has waited long enough is seen in each. */
   at(now: number, counts: readonly number[]): number {
     // A key matches the endpoints of its place and of all nearer ones.
     const matching = KEYS.map((_, key) => counts.slice(0, key + 1).reduce((a, b) => a + b, 0));
@@ -126,8 +128,8 @@ test('for any history of readiness, traffic returns exactly when a nearer key wa
         }
       };
       for (const step of history) {
-        for (let ms = 0; ms < step.wait; ms++) {
-          clock.pass(1);
+        for (let steps = 0; steps < step.wait; steps++) {
+          clock.pass(STEP);
           check();
         }
         ({ ready } = step);

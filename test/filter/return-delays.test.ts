@@ -57,6 +57,24 @@ describe('ReturnDelays', () => {
     expect(clock.waiting).toBe(0);
   });
 
+  // A site that comes back makes thousands of Services due a moment apart, and each look is at all that wait.
+  test('Services that are due a moment apart are decided together, and none before its time', () => {
+    const names = Array.from({ length: 50 }, (_, index) => `web-${index}`);
+    ready = { http: 0b10 };
+    for (const name of names) decide(name);
+    ready = { http: 0b11 };
+    for (const name of names) {
+      decide(name);
+      clock.pass(10);
+    }
+    clock.pass(DELAY);
+    const services = woken.map((line) => line.split(' ').slice(1));
+    expect(services.flat()).toEqual(names);
+    expect(services.map(({ length }) => length)).toEqual([1, 10, 10, 10, 10, 9]);
+    expect(woken[1]).toMatch(/^1100 web-1 .*web-10$/);
+    expect(clock.waiting).toBe(0);
+  });
+
   test('a Service that is due earlier than the one waited for is not late', () => {
     ready = { http: 0b10 };
     decide('slow', 60_000);
