@@ -16,7 +16,7 @@ export interface PolicyFeedOptions {
   readonly policyEvents?: Pick<PolicyEvents, 'tell'> | undefined;
 }
 
-/** Tells the world the policy of each Service, and the log of each version whose annotations are invalid. */
+/** Tells the world the policy of each Service, and the log of each mistake in its annotations, once. */
 export class ServicesFeed implements ChangeSink<ServiceFacts> {
   readonly #options: PolicyFeedOptions;
 
@@ -39,15 +39,20 @@ export class ServicesFeed implements ChangeSink<ServiceFacts> {
   }
 
   #policyOf(facts: ServiceFacts): Policy {
-    const policy = this.#options.book.setService(describeService(facts));
+    const { world, book, logger, policyEvents } = this.#options;
+    const policy = book.setService(describeService(facts));
     // What is wrong with a Namespace is told of the Namespace, once.
     if (!policy.managed && policy.reason === 'invalid-policy' && policy.ofNamespace !== true) {
       const service = `${facts.namespace}/${facts.name}`;
-      this.#options.logger.warn(
-        { service, rv: facts.resourceVersion, err: policy.message },
-        'the topology policy is invalid; the Service is unfiltered',
-      );
-      this.#options.policyEvents?.tell(facts, policy.message ?? '');
+      const before = world.policies.wanted(service);
+      // Whatever else changes in the Service, its status perhaps all the time.
+      if (before.managed || before.message !== policy.message) {
+        logger.warn(
+          { service, rv: facts.resourceVersion, err: policy.message },
+          'the topology policy is invalid; the Service is unfiltered',
+        );
+      }
+      policyEvents?.tell(facts, policy.message ?? '');
     }
     return policy;
   }
