@@ -55,6 +55,15 @@ test('it simulates the example that comes with it', async () => {
   expect(said).toContain('default/web');
 });
 
+// Else images and packages of two states have one tag, and a node goes on with the one that it has.
+test('a version that is released is none that goes on changing', () => {
+  const { version } = JSON.parse(readText('package.json')) as { version: string };
+  const [, unreleased = '', ...released] = readText('CHANGELOG.md').split(/^## /m);
+  expect(unreleased).toMatch(/^Unreleased\n/);
+  const isChanging = unreleased.trim() !== 'Unreleased';
+  expect(released.some((section) => section.startsWith(`${version} `))).toBe(!isChanging);
+});
+
 test('the chart and the image are of the version of the package', () => {
   const { version } = JSON.parse(readText('package.json')) as { version: string };
   expect(readText('charts/kube-proxy-wrapper/Chart.yaml')).toContain(`\nversion: ${version}\n`);
