@@ -14,6 +14,7 @@ import { unlessAborted } from '../proxy/upstream-abort.ts';
 import { endAnyway } from './end-anyway.ts';
 import { createLogDestination, type LogDestination } from './log-destination.ts';
 import { askPredecessor, awaitLastWords } from './predecessor.ts';
+import { logWarnings } from './runtime-warnings.ts';
 import { listenForSignals, type StopSignals } from './stop-signals.ts';
 import { trimHeapOnceReady } from './trim-heap.ts';
 
@@ -32,6 +33,7 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
   const options = { level: settings.logLevel, base: { node: settings.nodeName } };
   const log = createLogDestination();
   const logger = pino(options, log.stream);
+  logWarnings(logger);
   try {
     await start({ settings, doors, signals, logger, log });
   } catch (error) {
