@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { nodeProxyOptions } from '../config/node-proxy-options.ts';
-import { loadSettings } from '../config/settings.ts';
+import { loadSettings, type RawSettings } from '../config/settings.ts';
+import { WrapperError } from '../errors.ts';
 import {
   type Command,
   choiceFlag,
@@ -66,8 +67,19 @@ function readSettings(flags: Flags, tried: boolean): SimulationSettings {
   if (keys !== undefined && preset !== undefined)
     throw new UsageError('--keys or --preset, not both');
   const choice = keys === undefined ? preset : parseKeys(keys);
-  const raw = tried && choice !== undefined ? { defaultTopologyKeys: choice } : {};
-  return nodeProxyOptions(loadSettings({ nodeName: 'any', ...raw }, {}, textFlag(flags, 'config')));
+  const file = textFlag(flags, 'config');
+  const load = (raw: RawSettings) =>
+    nodeProxyOptions(loadSettings({ nodeName: 'any', ...raw }, {}, file));
+  const settings = load({});
+  if (!tried || choice === undefined) return settings;
+  try {
+    return load({ defaultTopologyKeys: choice });
+  } catch (error) {
+    // Without the keys the settings were good.
+    const { message } = WrapperError.from(error, 'InvalidSettings');
+    const flag = keys === undefined ? '--preset' : '--keys';
+    throw new UsageError(message.replace(/^.*defaultTopologyKeys/, flag));
+  }
 }
 
 function parseKeys(text: string): unknown {
