@@ -5,7 +5,7 @@ import type { World } from './world.ts';
 /** Why a Service is left alone, in words that go on with what to do. */
 const UNMANAGED: Readonly<Record<UnmanagedReason, string>> = {
   'no-policy':
-    'no policy: neither the Service, nor its Namespace, nor the settings name topology keys',
+    'no policy: the Service, its Namespace and the settings name no topology keys, or the first of them that does names none ([])',
   headless:
     'the Service is headless; clients take its endpoints from DNS (setting headless: true filters it)',
   'local-traffic-policy':

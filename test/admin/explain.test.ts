@@ -140,6 +140,12 @@ describe('/explain', () => {
     const second = (await get<Summary>(`/explain?limit=2&after=${body.next}`)).body;
     expect(second.services).toMatchObject([{ service: 'default/web', winners: ['site'] }]);
     expect(second).not.toHaveProperty('next');
+    // What is left empty in a form is not asked for.
+    const names = async (path: string) =>
+      (await get<Summary>(path)).body.services.map(({ service }) => service);
+    const all = await names('/explain');
+    expect(await names('/explain?namespace=&after=&limit=')).toEqual(all);
+    expect(all.length).toBeGreaterThan(2);
     const warned = (await get<Summary>('/explain?warnings=true')).body;
     expect(warned.services.map(({ service }) => service)).toEqual(['default/lost']);
   });

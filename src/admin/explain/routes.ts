@@ -59,14 +59,14 @@ async function answer(
   query: URLSearchParams,
 ): Promise<unknown> {
   const after = query.get('after') ?? '';
-  const limit = readLimit(query.get('limit'));
+  const limit = readLimit(query.get('limit') ?? '');
   if (verb === 'decisions') return decisionsOf(proxy, readNumber(after), limit);
   if (verb === 'table') return tableOf(proxy, after, limit);
   if (names.length === 0 || names[0] === '') {
     if (verb === 'diff') throw new WrapperError('BadRequest', 'write /diff/<namespace>/<name>');
-    const namespace = query.get('namespace');
+    const namespace = query.get('namespace') ?? '';
     const warnings = query.get('warnings') === 'true';
-    const only = namespace === null ? {} : { namespace };
+    const only = namespace === '' ? {} : { namespace };
     return await summarize(proxy, { ...only, warnings, after, limit });
   }
   const service = readService(verb, names);
@@ -90,8 +90,9 @@ function readNumber(text: string): number {
   throw new WrapperError('BadRequest', 'after is the number of a decision');
 }
 
-function readLimit(text: string | null): number {
-  if (text === null) return LINES.fallback;
+/** @param text empty: as many as usual */
+function readLimit(text: string): number {
+  if (text === '') return LINES.fallback;
   const limit = Number(text);
   if (Number.isSafeInteger(limit) && limit >= 1 && limit <= LINES.most) return limit;
   throw new WrapperError('BadRequest', `limit is a number from 1 to ${LINES.most}`);

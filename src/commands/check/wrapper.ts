@@ -23,7 +23,7 @@ export async function checkReadiness(url: string): Promise<Verdict> {
     return ok('ready', 'the wrapper has all that it needs from the API server');
   const problems = text.split('\n').filter((line) => line.startsWith('[-]'));
   const next = problems.some((line) => line.includes('403'))
-    ? 'grant the wrapper the rights that it lacks; see check --kubeconfig'
+    ? 'grant the wrapper the rights that it lacks: manifests/base/cluster-role.yaml and, for a setting that needs more, manifests/components'
     : 'see the log of the wrapper';
   return fail('ready', problems.join('; ') || `/readyz answers ${response.status}`, next);
 }
