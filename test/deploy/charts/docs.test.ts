@@ -71,6 +71,46 @@ test.each(blocks)('%s', async (_first, commands) => {
   await runCommand('bash', ['-c', script], { cwd: folder, env: environment });
 });
 
+// The files are those of docs/identity.md.
+test.each([
+  [
+    'the sidecar',
+    'kube-proxy',
+    'kubectl -n kube-system patch daemonset kube-proxy --patch-file manifests/overlays/sidecar/patch.yaml',
+    'kubectl -n kube-system patch daemonset kube-proxy --patch-file manifests/overlays/sidecar/patch-back.yaml',
+  ],
+  [
+    'a second kube-proxy',
+    'kube-proxy-via-wrapper',
+    `kubectl -n kube-system get daemonset kube-proxy -o yaml > kube-proxy.yaml
+     kubectl patch --local -f kube-proxy.yaml --patch-file manifests/second-kube-proxy/copy.yaml -o yaml |
+       kubectl apply --server-side -f -`,
+    'kubectl -n kube-system delete daemonset kube-proxy-via-wrapper',
+  ],
+])(
+  'the patches for https fit %s too',
+  async (_what, name, there, back) => {
+    const patch = (file: string) =>
+      `kubectl -n kube-system patch daemonset ${name} --patch-file ${file}`;
+    const options = { cwd: folder, env: environment };
+    const volumes = async () => {
+      const path = `/apis/apps/v1/namespaces/kube-system/daemonsets/${name}`;
+      return (await plane.admin.get(path)).spec.template.spec.volumes as { name: string }[];
+    };
+    await runCommand('bash', ['-c', `set -eu\n${there}`], options);
+    const before = (await volumes()).length;
+    await runCommand('bash', ['-c', patch('point-kube-proxy-https.yaml')], options);
+    expect(await volumes()).toContainEqual({
+      name: 'kube-proxy-wrapper-https',
+      hostPath: { path: '/var/lib/kube-proxy-wrapper', type: '' },
+    });
+    await runCommand('bash', ['-c', patch('point-kube-proxy-back-https.yaml')], options);
+    expect((await volumes()).length).toBe(before);
+    await runCommand('bash', ['-c', back], options);
+  },
+  60_000,
+);
+
 test('after the way there and back in each of the ways, kube-proxy is as kubeadm had it', async () => {
   const { spec } = await plane.admin.get(
     '/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy',
