@@ -29,22 +29,30 @@ function meaningOf(world: World, key: string): string {
   return key === ZONE_KEY ? `endpoints in zone ${value}` : `nodes with ${key}=${value}`;
 }
 
-/** Nodes known to match a key; undefined when that is not known, or the key does not ask for nodes. */
+/** Nodes known to match a key, as of now; undefined when that is not known, or the key does not ask for nodes. */
 export function nodesOfKey(world: World, key: string): ReadonlySet<string> | undefined {
   const relation = world.relation(key);
   if (key === ANY_KEY || key === HOSTNAME_KEY || relation === undefined) return undefined;
   return nodesOf(world, relation);
 }
 
-/** Nodes known to be in a relation; undefined when its node sets are not known (nor needed, for zones). */
+/**
+ * Nodes known to be in a relation, as of now; undefined when its node sets are not known (nor needed, for zones).
+ */
 function nodesOf(world: World, relation: Relation): ReadonlySet<string> | undefined {
-  const nodes = new Set(relation.nodes);
-  if (relation.self) nodes.add(world.nodeName);
+  const parts = [relation.nodes];
   for (const selector of relation.selectors) {
     const set = world.nodeSets.get(selector);
     if (set === undefined || set.state === 'syncing') return undefined;
-    for (const node of set.members) nodes.add(node);
+    parts.push(set.members);
   }
+  const [only, ...others] = parts.filter(({ size }) => size > 0);
+  // Not copied: this is asked for every Service, and thousands of nodes may match.
+  if (only !== undefined && others.length === 0 && (!relation.self || only.has(world.nodeName))) {
+    return only;
+  }
+  const nodes = new Set(relation.self ? [world.nodeName] : []);
+  for (const part of parts) for (const node of part) nodes.add(node);
   return nodes;
 }
 
