@@ -70,8 +70,8 @@ export class World {
   #next: Standpoint | undefined;
   /** What {@link relates} says, remembered until a relation changes. */
   readonly #matches = new MatchCache((key, endpoint) => this.relates(key, endpoint));
-  /** Relations from `#standpoint`, by topology key, as far as they were asked for. */
-  #relations = new Map<string, Relation>();
+  /** Relations from a standpoint, by topology key, as far as they were asked for: they depend on nothing else. */
+  readonly #relations = new WeakMap<Standpoint, Map<string, Relation>>();
 
   constructor(options: WorldOptions) {
     this.nodeName = options.nodeName;
@@ -254,10 +254,20 @@ export class World {
 
   /** The relation in force of a key; undefined while the Node is unknown. */
   relation(key: string): Relation | undefined {
-    const known = this.#relations.get(key);
-    if (known !== undefined || this.#standpoint === undefined) return known;
-    const relation = relationOf(key, this.#standpoint, this.#options.relations);
-    this.#relations.set(key, relation);
+    return this.#standpoint === undefined ? undefined : this.#relationFrom(this.#standpoint, key);
+  }
+
+  #relationFrom(from: Standpoint, key: string): Relation {
+    let relations = this.#relations.get(from);
+    if (relations === undefined) {
+      relations = new Map();
+      this.#relations.set(from, relations);
+    }
+    let relation = relations.get(key);
+    if (relation === undefined) {
+      relation = relationOf(key, from, this.#options.relations);
+      relations.set(key, relation);
+    }
     return relation;
   }
 
@@ -334,7 +344,7 @@ export class World {
     // A policy for edge nodes only has the cloud among its keys, so that it is among the touched ones here.
     for (const key of this.policies.keysInUse()) {
       const before = this.relation(key);
-      const after = relationOf(key, next, this.#options.relations);
+      const after = this.#relationFrom(next, key);
       if (before === undefined || before.self !== after.self || !sameSelectors(before, after)) {
         moved.push(key);
       }
@@ -348,7 +358,6 @@ export class World {
     change.ownNode = moved;
     this.#standpoint = next;
     this.#next = undefined;
-    this.#relations = new Map();
     this.#matches.clear();
     return true;
   }
@@ -374,11 +383,7 @@ export class World {
   #selectorsOf(key: string, from: Standpoint, zoneless: boolean): readonly string[] {
     // Where filtering is switched off nothing is decided, so nothing has to be known.
     if (from.off || (key === ZONE_KEY && !zoneless)) return [];
-    const relation =
-      from === this.#standpoint
-        ? this.relation(key)
-        : relationOf(key, from, this.#options.relations);
-    return relation?.selectors ?? [];
+    return this.#relationFrom(from, key).selectors;
   }
 
   *#selectorsFrom(from: Standpoint | undefined): Generator<string> {
