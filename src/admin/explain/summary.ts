@@ -1,6 +1,6 @@
-import { setImmediate as otherWork } from 'node:timers/promises';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { OutcomeKind, ServiceExplanation } from '../../topology/explanation.ts';
+import { Turn } from '../turn.ts';
 import { explainIn, notStarted } from './explain.ts';
 import { type ExplainedView, explainedView, nameOf, type ViewName } from './explained-view.ts';
 
@@ -41,8 +41,6 @@ export interface SummaryOptions {
   readonly limit: number;
 }
 
-const BATCH = 100;
-
 /** Explains all Services in short, in the order of their names. Throws `NotReady`. */
 export async function summarize(proxy: NodeProxy, options: SummaryOptions): Promise<Summary> {
   const view = explainedView(proxy);
@@ -54,9 +52,9 @@ export async function summarize(proxy: NodeProxy, options: SummaryOptions): Prom
     .sort();
   const services: ServiceSummary[] = [];
   let next: string | undefined;
-  for (const [index, name] of wanted.entries()) {
-    // Traffic must not wait until 10,000 Services are explained.
-    if (index % BATCH === BATCH - 1) await otherWork();
+  const turn = new Turn();
+  for (const name of wanted) {
+    if (turn.isOver) await turn.pass();
     const last = services.at(-1);
     if (services.length >= limit && last !== undefined) {
       next = last.service;

@@ -1,14 +1,11 @@
-import { setImmediate as otherWork } from 'node:timers/promises';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import { warnOfKey } from '../../topology/explain-keys.ts';
 import { UNKNOWN_SERVICE } from '../../topology/policy.ts';
 import { explainIn } from '../explain/explain.ts';
 import { type ExplainedView, findView } from '../explain/explained-view.ts';
 import { knownServices, type ServiceSummary, shorten } from '../explain/summary.ts';
+import { Turn } from '../turn.ts';
 import type { ServiceRow } from './page-data.ts';
-
-/** Services explained before other work gets its turn. */
-const BATCH = 50;
 
 /**
  * The rows of the page, as JSON, kept up to date by explaining again only those Services that the view has
@@ -71,14 +68,18 @@ export class Board {
     if (!this.#complete) this.#touchAll();
     this.#complete = true;
     this.#touchWarned();
-    const touched = [...this.#touched];
-    for (let from = 0; from < touched.length; from += BATCH) {
+    const turn = new Turn();
+    let explained: string[] = [];
+    for (const service of [...this.#touched]) {
+      this.#explain(service, view);
+      explained.push(service);
+      if (!turn.isOver) continue;
+      changed(explained);
+      explained = [];
+      await turn.pass();
       if (this.#view !== view) return;
-      const services = touched.slice(from, from + BATCH);
-      for (const service of services) this.#explain(service, view);
-      changed(services);
-      await otherWork();
     }
+    if (explained.length > 0) changed(explained);
   }
 
   close(): void {
