@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { summarize } from '../../src/admin/explain/summary.ts';
+import { tableOf } from '../../src/admin/explain/table.ts';
 import { Board } from '../../src/admin/page/board.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { createSmallCluster, putService, putSlice } from '../support/small-cluster.ts';
@@ -61,6 +62,7 @@ async function turnsOf(work: () => Promise<unknown>): Promise<number[]> {
 test.each<[what: string, work: () => Promise<unknown>]>([
   ['the rows of the page', () => new Board(proxy).refresh(() => undefined)],
   ['/explain', () => summarize(proxy, { warnings: false, after: '', limit: 500 })],
+  ['/table', () => tableOf(proxy, '', 500)],
 ])('%s let other work have its turn after each Service that takes long', async (_, work) => {
   const turns = await turnsOf(work);
   expect(turns).toHaveLength(SERVICES.length);

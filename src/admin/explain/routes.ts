@@ -61,7 +61,7 @@ async function answer(
   const after = query.get('after') ?? '';
   const limit = readLimit(query.get('limit') ?? '');
   if (verb === 'decisions') return decisionsOf(proxy, readNumber(after), limit);
-  if (verb === 'table') return tableOf(proxy, after, limit);
+  if (verb === 'table') return await tableOf(proxy, after, limit);
   if (names.length === 0 || names[0] === '') {
     if (verb === 'diff') throw new WrapperError('BadRequest', 'write /diff/<namespace>/<name>');
     const namespace = query.get('namespace') ?? '';

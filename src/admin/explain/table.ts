@@ -2,6 +2,7 @@ import type { ServiceAddresses } from '../../filter/codec.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/view-source.ts';
 import type { Endpoint } from '../../topology/endpoint.ts';
+import { Turn } from '../turn.ts';
 import { notStarted } from './explain.ts';
 import {
   type ExplainedView,
@@ -44,9 +45,9 @@ export interface Table {
 
 /**
  * What kube-proxy should have in the kernel, made from what the views show: Services in the order of their
- * names, `limit` of them. Throws `NotReady`.
+ * names, `limit` of them, each as it is when it is its turn. Throws `NotReady`.
  */
-export function tableOf(proxy: NodeProxy, after: string, limit: number): Table {
+export async function tableOf(proxy: NodeProxy, after: string, limit: number): Promise<Table> {
   const explained = findView(proxy);
   const services = findServices(proxy);
   if (explained === undefined) return { ...headOf(proxy), rows: [] };
@@ -55,7 +56,12 @@ export function tableOf(proxy: NodeProxy, after: string, limit: number): Table {
   if (services === undefined) return { ...head, rows: [] };
   const names = [...services.view.keys()].filter((name) => name > after).sort();
   const page = names.slice(0, limit);
-  const rows = page.flatMap((name) => rowsOf(name, services, explained));
+  const rows: TableRow[] = [];
+  const turn = new Turn();
+  for (const name of page) {
+    if (turn.isOver) await turn.pass();
+    rows.push(...rowsOf(name, services, explained));
+  }
   const answer = { ...head, services: nameOf(proxy, services), rows };
   const last = page.at(-1);
   return names.length > page.length && last !== undefined ? { ...answer, next: last } : answer;
