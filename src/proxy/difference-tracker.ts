@@ -23,20 +23,28 @@ export interface Followed<Facts extends ObjectMeta> {
  * object that was deleted or replaced while nobody watched, comes out as a change.
  */
 export class DifferenceTracker<Facts extends ObjectMeta> {
+  readonly #meta: (object: ObjectBytes) => ObjectMeta;
   readonly #decode: (object: ObjectBytes) => Facts;
   readonly #bounds: Pick<ReadBounds, 'maxObjectBytes' | 'maxObjects'>;
   readonly #known = new Map<string, Known>();
 
+  /**
+   * @param meta reads what an object is known by; throws `Malformed`
+   * @param decode reads all its facts; throws `Malformed`
+   */
   constructor(
+    meta: (object: ObjectBytes) => ObjectMeta,
     decode: (object: ObjectBytes) => Facts,
     bounds: Pick<ReadBounds, 'maxObjectBytes' | 'maxObjects'> = DEFAULT_READ_BOUNDS,
   ) {
+    this.#meta = meta;
     this.#decode = decode;
     this.#bounds = bounds;
   }
 
   /**
-   * The changes that lead to a list. Throws `Malformed` or `TooLarge`, and then nothing has changed.
+   * The changes that lead to a list. Throws `Malformed` or `TooLarge`, and then nothing has changed. Of an object in
+   * the state that is known no more is read than its metadata: its facts were, when it came.
    *
    * @param otherHistory the list may be of another history than what is known, in which the same version of an
    *   object may be another state: every object counts as changed
@@ -45,15 +53,18 @@ export class DifferenceTracker<Facts extends ObjectMeta> {
     this.#assertCount(items.length);
     const changes: Change<Facts>[] = [];
     const listed = new Set<string>();
+    const someAreKnown = this.#known.size > 0 && !otherHistory;
     for (const object of items) {
+      this.#assertSize(object);
+      const same = someAreKnown ? this.#keyOfSame(object) : undefined;
+      if (same !== undefined) {
+        listed.add(same);
+        continue;
+      }
       const facts = this.#decodeNamed(object);
       const key = objectKey(facts);
       listed.add(key);
-      const known = this.#known.get(key);
-      const { uid, resourceVersion } = facts;
-      const same = known?.uid === uid && known.resourceVersion === resourceVersion;
-      if (same && !otherHistory) continue;
-      changes.push(...changesTo(key, known, facts, object));
+      changes.push(...changesTo(key, this.#known.get(key), facts, object));
     }
     for (const key of this.#known.keys())
       if (!listed.has(key)) changes.push({ type: 'DELETED', key });
@@ -78,6 +89,7 @@ export class DifferenceTracker<Facts extends ObjectMeta> {
             status: event.status,
           });
         }
+        this.#assertSize(event.object);
         const facts = this.#decodeNamed(event.object, event.type === 'BOOKMARK');
         const key = objectKey(facts);
         if (event.type !== 'BOOKMARK') {
@@ -120,12 +132,23 @@ export class DifferenceTracker<Facts extends ObjectMeta> {
     );
   }
 
-  #decodeNamed(object: ObjectBytes, bookmark = false): Facts {
+  #assertSize(object: ObjectBytes): void {
     const { maxObjectBytes } = this.#bounds;
-    if (object.length > maxObjectBytes) {
-      const problem = `an object of ${object.length} bytes, more than maxObjectBytes=${maxObjectBytes}`;
-      throw new WrapperError('TooLarge', problem);
-    }
+    if (object.length <= maxObjectBytes) return;
+    const problem = `an object of ${object.length} bytes, more than maxObjectBytes=${maxObjectBytes}`;
+    throw new WrapperError('TooLarge', problem);
+  }
+
+  /** The key of an object that is in the state that is known; undefined: it is not. */
+  #keyOfSame(object: ObjectBytes): string | undefined {
+    const meta = this.#meta(object);
+    const key = objectKey(meta);
+    const known = this.#known.get(key);
+    const same = known?.uid === meta.uid && known.resourceVersion === meta.resourceVersion;
+    return same ? key : undefined;
+  }
+
+  #decodeNamed(object: ObjectBytes, bookmark = false): Facts {
     const facts = this.#decode(object);
     if (!/^[0-9]+$/.test(facts.resourceVersion) || (facts.name === '' && !bookmark)) {
       const name = objectKey(facts);

@@ -146,9 +146,9 @@ export class Reflector<Facts extends ObjectMeta> {
 
   constructor(options: ReflectorOptions<Facts>) {
     this.#options = options;
-    const { snapshots: store, bounds = DEFAULT_READ_BOUNDS } = options;
+    const { codec, decode, snapshots: store, bounds = DEFAULT_READ_BOUNDS } = options;
     this.#client = new CollectionClient({ ...options, bounds });
-    this.#tracker = new DifferenceTracker(options.decode, bounds);
+    this.#tracker = new DifferenceTracker((object) => codec.meta(object), decode, bounds);
     this.#backoff = createBackoff(options.random === undefined ? {} : { random: options.random });
     this.#log = options.logger.child({ collection: questionPath(options.question) });
     if (store === undefined) return;

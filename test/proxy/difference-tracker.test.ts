@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { WrapperError } from '../../src/errors.ts';
 import type { ObjectMeta, RawEvent } from '../../src/filter/codec.ts';
 import { createJsonCodec } from '../../src/filter/json/codec.ts';
 import { DifferenceTracker } from '../../src/proxy/difference-tracker.ts';
@@ -16,7 +17,8 @@ function event(type: 'ADDED' | 'MODIFIED' | 'DELETED', name: string, version: st
 }
 
 function trackerOf(...items: Buffer[]): DifferenceTracker<ObjectMeta> {
-  const tracker = new DifferenceTracker<ObjectMeta>((bytes) => codec.meta(bytes));
+  const meta = (bytes: Buffer) => codec.meta(bytes);
+  const tracker = new DifferenceTracker<ObjectMeta>(meta, meta);
   tracker.commit(tracker.replace(items));
   return tracker;
 }
@@ -62,6 +64,29 @@ describe('DifferenceTracker', () => {
       expect.objectContaining({ code: 'Malformed' }),
     );
     expect(names(tracker.replace([object('web', '1')]))).toEqual([]);
+  });
+
+  test('of a list only what is new or changed is read, and has to parse', () => {
+    const read: string[] = [];
+    const meta = (bytes: Buffer) => codec.meta(bytes);
+    const tracker = new DifferenceTracker<ObjectMeta>(meta, (bytes) => {
+      const facts = codec.meta(bytes);
+      if (facts.uid === 'spoilt') throw new WrapperError('Malformed', 'facts that do not parse');
+      read.push(facts.name);
+      return facts;
+    });
+    tracker.commit(tracker.replace([object('same', '1'), object('changed', '2')]));
+    read.length = 0;
+    tracker.replace([object('same', '1'), object('changed', '5'), object('new', '6')]);
+    expect(read).toEqual(['changed', 'new']);
+    tracker.replace([object('same', '1')], true);
+    expect(read).toEqual(['changed', 'new', 'same']);
+    for (const name of ['same', 'new']) {
+      const relisted = [object('changed', '2'), object(name, '1', 'spoilt')];
+      expect(() => tracker.replace(relisted)).toThrow(
+        expect.objectContaining({ code: 'Malformed' }),
+      );
+    }
   });
 
   test.each([
