@@ -136,7 +136,7 @@ export class World {
       // What was shown of a Service that nobody knew is not to be seen while its first policy waits, but for a dry run.
       if (policy === undefined || this.policies.awaitsFirst(service)) change.addService(service);
     }
-    this.#settle(change);
+    this.#settle(change, [...policies.keys()]);
   }
 
   /** All Services, or all Namespaces, that exist at the start have been told. */
@@ -310,20 +310,31 @@ export class World {
     this.#settle(new WorldChangeBuilder());
   }
 
-  /** Puts in force what has all it needs, then tells the listeners. */
-  #settle(change: WorldChangeBuilder): void {
+  /**
+   * Puts in force what has all it needs, then tells the listeners.
+   *
+   * @param services the only Services of which anything changed; default: more than that did. What a policy waits
+   *   for depends on itself, its endpoints without a zone, the standpoint and the states of node sets: while these
+   *   stay, all other policies that wait go on waiting.
+   */
+  #settle(change: WorldChangeBuilder, services?: readonly string[]): void {
     this.#updateWanted();
+    let candidates: Iterable<string> = services ?? this.policies.pending;
     // Each may be what the other waits for: a policy that goes may have held up the standpoint.
-    while (this.#adoptStandpoint(change) || this.#activatePolicies(change));
+    for (;;) {
+      if (this.#adoptStandpoint(change)) candidates = this.policies.pending;
+      else if (!this.#activatePolicies(change, candidates)) break;
+    }
     this.#updateWanted();
     this.#listeners.changed(change);
   }
 
-  /** Returns whether any came into force. */
-  #activatePolicies(change: WorldChangeBuilder): boolean {
+  /** Puts those of these Services' policies in force that wait for nothing. Returns whether there were any. */
+  #activatePolicies(change: WorldChangeBuilder, services: Iterable<string>): boolean {
     if (this.#standpoint === undefined) return false;
     let activated = false;
-    for (const service of this.policies.pending) {
+    for (const service of services) {
+      if (!this.policies.pending.has(service)) continue;
       if (!this.#resolved(service, this.policies.wanted(service), this.#standpoint)) continue;
       if (this.policies.activate(service)) change.addService(service);
       else change.addResumed(service);

@@ -200,6 +200,18 @@ describe('World', () => {
     expect(touched()).toEqual(['default/db', 'default/web']);
   });
 
+  test('a Service that goes, and lets a change of this node in, lets in a policy that waits for that', () => {
+    settle({ site: 'a', rack: 'x' }, { 'default/web': managed('site') });
+    world.setNodeSetState('site=a');
+    world.setPolicies(new Map([['default/db', managed('rack')]]));
+    setOwn({ site: 'b' });
+    expect(wanted).toEqual(['rack=x', 'site=a', 'site=b']);
+    world.setPolicies(new Map([['default/web', undefined]]));
+    expect(world.settled).toBe(true);
+    expect(world.policyInForce('default/db', zoned)).toMatchObject({ keys: ['rack'] });
+    expect(wanted).toEqual([]);
+  });
+
   test('a refused node set leaves only this node, and says so', () => {
     settle({ site: 'a' }, { 'default/web': managed('site') });
     world.setNodeSetState('site=a', 'nodes is forbidden');
