@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { parseVersion } from '../filter/version-clock.ts';
 import type { View } from '../filter/view.ts';
@@ -8,6 +8,9 @@ import type { ViewSource } from './view-source.ts';
 /** Raised when digests are made in another way: those of another format compare with nothing. */
 const FORMAT = 1;
 
+/** Digests of a view's objects, by key; see {@link digestOf}. */
+export type DigestsByKey = Readonly<Record<string, string>>;
+
 const schema = z.object({
   format: z.literal(FORMAT),
   node: z.string(),
@@ -15,7 +18,8 @@ const schema = z.object({
     z.object({
       question: z.string(),
       version: z.string(),
-      digests: z.record(z.string(), z.string()),
+      // There may be 100,000, and what is no digest is like none: that each is a text need not be checked.
+      digests: z.custom<DigestsByKey>((value) => typeof value === 'object' && value !== null),
     }),
   ),
 });
@@ -26,8 +30,7 @@ export interface LastState {
   readonly question: string;
   /** Its resourceVersion, from which clients go on. */
   readonly version: bigint;
-  /** By object; see {@link digestOf}. */
-  readonly digests: ReadonlyMap<string, string>;
+  readonly digests: DigestsByKey;
 }
 
 export function writeLastStates(node: string, sources: readonly ViewSource[]): string {
@@ -36,11 +39,15 @@ export function writeLastStates(node: string, sources: readonly ViewSource[]): s
     .map(({ question, view }) => ({
       question: questionKey(question),
       version: String(view.log.version),
-      digests: Object.fromEntries(
-        Array.from(view.keys(), (key) => [key, digestOf(view, key)] as const),
-      ),
+      digests: digestsOf(view),
     }));
   return JSON.stringify({ format: FORMAT, node, views });
+}
+
+function digestsOf(view: View): DigestsByKey {
+  const digests: Record<string, string> = {};
+  for (const key of view.keys()) digests[key] = digestOf(view, key) ?? '';
+  return digests;
 }
 
 /** Reads what {@link writeLastStates} wrote; nothing when it is of another node or another program. */
@@ -57,7 +64,7 @@ export function readLastStates(text: string, node: string): LastState[] {
   return data.views.flatMap(({ question, version, digests }) => {
     const parsed = parseVersion(version);
     if (parsed === undefined) return [];
-    return [{ question, version: parsed, digests: new Map(Object.entries(digests)) }];
+    return [{ question, version: parsed, digests }];
   });
 }
 
@@ -65,5 +72,5 @@ export function readLastStates(text: string, node: string): LastState[] {
 export function digestOf(view: View, key: string): string | undefined {
   const object = view.get(key);
   if (object === undefined) return undefined;
-  return createHash('sha1').update(view.codec.significant(object)).digest('base64');
+  return hash('sha1', view.codec.significant(object), 'base64');
 }

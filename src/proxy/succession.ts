@@ -94,8 +94,10 @@ async function adopt(view: View, state: LastState): Promise<boolean> {
 
 /** Keys of the objects that are not shown alike. */
 function differences(view: View, { digests }: LastState): ReadonlySet<string> {
-  const keys = new Set([...digests.keys(), ...view.keys()]);
-  return new Set([...keys].filter((key) => digests.get(key) !== digestOf(view, key)));
+  const keys = new Set<string>();
+  for (const key of view.keys()) if (digests[key] !== digestOf(view, key)) keys.add(key);
+  for (const key of Object.keys(digests)) if (view.get(key) === undefined) keys.add(key);
+  return keys;
 }
 
 /**

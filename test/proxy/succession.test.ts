@@ -122,6 +122,16 @@ describe('a watch of the last process', () => {
     expect(await handOver(words)).toBeUndefined();
   });
 
+  test.each([
+    ['no texts', { 'a/x': 1, 'a/y': null }],
+    ['none', {}],
+    ['no object', null],
+  ])('cannot go on when its digests are %s', async (_, digests) => {
+    const told = JSON.parse(writeLastStates(NODE, sourcesOf(last)));
+    told.views[0].digests = digests;
+    expect(await handOver(JSON.stringify(told))).toBeUndefined();
+  });
+
   // The first word came while the certificates were still read, before there were any views.
   test('may be told of at any time while this process starts', async () => {
     const { logger, lines } = recordingLogger();
