@@ -1,14 +1,14 @@
-import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { parseVersion } from '../filter/version-clock.ts';
 import type { View } from '../filter/view.ts';
+import type { Digests } from './digests.ts';
 import { questionKey } from './question.ts';
 import type { ViewSource } from './view-source.ts';
 
 /** Raised when digests are made in another way: those of another format compare with nothing. */
 const FORMAT = 1;
 
-/** Digests of a view's objects, by key; see {@link digestOf}. */
+/** Digests of a view's objects, by key. */
 export type DigestsByKey = Readonly<Record<string, string>>;
 
 const schema = z.object({
@@ -33,21 +33,25 @@ export interface LastState {
   readonly digests: DigestsByKey;
 }
 
-export function writeLastStates(node: string, sources: readonly ViewSource[]): string {
+export function writeLastStates(
+  node: string,
+  sources: readonly ViewSource[],
+  digests: Digests,
+): string {
   const views = sources
     .filter(({ view }) => view.started)
     .map(({ question, view }) => ({
       question: questionKey(question),
       version: String(view.log.version),
-      digests: digestsOf(view),
+      digests: digestsOf(view, digests),
     }));
   return JSON.stringify({ format: FORMAT, node, views });
 }
 
-function digestsOf(view: View): DigestsByKey {
-  const digests: Record<string, string> = {};
-  for (const key of view.keys()) digests[key] = digestOf(view, key) ?? '';
-  return digests;
+function digestsOf(view: View, digests: Digests): DigestsByKey {
+  const byKey: Record<string, string> = {};
+  for (const key of view.keys()) byKey[key] = digests.of(view, key) ?? '';
+  return byKey;
 }
 
 /** Reads what {@link writeLastStates} wrote; nothing when it is of another node or another program. */
@@ -66,11 +70,4 @@ export function readLastStates(text: string, node: string): LastState[] {
     if (parsed === undefined) return [];
     return [{ question, version: parsed, digests }];
   });
-}
-
-/** Of all that matters to a client: two processes may know different metadata of what they show alike. */
-export function digestOf(view: View, key: string): string | undefined {
-  const object = view.get(key);
-  if (object === undefined) return undefined;
-  return hash('sha1', view.codec.significant(object), 'base64');
 }

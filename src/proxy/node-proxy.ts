@@ -120,7 +120,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     ...{ upstream, clock, world, book, logger, bounds, codecs, codec: codecs.protobuf },
     ...(snapshots && { snapshots }),
   };
-  const bequest = new Bequest(nodeName);
+  const bequest = new Bequest(nodeName, () => views.sources);
   // First, for it can fail; nothing is asked for before something listens.
   const doors = await openDoors({
     ...options,
@@ -128,7 +128,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     acquire: (question) => views.acquire(question),
     succession: { settled: async () => succession?.settled() },
     onStopped: () => {
-      bequest.tell(views.sources);
+      bequest.tell();
       return bequest.told;
     },
     times: options,
@@ -176,6 +176,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     const questions = options.questions ?? usualQuestions(options.nodeName);
     const acquire = (question: Question) => views.acquire(question);
     await waitForTurn({ addresses, questions, acquire, logger, signal });
+    await succession?.prepare();
     signal.throwIfAborted();
     const { http, https } = await doors.listen();
     const urls = { url: http ?? https ?? '', httpsUrl: https };

@@ -3,7 +3,8 @@ import type { Logger } from 'pino';
 import { objectKey } from '../filter/change.ts';
 import type { VersionClock } from '../filter/version-clock.ts';
 import type { View } from '../filter/view.ts';
-import { digestOf, type LastState, readLastStates } from './last-states.ts';
+import { Digests } from './digests.ts';
+import { type LastState, readLastStates } from './last-states.ts';
 import { questionKey } from './question.ts';
 import type { ViewSource } from './view-source.ts';
 
@@ -37,6 +38,8 @@ const MAX_STEPS = 1_000;
 export class Succession {
   readonly #options: SuccessionOptions;
   readonly #done: Promise<void>;
+  /** Until the process before has told. */
+  #digests: Digests | undefined = new Digests();
 
   constructor(options: SuccessionOptions) {
     this.#options = options;
@@ -46,6 +49,13 @@ export class Succession {
         'watches of the last process cannot go on here: their clients list anew',
       );
     });
+  }
+
+  /**
+   * Digests ahead what is shown here, so that what the process before tells is soon compared; ends early when it tells.
+   */
+  async prepare(): Promise<void> {
+    await this.#digests?.prepare(this.#options.sources(), () => this.#digests !== undefined);
   }
 
   /** Waits until it is known which versions of the process before are adopted, but not for long. */
@@ -59,6 +69,8 @@ export class Succession {
   async #succeed(): Promise<void> {
     const { lastWords, nodeName, clock, sources, logger } = this.#options;
     const text = await lastWords;
+    const digests = this.#digests ?? new Digests();
+    this.#digests = undefined;
     if (text === undefined) return;
     const open = new Map(sources().map((source) => [questionKey(source.question), source.view]));
     const states = readLastStates(text, nodeName);
@@ -67,7 +79,7 @@ export class Succession {
     const adopted = await Promise.all(
       states.map(async (state) => {
         const view = open.get(state.question);
-        return view?.started === true && (await adopt(view, state));
+        return view?.started === true && (await adopt(view, state, digests));
       }),
     );
     const views = states.filter((_, index) => adopted[index]).map(({ question }) => question);
@@ -76,9 +88,9 @@ export class Succession {
 }
 
 /** Resolves with whether watches from that state can go on in this view. */
-async function adopt(view: View, state: LastState): Promise<boolean> {
+async function adopt(view: View, state: LastState, digests: Digests): Promise<boolean> {
   const { log } = view;
-  const differing = differences(view, state);
+  const differing = differences(view, state, digests);
   const end = log.end;
   const deadline = performance.now() + CATCH_UP_MS;
   for (;;) {
@@ -93,10 +105,10 @@ async function adopt(view: View, state: LastState): Promise<boolean> {
 }
 
 /** Keys of the objects that are not shown alike. */
-function differences(view: View, { digests }: LastState): ReadonlySet<string> {
+function differences(view: View, last: LastState, digests: Digests): ReadonlySet<string> {
   const keys = new Set<string>();
-  for (const key of view.keys()) if (digests[key] !== digestOf(view, key)) keys.add(key);
-  for (const key of Object.keys(digests)) if (view.get(key) === undefined) keys.add(key);
+  for (const key of view.keys()) if (last.digests[key] !== digests.of(view, key)) keys.add(key);
+  for (const key of Object.keys(last.digests)) if (view.get(key) === undefined) keys.add(key);
   return keys;
 }
 

@@ -1,11 +1,16 @@
 import { mkdtemp, rm } from 'node:fs/promises';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, test } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
+import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { createJsonCodec } from '../../src/filter/json/codec.ts';
 import { SERVICES } from '../../src/filter/resource.ts';
 import { VersionClock } from '../../src/filter/version-clock.ts';
 import { View } from '../../src/filter/view.ts';
+import { Bequest } from '../../src/proxy/bequest.ts';
+import { Digests } from '../../src/proxy/digests.ts';
 import { readLastStates, writeLastStates } from '../../src/proxy/last-states.ts';
 import { Succession } from '../../src/proxy/succession.ts';
 import type { ViewSource } from '../../src/proxy/view-source.ts';
@@ -40,6 +45,8 @@ function change(view: View, name: string, says: string): void {
 
 const sourcesOf = (view: View) => [{ question: QUESTION, view }] as unknown as ViewSource[];
 
+const wordsOf = (view: View) => writeLastStates(NODE, sourcesOf(view), new Digests());
+
 let last: View;
 let next: View;
 let clock: VersionClock;
@@ -52,7 +59,7 @@ beforeEach(() => {
 
 /** The position in the next view at which a watch of the last one goes on; undefined: nowhere. */
 async function handOver(words?: string, meanwhile = () => {}): Promise<number | undefined> {
-  const lastWords = Promise.resolve(words ?? writeLastStates(NODE, sourcesOf(last)));
+  const lastWords = Promise.resolve(words ?? wordsOf(last));
   const { logger } = recordingLogger();
   const sources = () => sourcesOf(next);
   const succession = new Succession({ nodeName: NODE, lastWords, clock, sources, logger });
@@ -127,7 +134,7 @@ describe('a watch of the last process', () => {
     ['none', {}],
     ['no object', null],
   ])('cannot go on when its digests are %s', async (_, digests) => {
-    const told = JSON.parse(writeLastStates(NODE, sourcesOf(last)));
+    const told = JSON.parse(wordsOf(last));
     told.views[0].digests = digests;
     expect(await handOver(JSON.stringify(told))).toBeUndefined();
   });
@@ -150,7 +157,7 @@ describe('a watch of the last process', () => {
 
   test('cannot go on when that fails, which is logged and ends nothing else', async () => {
     const { logger, lines } = recordingLogger();
-    const lastWords = Promise.resolve(writeLastStates(NODE, sourcesOf(last)));
+    const lastWords = Promise.resolve(wordsOf(last));
     const sources = () => {
       throw new Error('no views');
     };
@@ -167,5 +174,63 @@ describe('a watch of the last process', () => {
     const started = performance.now();
     await new Succession({ nodeName: NODE, lastWords, clock, sources, logger }).settled();
     expect(performance.now() - started).toBeLessThan(5_000);
+  });
+});
+
+describe('what is digested ahead', () => {
+  test('is not digested again, but for what has changed since', async () => {
+    const digests = new Digests();
+    await digests.prepare(sourcesOf(last), () => true);
+    const significant = jest.spyOn(last.codec, 'significant');
+    expect(writeLastStates(NODE, sourcesOf(last), digests)).toBe(wordsOf(last));
+    significant.mockClear();
+    change(last, 'x', 'new');
+    last.hide('a/y');
+    change(last, 'z', 'new');
+    const words = writeLastStates(NODE, sourcesOf(last), digests);
+    expect(significant).toHaveBeenCalledTimes(2);
+    expect(words).toBe(wordsOf(last));
+  });
+
+  test('is done in portions, and no longer than it is needed', async () => {
+    const names = Array.from({ length: 1_000 }, (_, index) => `s${index}`);
+    const view = processOf(clock, names);
+    const significant = jest.spyOn(view.codec, 'significant');
+    let turns = 0;
+    await new Digests().prepare(sourcesOf(view), () => ++turns < 3);
+    expect(significant.mock.calls.length).toBeLessThan(500);
+    significant.mockImplementation(() => {
+      throw new Error('not to be read');
+    });
+    await new Digests().prepare(sourcesOf(view), () => true);
+  });
+
+  test('by the last process is what it tells, once somebody has asked', async () => {
+    const bequest = new Bequest(NODE, () => sourcesOf(last));
+    const heir = new ServerResponse(new IncomingMessage(new Socket()));
+    const told = jest.spyOn(heir, 'end');
+    const significant = jest.spyOn(last.codec, 'significant');
+    bequest.add(heir);
+    await delay(0);
+    expect(significant).toHaveBeenCalledTimes(2);
+    change(last, 'x', 'new');
+    bequest.tell();
+    expect(significant).toHaveBeenCalledTimes(3);
+    expect(told.mock.calls[0]?.[0]).toBe(wordsOf(last));
+  });
+
+  test('by this process is compared with what the last one tells, as it is then', async () => {
+    const lastWords = Promise.withResolvers<string>();
+    const { logger } = recordingLogger();
+    const options = { nodeName: NODE, lastWords: lastWords.promise, clock, logger };
+    const succession = new Succession({ ...options, sources: () => sourcesOf(next) });
+    await succession.prepare();
+    const significant = jest.spyOn(next.codec, 'significant');
+    change(next, 'x', 'new');
+    change(last, 'x', 'new');
+    lastWords.resolve(wordsOf(last));
+    await succession.settled();
+    expect(significant).toHaveBeenCalledTimes(1);
+    expect(next.log.positionAfter(last.log.version)).toBe(next.log.end);
   });
 });
