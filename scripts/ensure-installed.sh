@@ -8,6 +8,8 @@ cd "$(dirname "$0")/.."
 installed=node_modules/.installed-lock.json
 if ! cmp -s package-lock.json "$installed"; then
   echo "installing npm packages" >&2
+  # Else one that breaks off would count as the one before.
+  rm -f "$installed"
   npm install --no-fund --no-audit --loglevel=error >&2
   cp package-lock.json "$installed"
 fi

@@ -14,8 +14,6 @@ export interface SharedAddress {
 }
 
 const POLL_MS = 50;
-/** Who waits long looks less often, for each look reads the node's table of sockets; in milliseconds. */
-const MAX_POLL_MS = 1_000;
 /** Time between looks for a rival, in milliseconds … */
 const RIVAL_POLL_MS = 60_000;
 /** … which is one after so many; a successor listens beside its predecessor for less. */
@@ -39,7 +37,7 @@ export async function waitForTurn(options: {
   readonly logger: Logger;
 }): Promise<void> {
   const { addresses, questions, acquire, signal, logger } = options;
-  if (!(await othersListen(addresses))) return;
+  if (!othersListen(addresses)) return;
   const leases = questions.flatMap((question) => tryAcquire(acquire, question, logger));
   logger.info(
     { views: questions.map((question) => questionPath(question)) },
@@ -49,10 +47,8 @@ export async function waitForTurn(options: {
   const waiting = (): number =>
     leases.filter(({ view }) => !view.started && view.refusal === undefined).length;
   try {
-    const began = performance.now();
-    while (waiting() > 0 && (await othersListen(addresses))) {
-      const waited = performance.now() - began;
-      await delay(Math.min(Math.max(POLL_MS, waited / 20), MAX_POLL_MS));
+    while (waiting() > 0 && othersListen(addresses)) {
+      await delay(POLL_MS);
       signal.throwIfAborted();
     }
     if (waiting() > 0)
@@ -74,8 +70,7 @@ export async function waitForSuccessor(
   const shared = addresses.filter(canBeShared);
   const deadline = performance.now() + forMs;
   while (shared.length > 0 && performance.now() < deadline && !signal.aborted) {
-    const counts = await Promise.all(shared.map(countListeners));
-    if (counts.every((count) => count > 1)) return;
+    if (shared.every((address) => countListeners(address) > 1)) return;
     await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
   }
 }
@@ -97,8 +92,7 @@ export async function warnOfRival(options: {
   try {
     for (let looks = 0; looks < RIVAL_LOOKS; ) {
       await delay(pollMs, undefined, { signal, ref: false });
-      const counts = await Promise.all(shared.map(countListeners));
-      looks = counts.some((count) => count > 1) ? looks + 1 : 0;
+      looks = shared.some((address) => countListeners(address) > 1) ? looks + 1 : 0;
     }
     const listen = shared.map(addressText);
     const said = 'another process goes on listening at an address of this one: end one of them';
@@ -110,9 +104,8 @@ export async function warnOfRival(options: {
   }
 }
 
-async function othersListen(addresses: readonly SharedAddress[]): Promise<boolean> {
-  const counts = await Promise.all(addresses.filter(canBeShared).map(countListeners));
-  return counts.some((count) => count > 0);
+function othersListen(addresses: readonly SharedAddress[]): boolean {
+  return addresses.filter(canBeShared).some((address) => countListeners(address) > 0);
 }
 
 /** An inherited socket is listened at by systemd; a port of which any will do is shared with nobody. */

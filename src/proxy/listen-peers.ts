@@ -1,35 +1,25 @@
-import { readFile } from 'node:fs/promises';
+import { closeSync, openSync, readSync } from 'node:fs';
 import { isIP } from 'node:net';
 
 /** State of a listening socket (include/net/tcp_states.h). */
 const LISTENING = '0A';
+/** Some 27 lines of the table. */
+const READ_BYTES = 4096;
 
 /**
  * How many sockets of this network namespace listen at an address, all processes taken together; 0 where
  * there is no /proc/net/tcp. A socket on all addresses counts for each of them.
  */
-export async function countListeners(address: {
-  readonly host: string;
-  readonly port: number;
-}): Promise<number> {
-  const tables = await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map(readTable));
+export function countListeners(address: { readonly host: string; readonly port: number }): number {
   const wanted = hexAddress(address.host);
-  return tables.flat().filter(({ host, port }) => {
-    if (port !== address.port) return false;
-    return host === wanted || /^0+$/.test(host) || /^0+$/.test(wanted);
-  }).length;
-}
-
-async function readTable(path: string): Promise<Row[]> {
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
-    // Not Linux, or no IPv6.
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
+  let count = 0;
+  for (const path of ['/proc/net/tcp', '/proc/net/tcp6']) {
+    for (const { host, port } of listeningRows(path)) {
+      if (port !== address.port) continue;
+      if (host === wanted || /^0+$/.test(host) || /^0+$/.test(wanted)) count++;
+    }
   }
-  return rowsOf(text);
+  return count;
 }
 
 /** A socket that listens. */
@@ -40,17 +30,56 @@ export interface Row {
   readonly waiting: number;
 }
 
-/** The listening sockets in a table of the kernel, or in some lines of it. */
-export function rowsOf(text: string): Row[] {
-  return text
-    .split('\n')
-    .map((line) => line.trim().split(/\s+/))
-    .filter((fields) => fields[3] === LISTENING)
-    .map(([, local = '', , , queues = '']) => {
-      const [host = '', port = ''] = local.split(':');
-      const [, waiting = ''] = queues.split(':');
-      return { host, port: Number.parseInt(port, 16), waiting: Number.parseInt(waiting, 16) || 0 };
-    });
+/**
+ * The listening sockets in a table of the kernel; none where there is no such table. The kernel lists them before all
+ * others, and makes no line before it is asked for (seq_file): the others, 100,000 perhaps, are never looked at.
+ *
+ * @param readBytes how much is asked for at a time
+ */
+export function* listeningRows(
+  path: string,
+  readBytes = READ_BYTES,
+): Generator<Row, void, undefined> {
+  const fd = open(path);
+  if (fd === undefined) return;
+  try {
+    const buffer = Buffer.alloc(readBytes);
+    let text = '';
+    for (let isHeader = true; ; isHeader = false) {
+      let end = text.indexOf('\n');
+      while (end === -1) {
+        const bytes = readSync(fd, buffer);
+        if (bytes === 0) return;
+        text += buffer.toString('latin1', 0, bytes);
+        end = text.indexOf('\n');
+      }
+      const row = rowOf(text.slice(0, end));
+      text = text.slice(end + 1);
+      if (row !== undefined) yield row;
+      else if (!isHeader) return;
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Undefined: not Linux, or no IPv6. */
+function open(path: string): number | undefined {
+  try {
+    return openSync(path, 'r');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Undefined: a socket that does not listen, or no socket. */
+function rowOf(line: string): Row | undefined {
+  const [, local = '', , state, queues = ''] = line.trim().split(/\s+/);
+  if (state !== LISTENING) return undefined;
+  const [host = '', port = ''] = local.split(':');
+  const [, waiting = ''] = queues.split(':');
+  return { host, port: Number.parseInt(port, 16), waiting: Number.parseInt(waiting, 16) || 0 };
 }
 
 /** An address as the kernel prints it: 32-bit words in the byte order of the machine, in hexadecimal. */

@@ -26,9 +26,9 @@ async function listen(host: string, port = 0): Promise<number> {
 describe('countListeners()', () => {
   test.each(loopbackHosts())('knows who listens at %s', async (host) => {
     const port = await listen(host);
-    expect(await countListeners({ host, port })).toBe(1);
+    expect(countListeners({ host, port })).toBe(1);
     servers.splice(0)[0]?.close();
-    expect(await countListeners({ host, port })).toBe(0);
+    expect(countListeners({ host, port })).toBe(0);
   });
 
   test('counts each that shares a port', async () => {
@@ -36,14 +36,14 @@ describe('countListeners()', () => {
     servers.splice(0)[0]?.close();
     await listen('127.0.0.1', first);
     await listen('127.0.0.1', first);
-    expect(await countListeners({ host: '127.0.0.1', port: first })).toBe(2);
+    expect(countListeners({ host: '127.0.0.1', port: first })).toBe(2);
   });
 
   test('another address is another matter, all addresses are not', async () => {
     const port = await listen('127.0.0.2');
-    expect(await countListeners({ host: '127.0.0.1', port })).toBe(0);
+    expect(countListeners({ host: '127.0.0.1', port })).toBe(0);
     const all = await listen('0.0.0.0');
-    expect(await countListeners({ host: '127.0.0.1', port: all })).toBe(1);
+    expect(countListeners({ host: '127.0.0.1', port: all })).toBe(1);
   });
 });
 
@@ -52,22 +52,32 @@ describe('warnOfRival()', () => {
   afterAll(() => ended.abort());
 
   test('warns once of another process that goes on listening at the same address', async () => {
-    const first = await listen('127.0.0.1');
+    const port = await listen('127.0.0.1');
     servers.splice(0)[0]?.close();
-    await listen('127.0.0.1', first);
+    await listen('127.0.0.1', port);
     const { logger, lines } = recordingLogger();
-    const addresses = [{ host: '127.0.0.1', port: first }];
-    const options = { addresses, logger, signal: ended.signal, pollMs: 100 };
-    const watching = warnOfRival(options);
-    // A successor that listens beside its predecessor for a moment is none.
-    await listen('127.0.0.1', first);
-    await delay(150);
-    servers.pop()?.close();
-    await delay(150);
+    const addresses = [{ host: '127.0.0.1', port }];
+    const watching = warnOfRival({ addresses, logger, signal: ended.signal, pollMs: 100 });
+    // Successors that listen beside their predecessors for a moment are none, however many come in a year.
+    for (let updates = 0; updates < 3; updates++) {
+      await listen('127.0.0.1', port);
+      await delay(250);
+      servers.pop()?.close();
+      await delay(250);
+    }
     expect(lines).toEqual([]);
-    await listen('127.0.0.1', first);
+    await listen('127.0.0.1', port);
     await watching;
-    expect(lines).toMatchObject([{ level: 40, listen: [`127.0.0.1:${first}`] }]);
+    expect(lines).toMatchObject([{ level: 40, listen: [`127.0.0.1:${port}`] }]);
+  });
+
+  test('says nothing when the process ends', async () => {
+    const { logger, lines } = recordingLogger();
+    const own = new AbortController();
+    const watching = warnOfRival({ addresses: [], logger, signal: own.signal });
+    own.abort();
+    await watching;
+    expect(lines).toEqual([]);
   });
 });
 
