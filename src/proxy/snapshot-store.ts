@@ -241,7 +241,9 @@ export class SnapshotStore {
   #complain(question: string, { code, message }: NodeJS.ErrnoException): void {
     const cause = code ?? message;
     const known = [...this.#complaints.values()].some((each) => each.cause === cause);
-    this.#complaints.set(question, { cause, message });
+    // Of one that nobody asks any more no write would take it back.
+    const isAsked = Array.from(this.#keepers, (keeper) => keeper.question).includes(question);
+    if (isAsked) this.#complaints.set(question, { cause, message });
     if (known) return;
     const { folder } = this.#files;
     const said = 'a snapshot cannot be written, the one before is kept (stateDir)';

@@ -399,6 +399,22 @@ describe('the disk', () => {
     await store.close();
   });
 
+  test('that fails with the state of a view that was closed meanwhile is no complaint for ever', async () => {
+    let fail = (_: Error): void => {};
+    const hanging = new Promise<void>((_, reject) => {
+      fail = reject;
+    });
+    jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValueOnce(hanging);
+    const store = storeOf();
+    const gone = store.open('a /x');
+    gone.told([change('web', 'new')], '8');
+    await gone.close();
+    fail(Object.assign(new Error('i/o error'), { code: 'EIO' }));
+    await eventually(() => lines.at(-1)?.err, 'i/o error');
+    expect(store.problem).toBeUndefined();
+    await store.close();
+  });
+
   // A view that nobody asks for is closed while the process lives, and then its last state may still be written.
   test('that hangs with the state of a view that was closed before is waited for no longer either', async () => {
     jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(new Promise(() => {}));
