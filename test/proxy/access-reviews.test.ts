@@ -99,6 +99,14 @@ describe('what the API server said', () => {
   test('is asked once for all who wait for it', async () => {
     const all = await Promise.all([outcome('a'), outcome('a'), outcome('a')]);
     expect([all, asked]).toEqual([['allowed', 'allowed', 'allowed'], ['a']]);
+    expect(reviews.counts).toEqual({ asked: 1, stale: 0 });
+  });
+
+  test('to the review itself is told as it was said', async () => {
+    answer = async () => {
+      throw new WrapperError('Malformed', 'no review');
+    };
+    expect(await outcome('a')).toBe('Malformed');
   });
 
   test('about a token that is not taken any more ends all that its owner was let in to', async () => {
@@ -182,12 +190,18 @@ describe('bounds', () => {
   });
 
   test('strangers wait in a short queue, those who were let in before do not', async () => {
-    await outcome('kube-proxy');
+    for (let round = 0; round < 4; round++) {
+      now += 30;
+      await outcome('kube-proxy');
+    }
+    answer = async () => DENIED;
+    expect(await outcome('d')).toBe('Forbidden');
     const gate = Promise.withResolvers<Verdict>();
     answer = async (id) => (id === 'kube-proxy' ? ALLOWED : gate.promise);
     const waiting = [outcome('a'), outcome('b')];
     expect(await outcome('c')).toBe('LimitExceeded');
-    now = 30;
+    now += 30;
+    expect(await outcome('d')).toBe('LimitExceeded');
     expect(await outcome('kube-proxy')).toBe('allowed');
     gate.resolve(ALLOWED);
     expect(await Promise.all(waiting)).toEqual(['allowed', 'allowed']);

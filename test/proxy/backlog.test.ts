@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Backlog } from '../../src/proxy/backlog.ts';
@@ -54,8 +55,18 @@ describe('Backlog', () => {
     const others = [await listen('127.0.0.1'), await listen('127.0.0.2', port)];
     for (const other of others) await connectTo(other, 1);
     expect(backlog.count()).toBe(0);
+    // Nor by one that does not know yet how many sockets are at the address.
+    expect(new Backlog(where).count()).toBe(0);
     await connectTo(where, 5);
     expect(backlog.count()).toBe(5);
+  });
+
+  test('leaves no file open, however often it looks', async () => {
+    const backlog = new Backlog(await listen('127.0.0.1'));
+    const open = () => readdirSync('/proc/self/fd').length;
+    const before = open();
+    for (let n = 0; n < 100; n++) backlog.count();
+    expect(open() - before).toBeLessThan(50);
   });
 
   test('knows that nobody listens any more', async () => {

@@ -43,7 +43,7 @@ describe('the API server is out of reach', () => {
     await pass(990);
     expect(cutOff).toBe(0);
     await pass(20);
-    expect(cutOff).toBe(1);
+    expect([searches, cutOff]).toEqual([1, 1]);
     expect(reach.cutOff).toBe(true);
   });
 
@@ -66,7 +66,10 @@ describe('the API server is out of reach', () => {
   test('when it has accepted a connection and said nothing for 10 s', async () => {
     start.attempting();
     reach.noteConnected();
-    await pass(9_900);
+    await pass(1010);
+    // Where there is another one, it is not waited for.
+    expect(searches).toBe(1);
+    await pass(8_890);
     expect(cutOff).toBe(0);
     await pass(200);
     expect(cutOff).toBe(1);
@@ -96,6 +99,45 @@ describe('the API server is out of reach', () => {
       start.attempting();
     }
     expect([searches, cutOff]).toEqual([2, 1]);
+  });
+
+  test('not before what was found to answer has been tried, however long that takes', async () => {
+    found = true;
+    start.attempting();
+    await pass(1010);
+    expect(searches).toBe(1);
+    // Of the one before.
+    start.failed(failure('Unreachable'));
+    await pass(60_000);
+    expect([searches, cutOff]).toEqual([1, 0]);
+  });
+
+  test('nor before, when it was found between two attempts', async () => {
+    found = true;
+    start.attempting();
+    start.failed(failure('Unreachable'));
+    await pass(60_000);
+    expect([searches, cutOff]).toEqual([1, 0]);
+  });
+
+  test('after one search, whatever else comes while that lasts', async () => {
+    let end = (_found: boolean): void => {};
+    const search = (): Promise<boolean> => {
+      searches++;
+      return new Promise((resolve) => {
+        end = resolve;
+      });
+    };
+    start = new ColdStart({ reach, graceMs: 1000, search, onCutOff: () => cutOff++ });
+    start.attempting();
+    await pass(1010);
+    start.failed(failure('Unreachable'));
+    start.attempting();
+    await pass(5_000);
+    expect([searches, cutOff]).toEqual([1, 0]);
+    end(false);
+    await pass(0);
+    expect(cutOff).toBe(1);
   });
 
   test('for the next question after one failure, once the first has waited', async () => {
@@ -146,7 +188,10 @@ describe('the API server is there', () => {
 
   test('when the list has come, and nothing changes that', async () => {
     start.attempting();
+    start.failed(failure('Unreachable'));
+    start.attempting();
     start.end();
+    expect(jest.getTimerCount()).toBe(0);
     await pass(60_000);
     start.failed(failure('Unreachable'));
     await pass(60_000);

@@ -17,8 +17,15 @@ function event(type: 'ADDED' | 'MODIFIED' | 'DELETED', name: string, version: st
 }
 
 function trackerOf(...items: Buffer[]): DifferenceTracker<ObjectMeta> {
+  return boundedTracker({ maxObjects: 100, maxObjectBytes: 1000 }, ...items);
+}
+
+function boundedTracker(
+  bounds: { readonly maxObjects: number; readonly maxObjectBytes: number },
+  ...items: Buffer[]
+): DifferenceTracker<ObjectMeta> {
   const meta = (bytes: Buffer) => codec.meta(bytes);
-  const tracker = new DifferenceTracker<ObjectMeta>(meta, meta);
+  const tracker = new DifferenceTracker<ObjectMeta>(meta, meta, bounds);
   tracker.commit(tracker.replace(items));
   return tracker;
 }
@@ -39,6 +46,15 @@ describe('DifferenceTracker', () => {
       'MODIFIED default/changed',
       'ADDED default/new',
       'DELETED default/gone',
+    ]);
+  });
+
+  test('what is gone is forgotten: it is not told again, and comes back as ADDED', () => {
+    const tracker = trackerOf(object('web', '1'));
+    tracker.commit(tracker.replace([]));
+    expect(names(tracker.replace([]))).toEqual([]);
+    expect(names(tracker.follow([event('ADDED', 'web', '2')]).changes)).toEqual([
+      'ADDED default/web',
     ]);
   });
 
@@ -137,5 +153,39 @@ describe('DifferenceTracker', () => {
     expect(names(changes)).toEqual(['ADDED default/web']);
     expect(resourceVersion).toBe('2');
     expect(error).toMatchObject({ code: 'Refused', status });
+  });
+
+  test('as many objects as there may be are taken, also where one goes and another one comes', () => {
+    const tracker = boundedTracker(
+      { maxObjects: 2, maxObjectBytes: 1000 },
+      ...[object('web', '1'), object('db', '2')],
+    );
+    const { changes, error } = tracker.follow([
+      event('MODIFIED', 'web', '3'),
+      event('DELETED', 'web', '4'),
+      event('DELETED', 'unknown', '5'),
+      event('ADDED', 'new', '6'),
+      event('MODIFIED', 'new', '7'),
+      event('ADDED', 'more', '8'),
+    ]);
+    expect(names(changes)).toEqual([
+      'MODIFIED default/web',
+      'DELETED default/web',
+      'ADDED default/new',
+      'MODIFIED default/new',
+    ]);
+    expect(error).toMatchObject({ code: 'TooLarge' });
+    expect(() => tracker.replace([object('a', '1'), object('b', '1'), object('c', '1')])).toThrow(
+      expect.objectContaining({ code: 'TooLarge' }),
+    );
+  });
+
+  test('an object as large as it may be is taken, a larger one is not', () => {
+    const bytes = object('web', '1');
+    const bounds = { maxObjects: 2, maxObjectBytes: bytes.length };
+    expect(() => boundedTracker(bounds, bytes)).not.toThrow();
+    expect(() => boundedTracker(bounds, object('web', '10'))).toThrow(
+      expect.objectContaining({ code: 'TooLarge' }),
+    );
   });
 });

@@ -1,19 +1,24 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
 import { Failover } from '../../src/proxy/failover.ts';
 import { eventually } from '../support/eventually.ts';
 import { FakeCredentials } from '../support/http-credentials.ts';
+import { recordingLogger } from '../support/wrapper-fixture.ts';
 
 const [A, B, C] = ['https://a:6443', 'https://b:6443', 'https://c:6443'].map(
   (each) => new URL(each),
 ) as [URL, URL, URL];
 
+const silent = pino({ level: 'silent' });
+
 let failover: Failover | undefined;
 
-afterEach(() => failover?.close());
+afterEach(() => {
+  failover?.close();
+  jest.useRealTimers();
+});
 
-function failoverOf(servers: URL[] = [B, C], returnMs = 10): Failover {
-  const logger = pino({ level: 'silent' });
+function failoverOf(servers: URL[] = [B, C], returnMs = 10, logger = silent): Failover {
   failover = new Failover({ credentials: new FakeCredentials(A), servers, returnMs, logger });
   return failover;
 }
@@ -47,8 +52,9 @@ describe('the API server in use', () => {
   test('is changed by three 5xx in a row, not by fewer', () => {
     const of = failoverOf();
     of.report(A, 'answered', '/api/v1/nodes');
+    const paths = ['/api/v1/nodes', '/api/v1/services'];
     for (const outcome of ['broken', 'broken', 'answered', 'broken', 'broken'] as const) {
-      of.report(A, outcome, '/api/v1/nodes');
+      of.report(A, outcome, paths.reverse()[0]);
     }
     expect(hosts(of)).toBe('abc');
     of.report(A, 'broken', '/api/v1/services');
@@ -78,7 +84,10 @@ describe('the API server in use', () => {
     expect(hosts(of)).toBe('abc');
     fail(A, 1);
     expect(hosts(of)).toBe('bca');
-    fail(B, 3);
+    // What the one before did does not count against it.
+    fail(B, 2);
+    expect(hosts(of)).toBe('bca');
+    fail(B, 1);
     fail(C, 3);
     // And so on, until one answers.
     expect([hosts(of), of.switches]).toEqual(['abc', 3]);
@@ -115,6 +124,7 @@ describe('the API server in use', () => {
     const of = failoverOf();
     of.take(C);
     expect(hosts(of)).toBe('cab');
+    of.take(C);
     of.take(new URL('https://stranger:6443'));
     expect([hosts(of), of.switches]).toEqual(['cab', 1]);
   });
@@ -139,12 +149,79 @@ describe('the API server in use', () => {
     expect(asked).toEqual(['a', 'a', 'a', 'a', 'a']);
   });
 
-  test('is one of those that the kubeconfig names now', () => {
+  test('is asked for once at a time, and no more once it is in use or all is closed', async () => {
+    jest.useFakeTimers();
+    const of = failoverOf();
+    let asked = 0;
+    let answer = (_statusCode: number): void => {};
+    of.probe = () => {
+      asked++;
+      return new Promise((resolve) => {
+        answer = resolve;
+      });
+    };
+    for (const server of [A, B, C]) of.report(server, 'unreachable');
+    expect([hosts(of), jest.getTimerCount()]).toEqual(['abc', 0]);
+    for (const server of [A, B]) of.report(server, 'unreachable');
+    await jest.advanceTimersByTimeAsync(10);
+    expect(asked).toBe(1);
+    answer(200);
+    await jest.advanceTimersByTimeAsync(10);
+    expect(asked).toBe(2);
+    of.close();
+    answer(200);
+    await jest.advanceTimersByTimeAsync(100);
+    expect([hosts(of), asked, jest.getTimerCount()]).toEqual(['cab', 2, 0]);
+  });
+
+  test('is not tried again once all is closed', () => {
+    jest.useFakeTimers();
+    const of = failoverOf();
+    of.report(A, 'unreachable');
+    expect(jest.getTimerCount()).toBe(1);
+    of.close();
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  // It was tried in place of itself, and no other ever.
+  test('is another one, though the settings name that of the kubeconfig too', () => {
+    const of = failoverOf([A, B]);
+    expect(hosts(of)).toBe('ab');
+    of.report(A, 'unreachable');
+    expect(hosts(of)).toBe('ba');
+  });
+
+  test('is told aloud, but not again and again while none can be reached', () => {
+    const { logger, lines } = recordingLogger();
+    const of = failoverOf([B, C], 10, logger);
+    const aloud = () => lines.filter(({ level }) => level >= 40).length;
+    for (const server of [A, B, C, A, B]) of.report(server, 'unreachable');
+    expect(aloud()).toBe(2);
+    of.report(C, 'answered');
+    of.report(C, 'unreachable');
+    expect(aloud()).toBe(3);
+  });
+
+  test('is one of those that the kubeconfig names now, of which nothing is known', () => {
     const credentials = new FakeCredentials(A);
-    failover = new Failover({ credentials, servers: [B], logger: pino({ level: 'silent' }) });
+    const of = new Failover({ credentials, servers: [B], logger: pino({ level: 'silent' }) });
+    failover = of;
+    let told = 0;
+    of.onTlsChange(() => told++);
+    of.report(A, 'answered');
     credentials.servers = [C];
     credentials.setTls({});
-    expect(hosts(failover)).toBe('cb');
+    expect([hosts(of), told]).toEqual(['cb', 1]);
+    of.report(C, 'silent');
+    expect(hosts(of)).toBe('bc');
+  });
+
+  test('stays when the credentials change, but not the servers', () => {
+    const credentials = new FakeCredentials(A);
+    failover = new Failover({ credentials, servers: [B], logger: pino({ level: 'silent' }) });
+    failover.report(A, 'unreachable');
+    credentials.setTls({});
+    expect(hosts(failover)).toBe('ba');
   });
 
   test('is never one of another scheme: over plain http no credentials may go', () => {

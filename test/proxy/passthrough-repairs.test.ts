@@ -104,6 +104,15 @@ describe('an abort', () => {
   });
 });
 
+test('an answer that cannot be passed on is reported, and ends the request to the upstream', async () => {
+  const { front, back, errors } = await setUp((_request, response) => {
+    response.socket?.write('HTTP/1.1 099 x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n');
+  });
+  await ask(front.url);
+  expect(errors).toHaveLength(1);
+  await back.idle();
+});
+
 test('the headers of a stream that is still silent reach the client (they waited for the first byte)', async () => {
   const { front } = await setUp((_request, response) => response.flushHeaders());
   const response = await open(front.url);
@@ -143,6 +152,20 @@ describe('an upgrade', () => {
     socket.end();
     await harness.back.idle();
   });
+
+  test.each(['/a//b', '//a/b', '/a?x=http://y//z'])(
+    'to the path %s is sent byte for byte (it was rewritten after it had been looked at)',
+    async (path) => {
+      await setUpUpgrade();
+      const urls: (string | undefined)[] = [];
+      harness.back.server.on('upgrade', ({ url }: IncomingMessage) => urls.push(url));
+      const { socket, received } = raw(harness.front.url, SPDY.replace('/exec', path));
+      await until(() => received().includes('SPDY/3.1'));
+      expect(urls).toEqual([path]);
+      socket.end();
+      await harness.back.idle();
+    },
+  );
 
   test('that is reset before it is answered does not end the process (an error without a listener)', async () => {
     await setUp(() => {}, { identity: 'caller' });

@@ -12,6 +12,7 @@ import { View } from '../../src/filter/view.ts';
 import { Bequest } from '../../src/proxy/bequest.ts';
 import { Digests } from '../../src/proxy/digests.ts';
 import { readLastStates, writeLastStates } from '../../src/proxy/last-states.ts';
+import { questionKey } from '../../src/proxy/question.ts';
 import { Succession } from '../../src/proxy/succession.ts';
 import type { ViewSource } from '../../src/proxy/view-source.ts';
 import { eventually } from '../support/eventually.ts';
@@ -57,10 +58,14 @@ beforeEach(() => {
   next = processOf(clock, ['x', 'y']);
 });
 
+/** The views of which the process said that watches go on in them. */
+let said: () => unknown[];
+
 /** The position in the next view at which a watch of the last one goes on; undefined: nowhere. */
 async function handOver(words?: string, meanwhile = () => {}): Promise<number | undefined> {
   const lastWords = Promise.resolve(words ?? wordsOf(last));
-  const { logger } = recordingLogger();
+  const { logger, lines } = recordingLogger();
+  said = () => lines.map((line) => line.views);
   const sources = () => sourcesOf(next);
   const succession = new Succession({ nodeName: NODE, lastWords, clock, sources, logger });
   setTimeout(meanwhile, 50);
@@ -109,6 +114,48 @@ describe('a watch of the last process', () => {
   test('cannot go on when something differs of which the log knows nothing', async () => {
     next = processOf(clock, ['x']);
     expect(await handOver()).toBeUndefined();
+    // Nor does it look for it for ever.
+    await eventually(said, [[]]);
+  });
+
+  test('cannot go on, either, when there is an object that it was never told of', async () => {
+    next = processOf(clock, ['x', 'y', 'z']);
+    expect(await handOver()).toBeUndefined();
+  });
+
+  // What differs has changed here under an older version: told of it, the watch would be sent back in time.
+  test('cannot go on when what it has to be told of is older than itself', async () => {
+    last = processOf(new VersionClock(9_000_000), ['x', 'y']);
+    change(next, 'x', 'new');
+    expect(last.log.version > next.log.version).toBe(true);
+    expect(await handOver()).toBeUndefined();
+  });
+
+  test('goes on though others were told of whose views are not open here, or not complete', async () => {
+    const unknown = { ...QUESTION, namespace: 'a' };
+    const empty = { ...QUESTION, namespace: 'b' };
+    const sources = [unknown, empty, QUESTION].map((question) => ({ question, view: last }));
+    const words = writeLastStates(NODE, sources as unknown as ViewSource[], new Digests());
+    const window = { entries: 100, bytes: 1 << 20 };
+    const codec = createJsonCodec();
+    const view = new View({ resource: SERVICES, codec, clock, window });
+    const { logger, lines } = recordingLogger();
+    const open = [...sourcesOf(next), { question: empty, view }] as unknown as ViewSource[];
+    const options = { nodeName: NODE, lastWords: Promise.resolve(words), clock, logger };
+    await new Succession({ ...options, sources: () => open }).settled();
+    expect(next.log.positionAfter(last.log.version)).toBe(next.log.end);
+    await eventually(
+      () => lines.map(({ level, views, of }) => [level, views, of]),
+      [[30, [questionKey(QUESTION)], 3]],
+    );
+  });
+
+  test('is nothing that the process speaks of when it was told nothing', async () => {
+    const { logger, lines } = recordingLogger();
+    const lastWords = Promise.resolve(undefined);
+    const sources = () => sourcesOf(next);
+    await new Succession({ nodeName: NODE, lastWords, clock, sources, logger }).settled();
+    expect(lines).toEqual([]);
   });
 
   // Else this process could give out that very version for a state of its own, and then take the watch for its.

@@ -105,9 +105,20 @@ describe('a changed client certificate', () => {
     await until(() => old?.destroyed === true, 'the old connection to be closed');
   });
 
+  test('and a changed authority are used for requests under another identity too', async () => {
+    await setUp({ ca: authority.cert, ...alice });
+    expect(await ask('Bearer caller')).toBe('nobody');
+    credentials.setTls({ ca: (await makeAuthority('other')).cert, ...bob });
+    await expect(ask('Bearer caller')).rejects.toMatchObject({
+      code: 'Unreachable',
+      message: expect.stringContaining('SELF_SIGNED_CERT_IN_CHAIN'),
+    });
+  });
+
   test('lets idle connections of the old one go at once', async () => {
     await setUp({ ca: authority.cert, ...alice });
     expect(await ask()).toBe('alice');
+    expect(await ask('Bearer caller')).toBe('nobody');
     credentials.setTls({ ca: authority.cert, ...bob });
     await server.idle();
   });
