@@ -132,7 +132,10 @@ export class Reflector<Facts extends ObjectMeta> {
   #error: WrapperError | undefined;
   #failures = 0;
   #malformed = 0;
-  /** A watch brought what cannot be used, and nothing good has come since: that another one opens says little. */
+  /**
+   * A watch brought what cannot be used, or ended at once, and nothing good has come since: that another one opens says
+   * little.
+   */
   #spoilt = false;
   #refusals = 0;
   #lists = 0;
@@ -264,6 +267,7 @@ export class Reflector<Facts extends ObjectMeta> {
     const lasted = performance.now() - started;
     if (lasted >= GOOD_WATCH_MS) this.#wentWell();
     if (!heard && lasted < SHORT_WATCH_MS) {
+      this.#spoilt = true;
       throw new WrapperError('Unreachable', 'the API server ended the watch at once');
     }
   }
@@ -347,7 +351,7 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#error = error;
     const wasConnected = this.#connected;
     this.#disconnected();
-    this.#spoilt = wasConnected && error.code !== 'Unreachable';
+    if (wasConnected && error.code !== 'Unreachable') this.#spoilt = true;
     this.#memory?.failed(error);
     if (!this.#synced) this.#options.onUnanswerable?.(isUnanswerable(error) ? error : undefined);
     if (isExpired(error)) this.#startOver();

@@ -80,10 +80,11 @@ test('a watch that ends early is no failure when it has brought something', asyn
   expect([reflector.status.failures, logged('interrupted')]).toEqual([0, 0]);
 });
 
-// Else it would be asked as fast as it answers.
-test('a watch that is ended at once, with nothing said, is one', async () => {
-  const { asked, logged } = await follow(() => ({}), { random: () => 0 });
-  await eventually(() => logged('interrupted') >= 2, true);
+// Else it would be asked as fast as it answers, or told to be well again each time.
+test('a watch that is ended at once, with nothing said, is a failure that goes on', async () => {
+  const { asked, logged } = await follow(() => ({}), { random: () => -0.9 });
+  await eventually(() => asked.watches >= 6, true);
+  expect([logged('interrupted'), logged('connected again')]).toEqual([1, 0]);
   expect(asked.lists).toHaveLength(1);
 });
 
