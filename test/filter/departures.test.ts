@@ -167,6 +167,19 @@ test('where no Service is hidden, too', () => {
   expect(heard).toEqual(['service DELETED', 'slice MODIFIED']);
 });
 
+test('a Service that changes, or comes, and goes at once does not go twice', () => {
+  const projection = start();
+  const gone = { type: 'DELETED', key: 'default/web' } as const;
+  projection.changed([service({ a: '' }), gone]);
+  expect(heard.filter((event) => event.startsWith('service'))).toEqual([
+    'service MODIFIED',
+    'service DELETED',
+  ]);
+  heard = [];
+  projection.changed([service(), gone]);
+  expect(heard).toEqual(['service ADDED', 'service DELETED']);
+});
+
 test('a Service that is replaced leaves no state in between', () => {
   const projection = start();
   const commits: number[] = [];

@@ -102,6 +102,32 @@ test('endpoints that are not ready are no gain: those that are come first', () =
   expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a 10.0.0.3']);
 });
 
+test('a slice that keeps some of its endpoints comes before one that loses them all', () => {
+  world.setOwnNode({ labels: new Map([[ZONE, 'z1']]), annotations: new Map() });
+  const policy = { managed: true, keys: [ZONE], source: 'default' } as const;
+  world.setPolicies(new Map([['default/web', policy]]));
+  const endpoints = [
+    { ...FAR, zone: 'z2' },
+    { ip: '10.0.0.3', node: 'third', zone: 'z3' },
+  ];
+  projection.changed([slice('a', { ...NEAR, zone: 'z1' })]);
+  projection.changed([sliceChange(codec, { name: 'b', service: 'web', endpoints })]);
+  start = view.log.end;
+  world.setOwnNode({ labels: new Map([[ZONE, 'z2']]), annotations: new Map() });
+  expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a']);
+});
+
+test('where none is ready, slices with what is left come before those with nothing', () => {
+  world.setOwnNode({ labels: new Map([[ZONE, 'z1']]), annotations: new Map() });
+  const policy = { managed: true, keys: [ZONE], source: 'default' } as const;
+  world.setPolicies(new Map([['default/web', policy]]));
+  projection.changed([slice('a', { ...NEAR, zone: 'z1', ready: false })]);
+  projection.changed([slice('b', { ...FAR, zone: 'z2', ready: false })]);
+  start = view.log.end;
+  world.setOwnNode({ labels: new Map([[ZONE, 'z2']]), annotations: new Map() });
+  expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a']);
+});
+
 test('of a list that replaces all, an object goes only when the one in its place comes', () => {
   projection.changed([
     { type: 'DELETED', key: 'default/a' },
@@ -145,6 +171,21 @@ describe('while the nodes of the zone are not known', () => {
     expect(events()).toEqual([]);
     answer();
     expect(events()).toEqual(['ADDED c 10.0.0.1 10.0.0.3', 'DELETED a 10.0.0.1']);
+  });
+
+  test('so do several, one after the other', () => {
+    projection.changed([slice('d', { ...IN_ZONE, ip: '10.0.0.4' }, 'u', 'ADDED')]);
+    projection.changed([both('c')]);
+    start = view.log.end;
+    projection.changed([{ type: 'DELETED', key: 'default/a' }]);
+    projection.changed([{ type: 'DELETED', key: 'default/d' }]);
+    expect(events()).toEqual([]);
+    answer();
+    expect(events()).toEqual([
+      'ADDED c 10.0.0.1 10.0.0.3',
+      'DELETED a 10.0.0.1',
+      'DELETED d 10.0.0.4',
+    ]);
   });
 
   test('so does one that another of the same name replaces', () => {
@@ -192,6 +233,9 @@ test('a dry run shows all, also of a Service whose first policy waits; and its e
   expect([...view.keys()]).toEqual([]);
   world.setPolicies(new Map([['default/web', { ...policy, dryRun: true }]]));
   expect([...view.keys()]).toEqual(['default/a', 'default/b']);
+  start = view.log.end;
+  projection.changed([slice('a', { ...NEAR, ip: '10.0.0.4' })]);
+  expect(events()).toEqual(['MODIFIED a 10.0.0.4']);
   world.setPolicies(new Map([['default/web', policy]]));
   expect([...view.keys()]).toEqual([]);
 });

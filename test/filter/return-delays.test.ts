@@ -124,6 +124,48 @@ describe('ReturnDelays', () => {
     expect(clock.waiting).toBe(0);
   });
 
+  test('a Service that waits is called in its time, whatever becomes of others meanwhile', () => {
+    ready = { http: 0b10 };
+    for (const service of ['web', 'db', 'idle']) decide(service);
+    ready = { http: 0b11 };
+    decide('web');
+    decide('db');
+    ready = { http: 0b10 };
+    decide('idle');
+    decide('db');
+    clock.pass(DELAY);
+    expect(woken).toEqual(['1000 web']);
+  });
+
+  // The time that was waited for before counted still: what was due after it was never called.
+  test('when none has waited for a while, the next one that does is called', () => {
+    ready = { http: 0b10 };
+    decide('web');
+    ready = { http: 0b11 };
+    decide('web');
+    ready = { http: 0b10 };
+    decide('web');
+    clock.pass(DELAY / 2);
+    ready = { http: 0b11 };
+    decide('web');
+    clock.pass(DELAY);
+    expect(woken).toEqual(['1500 web']);
+  });
+
+  test('a Service that is not decided when it is due, for its policy waits, is called once', () => {
+    delays = new ReturnDelays(clock, (services) => {
+      const calls = woken.push(`${clock.now()} ${services.join(' ')}`);
+      if (calls > 9) throw new Error('called again and again');
+    });
+    ready = { http: 0b10 };
+    decide('web');
+    ready = { http: 0b11 };
+    decide('web');
+    clock.pass(DELAY);
+    expect(woken).toEqual(['1000 web']);
+    expect(clock.waiting).toBe(0);
+  });
+
   test('a Service that is forgotten leaves no timer behind, and its next choice is free', () => {
     ready = { http: 0b10 };
     decide('web');

@@ -59,6 +59,30 @@ describe('a Service that the world does not know', () => {
   });
 });
 
+test('a Service that is deleted before all is known is not among the first', () => {
+  world = new World({ ...PLAIN_WORLD, nodeName: 'own' });
+  view = new View({ resource: SERVICES, codec, clock: new VersionClock(0), window });
+  const options = { view, world, serviceFilter: undefined, followsWithheld: false };
+  projection = new ServicesProjection(options);
+  projection.changed([service('web', {}), service('db', {})]);
+  projection.synced();
+  projection.changed([{ type: 'DELETED', key: 'default/db' }]);
+  switchNode('on');
+  expect(view.started).toBe(false);
+  world.setSynced('services');
+  expect(shown()).toEqual(['web']);
+});
+
+test('a Service can be looked up, hidden or not', () => {
+  projection.changed([service('web', {}), service('mesh', { mesh: '' })]);
+  expect(shown()).toEqual(['web']);
+  for (const name of ['web', 'mesh']) {
+    const object = projection.find(`default/${name}`);
+    expect(object && codec.meta(object).name).toBe(name);
+  }
+  expect(projection.find('default/none')).toBeUndefined();
+});
+
 test('a Service whose first policy waits for node sets is seen once they are known', () => {
   world.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   const policy = { managed: true, keys: ['site'], source: 'default' } as const;
@@ -117,6 +141,39 @@ describe('a withheld Service that the world loses', () => {
       expect(shown()).toEqual(['web']);
     },
   );
+});
+
+test('a Service that becomes another proxy\u2019s in the batch that shows it is not left there', () => {
+  projection.changed([service('web', {}), service('web', { mesh: '' })]);
+  expect(shown()).toEqual([]);
+  switchNode('off');
+  expect(shown()).toEqual(['web']);
+});
+
+// The own labels wait for the nodes of one Service, and the first policy of another for the own labels.
+test('a Service that the change of another one lets come is seen at once', () => {
+  const setKeys = (name: string, key: string) =>
+    world.setPolicies(
+      new Map([[`default/${name}`, { managed: true, keys: [key], source: 'default' }]]),
+    );
+  let feed = () => {};
+  view = new View({ resource: SERVICES, codec, clock: new VersionClock(0), window });
+  const options = { view, world, serviceFilter: undefined, followsWithheld: false };
+  projection = new ServicesProjection({
+    ...options,
+    feed: { changed: () => feed(), synced: () => {} },
+  });
+  world.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
+  setKeys('web', 'rack');
+  projection.synced();
+  projection.changed([service('web', {})]);
+  world.setOwnNode({ labels: new Map([['rack', 'r']]), annotations: new Map() });
+  setKeys('db', 'site');
+  projection.changed([service('db', {})]);
+  expect(shown()).toEqual(['web']);
+  feed = () => setKeys('web', '*');
+  projection.changed([service('web', {})]);
+  expect(shown()).toEqual(['web', 'db']);
 });
 
 test('nothing is heard after the end', () => {

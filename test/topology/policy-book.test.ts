@@ -54,6 +54,18 @@ describe('PolicyBook', () => {
     expect(setNamespace('["zone"]')).toEqual(['shop/web: namespace zone']);
   });
 
+  test('a Service that is only kept on, or run dry, takes its keys from the Namespace and follows them', () => {
+    for (const [name, filter] of Object.entries({ web: 'on', db: 'dry-run' })) {
+      const annotations = new Map([['kube-proxy-wrapper.io/filter', filter]]);
+      book.setService({ ...service(name), annotations });
+    }
+    expect(setNamespace('["site"]')).toEqual([
+      'shop/web: namespace site',
+      'shop/db: namespace site',
+    ]);
+    expect(setNamespace(undefined)).toEqual(['shop/web: default *', 'shop/db: default *']);
+  });
+
   test('a Service that is gone does not follow', () => {
     book.setService(service('web'));
     book.setService(service('db'));

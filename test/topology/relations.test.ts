@@ -38,11 +38,19 @@ describe('communitiesOf()', () => {
     ['an empty value is none', { pool: '' }, {}, []],
     ['a label with the prefix', { 'c.x/red': 'true', 'c.x/blue': 'true' }, {}, ['blue', 'red']],
     ['a label with the prefix that is not true is none', { 'c.x/red': 'false' }, {}, []],
+    ['a label that is true, but has not the prefix, is none', { 'd.x/red': 'true' }, {}, []],
     ['a key with the value', { red: 'unit', blue: 'other' }, {}, ['red']],
     ['a declaration that names this node', {}, { red: ['own'], blue: ['near'] }, ['red']],
     ['one community from two sources is one', { pool: 'red' }, { red: ['own'] }, ['red']],
   ])('%s', (_what, labels, declared, expected) => {
     expect(communitiesOf(from(labels, declared), settings.communities)).toEqual(expected);
+  });
+
+  test('without a prefix no label is one for being true', () => {
+    const standpoint = from({ pool: 'red', gpu: 'true' });
+    expect(communitiesOf(standpoint, { ...settings.communities, labelPrefix: '' })).toEqual([
+      'red',
+    ]);
   });
 });
 

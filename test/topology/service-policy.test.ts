@@ -111,6 +111,19 @@ describe('what applies to a Service', () => {
     expect(policy({ annotations }, { compatibility: ['kubeedge'] })).toMatch(/^kubeedge/);
     expect(policy({ annotations }, { compatibility: ['openyurt'] })).toBe(`openyurt ${HOST}`);
   });
+
+  test.each([
+    ['openyurt.io/topologyKeys', ` ${HOST} , * `, `openyurt ${HOST},*`],
+    ['openyurt.io/topologyKeys', ' ', 'no-policy'],
+    [
+      'apps.kubeedge.io/service-topology',
+      ' range-nodegroup ',
+      `kubeedge apps.kubeedge.io/belonging-to,${HOST}`,
+    ],
+  ])('space in %s does not count: %j', (key, value, expected) => {
+    const compatibility = ['openyurt', 'kubeedge'] as const;
+    expect(policy({ annotations: { [key]: value } }, { compatibility })).toBe(expected);
+  });
 });
 
 describe('presets', () => {
@@ -168,12 +181,19 @@ describe(MIN_READY, () => {
     expect([managed, unusedMinReady]).toEqual([true, unused]);
   });
 
-  test.each(['', '2', 'null', '[2]', '{"site":0}', '{"site":1.5}', '{"site":"2"}', '{'])(
-    '%j is invalid, and the message shows a valid one',
-    (text) => {
-      expect(counts(text)).toMatch(/min-ready is .*whole numbers from 1 on, such as '\{.*:2\}'/);
-    },
-  );
+  test.each([
+    '',
+    '2',
+    'null',
+    '[2]',
+    '{"site":0}',
+    '{"*":2,"site":0}',
+    '{"site":1.5}',
+    '{"site":"2"}',
+    '{',
+  ])('%j is invalid, and the message shows a valid one', (text) => {
+    expect(counts(text)).toMatch(/min-ready is .*whole numbers from 1 on, such as '\{.*:2\}'/);
+  });
 });
 
 describe(RETURN_DELAY, () => {

@@ -34,6 +34,14 @@ describe('NodeSets', () => {
     expect(sets.all.size).toBe(2);
   });
 
+  test('a set that was synced stays so when it is refused', () => {
+    const sets = new NodeSets();
+    sets.want(new Set(['a']));
+    sets.setState('a', undefined);
+    sets.setState('a', 'forbidden');
+    expect(sets.all.get('a')).toMatchObject({ state: 'synced', refusal: 'forbidden' });
+  });
+
   test('names the nodes for which entering or leaving is news', () => {
     const sets = new NodeSets();
     expect(sets.move('a', ['n'], [])).toEqual([]);

@@ -97,6 +97,28 @@ describe('World', () => {
     expect(sees(['site'], on('edge-1'), on('edge-2'), on('edge-3'))).toEqual([true, true, false]);
   });
 
+  test('nothing is complete before all that has a say was told once, nor while this node moves', () => {
+    const sources = { declaredCommunities: true, namespaces: true };
+    const steps: (() => void)[] = [
+      () => world.setSynced('namespaces'),
+      () => world.setSynced('services'),
+      () => setOwn({}),
+      () => world.setCommunities(new Map()),
+    ];
+    for (const last of steps) {
+      world = new World({ ...PLAIN_WORLD, ...sources, nodeName: 'edge-1' });
+      for (const step of steps) if (step !== last) step();
+      expect(world.settled).toBe(false);
+      last();
+      expect(world.settled).toBe(true);
+    }
+    world.setPolicies(new Map([['default/web', managed('site')]]));
+    setOwn({ site: 'a' });
+    expect([world.moves, world.settled]).toEqual([true, false]);
+    world.setNodeSetState('site=a');
+    expect([world.moves, world.settled]).toEqual([false, true]);
+  });
+
   test('a missing own label matches nothing, not even this node, and asks for nothing', () => {
     settle({}, { 'default/web': managed('site') });
     expect(wanted).toEqual([]);
@@ -190,6 +212,17 @@ describe('World', () => {
     expect(sees(['site'], on('edge-2'), on('edge-4'))).toEqual([false, true]);
   });
 
+  test('a node that matters to several keys is told with all of them', () => {
+    const own = { site: 'a', rack: 'a1' };
+    settle(own, { 'default/web': managed('site'), 'default/db': managed('rack') });
+    for (const selector of wanted) world.setNodeSetState(selector);
+    for (const selector of wanted) world.changeNodeSet(selector, ['edge-2'], []);
+    setOwn({ site: 'b', rack: 'b1' });
+    changes = [];
+    for (const selector of wanted) world.setNodeSetState(selector);
+    expect(touchedNodes()).toEqual({ 'edge-2': ['site', 'rack'] });
+  });
+
   test('nodes are no longer asked for when the last policy that needs them goes', () => {
     settle({ site: 'a' }, { 'default/web': managed('site'), 'default/db': managed('site') });
     world.setNodeSetState('site=a');
@@ -268,6 +301,44 @@ describe('World', () => {
     world.setZoneless({}, [['default/web', true]]);
     world.setNodeSetState('site=a');
     expect(wanted).toEqual(['site=a']);
+  });
+
+  test('a policy that is replaced while it waits for its nodes asks for them no more', () => {
+    settle({ site: 'a', rack: 'r' }, { 'default/web': managed('*') });
+    world.setPolicies(new Map([['default/web', managed('site')]]));
+    world.setPolicies(new Map([['default/web', managed('rack')]]));
+    expect(wanted).toEqual(['rack=r']);
+    expect([...world.policies.keysInUse()]).toEqual(['*', 'rack']);
+    world.setPolicies(new Map([['default/web', managed('*')]]));
+    expect(wanted).toEqual([]);
+    expect(world.settled).toBe(true);
+  });
+
+  test('a policy that waits touches no Service that has one, nor does one that says the same', () => {
+    settle({ site: 'a' }, { 'default/web': managed('*') });
+    touched();
+    world.setPolicies(new Map([['default/web', managed('*')]]));
+    world.setPolicies(new Map([['default/web', managed('site')]]));
+    expect(touched()).toEqual([]);
+    world.setNodeSetState('site=a');
+    expect(touched()).toEqual(['default/web']);
+  });
+
+  test('a node that left the zone while nobody asked for its nodes is not in it when somebody does again', () => {
+    const zone = 'topology.kubernetes.io/zone';
+    const policy = managed(zone);
+    const view = {};
+    const endpoint = on('edge-2');
+    const seen = () => world.decide([{ ports: [], endpoints: [endpoint] }], policy).keep[0];
+    settle({ [zone]: 'z1' }, { 'default/web': policy });
+    world.setZoneless(view, [['default/web', true]]);
+    world.changeNodeSet(`${zone}=z1`, ['edge-2'], []);
+    world.setNodeSetState(`${zone}=z1`);
+    expect(seen()).toBe(1);
+    world.setZoneless(view, [['default/web', false]]);
+    world.setZoneless(view, [['default/web', true]]);
+    world.setNodeSetState(`${zone}=z1`);
+    expect(seen()).toBe(0);
   });
 
   test('a Service that nobody knows is left alone', () => {
