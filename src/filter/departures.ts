@@ -8,12 +8,9 @@ import type { View } from './view.ts';
  */
 export class Departures<Facts extends ObjectMeta> implements ChangeSink<Facts> {
   readonly #view: View;
-  readonly #leaves: (facts: Facts) => boolean;
 
-  /** @param leaves whether an object that is still there is to be hidden from now on */
-  constructor(view: View, leaves: (facts: Facts) => boolean = () => false) {
+  constructor(view: View) {
     this.#view = view;
-    this.#leaves = leaves;
   }
 
   changed(changes: readonly Change<Facts>[]): void {
@@ -28,10 +25,8 @@ export class Departures<Facts extends ObjectMeta> implements ChangeSink<Facts> {
   #departing(changes: readonly Change<Facts>[]): Set<string> {
     const departing = new Set<string>();
     const seen = new Set<string>();
-    for (const change of changes) {
-      const { key } = change;
-      const leaves = change.type === 'DELETED' || this.#leaves(change.facts);
-      if (leaves && !seen.has(key)) departing.add(key);
+    for (const { key, type } of changes) {
+      if (type === 'DELETED' && !seen.has(key)) departing.add(key);
       else departing.delete(key);
       seen.add(key);
     }

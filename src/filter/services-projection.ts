@@ -48,7 +48,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
 
   constructor(options: ServicesProjectionOptions) {
     this.view = options.view;
-    this.#departures = new Departures(options.view, (facts) => this.#isHiddenByLabel(facts));
+    this.#departures = new Departures(options.view);
     this.#options = options;
     const { world } = options;
     this.#unsubscribe = [
@@ -103,11 +103,6 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
 
   #isOfOtherProxy(facts: ServiceFacts): boolean {
     return isOfOtherProxy(facts, this.#options.serviceFilter);
-  }
-
-  /** Whether a Service is hidden whatever else is known of it. */
-  #isHiddenByLabel(facts: ServiceFacts): boolean {
-    return this.#options.world.standpoint?.off !== true && this.#isOfOtherProxy(facts);
   }
 
   /** Notes an object as it is now; undefined: it is gone. */

@@ -98,12 +98,10 @@ export class Policies {
   suspend(service: string): void {
     const entry = this.#entries.get(service);
     if (entry?.active === undefined) return;
-    const before = [...keysOf(entry)];
     entry.pending ??= entry.active;
     entry.suspended = entry.active;
     entry.active = undefined;
     this.#pending.add(service);
-    this.#reindex(service, before, entry);
   }
 
   /** Counts the Services by what applies to them, e.g. for metrics: `annotation`, `default`, `headless`, … */
