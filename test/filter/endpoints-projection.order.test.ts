@@ -1,12 +1,10 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { EndpointsProjection } from '../../src/filter/endpoints-projection.ts';
+import type { EndpointsProjection } from '../../src/filter/endpoints-projection.ts';
 import { createProtobufCodec } from '../../src/filter/protobuf/codec.ts';
-import { ENDPOINT_SLICES } from '../../src/filter/resource.ts';
-import { VersionClock } from '../../src/filter/version-clock.ts';
-import { View } from '../../src/filter/view.ts';
-import { World } from '../../src/topology/world.ts';
+import type { View } from '../../src/filter/view.ts';
+import type { World } from '../../src/topology/world.ts';
 import { type SliceEndpoint, sliceChange } from '../support/slice-change.ts';
-import { ManualClock, PLAIN_WORLD } from '../support/topology.ts';
+import { startSliceProjection } from '../support/slice-projection.ts';
 
 const HOST = 'kubernetes.io/hostname';
 const ZONE = 'topology.kubernetes.io/zone';
@@ -20,14 +18,7 @@ let projection: EndpointsProjection;
 let start: number;
 
 beforeEach(() => {
-  world = new World({ ...PLAIN_WORLD, nodeName: 'own' });
-  const window = { entries: 1000, bytes: 1 << 20 };
-  view = new View({ resource: ENDPOINT_SLICES, codec, clock: new VersionClock(0), window });
-  projection = new EndpointsProjection({
-    ...{ view, world },
-    clock: new ManualClock(),
-    tellsWithheld: false,
-  });
+  ({ world, view, projection } = startSliceProjection());
   world.setOwnNode({ labels: new Map(), annotations: new Map() });
   const policy = { managed: true, keys: [HOST, '*'], source: 'default' } as const;
   world.setPolicies(new Map([['default/web', { ...policy, returnDelayMs: 60_000 }]]));
@@ -40,6 +31,17 @@ beforeEach(() => {
 
 function slice(name: string, endpoint: SliceEndpoint, uid = 'u', type?: 'ADDED') {
   return sliceChange(codec, { name, service: 'web', uid, endpoints: [endpoint] }, type);
+}
+
+function setZone(zone: string): void {
+  world.setOwnNode({ labels: new Map([[ZONE, zone]]), annotations: new Map() });
+}
+
+/** Lets the zone alone decide, that of this node. */
+function decideByZone(zone: string): void {
+  setZone(zone);
+  const policy = { managed: true, keys: [ZONE], source: 'default' } as const;
+  world.setPolicies(new Map([['default/web', policy]]));
 }
 
 /** Events since the start, as `TYPE name address`. */
@@ -88,9 +90,7 @@ test('slices that gain endpoints come before those that lose them, whichever are
 });
 
 test('endpoints that are not ready are no gain: those that are come first', () => {
-  world.setOwnNode({ labels: new Map([[ZONE, 'z1']]), annotations: new Map() });
-  const policy = { managed: true, keys: [ZONE], source: 'default' } as const;
-  world.setPolicies(new Map([['default/web', policy]]));
+  decideByZone('z1');
   const endpoints = [
     { ...NEAR, zone: 'z1' },
     { ip: '10.0.0.3', node: 'far', zone: 'z2', ready: false },
@@ -98,14 +98,12 @@ test('endpoints that are not ready are no gain: those that are come first', () =
   projection.changed([sliceChange(codec, { name: 'a', service: 'web', endpoints })]);
   projection.changed([slice('b', { ...FAR, zone: 'z2' })]);
   start = view.log.end;
-  world.setOwnNode({ labels: new Map([[ZONE, 'z2']]), annotations: new Map() });
+  setZone('z2');
   expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a 10.0.0.3']);
 });
 
 test('a slice that keeps some of its endpoints comes before one that loses them all', () => {
-  world.setOwnNode({ labels: new Map([[ZONE, 'z1']]), annotations: new Map() });
-  const policy = { managed: true, keys: [ZONE], source: 'default' } as const;
-  world.setPolicies(new Map([['default/web', policy]]));
+  decideByZone('z1');
   const endpoints = [
     { ...FAR, zone: 'z2' },
     { ip: '10.0.0.3', node: 'third', zone: 'z3' },
@@ -113,18 +111,16 @@ test('a slice that keeps some of its endpoints comes before one that loses them 
   projection.changed([slice('a', { ...NEAR, zone: 'z1' })]);
   projection.changed([sliceChange(codec, { name: 'b', service: 'web', endpoints })]);
   start = view.log.end;
-  world.setOwnNode({ labels: new Map([[ZONE, 'z2']]), annotations: new Map() });
+  setZone('z2');
   expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a']);
 });
 
 test('where none is ready, slices with what is left come before those with nothing', () => {
-  world.setOwnNode({ labels: new Map([[ZONE, 'z1']]), annotations: new Map() });
-  const policy = { managed: true, keys: [ZONE], source: 'default' } as const;
-  world.setPolicies(new Map([['default/web', policy]]));
+  decideByZone('z1');
   projection.changed([slice('a', { ...NEAR, zone: 'z1', ready: false })]);
   projection.changed([slice('b', { ...FAR, zone: 'z2', ready: false })]);
   start = view.log.end;
-  world.setOwnNode({ labels: new Map([[ZONE, 'z2']]), annotations: new Map() });
+  setZone('z2');
   expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a']);
 });
 

@@ -1,16 +1,15 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Change } from '../../src/filter/change.ts';
 import type { EndpointsFacts } from '../../src/filter/codec.ts';
-import { EndpointsProjection } from '../../src/filter/endpoints-projection.ts';
+import type { EndpointsProjection } from '../../src/filter/endpoints-projection.ts';
 import { createProtobufCodec } from '../../src/filter/protobuf/codec.ts';
-import { ENDPOINT_SLICES } from '../../src/filter/resource.ts';
-import { VersionClock } from '../../src/filter/version-clock.ts';
-import { View } from '../../src/filter/view.ts';
+import type { View } from '../../src/filter/view.ts';
 import type { ManagedPolicy } from '../../src/topology/policy.ts';
-import { World } from '../../src/topology/world.ts';
+import type { World } from '../../src/topology/world.ts';
 import { encodeObject } from '../support/encode-object.ts';
 import { sliceChange } from '../support/slice-change.ts';
-import { ManualClock, PLAIN_WORLD } from '../support/topology.ts';
+import { startSliceProjection } from '../support/slice-projection.ts';
+import type { ManualClock } from '../support/topology.ts';
 
 const HOST = 'kubernetes.io/hostname';
 const ZONE = 'topology.kubernetes.io/zone';
@@ -25,11 +24,7 @@ let clock: ManualClock;
 let projection: EndpointsProjection;
 
 beforeEach(() => {
-  world = new World({ ...PLAIN_WORLD, nodeName: 'own' });
-  clock = new ManualClock();
-  const window = { entries: 1000, bytes: 1 << 20 };
-  view = new View({ resource: ENDPOINT_SLICES, codec, clock: new VersionClock(0), window });
-  projection = new EndpointsProjection({ view, world, clock, tellsWithheld: true });
+  ({ world, view, clock, projection } = startSliceProjection({ tellsWithheld: true }));
   world.setOwnNode({ labels: new Map([[ZONE, 'z']]), annotations: new Map() });
   setKeys(['default/web'], HOST);
   world.setSynced('services');

@@ -1,12 +1,11 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { EndpointsProjection } from '../../src/filter/endpoints-projection.ts';
+import type { EndpointsProjection } from '../../src/filter/endpoints-projection.ts';
 import { createProtobufCodec } from '../../src/filter/protobuf/codec.ts';
-import { ENDPOINT_SLICES } from '../../src/filter/resource.ts';
-import { VersionClock } from '../../src/filter/version-clock.ts';
-import { View } from '../../src/filter/view.ts';
-import { World } from '../../src/topology/world.ts';
+import type { View } from '../../src/filter/view.ts';
+import type { World } from '../../src/topology/world.ts';
 import { sliceChange } from '../support/slice-change.ts';
-import { ManualClock, PLAIN_WORLD } from '../support/topology.ts';
+import { startSliceProjection } from '../support/slice-projection.ts';
+import type { ManualClock } from '../support/topology.ts';
 
 const HOST = 'kubernetes.io/hostname';
 const ZONE = 'topology.kubernetes.io/zone';
@@ -18,11 +17,7 @@ let clock: ManualClock;
 let projection: EndpointsProjection;
 
 beforeEach(() => {
-  world = new World({ ...PLAIN_WORLD, nodeName: 'own' });
-  clock = new ManualClock();
-  const window = { entries: 1000, bytes: 1 << 20 };
-  view = new View({ resource: ENDPOINT_SLICES, codec, clock: new VersionClock(0), window });
-  projection = new EndpointsProjection({ view, world, clock, tellsWithheld: false });
+  ({ world, view, clock, projection } = startSliceProjection());
   setZone('z');
   setKeys(HOST, '*');
   world.setSynced('services');

@@ -2,14 +2,10 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Change } from '../../src/filter/change.ts';
 import type { EndpointsFacts } from '../../src/filter/codec.ts';
-import { EndpointsProjection } from '../../src/filter/endpoints-projection.ts';
 import { createProtobufCodec } from '../../src/filter/protobuf/codec.ts';
-import { ENDPOINT_SLICES } from '../../src/filter/resource.ts';
-import { VersionClock } from '../../src/filter/version-clock.ts';
-import { View } from '../../src/filter/view.ts';
-import { World } from '../../src/topology/world.ts';
+import type { View } from '../../src/filter/view.ts';
 import { encodeObject } from '../support/encode-object.ts';
-import { ManualClock, PLAIN_WORLD } from '../support/topology.ts';
+import { startSliceProjection } from '../support/slice-projection.ts';
 
 /** Changes come this long after each other, or a multiple of it, in milliseconds; what is due is looked for as often. */
 const STEP = 100;
@@ -62,17 +58,13 @@ function slice(port: string, counts: readonly number[], version: number): Change
 }
 
 function start(minReady: readonly number[] | undefined) {
-  const world = new World({ ...PLAIN_WORLD, nodeName: 'own' });
+  const { world, view, clock, projection } = startSliceProjection();
   const labels = new Map([['topology.kubernetes.io/zone', 'z']]);
   world.setOwnNode({ labels, annotations: new Map() });
   const policy = { managed: true, keys: KEYS, source: 'default', returnDelayMs: DELAY } as const;
   const whole = { ...policy, ...(minReady === undefined ? {} : { minReady }) };
   world.setPolicies(new Map([['default/web', whole]]));
   world.setSynced('services');
-  const window = { entries: 10_000, bytes: 1 << 24 };
-  const view = new View({ resource: ENDPOINT_SLICES, codec, clock: new VersionClock(0), window });
-  const clock = new ManualClock();
-  const projection = new EndpointsProjection({ view, world, clock, tellsWithheld: false });
   projection.synced();
   return { view, clock, projection };
 }

@@ -28,6 +28,14 @@ function decide(service: string, delayMs = DELAY): number[] {
   );
 }
 
+/** Traffic goes to the second key, and from now on the first is ready too. */
+function startWaiting(service: string): void {
+  ready = { http: 0b10 };
+  decide(service);
+  ready = { http: 0b11 };
+  decide(service);
+}
+
 describe('ReturnDelays', () => {
   test('decides a Service again when a nearer key has waited for the whole delay', () => {
     ready = { http: 0b10 };
@@ -87,10 +95,7 @@ describe('ReturnDelays', () => {
   });
 
   test('a port that goes away while it waits is not waited for', () => {
-    ready = { http: 0b10 };
-    decide('web');
-    ready = { http: 0b11 };
-    decide('web');
+    startWaiting('web');
     ready = { web: 0b01 };
     expect(decide('web')).toEqual([0]);
     expect(clock.waiting).toBe(0);
@@ -114,10 +119,7 @@ describe('ReturnDelays', () => {
   });
 
   test('what comes and goes leaves no timer behind', () => {
-    ready = { http: 0b10 };
-    decide('web');
-    ready = { http: 0b11 };
-    decide('web');
+    startWaiting('web');
     expect(clock.waiting).toBe(1);
     ready = { http: 0b10 };
     decide('web');
@@ -137,12 +139,9 @@ describe('ReturnDelays', () => {
     expect(woken).toEqual(['1000 web']);
   });
 
-  // The time that was waited for before counted still: what was due after it was never called.
+  // If the time that was waited for before counted still, what is due after it would never be called.
   test('when none has waited for a while, the next one that does is called', () => {
-    ready = { http: 0b10 };
-    decide('web');
-    ready = { http: 0b11 };
-    decide('web');
+    startWaiting('web');
     ready = { http: 0b10 };
     decide('web');
     clock.pass(DELAY / 2);
@@ -157,30 +156,21 @@ describe('ReturnDelays', () => {
       const calls = woken.push(`${clock.now()} ${services.join(' ')}`);
       if (calls > 9) throw new Error('called again and again');
     });
-    ready = { http: 0b10 };
-    decide('web');
-    ready = { http: 0b11 };
-    decide('web');
+    startWaiting('web');
     clock.pass(DELAY);
     expect(woken).toEqual(['1000 web']);
     expect(clock.waiting).toBe(0);
   });
 
   test('a Service that is forgotten leaves no timer behind, and its next choice is free', () => {
-    ready = { http: 0b10 };
-    decide('web');
-    ready = { http: 0b11 };
-    decide('web');
+    startWaiting('web');
     delays.forget('web');
     expect(clock.waiting).toBe(0);
     expect(decide('web')).toEqual([0]);
   });
 
   test('nothing is waited for after the end', () => {
-    ready = { http: 0b10 };
-    decide('web');
-    ready = { http: 0b11 };
-    decide('web');
+    startWaiting('web');
     delays.close();
     expect(clock.waiting).toBe(0);
     clock.pass(10 * DELAY);
