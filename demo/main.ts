@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type ApiServer, createApiServer } from '../embedded/api-server.ts';
+import { printLine } from '../src/untrusted-text.ts';
 import { HELP, runCommand } from './commands.ts';
 import { DemoNodes } from './nodes.ts';
 import { openBrowser } from './open-browser.ts';
@@ -31,7 +32,8 @@ const server = createApiServer();
 server.loadYaml(await readFile(values.cluster, 'utf8'));
 if (server.get('nodes', values.node) === undefined) {
   const names = server.list('nodes').map(({ metadata }) => metadata.name);
-  console.error(`there is no node ${values.node} in ${values.cluster}: ${names.join(', ')}`);
+  const said = `there is no node ${values.node} in ${values.cluster}: ${names.join(', ')}`;
+  process.stderr.write(printLine(said));
   process.exit(1);
 }
 const upstream = await server.listen();
@@ -58,8 +60,13 @@ try {
 
 /** Shows a command that came from the page. */
 function echo(command: string): void {
-  console.log(`\n> ${command}    # from the page`);
+  print('', `> ${command}    # from the page`);
   drawSoon();
+}
+
+/** Prints lines that may hold what others wrote. */
+function print(...lines: readonly string[]): void {
+  process.stdout.write(lines.map(printLine).join(''));
 }
 
 /** Waits a moment, so that what belongs together is drawn once. */
@@ -73,7 +80,7 @@ function draw(): void {
   const labels = [...(proxy.world.standpoint?.labels ?? [])].map(
     ([key, value]) => `${key}=${value}`,
   );
-  console.log(`\n${values.node}: ${labels.join(', ')}`);
+  print('', `${values.node}: ${labels.join(', ')}`);
   console.log(formatTable(rowsOf(server, proxy.world, client.shown)));
 }
 
@@ -82,7 +89,7 @@ async function tour(api: ApiServer): Promise<void> {
   const pause = values.once || !process.stdout.isTTY ? 300 : 2500;
   for (const [command, note] of TOUR) {
     await delay(pause);
-    console.log(`\n> ${command}    # ${note}`);
+    print('', `> ${command}    # ${note}`);
     runCommand(api, command);
     drawSoon();
   }
@@ -96,10 +103,10 @@ async function readCommands(api: ApiServer): Promise<void> {
     try {
       const result = runCommand(api, line);
       if (result === 'quit') break;
-      if (result.say !== '') console.log(result.say);
+      if (result.say !== '') print(...result.say.split('\n'));
       drawSoon();
     } catch (error) {
-      console.log(error instanceof Error ? error.message : String(error));
+      print(error instanceof Error ? error.message : String(error));
     }
     // What follows from the command is to be seen before the next one, also when lines come from a pipe.
     await delay(200);

@@ -3,6 +3,10 @@ import { createJsonCodec } from '../src/filter/json/codec.ts';
 import type { EndpointGroup } from '../src/topology/endpoint.ts';
 import type { World } from '../src/topology/world.ts';
 import { hasZoneless } from '../src/topology/zoneless.ts';
+import { escapeUntrusted } from '../src/untrusted-text.ts';
+
+/** UTF-16 code units of one cell, at most. */
+const MAX_CELL = 1_000;
 
 /** A slice as the API server has it, as far as the table shows it. */
 interface Slice {
@@ -68,7 +72,8 @@ export function formatTable(rows: readonly Row[]): string {
   const lines = rows.map((row, index) => {
     const first = rows[index - 1]?.service !== row.service;
     const name = first ? [row.service, row.keys] : ['', ''];
-    return [...name, row.address, row.node, row.shown ? 'yes' : '-', row.why];
+    const cells = [...name, row.address, row.node, row.shown ? 'yes' : '-', row.why];
+    return cells.map((cell) => escapeUntrusted(cell, MAX_CELL));
   });
   const widths = header.map((title, column) =>
     Math.max(title.length, ...lines.map((line) => line[column]?.length ?? 0)),

@@ -60,6 +60,9 @@ function Content({ explained }: { readonly explained: Explained }) {
       {ports.map((port) => (
         <PortTable key={`${port.family} ${port.port}`} port={port} />
       ))}
+      {explained.omittedPorts > 0 && (
+        <p class="muted">{explained.omittedPorts} more ports are not listed.</p>
+      )}
       <EndpointTable endpoints={explained.endpoints} omitted={explained.omitted} />
       {keys.length > 0 && (
         <>

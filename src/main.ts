@@ -10,6 +10,7 @@ import { explainCommand } from './commands/explain.ts';
 import { runCommand } from './commands/run-command.ts';
 import { simulateCommand } from './commands/simulate.ts';
 import { WrapperError } from './errors.ts';
+import { printLine } from './untrusted-text.ts';
 import { VERSION } from './version.ts';
 
 const PLAIN: Readonly<Record<string, Command>> = {
@@ -85,7 +86,7 @@ function parse({ options }: Command, args: string[]) {
 
 function fail(code: number, error: unknown): number {
   const { message } = WrapperError.from(error, 'InvalidSettings');
-  process.stderr.write(`kube-proxy-wrapper: ${message}\n`);
+  process.stderr.write(printLine(`kube-proxy-wrapper: ${message}`));
   return code;
 }
 

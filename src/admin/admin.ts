@@ -8,7 +8,8 @@ import { assertLocalRequest, assertUnambiguous } from '../proxy/host-check.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { writeQuestions } from '../proxy/questions-json.ts';
 import { readUrl } from '../proxy/request-url.ts';
-import { answerExplain, isExplainPath } from './explain/routes.ts';
+import { printLine } from '../untrusted-text.ts';
+import { ExplainRoutes, isExplainPath } from './explain/routes.ts';
 import { createMetrics, type LogLosses } from './metrics.ts';
 import { createPageServer, type PageServer } from './page/answer-page.ts';
 import { type Check, readiness } from './readiness.ts';
@@ -83,6 +84,7 @@ export function createAdminHandler(
     proxy,
     metrics: createMetrics(proxy, log),
     page: createPageServer(proxy, logger),
+    explain: new ExplainRoutes(proxy),
   };
   return {
     handle(request, response) {
@@ -99,15 +101,16 @@ interface AdminParts {
   readonly proxy: NodeProxy;
   readonly metrics: Registry;
   readonly page: PageServer;
+  readonly explain: ExplainRoutes;
 }
 
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { proxy, metrics, page }: AdminParts,
+  { proxy, metrics, page, explain }: AdminParts,
 ): Promise<void> {
   const refusal = refusalOf(request);
-  if (refusal !== undefined) return text(response, 403, `${refusal}\n`);
+  if (refusal !== undefined) return text(response, 403, printLine(refusal));
   const { path } = readUrl(request);
   const { method = '' } = request;
   const methods = methodsOf(path, page);
@@ -133,7 +136,7 @@ async function answer(
   }
   if (path === '/events') return page.sendEvents(response);
   if (page.hasFile(path)) return await page.sendFile(path, response);
-  await answerExplain(request, response, proxy);
+  await explain.answer(request, response);
 }
 
 /** For whoever asks for another one. */
@@ -168,7 +171,7 @@ function answerReadiness(response: ServerResponse, checks: readonly Check[]): vo
   });
   const failed = checks.some(({ problem }) => problem !== undefined);
   lines.push(failed ? 'readyz check failed' : 'readyz check passed');
-  text(response, failed ? 503 : 200, `${lines.join('\n')}\n`);
+  text(response, failed ? 503 : 200, lines.map(printLine).join(''));
 }
 
 function text(

@@ -1,4 +1,5 @@
 import type { Diff, JsonPatchOperation } from '../admin/explain/diff.ts';
+import { escapeJson, printLine } from '../untrusted-text.ts';
 import { adminUrl, askAdmin } from './admin-client.ts';
 import { type Command, choiceFlag, EXIT, UsageError } from './command.ts';
 import { servicePath } from './explain.ts';
@@ -41,17 +42,18 @@ Exit codes: 0 answered, 1 no wrapper answers or there is no such object, 2 wrong
   },
 };
 
-function formatDiff({ service, node, objects }: Diff): string {
+/** The differences for a terminal. */
+export function formatDiff({ service, node, objects }: Diff): string {
   const parts = objects.map(({ kind, namespace, name, shown, patch }) => {
     const title = `${kind} ${namespace}/${name}`;
-    if (!shown) return `${title}: not shown to kube-proxy at all\n`;
-    if (patch.length === 0) return `${title}: unchanged\n`;
-    return `${title}:\n${patch.map(formatOperation).join('')}`;
+    if (!shown) return printLine(`${title}: not shown to kube-proxy at all`);
+    if (patch.length === 0) return printLine(`${title}: unchanged`);
+    return `${printLine(`${title}:`)}${patch.map(formatOperation).join('')}`;
   });
-  return `${service} on node ${node}\n\n${parts.join('\n')}`;
+  return `${printLine(`${service} on node ${node}`)}\n${parts.join('\n')}`;
 }
 
 function formatOperation({ op, path, value }: JsonPatchOperation): string {
-  const to = value === undefined ? '' : ` ${JSON.stringify(value)}`;
-  return `  ${op.padEnd(7)} ${path}${to}\n`;
+  const to = value === undefined ? '' : ` ${escapeJson(JSON.stringify(value))}`;
+  return printLine(`  ${op.padEnd(7)} ${path}${to}`);
 }

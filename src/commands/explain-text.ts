@@ -1,11 +1,12 @@
 import type { Explained } from '../admin/explain/explain.ts';
 import type { Summary } from '../admin/explain/summary.ts';
 import type { PolicyExplanation, PortExplanation, Warning } from '../topology/explanation.ts';
+import { printLine } from '../untrusted-text.ts';
 import { formatColumns } from './output.ts';
 
 /** Lists Services, for a terminal. */
 export function formatSummary({ node, services, view }: Summary): string {
-  if (services.length === 0) return `node ${node}: no Services\n`;
+  if (services.length === 0) return printLine(`node ${node}: no Services`);
   const header = ['SERVICE', 'OUTCOME', 'POLICY', 'WINNER', 'SHOWN', 'SINCE', 'WARNINGS'];
   const lines = services.map((each) => [
     each.service,
@@ -17,18 +18,20 @@ export function formatSummary({ node, services, view }: Summary): string {
     each.warnings.join(', '),
   ]);
   const watched = view.clients === 0 ? '; nobody reads this view now' : '';
-  return `node ${node}, ${view.question} (${view.encoding})${watched}\n\n${formatColumns([header, ...lines])}`;
+  const title = printLine(`node ${node}, ${view.question} (${view.encoding})${watched}`);
+  return `${title}\n${formatColumns([header, ...lines])}`;
 }
 
 /** Explains one Service, for a terminal. */
 export function formatExplained(explained: Explained): string {
   const { service, node, warnings } = explained;
   return [
-    `${service} on node ${node}: ${verdictOf(explained)}\n`,
+    printLine(`${service} on node ${node}: ${verdictOf(explained)}`),
     formatPolicy(explained.policy),
     formatWarnings(warnings),
     formatKeys(explained),
     ...explained.ports.map(formatPort),
+    explained.omittedPorts === 0 ? '' : printLine(`and ${explained.omittedPorts} more ports`),
     formatEndpoints(explained),
     formatView(explained.view),
   ]
@@ -52,7 +55,8 @@ function verdictOf({ outcome, counts, since }: Explained): string {
 }
 
 function formatView({ question, encoding, clients }: Explained['view']): string {
-  return `View: ${question} (${encoding}), read by ${clients} ${clients === 1 ? 'client' : 'clients'}\n`;
+  const readers = `${clients} ${clients === 1 ? 'client' : 'clients'}`;
+  return printLine(`View: ${question} (${encoding}), read by ${readers}`);
 }
 
 const SOURCES: Readonly<Record<string, string>> = {
@@ -68,25 +72,27 @@ function formatPolicy(policy: PolicyExplanation): string {
   const from = SOURCES[policy.source ?? ''];
   if (policy.managed) {
     const preset = policy.preset === undefined ? '' : ` (preset ${policy.preset})`;
-    lines.push(`Policy: ${(policy.keys ?? []).join(' > ')}${preset}\n  from ${from}\n`);
+    lines.push(`Policy: ${(policy.keys ?? []).join(' > ')}${preset}`, `  from ${from}`);
   } else {
-    lines.push(`Policy: none in force (${policy.reason})\n`);
+    lines.push(`Policy: none in force (${policy.reason})`);
   }
   for (const { source, keys } of policy.overrides) {
-    lines.push(`  instead of ${SOURCES[source]}: ${keys.join(' > ') || 'none'}\n`);
+    lines.push(`  instead of ${SOURCES[source]}: ${keys.join(' > ') || 'none'}`);
   }
   if (policy.returnDelaySeconds !== undefined) {
     lines.push(
-      `  a nearer key is returned to once it was ready for ${policy.returnDelaySeconds} s\n`,
+      `  a nearer key is returned to once it was ready for ${policy.returnDelaySeconds} s`,
     );
   }
-  return lines.join('');
+  return lines.map(printLine).join('');
 }
 
 function formatWarnings(warnings: readonly Warning[]): string {
   if (warnings.length === 0) return '';
   const sign = { warning: '!', info: 'i' };
-  return warnings.map(({ severity, message }) => `${sign[severity]} ${message}\n`).join('');
+  return warnings
+    .map(({ severity, message }) => printLine(`${sign[severity]} ${message}`))
+    .join('');
 }
 
 function formatKeys({ keys }: Explained): string {
@@ -114,12 +120,15 @@ function formatPort(port: PortExplanation): string {
   const back =
     port.returning === undefined
       ? ''
-      : `  back to ${port.returning.key} at ${port.returning.at} if it stays ready\n`;
+      : printLine(`  back to ${port.returning.key} at ${port.returning.at} if it stays ready`);
   const next = port.next === undefined ? 'nothing would win' : `${port.next} would win`;
   const without =
-    port.winner === undefined ? '' : `  without the endpoints of ${port.winner}, ${next}\n`;
+    port.winner === undefined
+      ? ''
+      : printLine(`  without the endpoints of ${port.winner}, ${next}`);
   const table = formatColumns([header, ...lines], '  ');
-  return `${port.family} ${name}: ${won} (${port.why})\n${table}${back}${without}`;
+  const title = printLine(`${port.family} ${name}: ${won} (${port.why})`);
+  return `${title}${table}${back}${without}`;
 }
 
 function formatEndpoints({ endpoints, counts, omitted, outcome }: Explained): string {

@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { escapeJson } from '../untrusted-text.ts';
 
 /** Where the log goes. */
 export interface LogDestination {
@@ -18,6 +19,9 @@ const MAX_WAITING_BYTES = 1024 * 1024;
  */
 export function createLogDestination(fd = 1): LogDestination {
   const stream = pino.destination({ fd, sync: false, maxLength: MAX_WAITING_BYTES });
+  // pino escapes what JSON must, which leaves C1 and bidi controls for a terminal to obey.
+  const write = stream.write.bind(stream);
+  stream.write = (line) => write(escapeJson(line));
   let dropped = 0;
   stream.on('drop', () => dropped++);
   let isBroken = false;

@@ -1,7 +1,13 @@
 import { dump } from 'js-yaml';
+import { escapeJson, escapeUntrusted, isUnsafe, printLine } from '../untrusted-text.ts';
+
+/** UTF-16 code units of one cell, at most. */
+const MAX_CELL = 1_000;
 
 /** Lays lines of cells out in columns, the first line being the header. */
-export function formatColumns(lines: readonly (readonly string[])[], indent = ''): string {
+export function formatColumns(cells: readonly (readonly string[])[], indent = ''): string {
+  // Before they are measured.
+  const lines = cells.map((line) => line.map((cell) => escapeUntrusted(cell, MAX_CELL)));
   const widths: number[] = [];
   for (const line of lines) {
     for (const [column, cell] of line.entries()) {
@@ -10,15 +16,16 @@ export function formatColumns(lines: readonly (readonly string[])[], indent = ''
   }
   return lines
     .map((line) => {
-      const cells = line.map((cell, column) => cell.padEnd(widths[column] ?? 0));
-      return `${indent}${cells.join('  ').trimEnd()}\n`;
+      const padded = line.map((cell, column) => cell.padEnd(widths[column] ?? 0));
+      return printLine(`${indent}${padded.join('  ').trimEnd()}`);
     })
     .join('');
 }
 
-/** A value for machines. */
+/** A value for machines; what is escaped in a text is escaped as that format has it, so that nothing is lost. */
 export function formatData(value: unknown, format: 'json' | 'yaml'): string {
-  return format === 'json'
-    ? `${JSON.stringify(value, null, 2)}\n`
-    : dump(value, { lineWidth: 100 });
+  const json = JSON.stringify(value, null, 2);
+  // YAML cannot escape in a plain scalar; JSON is YAML, too.
+  if (format === 'json' || isUnsafe(json)) return `${escapeJson(json)}\n`;
+  return dump(value, { lineWidth: 100 });
 }

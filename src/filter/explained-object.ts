@@ -3,27 +3,30 @@ import type { ObjectBytes } from './codec.ts';
 import type { EndpointsObject } from './endpoint-index.ts';
 import type { View } from './view.ts';
 
-/**
- * An object of a view as an explanation needs it.
- *
- * @param withAddresses whether these are read from the bytes, which takes longer
- */
+/** An object of a view as an explanation needs it; its bytes are those of now, and are read when they are needed. */
 export function explainedObject(
   view: View,
   { key, hinted, groups, raw }: EndpointsObject,
-  withAddresses: boolean,
 ): ExplainedObject {
   const name = key.slice(key.indexOf('/') + 1);
-  const addresses = withAddresses ? firstAddresses(view, raw) : [];
+  const inView = view.get(key);
   // What stands may come from an earlier state of the object, so endpoints are found again by their address.
   let own: readonly string[] | undefined;
   let shown: ReadonlySet<string> | undefined;
-  const isShown = (index: number): boolean => {
-    own ??= withAddresses ? addresses : firstAddresses(view, raw);
-    shown ??= new Set(firstAddresses(view, view.get(key)));
-    return shown.has(own[index] ?? '');
+  const addresses = (): readonly string[] => {
+    own ??= firstAddresses(view, raw);
+    return own;
   };
-  return { name, hinted, groups, addresses, isShown };
+  const isShown = (index: number): boolean => {
+    shown ??= new Set(firstAddresses(view, inView));
+    return shown.has(addresses()[index] ?? '');
+  };
+  return {
+    ...{ name, hinted, groups, isShown },
+    get addresses() {
+      return addresses();
+    },
+  };
 }
 
 function firstAddresses({ codec, resource }: View, object: ObjectBytes | undefined): string[] {

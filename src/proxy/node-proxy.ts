@@ -18,6 +18,7 @@ import type { Question } from './question.ts';
 import { usualQuestions } from './questions-json.ts';
 import { DEFAULT_READ_BOUNDS, type ReadBounds } from './read-bounds.ts';
 import { SnapshotStore, type SnapshotStoreOptions } from './snapshot-store.ts';
+import { assertStateFolder } from './state-folder.ts';
 import { Succession } from './succession.ts';
 import { systemClock } from './system-clock.ts';
 import { createUpstream, type Upstream } from './upstream.ts';
@@ -98,6 +99,7 @@ const HIDES_NOTHING = { serviceFilter: undefined, cloudPassthrough: false } as c
 export async function startNodeProxy(options: NodeProxyOptions): Promise<NodeProxy> {
   const { nodeName, logger, servers = [], readBounds: bounds = DEFAULT_READ_BOUNDS } = options;
   const { signal = new AbortController().signal } = options;
+  if (options.state !== undefined) await assertStateFolder(options.state.folder);
   const credentials = new Failover({ ...options, servers });
   const codecs = { json: createJsonCodec(), protobuf: createProtobufCodec() };
   const clock = new VersionClock(Date.now());

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
 import type { ObjectMeta } from '../filter/codec.ts';
 import { decodeStatus } from '../filter/json/decode.ts';
+import { escapeUntrusted } from '../untrusted-text.ts';
 import { readBody, type Upstream } from './upstream.ts';
 
 export interface PolicyEventsOptions {
@@ -80,7 +81,7 @@ export class PolicyEvents {
       involvedObject: { apiVersion: 'v1', kind: 'Service', namespace, name, uid },
       type: 'Warning',
       reason: 'InvalidTopologyPolicy',
-      message: `The Service is unfiltered: ${problem}`.slice(0, MAX_MESSAGE),
+      message: escapeUntrusted(`The Service is unfiltered: ${problem}`, MAX_MESSAGE),
       source: { component: 'kube-proxy-wrapper', host: nodeName },
       reportingComponent: 'kube-proxy-wrapper',
       reportingInstance: nodeName,
@@ -140,7 +141,7 @@ export class PolicyEvents {
     if (this.#logged.has(kind)) return;
     this.#logged.add(kind);
     this.#options.logger.warn(
-      { err: problem.slice(0, MAX_MESSAGE) },
+      { err: escapeUntrusted(problem, MAX_MESSAGE) },
       'an Event on an invalid policy was not written (policyEvents)',
     );
   }

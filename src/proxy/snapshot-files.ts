@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { chmod, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, lstat, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { folderId, ifThere, prepareStateFolder, READ_ONLY } from './state-folder.ts';
 
 /** Why a file was set aside. */
 export type SetAsideCause = 'torn' | 'foreign' | 'newer';
@@ -21,21 +22,26 @@ export interface SnapshotFile {
  * disk, and then renamed.
  */
 export class SnapshotFiles {
-  readonly folder: string;
+  readonly #setting: string;
+  #folder: string;
 
-  constructor(folder: string) {
-    this.folder = folder;
+  constructor(setting: string) {
+    this.#setting = setting;
+    this.#folder = setting;
   }
 
-  /** Makes the folder and removes what an interrupted writer left. Rejects when there can be no folder. */
+  /** Where the files are; links are resolved once it is prepared. */
+  get folder(): string {
+    return this.#folder;
+  }
+
+  /** Makes the folder and removes what an interrupted writer left. Rejects as {@link prepareStateFolder}. */
   async prepare(): Promise<void> {
-    await mkdir(this.folder, { recursive: true, mode: 0o700 });
-    // A folder that was given to us may belong to somebody else; the files are 0600 in any case.
-    await chmod(this.folder, 0o700).catch(() => undefined);
+    this.#folder = await prepareStateFolder(this.#setting);
     for (const name of await readdir(this.folder)) {
       if (!name.endsWith('.tmp')) continue;
       const path = join(this.folder, name);
-      const found = await ifThere(stat(path));
+      const found = await ifThere(lstat(path));
       if (found && Date.now() - found.mtimeMs > ORPHAN_MS) await rm(path, { force: true });
     }
   }
@@ -45,8 +51,8 @@ export class SnapshotFiles {
     const files = new Map<string, SnapshotFile>();
     for (const name of await readdir(this.folder)) {
       if (!name.endsWith(SUFFIX)) continue;
-      const found = await ifThere(stat(join(this.folder, name)));
-      if (found === undefined) continue;
+      const found = await ifThere(lstat(join(this.folder, name)));
+      if (found?.isFile() !== true) continue;
       const { size: bytes, mtimeMs: modified } = found;
       files.set(name.slice(0, -SUFFIX.length), { bytes, modified });
     }
@@ -59,12 +65,14 @@ export class SnapshotFiles {
 
   /** Reads a file; undefined when there is none. Rejects with what the disk says, or when it is too large. */
   async read(name: string, maxBytes: number): Promise<Buffer | undefined> {
-    const handle = await ifThere(open(this.path(name), 'r'));
+    const handle = await ifThere(open(this.path(name), READ_ONLY));
     if (handle === undefined) return undefined;
     try {
-      const { size } = await handle.stat();
+      const found = await handle.stat();
+      if (!found.isFile()) throw new Error('it is not a regular file');
+      const { size } = found;
       if (size > maxBytes) throw new Error(`it has ${size} bytes, more than ${maxBytes}`);
-      return await handle.readFile();
+      return await readBytes(handle, size);
     } finally {
       await handle.close();
     }
@@ -105,6 +113,29 @@ export class SnapshotFiles {
     return path;
   }
 
+  /** Which folder it is: another one may take its place, or none. */
+  id(): Promise<string> {
+    return folderId(this.folder);
+  }
+
+  /** Writes, forces to the disk, renames and removes a file: rejects when the folder takes none. */
+  async probe(): Promise<void> {
+    const path = join(this.folder, `probe.${randomUUID()}.tmp`);
+    const renamed = `${path}.tmp`;
+    try {
+      const handle = await open(path, 'wx', 0o600);
+      try {
+        await writeAll(handle, Buffer.from('probe'));
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      await rename(path, renamed);
+    } finally {
+      for (const each of [path, renamed]) await rm(each, { force: true }).catch(() => undefined);
+    }
+  }
+
   /** Until the folder is on the disk too, a power cut may bring the old name back. */
   async #syncFolder(): Promise<void> {
     const handle = await open(this.folder, 'r');
@@ -116,14 +147,16 @@ export class SnapshotFiles {
   }
 }
 
-/** Undefined when there is no such file any more: the process that replaces this one has the folder too. */
-async function ifThere<T>(found: Promise<T>): Promise<T | undefined> {
-  try {
-    return await found;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
+/** So many bytes and no more: a file that grows while it is read has no end. */
+async function readBytes(handle: FileHandle, size: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafe(size);
+  let offset = 0;
+  while (offset < size) {
+    const { bytesRead } = await handle.read(bytes, offset, size - offset);
+    if (bytesRead === 0) break;
+    offset += bytesRead;
   }
+  return bytes.subarray(0, offset);
 }
 
 /** A write may take less than it was given, on a disk that is nearly full. */

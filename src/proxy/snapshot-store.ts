@@ -4,6 +4,7 @@ import { WrapperError } from '../errors.ts';
 import type { ObjectBytes } from '../filter/codec.ts';
 import type { Credentials } from './credentials.ts';
 import { type SetAsideCause, type SnapshotFile, SnapshotFiles } from './snapshot-files.ts';
+import { FolderWatch } from './snapshot-folder-watch.ts';
 import {
   decodeSnapshot,
   encodeSnapshot,
@@ -42,6 +43,7 @@ const LOAD_MS = 2_000;
 /** A disk that hangs does not keep the process from ending for longer than this, in milliseconds. */
 const CLOSE_MS = 5_000;
 const SLOW_MS = 30_000;
+const RETRY_MS = 60_000;
 /** Files of questions that nobody asks any more are kept up to this number. */
 const MAX_FILES = 256;
 
@@ -68,6 +70,9 @@ export class SnapshotStore {
   readonly #unsubscribe: () => void;
   /** The files as they are; undefined until the folder could be used. */
   #known: Map<string, SnapshotFile> | undefined;
+  /** The folder is being made ready. */
+  #preparing: Promise<Map<string, SnapshotFile>> | undefined;
+  readonly #watch: FolderWatch;
   /** Ends when nothing is being written: one file at a time. */
   #queue: Promise<unknown> = Promise.resolve();
   /** Ends when nothing is being read. */
@@ -88,6 +93,19 @@ export class SnapshotStore {
     this.#options = options;
     this.graceMs = options.graceMs;
     this.#files = new SnapshotFiles(options.folder);
+    this.#watch = new FolderWatch({
+      files: this.#files,
+      periodMs: options.retryMs ?? RETRY_MS,
+      logger: options.logger,
+      prepare: async () => {
+        await this.#prepared();
+      },
+      onFailed: () => this.#failures++,
+      onReplaced: () => {
+        this.#known = undefined;
+        for (const keeper of this.#keepers) keeper.touch();
+      },
+    });
     this.#owner = JSON.stringify(this.#currentOwner());
     this.#unsubscribe = options.credentials.onTlsChange(() => this.#ownerChanged());
   }
@@ -100,7 +118,7 @@ export class SnapshotStore {
   /** Why some of it is not on disk; undefined: all is. */
   get problem(): string | undefined {
     const [complaint] = this.#complaints.values();
-    return complaint?.message;
+    return this.#watch.problem ?? complaint?.message;
   }
 
   /** Bytes on disk. */
@@ -110,7 +128,7 @@ export class SnapshotStore {
 
   /** Keeps the objects of one question from now on; close it. */
   open(question: string): SnapshotKeeper {
-    const { quietMs = 1_000, unrestMs = 10_000, retryMs = 60_000 } = this.#options;
+    const { quietMs = 1_000, unrestMs = 10_000, retryMs = RETRY_MS } = this.#options;
     const { writeBytesPerSecond } = this.#options;
     const keeper = new SnapshotKeeper({
       question,
@@ -139,7 +157,9 @@ export class SnapshotStore {
   /** Call it after the keepers are closed: a disk that one of them gave up is not waited for again. */
   async close(): Promise<void> {
     this.#unsubscribe();
-    if (!this.#givenUp) await within(CLOSE_MS, this.#queue).catch((error) => this.#late(error));
+    const watched = this.#watch.close();
+    const ended = Promise.all([watched, this.#queue]);
+    if (!this.#givenUp) await within(CLOSE_MS, ended).catch((error) => this.#late(error));
   }
 
   /** Remembers when a question may write again, and nothing of those that may. */
@@ -187,7 +207,14 @@ export class SnapshotStore {
 
   /** One file at a time: each that hangs takes a thread of four from whoever reads files or looks names up. */
   async #readNext(name: string, maxBytes: number): Promise<Buffer | undefined> {
-    const file = this.#reading.then(() => this.#files.read(name, maxBytes));
+    const file = this.#reading.then(async () => {
+      // Nothing is believed that lies in a folder which others can write.
+      const usable = await this.#prepared().then(
+        () => true,
+        () => false,
+      );
+      return usable ? await this.#files.read(name, maxBytes) : undefined;
+    });
     const ignore = (): void => {};
     // Without its bytes, which would be held for as long as nothing else is read.
     this.#reading = file.then(ignore, ignore);
@@ -244,7 +271,8 @@ export class SnapshotStore {
     // Of one that nobody asks any more no write would take it back.
     const isAsked = Array.from(this.#keepers, (keeper) => keeper.question).includes(question);
     if (isAsked) this.#complaints.set(question, { cause, message });
-    if (known) return;
+    // Where the folder is at fault, that was logged.
+    if (known || this.#watch.problem !== undefined) return;
     const { folder } = this.#files;
     const said = 'a snapshot cannot be written, the one before is kept (stateDir)';
     this.#options.logger.error({ folder, question, err: message }, said);
@@ -279,11 +307,22 @@ export class SnapshotStore {
   }
 
   async #prepared(): Promise<Map<string, SnapshotFile>> {
-    if (this.#known === undefined) {
+    if (this.#known !== undefined) return this.#known;
+    this.#preparing ??= this.#prepare().finally(() => {
+      this.#preparing = undefined;
+    });
+    return await this.#preparing;
+  }
+
+  async #prepare(): Promise<Map<string, SnapshotFile>> {
+    try {
       await this.#files.prepare();
       this.#known = await this.#files.list();
+      return this.#known;
+    } catch (error) {
+      this.#watch.complain(error as NodeJS.ErrnoException);
+      throw error;
     }
-    return this.#known;
   }
 
   /** Removes files of questions that nobody asks now, the oldest first. Throws `TooLarge`. */

@@ -27,6 +27,12 @@ export interface Decision {
   readonly keep: Uint8Array;
 }
 
+/** A decision with what it was taken from, so that it can be explained later as of the same moment. */
+export interface MatchedDecision extends Decision {
+  /** The keys that match each endpoint, in the order of `keep`. */
+  readonly masks: Uint16Array;
+}
+
 /** Whether this node and an endpoint are related by a key; see {@link Relations}. */
 export type Relates = (key: string, endpoint: Endpoint) => boolean;
 
@@ -63,10 +69,20 @@ export function decide(
   matches: Matches,
   options: DecideOptions = {},
 ): Decision {
+  const { ports, keep } = decideMatched(groups, matches, options);
+  return { ports, keep };
+}
+
+/** The same, with what each endpoint matched. */
+export function decideMatched(
+  groups: readonly EndpointGroup[],
+  matches: Matches,
+  options: DecideOptions = {},
+): MatchedDecision {
   const masks = new Uint16Array(countEndpoints(groups));
   const classes = classify(groups, matches, masks, options.minReady?.length);
   const ports = decidePorts(classes, options);
-  return { ports, keep: keepMask(groups, classes, masks) };
+  return { ports, keep: keepMask(groups, classes, masks), masks };
 }
 
 /** The keys that match an endpoint, by asking for each of them. */
@@ -80,18 +96,24 @@ export function matchesBy(keys: readonly string[], relates: Relates): Matches {
   };
 }
 
+/** What of a class of endpoints a decision about one of its ports is taken from. */
+export interface ClassMatches {
+  /** Keys that match an endpoint in that state. */
+  readonly ready: number;
+  readonly serving: number;
+  /** Ready endpoints by key; only when some key needs more than one. */
+  readonly counts: Uint32Array | undefined;
+}
+
 /**
  * Endpoints that share their family and their ports, for which all is decided alike: mostly one class in all.
  * Ports are told apart by identity first, which a caller that keeps equal lists once makes fast.
  */
-interface EndpointClass {
+interface EndpointClass extends ClassMatches {
   readonly family: string;
   readonly ports: readonly string[];
-  /** Keys that match an endpoint in that state. */
   ready: number;
   serving: number;
-  /** Ready endpoints by key; only when some key needs more than one. */
-  readonly counts: Uint32Array | undefined;
   /** Keys that won for any of the ports. */
   winners: number;
 }
@@ -148,10 +170,10 @@ const ANY_OF_THEM = 0xffff;
 /** Decides each family and port over all classes that have it, and notes the winners there. */
 function decidePorts(classes: readonly EndpointClass[], options: DecideOptions): PortDecision[] {
   return [...byPort(classes)].map(([id, { family, port, having }]) => {
-    const decision = choose(id, family, port, having, options);
-    const winners = decision.key < 0 ? ANY_OF_THEM : 1 << decision.key;
+    const { key, stage } = decidePort(id, having, options);
+    const winners = key < 0 ? ANY_OF_THEM : 1 << key;
     for (const each of having) each.winners |= winners;
-    return decision;
+    return { family, port, key, stage };
   });
 }
 
@@ -178,13 +200,16 @@ function byPort(classes: readonly EndpointClass[]): ReadonlyMap<string, ClassesO
   return found;
 }
 
-function choose(
+/**
+ * Decides one port from the classes that have it.
+ *
+ * @param id `<family> <port>`, by which a return delay knows it
+ */
+export function decidePort(
   id: string,
-  family: string,
-  port: string,
-  classes: readonly EndpointClass[],
+  classes: readonly ClassMatches[],
   options: DecideOptions,
-): PortDecision {
+): Pick<PortDecision, 'key' | 'stage'> {
   let ready = 0;
   let serving = 0;
   for (const each of classes) {
@@ -195,14 +220,14 @@ function choose(
   // Too few are better than none: a key that nobody can fulfil must not cut traffic.
   const eligible = enough === 0 ? ready : enough;
   const key = options.prefer?.(id, eligible);
-  if (eligible !== 0) return { family, port, key: key ?? lowestBit(eligible), stage: 'ready' };
-  if (serving !== 0) return { family, port, key: lowestBit(serving), stage: 'serving' };
-  return { family, port, key: -1, stage: 'any' };
+  if (eligible !== 0) return { key: key ?? lowestBit(eligible), stage: 'ready' };
+  if (serving !== 0) return { key: lowestBit(serving), stage: 'serving' };
+  return { key: -1, stage: 'any' };
 }
 
 function enoughReady(
   ready: number,
-  classes: readonly EndpointClass[],
+  classes: readonly ClassMatches[],
   minReady: readonly number[] | undefined,
 ): number {
   if (minReady === undefined) return ready;

@@ -1,5 +1,15 @@
-import { type DecideOptions, type Decision, decide, matchesBy, type Relates } from './decide.ts';
+import {
+  type DecideOptions,
+  decideMatched,
+  decidePort,
+  type MatchedDecision,
+  matchesBy,
+  type PortDecision,
+  type Relates,
+} from './decide.ts';
 import type { EndpointGroup } from './endpoint.ts';
+import { type EndpointTally, tallyEndpoints, withoutKey } from './endpoint-tally.ts';
+import type { Steps } from './explain-steps.ts';
 import type { KeyCounts, PortExplanation } from './explanation.ts';
 import type { ManagedPolicy } from './policy.ts';
 import { type HeldKey, lowestBit } from './return-delay.ts';
@@ -16,8 +26,8 @@ export interface PortsInput {
 }
 
 /** The decision as it stands, taken again: what a return delay holds is looked at, and stays as it is. */
-export function decideAsHeld({ groups, policy, relates, held }: PortsInput): Decision {
-  return decide(groups, matchesBy(policy.keys, relates), {
+export function decideAsHeld({ groups, policy, relates, held }: PortsInput): MatchedDecision {
+  return decideMatched(groups, matchesBy(policy.keys, relates), {
     ...needs(policy),
     prefer: asHeld(held),
   });
@@ -31,21 +41,60 @@ function asHeld(held: PortsInput['held']): NonNullable<DecideOptions['prefer']> 
   };
 }
 
-/** Explains what was decided about each family and port. */
-export function explainPorts(input: PortsInput, decision: Decision): PortExplanation[] {
-  return decision.ports.map((port) => explainPort(input, port));
+/** A decision that is explained. */
+export type ExplainedPorts = Omit<PortsInput, 'relates'> & { readonly decision: MatchedDecision };
+
+/**
+ * Explains what was decided about each family and port; of more than `limit` those that are in trouble first. It
+ * takes as long as there are endpoints, and then as long as there are groups for each port that is listed.
+ */
+export function* explainPorts(input: ExplainedPorts, limit: number): Steps<PortExplanation[]> {
+  const { groups, decision, policy } = input;
+  const listed = worstFirst(decision.ports, limit).map((port) => ({
+    ...port,
+    held: copyOf(input.held(`${port.family} ${port.port}`)),
+  }));
+  if (listed.length === 0) return [];
+  const tallies = yield* tallyEndpoints(groups, decision.masks, policy.keys.length);
+  const explained: PortExplanation[] = [];
+  for (const port of listed) {
+    explained.push(explainPort(input, tallies, port));
+    yield;
+  }
+  return explained;
 }
 
-type PortDecision = Decision['ports'][number];
+/** What a return delay holds now: it changes while other work goes on. */
+function copyOf(held: HeldKey | undefined): HeldKey | undefined {
+  return held && { key: held.key, since: new Map(held.since) };
+}
 
-function explainPort(input: PortsInput, decision: PortDecision): PortExplanation {
-  const { policy, held } = input;
-  const { family, port } = decision;
-  const groups = groupsOf(input.groups, family, port);
-  const keys = policy.keys.map((key, index) => countKey(input, groups, key, index));
+function worstFirst(ports: readonly PortDecision[], limit: number): readonly PortDecision[] {
+  if (ports.length <= limit) return ports;
+  const isBad = ({ stage }: PortDecision): boolean => stage !== 'ready';
+  const bad = ports.filter(isBad);
+  return [...bad, ...ports.filter((port) => !isBad(port))].slice(0, limit);
+}
+
+interface ListedPort extends PortDecision {
+  readonly held: HeldKey | undefined;
+}
+
+function explainPort(
+  input: ExplainedPorts,
+  tallies: readonly EndpointTally[],
+  decision: ListedPort,
+): PortExplanation {
+  const { policy } = input;
+  const { family, port, held } = decision;
+  const having = tallies.filter(
+    ({ family: own, ports }) =>
+      own === family && (ports.length === 0 ? port === '' : ports.includes(port)),
+  );
+  const keys = policy.keys.map((key, index) => countKey(policy, having, key, index));
   const winner = policy.keys[decision.key];
-  const returning = nextReturn(input, held(`${family} ${port}`));
-  const next = winner === undefined ? undefined : winnerWithout(input, groups, winner);
+  const returning = nextReturn(input, held);
+  const next = winner === undefined ? undefined : winnerWithout(input, having, decision);
   return {
     family,
     port,
@@ -57,54 +106,37 @@ function explainPort(input: PortsInput, decision: PortDecision): PortExplanation
   };
 }
 
-/** Groups reduced to the endpoints of one family and port. */
-function groupsOf(
-  groups: readonly EndpointGroup[],
-  family: string,
-  port: string,
-): readonly EndpointGroup[] {
-  return groups
-    .filter(({ ports }) => (ports.length === 0 ? port === '' : ports.includes(port)))
-    .map(({ endpoints }) => ({
-      ports: [port],
-      endpoints: endpoints.filter((endpoint) => endpoint.family === family),
-    }));
-}
-
 function countKey(
-  { relates, policy }: PortsInput,
-  groups: readonly EndpointGroup[],
+  { minReady }: ManagedPolicy,
+  having: readonly EndpointTally[],
   key: string,
   index: number,
 ): KeyCounts {
-  const endpoints = groups.flatMap((group) => group.endpoints.filter((each) => relates(key, each)));
-  const count = (state: string) => endpoints.filter((each) => each.state === state).length;
+  const sum = (field: 'ready' | 'serving' | 'total') =>
+    having.reduce((total, tally) => total + (tally[field][index] as number), 0);
   return {
     key,
-    ready: count('ready'),
-    serving: count('serving'),
-    total: endpoints.length,
-    needs: policy.minReady?.[index] ?? 1,
+    ready: sum('ready'),
+    serving: sum('serving'),
+    total: sum('total'),
+    needs: minReady?.[index] ?? 1,
   };
 }
 
-/** The key that would win if all endpoints of a key were gone: the same decision, taken without them. */
+/** The key that would win if all endpoints of the winner were gone: the same decision, taken without them. */
 function winnerWithout(
-  { policy, relates, held }: PortsInput,
-  groups: readonly EndpointGroup[],
-  gone: string,
+  { policy, decision: { masks } }: ExplainedPorts,
+  having: readonly EndpointTally[],
+  { family, port, key: gone, held }: ListedPort,
 ): string | undefined {
-  const left = groups.map(({ ports, endpoints }) => ({
-    ports,
-    endpoints: endpoints.filter((endpoint) => !relates(gone, endpoint)),
-  }));
-  const options = { ...needs(policy), prefer: asHeld(held) };
-  const { ports } = decide(left, matchesBy(policy.keys, relates), options);
-  return policy.keys[ports[0]?.key ?? -1];
+  const { keys } = policy;
+  const left = having.map((tally) => withoutKey(tally, masks, gone, keys.length));
+  const options = { ...needs(policy), prefer: asHeld(() => held) };
+  return keys[decidePort(`${family} ${port}`, left, options).key];
 }
 
 function nextReturn(
-  { policy, timeOf }: PortsInput,
+  { policy, timeOf }: Pick<PortsInput, 'policy' | 'timeOf'>,
   held: HeldKey | undefined,
 ): PortExplanation['returning'] {
   const [first] = [...(held?.since ?? [])].sort(([a], [b]) => a - b);

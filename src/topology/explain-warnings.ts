@@ -1,4 +1,3 @@
-import type { Endpoint } from './endpoint.ts';
 import { warnOfKey } from './explain-keys.ts';
 import type {
   OutcomeExplanation,
@@ -16,27 +15,37 @@ export interface WarningsInput {
   readonly policy: PolicyExplanation;
   readonly inForce: Policy | undefined;
   readonly outcome: OutcomeExplanation;
-  readonly ports: readonly PortExplanation[];
-  readonly endpoints: readonly Endpoint[];
+  /** Endpoints, and those of them that name no node. */
+  readonly total: number;
+  readonly nodeless: number;
+  /** Families and ports about which is decided; not all of them need be explained. */
+  readonly portCount: number;
   /** Whether the API object holds hints. */
   readonly hinted: boolean;
 }
 
-/** All that an operator may want to know of a Service on this node, mistakes first. */
-export function warningsOf(input: WarningsInput): Warning[] {
+/**
+ * All that an operator may want to know of a Service on this node, mistakes first. What the world says is read at
+ * once; the ports may be explained later.
+ */
+export function warningsOf(
+  input: WarningsInput,
+): (ports: readonly PortExplanation[]) => readonly Warning[] {
   const { world, policy } = input;
   const keys = policy.keys ?? [];
-  const all = [
+  const before = [
     ...warnOfPolicy(input),
     ...warnOfMinReady(input),
     ...keys.flatMap((key) => warnOfKey(world, key)),
-    ...warnOfEndpoints(input),
-    ...notes(input),
   ];
-  return [
-    ...all.filter(({ severity }) => severity === 'warning'),
-    ...all.filter(({ severity }) => severity === 'info'),
-  ];
+  const after = notes(input);
+  return (ports) => {
+    const all = [...before, ...warnOfEndpoints(input, ports), ...after];
+    return [
+      ...all.filter(({ severity }) => severity === 'warning'),
+      ...all.filter(({ severity }) => severity === 'info'),
+    ];
+  };
 }
 
 /** Reasons for which a policy that somebody wrote has no effect. */
@@ -66,21 +75,23 @@ function warnOfMinReady({ world, service, inForce }: WarningsInput): Warning[] {
   return [warning('min-ready-without-key', text)];
 }
 
-function warnOfEndpoints({ policy, outcome, ports, endpoints }: WarningsInput): Warning[] {
-  if (endpoints.length === 0) return [note('no-endpoints', 'the Service has no endpoints at all')];
+function warnOfEndpoints(
+  { policy, outcome, total, nodeless, portCount }: WarningsInput,
+  ports: readonly PortExplanation[],
+): Warning[] {
+  if (total === 0) return [note('no-endpoints', 'the Service has no endpoints at all')];
   if (!policy.managed || outcome.kind !== 'filtered') return [];
-  const warnings = warnOfUnmatched(ports);
+  const warnings = warnOfUnmatched(ports, portCount);
   for (const { winner, port, family, keys, why } of ports) {
     const won = keys.find(({ key }) => key === winner);
     const about = nameOf(family, port);
     if (won !== undefined && won.ready > 0 && won.ready < won.needs) {
       warnings.push(warning('too-few-ready', `${about}: ${why}`));
     }
-    if ((won?.ready ?? 0) === 0 && keys.some(({ total }) => total > 0)) {
+    if ((won?.ready ?? 0) === 0 && keys.some(({ total: matched }) => matched > 0)) {
       warnings.push(warning('none-ready', `${about}: ${why}`));
     }
   }
-  const nodeless = endpoints.filter(({ node }) => node === '').length;
   if (nodeless > 0) {
     const text = `${nodeless} endpoints name no node; these match nothing but ${ANY_KEY}`;
     warnings.push(note('endpoint-without-node', text));
@@ -88,12 +99,17 @@ function warnOfEndpoints({ policy, outcome, ports, endpoints }: WarningsInput): 
   return warnings;
 }
 
+/** Ports that one warning names at most. */
+const NAMED_PORTS = 20;
+
 /** Each family and port is connected to by itself: that another one is shown is of no use to it. */
-function warnOfUnmatched(ports: readonly PortExplanation[]): Warning[] {
+function warnOfUnmatched(ports: readonly PortExplanation[], portCount: number): Warning[] {
   const unmatched = ports.filter(({ keys }) => keys.every(({ total }) => total === 0));
   if (unmatched.length === 0) return [];
-  const names = unmatched.map(({ family, port }) => nameOf(family, port)).join(', ');
-  const about = unmatched.length === ports.length ? '' : `${names}: `;
+  const named = unmatched.slice(0, NAMED_PORTS).map(({ family, port }) => nameOf(family, port));
+  const more = unmatched.length - named.length;
+  const names = `${named.join(', ')}${more === 0 ? '' : ` and ${more} more`}`;
+  const about = unmatched.length === portCount ? '' : `${names}: `;
   const advice = `${ANY_KEY} as the last key would allow any`;
   const text = `${about}no key matches any endpoint, so connections fail; ${advice}`;
   return [warning('nothing-matches', text)];

@@ -1,5 +1,13 @@
-import { type DecideOptions, type Decision, decide, matchesBy, type Relates } from './decide.ts';
+import {
+  type DecideOptions,
+  decideMatched,
+  type MatchedDecision,
+  matchesBy,
+  type PortDecision,
+  type Relates,
+} from './decide.ts';
 import type { Endpoint, EndpointGroup } from './endpoint.ts';
+import { STEP, type Steps, takeAll } from './explain-steps.ts';
 
 /** Why this node sees an endpoint, or does not. */
 export interface EndpointReason {
@@ -18,47 +26,88 @@ export function explain(
   relates: Relates,
   options: DecideOptions = {},
 ): EndpointReason[] {
-  const decision = decide(groups, matchesBy(keys, relates), options);
-  return explainEndpoints(groups, decision, keys, relates);
+  const decision = decideMatched(groups, matchesBy(keys, relates), options);
+  const reasons = takeAll(endpointReasons(decision, keys));
+  let offset = 0;
+  return groups.flatMap(({ ports, endpoints }) =>
+    endpoints.map((endpoint) => reasons(ports, endpoint, offset++)),
+  );
 }
 
-/** Says of each endpoint what a decision that was taken means for it. */
-export function explainEndpoints(
-  groups: readonly EndpointGroup[],
-  { keep, ports }: Decision,
+/**
+ * Says of an endpoint what a decision that was taken means for it.
+ *
+ * @param ports those of its group
+ * @param index its place among all endpoints
+ */
+export type ReasonOf = (
+  ports: readonly string[],
+  endpoint: Endpoint,
+  index: number,
+) => EndpointReason;
+
+/** Gets ready to explain endpoints: each one then takes the same time, whatever number of ports it has. */
+export function* endpointReasons(
+  { keep, ports, masks }: MatchedDecision,
   keys: readonly string[],
-  relates: Relates,
-): EndpointReason[] {
-  const endpoints = groups.flatMap((group) =>
-    group.endpoints.map((endpoint) => ({ endpoint, names: group.ports })),
-  );
-  return endpoints.map(({ endpoint, names }, index) => {
+): Steps<ReasonOf> {
+  const order = new Map<string, number>();
+  for (const [index, { family, port }] of ports.entries()) {
+    order.set(`${family} ${port}`, index);
+    if (index % STEP === STEP - 1) yield;
+  }
+  const outcomes = new Map<string, WeakMap<readonly string[], readonly PortDecision[]>>();
+  const outcomesOf = (family: string, names: readonly string[]): readonly PortDecision[] => {
+    const ofFamily = outcomes.get(family) ?? new WeakMap();
+    outcomes.set(family, ofFamily);
+    const known = ofFamily.get(names);
+    if (known !== undefined) return known;
+    const found = distinctOutcomes(ports, order, family, names);
+    ofFamily.set(names, found);
+    return found;
+  };
+  return (names, endpoint, index) => {
     const kept = keep[index] === 1;
-    const winners = ports.filter(
-      ({ family, port }) =>
-        family === endpoint.family && (names.length === 0 ? port === '' : names.includes(port)),
-    );
-    const matching = keys.flatMap((each, at) => (relates(each, endpoint) ? [at] : []));
-    const [first] = matching;
-    const key = first === undefined ? undefined : keys[first];
+    const mask = masks[index] as number;
+    const winners = outcomesOf(endpoint.family, names);
+    const first = keys.findIndex((_, key) => (mask & (1 << key)) !== 0);
     // With several ports the one that keeps the endpoint tells why it stays.
-    const keeps = winners.find((each) => matching.includes(each.key) || (kept && each.key < 0));
+    const keeps = winners.find(({ key }) => (key < 0 ? kept : (mask & (1 << key)) !== 0));
     const winner = keeps ?? winners[0];
     const reason = reasonOf({ endpoint, kept, keys, first, winner });
-    return { endpoint, kept, key, reason };
-  });
+    return { endpoint, kept, key: keys[first], reason };
+  };
+}
+
+/** What was decided about some ports, in the order of the decision: of those that came out alike, the first. */
+function distinctOutcomes(
+  ports: readonly PortDecision[],
+  order: ReadonlyMap<string, number>,
+  family: string,
+  names: readonly string[],
+): PortDecision[] {
+  const firsts = new Map<string, number>();
+  for (const name of names.length === 0 ? [''] : names) {
+    const at = order.get(`${family} ${name}`);
+    if (at === undefined) continue;
+    const { key, stage } = ports[at] as PortDecision;
+    const outcome = `${key} ${stage}`;
+    firsts.set(outcome, Math.min(at, firsts.get(outcome) ?? at));
+  }
+  const indexes = [...firsts.values()].sort((a, b) => a - b);
+  return indexes.map((at) => ports[at] as PortDecision);
 }
 
 function reasonOf(about: {
   readonly endpoint: Endpoint;
   readonly kept: boolean;
   readonly keys: readonly string[];
-  /** Index of the first key that matches. */
-  readonly first: number | undefined;
-  readonly winner: Decision['ports'][number] | undefined;
+  /** Index of the first key that matches; -1: none does. */
+  readonly first: number;
+  readonly winner: PortDecision | undefined;
 }): string {
   const { endpoint, kept, keys, first, winner } = about;
-  if (first === undefined) {
+  if (first < 0) {
     return endpoint.node === '' ? 'no key matches: it names no node' : 'no key matches';
   }
   const key = keys[first];

@@ -13,9 +13,16 @@ export interface ServiceExplanation {
   readonly since?: string;
   /** What each key of the policy stands for on this node, in order of preference. */
   readonly keys: readonly KeyExplanation[];
-  /** One entry for each address family and port. */
+  /** Keys that won for any port, each once. */
+  readonly winners: readonly string[];
+  /** One entry for each address family and port; of too many, those that are in trouble first. */
   readonly ports: readonly PortExplanation[];
+  /** Families and ports that are not listed, for there are too many. */
+  readonly omittedPorts: number;
+  /** Those that are kept first. */
   readonly endpoints: readonly EndpointExplanation[];
+  /** Endpoints that are counted, but not listed, for there are too many. */
+  readonly omitted: number;
   readonly counts: EndpointCounts;
   readonly warnings: readonly Warning[];
 }

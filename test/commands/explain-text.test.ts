@@ -8,7 +8,7 @@ const SHOWN: Explained = {
   outcome: { kind: 'filtered', text: '', dryRun: true, waitsFor: [] },
   counts: { total: 3, kept: 1, leftOut: 2 },
   view: { question: '/apis', encoding: 'protobuf', clients: 1 },
-  omitted: 0,
+  ...{ winners: [], omitted: 0, omittedPorts: 0 },
 };
 
 function firstLine(outcome: Partial<Explained['outcome']>): string | undefined {

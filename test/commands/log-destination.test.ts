@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, constants, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { pino } from 'pino';
 import { createLogDestination } from '../../src/commands/log-destination.ts';
 import { freePorts } from '../e2e/support/free-port.ts';
 import { writeKubeconfig } from '../support/http-kubeconfig.ts';
@@ -53,6 +54,23 @@ test('lines that are lost, for nobody reads, are counted', () => {
     log.stream.destroy();
   } finally {
     closeSync(fd);
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('a line holds no bidi or C1 control for a terminal to obey, and says the same', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'log-'));
+  const file = join(folder, 'log');
+  try {
+    const fd = openSync(file, 'w');
+    const { stream } = createLogDestination(fd);
+    pino({ base: null }, stream).info({ zone: '\u009b31m\u202e\u001b[2J' }, 'zone');
+    stream.flushSync();
+    closeSync(fd);
+    const line = readFileSync(file, 'utf8');
+    expect(line).toMatch(/^[ -~]+\n$/);
+    expect(JSON.parse(line)).toMatchObject({ zone: '\u009b31m\u202e\u001b[2J' });
+  } finally {
     rmSync(folder, { recursive: true });
   }
 });

@@ -6,6 +6,7 @@ import { createJsonCodec } from '../../src/filter/json/codec.ts';
 import { createProtobufCodec } from '../../src/filter/protobuf/codec.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../src/filter/resource.ts';
 import { explainService } from '../../src/topology/explain-service.ts';
+import { takeAll } from '../../src/topology/explain-steps.ts';
 import { encodeObject } from '../support/encode-object.ts';
 import { type ClusterModel, OWN_NODE, ProjectionHarness } from '../support/projection-harness.ts';
 
@@ -235,15 +236,17 @@ function shownAndExplained({ codec, view, projection, world }: ProjectionHarness
   const waiting = new Set<string>();
   for (const service of projection.services()) {
     const { objects, held } = projection.inspect(service);
-    const { endpoints, outcome } = explainService({
+    const steps = explainService({
       world,
       service,
-      objects: objects.map((object) => explainedObject(view, object, true)),
+      objects: objects.map((object) => explainedObject(view, object)),
       origins: [],
       held,
       timeOf: (ms) => new Date(ms),
       since: undefined,
+      limits: { endpoints: 1_000, ports: 200 },
     });
+    const { endpoints, outcome } = takeAll(steps);
     if (outcome.kind === 'undecided') for (const { key } of objects) waiting.add(key);
     for (const { kept, object, address } of endpoints) {
       if (kept) explained.push(`${object} ${address}`);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Endpoint, EndpointGroup, EndpointState } from '../../src/topology/endpoint.ts';
 import { type ExplainInput, explainService } from '../../src/topology/explain-service.ts';
+import { takeAll } from '../../src/topology/explain-steps.ts';
 import type { PolicyOrigin, ServiceExplanation } from '../../src/topology/explanation.ts';
 import type { Policy } from '../../src/topology/policy.ts';
 import { World } from '../../src/topology/world.ts';
@@ -45,7 +46,7 @@ function explain(scene: Scene): ServiceExplanation {
   if (scene.zonelessElsewhere === true) world.setZoneless({}, [[SERVICE, true]]);
   const addresses = endpoints.map((_, index) => `10.0.0.${index + 1}`);
   const groups = [{ ports: ['TCP/http'], endpoints }];
-  return explainService({
+  const steps = explainService({
     world,
     service: SERVICE,
     objects: [
@@ -55,8 +56,10 @@ function explain(scene: Scene): ServiceExplanation {
     held: () => undefined,
     timeOf: (ms) => new Date(ms),
     since: undefined,
+    limits: { endpoints: 1_000, ports: 200 },
     ...scene.input,
   });
+  return takeAll(steps);
 }
 
 const SITE = { 'site=a': ['here', 'near'] };

@@ -9,8 +9,10 @@ import { readBody } from '../../proxy/upstream.ts';
 import { countEndpoints } from '../../topology/decide.ts';
 import type { EndpointGroup } from '../../topology/endpoint.ts';
 import { decideAsHeld } from '../../topology/explain-ports.ts';
+import type { Steps } from '../../topology/explain-steps.ts';
 import { isSubdomain } from '../../topology/label.ts';
 import { hasZoneless } from '../../topology/zoneless.ts';
+import { Turn } from '../turn.ts';
 import { explainedView, findService } from './explained-view.ts';
 
 /** What the wrapper changes in one object. */
@@ -52,7 +54,12 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
  * Reads the objects of a Service from the API server as JSON, and says what the wrapper makes of them.
  * Throws `NotFound`, `BadRequest` for another kind or what is no name, and what the API server answers.
  */
-export async function diffOf(proxy: NodeProxy, service: string, kind: string): Promise<Diff> {
+export async function diffOf(
+  proxy: NodeProxy,
+  service: string,
+  kind: string,
+  turn: Turn = new Turn(),
+): Promise<Diff> {
   const resource = Object.hasOwn(KINDS, kind) ? KINDS[kind] : undefined;
   if (resource === undefined) {
     throw new WrapperError('BadRequest', `kind is one of ${Object.keys(KINDS).join(', ')}`);
@@ -61,7 +68,7 @@ export async function diffOf(proxy: NodeProxy, service: string, kind: string): P
   if (!service.split('/').every(isSubdomain)) {
     throw new WrapperError('BadRequest', `${JSON.stringify(service)} is not a Service's name`);
   }
-  const objects = await readObjects(proxy, resource, service);
+  const objects = await readObjects(proxy, resource, service, turn.signal);
   if (objects.length === 0) {
     throw new WrapperError('NotFound', `there is no ${resource.kind} of Service ${service}`);
   }
@@ -69,7 +76,7 @@ export async function diffOf(proxy: NodeProxy, service: string, kind: string): P
   const diffs =
     resource === SERVICES
       ? serviceDiffs(proxy, objects)
-      : endpointsDiffs(proxy, resource, service, objects);
+      : await turn.take(endpointsDiffs(proxy, resource, service, objects));
   return { service, node: nodeName, objects: diffs };
 }
 
@@ -77,6 +84,7 @@ async function readObjects(
   { upstream }: NodeProxy,
   resource: Resource,
   service: string,
+  stopped: AbortSignal | undefined,
 ): Promise<readonly Buffer[]> {
   const [namespace = '', name = ''] = service.split('/');
   const query =
@@ -87,7 +95,7 @@ async function readObjects(
     method: 'GET',
     path: `${collectionPath(resource, namespace)}?${query}`,
     headers: { accept: 'application/json' },
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.any([AbortSignal.timeout(10_000), ...(stopped ? [stopped] : [])]),
   });
   const body = await readBody(response.body, MAX_BODY_BYTES, response.headers);
   if (response.statusCode !== 200) {
@@ -109,30 +117,35 @@ function serviceDiffs(proxy: NodeProxy, objects: readonly Buffer[]): ObjectDiff[
   });
 }
 
-function endpointsDiffs(
+function* endpointsDiffs(
   proxy: NodeProxy,
   resource: Resource,
   service: string,
   objects: readonly Buffer[],
-): ObjectDiff[] {
+): Steps<ObjectDiff[]> {
   const codec = createJsonCodec();
-  const facts = objects.map((object) =>
-    resource === ENDPOINTS ? codec.endpoints(object) : codec.endpointSlice(object),
-  );
+  const facts: EndpointsFacts[] = [];
+  for (const object of objects) {
+    facts.push(resource === ENDPOINTS ? codec.endpoints(object) : codec.endpointSlice(object));
+    yield;
+  }
   const groups = facts.map((each) => each.groups);
   const applied = applyPolicy(proxy, service, groups.flat());
+  const versions = facts.map((own) => shownVersion(proxy, resource, own) ?? own.resourceVersion);
+  const diffs: ObjectDiff[] = [];
   let offset = 0;
-  return facts.map((own, index) => {
+  for (const [index, own] of facts.entries()) {
     const object = objects[index] as Buffer;
     const end = offset + countEndpoints(own.groups);
     const keep = applied.keep?.slice(offset, end);
     offset = end;
-    if (applied.hidden) return diff(resource, object, undefined);
-    const version = shownVersion(proxy, resource, own) ?? own.resourceVersion;
+    const version = versions[index] ?? own.resourceVersion;
     const edit = { resourceVersion: version, cutHints: keep !== undefined && own.hinted };
     const bytes = codec.splice(resource, object, keep === undefined ? edit : { ...edit, keep });
-    return diff(resource, object, { version, bytes });
-  });
+    diffs.push(diff(resource, object, applied.hidden ? undefined : { version, bytes }));
+    yield;
+  }
+  return diffs;
 }
 
 /**

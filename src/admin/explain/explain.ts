@@ -2,10 +2,12 @@ import { WrapperError } from '../../errors.ts';
 import { explainedObject } from '../../filter/explained-object.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import { describeService } from '../../proxy/services-feed.ts';
-import { explainService } from '../../topology/explain-service.ts';
+import { type ExplainLimits, explainService } from '../../topology/explain-service.ts';
+import type { Steps } from '../../topology/explain-steps.ts';
 import type { PolicyOrigin, ServiceExplanation } from '../../topology/explanation.ts';
 import { UNKNOWN_SERVICE } from '../../topology/policy.ts';
 import { policyOrigins } from '../../topology/policy-origins.ts';
+import { Turn } from '../turn.ts';
 import {
   type ExplainedView,
   explainedView,
@@ -18,18 +20,22 @@ import {
 export interface Explained extends ServiceExplanation {
   /** The view that it is about. */
   readonly view: ViewName;
-  /** Endpoints that are explained but not listed, for there are too many; those that are kept are listed first. */
-  readonly omitted: number;
 }
 
-/** More endpoints of a Service than this are counted, but not listed. */
-export const MAX_ENDPOINTS = 1_000;
+/** What an answer about one Service lists; the rest is counted. */
+const LISTED: ExplainLimits = { endpoints: 1_000, ports: 200 };
+/** In short: endpoints are only counted, and enough ports explained to warn of those in trouble. */
+export const IN_SHORT: ExplainLimits = { endpoints: 0, ports: 200 };
 
 /**
  * Explains a Service as the view shows it that kube-proxy reads. Throws `NotFound` for a Service that is not
  * known, `NotReady` when there is no view yet.
  */
-export function explainOne(proxy: NodeProxy, service: string): Explained {
+export async function explainOne(
+  proxy: NodeProxy,
+  service: string,
+  turn: Turn = new Turn(),
+): Promise<Explained> {
   const view = explainedView(proxy);
   if (!view.source.view.started) throw notStarted(proxy);
   const known = proxy.world.policies.wanted(service) !== UNKNOWN_SERVICE;
@@ -41,37 +47,31 @@ export function explainOne(proxy: NodeProxy, service: string): Explained {
       `there is no Service ${service} that kube-proxy asks for${hint}`,
     );
   }
-  const explanation = explainIn(proxy, view, service, true);
-  // What matters most is listed, whatever comes first in the objects.
-  const keptFirst = explanation.endpoints.toSorted((a, b) => Number(b.kept) - Number(a.kept));
-  const endpoints = keptFirst.slice(0, MAX_ENDPOINTS);
-  return {
-    ...explanation,
-    endpoints,
-    view: nameOf(proxy, view.source),
-    omitted: explanation.endpoints.length - endpoints.length,
-  };
+  const name = nameOf(proxy, view.source);
+  return { ...(await turn.take(explainIn(proxy, view, service, LISTED))), view: name };
 }
 
-/** @param withAddresses whether the addresses are read from the objects, which takes longer */
-export function explainIn(
+/** The steps of an explanation; it is of the moment at which the first one is taken. */
+export function* explainIn(
   proxy: Pick<NodeProxy, 'world' | 'views' | 'book'>,
   { source, projection }: ExplainedView,
   service: string,
-  withAddresses: boolean,
-): ServiceExplanation {
+  limits: ExplainLimits,
+): Steps<ServiceExplanation> {
   const { objects, held, ageMs } = projection.inspect(service);
   const wallNow = Date.now();
   // The clock of the delays does not know the time of day; see proxy/system-clock.ts.
-  const timeOf = (ms: number) => new Date(wallNow + ms - performance.now());
-  return explainService({
+  const offset = wallNow - performance.now();
+  const timeOf = (ms: number) => new Date(offset + ms);
+  return yield* explainService({
     world: proxy.world,
     service,
-    objects: objects.map((object) => explainedObject(source.view, object, withAddresses)),
+    objects: objects.map((object) => explainedObject(source.view, object)),
     origins: originsOf(proxy, service),
     held,
     timeOf,
     since: ageMs === undefined ? undefined : new Date(wallNow - ageMs),
+    limits,
   });
 }
 

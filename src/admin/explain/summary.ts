@@ -1,7 +1,7 @@
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { OutcomeKind, ServiceExplanation } from '../../topology/explanation.ts';
 import { Turn } from '../turn.ts';
-import { explainIn, notStarted } from './explain.ts';
+import { explainIn, IN_SHORT, notStarted } from './explain.ts';
 import { type ExplainedView, explainedView, nameOf, type ViewName } from './explained-view.ts';
 
 /** One line of /explain. */
@@ -42,7 +42,11 @@ export interface SummaryOptions {
 }
 
 /** Explains all Services in short, in the order of their names. Throws `NotReady`. */
-export async function summarize(proxy: NodeProxy, options: SummaryOptions): Promise<Summary> {
+export async function summarize(
+  proxy: NodeProxy,
+  options: SummaryOptions,
+  turn: Turn = new Turn(),
+): Promise<Summary> {
   const view = explainedView(proxy);
   if (!view.source.view.started) throw notStarted(proxy);
   const names = knownServices(proxy, view);
@@ -52,7 +56,6 @@ export async function summarize(proxy: NodeProxy, options: SummaryOptions): Prom
     .sort();
   const services: ServiceSummary[] = [];
   let next: string | undefined;
-  const turn = new Turn();
   for (const name of wanted) {
     if (turn.isOver) await turn.pass();
     const last = services.at(-1);
@@ -60,7 +63,7 @@ export async function summarize(proxy: NodeProxy, options: SummaryOptions): Prom
       next = last.service;
       break;
     }
-    const summary = shorten(explainIn(proxy, view, name, false));
+    const summary = shorten(await turn.take(explainIn(proxy, view, name, IN_SHORT)));
     if (!options.warnings || summary.warnings.length > 0) services.push(summary);
   }
   const { nodeName } = proxy.world;
@@ -75,8 +78,7 @@ export function knownServices({ world }: NodeProxy, { projection }: ExplainedVie
 
 /** Explains one Service in short. */
 export function shorten(explanation: ServiceExplanation): ServiceSummary {
-  const { service, outcome, policy, ports, counts, since, warnings } = explanation;
-  const winners = ports.flatMap(({ winner }) => (winner === undefined ? [] : [winner]));
+  const { service, outcome, policy, winners, counts, since, warnings } = explanation;
   const serious = warnings.filter(({ severity }) => severity === 'warning');
   return {
     service,
@@ -84,7 +86,7 @@ export function shorten(explanation: ServiceExplanation): ServiceSummary {
     dryRun: outcome.dryRun,
     policy: policy.preset ?? (policy.managed ? policy.source : policy.reason) ?? '',
     keys: policy.keys ?? [],
-    winners: [...new Set(winners)],
+    winners,
     kept: counts.kept,
     total: counts.total,
     ...(since === undefined ? {} : { since }),

@@ -2,6 +2,7 @@ import type { ServiceAddresses } from '../../filter/codec.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/view-source.ts';
 import type { Endpoint } from '../../topology/endpoint.ts';
+import { STEP, type Steps } from '../../topology/explain-steps.ts';
 import { Turn } from '../turn.ts';
 import { notStarted } from './explain.ts';
 import {
@@ -47,7 +48,12 @@ export interface Table {
  * What kube-proxy should have in the kernel, made from what the views show: Services in the order of their
  * names, `limit` of them, each as it is when it is its turn. Throws `NotReady`.
  */
-export async function tableOf(proxy: NodeProxy, after: string, limit: number): Promise<Table> {
+export async function tableOf(
+  proxy: NodeProxy,
+  after: string,
+  limit: number,
+  turn: Turn = new Turn(),
+): Promise<Table> {
   const explained = findView(proxy);
   const services = findServices(proxy);
   if (explained === undefined) return { ...headOf(proxy), rows: [] };
@@ -55,17 +61,23 @@ export async function tableOf(proxy: NodeProxy, after: string, limit: number): P
   const head = { ...headOf(proxy), view: nameOf(proxy, explained.source) };
   if (services === undefined) return { ...head, rows: [] };
   const names = [...services.view.keys()].filter((name) => name > after).sort();
-  const page = names.slice(0, limit);
   const rows: TableRow[] = [];
-  const turn = new Turn();
-  for (const name of page) {
+  let backends = 0;
+  let last: string | undefined;
+  for (const name of names.slice(0, limit)) {
+    if (backends >= MAX_BACKENDS) break;
     if (turn.isOver) await turn.pass();
-    rows.push(...rowsOf(name, services, explained));
+    const added = await turn.take(rowsOf(name, services, explained));
+    for (const row of added) backends += row.backends.length;
+    rows.push(...added);
+    last = name;
   }
   const answer = { ...head, services: nameOf(proxy, services), rows };
-  const last = page.at(-1);
-  return names.length > page.length && last !== undefined ? { ...answer, next: last } : answer;
+  return last !== undefined && last !== names.at(-1) ? { ...answer, next: last } : answer;
 }
+
+/** A page ends with the Service that brings it to so many backends, some 4 MB of JSON. */
+const MAX_BACKENDS = 100_000;
 
 function headOf(proxy: NodeProxy): Pick<Table, 'node' | 'listen' | 'https' | 'dryRun'> {
   const { world, url, httpsUrl, book } = proxy;
@@ -77,73 +89,80 @@ function headOf(proxy: NodeProxy): Pick<Table, 'node' | 'listen' | 'https' | 'dr
   };
 }
 
-function rowsOf(name: string, services: ViewSource, explained: ExplainedView): TableRow[] {
+function* rowsOf(name: string, services: ViewSource, explained: ExplainedView): Steps<TableRow[]> {
   const object = services.view.get(name);
   if (object === undefined) return [];
   const { codec } = services.view;
   const facts = codec.service(object);
   const at = codec.serviceAddresses(object);
   if (facts.type === 'ExternalName' || facts.clusterIP === 'None') return [];
-  const shown = shownEndpoints(name, explained);
+  const shown = yield* shownGroups(name, explained);
   const local = facts.internalTrafficPolicy === 'Local';
   const fewerAllowed = local || shown.some(({ hinted }) => hinted);
-  return at.clusterIPs.flatMap((clusterIP) =>
-    at.ports.map((port) => ({
-      service: name,
-      protocol: port.key.slice(0, port.key.indexOf('/')),
-      clusterIP,
-      port: port.number,
-      backends: backendsOf(shown, familyOf(clusterIP), port),
-      fewerAllowed,
-    })),
-  );
+  const rows: TableRow[] = [];
+  for (const clusterIP of at.clusterIPs) {
+    for (const port of at.ports) {
+      rows.push({
+        service: name,
+        protocol: port.key.slice(0, port.key.indexOf('/')),
+        clusterIP,
+        port: port.number,
+        backends: yield* backendsOf(shown, familyOf(clusterIP), port),
+        fewerAllowed,
+      });
+      yield;
+    }
+  }
+  return rows;
 }
 
-interface ShownEndpoint {
-  readonly endpoint: Endpoint;
-  readonly address: string;
-  readonly ports: ReturnType<
-    ExplainedView['source']['view']['codec']['addresses']
-  >[number]['ports'];
+/** Endpoints that share their ports. */
+interface ShownGroup {
+  readonly endpoints: readonly Endpoint[];
+  readonly addresses: ReturnType<ExplainedView['source']['view']['codec']['addresses']>[number];
   readonly hinted: boolean;
 }
 
-/** The endpoints of a Service in the very bytes that clients get. */
-function shownEndpoints(service: string, { source, projection }: ExplainedView): ShownEndpoint[] {
+/** The endpoints of a Service in the very bytes that clients get at the first step. */
+function* shownGroups(service: string, { source, projection }: ExplainedView): Steps<ShownGroup[]> {
   const { view } = source;
   const { codec, resource } = view;
-  return projection.inspect(service).objects.flatMap(({ key }) => {
-    const object = view.get(key);
-    if (object === undefined) return [];
+  const objects = projection.inspect(service).objects.flatMap(({ key }) => view.get(key) ?? []);
+  const shown: ShownGroup[] = [];
+  for (const object of objects) {
     const isSlice = resource.kind === 'EndpointSlice';
     const { groups, hinted } = isSlice ? codec.endpointSlice(object) : codec.endpoints(object);
     const addresses = codec.addresses(resource, object);
-    return groups.flatMap(({ endpoints }, group) =>
-      endpoints.map((endpoint, index) => ({
-        endpoint,
-        address: addresses[group]?.endpoints[index]?.[0] ?? '',
-        ports: addresses[group]?.ports ?? [],
-        hinted,
-      })),
-    );
-  });
+    for (const [index, { endpoints }] of groups.entries()) {
+      const own = addresses[index] ?? { ports: [], endpoints: [] };
+      shown.push({ endpoints, addresses: own, hinted });
+    }
+    yield;
+  }
+  return shown;
 }
 
 /** As kube-proxy: the ready ones; if there is none, those that serve while they terminate. */
-function backendsOf(
-  shown: readonly ShownEndpoint[],
+function* backendsOf(
+  shown: readonly ShownGroup[],
   family: string,
   port: ServiceAddresses['ports'][number],
-): string[] {
-  const having = shown.flatMap(({ endpoint, address, ports }) => {
-    const number = ports.find(({ key }) => key === port.key)?.number;
-    if (endpoint.family !== family || number === undefined) return [];
-    const backend = family === 'IPv6' ? `[${address}]:${number}` : `${address}:${number}`;
-    return [{ state: endpoint.state, backend }];
-  });
-  const ready = having.filter(({ state }) => state === 'ready');
-  const usable = ready.length > 0 ? ready : having.filter(({ state }) => state === 'serving');
-  return [...new Set(usable.map(({ backend }) => backend))].sort();
+): Steps<string[]> {
+  const ready = new Set<string>();
+  const serving = new Set<string>();
+  for (const { endpoints, addresses } of shown) {
+    const number = addresses.ports.find(({ key }) => key === port.key)?.number;
+    if (number === undefined) continue;
+    for (const [index, { state, family: own }] of endpoints.entries()) {
+      const address = addresses.endpoints[index]?.[0] ?? '';
+      const backend = family === 'IPv6' ? `[${address}]:${number}` : `${address}:${number}`;
+      if (own === family && state === 'ready') ready.add(backend);
+      if (own === family && state === 'serving') serving.add(backend);
+      if (index % STEP === STEP - 1) yield;
+    }
+    yield;
+  }
+  return [...(ready.size > 0 ? ready : serving)].sort();
 }
 
 function familyOf(address: string): string {

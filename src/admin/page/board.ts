@@ -1,7 +1,7 @@
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import { warnOfKey } from '../../topology/explain-keys.ts';
 import { UNKNOWN_SERVICE } from '../../topology/policy.ts';
-import { explainIn } from '../explain/explain.ts';
+import { explainIn, IN_SHORT } from '../explain/explain.ts';
 import { type ExplainedView, findView } from '../explain/explained-view.ts';
 import { knownServices, type ServiceSummary, shorten } from '../explain/summary.ts';
 import { Turn } from '../turn.ts';
@@ -71,7 +71,9 @@ export class Board {
     const turn = new Turn();
     let explained: string[] = [];
     for (const service of [...this.#touched]) {
-      this.#explain(service, view);
+      await this.#explain(service, view, turn);
+      // Closed, or turned to another view, while other work had its turn.
+      if (this.#view !== view) return;
       explained.push(service);
       if (!turn.isOver) continue;
       changed(explained);
@@ -136,20 +138,26 @@ export class Board {
     }
   }
 
-  #explain(service: string, view: ExplainedView | undefined): void {
+  async #explain(service: string, view: ExplainedView | undefined, turn: Turn): Promise<void> {
+    // First: what is decided while other work has its turn is noted again.
     this.#touched.delete(service);
-    const summary = view === undefined ? undefined : this.#summaryOf(service, view);
+    const summary = view === undefined ? undefined : await this.#summaryOf(service, view, turn);
+    if (this.#view !== view) return;
     if (summary === undefined) this.#rows.delete(service);
     else this.#rows.set(service, JSON.stringify(compact(summary)));
     if (summary?.warnings.includes('change-pending') === true) this.#waiting.add(service);
     else this.#waiting.delete(service);
   }
 
-  #summaryOf(service: string, view: ExplainedView): ServiceSummary | undefined {
+  async #summaryOf(
+    service: string,
+    view: ExplainedView,
+    turn: Turn,
+  ): Promise<ServiceSummary | undefined> {
     const proxy = this.#proxy;
     const known = proxy.world.policies.wanted(service) !== UNKNOWN_SERVICE;
     if (!known && view.projection.inspect(service).objects.length === 0) return undefined;
-    return shorten(explainIn(proxy, view, service, false));
+    return shorten(await turn.take(explainIn(proxy, view, service, IN_SHORT)));
   }
 }
 

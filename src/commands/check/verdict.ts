@@ -1,3 +1,5 @@
+import { printLine } from '../../untrusted-text.ts';
+
 /**
  * - `ok`: as it should be
  * - `fail`: traffic does not go where the policies say, or will not
@@ -31,8 +33,8 @@ const SIGNS: Readonly<Record<Outcome, string>> = { ok: '[ok]  ', fail: '[FAIL]',
 /** Verdicts for a terminal, and the sum of them. */
 export function formatVerdicts(verdicts: readonly Verdict[]): string {
   const lines = verdicts.map(({ name, outcome, text, next }) => {
-    const advice = next === undefined ? '' : `${' '.repeat(20)}next: ${next}\n`;
-    return `${SIGNS[outcome]} ${name.padEnd(12)} ${text}\n${advice}`;
+    const advice = next === undefined ? '' : printLine(`${' '.repeat(20)}next: ${next}`);
+    return `${printLine(`${SIGNS[outcome]} ${name.padEnd(12)} ${text}`)}${advice}`;
   });
   const failed = verdicts.filter(({ outcome }) => outcome === 'fail').length;
   const skipped = verdicts.filter(({ outcome }) => outcome === 'skip').length;

@@ -1,4 +1,5 @@
 import { ANY_KEY } from '../../topology/policy.ts';
+import { printLine } from '../../untrusted-text.ts';
 import type { Answer, SimulatedService, Simulation } from './simulation.ts';
 
 /** Something that a rollout would run into. */
@@ -44,7 +45,7 @@ export function formatFinding({ severity, service, message, subjects }: Finding)
   const list = subjects.map(({ text }) => text);
   const number = list.length > 1 ? ` (${list.length})` : '';
   const whom = list.length === 0 ? '' : `${number}: ${some(list)}`;
-  return `${severity === 'warning' ? '!' : 'i'} ${about}${message}${whom}\n`;
+  return printLine(`${severity === 'warning' ? '!' : 'i'} ${about}${message}${whom}`);
 }
 
 /** @param maxLoad times the mean load that an endpoint may take; 0: any */

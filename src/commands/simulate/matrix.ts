@@ -1,3 +1,4 @@
+import { escapeUntrusted, printLine } from '../../untrusted-text.ts';
 import { formatColumns } from '../output.ts';
 import { count, some } from './findings.ts';
 import type { Answer, SimulatedService, Simulation } from './simulation.ts';
@@ -19,7 +20,7 @@ export function formatMatrix(simulation: Simulation): string {
   const shared = groups.filter(({ length }) => length > 1);
   const legend = shared.map((group) => {
     const members = group.map((node) => nodes[node] ?? '');
-    return `${headOf(nodes, group)} = ${some(members, 20)}\n`;
+    return printLine(`${headOf(nodes, group)} = ${some(members, 20)}`);
   });
   const text = formatColumns([header, ...lines]);
   return legend.length === 0 ? text : `${text}\n${legend.join('')}`;
@@ -59,7 +60,7 @@ export function formatService(service: SimulatedService, nodes: readonly string[
   const keys = policy.managed ? policy.keys.join(' > ') : `no policy in force (${policy.reason})`;
   const note = isDryRun(service) ? ' (dry run: everything is shown; this is what would be)' : '';
   const title = `${service.service}: ${keys}, ${count(service.endpoints.length, 'endpoint')}${note}`;
-  return `${title}\n\n${formatColumns([['NODE', 'SEES', 'ENDPOINTS'], ...lines])}`;
+  return `${printLine(title)}\n${formatColumns([['NODE', 'SEES', 'ENDPOINTS'], ...lines])}`;
 }
 
 /** A line for each Service and node. */
@@ -134,5 +135,6 @@ function headOf(nodes: readonly string[], group: readonly number[]): string {
 }
 
 function quote(text: string): string {
-  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const plain = escapeUntrusted(text, Number.POSITIVE_INFINITY);
+  return /[",]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
 }

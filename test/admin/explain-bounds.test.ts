@@ -1,0 +1,96 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { ExplainRoutes } from '../../src/admin/explain/routes.ts';
+import { Turn } from '../../src/admin/turn.ts';
+import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import type { Steps } from '../../src/topology/explain-steps.ts';
+import { eventually } from '../support/eventually.ts';
+
+describe('a turn', () => {
+  /** Steps that take a millisecond each, by a clock of their own; notes after how many other work had its turn. */
+  async function pausesOf(steps: number, signal?: AbortSignal): Promise<number[]> {
+    let [time, taken] = [0, 0];
+    const pauses: number[] = [];
+    function* work(): Steps<void> {
+      for (; taken < steps; taken++) {
+        time++;
+        yield;
+      }
+    }
+    let next = setImmediate(function look() {
+      pauses.push(taken);
+      next = setImmediate(look);
+    });
+    try {
+      await new Turn({ now: () => time, ...(signal && { signal }) }).take(work());
+    } finally {
+      clearImmediate(next);
+    }
+    return pauses;
+  }
+
+  test('gives way after 5 ms of work, and as often as that takes', async () => {
+    const pauses = await pausesOf(50);
+    const atOnce = pauses.map((taken, index) => taken - (pauses[index - 1] ?? 0));
+    expect(Math.max(...atOnce)).toBeLessThanOrEqual(5);
+    expect(pauses.length).toBeGreaterThanOrEqual(9);
+  });
+
+  test('ends with its signal', async () => {
+    await expect(pausesOf(50, AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
+  });
+});
+
+describe('explanations', () => {
+  let server: Server;
+  let url: string;
+  /** Requests to the API server that are open. */
+  let open: number;
+
+  beforeEach(async () => {
+    open = 0;
+    const request = ({ signal }: { signal: AbortSignal }) =>
+      new Promise((_, reject) => {
+        open++;
+        signal.addEventListener('abort', () => {
+          open--;
+          reject(signal.reason as Error);
+        });
+      });
+    const routes = new ExplainRoutes({ upstream: { request } } as unknown as NodeProxy);
+    server = createServer((message, response) => void routes.answer(message, response));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/diff/default/web`;
+  });
+
+  afterEach(async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  });
+
+  test('are four at once, 32 wait, one more gets 503; what nobody waits for any more ends', async () => {
+    const gone = new AbortController();
+    const { signal } = gone;
+    const statuses: number[] = [];
+    const clients = Array.from({ length: 40 }, () =>
+      fetch(url, { signal }).then(
+        ({ status, headers }) => {
+          expect(headers.get('retry-after')).toBe('1');
+          statuses.push(status);
+        },
+        () => undefined,
+      ),
+    );
+    await eventually(() => statuses, [503, 503, 503, 503]);
+    expect(open).toBe(4);
+    gone.abort();
+    await Promise.all(clients);
+    await eventually(() => open, 0);
+    const { status } = await fetch(`${url}?kind=nonsense`);
+    expect(status).toBe(400);
+  });
+});

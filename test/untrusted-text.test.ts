@@ -1,0 +1,313 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { formatTable } from '../demo/table.ts';
+import type { Explained } from '../src/admin/explain/explain.ts';
+import { formatVerdicts } from '../src/commands/check/verdict.ts';
+import { formatDiff } from '../src/commands/diff.ts';
+import { formatExplained, formatSummary } from '../src/commands/explain-text.ts';
+import { formatData } from '../src/commands/output.ts';
+import type { ClusterObjects } from '../src/commands/simulate/cluster-objects.ts';
+import { compare, formatDifferences } from '../src/commands/simulate/compare.ts';
+import { findingsOf, formatFinding } from '../src/commands/simulate/findings.ts';
+import { csvLines, formatMatrix, formatService } from '../src/commands/simulate/matrix.ts';
+import { simulate } from '../src/commands/simulate/simulation.ts';
+import { nodeProxyOptions } from '../src/config/node-proxy-options.ts';
+import { loadSettings } from '../src/config/settings.ts';
+import { escapeJson, escapeUntrusted, printLine } from '../src/untrusted-text.ts';
+
+/** First and last code points, written by hand, so that it does not share a mistake with what is tested. */
+const FORBIDDEN: readonly (readonly [number, number])[] = [
+  [0x00, 0x09],
+  [0x0b, 0x1f],
+  [0x7f, 0xa0],
+  [0xad, 0xad],
+  [0x34f, 0x34f],
+  [0x5d0, 0x7ff],
+  [0x115f, 0x1160],
+  [0x17b4, 0x17b5],
+  [0x180b, 0x180f],
+  [0x2000, 0x200f],
+  [0x2028, 0x202f],
+  [0x205f, 0x206f],
+  [0x2800, 0x2800],
+  [0x3000, 0x3000],
+  [0x3164, 0x3164],
+  [0xd800, 0xdfff],
+  [0xfe00, 0xfe0f],
+  [0xfeff, 0xfeff],
+  [0xffa0, 0xffa0],
+  [0xfff9, 0xfffb],
+  [0xfffe, 0xffff],
+  [0xe0000, 0xe0fff],
+];
+
+/** What of a text steers or hides, in hexadecimal. */
+function forbiddenIn(text: string): string[] {
+  const points = Array.from(text, (each) => each.codePointAt(0) as number);
+  const bad = points.filter((point) =>
+    FORBIDDEN.some(([first, last]) => point >= first && point <= last),
+  );
+  return bad.map((point) => point.toString(16));
+}
+
+const NASTY = [
+  '\u001b[2J',
+  '\u001b]0;title\u0007',
+  '\r\n! all is well\n',
+  '\r',
+  '\u009b31m',
+  '\u0085',
+  '\u007f',
+  '\0',
+  '\t',
+  '\u202eevil\u202c',
+  '\u2066x\u2069',
+  '\u200e',
+  '\u200f',
+  '\u061c',
+  '\u200b\u200d\ufeff\u00ad',
+  '\u2028',
+  '\u2029',
+  '\ud800',
+  '\udc00',
+  'a\u0301\u0302\u0303\u0304\u0305\u0306',
+  '\u0301',
+  '\u{e0041}',
+  '\u3164',
+  '\u05d0\u05d1',
+  '\ufffe',
+  'z'.repeat(2_000),
+  '"',
+  '\\',
+  ',',
+];
+
+const hostile = fc
+  .array(fc.oneof(fc.constantFrom(...NASTY), fc.string({ unit: 'binary', maxLength: 5 })), {
+    minLength: 1,
+    maxLength: 4,
+  })
+  .map((parts) => parts.join(''));
+
+/** What an output is made with: for each place where others may write, a text of its own. */
+type Write = (place: string) => string;
+
+const policy = { managed: true, source: 'annotation', overrides: [] } as const;
+
+function explained(write: Write): Explained {
+  const [key, winner] = [write('key'), write('key')];
+  return {
+    service: write('service'),
+    node: write('node'),
+    policy: {
+      ...policy,
+      keys: [key],
+      preset: write('preset'),
+      overrides: [{ source: 'default', keys: [write('other')] }],
+    },
+    outcome: { kind: 'undecided', text: write('text'), dryRun: false, waitsFor: [] },
+    keys: [{ key, meaning: write('meaning'), matchesThisNode: true, nodes: 2 }],
+    winners: [winner],
+    ports: [
+      {
+        family: write('family'),
+        port: write('port'),
+        keys: [{ key, ready: 1, serving: 0, total: 1, needs: 1 }],
+        winner,
+        why: write('why'),
+        returning: { key, at: write('at') },
+        next: write('next'),
+      },
+    ],
+    omittedPorts: 3,
+    endpoints: [
+      {
+        address: write('address'),
+        node: write('node'),
+        zone: write('zone'),
+        state: 'ready',
+        object: write('object'),
+        kept: true,
+        reason: write('reason'),
+      },
+    ],
+    omitted: 1,
+    counts: { total: 2, kept: 1, leftOut: 1 },
+    warnings: [{ code: 'invalid-policy', severity: 'warning', message: write('message') }],
+    view: { question: write('question'), encoding: 'json', clients: 0 },
+  };
+}
+
+function cluster(write: Write): ClusterObjects {
+  const meta = { namespace: write('namespace'), uid: '', resourceVersion: '1' };
+  const service = {
+    ...meta,
+    name: write('name'),
+    annotations: new Map([['topologyKeys', '["site","*"]']]),
+    labels: new Map(),
+    type: 'ClusterIP',
+    clusterIP: '10.0.0.1',
+  };
+  const broken = {
+    ...service,
+    name: `${service.name}2`,
+    annotations: new Map([['topologyKeys', write('annotation')]]),
+  };
+  const node = { ...meta, namespace: '', annotations: new Map() };
+  const endpoint = { family: 'IPv4', node: write('node'), zone: write('zone'), state: 'ready' };
+  return {
+    nodes: [
+      { ...node, name: write('node'), labels: new Map([['site', 'a']]) },
+      { ...node, name: `${write('node')}2`, labels: new Map([['site', 'b']]) },
+    ],
+    services: [service, broken],
+    namespaces: [],
+    slices: [
+      {
+        ...meta,
+        name: write('slice'),
+        service: service.name,
+        hinted: false,
+        groups: [{ ports: ['TCP/http'], endpoints: [endpoint] }],
+        addresses: [write('address')],
+      },
+    ],
+    communities: [],
+  } as unknown as ClusterObjects;
+}
+
+const settings = nodeProxyOptions(loadSettings({ nodeName: 'any' }, {}, undefined));
+
+const OUTPUTS: Readonly<Record<string, (write: Write) => string>> = {
+  'explain of one Service': (write) => formatExplained(explained(write)),
+  'explain of all': (write) =>
+    formatSummary({
+      node: write('node'),
+      view: { question: write('question'), encoding: 'json', clients: 0 },
+      services: [
+        {
+          service: write('service'),
+          outcome: 'filtered',
+          dryRun: true,
+          policy: write('policy'),
+          keys: [],
+          winners: [write('key'), write('key')],
+          kept: 1,
+          total: 2,
+          warnings: [write('warning')],
+        },
+      ],
+    }),
+  diff: (write) =>
+    formatDiff({
+      service: write('service'),
+      node: write('node'),
+      objects: [true, false].map((shown) => ({
+        kind: 'EndpointSlice',
+        namespace: write('namespace'),
+        name: write('name'),
+        shown,
+        patch: [{ op: 'add', path: write('path'), value: { [write('field')]: write('value') } }],
+      })),
+    }),
+  check: (write) =>
+    formatVerdicts([{ name: 'kernel', outcome: 'fail', text: write('text'), next: write('next') }]),
+  'the matrix of simulate': (write) => formatMatrix(simulate(cluster(write), settings)),
+  'simulate of one Service': (write) => {
+    const simulation = simulate(cluster(write), settings);
+    return simulation.services.map((each) => formatService(each, simulation.nodes)).join('');
+  },
+  'the findings of simulate': (write) =>
+    findingsOf(simulate(cluster(write), settings), 1)
+      .map(formatFinding)
+      .join(''),
+  'the differences of simulate': (write) => {
+    const simulation = simulate(cluster(write), settings);
+    const { slices, ...others } = cluster(write);
+    return formatDifferences(compare(simulation, simulate({ ...others, slices: [] }, settings)));
+  },
+  'simulate as CSV': (write) => [...csvLines(simulate(cluster(write), settings))].join(''),
+  'the table of the demo': (write) =>
+    formatTable([
+      {
+        service: write('service'),
+        keys: write('keys'),
+        address: write('address'),
+        node: write('node'),
+        shown: true,
+        why: write('why'),
+      },
+    ]),
+  'the message of an error': (write) => printLine(`kube-proxy-wrapper: ${write('message')}`),
+};
+
+describe('what others wrote forges no line and steers no terminal', () => {
+  test.each(Object.entries(OUTPUTS))('in %s', (_, output) => {
+    const benign = output((place) => place).split('\n').length;
+    fc.assert(
+      fc.property(fc.array(hostile, { minLength: 1, maxLength: 6 }), (texts) => {
+        // The same text in the same place, in all runs through it.
+        const places = new Map<string, string>();
+        const write = (place: string): string => {
+          const text = places.get(place) ?? `${place}${texts[places.size % texts.length]}`;
+          places.set(place, text);
+          return text;
+        };
+        const text = output(write);
+        expect(forbiddenIn(text)).toEqual([]);
+        expect(text).not.toMatch(/\p{M}{4}/u);
+        expect(text.split('\n')).toHaveLength(benign);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe('escapeUntrusted()', () => {
+  test('names what it escapes', () => {
+    expect(escapeUntrusted('a\n\u001b[0m\u202e\u{e0041}\ud800\u00a0é 日本 …', 100)).toBe(
+      'a\\n\\u001b[0m\\u202e\\u{e0041}\\ud800\\u00a0é 日本 …',
+    );
+  });
+
+  test('leaves plain text as it is, backslashes too, and is the same done twice', () => {
+    expect(escapeUntrusted('kubernetes.io/hostname > "*" \\n', 100)).toBe(
+      'kubernetes.io/hostname > "*" \\n',
+    );
+    fc.assert(
+      fc.property(hostile, fc.integer({ min: 1, max: 50 }), (text, most) => {
+        const once = escapeUntrusted(text, most);
+        expect(once.length).toBeLessThanOrEqual(most);
+        expect(escapeUntrusted(once, most)).toBe(once);
+        expect(forbiddenIn(once)).toEqual([]);
+      }),
+    );
+  });
+});
+
+describe('JSON and YAML for machines', () => {
+  test.each(['json', 'yaml'] as const)(
+    '%s holds nothing that hides, and says the same',
+    (format) => {
+      fc.assert(
+        fc.property(hostile, (text) => {
+          const value = { [text]: [text, 1], plain: true };
+          const output = formatData(value, format);
+          expect(forbiddenIn(output)).toEqual([]);
+          if (format === 'json') expect(JSON.parse(output)).toEqual(value);
+        }),
+      );
+    },
+  );
+
+  test('a line of the log stays one line and says the same', () => {
+    fc.assert(
+      fc.property(hostile, (msg) => {
+        const line = escapeJson(`${JSON.stringify({ msg })}\n`);
+        expect(forbiddenIn(line)).toEqual([]);
+        expect(line.indexOf('\n')).toBe(line.length - 1);
+        expect(JSON.parse(line)).toEqual({ msg });
+      }),
+    );
+  });
+});
