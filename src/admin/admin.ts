@@ -24,8 +24,7 @@ export interface AdminOptions {
 }
 
 /**
- * The admin listener: the page, /healthz, /readyz, /metrics, /views, /succession, and what explain/routes.ts
- * answers.
+ * The admin listener: the page, /healthz, /readyz, /metrics, /views, and what explain/routes.ts answers.
  */
 export interface Admin {
   readonly url: string;
@@ -130,23 +129,18 @@ async function answer(
     const questions = complete.map(({ question }) => question);
     return text(response, 200, `${writeQuestions(questions)}\n`, 'application/json');
   }
-  if (path === '/succession') {
-    if (!proxy.bequest.add(response)) text(response, 503, 'too many wait for this already\n');
-    return;
-  }
   if (path === '/events') return page.sendEvents(response);
   if (page.hasFile(path)) return await page.sendFile(path, response);
   await explain.answer(request, response);
 }
 
 /** For whoever asks for another one. */
-const PATHS =
-  '/, /explain, /decisions, /diff, /table, /views, /succession, /healthz, /readyz and /metrics';
+const PATHS = '/, /explain, /decisions, /diff, /table, /views, /healthz, /readyz and /metrics';
 
 /** The methods that a path takes; undefined: there is no such path. */
 function methodsOf(path: string, page: PageServer): readonly string[] | undefined {
-  // These answer when something happens, for which a HEAD would wait.
-  if (path === '/events' || path === '/succession') return ['GET'];
+  // It answers when something happens, for which a HEAD would wait.
+  if (path === '/events') return ['GET'];
   const texts = [...PROBES, '/metrics', '/views'];
   const known = texts.includes(path) || page.hasFile(path) || isExplainPath(path);
   return known ? ['GET', 'HEAD'] : undefined;

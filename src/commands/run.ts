@@ -13,7 +13,7 @@ import { type NodeProxy, startNodeProxy } from '../proxy/node-proxy.ts';
 import { unlessAborted } from '../proxy/upstream-abort.ts';
 import { endAnyway } from './end-anyway.ts';
 import { createLogDestination, type LogDestination } from './log-destination.ts';
-import { askPredecessor, awaitLastWords } from './predecessor.ts';
+import { askPredecessor } from './predecessor.ts';
 import { logWarnings } from './runtime-warnings.ts';
 import { listenForSignals, type StopSignals } from './stop-signals.ts';
 import { trimHeapOnceReady } from './trim-heap.ts';
@@ -58,22 +58,19 @@ async function start(options: RunOptions): Promise<void> {
   const { kubeconfig, adminListen, nodeName } = settings;
   const reading = loadCredentials({ ...(kubeconfig === undefined ? {} : { kubeconfig }), logger });
   const credentials = await unlessAborted(reading, signals.stop);
-  const ended = new AbortController();
   try {
     const questions = await askPredecessor(adminListen, nodeName);
-    const lastWords = questions && awaitLastWords(adminListen, ended.signal);
     const proxy = await startNodeProxy({
       ...nodeProxyOptions(settings),
       ...doors,
       credentials,
-      ...(questions && lastWords && { questions, lastWords }),
+      ...(questions && { questions }),
       drainMs: DRAIN_MS,
       signal: signals.stop,
       logger,
     });
     await serve(proxy, options);
   } finally {
-    ended.abort();
     credentials.close();
   }
 }
@@ -96,7 +93,6 @@ async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
     logger.info('stopping');
   } finally {
     ended.abort();
-    // Together: a successor is told over its connection to the admin port how the watches end.
     await Promise.all([admin?.close(), proxy.close()]);
   }
 }

@@ -19,9 +19,8 @@ export interface LogBounds {
  * Every change of a view, in order, in a bounded window: the only buffer between the API server and the
  * watchers. A watcher is a position in it.
  *
- * Invariant: positions and versions rise together, and each version that a client was ever given is either
- * that of an entry in the window, or that of the state just before the window, or the one that was adopted;
- * from any other version a watch cannot continue.
+ * Invariant: positions and versions rise together. A watch continues only from the version of an entry in the
+ * window, or from that of the state just before the window.
  */
 export class EventLog {
   readonly #bounds: () => LogBounds;
@@ -34,8 +33,6 @@ export class EventLog {
   #first = 0;
   /** Version of the state before the first entry. */
   #base: bigint;
-  /** A version of another process from which a watch continues, and where. */
-  #adopted: { readonly version: bigint; readonly position: number } | undefined;
 
   /** @param start version of the state that the log continues */
   constructor(start: bigint, bounds: () => LogBounds) {
@@ -50,19 +47,7 @@ export class EventLog {
 
   /** Version of the newest state. */
   get version(): bigint {
-    const newest = this.#entries.at(-1)?.version ?? this.#base;
-    const adopted = this.#adopted;
-    // The state at the end is also that of the other process, under whichever version is the newer.
-    if (adopted?.position === this.end && adopted.version > newest) return adopted.version;
-    return newest;
-  }
-
-  /**
-   * Lets watches continue at a position from a version that another process gave out; those to come must be
-   * newer. Whoever holds that state must come to what is shown by the entries from this position on.
-   */
-  adopt(version: bigint, position: number): void {
-    this.#adopted = { version, position };
+    return this.#entries.at(-1)?.version ?? this.#base;
   }
 
   /** Appends a change; versions have to rise. Watchers hear of it at {@link commit}. */
@@ -86,8 +71,6 @@ export class EventLog {
   /** Position from which a watch at this version continues; undefined when nobody can tell. */
   positionAfter(version: bigint): number | undefined {
     if (version === this.#base) return this.#first;
-    const adopted = this.#adopted;
-    if (version === adopted?.version && this.holds(adopted.position)) return adopted.position;
     let low = this.#head;
     let high = this.#entries.length;
     while (low < high) {

@@ -68,10 +68,7 @@ export interface Doors {
 }
 
 type Context = DoorsOptions &
-  Pick<ListenerOptions, 'acquire' | 'codecs' | 'nodeName' | 'readyWaitMs' | 'times'> &
-  Pick<ListenerOptions, 'succession'> & {
-    /** Called when no door accepts any more, before watches end; true: another process goes on with them. */
-    readonly onStopped: () => boolean;
+  Pick<ListenerOptions, 'acquire' | 'codecs' | 'nodeName' | 'readyWaitMs' | 'times'> & {
     readonly upstream: Upstream;
     readonly credentials: Credentials;
     readonly logger: Logger;
@@ -112,10 +109,10 @@ export async function openDoors(context: Context): Promise<Doors> {
     listen: async () => ({ https: await secure?.listen(), http: await plain?.listen() }),
     close: async () => {
       let open = listeners.length;
+      // Watches end when no door accepts any more: their clients come back to the next process only.
       const stopped = () => {
         if (--open > 0) return;
-        const inherited = context.onStopped();
-        for (const listener of listeners) listener.endWatches(inherited);
+        for (const listener of listeners) listener.endWatches();
       };
       await Promise.all(listeners.map((listener) => listener.close(stopped)));
       await Promise.all(ways.map((way) => way.close()));

@@ -23,27 +23,20 @@ export function countListeners(address: { readonly host: string; readonly port: 
 }
 
 /** A socket that listens. */
-export interface Row {
+interface Row {
   readonly host: string;
   readonly port: number;
-  /** Of a listening socket the receive queue is the number of connections (net/ipv4/tcp_ipv4.c). */
-  readonly waiting: number;
 }
 
 /**
  * The listening sockets in a table of the kernel; none where there is no such table. The kernel lists them before all
  * others, and makes no line before it is asked for (seq_file): the others, 100,000 perhaps, are never looked at.
- *
- * @param readBytes how much is asked for at a time
  */
-export function* listeningRows(
-  path: string,
-  readBytes = READ_BYTES,
-): Generator<Row, void, undefined> {
+function* listeningRows(path: string): Generator<Row, void, undefined> {
   const fd = open(path);
   if (fd === undefined) return;
   try {
-    const buffer = Buffer.alloc(readBytes);
+    const buffer = Buffer.alloc(READ_BYTES);
     let text = '';
     for (let isHeader = true; ; isHeader = false) {
       let end = text.indexOf('\n');
@@ -75,15 +68,14 @@ function open(path: string): number | undefined {
 
 /** Undefined: a socket that does not listen, or no socket. */
 function rowOf(line: string): Row | undefined {
-  const [, local = '', , state, queues = ''] = line.trim().split(/\s+/);
+  const [, local = '', , state] = line.trim().split(/\s+/);
   if (state !== LISTENING) return undefined;
   const [host = '', port = ''] = local.split(':');
-  const [, waiting = ''] = queues.split(':');
-  return { host, port: Number.parseInt(port, 16), waiting: Number.parseInt(waiting, 16) || 0 };
+  return { host, port: Number.parseInt(port, 16) };
 }
 
 /** An address as the kernel prints it: 32-bit words in the byte order of the machine, in hexadecimal. */
-export function hexAddress(host: string): string {
+function hexAddress(host: string): string {
   const bytes = isIP(host) === 4 ? host.split('.').map(Number) : ipv6Bytes(host);
   const words: string[] = [];
   for (let index = 0; index < bytes.length; index += 4) {

@@ -18,9 +18,8 @@ import type { Question } from './question.ts';
 import { parseReadOptions, type ReadOptions } from './read-options.ts';
 import { readUrl } from './request-url.ts';
 import type { Patience } from './stall.ts';
-import type { Succession } from './succession.ts';
 import { parseTarget, type Target } from './target.ts';
-import { readList, readObject, sendOn, startWatch, type WatchTimes } from './view-response.ts';
+import { readList, readObject, startWatch, type WatchTimes } from './view-response.ts';
 import type { ViewLease } from './views.ts';
 import type { Watcher } from './watcher.ts';
 
@@ -45,8 +44,6 @@ export interface ListenerOptions {
   readonly stallMs: number;
   /** How long idle connections are kept after the close, in milliseconds; see {@link Door.close}. */
   readonly drainMs: number;
-  /** Knows which versions of the process before are good here; absent: none are. */
-  readonly succession?: Pick<Succession, 'settled'>;
   readonly logger: Logger;
 }
 
@@ -63,7 +60,6 @@ export class Listener {
   #stalled = 0;
   #requests = 0;
   #closing = false;
-  #inherited = false;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
@@ -109,15 +105,9 @@ export class Listener {
     await this.#door.close(this.#options.drainMs, stopped);
   }
 
-  /**
-   * Ends the watches so that clients reconnect.
-   *
-   * @param inherited another process goes on with them, and knows what clients have seen here so far: they
-   *   shall see nothing more
-   */
-  endWatches(inherited: boolean): void {
+  /** Ends the watches with a bookmark, so that clients reconnect; one that still comes ends likewise. */
+  endWatches(): void {
     this.#closing = true;
-    this.#inherited = inherited;
     for (const watcher of this.#watchers) watcher.end();
   }
 
@@ -187,8 +177,6 @@ export class Listener {
       const pieces = readObject(lease.view, target, options);
       answerBody(response, encoding, pieces, this.#patience(response));
     } else if (options.watch) {
-      await this.#knows(lease.view, options);
-      if (response.closed) return;
       this.#watch(lease.view, response, options);
     } else {
       answerBody(response, encoding, readList(lease.view, options), this.#patience(response));
@@ -196,11 +184,6 @@ export class Listener {
   }
 
   #watch(view: View, response: ServerResponse, options: ReadOptions): void {
-    const { version, sendInitialEvents } = options;
-    if (this.#inherited && version !== undefined && sendInitialEvents !== true) {
-      sendOn(view, response, version, options.allowWatchBookmarks);
-      return;
-    }
     const times = { ...this.#options.times, ...this.#patience(response) };
     const watcher = startWatch(view, response, options, times);
     this.#watchers.add(watcher);
@@ -221,13 +204,6 @@ export class Listener {
     const resource = req.url?.slice(0, 200);
     const said = 'a client has taken nothing for stalledClientSeconds: its connection is ended';
     this.#options.logger.warn({ client, resource }, said);
-  }
-
-  /** Waits, before a version is called unknown, for what the process before may have to say about it. */
-  async #knows(view: View, { version, sendInitialEvents }: ReadOptions): Promise<void> {
-    if (version === undefined || sendInitialEvents === true) return;
-    if (view.log.positionAfter(version) !== undefined) return;
-    await this.#options.succession?.settled();
   }
 
   /** The question whose view holds the answer. Of Nodes only this one may be read. */

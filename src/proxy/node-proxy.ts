@@ -7,7 +7,6 @@ import { PolicyBook } from '../topology/policy-book.ts';
 import type { RelationSettings } from '../topology/relations.ts';
 import type { PolicySettings } from '../topology/service-policy.ts';
 import { World } from '../topology/world.ts';
-import { Bequest } from './bequest.ts';
 import type { Credentials } from './credentials.ts';
 import { type Doors, type DoorsOptions, openDoors } from './doors.ts';
 import { Failover } from './failover.ts';
@@ -19,7 +18,6 @@ import { usualQuestions } from './questions-json.ts';
 import { DEFAULT_READ_BOUNDS, type ReadBounds } from './read-bounds.ts';
 import { SnapshotStore, type SnapshotStoreOptions } from './snapshot-store.ts';
 import { assertStateFolder } from './state-folder.ts';
-import { Succession } from './succession.ts';
 import { systemClock } from './system-clock.ts';
 import { createUpstream, type Upstream } from './upstream.ts';
 import { Views } from './views.ts';
@@ -44,8 +42,6 @@ export interface NodeProxyOptions extends DoorsOptions {
   readonly minWatchMs: number;
   /** What the process that is to be replaced has views for; default: what kube-proxy reads. */
   readonly questions?: readonly Question[];
-  /** What that process tells when it ends; see Succession. */
-  readonly lastWords?: Promise<string | undefined>;
   /** Write an Event on each Service whose policy is invalid. */
   readonly policyEvents?: boolean;
   /** Further API servers of the same cluster; see Failover. */
@@ -75,8 +71,6 @@ export interface NodeProxy {
   readonly book: PolicyBook;
   readonly upstream: Upstream;
   readonly doors: Doors;
-  /** What the next process is told. */
-  readonly bequest: Bequest;
   /** Whoever measures sets what is to be called with each time that it took to handle events; see Reflector. */
   readonly timing: { onHandled: (seconds: number) => void };
   /** Undefined when no Events are written. */
@@ -122,17 +116,11 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     ...{ upstream, clock, world, book, logger, bounds, codecs, codec: codecs.protobuf },
     ...(snapshots && { snapshots }),
   };
-  const bequest = new Bequest(nodeName, () => views.sources);
   // First, for it can fail; nothing is asked for before something listens.
   const doors = await openDoors({
     ...options,
     ...{ credentials, codecs, upstream },
     acquire: (question) => views.acquire(question),
-    succession: { settled: async () => succession?.settled() },
-    onStopped: () => {
-      bequest.tell();
-      return bequest.told;
-    },
     times: options,
   }).catch(async (error: unknown) => {
     await upstream.close();
@@ -162,10 +150,6 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     namespaces: options.namespacePolicies,
     fabedgeCluster: options.fabedgeCluster,
   });
-  // After the views, for the last words may come at any time.
-  const { lastWords } = options;
-  const sources = () => views.sources;
-  const succession = lastWords && new Succession({ nodeName, lastWords, clock, sources, logger });
   const close = async (): Promise<void> => {
     await doors.close();
     snapshots?.end();
@@ -178,13 +162,12 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     const questions = options.questions ?? usualQuestions(options.nodeName);
     const acquire = (question: Question) => views.acquire(question);
     await waitForTurn({ addresses, questions, acquire, logger, signal });
-    await succession?.prepare();
     signal.throwIfAborted();
     const { http, https } = await doors.listen();
     const urls = { url: http ?? https ?? '', httpsUrl: https };
     return {
       ...{ ...urls, world, views, nodeSets, worldSources, book, upstream, doors, snapshots, close },
-      ...{ bequest, policyEvents, timing, failover: credentials },
+      ...{ policyEvents, timing, failover: credentials },
     };
   } catch (error) {
     await close();

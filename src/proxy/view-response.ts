@@ -2,7 +2,6 @@ import type { ServerResponse } from 'node:http';
 import { WrapperError } from '../errors.ts';
 import { objectKey } from '../filter/change.ts';
 import type { View } from '../filter/view.ts';
-import { STREAM_MEDIA_TYPES } from './media-type.ts';
 import type { ReadOptions } from './read-options.ts';
 import type { Patience } from './stall.ts';
 import { Watcher } from './watcher.ts';
@@ -68,22 +67,6 @@ export function startWatch(
   });
   watcher.start();
   return watcher;
-}
-
-/**
- * Ends a watch as it begins, at the version it was asked from, whatever has come since: another process will
- * tell. Without any event client-go would take it for an error, and wait.
- */
-export function sendOn(
-  view: View,
-  response: ServerResponse,
-  version: bigint,
-  bookmarks: boolean,
-): void {
-  response.writeHead(200, { 'content-type': STREAM_MEDIA_TYPES[view.codec.encoding] });
-  response.end(
-    bookmarks ? view.codec.encodeBookmark(view.resource, String(version), false) : undefined,
-  );
 }
 
 /** Where a watch begins: with the whole state, or exactly after a version of the log. */

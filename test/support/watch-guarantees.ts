@@ -54,33 +54,21 @@ interface Session {
   /** The state at the start; undefined for a watch of a client whose state is not known. */
   readonly initial: ReadonlyMap<string, Seen> | undefined;
   readonly from: bigint;
-  /**
-   * It began with the state of another log. What this one had told before is in there, under other versions:
-   * nothing may be missing from its first step on, and at each version it has to hold what others do.
-   */
-  readonly inherited: boolean;
   /** Events and bookmarks. */
   readonly steps: (Event | Extract<ClientRecord, { kind: 'bookmark' }>)[];
   upTo: bigint;
 }
 
-/**
- * Returns all that is wrong; nothing when every guarantee holds.
- *
- * @param inherits whether a log may go on with the watches of another, from where they were there
- */
+/** Returns all that is wrong; nothing when every guarantee holds. */
 export function checkGuarantees(
   clients: ReadonlyMap<string, readonly ClientRecord[]>,
   atoms: readonly Atom[] = [],
-  inherits: Inherits = () => false,
 ): Violation[] {
   const violations: Violation[] = [];
   const report = (guarantee: Guarantee, client: string, what: string): void => {
     violations.push({ guarantee, client, what });
   };
-  const sessions = [...clients].flatMap(([client, records]) =>
-    sessionsOf(client, records, inherits, report),
-  );
+  const sessions = [...clients].flatMap(([client, records]) => sessionsOf(client, records, report));
   for (const log of new Set(sessions.map((session) => session.log))) {
     const ofLog = sessions.filter((session) => session.log === log);
     const events = mergeEvents(ofLog, report);
@@ -94,17 +82,10 @@ export function checkGuarantees(
   return violations;
 }
 
-export type Inherits = (from: string, to: string) => boolean;
-
 type Report = (guarantee: Guarantee, client: string, what: string) => void;
 
 /** Cuts what a client received into sessions; order and repeats are seen on the way. */
-function sessionsOf(
-  client: string,
-  records: readonly ClientRecord[],
-  inherits: Inherits,
-  report: Report,
-): Session[] {
+function sessionsOf(client: string, records: readonly ClientRecord[], report: Report): Session[] {
   const sessions: Session[] = [];
   let state: ReadonlyMap<string, Seen> | undefined;
   let session: Session | undefined;
@@ -116,9 +97,7 @@ function sessionsOf(
     } else if (record.kind === 'watch') {
       const goesOn = session?.log === record.log && session.upTo === record.from;
       if (!goesOn || session === undefined) {
-        const isHeir = session?.upTo === record.from && inherits(session.log, record.log);
-        const state = isHeir && session !== undefined ? lastStateOf(session) : undefined;
-        session = { ...open(client, record.log, state, record.from), inherited: isHeir };
+        session = open(client, record.log, undefined, record.from);
         sessions.push(session);
       }
     } else if (record.kind !== 'end') {
@@ -135,14 +114,7 @@ function open(
   initial: ReadonlyMap<string, Seen> | undefined,
   from: bigint,
 ): Session {
-  return { client, log, initial, from, inherited: false, steps: [], upTo: from };
-}
-
-/** What a client holds at the end of a session. */
-function lastStateOf(session: Session): ReadonlyMap<string, Seen> | undefined {
-  let last: ReadonlyMap<string, Seen> | undefined;
-  for (const [, state] of statesOf(session)) last = state;
-  return last && new Map(last);
+  return { client, log, initial, from, steps: [], upTo: from };
 }
 
 function take(session: Session, record: Session['steps'][number], report: Report): void {
@@ -185,18 +157,15 @@ function checkReliable(session: Session, events: ReadonlyMap<bigint, Event>, rep
   const own = new Set(
     session.steps.map((step) => (step.kind === 'event' ? step.object.version : -1n)),
   );
-  const [first] = session.steps;
-  const joined = first?.kind === 'event' ? first.object.version : (first?.version ?? session.upTo);
-  const from = session.inherited ? joined : session.from;
   for (const [version, { type, key }] of events) {
-    if (version <= from || version > session.upTo || own.has(version)) continue;
+    if (version <= session.from || version > session.upTo || own.has(version)) continue;
     report('reliable', session.client, `${type} ${key} at ${version} is missing`);
   }
 }
 
 /** A watch may continue only from a version that the same log gave out. */
 function checkResumable(session: Session, sessions: readonly Session[], report: Report): void {
-  if (session.initial !== undefined || session.inherited) return;
+  if (session.initial !== undefined) return;
   const given = sessions.some(
     ({ initial, from, steps }) =>
       (initial !== undefined && from === session.from) ||

@@ -7,12 +7,7 @@ import {
   toClientRecords,
 } from '../../support/recorder/read-records.ts';
 import { type ReceivedObject, toWritten } from '../../support/recorder/written-object.ts';
-import {
-  type Atom,
-  checkGuarantees,
-  type Inherits,
-  type Violation,
-} from '../../support/watch-guarantees.ts';
+import { type Atom, checkGuarantees, type Violation } from '../../support/watch-guarantees.ts';
 import { eventually } from '../support/eventually.ts';
 import type { ManagedProcess } from '../support/managed-process.ts';
 import type { NodeNetns } from '../support/node-netns.ts';
@@ -91,21 +86,11 @@ export function startRecorders(
           ([name, list]) => [name, toClientRecords(list, generations)] as const,
         );
         const atoms = question === 'endpoints' ? [] : [atom];
-        return checkGuarantees(new Map(read), atoms, handedOver(generations));
+        return checkGuarantees(new Map(read), atoms);
       });
       return { violations, counts };
     },
     stop: async () => await process.stop('SIGKILL'),
-  };
-}
-
-/** One process goes on with the watches of another when it began before that one ended. */
-function handedOver(generations: readonly Generation[]): Inherits {
-  const byLog = new Map(generations.map((each) => [each.log, each]));
-  return (from, to) => {
-    const [last, next] = [byLog.get(from), byLog.get(to)];
-    if (last?.end === undefined || next === undefined) return false;
-    return last.start < next.start && next.start < last.end;
   };
 }
 

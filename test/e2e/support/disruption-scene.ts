@@ -6,6 +6,7 @@ import { createHistory, type History } from './history.ts';
 import { backendsOf } from './history-backends.ts';
 import { type InformerReport, startInformers } from './informer.ts';
 import type { KubeProxyMode } from './kube-proxy.ts';
+import type { ManagedProcess } from './managed-process.ts';
 import { asRows, viewOf } from './model.ts';
 import { createNodeNetns, type NodeNetns } from './node-netns.ts';
 import { persist } from './persist.ts';
@@ -24,6 +25,8 @@ export interface DisruptionScene {
    * how often they were refused.
    */
   restartKubeProxies(): Promise<void>;
+  /** What both kube-proxies have written since the scene began. */
+  kubeProxyLogs(): string;
   /** Makes random changes. */
   play(steps: number): Promise<void>;
   /** Makes random changes until it is stopped. `stop` resolves with their number. */
@@ -51,7 +54,7 @@ interface Kernel {
   readonly name: string;
   readonly netns: NodeNetns;
   readonly mode: KubeProxyMode;
-  start(): Promise<{ stop(): Promise<void> }>;
+  start(): Promise<ManagedProcess>;
 }
 
 export async function startDisruptionScene(
@@ -71,7 +74,7 @@ export async function startDisruptionScene(
   const options = { api: plane.admin, random, self, others: ['n1', 'n2', 'n3'], all: false };
   const history = await createHistory({ ...options, namespaces: ['one', 'two'] });
 
-  let running: { stop(): Promise<void> }[] = [];
+  let running: ManagedProcess[] = [];
   let probeLabel: keyof typeof PROBE_BACKENDS = 'x';
   const wanted = () => ({
     ...backendsOf(history, self),
@@ -94,6 +97,8 @@ export async function startDisruptionScene(
       await stopKubeProxies();
       running = await Promise.all(kernels.map(async (kernel) => await kernel.start()));
     },
+    // Each appends to the file of the one before.
+    kubeProxyLogs: () => running.map((process) => process.log()).join('\n'),
     play: async (steps) => {
       for (let step = 0; step < steps; step++) await history.step();
     },
