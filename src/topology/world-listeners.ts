@@ -11,7 +11,7 @@ export interface WorldListener {
   changed?(change: WorldChange): void;
   /** Last turn, for those who show Services. */
   showing?(change: WorldChange): void;
-  /** Another set of label selectors is needed; node sets not among them are forgotten. */
+  /** Node sets were opened, are not needed any more, or were forgotten; told with the selectors that are needed. */
   wanted?(selectors: ReadonlySet<string>): void;
 }
 

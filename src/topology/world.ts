@@ -39,6 +39,8 @@ export interface WorldOptions {
   readonly namespaces: boolean;
   /** Whether a Service whose traffic all goes to the cloud is hidden from an edge node. */
   readonly cloudPassthrough: boolean;
+  /** Node sets that are watched at once at most; default: see NodeSets. */
+  readonly maxNodeSets?: number;
 }
 
 /** What has to be told once before anything can be in force. */
@@ -61,7 +63,7 @@ export class World {
   readonly withheld = new Withheld();
   readonly #options: WorldOptions;
   readonly #listeners = new WorldListeners();
-  readonly #sets = new NodeSets();
+  readonly #sets: NodeSets;
   readonly #zoneless = new ZonelessServices();
   readonly #awaited: Set<Source>;
   #ownNode: OwnNode | undefined;
@@ -76,6 +78,7 @@ export class World {
   constructor(options: WorldOptions) {
     this.nodeName = options.nodeName;
     this.#options = options;
+    this.#sets = new NodeSets(options.maxNodeSets);
     this.#awaited = new Set(['services']);
     if (options.namespaces) this.#awaited.add('namespaces');
     if (options.declaredCommunities) this.#awaited.add('communities');
@@ -104,7 +107,7 @@ export class World {
     return this.#standpoint;
   }
 
-  /** The node sets in use, by selector. */
+  /** The node sets that are needed or linger, by selector. */
   get nodeSets(): ReadonlyMap<string, Readonly<NodeSet>> {
     return this.#sets.all;
   }
@@ -162,6 +165,13 @@ export class World {
   setNodeSetState(selector: string, refusal?: string): void {
     this.#sets.setState(selector, refusal);
     this.#settle(new WorldChangeBuilder());
+  }
+
+  /** Forgets a node set that no policy has needed for a while; does nothing to one that is needed. */
+  dropNodeSet(selector: string): void {
+    if (!this.#sets.drop(selector)) return;
+    this.#matches.clear();
+    this.#listeners.wanted(this.#wantedSelectors());
   }
 
   /**
@@ -406,13 +416,15 @@ export class World {
   }
 
   #updateWanted(): void {
-    const wanted = new Set([
-      ...this.#selectorsFrom(this.#standpoint),
-      ...this.#selectorsFrom(this.#next),
-    ]);
+    const wanted = this.#wantedSelectors();
     if (!this.#sets.want(wanted)) return;
     this.#matches.clear();
     this.#listeners.wanted(wanted);
+  }
+
+  #wantedSelectors(): ReadonlySet<string> {
+    const standpoints = [this.#standpoint, this.#next];
+    return new Set(standpoints.flatMap((from) => [...this.#selectorsFrom(from)]));
   }
 }
 

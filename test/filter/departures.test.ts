@@ -216,6 +216,7 @@ describe.each([
     answer();
     expect(heard).toEqual(['slice ADDED', 'service ADDED']);
     projection.changed([service({ mesh: '' })]);
+    for (const selector of [...world.nodeSets.keys()]) world.dropNodeSet(selector);
     heard = [];
     projection.changed([service()]);
     expect(heard).toEqual([]);

@@ -30,14 +30,18 @@ interface ModelEndpoint {
   readonly state: number;
 }
 
-/** One thing that happens to the cluster. Node sets that it makes necessary are answered only by `sync`. */
+/**
+ * One thing that happens to the cluster. Node sets that it makes necessary are answered only by `sync`; those that
+ * nobody needs any more are closed by `minute`.
+ */
 type Step =
   | { kind: 'object'; service: number; slice: number; endpoints: ModelEndpoint[]; port: string }
   | { kind: 'delete'; service: number; slice: number }
   | { kind: 'annotate'; service: number; annotation: number }
   | { kind: 'remove-service'; service: number }
   | { kind: 'label'; node: number; site: string; zone: string }
-  | { kind: 'sync' };
+  | { kind: 'sync' }
+  | { kind: 'minute' };
 
 const anyEndpoint = fc.record({
   address: fc.integer({ min: 1, max: 8 }),
@@ -78,6 +82,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('sync' as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('minute' as const) }) },
 );
 
 function labelsOf(site: string, zone: string): Record<string, string> {
@@ -151,6 +156,7 @@ class History {
   apply(step: Step): void {
     const { harness } = this;
     if (step.kind === 'sync') harness.syncNodeSets();
+    else if (step.kind === 'minute') harness.closeLingering();
     else if (step.kind === 'label') this.#label(step);
     else if (step.kind === 'annotate') {
       this.#setAnnotation(step.service, ANNOTATIONS[step.annotation] as string | null);

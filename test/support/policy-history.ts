@@ -231,6 +231,9 @@ export class History {
       case 'sync':
         while (harness.unanswered().length > 0) order.step(() => harness.answer(0, before));
         return;
+      case 'minute':
+        order.step(() => harness.closeLingering());
+        return;
       case 'answer':
         order.step(() => harness.answer(step.which, before));
         return;

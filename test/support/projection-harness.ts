@@ -54,9 +54,9 @@ export class ProjectionHarness {
       tellsWithheld: false,
     });
     this.world.subscribe({
-      wanted: (selectors) => {
+      wanted: () => {
         for (const selector of this.#sets.keys()) {
-          if (!selectors.has(selector)) this.#sets.delete(selector);
+          if (!this.world.nodeSets.has(selector)) this.#sets.delete(selector);
         }
       },
     });
@@ -108,6 +108,13 @@ export class ProjectionHarness {
       this.#sets.set(next, known);
       this.#update(next, known);
       this.world.setNodeSetState(next);
+    }
+  }
+
+  /** Closes the node sets that no policy needs, as after a minute. */
+  closeLingering(): void {
+    for (const { selector, needed } of [...this.world.nodeSets.values()]) {
+      if (!needed) this.world.dropNodeSet(selector);
     }
   }
 

@@ -245,6 +245,41 @@ describe('World', () => {
     expect(wanted).toEqual([]);
   });
 
+  test('a policy that comes back while its nodes linger is in force without a wait', () => {
+    settle({ site: 'a' }, { 'default/web': managed('site') });
+    world.changeNodeSet('site=a', ['edge-2'], []);
+    world.setNodeSetState('site=a');
+    world.setPolicies(new Map([['default/web', managed('*')]]));
+    world.changeNodeSet('site=a', ['edge-3'], ['edge-2']);
+    world.dropNodeSet('site=b');
+    world.setPolicies(new Map([['default/web', managed('site')]]));
+    expect(world.settled).toBe(true);
+    expect(sees(['site'], on('edge-2'), on('edge-3'))).toEqual([false, true]);
+    world.dropNodeSet('site=a');
+    expect(sees(['site'], on('edge-3'))).toEqual([true]);
+    world.setPolicies(new Map([['default/web', undefined]]));
+    world.dropNodeSet('site=a');
+    expect(sees(['site'], on('edge-3'))).toEqual([false]);
+    expect(world.nodeSets.size).toBe(0);
+  });
+
+  test('with more node sets than maxNodeSets, those in use stay, and the next one is this node only', () => {
+    world = new World({ ...PLAIN_WORLD, nodeName: 'edge-1', maxNodeSets: 1 });
+    settle({ site: 'a', rack: 'r' }, { 'default/web': managed('site') });
+    world.setNodeSetState('site=a');
+    world.changeNodeSet('site=a', ['edge-2'], []);
+    world.setPolicies(new Map([['default/db', managed('rack')]]));
+    expect(world.settled).toBe(true);
+    expect(world.nodeSets.get('rack=r')).toMatchObject({ state: 'overLimit', needed: true });
+    expect(sees(['rack'], on('edge-1'), on('edge-2'))).toEqual([true, false]);
+    expect(sees(['site'], on('edge-2'))).toEqual([true]);
+    world.setPolicies(new Map([['default/web', undefined]]));
+    expect(world.nodeSets.get('rack=r')).toMatchObject({ state: 'syncing', refusal: undefined });
+    expect(world.nodeSets.has('site=a')).toBe(false);
+    world.changeNodeSet('rack=r', ['edge-2'], []);
+    expect(sees(['rack'], on('edge-2'))).toEqual([true]);
+  });
+
   test('a refused node set leaves only this node, and says so', () => {
     settle({ site: 'a' }, { 'default/web': managed('site') });
     world.setNodeSetState('site=a', 'nodes is forbidden');
@@ -336,6 +371,7 @@ describe('World', () => {
     world.setNodeSetState(`${zone}=z1`);
     expect(seen()).toBe(1);
     world.setZoneless(view, [['default/web', false]]);
+    world.dropNodeSet(`${zone}=z1`);
     world.setZoneless(view, [['default/web', true]]);
     world.setNodeSetState(`${zone}=z1`);
     expect(seen()).toBe(0);
