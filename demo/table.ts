@@ -2,7 +2,6 @@ import type { ApiServer } from '../embedded/api-server.ts';
 import { createJsonCodec } from '../src/filter/json/codec.ts';
 import type { EndpointGroup } from '../src/topology/endpoint.ts';
 import type { World } from '../src/topology/world.ts';
-import { hasZoneless } from '../src/topology/zoneless.ts';
 
 /** A slice as the API server has it, as far as the table shows it. */
 interface Slice {
@@ -39,7 +38,7 @@ export function rowsOf(
   }
   return [...byService].sort().flatMap(([service, slices]) => {
     const groups = slices.map(({ group }) => group);
-    const policy = world.policyInForce(service, () => hasZoneless(groups));
+    const policy = world.policyInForce(service);
     const reasons =
       policy?.managed === true
         ? world.explain(groups, policy).map(({ reason }) => reason)

@@ -13,7 +13,6 @@ import type {
 } from './explanation.ts';
 import type { ManagedPolicy, Policy } from './policy.ts';
 import type { World } from './world.ts';
-import { hasZoneless } from './zoneless.ts';
 
 /** An EndpointSlice or Endpoints object of the Service. */
 export interface ExplainedObject {
@@ -42,7 +41,7 @@ export interface ExplainInput {
 /** Explains a Service. Pure: decides once more, as it was decided, and changes nothing. */
 export function explainService(input: ExplainInput): ServiceExplanation {
   const { world, service, objects, origins, since } = input;
-  const inForce = world.policyInForce(service, () => hasZoneless(groupsOf(objects)));
+  const inForce = world.policyInForce(service);
   const policy = inForce ?? world.policies.wanted(service);
   const decided = inForce?.managed === true ? decideFor(input, inForce) : undefined;
   const withheld = decided !== undefined && world.withholds(decided.policy, decided.decision);

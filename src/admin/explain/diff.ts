@@ -10,7 +10,6 @@ import { countEndpoints } from '../../topology/decide.ts';
 import type { EndpointGroup } from '../../topology/endpoint.ts';
 import { decideAsHeld } from '../../topology/explain-ports.ts';
 import { isSubdomain } from '../../topology/label.ts';
-import { hasZoneless } from '../../topology/zoneless.ts';
 import { explainedView, findService } from './explained-view.ts';
 
 /** What the wrapper changes in one object. */
@@ -145,7 +144,7 @@ function applyPolicy(
   groups: readonly EndpointGroup[],
 ): { readonly hidden: boolean; readonly keep?: Uint8Array } {
   const { world } = proxy;
-  const policy = world.policyInForce(service, () => hasZoneless(groups));
+  const policy = world.policyInForce(service);
   if (policy === undefined) {
     const selectors = world.waitsFor(service).join('; ');
     const what = `the policy of ${service} waits for nodes with ${selectors}`;
