@@ -5,6 +5,7 @@ import { MatchCache } from './match-cache.ts';
 import type { NodeSet } from './node-set.ts';
 import { NodeSets } from './node-sets.ts';
 import { moveOfKey } from './own-node-move.ts';
+import { type Communities, type OwnNode, OwnNodeState } from './own-node-state.ts';
 import { Policies } from './policies.ts';
 import { ANY_KEY, CLOUD_KEY, type ManagedPolicy, type Policy, ZONE_KEY } from './policy.ts';
 import { RelationCache } from './relation-cache.ts';
@@ -14,23 +15,14 @@ import {
   type Relation,
   type RelationSettings,
   type Standpoint,
-  sameStandpoint,
 } from './relations.ts';
-import { filterOf } from './service-policy.ts';
 import { whyHidden } from './visibility.ts';
 import { Withheld } from './withheld.ts';
 import { WorldChangeBuilder } from './world-change.ts';
 import { type WorldListener, WorldListeners } from './world-listeners.ts';
 import { ZonelessServices } from './zoneless.ts';
 
-/** This node, as its Node object tells. */
-export interface OwnNode {
-  readonly labels: ReadonlyMap<string, string>;
-  readonly annotations: ReadonlyMap<string, string>;
-}
-
-/** A community as a custom resource declares it: names of its nodes. */
-export type Communities = ReadonlyMap<string, ReadonlySet<string>>;
+export type { Communities, OwnNode } from './own-node-state.ts';
 
 export interface WorldOptions {
   readonly nodeName: string;
@@ -46,29 +38,7 @@ export interface WorldOptions {
 }
 
 /** What has to be told once before anything can be in force. */
-type Source = 'services' | 'namespaces' | 'communities';
-
-/**
- * Where this node stands; the transitions are {@link World.setOwnNode} and {@link World.setCommunities}.
- *
- * ```text
- *            Node and communities known          node sets of `next` known
- *   unknown ───────────────────────────▶ starting ─────────────────────────▶ inForce
- *                                         │   ▲                               │   ▲
- *                                         └───┘ own labels,                   │   │ node sets of
- *                                               communities change            ▼   │ `next` known
- *                                                                 ┌───────▶ moving
- *                                                                 └───────────┘ change again
- * ```
- *
- * In each state policies are in force or pending, see Policies: one comes into force when the node sets that its keys
- * need from `current` are known. Nothing ever waits for the nodes of the zone.
- */
-type NodeState =
-  | { readonly kind: 'unknown'; readonly current?: undefined; readonly next?: undefined }
-  | { readonly kind: 'starting'; readonly current?: undefined; readonly next: Standpoint }
-  | { readonly kind: 'inForce'; readonly current: Standpoint; readonly next?: undefined }
-  | { readonly kind: 'moving'; readonly current: Standpoint; readonly next: Standpoint };
+type Source = 'services' | 'namespaces';
 
 /**
  * What this node knows of the cluster: itself, the nodes related to it, the Services' policies.
@@ -94,18 +64,16 @@ export class World {
   /** What {@link relates} says, remembered until a relation changes. */
   readonly #matches = new MatchCache((key, endpoint) => this.relates(key, endpoint));
   readonly #relations: RelationCache;
-  #ownNode: OwnNode | undefined;
-  #declared: Communities = new Map();
-  #state: NodeState = { kind: 'unknown' };
+  readonly #state: OwnNodeState;
 
   constructor(options: WorldOptions) {
     this.nodeName = options.nodeName;
     this.#options = options;
     this.#sets = new NodeSets(options.maxNodeSets);
     this.#relations = new RelationCache(options.relations);
+    this.#state = new OwnNodeState(options.nodeName, options.declaredCommunities);
     this.#awaited = new Set(['services']);
     if (options.namespaces) this.#awaited.add('namespaces');
-    if (options.declaredCommunities) this.#awaited.add('communities');
   }
 
   /** Calls a listener from now on; returns how to end that. */
@@ -130,21 +98,19 @@ export class World {
 
   /** Whether all that is known is in force: a view can be built, and is complete. */
   get settled(): boolean {
-    const { kind } = this.#state;
-    return kind === 'inForce' && this.#awaited.size === 0 && this.policies.pending.size === 0;
+    return (
+      this.#state.kind === 'inForce' && this.#awaited.size === 0 && this.policies.pending.size === 0
+    );
   }
 
   /** Own Node seen or changed. A deleted Node keeps its last state: the last good answer stands. */
   setOwnNode(node: OwnNode): void {
-    this.#ownNode = node;
-    this.#look();
+    if (this.#state.setOwnNode(node)) this.#settle(new WorldChangeBuilder());
   }
 
   /** All communities that custom resources declare, as of now. */
   setCommunities(communities: Communities): void {
-    this.#declared = communities;
-    this.#awaited.delete('communities');
-    this.#look();
+    if (this.#state.setCommunities(communities)) this.#settle(new WorldChangeBuilder());
   }
 
   /** Policies of Services that were seen, changed or (undefined) deleted, as `namespace/name`. */
@@ -320,22 +286,6 @@ export class World {
     }
   }
 
-  /** Takes up what is known of own Node and communities as the next standpoint. */
-  #look(): void {
-    if (this.#ownNode === undefined || this.#awaited.has('communities')) return;
-    const next: Standpoint = {
-      node: this.nodeName,
-      labels: this.#ownNode.labels,
-      off: filterOf(this.#ownNode.annotations) === 'off',
-      declared: this.#declared,
-    };
-    const { current } = this.#state;
-    if (sameStandpoint(this.#state.next ?? current, next)) return;
-    this.#state =
-      current === undefined ? { kind: 'starting', next } : { kind: 'moving', current, next };
-    this.#settle(new WorldChangeBuilder());
-  }
-
   /**
    * Puts in force what has all it needs, then tells the listeners.
    *
@@ -391,7 +341,7 @@ export class World {
       else for (const service of this.policies.usersOf(key)) change.addService(service);
     }
     change.ownNode = movedKeys;
-    this.#state = { kind: 'inForce', current: next };
+    this.#state.adopt();
     this.#matches.clear();
     return true;
   }
