@@ -2,7 +2,6 @@ import type { ApiServer } from '../embedded/api-server.ts';
 import { createJsonCodec } from '../src/filter/json/codec.ts';
 import type { EndpointGroup } from '../src/topology/endpoint.ts';
 import type { World } from '../src/topology/world.ts';
-import { hasZoneless } from '../src/topology/zoneless.ts';
 import { escapeUntrusted } from '../src/untrusted-text.ts';
 
 /** UTF-16 code units of one cell, at most. */
@@ -43,7 +42,7 @@ export function rowsOf(
   }
   return [...byService].sort().flatMap(([service, slices]) => {
     const groups = slices.map(({ group }) => group);
-    const policy = world.policyInForce(service, () => hasZoneless(groups));
+    const policy = world.policyInForce(service);
     const reasons =
       policy?.managed === true
         ? world.explain(groups, policy).map(({ reason }) => reason)

@@ -283,9 +283,22 @@ function registerWorld(registry: Registry, proxy: NodeProxy): void {
     help: '1 if the API server refuses a node set.',
     labels: ['selector'],
     collect(set) {
-      for (const [selector, { refusal }] of proxy.world.nodeSets) {
-        set({ selector }, +(refusal !== undefined));
+      for (const [selector, { state, needed, refusal }] of proxy.world.nodeSets) {
+        if (needed && state !== 'overLimit') set({ selector }, +(refusal !== undefined));
       }
+    },
+  });
+  register(registry, {
+    name: 'node_sets',
+    help: 'Node sets: in use, lingering (no policy needs them any more), or over_limit (maxNodeSets; not watched).',
+    labels: ['state'],
+    collect(set) {
+      const all = [...proxy.world.nodeSets.values()];
+      const overLimit = all.filter(({ state }) => state === 'overLimit').length;
+      const lingering = all.filter(({ needed }) => !needed).length;
+      set({ state: 'in_use' }, all.length - overLimit - lingering);
+      set({ state: 'lingering' }, lingering);
+      set({ state: 'over_limit' }, overLimit);
     },
   });
 }

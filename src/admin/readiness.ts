@@ -41,8 +41,15 @@ export function readiness(proxy: NodeProxy): Check[] {
   for (const source of proxy.views.sources) checks.push(viewCheck(proxy, source));
   for (const [selector, status] of proxy.nodeSets.statuses) {
     const set = proxy.world.nodeSets.get(selector);
-    const refused = set?.refusal && `${set.refusal}; ${consequenceOfRefusal(set)}`;
+    // No answer depends on a set that only lingers.
+    if (set?.needed !== true) continue;
+    const refused = set.refusal && `${set.refusal}; ${consequenceOfRefusal(set)}`;
     checks.push({ name: `nodes ${selector}`, problem: refused ?? problemOf(status) });
+  }
+  for (const { selector, state, refusal } of proxy.world.nodeSets.values()) {
+    if (state !== 'overLimit') continue;
+    const remark = `but not watched: ${refusal}; only this node itself counts as one of them`;
+    checks.push({ name: `nodes ${selector}`, problem: undefined, remark });
   }
   for (const { question, status, refusal } of proxy.worldSources.sources) {
     const name = `source ${questionPath(question)}`;

@@ -21,6 +21,7 @@ export function nodeProxyOptions(
     fabedgeCluster: communities.fabedgeCluster,
     cloudPassthrough: cloud.mode === 'passthrough',
     window: { entries: settings.windowEntries, bytes: settings.windowBytes },
+    maxNodeSets: settings.maxNodeSets,
     maxViews: settings.maxViews,
     idleViewMs: settings.idleViewSeconds * 1000,
     readyWaitMs: settings.readyWaitSeconds * 1000,
@@ -50,6 +51,7 @@ function policySettings(settings: Settings): PolicySettings {
   const serviceFilter = readServiceFilter(settings.serviceFilter);
   return {
     defaults: settings.defaultTopologyKeys,
+    allowedTopologyKeys: settings.allowedTopologyKeys,
     headless: settings.headless,
     compatibility: settings.compatibility,
     minReady: new Map(Object.entries(settings.minReady)),

@@ -2,8 +2,10 @@ import { z } from 'zod';
 import { WrapperError } from '../errors.ts';
 import { addressText } from '../proxy/address.ts';
 import { DEFAULT_READ_BOUNDS } from '../proxy/read-bounds.ts';
+import { assertAllowedKeys, DEFAULT_ALLOWED_KEYS, isKeyPattern } from '../topology/allowed-keys.ts';
 import { isLabelKey, isLabelValue, isSubdomain } from '../topology/label.ts';
 import { parseLabelSelector } from '../topology/label-selector.ts';
+import { DEFAULT_MAX_NODE_SETS } from '../topology/node-sets.ts';
 import { ANY_KEY, assertTopologyKeys, type KeyChoice, PRESETS } from '../topology/policy.ts';
 import { https } from './https-settings.ts';
 import { address, meet, optionalLoopback, positive, seconds } from './setting-types.ts';
@@ -158,6 +160,16 @@ export const settingsShape = z.strictObject({
     .describe(
       "Keys, or a preset's name, of Services without the annotation; empty: these are left alone.",
     ),
+  allowedTopologyKeys: z
+    .array(
+      z
+        .string()
+        .refine(isKeyPattern, 'is not a label key, a prefix ending in *, or one of these after !'),
+    )
+    .default([...DEFAULT_ALLOWED_KEYS])
+    .describe(
+      'Label keys that policies may use: a key, a prefix that ends in `*`, or one of these after `!`; the last one that matches counts. A policy with another key is invalid.',
+    ),
   namespacePolicies: z
     .boolean()
     .default(false)
@@ -204,6 +216,11 @@ export const settingsShape = z.strictObject({
     .default(64)
     .describe(
       'Different questions that are served at once; one more takes the place of one that nobody has used for 5 seconds, or gets 503.',
+    ),
+  maxNodeSets: positive
+    .default(DEFAULT_MAX_NODE_SETS)
+    .describe(
+      'Label values whose nodes are watched at once; a policy that needs one more takes only this node for its nodes.',
     ),
   idleViewSeconds: seconds
     .default(300)
@@ -266,6 +283,11 @@ export const settingsSchema = settingsShape.superRefine(
   ({ listen, https, ...settings }, context) => {
     const issue = (path: string, message: string) =>
       context.addIssue({ code: 'custom', path: path.split('.'), message });
+    try {
+      assertAllowedKeys(settings.defaultTopologyKeys.keys, settings.allowedTopologyKeys);
+    } catch (error) {
+      issue('defaultTopologyKeys', WrapperError.from(error, 'InvalidSettings').message);
+    }
     if (listen === undefined && https === undefined) issue('listen', 'needs https to be set');
     if (settings.headersTimeoutSeconds > settings.requestTimeoutSeconds) {
       issue('headersTimeoutSeconds', 'must not be more than requestTimeoutSeconds');

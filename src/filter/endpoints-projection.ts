@@ -1,6 +1,7 @@
 import type { HeldKey } from '../topology/return-delay.ts';
 import type { World } from '../topology/world.ts';
 import type { WorldChange } from '../topology/world-change.ts';
+import { hasZoneless } from '../topology/zoneless.ts';
 import type { Change, ChangeSink } from './change.ts';
 import { changeSteps } from './change-steps.ts';
 import type { Clock } from './clock.ts';
@@ -9,7 +10,7 @@ import { causeOfObjects, causeOfWorld } from './decision-cause.ts';
 import { type Answer, type Cause, DecisionJournal } from './decision-journal.ts';
 import { EndpointIndex, type EndpointsObject } from './endpoint-index.ts';
 import { EndpointsDisplay } from './endpoints-display.ts';
-import { isZoneless, type Outcome, ServiceDecider, type Shown } from './service-decider.ts';
+import { type Outcome, ServiceDecider, type Shown } from './service-decider.ts';
 import type { View } from './view.ts';
 
 /** What the projection did since the start, for metrics. */
@@ -49,9 +50,8 @@ const FIRST_PORTION = 32;
  * different, all objects of a Service together.
  *
  * Invariant: after each call, each object is shown as a fresh list of the same objects under the same world
- * would show it, but for its version and for changes that are none (see Codec.significant). Objects of a
- * Service whose policy waits for node sets stay as they were, also when they are gone, and unseen if they are new;
- * none is seen of a Service whose first policy waits.
+ * would show it, but for its version and for changes that are none (see Codec.significant). None is seen of a
+ * Service whose first policy waits.
  */
 export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   readonly view: View;
@@ -63,15 +63,8 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   readonly #decider: ServiceDecider;
   readonly #display: EndpointsDisplay;
   readonly #unsubscribe: () => void;
-  /**
-   * Objects that are gone and shown still, by Service; they leave when it is decided. Those in whose place there is
-   * another one leave with {@link EndpointsObject.replaces}.
-   */
-  readonly #gone = new Map<string, Set<string>>();
   /** Services decided and not yet told to the world; undefined: another view tells. */
   readonly #withheld: Map<string, boolean> | undefined;
-  /** Services to be decided when the changes at hand are all taken in; undefined: none are at hand. */
-  #touched: Set<string> | undefined;
   readonly #listeners = new Set<(service: string) => void>();
   /** Why Services are decided now. */
   #cause: Cause = { kind: 'endpoints', subject: '' };
@@ -138,11 +131,8 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   }
 
   changed(changes: readonly Change<EndpointsFacts>[]): void {
-    // What the world is told on the way may let a Service come: its endpoints are shown first.
-    this.#world.hold(() => {
-      for (const step of changeSteps(changes)) this.#apply(step);
-      if (this.view.started) this.#commit();
-    });
+    for (const step of changeSteps(changes)) this.#apply(step);
+    if (this.view.started) this.#commit();
   }
 
   synced(): void {
@@ -155,60 +145,50 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
    * between, in which one slice is new and its sibling old.
    */
   #apply(changes: readonly Change<EndpointsFacts>[]): void {
-    const touched = new Set<string>();
-    for (const change of changes) {
-      for (const service of this.#store(change)) touched.add(service);
-    }
-    // The world may answer at once; nothing is decided before all these changes are taken in.
-    this.#touched = touched;
-    this.#reportZoneless(touched);
-    this.#touched = undefined;
+    const touched: Touched = new Map();
+    for (const change of changes) this.#store(change, touched);
+    this.#reportZoneless(touched.keys());
     if (!this.view.started) return;
     this.#cause = causeOfObjects(changes);
-    for (const service of touched) this.#project(service);
+    for (const [service, gone] of touched) this.#project(service, gone);
     for (const { key } of changes) {
       const object = this.#index.get(key);
       if (object === undefined) continue;
       if (object.service === undefined) {
         this.#display.show({ object, keep: undefined, managed: false });
       } else if (!touched.has(object.service)) {
-        this.#showAgain(object, object.service);
+        this.#showAgain(object);
       }
     }
   }
 
-  /** Shows an object of which a decision about its Service sees nothing new. */
-  #showAgain(object: EndpointsObject, service: string): void {
-    const { keep, managed } = object;
-    const policy = this.#world.policyInForce(service, () => this.#isZoneless(service));
-    if (policy === undefined) this.#project(service);
-    else if (this.view.get(object.key) !== undefined) this.#display.show({ object, keep, managed });
+  /** Shows an object of which a decision about its Service sees nothing new, if it is shown at all. */
+  #showAgain(object: EndpointsObject): void {
+    const { key, keep, managed } = object;
+    if (this.view.get(key) !== undefined) this.#display.show({ object, keep, managed });
   }
 
-  /** Brings the index up to date; returns the Services to be decided again. */
-  #store(change: Change<EndpointsFacts>): Iterable<string> {
+  /** Brings the index up to date; adds the Services to be decided again. */
+  #store(change: Change<EndpointsFacts>, touched: Touched): void {
     const before = this.#index.get(change.key);
-    const touched = new Set<string>();
     if (before !== undefined) {
       if (change.type !== 'DELETED' && this.#index.refresh(before, change.facts, change.object)) {
-        return touched;
+        return;
       }
       this.#index.remove(before);
-      if (before.service !== undefined) touched.add(before.service);
-      if (change.type === 'DELETED') this.#left(before);
+      if (before.service !== undefined) goneOf(touched, before.service);
+      if (change.type === 'DELETED') this.#left(before, touched);
     }
     if (change.type !== 'DELETED') {
       const object = this.#index.add(change.key, change.facts, change.object);
       object.replaces = before?.replaces ?? this.view.get(change.key) !== undefined;
-      if (object.service !== undefined) touched.add(object.service);
+      if (object.service !== undefined) goneOf(touched, object.service);
     }
-    return touched;
   }
 
-  #left({ key, service }: EndpointsObject): void {
+  #left({ key, service }: EndpointsObject, touched: Touched): void {
     if (service === undefined) this.view.hide(key);
-    else if (this.view.get(key) !== undefined)
-      this.#gone.set(service, (this.#gone.get(service) ?? new Set()).add(key));
+    else if (this.view.get(key) !== undefined) goneOf(touched, service).add(key);
   }
 
   #worldChanged(change: WorldChange): void {
@@ -218,16 +198,12 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     }
     const onNodes = this.#servicesOn(change.nodes);
     // What the owner of the cluster decides takes effect at once.
-    const { services, resumed, ownNode } = change;
-    for (const service of services) if (!resumed.has(service)) this.#decider.forget(service);
-    if (ownNode !== undefined) for (const service of onNodes) this.#decider.forget(service);
-    const touched = new Set([...services, ...onNodes]);
-    if (this.#touched !== undefined) {
-      for (const service of touched) this.#touched.add(service);
-      return;
-    }
+    const { services, ownNode, firstKnown } = change;
+    for (const service of services) this.#decider.forget(service);
+    if (ownNode !== undefined || firstKnown === true)
+      for (const service of onNodes) this.#decider.forget(service);
     this.#cause = causeOfWorld(change);
-    this.#decideAgain(touched);
+    this.#decideAgain(new Set([...services, ...onNodes]));
   }
 
   /** Services with endpoints on these nodes that use one of the keys. */
@@ -235,7 +211,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     const found = new Set<string>();
     for (const [node, keys] of nodes) {
       for (const service of this.#index.servicesOn(node)) {
-        const policy = this.#world.policyInForce(service, () => false);
+        const policy = this.#world.policyInForce(service);
         if (policy?.managed === true && policy.keys.some((key) => keys.has(key))) {
           found.add(service);
         }
@@ -276,7 +252,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     if (this.#withheld === undefined) return;
     const decided = new Map([...this.#withheld].filter(([, isWithheld]) => which(isWithheld)));
     for (const service of decided.keys()) this.#withheld.delete(service);
-    if (decided.size > 0 || !this.#world.withheld.known) this.#world.withheld.set(decided);
+    this.#world.setWithheld(decided);
   }
 
   #tryStart(): void {
@@ -297,23 +273,20 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     }
   }
 
-  #project(service: string): void {
+  /** @param gone objects of the Service that are no more and shown still; they leave last */
+  #project(service: string, gone: ReadonlySet<string> = NONE): void {
     const outcome = this.#decide(service);
-    if (outcome === 'undecided') return;
     if (typeof outcome === 'string') {
       for (const object of this.#index.ofService(service)) this.view.hide(object.key);
     } else {
       for (const shown of gainsFirst(outcome)) this.#display.show(shown);
     }
-    for (const key of this.#gone.get(service) ?? []) {
-      if (this.#index.get(key) === undefined) this.view.hide(key);
-    }
-    this.#gone.delete(service);
+    for (const key of gone) if (this.#index.get(key) === undefined) this.view.hide(key);
   }
 
   #decide(service: string): Outcome {
     const outcome = this.#decider.decide(service, [...this.#index.ofService(service)]);
-    if (outcome !== 'undecided') this.#withheld?.set(service, outcome === 'withheld');
+    this.#withheld?.set(service, outcome === 'withheld');
     return outcome;
   }
 
@@ -325,13 +298,23 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
 
   #reportZoneless(services: Iterable<string>): void {
     const reports: [string, boolean][] = [];
-    for (const service of services) reports.push([service, this.#isZoneless(service)]);
+    for (const service of services) {
+      const objects = this.#index.ofService(service);
+      reports.push([service, objects.some(({ groups }) => hasZoneless(groups))]);
+    }
     this.#world.setZoneless(this, reports);
   }
+}
 
-  #isZoneless(service: string): boolean {
-    return isZoneless(this.#index.ofService(service));
-  }
+/** Services to be decided again, each with its objects that are no more and shown still. */
+type Touched = Map<string, Set<string>>;
+
+const NONE: ReadonlySet<string> = new Set();
+
+function goneOf(touched: Touched, service: string): Set<string> {
+  const gone = touched.get(service) ?? new Set();
+  touched.set(service, gone);
+  return gone;
 }
 
 /** kube-proxy may look in between, and shall not find a Service without an endpoint that it can use. */

@@ -1,9 +1,9 @@
 import type { Decision } from '../topology/decide.ts';
 import type { EndpointGroup } from '../topology/endpoint.ts';
-import type { ManagedPolicy } from '../topology/policy.ts';
+import type { ManagedPolicy, Policy } from '../topology/policy.ts';
 import type { HeldKey } from '../topology/return-delay.ts';
+import { type HiddenReason, whyHidden } from '../topology/visibility.ts';
 import type { World } from '../topology/world.ts';
-import { hasZoneless } from '../topology/zoneless.ts';
 import type { Clock } from './clock.ts';
 import type { Answer } from './decision-journal.ts';
 import { type EndpointsObject, Interner } from './endpoint-index.ts';
@@ -17,14 +17,8 @@ export interface Shown {
   readonly managed: boolean;
 }
 
-/**
- * The outcome for a Service:
- * - `undecided`: its policy waits for node sets; what is shown stands
- * - `waiting`: its first policy does; none is shown
- * - `hidden`: none of its objects is shown, for another proxy serves it
- * - `withheld`: none is shown, for all its traffic goes to the cloud
- */
-export type Outcome = 'undecided' | 'waiting' | 'hidden' | 'withheld' | readonly Shown[];
+/** What is shown of a Service, or why nothing is. */
+export type Outcome = HiddenReason | readonly Shown[];
 
 /** Longer masks are not looked for among those of other objects. */
 const MAX_SHARED_MASK = 64;
@@ -58,21 +52,14 @@ export class ServiceDecider {
 
   /** Decides about all objects of a Service together. */
   decide(service: string, objects: readonly EndpointsObject[]): Outcome {
-    const { policies } = this.#world;
-    const policy = this.#world.policyInForce(service, () => isZoneless(objects));
-    if (policy === undefined) {
-      if (policies.wanted(service).dryRun === true) return showAll(objects);
-      return policies.awaitsFirst(service) ? 'waiting' : 'undecided';
+    const policy = this.#world.policyInForce(service);
+    if (policy?.managed === true) return this.#decideManaged(service, policy, objects);
+    if (policy !== undefined) {
+      const { reason } = policy;
+      const unfiltered = { kept: undefined, mask: undefined };
+      this.#note(service, objects, { id: reason, winner: reason, ...unfiltered });
     }
-    if (policy.managed) return this.#decideManaged(service, policy, objects);
-    const { reason } = policy;
-    this.#note(service, objects, {
-      id: reason,
-      winner: reason,
-      kept: undefined,
-      mask: undefined,
-    });
-    return policy.reason === 'other-proxy' && policy.dryRun !== true ? 'hidden' : showAll(objects);
+    return this.#whyHidden(service, policy, false) ?? showAll(objects);
   }
 
   /** What a return delay holds of `<family> <port>` of a Service. */
@@ -133,8 +120,9 @@ export class ServiceDecider {
           );
     const withheld = this.#world.withholds(policy, decision);
     this.#note(service, objects, answerOf(policy, decision, withheld));
+    const hidden = this.#whyHidden(service, policy, withheld);
+    if (hidden !== undefined) return hidden;
     if (policy.dryRun === true) return showAll(objects);
-    if (withheld) return 'withheld';
     let offset = 0;
     return objects.map((object) => {
       const end = offset + sizeOf(object.groups);
@@ -142,6 +130,16 @@ export class ServiceDecider {
       offset = end;
       return { object, keep: own.includes(0) ? this.#maskOf(own) : undefined, managed: true };
     });
+  }
+
+  #whyHidden(
+    service: string,
+    policy: Policy | undefined,
+    cloudOnly: boolean,
+  ): HiddenReason | undefined {
+    const wanted = this.#world.policies.wanted(service);
+    // A policy that is in force says so itself when the node is switched off, or another proxy is to serve it.
+    return whyHidden({ nodeOff: false, ofOtherProxy: false, policy, wanted, cloudOnly });
   }
 
   /** A copy that is kept once, unless it is long: equal ones are few where there are few endpoints. */
@@ -175,11 +173,6 @@ function answerOf({ keys }: ManagedPolicy, { ports, keep }: Decision, withheld: 
     winner = winner === '' ? name : `${winner}, ${name}`;
   }
   return { id, winner: winner === '' ? 'none' : winner, kept, mask };
-}
-
-/** Whether any of these objects has an endpoint as in World.setZoneless. */
-export function isZoneless(objects: readonly EndpointsObject[]): boolean {
-  return objects.some(({ groups }) => hasZoneless(groups));
 }
 
 function showAll(objects: readonly EndpointsObject[]): Shown[] {

@@ -1,11 +1,9 @@
-import type { Policy } from '../topology/policy.ts';
 import {
   isOfOtherProxy,
   PROXY_NAME_LABEL,
   type ServiceFilter,
 } from '../topology/service-policy.ts';
 import type { World } from '../topology/world.ts';
-import type { WorldChange } from '../topology/world-change.ts';
 import type { Change, ChangeSink } from './change.ts';
 import type { ObjectBytes, ServiceFacts } from './codec.ts';
 import { Departures } from './departures.ts';
@@ -35,7 +33,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
   readonly #aside = new Map<string, ObjectBytes>();
   /** Services that the filter hides by their label, on a node that is not switched off. */
   readonly #filtered = new Set<string>();
-  readonly #unsubscribe: readonly (() => void)[];
+  readonly #unsubscribe: () => void;
   /** What arrives before the view starts, hidden or not. */
   #initial: Map<string, ObjectBytes> | undefined = new Map();
   /**
@@ -51,13 +49,10 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     this.#departures = new Departures(options.view);
     this.#options = options;
     const { world } = options;
-    this.#unsubscribe = [
-      world.subscribe({
-        hiding: ({ services }) => this.#hide(services),
-        showing: (change) => this.#worldShows(change),
-      }),
-      world.withheld.subscribe((services) => this.#decided(services)),
-    ];
+    this.#unsubscribe = world.subscribe({
+      hiding: (services) => this.#hide(services),
+      showing: (services) => this.#showing(services),
+    });
   }
 
   /** The object as the API server has it, but for the version, also when it is hidden. */
@@ -67,7 +62,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
 
   /** Stops listening to the world. */
   close(): void {
-    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+    this.#unsubscribe();
   }
 
   changed(changes: readonly Change<ServiceFacts>[]): void {
@@ -123,26 +118,18 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     }
   }
 
-  #worldShows({ services }: WorldChange): void {
-    const { world, followsWithheld } = this.#options;
+  #showing(services: Iterable<string>): void {
     if (this.#initial !== undefined) {
       this.#tryStart();
       return;
     }
-    const off = world.standpoint?.off ?? false;
+    const off = this.#options.world.standpoint?.off ?? false;
     const switched = off !== this.#off;
     this.#off = off;
     if (switched) {
       this.#hide(this.#filtered);
       this.#show(this.#aside.keys());
     }
-    // The view of slices tells what it has decided; before that nothing is known of what is withheld.
-    if (!followsWithheld) this.#show(this.#known(services));
-  }
-
-  /** The view of slices has decided about some Services, and shows what is left of them. */
-  #decided(services: readonly string[]): void {
-    this.#hide(services);
     this.#show(this.#known(services));
   }
 
@@ -154,7 +141,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     return [...services].filter((key) => {
       const object = this.#aside.get(key);
       if (object === undefined) return false;
-      const policy = policyOf(this.#options.world, key);
+      const policy = this.#options.world.policyInForce(key);
       const isUnknown = policy?.managed === false && policy.reason === 'unknown-service';
       return !isUnknown || this.view.codec.service(object).labels.has(PROXY_NAME_LABEL);
     });
@@ -175,9 +162,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
 
   /** Shows those of these Services that are not to be hidden any more. */
   #show(services: Iterable<string>): void {
-    if (this.#initial !== undefined) {
-      this.#tryStart();
-    } else if (this.#later !== undefined) {
+    if (this.#later !== undefined) {
       for (const key of services) this.#later.add(key);
     } else {
       const before = this.view.log.end;
@@ -196,15 +181,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
   }
 
   #isHidden(key: string): boolean {
-    const { world } = this.#options;
-    // Not `#off`: who is withheld may be told before this view has heard that the node is switched on again.
-    if (world.standpoint?.off === true) return false;
-    // The world may be ahead of this view: a Service comes back when its own label says so too.
-    if (this.#filtered.has(key)) return true;
-    const policy = policyOf(world, key);
-    // Its first policy waits for node sets: as with its endpoints, only a dry run shows it meanwhile.
-    if (policy === undefined) return world.policies.wanted(key).dryRun !== true;
-    return (!policy.managed && policy.reason === 'other-proxy') || world.withheld.has(key);
+    return this.#options.world.isHidden(key, this.#filtered.has(key));
   }
 
   #tryStart(): void {
@@ -218,9 +195,4 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     for (const [key, object] of initial) if (this.#isHidden(key)) this.#aside.set(key, object);
     this.view.startAsIs([...initial].filter(([key]) => !this.#aside.has(key)));
   }
-}
-
-/** What is shown of a Service itself does not depend on the zones of its endpoints. */
-function policyOf(world: World, service: string): Policy | undefined {
-  return world.policyInForce(service, () => false);
 }

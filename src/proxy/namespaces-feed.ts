@@ -49,7 +49,7 @@ export class NamespacesFeed implements ChangeSink<LabelledObject> {
   /** Its Services may not be known yet, so it is looked at by itself. */
   #report(namespace: string, says: NamespacePolicy): void {
     try {
-      assertNamespacePolicy(says);
+      assertNamespacePolicy(says, this.#options.book.settings);
     } catch (error) {
       this.#options.logger.warn(
         { namespace, err: WrapperError.from(error, 'InvalidPolicy').message },

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Clock } from '../filter/clock.ts';
 import type { LogBounds } from '../filter/event-log.ts';
 import { createJsonCodec } from '../filter/json/codec.ts';
 import { createProtobufCodec } from '../filter/protobuf/codec.ts';
@@ -35,6 +36,10 @@ export interface NodeProxyOptions extends DoorsOptions {
   /** Whether Services whose traffic all goes to the cloud are hidden. */
   readonly cloudPassthrough: boolean;
   readonly window: LogBounds;
+  /** Node sets that are watched at once. */
+  readonly maxNodeSets: number;
+  /** When node sets that no policy needs are closed; default: the machine's clock. */
+  readonly nodeSetTime?: Clock;
   readonly maxViews: number;
   readonly idleViewMs: number;
   readonly readyWaitMs: number;
@@ -135,7 +140,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const { cloudPassthrough } = options;
   // A dry run hides nothing, but the world knows what it would.
   const hidden = dryRun === true ? HIDES_NOTHING : { serviceFilter, cloudPassthrough };
-  const nodeSets = new NodeSetWatcher(context);
+  const nodeSets = new NodeSetWatcher({ ...context, time: options.nodeSetTime ?? systemClock });
   const views = new Views({
     ...options,
     ...context,

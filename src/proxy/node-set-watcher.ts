@@ -1,52 +1,62 @@
 import type { Logger } from 'pino';
 import type { Change, ChangeSink } from '../filter/change.ts';
+import type { Clock } from '../filter/clock.ts';
 import type { Codec, LabelledObject } from '../filter/codec.ts';
 import { NODES } from '../filter/resource.ts';
 import type { VersionClock } from '../filter/version-clock.ts';
-import { consequenceOfRefusal } from '../topology/node-set.ts';
+import { consequenceOfRefusal, type NodeSet } from '../topology/node-set.ts';
 import type { World } from '../topology/world.ts';
 import type { ReadBounds } from './read-bounds.ts';
 import { Reflector, type ReflectorStatus } from './reflector.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
 import type { Upstream } from './upstream.ts';
 
+/**
+ * A node set that no policy needs any more is watched on for this long, in milliseconds. Whoever toggles an
+ * annotation or a label then causes no further list: on 5,000 nodes each one would be a list per node.
+ */
+export const NODE_SET_LINGER_MS = 60_000;
+
+export interface NodeSetWatcherOptions {
+  readonly upstream: Upstream;
+  /** Codec for the encoding in which nodes are asked for. */
+  readonly codec: Codec;
+  readonly clock: VersionClock;
+  /** When node sets that linger are closed. */
+  readonly time: Clock;
+  readonly world: World;
+  readonly logger: Logger;
+  readonly bounds?: ReadBounds;
+  readonly snapshots?: SnapshotStore;
+}
+
 interface OpenSet {
   readonly reflector: Reflector<LabelledObject>;
   readonly controller: AbortController;
   readonly running: Promise<void>;
+  /** Keeps a set that lingers from being closed; undefined while it is needed. */
+  keep: (() => void) | undefined;
 }
 
 /**
- * Watches the node sets that the world wants, metadata only, one reflector for each label selector; opens
- * and closes them as policies and own labels come and go. The API server turns a label that changes into an
- * ADDED or a DELETED, so that nothing is heard of nodes that stay in or out of the set but their heartbeats.
+ * Watches the node sets of the world, metadata only, one reflector for each label selector; opens and closes
+ * them as policies and own labels come and go. The API server turns a label that changes into an ADDED or a
+ * DELETED, so that nothing is heard of nodes that stay in or out of the set but their heartbeats.
+ *
+ * Invariant: it watches exactly the sets that the world has and that are not over the limit; for each one that
+ * is not needed one timer runs.
  */
 export class NodeSetWatcher {
-  readonly #context: {
-    readonly upstream: Upstream;
-    readonly codec: Codec;
-    readonly clock: VersionClock;
-    readonly world: World;
-    readonly logger: Logger;
-    readonly bounds?: ReadBounds;
-    readonly snapshots?: SnapshotStore;
-  };
+  readonly #context: NodeSetWatcherOptions;
   readonly #open = new Map<string, OpenSet>();
+  /** Sets over the limit that were reported. */
+  readonly #reported = new Set<string>();
   readonly #closing = new Set<Promise<void>>();
   readonly #unsubscribe: () => void;
 
-  constructor(context: {
-    readonly upstream: Upstream;
-    /** Codec for the encoding in which nodes are asked for. */
-    readonly codec: Codec;
-    readonly clock: VersionClock;
-    readonly world: World;
-    readonly logger: Logger;
-    readonly bounds?: ReadBounds;
-    readonly snapshots?: SnapshotStore;
-  }) {
+  constructor(context: NodeSetWatcherOptions) {
     this.#context = context;
-    this.#unsubscribe = context.world.subscribe({ wanted: (selectors) => this.#follow(selectors) });
+    this.#unsubscribe = context.world.subscribe({ wanted: () => this.#follow() });
   }
 
   /** How each node set stands with the API server, by selector. */
@@ -59,20 +69,55 @@ export class NodeSetWatcher {
   /** Ends all watches and waits for them. */
   async close(): Promise<void> {
     this.#unsubscribe();
-    this.#follow(new Set());
+    for (const selector of this.#open.keys()) this.#closeSet(selector);
     await Promise.all(this.#closing);
   }
 
-  #follow(selectors: ReadonlySet<string>): void {
-    for (const [selector, set] of this.#open) {
-      if (selectors.has(selector)) continue;
-      this.#open.delete(selector);
-      set.controller.abort();
-      this.#closing.add(set.running);
-      void set.running.then(() => this.#closing.delete(set.running));
+  #follow(): void {
+    const { nodeSets } = this.#context.world;
+    for (const selector of this.#open.keys()) {
+      if (!nodeSets.has(selector)) this.#closeSet(selector);
     }
-    for (const selector of selectors) {
-      if (!this.#open.has(selector)) this.#open.set(selector, this.#openSet(selector));
+    for (const set of nodeSets.values()) {
+      if (set.state !== 'overLimit') this.#keepOpen(set);
+    }
+    this.#reportOverLimit();
+  }
+
+  #keepOpen({ selector, needed }: Readonly<NodeSet>): void {
+    const open = this.#open.get(selector) ?? this.#openSet(selector);
+    this.#open.set(selector, open);
+    if (needed) {
+      open.keep?.();
+      open.keep = undefined;
+    } else {
+      const { time, world } = this.#context;
+      open.keep ??= time.after(NODE_SET_LINGER_MS, () => world.dropNodeSet(selector));
+    }
+  }
+
+  #closeSet(selector: string): void {
+    const set = this.#open.get(selector);
+    if (set === undefined) return;
+    this.#open.delete(selector);
+    set.keep?.();
+    set.controller.abort();
+    this.#closing.add(set.running);
+    void set.running.then(() => this.#closing.delete(set.running));
+  }
+
+  #reportOverLimit(): void {
+    const { world, logger } = this.#context;
+    for (const selector of this.#reported) {
+      if (world.nodeSets.get(selector)?.state !== 'overLimit') this.#reported.delete(selector);
+    }
+    for (const { selector, state, refusal } of world.nodeSets.values()) {
+      if (state !== 'overLimit' || this.#reported.has(selector)) continue;
+      this.#reported.add(selector);
+      logger.warn(
+        { selector, err: refusal },
+        'this node set is not watched; only this node itself counts as one of its nodes (raise maxNodeSets, or allow fewer keys with allowedTopologyKeys)',
+      );
     }
   }
 
@@ -105,7 +150,7 @@ export class NodeSetWatcher {
         world.setNodeSetState(selector, error.message);
       },
     });
-    return { reflector, controller, running: reflector.run(controller.signal) };
+    return { reflector, controller, running: reflector.run(controller.signal), keep: undefined };
   }
 }
 

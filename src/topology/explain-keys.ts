@@ -1,5 +1,5 @@
 import type { KeyExplanation, Warning } from './explanation.ts';
-import { consequenceOfRefusal } from './node-set.ts';
+import { consequenceOfRefusal, type NodeSet } from './node-set.ts';
 import { ANY_KEY, CLOUD_KEY, COMMUNITY_KEY, HOSTNAME_KEY, ZONE_KEY } from './policy.ts';
 import type { Relation } from './relations.ts';
 import type { World } from './world.ts';
@@ -67,12 +67,18 @@ export function warnOfKey(world: World, key: string): Warning[] {
     warnings.push({
       code: 'node-set-refused',
       severity: 'warning',
-      message: `the API server does not let the wrapper read nodes with ${selector}, which ${key} needs: ${consequenceOfRefusal(set)}: ${set.refusal}`,
+      message: `${reasonOf(set)} nodes with ${selector}, which ${key} needs: ${consequenceOfRefusal(set)}: ${set.refusal}`,
     });
   }
   const empty = warnOfEmpty(world, key, relation);
   if (empty !== undefined) warnings.push(empty);
   return warnings;
+}
+
+function reasonOf({ state }: Readonly<NodeSet>): string {
+  return state === 'overLimit'
+    ? 'the wrapper does not watch'
+    : 'the API server does not let the wrapper read';
 }
 
 function warnOfEmpty(world: World, key: string, relation: Relation): Warning | undefined {

@@ -14,7 +14,6 @@ import type {
 } from './explanation.ts';
 import type { ManagedPolicy, Policy } from './policy.ts';
 import type { World } from './world.ts';
-import { hasZoneless } from './zoneless.ts';
 
 /** An EndpointSlice or Endpoints object of the Service. */
 export interface ExplainedObject {
@@ -55,7 +54,7 @@ export interface ExplainLimits {
  */
 export function* explainService(input: ExplainInput): Steps<ServiceExplanation> {
   const { world, service, objects, origins, since, limits } = input;
-  const inForce = world.policyInForce(service, () => hasZoneless(groupsOf(objects)));
+  const inForce = world.policyInForce(service);
   const policy = inForce ?? world.policies.wanted(service);
   const decided = inForce?.managed === true ? decideFor(input, inForce) : undefined;
   const withheld = decided !== undefined && world.withholds(decided.policy, decided.decision);

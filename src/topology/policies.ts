@@ -5,8 +5,6 @@ interface Entry {
   active: Policy | undefined;
   /** To come into force once its node sets have synced. */
   pending: Policy | undefined;
-  /** Was in force until it turned out to need more than is known; for some it still is. */
-  suspended: Policy | undefined;
 }
 
 /**
@@ -38,23 +36,15 @@ export class Policies {
     return this.#users.get(key) ?? EMPTY;
   }
 
-  /**
-   * The policy in force for a Service; undefined while nothing can be said about its endpoints yet: its first one
-   * is pending, or it is suspended for those who ask.
-   *
-   * @param isSuspended whether what has suspended a policy concerns those who ask; asked only if one is
-   */
-  inForce(service: string, isSuspended: () => boolean): Policy | undefined {
+  /** The policy in force for a Service; undefined: its first one is pending. */
+  inForce(service: string): Policy | undefined {
     const entry = this.#entries.get(service);
-    if (entry === undefined) return UNKNOWN_SERVICE;
-    const { active, suspended } = entry;
-    return suspended === undefined || isSuspended() ? active : suspended;
+    return entry === undefined ? UNKNOWN_SERVICE : entry.active;
   }
 
   /** Whether a Service waits for its first policy: none was ever in force, and one is to be. */
   awaitsFirst(service: string): boolean {
-    const entry = this.#entries.get(service);
-    return entry !== undefined && entry.active === undefined && entry.suspended === undefined;
+    return this.inForce(service) === undefined;
   }
 
   /** The policy that shall apply to a Service, in force or not. */
@@ -67,11 +57,7 @@ export class Policies {
   set(service: string, policy: Policy | undefined): boolean {
     if (policy === undefined) return this.#remove(service);
     if (this.#entries.has(service) && samePolicy(this.wanted(service), policy)) return false;
-    const entry = this.#entries.get(service) ?? {
-      active: undefined,
-      pending: undefined,
-      suspended: undefined,
-    };
+    const entry = this.#entries.get(service) ?? { active: undefined, pending: undefined };
     const before = [...keysOf(entry)];
     entry.pending = policy;
     this.#entries.set(service, entry);
@@ -80,28 +66,15 @@ export class Policies {
     return true;
   }
 
-  /** Puts the pending policy of a Service in force. Returns whether it is another than the last one was. */
-  activate(service: string): boolean {
+  /** Puts the pending policy of a Service in force; does nothing if there is none. */
+  activate(service: string): void {
     const entry = this.#entries.get(service);
-    if (entry?.pending === undefined) return false;
-    const { pending, suspended } = entry;
+    if (entry?.pending === undefined) return;
     const before = [...keysOf(entry)];
-    entry.active = pending;
+    entry.active = entry.pending;
     entry.pending = undefined;
-    entry.suspended = undefined;
     this.#pending.delete(service);
     this.#reindex(service, before, entry);
-    return suspended === undefined || !samePolicy(suspended, pending);
-  }
-
-  /** Takes the policy in force of a Service back to pending: it turned out to need more than is known. */
-  suspend(service: string): void {
-    const entry = this.#entries.get(service);
-    if (entry?.active === undefined) return;
-    entry.pending ??= entry.active;
-    entry.suspended = entry.active;
-    entry.active = undefined;
-    this.#pending.add(service);
   }
 
   /** Counts the Services by what applies to them, e.g. for metrics: `annotation`, `default`, `headless`, … */
@@ -143,7 +116,6 @@ export class Policies {
 
 const EMPTY: ReadonlySet<string> = new Set();
 
-function* keysOf({ active, pending, suspended }: Entry): Generator<string> {
-  for (const policy of [active, pending, suspended])
-    if (policy?.managed === true) yield* policy.keys;
+function* keysOf({ active, pending }: Entry): Generator<string> {
+  for (const policy of [active, pending]) if (policy?.managed === true) yield* policy.keys;
 }

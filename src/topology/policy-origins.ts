@@ -4,6 +4,7 @@ import { type KeyChoice, PRESETS, parseKeyChoice } from './policy.ts';
 import {
   isKubernetesService,
   type PolicySettings,
+  readAllowed,
   type ServiceDescription,
   serviceChoices,
 } from './service-policy.ts';
@@ -19,6 +20,8 @@ export function policyOrigins(
   settings: PolicySettings,
   namespaceKeys?: string,
 ): readonly PolicyOrigin[] {
+  const origin = (source: PolicyOrigin['source'], read: () => KeyChoice) =>
+    originOf(source, () => readAllowed(read, settings));
   const origins = serviceChoices(service, settings).map(({ source, read }) => origin(source, read));
   if (isKubernetesService(service)) return origins;
   if (namespaceKeys !== undefined) {
@@ -28,7 +31,7 @@ export function policyOrigins(
   return origins;
 }
 
-function origin(source: PolicyOrigin['source'], read: () => KeyChoice): PolicyOrigin {
+function originOf(source: PolicyOrigin['source'], read: () => KeyChoice): PolicyOrigin {
   try {
     const choice = read();
     const preset = Object.entries(PRESETS).find(([, each]) => each === choice)?.[0];

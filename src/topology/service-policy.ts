@@ -1,4 +1,5 @@
 import { WrapperError } from '../errors.ts';
+import { assertAllowedKeys } from './allowed-keys.ts';
 import {
   ANY_KEY,
   HOSTNAME_KEY,
@@ -61,6 +62,8 @@ export interface ServiceFilter {
 export interface PolicySettings {
   /** Keys of Services without an annotation; without keys these are left alone. */
   readonly defaults: KeyChoice;
+  /** Patterns of the label keys that policies may use; see isAllowedKey. */
+  readonly allowedTopologyKeys: readonly string[];
   /** Whether headless Services are managed too. */
   readonly headless: boolean;
   /** Whose annotations are read besides ours. */
@@ -105,7 +108,7 @@ export function policyFor(
     assertFilter(filter);
     const { source, read } = chosenBy(service, settings, namespace.keys);
     ofNamespace = source === 'namespace';
-    const choice = read();
+    const choice = readAllowed(read, settings);
     ofNamespace = false;
     // As in Kubernetes' own topologyKeys: an empty list means no constraint, and overrides a default.
     if (choice.keys.length > 0) {
@@ -122,9 +125,22 @@ export function policyFor(
 }
 
 /** Checks what the annotations of a Namespace say, whether or not a Service follows it. Throws `InvalidPolicy`. */
-export function assertNamespacePolicy({ keys, filter }: NamespacePolicy): void {
+export function assertNamespacePolicy(
+  { keys, filter }: NamespacePolicy,
+  settings: Pick<PolicySettings, 'allowedTopologyKeys'>,
+): void {
   assertFilter(filter);
-  if (keys !== undefined) parseKeyChoice(keys);
+  if (keys !== undefined) readAllowed(() => parseKeyChoice(keys), settings);
+}
+
+/** What a place chooses. Throws `InvalidPolicy`, also for a key that the settings do not allow. */
+export function readAllowed(
+  read: SourcedChoice['read'],
+  { allowedTopologyKeys }: Pick<PolicySettings, 'allowedTopologyKeys'>,
+): KeyChoice {
+  const choice = read();
+  assertAllowedKeys(choice.keys, allowedTopologyKeys);
+  return choice;
 }
 
 /** The value of {@link FILTER_ANNOTATION}; space around it does not count. */

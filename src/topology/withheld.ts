@@ -1,13 +1,9 @@
-/**
- * Services that are hidden from this node because all their traffic is the cloud's. One view of slices
- * tells, those of Services follow.
- */
+/** Services whose traffic all goes to the cloud, as the one view of slices that decides about them reports. */
 export class Withheld {
   readonly #services = new Set<string>();
-  readonly #listeners = new Set<(services: readonly string[]) => void>();
   #known = false;
 
-  /** Whether it has been told about all Services once. */
+  /** Whether all Services were reported once. */
   get known(): boolean {
     return this.#known;
   }
@@ -20,22 +16,12 @@ export class Withheld {
     return this.#services.has(service);
   }
 
-  /** Calls back with the Services that were decided, and once all are known; returns how to end that. */
-  subscribe(listener: (services: readonly string[]) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
   /** Notes which of these Services are hidden now. From the first call on, all that are not named are visible. */
   set(services: ReadonlyMap<string, boolean>): void {
-    const first = !this.#known;
     this.#known = true;
     for (const [service, hidden] of services) {
       if (hidden) this.#services.add(service);
       else this.#services.delete(service);
     }
-    if (!first && services.size === 0) return;
-    const decided = [...services.keys()];
-    for (const listener of this.#listeners) listener(decided);
   }
 }

@@ -2,8 +2,6 @@
 export interface WorldChange {
   /** Services (`namespace/name`) whose policy or whose relation to this node changed. */
   readonly services: ReadonlySet<string>;
-  /** Those of them to which nothing happened but that the node sets they wait for are known again. */
-  readonly resumed: ReadonlySet<string>;
   /**
    * Nodes that entered or left a relation, each with the topology keys concerned: Services that use one of
    * these keys and have an endpoint on the node are touched.
@@ -14,22 +12,18 @@ export interface WorldChange {
    * of this node touches takes effect at once, whatever a return delay holds.
    */
   readonly ownNode?: readonly string[];
+  /** The nodes were not known before: what they touch takes effect at once, too. */
+  readonly firstKnown?: boolean;
 }
 
 /** Gathers all that one change touches. */
 export class WorldChangeBuilder implements WorldChange {
   readonly services = new Set<string>();
-  readonly resumed = new Set<string>();
   readonly nodes = new Map<string, Set<string>>();
   ownNode?: readonly string[];
+  firstKnown?: boolean;
 
   addService(service: string): void {
-    this.services.add(service);
-    this.resumed.delete(service);
-  }
-
-  addResumed(service: string): void {
-    if (!this.services.has(service)) this.resumed.add(service);
     this.services.add(service);
   }
 

@@ -4,31 +4,25 @@ import { type EndpointReason, explain } from './explain.ts';
 import { MatchCache } from './match-cache.ts';
 import type { NodeSet } from './node-set.ts';
 import { NodeSets } from './node-sets.ts';
+import { moveOfKey } from './own-node-move.ts';
+import { type Communities, type OwnNode, OwnNodeState } from './own-node-state.ts';
 import { Policies } from './policies.ts';
 import { ANY_KEY, CLOUD_KEY, type ManagedPolicy, type Policy, ZONE_KEY } from './policy.ts';
+import { RelationCache } from './relation-cache.ts';
 import {
   communitiesOf,
   isEdge,
   type Relation,
   type RelationSettings,
-  relationOf,
   type Standpoint,
-  sameStandpoint,
 } from './relations.ts';
-import { filterOf } from './service-policy.ts';
+import { whyHidden } from './visibility.ts';
 import { Withheld } from './withheld.ts';
 import { WorldChangeBuilder } from './world-change.ts';
 import { type WorldListener, WorldListeners } from './world-listeners.ts';
 import { ZonelessServices } from './zoneless.ts';
 
-/** This node, as its Node object tells. */
-export interface OwnNode {
-  readonly labels: ReadonlyMap<string, string>;
-  readonly annotations: ReadonlyMap<string, string>;
-}
-
-/** A community as a custom resource declares it: names of its nodes. */
-export type Communities = ReadonlyMap<string, ReadonlySet<string>>;
+export type { Communities, OwnNode } from './own-node-state.ts';
 
 export interface WorldOptions {
   readonly nodeName: string;
@@ -39,46 +33,47 @@ export interface WorldOptions {
   readonly namespaces: boolean;
   /** Whether a Service whose traffic all goes to the cloud is hidden from an edge node. */
   readonly cloudPassthrough: boolean;
+  /** Node sets that are watched at once at most; default: see NodeSets. */
+  readonly maxNodeSets?: number;
 }
 
 /** What has to be told once before anything can be in force. */
-type Source = 'services' | 'namespaces' | 'communities';
+type Source = 'services' | 'namespaces';
 
 /**
  * What this node knows of the cluster: itself, the nodes related to it, the Services' policies.
- * Pure state: whoever watches the API server tells it, and it tells its listeners which Services to decide
- * again.
+ * Pure state: whoever watches the API server calls its transitions, and it notifies its listeners of the Services to
+ * decide again.
  *
  * Invariant: a decision never mixes two states of the world. A new standpoint (own labels, declared
- * communities) and a new policy come into force only when all the node sets they need have synced; until
+ * communities) and a new policy come into force only when the node sets they need have synced; until
  * then the old ones stand, and both kinds of node sets are wanted. A Service that had no policy before is
- * not shown meanwhile.
+ * not shown meanwhile. Only the nodes of the zone, for endpoints without one, are not waited for: until they are known
+ * such an endpoint does not match.
  */
 export class World {
   readonly nodeName: string;
   readonly policies = new Policies();
-  /** Services hidden from this node because their traffic is the cloud's; told by a view of slices. */
+  /** Services hidden from this node because their traffic is the cloud's; see {@link setWithheld}. */
   readonly withheld = new Withheld();
   readonly #options: WorldOptions;
   readonly #listeners = new WorldListeners();
-  readonly #sets = new NodeSets();
+  readonly #sets: NodeSets;
   readonly #zoneless = new ZonelessServices();
   readonly #awaited: Set<Source>;
-  #ownNode: OwnNode | undefined;
-  #declared: Communities = new Map();
-  #standpoint: Standpoint | undefined;
-  #next: Standpoint | undefined;
   /** What {@link relates} says, remembered until a relation changes. */
   readonly #matches = new MatchCache((key, endpoint) => this.relates(key, endpoint));
-  /** Relations from a standpoint, by topology key, as far as they were asked for: they depend on nothing else. */
-  readonly #relations = new WeakMap<Standpoint, Map<string, Relation>>();
+  readonly #relations: RelationCache;
+  readonly #state: OwnNodeState;
 
   constructor(options: WorldOptions) {
     this.nodeName = options.nodeName;
     this.#options = options;
+    this.#sets = new NodeSets(options.maxNodeSets);
+    this.#relations = new RelationCache(options.relations);
+    this.#state = new OwnNodeState(options.nodeName, options.declaredCommunities);
     this.#awaited = new Set(['services']);
     if (options.namespaces) this.#awaited.add('namespaces');
-    if (options.declaredCommunities) this.#awaited.add('communities');
   }
 
   /** Calls a listener from now on; returns how to end that. */
@@ -86,46 +81,36 @@ export class World {
     return this.#listeners.add(listener);
   }
 
-  /**
-   * Runs a step of a view that tells the world something before it shows its own part: the turn of those who show
-   * Services comes only after it.
-   */
-  hold(action: () => void): void {
-    this.#listeners.hold(action);
-  }
-
   /** Whether a change of this node waits for node sets. */
   get moves(): boolean {
-    return this.#next !== undefined;
+    return this.#state.next !== undefined;
   }
 
   /** What is in force of this node; undefined while the Node is unknown. */
   get standpoint(): Standpoint | undefined {
-    return this.#standpoint;
+    return this.#state.current;
   }
 
-  /** The node sets in use, by selector. */
+  /** The node sets that are needed or linger, by selector. */
   get nodeSets(): ReadonlyMap<string, Readonly<NodeSet>> {
     return this.#sets.all;
   }
 
   /** Whether all that is known is in force: a view can be built, and is complete. */
   get settled(): boolean {
-    const known = this.#standpoint !== undefined && this.#next === undefined;
-    return known && this.#awaited.size === 0 && this.policies.pending.size === 0;
+    return (
+      this.#state.kind === 'inForce' && this.#awaited.size === 0 && this.policies.pending.size === 0
+    );
   }
 
   /** Own Node seen or changed. A deleted Node keeps its last state: the last good answer stands. */
   setOwnNode(node: OwnNode): void {
-    this.#ownNode = node;
-    this.#look();
+    if (this.#state.setOwnNode(node)) this.#settle(new WorldChangeBuilder());
   }
 
   /** All communities that custom resources declare, as of now. */
   setCommunities(communities: Communities): void {
-    this.#declared = communities;
-    this.#awaited.delete('communities');
-    this.#look();
+    if (this.#state.setCommunities(communities)) this.#settle(new WorldChangeBuilder());
   }
 
   /** Policies of Services that were seen, changed or (undefined) deleted, as `namespace/name`. */
@@ -147,6 +132,7 @@ export class World {
 
   /** Nodes that entered and left a node set. Unknown selectors are ignored: the set was just closed. */
   changeNodeSet(selector: string, added: Iterable<string>, removed: Iterable<string>): void {
+    const wasKnown = this.#sets.all.get(selector)?.state === 'synced';
     // How this node relates to itself its own Node tells, see relates.
     const moved = this.#sets
       .move(selector, added, removed)
@@ -154,6 +140,7 @@ export class World {
     if (moved.length === 0) return;
     this.#matches.clear();
     const change = new WorldChangeBuilder();
+    change.firstKnown = !wasKnown;
     for (const key of this.#keysOver(selector)) for (const node of moved) change.addNode(node, key);
     this.#listeners.changed(change);
   }
@@ -164,44 +151,61 @@ export class World {
     this.#settle(new WorldChangeBuilder());
   }
 
+  /** Forgets a node set that no policy has needed for a while; does nothing to one that is needed. */
+  dropNodeSet(selector: string): void {
+    if (!this.#sets.drop(selector)) return;
+    this.#matches.clear();
+    this.#listeners.wanted(this.#wantedSelectors());
+  }
+
   /**
-   * A view has (true) or no longer has (false) endpoints of these Services that name a node but no zone, so
-   * that the zone key needs to know the nodes of the zone. Until these are known the policy of a Service that uses
-   * the key is suspended for views with such endpoints, and what they show of it stands; a policy that is not in
-   * force yet waits for all views.
+   * A view has (true) or no longer has (false) endpoints of these Services that name a node but no zone. While a policy
+   * of such a Service uses the zone key, the nodes of the zone are watched; nothing waits for them.
    */
   setZoneless(
     view: object,
     services: Iterable<readonly [service: string, zoneless: boolean]>,
   ): void {
-    const affected = this.#zoneless.set(view, services);
-    if (affected.length === 0) return;
-    this.#updateWanted();
-    for (const service of affected) {
-      const policy = this.policies.inForce(service, () => true);
-      if (policy !== undefined && !this.#resolved(service, policy, this.#standpoint)) {
-        this.policies.suspend(service);
-      }
-    }
-    this.#settle(new WorldChangeBuilder());
+    if (this.#zoneless.set(view, services)) this.#updateWanted();
   }
 
   /**
-   * What applies to a Service on this node now; undefined while that waits for node sets.
-   *
-   * @param isZoneless whether those who ask have endpoints of it as in {@link setZoneless}: only they wait for the
-   *   nodes of the zone when a policy that is in force turns out to need these
+   * The view of slices that decides about cloud passthrough reports which of these Services it leaves to the cloud.
+   * Those who show Services follow, before this returns.
    */
-  policyInForce(service: string, isZoneless: () => boolean): Policy | undefined {
-    const from = this.#standpoint;
+  setWithheld(services: ReadonlyMap<string, boolean>): void {
+    if (this.withheld.known && services.size === 0) return;
+    this.withheld.set(services);
+    this.#listeners.visibility([...services.keys()]);
+  }
+
+  /** What applies to a Service on this node now; undefined while its first policy waits for node sets. */
+  policyInForce(service: string): Policy | undefined {
+    const from = this.standpoint;
     // What is switched off has nothing to wait for.
     if (from?.off === true) return NODE_OFF;
-    const policy = this.policies.inForce(service, isZoneless);
+    const policy = this.policies.inForce(service);
     if (policy === undefined || from === undefined) return policy;
     if (policy.managed && policy.edgeOnly === true && !isEdge(from, this.#options.relations)) {
       return CLOUD_NODE;
     }
     return policy;
+  }
+
+  /**
+   * Whether a Service is hidden from the clients of this node.
+   *
+   * @param ofOtherProxy whether the settings leave it to another proxy, by the labels that the view at hand has
+   */
+  isHidden(service: string, ofOtherProxy: boolean): boolean {
+    const known = {
+      nodeOff: this.standpoint?.off === true,
+      ofOtherProxy,
+      policy: this.policyInForce(service),
+      wanted: this.policies.wanted(service),
+      cloudOnly: this.withheld.has(service),
+    };
+    return whyHidden(known) !== undefined;
   }
 
   /** Decides about all endpoints of a managed Service. */
@@ -235,7 +239,7 @@ export class World {
 
   /** Whether this node hides Services so that their addresses are routed to the cloud. */
   get leavesAddressesToCloud(): boolean {
-    const from = this.#standpoint;
+    const from = this.standpoint;
     if (!this.#options.cloudPassthrough || from === undefined || from.off) return false;
     return isEdge(from, this.#options.relations);
   }
@@ -244,7 +248,7 @@ export class World {
   readonly relates = (key: string, { node, zone }: Endpoint): boolean => {
     if (key === ANY_KEY) return true;
     if (node === '') return false;
-    if (key === ZONE_KEY && zone !== '') return this.#standpoint?.labels.get(key) === zone;
+    if (key === ZONE_KEY && zone !== '') return this.standpoint?.labels.get(key) === zone;
     const relation = this.relation(key);
     if (relation === undefined) return false;
     if (node === this.nodeName) return relation.self;
@@ -254,26 +258,13 @@ export class World {
 
   /** The relation in force of a key; undefined while the Node is unknown. */
   relation(key: string): Relation | undefined {
-    return this.#standpoint === undefined ? undefined : this.#relationFrom(this.#standpoint, key);
-  }
-
-  #relationFrom(from: Standpoint, key: string): Relation {
-    let relations = this.#relations.get(from);
-    if (relations === undefined) {
-      relations = new Map();
-      this.#relations.set(from, relations);
-    }
-    let relation = relations.get(key);
-    if (relation === undefined) {
-      relation = relationOf(key, from, this.#options.relations);
-      relations.set(key, relation);
-    }
-    return relation;
+    const from = this.standpoint;
+    return from === undefined ? undefined : this.#relations.of(from, key);
   }
 
   /** The communities this node is in, by what is in force. */
   communities(): readonly string[] {
-    const from = this.#standpoint;
+    const from = this.standpoint;
     return from === undefined ? [] : communitiesOf(from, this.#options.relations.communities);
   }
 
@@ -282,10 +273,9 @@ export class World {
     const policy = this.policies.wanted(service);
     if (!policy.managed) return [];
     const pending = this.policies.pending.has(service);
-    const from = this.#next ?? (pending ? this.#standpoint : undefined);
+    const from = this.#state.next ?? (pending ? this.standpoint : undefined);
     if (from === undefined) return [];
-    const zoneless = this.#zoneless.has(service);
-    const selectors = policy.keys.flatMap((key) => this.#selectorsOf(key, from, zoneless));
+    const selectors = policy.keys.flatMap((key) => this.#requiredBy(key, from));
     return selectors.filter((selector) => !this.#sets.areKnown([selector]));
   }
 
@@ -296,26 +286,12 @@ export class World {
     }
   }
 
-  /** Takes up what is known of own Node and communities as the next standpoint. */
-  #look(): void {
-    if (this.#ownNode === undefined || this.#awaited.has('communities')) return;
-    const next: Standpoint = {
-      node: this.nodeName,
-      labels: this.#ownNode.labels,
-      off: filterOf(this.#ownNode.annotations) === 'off',
-      declared: this.#declared,
-    };
-    if (sameStandpoint(this.#next ?? this.#standpoint, next)) return;
-    this.#next = next;
-    this.#settle(new WorldChangeBuilder());
-  }
-
   /**
    * Puts in force what has all it needs, then tells the listeners.
    *
    * @param services the only Services of which anything changed; default: more than that did. What a policy waits
-   *   for depends on itself, its endpoints without a zone, the standpoint and the states of node sets: while these
-   *   stay, all other policies that wait go on waiting.
+   *   for depends on itself, the standpoint and the states of node sets: while these stay, all other policies that
+   *   wait go on waiting.
    */
   #settle(change: WorldChangeBuilder, services?: readonly string[]): void {
     this.#updateWanted();
@@ -331,44 +307,41 @@ export class World {
 
   /** Puts those of these Services' policies in force that wait for nothing. Returns whether there were any. */
   #activatePolicies(change: WorldChangeBuilder, services: Iterable<string>): boolean {
-    if (this.#standpoint === undefined) return false;
+    const from = this.standpoint;
+    if (from === undefined) return false;
     let activated = false;
     for (const service of services) {
       if (!this.policies.pending.has(service)) continue;
-      if (!this.#resolved(service, this.policies.wanted(service), this.#standpoint)) continue;
-      if (this.policies.activate(service)) change.addService(service);
-      else change.addResumed(service);
+      if (!this.#isResolved(this.policies.wanted(service), from)) continue;
+      this.policies.activate(service);
+      change.addService(service);
       activated = true;
     }
     return activated;
   }
 
-  /** Returns whether it came into force. */
+  /** Starting or moving → in force, if all that the next standpoint needs is known. Returns whether it is now. */
   #adoptStandpoint(change: WorldChangeBuilder): boolean {
-    const next = this.#next;
+    const { current, next } = this.#state;
     if (next === undefined) return false;
-    if (!this.#sets.areKnown(this.#selectorsFrom(next))) return false;
-    if (this.#standpoint?.off !== next.off) {
+    const keys = [...this.policies.keysInUse()];
+    if (!keys.every((key) => this.#sets.areKnown(this.#requiredBy(key, next)))) return false;
+    if (current?.off !== next.off) {
       for (const service of this.policies.services()) change.addService(service);
     }
-    const moved: string[] = [];
+    const movedKeys: string[] = [];
     // A policy for edge nodes only has the cloud among its keys, so that it is among the touched ones here.
-    for (const key of this.policies.keysInUse()) {
-      const before = this.relation(key);
-      const after = this.#relationFrom(next, key);
-      if (before === undefined || before.self !== after.self || !sameSelectors(before, after)) {
-        moved.push(key);
-      }
-      if (before === undefined || !differInNodesOnly(key, before, after)) {
-        for (const service of this.policies.usersOf(key)) change.addService(service);
-      } else {
-        const nodes = difference(this.#nodesOf(before), this.#nodesOf(after));
-        for (const node of nodes) change.addNode(node, key);
-      }
+    for (const key of keys) {
+      const after = this.#relations.of(next, key);
+      const { moved, nodes } = moveOfKey(key, this.relation(key), after, (each) =>
+        this.#nodesOf(each),
+      );
+      if (moved) movedKeys.push(key);
+      if (nodes !== undefined) for (const node of nodes) change.addNode(node, key);
+      else for (const service of this.policies.usersOf(key)) change.addService(service);
     }
-    change.ownNode = moved;
-    this.#standpoint = next;
-    this.#next = undefined;
+    change.ownNode = movedKeys;
+    this.#state.adopt();
     this.#matches.clear();
     return true;
   }
@@ -383,57 +356,38 @@ export class World {
     return all;
   }
 
-  /** Whether every node set that a policy needs from here is known, or known to be refused. */
-  #resolved(service: string, policy: Policy, from: Standpoint | undefined): boolean {
-    if (!policy.managed || from === undefined) return !policy.managed;
-    const zoneless = this.#zoneless.has(service);
-    return policy.keys.every((key) => this.#sets.areKnown(this.#selectorsOf(key, from, zoneless)));
+  /** Whether every node set that a policy waits for is known, or known to be refused. */
+  #isResolved(policy: Policy, from: Standpoint): boolean {
+    if (!policy.managed) return true;
+    return policy.keys.every((key) => this.#sets.areKnown(this.#requiredBy(key, from)));
   }
 
-  /** The node sets that a key needs: keys that are decided from the endpoint alone need none. */
-  #selectorsOf(key: string, from: Standpoint, zoneless: boolean): readonly string[] {
-    // Where filtering is switched off nothing is decided, so nothing has to be known.
-    if (from.off || (key === ZONE_KEY && !zoneless)) return [];
-    return this.#relationFrom(from, key).selectors;
+  /** The node sets that must be known before a key can be decided. */
+  #requiredBy(key: string, from: Standpoint): readonly string[] {
+    // Where filtering is switched off nothing is decided. The zone is mostly told by the endpoint itself.
+    return from.off || key === ZONE_KEY ? [] : this.#relations.of(from, key).selectors;
   }
 
   *#selectorsFrom(from: Standpoint | undefined): Generator<string> {
-    if (from === undefined) return;
+    if (from === undefined || from.off) return;
     for (const key of this.policies.keysInUse()) {
-      const zoneless = key === ZONE_KEY && this.#zoneless.hasAnyOf(this.policies.usersOf(ZONE_KEY));
-      yield* this.#selectorsOf(key, from, zoneless);
+      if (key === ZONE_KEY && !this.#zoneless.hasAnyOf(this.policies.usersOf(key))) continue;
+      yield* this.#relations.of(from, key).selectors;
     }
   }
 
   #updateWanted(): void {
-    const wanted = new Set([
-      ...this.#selectorsFrom(this.#standpoint),
-      ...this.#selectorsFrom(this.#next),
-    ]);
+    const wanted = this.#wantedSelectors();
     if (!this.#sets.want(wanted)) return;
     this.#matches.clear();
     this.#listeners.wanted(wanted);
+  }
+
+  #wantedSelectors(): ReadonlySet<string> {
+    const { current, next } = this.#state;
+    return new Set([current, next].flatMap((from) => [...this.#selectorsFrom(from)]));
   }
 }
 
 const NODE_OFF: Policy = { managed: false, reason: 'node-off' };
 const CLOUD_NODE: Policy = { managed: false, reason: 'cloud-node' };
-
-/**
- * Whether two relations of a key differ at most in the other nodes they hold: then only Services with endpoints
- * on these care. The zone key is also told by the zone of an endpoint, and whether this node itself is among
- * the nodes by policies for edge nodes only.
- */
-function differInNodesOnly(key: string, a: Relation, b: Relation): boolean {
-  if (a.self !== b.self) return false;
-  return key !== ZONE_KEY || sameSelectors(a, b);
-}
-
-function sameSelectors(a: Relation, b: Relation): boolean {
-  return a.selectors.join('\n') === b.selectors.join('\n');
-}
-
-function* difference(a: ReadonlySet<string>, b: ReadonlySet<string>): Generator<string> {
-  for (const node of a) if (!b.has(node)) yield node;
-  for (const node of b) if (!a.has(node)) yield node;
-}

@@ -8,17 +8,12 @@ export function hasZoneless(groups: readonly EndpointGroup[]): boolean {
 }
 
 /**
- * Services with an endpoint that names a node but no zone, by the view that has seen it: of these the zone
- * key has to know the nodes of the zone.
+ * Services with an endpoint that names a node but no zone, by the view that has seen it: for these the zone key
+ * needs the nodes of the zone.
  */
 export class ZonelessServices {
   /** There are few views, and maybe many Services. */
   readonly #byView = new Map<object, Set<string>>();
-
-  has(service: string): boolean {
-    for (const services of this.#byView.values()) if (services.has(service)) return true;
-    return false;
-  }
 
   /** Whether any of these Services is one. */
   hasAnyOf(services: ReadonlySet<string>): boolean {
@@ -30,13 +25,13 @@ export class ZonelessServices {
     return false;
   }
 
-  /** Notes what a view has seen; returns the Services for which that was news. */
-  set(view: object, services: Iterable<readonly [service: string, zoneless: boolean]>): string[] {
+  /** Notes what a view has seen; returns whether that was news. */
+  set(view: object, services: Iterable<readonly [service: string, zoneless: boolean]>): boolean {
     const known = this.#byView.get(view) ?? new Set<string>();
-    const changed: string[] = [];
+    let changed = false;
     for (const [service, zoneless] of services) {
       if (known.has(service) === zoneless) continue;
-      changed.push(service);
+      changed = true;
       if (zoneless) known.add(service);
       else known.delete(service);
     }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { loadSettings } from '../../src/config/settings.ts';
+import { DEFAULT_ALLOWED_KEYS } from '../../src/topology/allowed-keys.ts';
 
 let folder: string;
 
@@ -46,6 +47,8 @@ describe('loadSettings()', () => {
       adminListen: { host: '127.0.0.1', port: 10361 },
       logLevel: 'info',
       defaultTopologyKeys: { keys: [] },
+      allowedTopologyKeys: [...DEFAULT_ALLOWED_KEYS],
+      maxNodeSets: 64,
       namespacePolicies: false,
       compatibility: [],
       headless: false,
@@ -202,6 +205,13 @@ describe('loadSettings()', () => {
     ],
     ['headersTimeoutSeconds: 61', /headersTimeoutSeconds=61: must not be more than request/],
     ['maxConnections: 0', /maxConnections=0/],
+    ['maxNodeSets: 0', /maxNodeSets=0/],
+    ['allowedTopologyKeys: [a b]', /allowedTopologyKeys.0="a b": is not a label key, a prefix/],
+    [
+      'defaultTopologyKeys: [site]\nallowedTopologyKeys: [zone]',
+      /defaultTopologyKeys=.*: topologyKeys holds "site", which the setting allowedTopologyKeys does/,
+    ],
+    ['defaultTopologyKeys: [kubernetes.io/os]', /defaultTopologyKeys=.*allowedTopologyKeys/],
     ['handoverSeconds: -1', /handoverSeconds=-1/],
     ['bookmarkSeconds: 2592000', /bookmarkSeconds=2592000.*2147483/],
   ])('refuses %j', (text, message) => {

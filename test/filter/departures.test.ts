@@ -216,6 +216,7 @@ describe.each([
     answer();
     expect(heard).toEqual(['slice ADDED', 'service ADDED']);
     projection.changed([service({ mesh: '' })]);
+    for (const selector of [...world.nodeSets.keys()]) world.dropNodeSet(selector);
     heard = [];
     projection.changed([service()]);
     expect(heard).toEqual([]);
@@ -223,13 +224,16 @@ describe.each([
     expect(heard).toEqual(['slice ADDED', 'service ADDED']);
   });
 
-  test('so does one whose slices themselves end the wait', () => {
+  test('so does one with the zone key, which waits for no nodes', () => {
     const zone = 'topology.kubernetes.io/zone';
     world.setOwnNode({ labels: new Map([[zone, 'z1']]), annotations: new Map() });
-    projection.changed([service({}, 'u', { topologyKeys: `["${zone}"]` })]);
+    projection.changed([service({ mesh: '' })]);
     heard = [];
-    endpoints.changed([slice({ ...NEAR, zone: 'z1' })]);
+    projection.changed([service({}, 'u', { topologyKeys: `["${zone}"]` })]);
     expect(heard).toEqual(['slice ADDED', 'service ADDED']);
+    heard = [];
+    answer();
+    expect(heard).toEqual(['slice MODIFIED']);
   });
 
   test('a Service whose dry run ends before its nodes are known goes before its slices', () => {

@@ -28,7 +28,7 @@ const cluster = anyCluster.map((given) => {
 
 /** Only what Services and slices say changes; the policies that hide Services are as many as the others. */
 const step = anyStep
-  .filter(({ kind }) => ['services', 'slices', 'answer', 'sync'].includes(kind))
+  .filter(({ kind }) => ['services', 'slices', 'answer', 'sync', 'minute'].includes(kind))
   .chain((given): fc.Arbitrary<Step> => {
     if (given.kind !== 'services') return fc.constant(given);
     const plain = { local: false, headless: false };

@@ -89,16 +89,14 @@ test('a Service without any slice is forgotten: when they come again the choice 
   expect(shown()).toEqual(['10.0.0.1']);
 });
 
-test('another policy takes effect at once, also when it had to wait for an endpoint’s zone', () => {
+test('another policy takes effect at once, also while the nodes of the zone are not known', () => {
   put(true, '');
   setKeys(ZONE, '*');
-  expect(world.policies.pending.size).toBe(1);
-  put(true);
   expect(world.policies.pending.size).toBe(0);
   expect(shown()).toEqual(['10.0.0.1']);
 });
 
-test('another label of this node takes effect at once, also when it had to wait for an endpoint’s zone', () => {
+test('another label of this node takes effect at once, also while the nodes of the zone are not known', () => {
   setKeys(ZONE, '*');
   put(false);
   put(true);
@@ -108,10 +106,26 @@ test('another label of this node takes effect at once, also when it had to wait 
   putOther('');
   world.setNodeSetState(`${ZONE}=z`);
   setZone('y');
-  expect(world.standpoint?.labels.get(ZONE)).toBe('z');
-  putOther('y');
   expect(world.standpoint?.labels.get(ZONE)).toBe('y');
   expect(shown()).toEqual(['10.0.0.2']);
+});
+
+test('nodes of the zone take effect at once when they become known, and later only after the delay', () => {
+  const putFar = (ready: boolean) => {
+    const near = { ip: '10.0.0.1', node: 'own', zone: 'y' };
+    const far = { ip: '10.0.0.2', node: 'far', zone: '', ready };
+    const slice = { name: 'web-a', service: 'web', endpoints: [near, far] };
+    projection.changed([sliceChange(codec, slice)]);
+  };
+  setKeys(ZONE, '*');
+  putFar(true);
+  expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
+  world.changeNodeSet(`${ZONE}=z`, ['far'], []);
+  world.setNodeSetState(`${ZONE}=z`);
+  expect(shown()).toEqual(['10.0.0.2']);
+  world.changeNodeSet(`${ZONE}=z`, [], ['far']);
+  world.changeNodeSet(`${ZONE}=z`, ['far'], []);
+  expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
 });
 
 // The world is asked about the zone again; that is nothing the owner has decided.

@@ -106,7 +106,7 @@ test('a dry run shows a Service whose first policy waits; its end hides it again
 });
 
 describe('a withheld Service that the world loses', () => {
-  const withhold = (withheld: boolean) => world.withheld.set(new Map([['default/web', withheld]]));
+  const withhold = (withheld: boolean) => world.setWithheld(new Map([['default/web', withheld]]));
   const policy = { managed: true, keys: ['kubernetes.io/hostname'], source: 'default' } as const;
 
   beforeEach(() => {

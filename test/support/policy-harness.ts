@@ -88,9 +88,9 @@ export class PolicyHarness {
     this.views = this.#opened;
     this.ofKubeProxy = ofKubeProxy;
     world.subscribe({
-      wanted: (selectors) => {
+      wanted: () => {
         for (const selector of this.#answered.keys()) {
-          if (!selectors.has(selector)) this.#answered.delete(selector);
+          if (!world.nodeSets.has(selector)) this.#answered.delete(selector);
         }
       },
     });
@@ -156,6 +156,13 @@ export class PolicyHarness {
     for (const { codec, endpointsProjection } of this.#opened) {
       const decode = (raw: Buffer) => codec.endpointSlice(raw);
       endpointsProjection.changed(this.#changes(told, codec, ENDPOINT_SLICES, decode));
+    }
+  }
+
+  /** Closes the node sets that no policy needs, as after a minute. */
+  closeLingering(): void {
+    for (const { selector, needed } of [...this.world.nodeSets.values()]) {
+      if (!needed) this.world.dropNodeSet(selector);
     }
   }
 
@@ -236,6 +243,7 @@ function policySettings(settings: ModelSettings): PolicySettings {
   const preset = typeof defaults === 'string' ? PRESETS[defaults] : { keys: defaults };
   return {
     defaults: preset ?? { keys: [] },
+    allowedTopologyKeys: ['*'],
     headless: settings.headless,
     compatibility: settings.compatibility ? ['openyurt', 'kubeedge'] : [],
     minReady: new Map(Object.entries(settings.minReady)),

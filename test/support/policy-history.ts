@@ -9,11 +9,14 @@ import {
   OWN,
   policyOf,
   shownOf,
+  ZONE,
 } from './policy-model.ts';
 import { keyOf, ModelObjects, significant } from './policy-objects.ts';
 import { OrderWatch } from './policy-order.ts';
 import { SERVICE_KEYS, type Step } from './policy-steps.ts';
 import { deletedBy, tell, withChange } from './policy-told.ts';
+
+const NO_NODES = { nodes: new Map() } as unknown as ModelCluster;
 
 /** What a view shows of one Service: key of the object → what of it is significant. */
 type Seen = ReadonlyMap<string, string>;
@@ -136,8 +139,11 @@ export class History {
           if (view.resource.plural === 'services' && !policy.services.has(service)) continue;
           if (this.#isOlderThanItsPolicy(views, view, service, slices, policy)) continue;
           for (const nodes of this.#nodesByKey(service, policy, before)) {
-            const base = this.#inputs(service, policy);
-            yield this.#expected(views, view, service, { ...base, slices, standpoint, nodes });
+            const inputs = { ...this.#inputs(service, policy), slices, standpoint, nodes };
+            yield this.#expected(views, view, service, inputs);
+            if (!this.#zoneIsUnknown()) continue;
+            const unknown = (key: string) => (key === ZONE ? NO_NODES : nodes(key));
+            yield this.#expected(views, view, service, { ...inputs, nodes: unknown });
           }
         }
       }
@@ -147,6 +153,11 @@ export class History {
     // A Service that waits for node sets stands as it was, but what is deleted is gone at once.
     const stood = this.#shown.get(view)?.get(service) ?? new Map<string, string>();
     yield new Map([...stood].filter(([key]) => !this.#deleted.has(key)));
+  }
+
+  /** Whether the nodes of a zone are asked for and not known: until they are, an endpoint without a zone does not match. */
+  #zoneIsUnknown(): boolean {
+    return this.#harness.unanswered().some((selector) => selector.startsWith(ZONE));
   }
 
   /** Whether a Service that was not known waits for node sets, and is not to be shown meanwhile. */
@@ -230,6 +241,9 @@ export class History {
     switch (step.kind) {
       case 'sync':
         while (harness.unanswered().length > 0) order.step(() => harness.answer(0, before));
+        return;
+      case 'minute':
+        order.step(() => harness.closeLingering());
         return;
       case 'answer':
         order.step(() => harness.answer(step.which, before));

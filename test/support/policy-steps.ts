@@ -30,13 +30,17 @@ const LABELS: Readonly<Record<string, readonly string[]>> = {
   'apps.kubeedge.io/belonging-to': ['p', 'q', ''],
 };
 
-/** One thing that happens; node sets that it makes necessary are answered by `answer` and `sync`. */
+/**
+ * One thing that happens; node sets that it makes necessary are answered by `answer` and `sync`, and those that
+ * nobody needs any more are closed by `minute`.
+ */
 export type Step =
   | { kind: 'label'; node: string; key: string; value: string }
   | { kind: 'off'; off: boolean }
   | { kind: 'node'; node: string; labels: Record<string, string> | undefined }
   | { kind: 'answer'; which: number }
   | { kind: 'sync' }
+  | { kind: 'minute' }
   | { kind: 'slices'; changes: { key: string; slice: ModelSlice | undefined }[] }
   | { kind: 'services'; changes: { key: string; service: ModelService | undefined }[] }
   | { kind: 'namespace'; namespace: string; keys: string | undefined }
@@ -180,6 +184,7 @@ export const anyStep: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 3, arbitrary: fc.record({ kind: kind('answer'), which: fc.nat(9) }) },
   { weight: 2, arbitrary: fc.record({ kind: kind('sync') }) },
+  { weight: 1, arbitrary: fc.record({ kind: kind('minute') }) },
   { weight: 6, arbitrary: fc.record({ kind: kind('slices'), changes: some(anySliceChange) }) },
   { weight: 4, arbitrary: fc.record({ kind: kind('services'), changes: some(anyServiceChange) }) },
   {

@@ -54,16 +54,16 @@ export class ProjectionHarness {
       tellsWithheld: false,
     });
     this.world.subscribe({
-      wanted: (selectors) => {
+      wanted: () => {
         for (const selector of this.#sets.keys()) {
-          if (!selectors.has(selector)) this.#sets.delete(selector);
+          if (!this.world.nodeSets.has(selector)) this.#sets.delete(selector);
         }
       },
     });
   }
 
   /** Tells all there is, as the first lists would. */
-  start(): void {
+  start(unknown?: (selector: string) => boolean): void {
     this.setOwnLabels();
     this.setPolicies([...this.#model.services.keys()]);
     this.world.setSynced('services');
@@ -71,7 +71,7 @@ export class ProjectionHarness {
       [...this.#model.objects].map(([key, object]) => this.#change('ADDED', key, object)),
     );
     this.projection.synced();
-    this.syncNodeSets();
+    this.syncNodeSets(unknown);
   }
 
   setOwnLabels(): void {
@@ -100,14 +100,23 @@ export class ProjectionHarness {
   }
 
   /** Answers every node set that is wanted, until nothing more is. */
-  syncNodeSets(): void {
+  syncNodeSets(unknown: (selector: string) => boolean = () => false): void {
     for (;;) {
-      const next = [...this.world.nodeSets.keys()].find((selector) => !this.#sets.has(selector));
+      const next = [...this.world.nodeSets.keys()].find(
+        (selector) => !this.#sets.has(selector) && !unknown(selector),
+      );
       if (next === undefined) return;
       const known = new Set<string>();
       this.#sets.set(next, known);
       this.#update(next, known);
       this.world.setNodeSetState(next);
+    }
+  }
+
+  /** Closes the node sets that no policy needs, as after a minute. */
+  closeLingering(): void {
+    for (const { selector, needed } of [...this.world.nodeSets.values()]) {
+      if (!needed) this.world.dropNodeSet(selector);
     }
   }
 

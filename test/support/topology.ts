@@ -17,6 +17,7 @@ export const PLAIN_WORLD: Omit<WorldOptions, 'nodeName'> = {
 /** Settings by which only an annotation of the Service itself makes a policy. */
 export const NO_POLICY: PolicySettings = {
   defaults: { keys: [] },
+  allowedTopologyKeys: ['*'],
   headless: false,
   compatibility: [],
   minReady: new Map(),

@@ -349,7 +349,7 @@ describe('explainService()', () => {
     expect(cloud.endpoints).toMatchObject([{ kept: false }]);
   });
 
-  test('says of no change that it comes where only another view waits for the nodes of the zone', () => {
+  test('waits for nothing while the nodes of the zone are not known', () => {
     const zone = 'topology.kubernetes.io/zone';
     const scene = {
       policy: keys(zone),
@@ -359,6 +359,7 @@ describe('explainService()', () => {
     const zoned = explain({ ...scene, endpoints: [{ ...on('near'), zone: 'z1' }] });
     expect([zoned.outcome.kind, zoned.warnings]).toEqual(['filtered', []]);
     const zoneless = explain({ ...scene, endpoints: [on('near')] });
-    expect(zoneless.outcome).toMatchObject({ kind: 'undecided', waitsFor: [`${zone}=z1`] });
+    expect(zoneless.outcome).toMatchObject({ kind: 'filtered', waitsFor: [] });
+    expect(zoneless.counts).toMatchObject({ kept: 0, leftOut: 1 });
   });
 });

@@ -64,9 +64,6 @@ function settle(own: Record<string, string>, policies: Record<string, Policy>): 
   world.setSynced('services');
 }
 
-/** Endpoints all name their zone. */
-const zoned = () => false;
-
 describe('World', () => {
   test('hostname, zone of the endpoint and "*" ask for no other node', () => {
     settle(
@@ -89,7 +86,7 @@ describe('World', () => {
     settle({ site: 'a' }, { 'default/web': managed('site') });
     expect(wanted).toEqual(['site=a']);
     expect(world.settled).toBe(false);
-    expect(world.policyInForce('default/web', zoned)).toBeUndefined();
+    expect(world.policyInForce('default/web')).toBeUndefined();
     world.changeNodeSet('site=a', ['edge-1', 'edge-2'], []);
     world.setNodeSetState('site=a');
     expect(world.settled).toBe(true);
@@ -191,11 +188,11 @@ describe('World', () => {
   test('a new policy waits for its nodes while the old one stands', () => {
     settle({ site: 'a' }, { 'default/web': managed('kubernetes.io/hostname') });
     world.setPolicies(new Map([['default/web', managed('site')]]));
-    expect(world.policyInForce('default/web', zoned)).toMatchObject({
+    expect(world.policyInForce('default/web')).toMatchObject({
       keys: ['kubernetes.io/hostname'],
     });
     world.setNodeSetState('site=a');
-    expect(world.policyInForce('default/web', zoned)).toMatchObject({ keys: ['site'] });
+    expect(world.policyInForce('default/web')).toMatchObject({ keys: ['site'] });
   });
 
   test('a node that enters or leaves a set is told with the key it matters to', () => {
@@ -241,8 +238,43 @@ describe('World', () => {
     expect(wanted).toEqual(['rack=x', 'site=a', 'site=b']);
     world.setPolicies(new Map([['default/web', undefined]]));
     expect(world.settled).toBe(true);
-    expect(world.policyInForce('default/db', zoned)).toMatchObject({ keys: ['rack'] });
+    expect(world.policyInForce('default/db')).toMatchObject({ keys: ['rack'] });
     expect(wanted).toEqual([]);
+  });
+
+  test('a policy that comes back while its nodes linger is in force without a wait', () => {
+    settle({ site: 'a' }, { 'default/web': managed('site') });
+    world.changeNodeSet('site=a', ['edge-2'], []);
+    world.setNodeSetState('site=a');
+    world.setPolicies(new Map([['default/web', managed('*')]]));
+    world.changeNodeSet('site=a', ['edge-3'], ['edge-2']);
+    world.dropNodeSet('site=b');
+    world.setPolicies(new Map([['default/web', managed('site')]]));
+    expect(world.settled).toBe(true);
+    expect(sees(['site'], on('edge-2'), on('edge-3'))).toEqual([false, true]);
+    world.dropNodeSet('site=a');
+    expect(sees(['site'], on('edge-3'))).toEqual([true]);
+    world.setPolicies(new Map([['default/web', undefined]]));
+    world.dropNodeSet('site=a');
+    expect(sees(['site'], on('edge-3'))).toEqual([false]);
+    expect(world.nodeSets.size).toBe(0);
+  });
+
+  test('with more node sets than maxNodeSets, those in use stay, and the next one is this node only', () => {
+    world = new World({ ...PLAIN_WORLD, nodeName: 'edge-1', maxNodeSets: 1 });
+    settle({ site: 'a', rack: 'r' }, { 'default/web': managed('site') });
+    world.setNodeSetState('site=a');
+    world.changeNodeSet('site=a', ['edge-2'], []);
+    world.setPolicies(new Map([['default/db', managed('rack')]]));
+    expect(world.settled).toBe(true);
+    expect(world.nodeSets.get('rack=r')).toMatchObject({ state: 'overLimit', needed: true });
+    expect(sees(['rack'], on('edge-1'), on('edge-2'))).toEqual([true, false]);
+    expect(sees(['site'], on('edge-2'))).toEqual([true]);
+    world.setPolicies(new Map([['default/web', undefined]]));
+    expect(world.nodeSets.get('rack=r')).toMatchObject({ state: 'syncing', refusal: undefined });
+    expect(world.nodeSets.has('site=a')).toBe(false);
+    world.changeNodeSet('rack=r', ['edge-2'], []);
+    expect(sees(['rack'], on('edge-2'))).toEqual([true]);
   });
 
   test('a refused node set leaves only this node, and says so', () => {
@@ -277,20 +309,33 @@ describe('World', () => {
     expect(wanted).toEqual([]);
     world.setZoneless(view, [['default/web', true]]);
     expect(wanted).toEqual([`${zone}=z1`]);
-    const isZoneless = () => true;
-    expect(world.policyInForce('default/web', isZoneless)).toBeUndefined();
-    expect(world.policyInForce('default/web', zoned)).toMatchObject({ keys: [zone] });
-    world.changeNodeSet(`${zone}=z1`, ['edge-2'], []);
-    world.setNodeSetState(`${zone}=z1`);
-    expect(world.policyInForce('default/web', isZoneless)).toMatchObject({ keys: [zone] });
-    expect(sees([zone], on('edge-2'), on('edge-3'), on('edge-2', 'z2'))).toEqual([
-      true,
-      false,
-      false,
-    ]);
     world.setZoneless(view, [['default/web', false]]);
     expect(wanted).toEqual([]);
-    expect(world.policyInForce('default/web', zoned)).toMatchObject({ keys: [zone] });
+  });
+
+  test('nothing waits for the nodes of the zone: until they are known, an endpoint without one does not match', () => {
+    const zone = 'topology.kubernetes.io/zone';
+    settle({ [zone]: 'z1' }, { 'default/web': managed(zone) });
+    touched();
+    world.setZoneless({}, [['default/web', true]]);
+    expect(changes).toEqual([]);
+    expect([world.settled, world.waitsFor('default/web')]).toEqual([true, []]);
+    expect(world.policyInForce('default/web')).toMatchObject({ keys: [zone] });
+    const endpoints = [on('edge-1'), on('edge-2'), on('edge-3'), on('edge-3', 'z1')];
+    expect(sees([zone], ...endpoints)).toEqual([true, false, false, true]);
+    world.changeNodeSet(`${zone}=z1`, ['edge-2'], []);
+    expect(touchedNodes()).toEqual({ 'edge-2': [zone] });
+    world.setNodeSetState(`${zone}=z1`);
+    expect(sees([zone], ...endpoints, on('edge-2', 'z2'))).toEqual([
+      true,
+      true,
+      false,
+      true,
+      false,
+    ]);
+    setOwn({ [zone]: 'z2' });
+    expect(world.settled).toBe(true);
+    expect(sees([zone], ...endpoints)).toEqual([true, false, false, false]);
   });
 
   // Its first policy was forgotten without a trace in the index: the nodes of the zone were watched for ever.
@@ -336,6 +381,7 @@ describe('World', () => {
     world.setNodeSetState(`${zone}=z1`);
     expect(seen()).toBe(1);
     world.setZoneless(view, [['default/web', false]]);
+    world.dropNodeSet(`${zone}=z1`);
     world.setZoneless(view, [['default/web', true]]);
     world.setNodeSetState(`${zone}=z1`);
     expect(seen()).toBe(0);
@@ -343,7 +389,7 @@ describe('World', () => {
 
   test('a Service that nobody knows is left alone', () => {
     settle({}, {});
-    expect(world.policyInForce('default/nobody', zoned)).toMatchObject({
+    expect(world.policyInForce('default/nobody')).toMatchObject({
       reason: 'unknown-service',
     });
   });
@@ -366,19 +412,19 @@ describe('World', () => {
     world.setOwnNode({ labels: labels({ site: 'b' }), annotations: off });
     expect(world.settled).toBe(true);
     expect(wanted).toEqual([]);
-    expect(world.policyInForce('default/web', zoned)).toEqual({
+    expect(world.policyInForce('default/web')).toEqual({
       managed: false,
       reason: 'node-off',
     });
 
     setOwn({ site: 'b' });
     expect(wanted).toEqual(['site=b']);
-    expect(world.policyInForce('default/web', zoned)).toEqual({
+    expect(world.policyInForce('default/web')).toEqual({
       managed: false,
       reason: 'node-off',
     });
     world.setNodeSetState('site=b');
-    expect(world.policyInForce('default/web', zoned)).toMatchObject({ managed: true });
+    expect(world.policyInForce('default/web')).toMatchObject({ managed: true });
   });
 });
 

@@ -11,7 +11,6 @@ import type { EndpointGroup } from '../../topology/endpoint.ts';
 import { decideAsHeld } from '../../topology/explain-ports.ts';
 import type { Steps } from '../../topology/explain-steps.ts';
 import { isSubdomain } from '../../topology/label.ts';
-import { hasZoneless } from '../../topology/zoneless.ts';
 import { Turn } from '../turn.ts';
 import { explainedView, findService } from './explained-view.ts';
 
@@ -158,7 +157,7 @@ function applyPolicy(
   groups: readonly EndpointGroup[],
 ): { readonly hidden: boolean; readonly keep?: Uint8Array } {
   const { world } = proxy;
-  const policy = world.policyInForce(service, () => hasZoneless(groups));
+  const policy = world.policyInForce(service);
   if (policy === undefined) {
     const selectors = world.waitsFor(service).join('; ');
     const what = `the policy of ${service} waits for nodes with ${selectors}`;

@@ -91,7 +91,9 @@ function originsOf(
 }
 
 export function notStarted(proxy: NodeProxy): WrapperError {
-  const waits = [...proxy.world.nodeSets.values()].filter(({ state }) => state === 'syncing');
+  const waits = [...proxy.world.nodeSets.values()].filter(
+    ({ state, needed }) => needed && state === 'syncing',
+  );
   const what =
     waits.length > 0
       ? `: waits for nodes with ${waits.map(({ selector }) => selector).join('; ')}`

@@ -185,7 +185,7 @@ class Row {
   }
 
   add(node: number, world: World): void {
-    const policy = world.policyInForce(this.service, () => hasZoneless(this.#groups));
+    const policy = world.policyInForce(this.service);
     let outcome: OutcomeKind = 'unfiltered';
     let keep: Uint8Array | undefined;
     let winners: string[] = [];
