@@ -21,6 +21,7 @@ import { assertConfidential } from './https-upstream.ts';
 import { Listener, type ListenerOptions } from './listener.ts';
 import { createPassthrough, type Passthrough } from './passthrough.ts';
 import type { Identity } from './passthrough-headers.ts';
+import { RefusalLog, reasonOf } from './refusal-log.ts';
 import type { Upstream } from './upstream.ts';
 
 /** The https door. */
@@ -60,6 +61,8 @@ export interface Doors {
   readonly listeners: readonly Listener[];
   readonly certificate: ServerCertificate | undefined;
   readonly reviews: AccessReviews | undefined;
+  /** Logs and counts what all listeners refuse, the admin port's too. */
+  readonly refusals: RefusalLog;
   /** Open watches of clients. */
   readonly watches: number;
   /** Starts to listen; returns the URLs. */
@@ -72,6 +75,7 @@ type Context = DoorsOptions &
   Pick<ListenerOptions, 'succession'> & {
     /** Called when no door accepts any more, before watches end; true: another process goes on with them. */
     readonly onStopped: () => boolean;
+    readonly refusals: RefusalLog;
     readonly upstream: Upstream;
     readonly credentials: Credentials;
     readonly logger: Logger;
@@ -81,7 +85,9 @@ const MAX_EVENT_BYTES = 1024 * 1024;
 const STALL_MS = 60_000;
 
 /** Builds the doors; nothing listens yet. Rejects with `InvalidSettings`. */
-export async function openDoors(context: Context): Promise<Doors> {
+export async function openDoors(options: Omit<Context, 'refusals'>): Promise<Doors> {
+  const refusals = new RefusalLog(options.logger);
+  const context = { ...options, refusals };
   const { http, https } = context;
   if (http !== undefined) assertLoopback(http.host);
   if (https !== undefined) assertConfidential(context.credentials.servers);
@@ -106,6 +112,7 @@ export async function openDoors(context: Context): Promise<Doors> {
     listeners,
     certificate,
     reviews,
+    refusals,
     get watches() {
       return listeners.reduce((sum, listener) => sum + listener.watches, 0);
     },
@@ -121,6 +128,7 @@ export async function openDoors(context: Context): Promise<Doors> {
       await Promise.all(ways.map((way) => way.close()));
       certificate?.close();
       unfollow?.();
+      refusals.close();
     },
   };
 }
@@ -166,12 +174,19 @@ function listenerOf(
   return new Listener({ ...context, ...door, bounds, drainMs, stallMs });
 }
 
-function createWay({ credentials, codecs, logger }: Context, identity: Identity): Passthrough {
+function createWay(context: Context, identity: Identity): Passthrough {
+  const { credentials, codecs, logger, refusals } = context;
+  const listener = identity === 'own' ? 'listen' : 'https.listen';
   return createPassthrough({
     credentials,
     logger,
     identity,
-    onError: (error, request, response) => answerError(request, response, codecs, error),
+    onError: (error, request, response) => {
+      const { method: verb, url: resource } = request;
+      const { message } = error;
+      refusals.record({ listener, reason: reasonOf(error), message, verb, resource });
+      answerError(request, response, codecs, error);
+    },
   });
 }
 
