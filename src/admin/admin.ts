@@ -1,12 +1,13 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
-import { WrapperError } from '../errors.ts';
+import { type ErrorCode, WrapperError } from '../errors.ts';
 import { Door, type DoorAddress } from '../proxy/door.ts';
-import type { DoorBounds } from '../proxy/door-refusal.ts';
-import { assertLocalRequest, assertUnambiguous } from '../proxy/host-check.ts';
+import { type DoorBounds, hasBody, refuseRequest } from '../proxy/door-refusal.ts';
+import { assertLocalRequest } from '../proxy/host-check.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { writeQuestions } from '../proxy/questions-json.ts';
+import { reasonOf } from '../proxy/refusal-log.ts';
 import { readUrl } from '../proxy/request-url.ts';
 import { printLine } from '../untrusted-text.ts';
 import { ExplainRoutes, isExplainPath } from './explain/routes.ts';
@@ -38,31 +39,45 @@ export interface AdminHandler {
   close(): Promise<void>;
 }
 
+/** Name of the setting with the address, for messages and metrics. */
+const NAME = 'adminListen';
+const TEXT_HEADERS = {
+  'content-type': 'text/plain; charset=utf-8',
+  'x-content-type-options': 'nosniff',
+} as const;
 /** What tells kubelet whether this process is alive and ready. */
 const PROBES = ['/healthz', '/readyz'];
-/** So many requests in work can only be these, so that slow pages and scrapers do not make a process look dead. */
+/** So many requests under way can only be these, so that slow pages and scrapers do not make a process look dead. */
 const FOR_PROBES = 8;
+/** Other requests under way: pages, scrapers, explanations. Each takes time that probes have to wait. */
+const MAX_OTHERS = 16;
+/** For headers, and for a request, to arrive: kubelet gives up a probe after a second, and none has a body. */
+const REQUEST_MS = 2_000;
+/** kubelet connects anew for each probe; scrapers come less often than this, and connect again. */
+const KEEP_ALIVE_MS = 5_000;
+/** For a client to read the end of an answer. */
+const WRITE_TIMEOUT_MS = 10_000;
 
 /** Starts the admin listener. Rejects when the address is taken. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
-  const handler = createAdminHandler(options.proxy, options.logger, options.log);
-  const { maxConnections } = options.bounds;
-  const most = maxConnections - Math.min(FOR_PROBES, Math.floor(maxConnections / 2));
-  const inWork = new Set<ServerResponse>();
+  const { proxy, logger, log, bounds } = options;
+  const { refusals } = proxy.doors;
+  const handler = createAdminHandler(proxy, logger, log);
+  const { maxConnections } = bounds;
+  const forOthers = maxConnections - Math.min(FOR_PROBES, Math.floor(maxConnections / 2));
   const door = new Door({
-    ...options,
-    name: 'adminListen',
-    onRequest(request, response) {
-      if (!PROBES.includes(readUrl(request).path)) {
-        if (inWork.size >= most) {
-          response.setHeader('connection', 'close');
-          return text(response, 503, `${most} requests are in work already (maxConnections)\n`);
-        }
-        inWork.add(response);
-        response.once('close', () => inWork.delete(response));
-      }
-      handler.handle(request, response);
+    ...{ address: options.address, logger, refusals },
+    name: NAME,
+    bounds: {
+      ...bounds,
+      headersTimeoutMs: Math.min(bounds.headersTimeoutMs, REQUEST_MS),
+      requestTimeoutMs: Math.min(bounds.requestTimeoutMs, REQUEST_MS),
     },
+    kindOf: (request) => (PROBES.includes(readUrl(request).path) ? 'probe' : 'other'),
+    maxOfKind: { other: Math.min(MAX_OTHERS, forOthers) },
+    keepAliveMs: KEEP_ALIVE_MS,
+    writeTimeoutMs: WRITE_TIMEOUT_MS,
+    onRequest: (request, response) => handler.handle(request, response),
   });
   return {
     url: await door.listen(),
@@ -88,7 +103,10 @@ export function createAdminHandler(
   return {
     handle(request, response) {
       answer(request, response, parts).catch((error: unknown) => {
-        logger.error({ err: error, resource: request.url }, 'admin request failed');
+        const { method: verb, url: resource } = request;
+        const why = { reason: reasonOf(error), message: 'an error of the wrapper itself' };
+        const failed = { ...why, verb, resource, err: error, level: 'error' } as const;
+        proxy.doors.refusals.record({ listener: NAME, ...failed });
         response.destroy();
       });
     },
@@ -108,15 +126,14 @@ async function answer(
   response: ServerResponse,
   { proxy, metrics, page, explain }: AdminParts,
 ): Promise<void> {
-  const refusal = refusalOf(request);
-  if (refusal !== undefined) return text(response, 403, printLine(refusal));
   const { path } = readUrl(request);
-  const { method = '' } = request;
-  const methods = methodsOf(path, page);
-  if (methods === undefined) return text(response, 404, `there are ${PATHS}\n`);
-  if (!methods.includes(method)) {
-    response.setHeader('allow', methods.join(', '));
-    return text(response, 405, `only ${methods.join(' and ')}\n`);
+  const refusal = refusalOf(request, path, page);
+  if (refusal !== undefined) {
+    const { url: resource, method: verb } = request;
+    proxy.doors.refusals.record({ listener: NAME, ...refusal, verb, resource });
+    const { code, message, headers = {} } = refusal;
+    const all = { ...TEXT_HEADERS, ...headers };
+    return refuseRequest(request, response, { code, headers: all, body: printLine(message) });
   }
   if (path === '/healthz') return text(response, 200, 'ok\n');
   if (path === '/readyz') return answerReadiness(response, readiness(proxy));
@@ -146,15 +163,40 @@ function methodsOf(path: string, page: PageServer): readonly string[] | undefine
   return known ? ['GET', 'HEAD'] : undefined;
 }
 
-/** Why a request is not answered: a web page may have sent it. */
-function refusalOf(request: IncomingMessage): string | undefined {
+interface AdminRefusal {
+  readonly code: number;
+  readonly reason: ErrorCode;
+  readonly message: string;
+  readonly headers?: OutgoingHttpHeaders;
+}
+
+/** Why a request is not answered; undefined: it is. */
+function refusalOf(
+  request: IncomingMessage,
+  path: string,
+  page: PageServer,
+): AdminRefusal | undefined {
   try {
-    assertUnambiguous(request);
+    // A web page may have sent it.
     assertLocalRequest(request);
-    return undefined;
   } catch (error) {
-    return WrapperError.from(error, 'Forbidden').message;
+    const { message } = WrapperError.from(error, 'Forbidden');
+    return { code: 403, reason: 'Forbidden', message };
   }
+  const methods = methodsOf(path, page);
+  if (methods === undefined) {
+    return { code: 404, reason: 'NotFound', message: `there are ${PATHS}` };
+  }
+  if (!methods.includes(request.method ?? '')) {
+    const message = `only ${methods.join(' and ')}`;
+    const headers = { allow: methods.join(', ') };
+    return { code: 405, reason: 'MethodNotAllowed', message, headers };
+  }
+  // It would not be read, and what comes after it might be taken for the next request.
+  if (hasBody(request)) {
+    return { code: 400, reason: 'BadRequest', message: 'requests to this port have no body' };
+  }
+  return undefined;
 }
 
 /** As an apiserver's /readyz?verbose: one line per check, `[-]` where something is missing. */
@@ -172,8 +214,8 @@ function text(
   response: ServerResponse,
   code: number,
   body: string,
-  type = 'text/plain; charset=utf-8',
+  type: string = TEXT_HEADERS['content-type'],
 ): void {
-  response.writeHead(code, { 'content-type': type, 'x-content-type-options': 'nosniff' });
+  response.writeHead(code, { ...TEXT_HEADERS, 'content-type': type });
   response.end(body);
 }

@@ -42,7 +42,7 @@ export function createMetrics(proxy: NodeProxy, log: LogLosses = { dropped: 0 })
 }
 
 function registerDoors(registry: Registry, { doors }: NodeProxy): void {
-  const { listeners, certificate } = doors;
+  const { listeners, certificate, refusals } = doors;
   register(registry, {
     name: 'client_connections',
     help: 'Connections that clients have open.',
@@ -53,10 +53,18 @@ function registerDoors(registry: Registry, { doors }: NodeProxy): void {
   });
   register(registry, {
     name: 'client_connections_refused_total',
-    help: 'Connections refused because there were too many (maxConnections).',
+    help: 'Connections closed, and requests refused, because there were too many (maxConnections).',
     labels: ['listener'],
     collect(set) {
       for (const { name, door } of listeners) set({ listener: name }, door.refused);
+    },
+  });
+  register(registry, {
+    name: 'client_requests_refused_total',
+    help: 'Requests and connections refused, and clients given up, by listener and reason.',
+    labels: ['listener', 'reason'],
+    collect(set) {
+      for (const { count, ...labels } of refusals.counts()) set(labels, count);
     },
   });
   register(registry, {

@@ -257,14 +257,18 @@ export const settingsShape = z.strictObject({
     ),
   maxConnections: positive
     .default(256)
-    .describe('Connections that each listener serves at once; one more gets 503.'),
+    .describe(
+      'Connections of each listener with a request under way; one more request gets 503. Idle and incomplete connections give way to new ones.',
+    ),
   maxHeaderBytes: positive.default(16 * 1024).describe('The headers of a request; more get 431.'),
   headersTimeoutSeconds: seconds
     .default(10)
     .describe(
-      'For the headers of a request to arrive, else 408; over https first for the TLS handshake, else closed; not more than requestTimeoutSeconds.',
+      'For the headers of a request to arrive, else 408; over https first for the TLS handshake, else closed; not more than requestTimeoutSeconds; on the admin port at most 2.',
     ),
-  requestTimeoutSeconds: seconds.default(60).describe('For a whole request to arrive, else 408.'),
+  requestTimeoutSeconds: seconds
+    .default(60)
+    .describe('For a whole request to arrive, else 408; on the admin port at most 2.'),
   maxEventBytes: positive
     .default(1024 * 1024)
     .describe('An event that kube-proxy writes over plain http; a larger one gets 413.'),

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Codec, Encoding } from '../filter/codec.ts';
 import { writeBody } from './body-writer.ts';
+import { refuseRequest } from './door-refusal.ts';
 import { MEDIA_TYPES, statusEncoding } from './media-type.ts';
 import type { Patience } from './stall.ts';
 import { statusOf } from './status.ts';
@@ -38,13 +39,13 @@ export function answerError(
   const status = statusOf(error);
   const encoding = statusEncoding(request.headers.accept);
   const body = codecs[encoding].encodeStatus(status);
-  response.writeHead(status.code, {
+  const headers = {
     'content-type': MEDIA_TYPES[encoding],
     'content-length': body.length,
     'cache-control': 'no-cache, private',
     ...(status.retryAfterSeconds === undefined
       ? {}
       : { 'retry-after': String(status.retryAfterSeconds) }),
-  });
-  response.end(body);
+  };
+  refuseRequest(request, response, { code: status.code, headers, body });
 }

@@ -1,4 +1,9 @@
-import type { ServerResponse } from 'node:http';
+import {
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WrapperError } from '../errors.ts';
 import { statusOf } from './status.ts';
@@ -48,12 +53,13 @@ export function parserRefusal(error: NodeJS.ErrnoException, bounds: DoorBounds):
   }
 }
 
-/** The error for a connection beyond the bound. */
-export function connectionRefusal({ maxConnections }: DoorBounds): WrapperError {
-  return new WrapperError(
-    'LimitExceeded',
-    `${maxConnections} connections are open already (maxConnections)`,
-  );
+/** The error for a request beyond the bound of its kind, or of all. */
+export function requestRefusal({ maxConnections }: DoorBounds, ofKind?: number): WrapperError {
+  const message =
+    ofKind === undefined
+      ? `${maxConnections} connections are in use already (maxConnections)`
+      : `${ofKind} requests of this kind, or ${maxConnections} in all (maxConnections), are under way`;
+  return new WrapperError('LimitExceeded', message);
 }
 
 /** The error for a request body beyond the bound of that name. */
@@ -66,22 +72,70 @@ function limit(code: number, reason: string, message: string): WrapperError {
   return new WrapperError('LimitExceeded', message, { status });
 }
 
+/** How long a client may take to read a refusal after which its connection ends, in milliseconds. */
+const LINGER_MS = 1_000;
+
 /** Writes a Status, as JSON, on a connection that has no response object, and ends it. */
 export function refuseSocket(socket: Duplex, error: unknown, current?: ServerResponse): void {
+  // It has been refused already, or its last answer is on its way.
+  if (socket.writableEnded) return;
   // In the middle of an answer a second one would pass for a part of it.
   if (!socket.writable || (current?.headersSent === true && !current.writableFinished)) {
     socket.destroy();
     return;
   }
-  socket.on('error', () => {});
   const { code, reason, message } = statusOf(error);
   const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' };
   const body = JSON.stringify({ ...status, message, reason, code });
-  const head = [
-    `HTTP/1.1 ${code} ${reason}`,
-    'Connection: close',
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-  ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+  endWith(socket, { code, headers: { 'content-type': 'application/json' }, body }, true);
+}
+
+/** An answer to a request that is refused. */
+export interface ErrorAnswer {
+  /** HTTP status. */
+  readonly code: number;
+  readonly headers: OutgoingHttpHeaders;
+  readonly body: Buffer | string;
+}
+
+/** Whether a request has a body by its headers, which may not have arrived yet. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return Number(headers['content-length'] ?? 0) !== 0 || 'transfer-encoding' in headers;
+}
+
+/**
+ * Answers a request that is refused. When its body has not been read the connection ends: what comes next on
+ * it may be that body, or another request, and nobody can tell (RFC 9112, sections 6.1 and 6.3).
+ */
+export function refuseRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: ErrorAnswer,
+): void {
+  if (request.complete || !hasBody(request) || request.socket.writableEnded) {
+    response.writeHead(answer.code, answer.headers).end(answer.body);
+    return;
+  }
+  const all = { ...response.getHeaders(), ...answer.headers };
+  endWith(request.socket, { ...answer, headers: all }, request.method !== 'HEAD');
+  request.resume();
+}
+
+/**
+ * Writes an answer as the last bytes of a connection. What the client still sends is read and dropped for a
+ * while: a connection that is closed with unread bytes is reset, and the client might lose the answer.
+ */
+function endWith(socket: Duplex, { code, headers, body }: ErrorAnswer, withBody: boolean): void {
+  socket.on('error', () => {});
+  const all = { ...headers, 'content-length': Buffer.byteLength(body), connection: 'close' };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `HTTP/1.1 ${code} ${STATUS_CODES[code] ?? ''}\r\n${lines.join('')}\r\n`;
+  socket.cork();
+  socket.write(head);
+  if (withBody) socket.write(body);
+  socket.end();
+  socket.uncork();
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once('close', () => clearTimeout(timer));
 }

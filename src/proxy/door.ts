@@ -1,14 +1,18 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { Server as NetServer, type Socket } from 'node:net';
+import { Server as NetServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as afterPoll, setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
 import { addressText } from './address.ts';
-import { connectionRefusal, type DoorBounds, parserRefusal, refuseSocket } from './door-refusal.ts';
+import { ClientConnections } from './client-connections.ts';
+import type { RequestState } from './connection-table.ts';
+import { type DoorBounds, parserRefusal, refuseSocket, requestRefusal } from './door-refusal.ts';
+import { assertUnambiguous } from './host-check.ts';
 import { VerifiedBy } from './https-authorities.ts';
 import type { ServerCertificate } from './https-certificate.ts';
+import { RefusalLog, reasonOf } from './refusal-log.ts';
 
 /** Where a door is. */
 export interface DoorAddress {
@@ -31,11 +35,27 @@ export interface DoorOptions {
   readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
   /** Throws for an inherited socket that may not be served: it was opened by somebody else. */
   readonly assertHost?: (host: string) => void;
+  /** The kind of a request; requests of one kind share a bound. Default: all are of one. */
+  readonly kindOf?: (request: IncomingMessage) => string;
+  /** Requests of a kind that may be under way; default: as many as `bounds.maxConnections`. */
+  readonly maxOfKind?: Readonly<Record<string, number>>;
+  /** How long an idle connection is kept, in milliseconds; default 120,000. */
+  readonly keepAliveMs?: number;
+  /** How long a client may take to read the end of an answer, in milliseconds; default 60,000. */
+  readonly writeTimeoutMs?: number;
+  /** Logs and counts what is refused; default: one of its own. */
+  readonly refusals?: RefusalLog;
   readonly logger: Logger;
 }
 
 /** Idle connections are kept longer than Go's 90 s, so that the client closes first and no request is lost. */
 const KEEP_ALIVE_MS = 120_000;
+const WRITE_TIMEOUT_MS = 60_000;
+/**
+ * Connections that the kernel may keep until they are accepted; it cuts this to net.core.somaxconn. When there
+ * are more it drops the packet that opens one, and the client tries again only after a second.
+ */
+const BACKLOG = 4_096;
 /** How long an open connection may take to end after the door closes, in milliseconds. */
 const CLOSE_MS = 2_000;
 /** Turns of the event loop in which waiting connections are accepted before the socket closes, at most. */
@@ -45,8 +65,6 @@ const MAX_TURNS = 500;
  * for one to come: after 3 turns four times as many are reset as after 20.
  */
 const QUIET_TURNS = 20;
-/** Connections beyond the bound that are told so; further ones are closed without a word. */
-const TOLD = 32;
 
 /**
  * A listening socket with its bounds, for http or https. Several processes of one user can share its port
@@ -55,24 +73,24 @@ const TOLD = 32;
 export class Door {
   readonly #options: DoorOptions;
   readonly #server: Server;
-  /** All that is accepted and open, over https from before the handshake. */
-  readonly #sockets = new Set<Socket>();
-  /** Connections that can carry requests, over https after the handshake; for each the answer being written. */
-  readonly #connections = new Map<Duplex, ServerResponse | undefined>();
-  readonly #surplus = new WeakSet<Duplex>();
+  /** Logs and counts what is refused. */
+  readonly refusals: RefusalLog;
+  readonly #connections: ClientConnections;
+  /** The answer that is being written on a connection, or was the last one. */
+  readonly #answers = new WeakMap<Duplex, ServerResponse>();
   /** Connections with a request that waits for the answer to the one before. */
   readonly #queued = new WeakSet<Duplex>();
   readonly #unfollow: (() => void) | undefined;
   readonly #verifiedBy: VerifiedBy | undefined;
-  #accepted = 0;
   #refused = 0;
   #closing = false;
 
   constructor(options: DoorOptions) {
     this.#options = options;
-    const { bounds, certificate } = options;
+    const { bounds, certificate, maxOfKind = {} } = options;
+    this.refusals = options.refusals ?? new RefusalLog(options.logger);
     const common = {
-      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveTimeout: options.keepAliveMs ?? KEEP_ALIVE_MS,
       maxHeaderSize: bounds.maxHeaderBytes,
       headersTimeout: bounds.headersTimeoutMs,
       requestTimeout: bounds.requestTimeoutMs,
@@ -90,7 +108,6 @@ export class Door {
     const server = this.#server;
     // Headers beyond a number would be dropped without a word; their bytes are bounded.
     server.maxHeadersCount = 0;
-    server.maxConnections = bounds.maxConnections + TOLD;
     this.#verifiedBy = certificate && new VerifiedBy(server, certificate);
     this.#unfollow = certificate?.onChange(() => {
       // setSecureContext throws for what cannot be used; the certificate has been checked.
@@ -98,15 +115,21 @@ export class Door {
         certificate.options(),
       );
     });
-    this.#attach();
+    const limits = { maxRequests: bounds.maxConnections, maxOfKind };
+    this.#connections = new ClientConnections(server, certificate !== undefined, limits, () => {
+      this.#refuse('TooManyConnections', 'a connection was closed for another (maxConnections)');
+    });
+    server.on('request', (request, response) => this.#requested(request, response));
+    server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
+    server.on('clientError', (error, socket) => this.#clientError(error, socket));
   }
 
   /** Connections that are open, over https also those without a handshake yet. */
   get connections(): number {
-    return this.#sockets.size;
+    return this.#connections.size;
   }
 
-  /** Connections that were refused because there were too many, since the start. */
+  /** Connections that were closed, or requests that were refused, because there were too many; since the start. */
   get refused(): number {
     return this.#refused;
   }
@@ -122,10 +145,11 @@ export class Door {
         const where = fd === undefined ? `${host}:${port}` : `inherited socket ${fd}`;
         const message = `cannot listen on ${where} (${name}): ${cause.message}`;
         // After it has listened this is an error of one connection, e.g. too many open files.
-        if (this.#server.listening) this.#options.logger.error({ err: cause }, message);
+        if (this.#server.listening) this.#record('AcceptFailed', message, 'error');
         reject(new WrapperError('InvalidSettings', message, { cause }));
       });
-      this.#server.listen(fd === undefined ? { host, port, reusePort } : { fd }, resolve);
+      const where = fd === undefined ? { host, port, reusePort } : { fd };
+      this.#server.listen({ ...where, backlog: BACKLOG }, resolve);
     });
     const bound = this.#server.address();
     const found = typeof bound === 'object' && bound !== null ? bound : { address: host, port };
@@ -153,8 +177,7 @@ export class Door {
     // Also ends the timer that looks for slow requests.
     this.#server.close(() => {});
     const force = setTimeout(() => {
-      // Node's own list lacks connections without a handshake and those that have switched protocols.
-      for (const socket of this.#sockets) socket.destroy();
+      this.#connections.destroyAll();
     }, CLOSE_MS);
     await closed;
     clearTimeout(force);
@@ -166,97 +189,127 @@ export class Door {
    */
   async #acceptAll(stop: () => void): Promise<void> {
     for (let turn = 0, quiet = 0; turn < MAX_TURNS && quiet < QUIET_TURNS; turn++) {
-      const before = this.#accepted;
+      const before = this.#connections.accepted;
       // libuv accepts one connection in each turn of the loop.
       await afterPoll();
-      quiet = this.#accepted === before ? quiet + 1 : 0;
+      quiet = this.#connections.accepted === before ? quiet + 1 : 0;
     }
     stop();
   }
 
-  #attach(): void {
-    const { bounds, certificate, logger, name } = this.#options;
-    const opened = certificate === undefined ? 'connection' : 'secureConnection';
-    this.#server.on('connection', (socket: Socket) => {
-      this.#accepted++;
-      this.#sockets.add(socket);
-      socket.once('close', () => this.#sockets.delete(socket));
-    });
-    this.#server.on(opened, (socket: Socket) => this.#opened(socket));
-    this.#server.on('drop', () => this.#refuse());
-    this.#server.on('request', (request, response) => this.#requested(request, response));
-    this.#server.on('upgrade', (request, socket, head) => {
-      const { onUpgrade } = this.#options;
-      socket.on('error', () => {});
-      const current = this.#connections.get(socket);
-      if (current?.writableEnded === false) refuseSocket(socket, pipelined(), current);
-      else if (onUpgrade === undefined) refuseSocket(socket, noUpgrades());
-      else onUpgrade(request, socket, head);
-    });
-    this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-      if (!this.#connections.has(socket)) {
-        // What is written before the end of a handshake waits for it, and so would the end of the connection.
-        logger.debug({ door: name, err: error.message }, 'no handshake');
-        socket.destroy();
-        return;
-      }
-      const refusal = parserRefusal(error, bounds);
-      logger.debug({ door: name, err: refusal.message }, 'refused');
-      refuseSocket(socket, refusal, this.#connections.get(socket));
-    });
-  }
-
-  #opened(socket: Duplex): void {
-    this.#connections.set(socket, undefined);
-    socket.once('close', () => this.#connections.delete(socket));
-    const { maxConnections } = this.#options.bounds;
-    if (this.#connections.size <= maxConnections) return;
-    // Those that are idle cost their clients nothing.
-    this.#server.closeIdleConnections();
-    const alive = [...this.#connections.keys()].filter(({ destroyed }) => !destroyed).length;
-    if (alive <= maxConnections) return;
-    this.#surplus.add(socket);
-    this.#refuse();
-  }
-
-  #refuse(): void {
-    this.#refused++;
-    // Once for each burst: whoever opens thousands shall not fill the log too.
-    if (Math.log2(this.#refused) % 1 !== 0) return;
-    const { bounds, logger, name } = this.#options;
-    logger.warn(
-      { door: name, refused: this.#refused, err: connectionRefusal(bounds).message },
-      'refused',
-    );
+  #clientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+    if (!this.#connections.isEstablished(socket)) {
+      const isGone = error.code === 'ECONNRESET';
+      if (!isGone) this.#record('TlsHandshake', `no TLS handshake: ${error.message}`);
+      // What is written before the end of a handshake waits for it, and so would the end of the connection.
+      socket.destroy();
+      return;
+    }
+    // After the last answer what comes is dropped. A client that only went away was refused nothing.
+    if (socket.writableEnded) return;
+    if (error.code === 'ECONNRESET' || error.code === 'EPIPE') socket.destroy();
+    else this.#refuseSocket(socket, parserRefusal(error, this.#options.bounds));
   }
 
   #requested(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
-    if (this.#surplus.has(socket)) {
-      response.shouldKeepAlive = false;
-      refuseSocket(socket, connectionRefusal(this.#options.bounds));
-      return;
-    }
-    const start = (): void => {
-      if (this.#closing) response.shouldKeepAlive = false;
-      if (this.#connections.has(socket)) this.#connections.set(socket, response);
-      if (this.#verifiedBy?.isOutdated(request) === true) refuseSocket(socket, outdated());
-      else this.#options.onRequest(request, response);
-    };
-    const current = this.#connections.get(socket);
+    // It came behind a request whose refusal ends the connection.
+    if (socket.writableEnded) return;
+    const current = this.#answers.get(socket);
     if (current === undefined || current.closed) {
-      start();
+      this.#start(request, response);
     } else if (this.#queued.has(socket)) {
       // One at a time, for the bound of connections is one of requests too.
-      refuseSocket(socket, pipelined(), current);
+      this.#refuseSocket(socket, pipelined());
     } else {
       // We may hear later than its client that an answer has been taken: the client may ask the next thing already.
       this.#queued.add(socket);
       current.once('close', () => {
         this.#queued.delete(socket);
-        if (socket.writable) start();
+        if (socket.writable) this.#start(request, response);
       });
     }
+  }
+
+  #start(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    try {
+      assertUnambiguous(request);
+      if (this.#verifiedBy?.isOutdated(request) === true) throw outdated();
+      this.#begin(request, {
+        isReceived: () => request.complete,
+        isAnswered: () => response.writableEnded || socket.writableEnded,
+      });
+    } catch (error) {
+      this.#refuseSocket(socket, error, request);
+      return;
+    }
+    if (this.#closing) response.shouldKeepAlive = false;
+    this.#answers.set(socket, response);
+    response.once('close', () => this.#connections.end(socket));
+    response.once('prefinish', () => this.#limitWrite(response));
+    this.#options.onRequest(request, response);
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const { onUpgrade } = this.#options;
+    socket.on('error', () => {});
+    if (socket.writableEnded) return;
+    const current = this.#answers.get(socket);
+    try {
+      if (current?.writableEnded === false) throw pipelined();
+      if (onUpgrade === undefined) throw noUpgrades();
+      assertUnambiguous(request);
+      this.#begin(request, { isReceived: () => true, isAnswered: () => socket.writableEnded });
+    } catch (error) {
+      this.#refuseSocket(socket, error, request);
+      return;
+    }
+    onUpgrade(request, socket, head);
+  }
+
+  /** Takes a connection into use. Throws `LimitExceeded` when too many are. */
+  #begin(request: IncomingMessage, progress: Omit<RequestState, 'kind'>): void {
+    const { bounds, kindOf, maxOfKind } = this.#options;
+    const kind = kindOf?.(request) ?? '';
+    if (this.#connections.begin(request.socket, { ...progress, kind })) return;
+    throw requestRefusal(bounds, maxOfKind?.[kind]);
+  }
+
+  /** A client that does not read the end of its answer is given up. */
+  #limitWrite(response: ServerResponse): void {
+    // Its client is gone already.
+    if (response.closed || response.destroyed) return;
+    const { writeTimeoutMs = WRITE_TIMEOUT_MS } = this.#options;
+    const timer = setTimeout(() => {
+      this.#record('WriteTimeout', 'a client has not read the end of its answer');
+      response.destroy();
+    }, writeTimeoutMs);
+    response.once('close', () => clearTimeout(timer));
+  }
+
+  #refuseSocket(socket: Duplex, error: unknown, request?: IncomingMessage): void {
+    const { code, message } = WrapperError.from(error, 'BadRequest');
+    const resource = request?.url;
+    if (code === 'LimitExceeded' && request) this.#refuse('TooManyRequests', message, resource);
+    else this.#record(reasonOf(error), message, 'info', resource);
+    refuseSocket(socket, error, this.#answers.get(socket));
+    request?.resume();
+  }
+
+  /** Because of maxConnections. */
+  #refuse(reason: string, message: string, resource?: string): void {
+    this.#refused++;
+    this.#record(reason, message, 'warn', resource);
+  }
+
+  #record(
+    reason: string,
+    message: string,
+    level: 'info' | 'warn' | 'error' = 'info',
+    resource?: string,
+  ): void {
+    this.refusals.record({ listener: this.#options.name, reason, message, level, resource });
   }
 }
 

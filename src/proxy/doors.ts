@@ -21,6 +21,7 @@ import { assertConfidential } from './https-upstream.ts';
 import { Listener, type ListenerOptions } from './listener.ts';
 import { createPassthrough, type Passthrough } from './passthrough.ts';
 import type { Identity } from './passthrough-headers.ts';
+import { RefusalLog, reasonOf } from './refusal-log.ts';
 import type { Upstream } from './upstream.ts';
 
 /** The https door. */
@@ -60,6 +61,8 @@ export interface Doors {
   readonly listeners: readonly Listener[];
   readonly certificate: ServerCertificate | undefined;
   readonly reviews: AccessReviews | undefined;
+  /** Logs and counts what all listeners refuse, the admin port's too. */
+  readonly refusals: RefusalLog;
   /** Open watches of clients. */
   readonly watches: number;
   /** Starts to listen; returns the URLs. */
@@ -69,6 +72,7 @@ export interface Doors {
 
 type Context = DoorsOptions &
   Pick<ListenerOptions, 'acquire' | 'codecs' | 'nodeName' | 'readyWaitMs' | 'times'> & {
+    readonly refusals: RefusalLog;
     readonly upstream: Upstream;
     readonly credentials: Credentials;
     readonly logger: Logger;
@@ -78,7 +82,9 @@ const MAX_EVENT_BYTES = 1024 * 1024;
 const STALL_MS = 60_000;
 
 /** Builds the doors; nothing listens yet. Rejects with `InvalidSettings`. */
-export async function openDoors(context: Context): Promise<Doors> {
+export async function openDoors(options: Omit<Context, 'refusals'>): Promise<Doors> {
+  const refusals = new RefusalLog(options.logger);
+  const context = { ...options, refusals };
   const { http, https } = context;
   if (http !== undefined) assertLoopback(http.host);
   if (https !== undefined) assertConfidential(context.credentials.servers);
@@ -103,6 +109,7 @@ export async function openDoors(context: Context): Promise<Doors> {
     listeners,
     certificate,
     reviews,
+    refusals,
     get watches() {
       return listeners.reduce((sum, listener) => sum + listener.watches, 0);
     },
@@ -118,6 +125,7 @@ export async function openDoors(context: Context): Promise<Doors> {
       await Promise.all(ways.map((way) => way.close()));
       certificate?.close();
       unfollow?.();
+      refusals.close();
     },
   };
 }
@@ -163,12 +171,19 @@ function listenerOf(
   return new Listener({ ...context, ...door, bounds, drainMs, stallMs });
 }
 
-function createWay({ credentials, codecs, logger }: Context, identity: Identity): Passthrough {
+function createWay(context: Context, identity: Identity): Passthrough {
+  const { credentials, codecs, logger, refusals } = context;
+  const listener = identity === 'own' ? 'listen' : 'https.listen';
   return createPassthrough({
     credentials,
     logger,
     identity,
-    onError: (error, request, response) => answerError(request, response, codecs, error),
+    onError: (error, request, response) => {
+      const { method: verb, url: resource } = request;
+      const { message } = error;
+      refusals.record({ listener, reason: reasonOf(error), message, verb, resource });
+      answerError(request, response, codecs, error);
+    },
   });
 }
 

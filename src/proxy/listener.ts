@@ -11,11 +11,11 @@ import { notGranted } from './access-loopback.ts';
 import { answerBody, answerError, type Codecs } from './answer.ts';
 import { Door, type DoorAddress } from './door.ts';
 import { type DoorBounds, refuseSocket } from './door-refusal.ts';
-import { assertUnambiguous } from './host-check.ts';
 import type { ServerCertificate } from './https-certificate.ts';
 import { negotiate } from './media-type.ts';
 import type { Question } from './question.ts';
 import { parseReadOptions, type ReadOptions } from './read-options.ts';
+import { type RefusalLog, reasonOf } from './refusal-log.ts';
 import { readUrl } from './request-url.ts';
 import type { Patience } from './stall.ts';
 import { parseTarget, type Target } from './target.ts';
@@ -44,21 +44,17 @@ export interface ListenerOptions {
   readonly stallMs: number;
   /** How long idle connections are kept after the close, in milliseconds; see {@link Door.close}. */
   readonly drainMs: number;
+  /** Logs and counts what is refused; default: one of its own. */
+  readonly refusals?: RefusalLog;
   readonly logger: Logger;
 }
-
-/** So many different clients are logged to be stalled, each once. */
-const MAX_STALLED = 100;
 
 /** Answers clients: reads from views, and the rest as the gate has it. */
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #door: Door;
   readonly #watchers = new Set<Watcher>();
-  /** Clients that were logged to be stalled. */
-  readonly #stalledClients = new Set<string>();
   #stalled = 0;
-  #requests = 0;
   #closing = false;
 
   constructor(options: ListenerOptions) {
@@ -68,7 +64,7 @@ export class Listener {
       onRequest: (request, response) => {
         this.#handle(request, response).catch((error: unknown) => {
           // Not even an error could be told: that ends this request, and nothing else.
-          options.logger.error({ verb: request.method, err: error }, 'failed');
+          this.#refused(request, error);
           response.destroy();
         });
       },
@@ -112,10 +108,8 @@ export class Listener {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const reqId = ++this.#requests;
-    const { codecs, logger, gate } = this.#options;
+    const { codecs, gate } = this.#options;
     try {
-      assertUnambiguous(request);
       const caller = gate.admit(request);
       const { path, query } = readUrl(request);
       const target = parseTarget(path);
@@ -128,27 +122,28 @@ export class Listener {
       await gate.assertMayRead(caller, read.attributes);
       if (!response.closed) await this.#read(response, read);
     } catch (error) {
-      const resource = request.url?.slice(0, 200);
-      if (error instanceof WrapperError) {
-        logger.info({ reqId, verb: request.method, resource, err: error.message }, 'refused');
-      } else {
-        logger.error({ reqId, verb: request.method, resource, err: error }, 'failed');
-      }
+      this.#refused(request, error);
       answerError(request, response, codecs, error);
     }
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     try {
-      assertUnambiguous(request);
       this.#options.gate.upgrade(request, socket, head);
     } catch (error) {
-      const { message } = WrapperError.from(error, 'BadRequest');
-      this.#options.logger.info(
-        { resource: request.url?.slice(0, 200), err: message },
-        'upgrade refused',
-      );
+      this.#refused(request, error);
       refuseSocket(socket, error);
+    }
+  }
+
+  #refused({ method: verb, url: resource }: IncomingMessage, error: unknown): void {
+    const { name: listener } = this.#options;
+    const request = { ...{ listener, verb, resource }, reason: reasonOf(error) };
+    if (error instanceof WrapperError) {
+      this.#door.refusals.record({ ...request, message: error.message });
+    } else {
+      const message = 'an error of the wrapper itself';
+      this.#door.refusals.record({ ...request, message, level: 'error', err: error });
     }
   }
 
@@ -195,15 +190,14 @@ export class Listener {
     return { stallMs: this.#options.stallMs, onStalled: () => this.#stalledBy(response) };
   }
 
-  /** Logs once for each client: one that hangs comes back, and hangs again. */
   #stalledBy({ req }: ServerResponse): void {
     this.#stalled++;
-    const client = `${req.socket.remoteAddress} ${req.headers['user-agent'] ?? ''}`.slice(0, 200);
-    if (this.#stalledClients.has(client) || this.#stalledClients.size >= MAX_STALLED) return;
-    this.#stalledClients.add(client);
-    const resource = req.url?.slice(0, 200);
-    const said = 'a client has taken nothing for stalledClientSeconds: its connection is ended';
-    this.#options.logger.warn({ client, resource }, said);
+    this.#door.refusals.record({
+      ...{ listener: this.#options.name, reason: 'StalledClient', level: 'warn' },
+      message: 'a client has taken nothing for stalledClientSeconds: its connection is ended',
+      client: `${req.socket.remoteAddress} ${req.headers['user-agent'] ?? ''}`,
+      resource: req.url,
+    });
   }
 
   /** The question whose view holds the answer. Of Nodes only this one may be read. */

@@ -10,6 +10,7 @@ import { DEFAULT_BOUNDS } from '../../src/proxy/door-refusal.ts';
 import { loadCertificate } from '../../src/proxy/https-certificate.ts';
 import { issue, makeAuthority } from '../support/http-certificates.ts';
 import { until } from '../support/http-until.ts';
+import { recordingLogger } from '../support/wrapper-fixture.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 const logger = pino({ level: 'silent' });
@@ -254,4 +255,74 @@ describe('requests of one connection', () => {
     expect(upgraded).toEqual([]);
     await door.close(0, () => {});
   });
+});
+
+describe('clients that do not read their answers', () => {
+  const body = Buffer.alloc(32 * 1024 * 1024);
+  const bounds = { ...DEFAULT_BOUNDS, maxConnections: 2 };
+
+  /** Opens two connections, asks, and reads nothing; resolves when both answers are written. */
+  async function stall(url: string, answers: ServerResponse[]): Promise<void> {
+    for (let i = 0; i < 2; i++) {
+      const socket = connect(Number(new URL(url).port), '127.0.0.1');
+      sockets.push(socket);
+      socket.on('error', () => {}).pause();
+      socket.write(GET);
+    }
+    await until(() => answers.filter(({ writableEnded }) => writableEnded).length === 2, 'both');
+  }
+
+  test('give way to the request of another', async () => {
+    const answers: ServerResponse[] = [];
+    const door = makeDoor({
+      bounds,
+      onRequest: (_request, response) => {
+        answers.push(response);
+        response.end(answers.length > 2 ? 'served' : body);
+      },
+    });
+    const url = await door.listen();
+    await stall(url, answers);
+    const client = open(url);
+    client.write(GET);
+    await until(() => client.received().endsWith('served'), 'the answer');
+    expect(answers.slice(0, 2).map(({ destroyed }) => destroyed)).toEqual([true, false]);
+    await door.close(0, () => {});
+  });
+
+  test('are given up after a time', async () => {
+    const { logger: recording, lines } = recordingLogger();
+    const answers: ServerResponse[] = [];
+    const door = makeDoor({
+      ...{ bounds, writeTimeoutMs: 100, logger: recording },
+      onRequest: (_request, response) => void answers.push(response.end(body)),
+    });
+    await stall(await door.listen(), answers);
+    await until(() => door.connections === 0, 'the end');
+    expect(lines).toMatchObject([{ reason: 'WriteTimeout' }]);
+    await door.close(0, () => {});
+  });
+});
+
+test('requests of a kind are bounded by themselves, and refusals are logged once', async () => {
+  const { logger: recording, lines } = recordingLogger();
+  const door = makeDoor({
+    logger: recording,
+    kindOf: ({ url = '' }) => url,
+    maxOfKind: { '/slow': 2 },
+    onRequest: ({ url }, response) =>
+      void (url === '/slow' ? response.write('-') : response.end('served')),
+  });
+  const url = await door.listen();
+  const slow = Array.from({ length: 12 }, () => open(url));
+  for (const { write } of slow) write(GET.replace('/', '/slow'));
+  const refused = () => slow.filter(({ received }) => / 503 /.test(received()));
+  await until(() => refused().length === 10, 'the refusals');
+  expect(refused()[0]?.received()).toMatch(/2 requests of this kind, or 256 in all/);
+  const client = open(url);
+  client.write(GET);
+  await until(() => client.received().endsWith('served'), 'the answer');
+  expect(door.refused).toBe(10);
+  expect(lines).toMatchObject([{ level: 40, listener: 'listen', reason: 'TooManyRequests' }]);
+  await door.close(0, () => {});
 });

@@ -94,7 +94,7 @@ describe('bounds', () => {
     const watches = Array.from({ length: 4 }, () => hold(WATCH));
     await until(() => proxy.doors.watches === 4, 'four watches');
     expect(await exchange(port(), `${GET}\r\n`)).toMatch(
-      /^HTTP\/1.1 503 .*4 connections are open already \(maxConnections\)/s,
+      /^HTTP\/1.1 503 .*4 connections are in use already \(maxConnections\)/s,
     );
     expect(door().refused).toBe(1);
     expect(watches.every(({ received }) => received.startsWith('HTTP/1.1 200'))).toBe(true);

@@ -1,8 +1,14 @@
+import { connect } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
+import { type Admin, startAdmin } from '../../src/admin/admin.ts';
+import { DEFAULT_BOUNDS } from '../../src/proxy/door-refusal.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { raw } from '../support/http-client.ts';
 import { until } from '../support/http-until.ts';
+import { type HttpsWrapper, startHttpsWrapper } from '../support/https-wrapper.ts';
 import { exchange } from '../support/review-server.ts';
 import { createSmallCluster } from '../support/small-cluster.ts';
 import { startWrapper } from '../support/wrapper-fixture.ts';
@@ -12,13 +18,22 @@ const SECOND = 'GET /second HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
 
 let server: ApiServer;
 let proxy: NodeProxy;
+let secure: HttpsWrapper;
+let admin: Admin;
 
 beforeAll(async () => {
   server = createSmallCluster();
   proxy = await startWrapper(await server.listen());
+  secure = await startHttpsWrapper();
+  admin = await startAdmin({
+    ...{ address: { host: '127.0.0.1', port: 0 }, bounds: DEFAULT_BOUNDS, proxy },
+    logger: pino({ level: 'silent' }),
+  });
 });
 
 afterAll(async () => {
+  await admin.close();
+  await secure.close();
   await proxy.close();
   await server.close();
 });
@@ -28,7 +43,10 @@ const post = (headers: string, body: string): string =>
 
 /** Status codes of the answers. */
 async function codesOf(bytes: string): Promise<string[]> {
-  const answer = await exchange(Number(new URL(proxy.url).port), bytes);
+  return codesIn(await exchange(Number(new URL(proxy.url).port), bytes));
+}
+
+function codesIn(answer: string): string[] {
   return [...answer.matchAll(/^HTTP\/1\.1 ([0-9]{3}) /gm)].map(([, code = '']) => code);
 }
 
@@ -93,8 +111,7 @@ describe('a request that two servers could read in two ways', () => {
     const before = server.requests.length;
     const codes = await codesOf(bytes);
     expect(codes[0]).toMatch(/^4(00|11)$/);
-    // A second request was never sent by the client as such; it may only be seen as no http.
-    expect(codes.slice(1).every((code) => code === '400')).toBe(true);
+    expect(codes).toHaveLength(1);
     const seen = server.requests.slice(before).map(({ path }) => path);
     expect(seen.filter((path) => path === PATH || path === '/second')).toEqual([]);
   });
@@ -133,5 +150,74 @@ describe('a request that two servers could read in two ways', () => {
     socket.write('\0garbage\r\n\r\n');
     await closed;
     expect(received().match(/HTTP\/1/g)).toHaveLength(1);
+  });
+});
+
+/** Writes on a connection of a listener; resolves with all that came until the listener ended the connection. */
+function untilEnded(url: string, bytes: string): Promise<string> {
+  const { protocol, port } = new URL(url);
+  const address = { host: '127.0.0.1', port: Number(port) };
+  const socket =
+    protocol === 'http:' ? connect(address) : connectTls({ ...address, ca: secure.ca });
+  let received = '';
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`still open after: ${received}`)), 5_000);
+    socket.setEncoding('latin1').on('data', (chunk) => {
+      received += chunk;
+    });
+    socket.once('error', reject);
+    socket.once('close', () => {
+      clearTimeout(timer);
+      resolve(received);
+    });
+    socket.write(bytes, 'latin1');
+  });
+}
+
+// A refusal left the connection open, so that whatever stood behind the request was read as another one.
+describe.each(['listen', 'https.listen', 'adminListen'])('on %s', (listener) => {
+  const urls = () => ({
+    listen: proxy.url,
+    'https.listen': secure.proxy.httpsUrl ?? '',
+    adminListen: admin.url,
+  });
+  const url = () => urls()[listener as keyof ReturnType<typeof urls>];
+  const host = 'Host: 127.0.0.1\r\n';
+  const auth = listener === 'https.listen' ? 'Authorization: Basic x\r\n' : '';
+  const path = listener === 'adminListen' ? '/healthz' : '/api/v1/services';
+
+  test.each([
+    ['an encoding before chunked', `POST ${path} HTTP/1.1`, 'Transfer-Encoding: gzip, chunked'],
+    ['chunks in HTTP/1.0', `POST ${path} HTTP/1.0`, 'Transfer-Encoding: chunked'],
+    ['two Hosts', `GET ${path} HTTP/1.1`, 'Host: 127.0.0.1'],
+    [
+      'a length and chunks',
+      `POST ${path} HTTP/1.1`,
+      'Content-Length: 5\r\nTransfer-Encoding: chunked',
+    ],
+    ['a body that is not wanted', `POST ${path} HTTP/1.1`, 'Content-Length: 100000'],
+    ['chunks that are not wanted', `POST ${path} HTTP/1.1`, 'Transfer-Encoding: chunked'],
+    ['a header that is none', `GET ${path} HTTP/1.1`, 'X A: b'],
+  ])('%s: one refusal, and the connection ends', async (_name, line, header) => {
+    const head = `${line}\r\n${host}${auth}${header}\r\n\r\n`;
+    const next = `GET ${path} HTTP/1.1\r\n${host}\r\n`;
+    const answer = await untilEnded(url(), `${head}0\r\n\r\n${next}${next}`);
+    expect(codesIn(answer)).toHaveLength(1);
+    expect(answer).toMatch(/^HTTP\/1.1 4[0-9]{2} .*connection: close/is);
+  });
+
+  test('the client can read the refusal while it still writes its body', async () => {
+    const head = `POST ${path} HTTP/1.1\r\n${host}${auth}Content-Length: 50000000\r\n\r\n`;
+    const answer = await untilEnded(url(), head + 'x'.repeat(4 * 1024 * 1024));
+    expect(codesIn(answer)).toHaveLength(1);
+    expect(answer).toMatch(/^HTTP\/1.1 4[0-9]{2} .*connection: close.*\n\S/is);
+  });
+
+  test('a refusal of a request without a body keeps the connection', async () => {
+    const one = `DELETE ${path} HTTP/1.1\r\n${host}${auth}\r\n`;
+    const last = one.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
+    const codes = codesIn(await untilEnded(url(), one + last));
+    expect(codes).toHaveLength(2);
+    expect(codes[0]).toBe(codes[1]);
   });
 });

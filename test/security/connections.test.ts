@@ -1,0 +1,127 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { pino } from 'pino';
+import { type Admin, startAdmin } from '../../src/admin/admin.ts';
+import { DEFAULT_BOUNDS } from '../../src/proxy/door-refusal.ts';
+import { until } from '../support/http-until.ts';
+import { type HttpsWrapper, startHttpsWrapper } from '../support/https-wrapper.ts';
+import { exchange } from '../support/review-server.ts';
+
+const HOST = 'Host: 127.0.0.1\r\n';
+const BOUNDS = { ...DEFAULT_BOUNDS, maxConnections: 16 };
+/** What a listener keeps beyond its bound for a moment, so that it can refuse requests. */
+const SPARE = 32;
+
+let wrapper: HttpsWrapper;
+let admin: Admin;
+let sockets: Socket[];
+
+beforeEach(async () => {
+  sockets = [];
+  wrapper = await startHttpsWrapper({}, { bounds: BOUNDS });
+  admin = await startAdmin({
+    ...{ address: { host: '127.0.0.1', port: 0 }, bounds: BOUNDS, proxy: wrapper.proxy },
+    logger: pino({ level: 'silent' }),
+  });
+});
+
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  await admin.close();
+  await wrapper.close();
+});
+
+type Listener = 'listen' | 'https.listen' | 'adminListen';
+
+const portOf = (listener: Listener): number => {
+  const { url, httpsUrl = '' } = wrapper.proxy;
+  return Number(
+    new URL({ listen: url, 'https.listen': httpsUrl, adminListen: admin.url }[listener]).port,
+  );
+};
+
+/** Opens connections that say this and then stay; resolves when all are accepted, or closed. */
+async function hold(listener: Listener, count: number, bytes: string): Promise<Socket[]> {
+  const held = Array.from({ length: count }, () => {
+    const socket = connect(portOf(listener), '127.0.0.1', () => socket.write(bytes));
+    socket.on('error', () => {}).resume();
+    sockets.push(socket);
+    return socket;
+  });
+  await Promise.all(held.map((socket) => once(socket, 'connect')));
+  return held;
+}
+
+const open = (held: readonly Socket[]): number => held.filter(({ closed }) => !closed).length;
+
+/** What kubelet or kube-proxy does, on a new connection. */
+async function isServed(listener: Listener): Promise<boolean> {
+  if (listener === 'https.listen') {
+    return (await wrapper.ask('/api/v1/services', { token: 'token' })).code === 200;
+  }
+  const path = listener === 'listen' ? '/api/v1/services' : '/healthz';
+  const request = `GET ${path} HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`;
+  return /^HTTP\/1.1 200 /.test(await exchange(portOf(listener), request));
+}
+
+const idleOn = (listener: Listener): string =>
+  listener === 'adminListen'
+    ? `GET /healthz HTTP/1.1\r\n${HOST}\r\n`
+    : `GET /api/v1/services HTTP/1.1\r\n${HOST}\r\n`;
+
+// 400 silent connections to the admin port failed each liveness probe.
+describe.each<Listener>(['listen', 'https.listen', 'adminListen'])('on %s', (listener) => {
+  test.each([
+    ['are silent', () => ''],
+    ['never end their headers', () => `${idleOn(listener).slice(0, -2)}X-A: `],
+    ['never end a body', () => `POST / HTTP/1.1\r\n${HOST}Content-Length: 9\r\n\r\n{`],
+    ['never end a TLS handshake', () => '\x16\x03\x01\x02\x00\x01\x00\x01\xfc'],
+    ['are idle', () => idleOn(listener)],
+  ])('400 connections that %s keep nobody out', async (_name, bytes) => {
+    const held = await hold(listener, 400, bytes());
+    for (let i = 0; i < 3; i++) expect(await isServed(listener)).toBe(true);
+    await until(() => open(held) <= BOUNDS.maxConnections + SPARE, 'the others to be closed');
+  });
+});
+
+test('over https, idle connections after a handshake keep nobody out', async () => {
+  const { port, ca } = wrapper;
+  const held = Array.from({ length: 100 }, () => {
+    const socket = connectTls({ host: '127.0.0.1', port, ca });
+    socket.on('error', () => {}).resume();
+    sockets.push(socket);
+    return socket;
+  });
+  await until(() => open(held) <= BOUNDS.maxConnections + SPARE, 'the others to be closed');
+  expect(await isServed('https.listen')).toBe(true);
+  const [secure] = wrapper.proxy.doors.listeners.filter(({ name }) => name === 'https.listen');
+  expect(secure?.door.connections).toBeLessThanOrEqual(BOUNDS.maxConnections + SPARE);
+});
+
+test('a watch is not closed, however many connections come', async () => {
+  const watch = `GET /api/v1/services?watch=1 HTTP/1.1\r\n${HOST}\r\n`;
+  const [held] = await hold('listen', 1, watch);
+  await until(() => wrapper.proxy.doors.watches === 1, 'the watch');
+  await hold('listen', 400, '');
+  await hold('listen', 400, idleOn('listen'));
+  expect(await isServed('listen')).toBe(true);
+  expect([held?.closed, wrapper.proxy.doors.watches]).toEqual([false, 1]);
+});
+
+test('streams of the admin port leave room for probes', async () => {
+  await hold('adminListen', 100, `GET /events HTTP/1.1\r\n${HOST}\r\n`);
+  for (let i = 0; i < 3; i++) expect(await isServed('adminListen')).toBe(true);
+});
+
+test('on the admin port a silent connection is closed within 4 s, an idle one within 8 s', async () => {
+  const start = performance.now();
+  const [silent] = await hold('adminListen', 1, '');
+  const [idle] = await hold('adminListen', 1, idleOn('adminListen'));
+  await until(() => silent?.closed === true, 'the end of the silent one');
+  expect(performance.now() - start).toBeLessThan(4_000);
+  expect(idle?.closed).toBe(false);
+  await until(() => idle?.closed === true, 'the end of the idle one');
+  expect(performance.now() - start).toBeLessThan(8_000);
+});
