@@ -2,62 +2,52 @@ import { get } from 'node:http';
 import { addressText } from '../proxy/address.ts';
 import type { Question } from '../proxy/question.ts';
 import { readQuestions } from '../proxy/questions-json.ts';
+import { unlessAborted } from '../proxy/upstream-abort.ts';
 
-/** How long another process may take to answer, in milliseconds. */
+/** The whole answer has to arrive within this time, in milliseconds. */
 const ANSWER_MS = 2_000;
 const MAX_BYTES = 256 * 1024;
-/** 70 bytes for each object of each view. */
-const MAX_LAST_WORDS = 64 * 1024 * 1024;
 
 /**
- * Asks the process that has the admin port now, if any, what it has views for, so that this one can have
- * them too before it takes over. Undefined: nobody answers, or nothing that helps. Never rejects: this is a matter of speed only.
+ * Asks the process that listens at the admin address now, if any, which views it has, so that this one can open
+ * them before it listens. Undefined: there is no usable answer.
+ *
+ * Any local process can listen there while the wrapper is away. So the answer is bounded in time, bytes and number,
+ * and it decides only which views are opened early. Never rejects.
  */
 export async function askPredecessor(
   { host, port }: { readonly host: string; readonly port: number },
   nodeName: string,
 ): Promise<Question[] | undefined> {
   if (port === 0) return undefined;
+  const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  const url = `http://${addressText({ host: name, port })}/views`;
   const signal = AbortSignal.timeout(ANSWER_MS);
-  const text = await read(urlOf({ host, port }, '/views'), MAX_BYTES, signal).catch(
-    () => undefined,
-  );
-  const questions = text === undefined ? [] : readQuestions(text, nodeName);
+  // Where nobody answers in time, the views are opened that kube-proxy reads.
+  const text = await unlessAborted(read(url, signal), signal).catch(() => '');
+  const questions = readQuestions(text, nodeName);
   return questions.length === 0 ? undefined : questions;
 }
 
-/**
- * Waits for what that process tells when it ends, see Bequest: for as long as it lives. Undefined: it ended
- * without a word. Never rejects.
- */
-export async function awaitLastWords(
-  address: { readonly host: string; readonly port: number },
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  return await read(urlOf(address, '/succession'), MAX_LAST_WORDS, signal).catch(() => undefined);
-}
-
-function urlOf({ host, port }: { host: string; port: number }, path: string): string {
-  const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  return `http://${addressText({ host: name, port })}${path}`;
-}
-
-function read(url: string, maxBytes: number, signal: AbortSignal): Promise<string | undefined> {
+/** Rejects when the answer is not within the bounds. */
+function read(url: string, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const request = get(url, { agent: false, signal }, async (response) => {
       try {
+        if (response.statusCode !== 200) throw new Error(`HTTP ${response.statusCode}`);
         const chunks: Buffer[] = [];
         let bytes = 0;
         for await (const chunk of response as AsyncIterable<Buffer>) {
           bytes += chunk.length;
-          if (bytes > maxBytes) throw new Error('more than any wrapper would answer');
+          if (bytes > MAX_BYTES) throw new Error(`more than ${MAX_BYTES} bytes`);
           chunks.push(chunk);
         }
-        resolve(response.statusCode === 200 ? Buffer.concat(chunks).toString() : undefined);
+        resolve(Buffer.concat(chunks).toString());
       } catch (error) {
+        request.destroy();
         reject(error);
       }
     });
-    request.once('error', reject);
+    request.on('error', reject);
   });
 }

@@ -1,8 +1,12 @@
 import { NODES, RESOURCES } from '../filter/resource.ts';
 import type { Question } from './question.ts';
 
-/** More than any process has open (maxViews). */
-const MAX_QUESTIONS = 256;
+/** Half of what may be open by default (maxViews); further views are opened when a client asks for them. */
+const MAX_QUESTIONS = 32;
+/** A DNS label, as the name of a Namespace has to be; empty: all of them. */
+const NAMESPACE = /^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$/;
+/** What a selector is written with; its syntax is judged by the API server. */
+const SELECTOR = /^[\x20-\x7e]{0,1000}$/;
 
 /** The questions a process has views for, in a form that its successor can read. */
 export function writeQuestions(questions: readonly Question[]): string {
@@ -12,8 +16,8 @@ export function writeQuestions(questions: readonly Question[]): string {
 }
 
 /**
- * Reads what {@link writeQuestions} wrote; what is not understood is left out, for it may be of another
- * version. Of Nodes only the own one is asked for.
+ * Reads what {@link writeQuestions} wrote, the first 32 of it. What is not understood is left out: another version
+ * of the wrapper may have written it, or another program. Of Nodes only the own one is asked for.
  */
 export function readQuestions(text: string, nodeName: string): Question[] {
   let entries: unknown;
@@ -35,10 +39,14 @@ function readQuestion(entry: unknown, nodeName: string): Question[] {
   >;
   const resource = RESOURCES.find((each) => each.group === group && each.plural === plural);
   if (resource === undefined || (encoding !== 'json' && encoding !== 'protobuf')) return [];
-  if (typeof namespace !== 'string' || typeof labelSelector !== 'string') return [];
-  if (typeof fieldSelector !== 'string') return [];
+  if (!matches(namespace, NAMESPACE) || (namespace !== '' && !resource.namespaced)) return [];
+  if (!matches(labelSelector, SELECTOR) || !matches(fieldSelector, SELECTOR)) return [];
   if (resource === NODES && fieldSelector !== `metadata.name=${nodeName}`) return [];
   return [{ resource, namespace, labelSelector, fieldSelector, encoding }];
+}
+
+function matches(value: unknown, pattern: RegExp): value is string {
+  return typeof value === 'string' && pattern.test(value);
 }
 
 /** What the present kube-proxy reads, for when nobody can tell what is read. */
