@@ -1,5 +1,10 @@
 /** Room between two upstream versions for changes that only this process knows of. */
 const STEP = 1_000_000_000n;
+/**
+ * An upstream version is a revision of etcd, which is an int64. A larger one is not used: made from it, versions
+ * would have more digits than clients can send back (see parseVersion).
+ */
+const MAX_UPSTREAM = 2n ** 63n - 1n;
 
 /**
  * The start offset moves on by this in a millisecond, and comes round after 2.7 hours. A process may have made
@@ -11,10 +16,14 @@ const OFFSET_PER_MS = 100;
  * Hands out the resourceVersions of all views of this process: strictly increasing decimals, made as
  * `upstream × 10⁹ + offset`, plus one for each further change while the upstream version stands still.
  *
- * The offset is the time at which the process started. It tells the versions of an earlier process apart
- * even when the upstream version has not moved since: a client that resumes from one of these has to list
- * anew, for nobody remembers what it has missed. The upstream versions of all collections count, since they
- * are revisions of one etcd; where they are not, versions still only rise.
+ * The offset is the time at which the process started. So an earlier process gave out other versions, even when
+ * the upstream version has not moved since, and a client that resumes from one of those gets 410. That holds for
+ * two starts less than 2.7 hours apart while the first process makes fewer than 100 changes under one upstream
+ * version for each millisecond between them. After a longer time, or when the clock was set back, n changes meet
+ * those of an earlier process with a chance of n in 10⁹, and only if the upstream version has not moved at all.
+ *
+ * The upstream versions of all collections count, since they are revisions of one etcd; where they are not,
+ * versions still only rise. Nothing else raises versions: no client and no other process.
  */
 export class VersionClock {
   readonly #offset: bigint;
@@ -26,15 +35,11 @@ export class VersionClock {
     this.#offset = BigInt(Math.floor(now * OFFSET_PER_MS)) % STEP;
   }
 
-  /** Notes a resourceVersion of the API server; what is not decimal is ignored. */
+  /** Notes a resourceVersion of the API server; one that is not decimal, or not a possible revision, is ignored. */
   observe(resourceVersion: string): void {
     const version = parseVersion(resourceVersion);
-    if (version !== undefined && version > this.#upstream) this.#upstream = version;
-  }
-
-  /** Gives out none up to this one any more. */
-  raise(version: bigint): void {
-    if (version > this.#last) this.#last = version;
+    if (version === undefined || version > MAX_UPSTREAM) return;
+    if (version > this.#upstream) this.#upstream = version;
   }
 
   /** A version newer than any before. */

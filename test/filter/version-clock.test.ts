@@ -48,7 +48,51 @@ describe('VersionClock', () => {
     for (let changes = 1; changes < 20_000; changes++) before.next();
     expect(after.next() > before.next()).toBe(true);
   });
+
+  test('no two processes give out the same version, whatever each has seen', () => {
+    const upstream = fc.integer({ min: 1, max: 5 });
+    const changes = fc.array(fc.tuple(upstream, fc.integer({ min: 0, max: 99 })), {
+      maxLength: 20,
+    });
+    // From a millisecond to the time after which the offset comes round, less what the second one counts itself.
+    const apartMs = fc.integer({ min: 20, max: 9_999_900 });
+    fc.assert(
+      fc.property(fc.nat(2 ** 41), apartMs, changes, changes, (now, apart, first, second) => {
+        const before = new Set(versionsOf(new VersionClock(now), first));
+        const after = versionsOf(new VersionClock(now + apart), second);
+        expect(after.filter((version) => before.has(version))).toEqual([]);
+      }),
+    );
+  });
+
+  // A neighbour that was taken for the last process named a version of 31 digits. Those that followed it had more,
+  // and each client that sent one back was refused.
+  test('a client can send back each version, whatever the API server says', () => {
+    const upstream = fc.oneof(
+      fc.bigInt({ min: 0n, max: 10n ** 40n }).map(String),
+      fc.constantFrom(String(2n ** 63n - 1n), String(2n ** 63n), '9'.repeat(31), '9'.repeat(22)),
+    );
+    fc.assert(
+      fc.property(fc.array(upstream), fc.nat(2 ** 41), (observed, now) => {
+        const clock = new VersionClock(now);
+        for (const version of observed) {
+          clock.observe(version);
+          const next = clock.next();
+          expect(parseVersion(String(next))).toBe(next);
+          expect(String(next).length).toBeLessThanOrEqual(28);
+        }
+      }),
+    );
+  });
 });
+
+/** The versions of a process that sees these upstream versions, and makes so many changes under each. */
+function versionsOf(clock: VersionClock, changes: readonly [number, number][]): bigint[] {
+  return changes.flatMap(([upstream, count]) => {
+    clock.observe(String(upstream));
+    return Array.from({ length: count }, () => clock.next());
+  });
+}
 
 describe('parseVersion()', () => {
   test.each([
