@@ -5,6 +5,7 @@ import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { startRelay } from '../support/relay.ts';
 import { createSmallCluster, putService, putSlice } from '../support/small-cluster.ts';
+import { ManualClock } from '../support/topology.ts';
 import {
   ACCEPT,
   CODECS,
@@ -21,6 +22,7 @@ let proxy: NodeProxy;
 let watch: WatchRecorder;
 let log: readonly LogLine[];
 let upstreamPort: number;
+let nodeSetTime: ManualClock;
 
 beforeEach(async () => {
   server = createSmallCluster();
@@ -30,7 +32,8 @@ beforeEach(async () => {
   upstreamPort = Number(new URL(url).port);
   const { logger, lines } = recordingLogger();
   log = lines;
-  proxy = await startWrapper(url, { logger });
+  nodeSetTime = new ManualClock();
+  proxy = await startWrapper(url, { logger, nodeSetTime });
   watch = await recordWatch(proxy.url + SLICES, STREAMING_LIST);
   await watch.until(2);
   await eventually(() => statusOfSlices()?.connected, true);
@@ -162,7 +165,7 @@ describe('the way to the API server', () => {
     await eventually(refusals, 2);
   });
 
-  test('node sets are asked for metadata only, by selector, and closed when nobody needs them', async () => {
+  test('node sets are asked for metadata only, by selector, and closed a minute after nobody needs them', async () => {
     server.annotate('web', 'topologyKeys', '["site"]');
     const nodeWatches = () =>
       server
@@ -174,6 +177,9 @@ describe('the way to the API server', () => {
     const asked = server.requests.filter(({ query }) => query.get('labelSelector') === 'site=a');
     for (const { accept } of asked) expect(accept).toContain('as=PartialObjectMetadata');
     server.annotate('web', 'topologyKeys', '["*"]');
+    await eventually(() => nodeSetTime.waiting, 1);
+    expect(nodeWatches()).toEqual(['', 'site=a']);
+    nodeSetTime.pass(60_000);
     await eventually(nodeWatches, ['']);
   });
 
