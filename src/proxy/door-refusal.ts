@@ -74,7 +74,7 @@ export function refuseSocket(socket: Duplex, error: unknown, current?: ServerRes
     return;
   }
   socket.on('error', () => {});
-  const { code, reason, message } = statusOf(error);
+  const { code, reason, message, retryAfterSeconds } = statusOf(error);
   const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' };
   const body = JSON.stringify({ ...status, message, reason, code });
   const head = [
@@ -82,6 +82,7 @@ export function refuseSocket(socket: Duplex, error: unknown, current?: ServerRes
     'Connection: close',
     'Content-Type: application/json',
     `Content-Length: ${Buffer.byteLength(body)}`,
+    ...(retryAfterSeconds === undefined ? [] : [`Retry-After: ${retryAfterSeconds}`]),
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }
