@@ -31,6 +31,7 @@ export function createMetrics(proxy: NodeProxy, log: LogLosses = { dropped: 0 })
   });
   registerDoors(registry, proxy);
   registerAccess(registry, proxy);
+  registerForwarding(registry, proxy);
   registerPolicyEvents(registry, proxy);
   register(registry, {
     name: 'log_lines_dropped_total',
@@ -103,6 +104,37 @@ function registerAccess(registry: Registry, { doors: { reviews } }: NodeProxy): 
     help: 'Times the last answer about a caller was kept because the API server was away.',
     labels: [],
     collect: (set) => set({}, reviews.counts.stale),
+  });
+}
+
+function registerForwarding(
+  registry: Registry,
+  { doors: { events, forwarding } }: NodeProxy,
+): void {
+  if (events !== undefined) {
+    register(registry, {
+      name: 'events_total',
+      help: 'Events that were written over plain http: forwarded, or the rule by which they were refused.',
+      labels: ['result'],
+      collect(set) {
+        for (const [result, count] of Object.entries(events.counts)) set({ result }, count);
+      },
+    });
+  }
+  if (forwarding === undefined) return;
+  register(registry, {
+    name: 'forwarded_requests',
+    help: 'Requests that are being forwarded to the API server over https.',
+    labels: [],
+    collect: (set) => set({}, forwarding.active),
+  });
+  register(registry, {
+    name: 'forwarded_requests_refused_total',
+    help: 'Requests that were not forwarded because there were too many, of one caller or of the listener.',
+    labels: ['bound'],
+    collect(set) {
+      for (const [bound, count] of Object.entries(forwarding.refused)) set({ bound }, count);
+    },
   });
 }
 

@@ -10,11 +10,11 @@ import type { Settings } from './settings.ts';
 export function doorsOf(
   settings: Settings,
   fds: ReadonlyMap<DoorName, number> = new Map(),
-): Required<Pick<DoorsOptions, 'http' | 'https' | 'maxEventBytes'>> & {
+): Required<Pick<DoorsOptions, 'http' | 'https' | 'maxEventBytes' | 'forwardEvents'>> & {
   readonly admin: DoorAddress;
   readonly bounds: DoorBounds;
 } {
-  const { listen, https, adminListen, maxEventBytes } = settings;
+  const { listen, https, adminListen, maxEventBytes, forwardEvents } = settings;
   const at = (name: DoorName, address: DoorAddress): DoorAddress => {
     const fd = fds.get(name);
     return fd === undefined ? address : { ...address, fd };
@@ -23,7 +23,7 @@ export function doorsOf(
     http: listen && at('listen', listen),
     https: https && httpsOf(https, at('https', https.listen)),
     admin: at('adminListen', adminListen),
-    maxEventBytes,
+    ...{ maxEventBytes, forwardEvents },
     bounds: {
       maxConnections: settings.maxConnections,
       maxHeaderBytes: settings.maxHeaderBytes,
@@ -43,6 +43,10 @@ function httpsOf(https: HttpsSettings, address: DoorAddress): HttpsOptions {
     deniedMs: deniedSeconds * 1000,
     maxCallers,
     maxReviews,
+    forwarding: {
+      maxRequests: https.maxForwardedRequests,
+      maxPerCaller: https.maxForwardedRequestsPerCaller,
+    },
   };
 }
 

@@ -54,6 +54,14 @@ export const https = z
       .describe(
         'Callers not known yet that the API server is asked about at once; one more gets 503.',
       ),
+    maxForwardedRequests: positive
+      .default(128)
+      .describe(
+        'Requests that are forwarded to the API server at once, watches, logs and exec included; one more gets 429.',
+      ),
+    maxForwardedRequestsPerCaller: positive
+      .default(32)
+      .describe('The same of one token; one more gets 429.'),
   })
   .superRefine(({ certFile, keyFile, selfSigned }, context) => {
     const files = certFile !== undefined && keyFile !== undefined;

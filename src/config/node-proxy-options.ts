@@ -11,10 +11,10 @@ export function nodeProxyOptions(
   settings: Settings,
 ): Omit<NodeProxyOptions, 'credentials' | 'logger'> {
   const { communities, edge, cloud } = settings;
-  const { http, https, maxEventBytes, bounds } = doorsOf(settings);
+  const { http, https, maxEventBytes, forwardEvents, bounds } = doorsOf(settings);
   return {
     nodeName: settings.nodeName,
-    ...{ http, https, maxEventBytes, bounds },
+    ...{ http, https, maxEventBytes, forwardEvents, bounds },
     policies: policySettings(settings),
     namespacePolicies: settings.namespacePolicies,
     relations: { communities, edge: edge.labelSelector },

@@ -269,9 +269,13 @@ export const settingsShape = z.strictObject({
   requestTimeoutSeconds: seconds
     .default(60)
     .describe('For a whole request to arrive, else 408; on the admin port at most 2.'),
+  forwardEvents: z
+    .boolean()
+    .default(true)
+    .describe("Forward kube-proxy's own Events over plain http; without it they get 403."),
   maxEventBytes: positive
-    .default(1024 * 1024)
-    .describe('An event that kube-proxy writes over plain http; a larger one gets 413.'),
+    .default(4096)
+    .describe('An Event that kube-proxy writes over plain http; a larger one gets 413.'),
   handoverSeconds: z
     .number()
     .int()

@@ -3,11 +3,15 @@ import type { Duplex } from 'node:stream';
 import { WrapperError } from '../errors.ts';
 import { NODES, RESOURCES } from '../filter/resource.ts';
 import type { Caller, Gate, ReadAttributes } from './access.ts';
+import type { ViewTarget } from './access-attributes.ts';
 import { CallerReader } from './access-caller.ts';
 import type { AccessReviews } from './access-reviews.ts';
+import type { ForwardingLimits } from './forwarding-limits.ts';
 import { assertSameOrigin } from './host-check.ts';
-import { asksForMetadata } from './media-type.ts';
+import { metadataAccept } from './media-type.ts';
 import type { Passthrough } from './passthrough.ts';
+import { parseReadOptions } from './read-options.ts';
+import { readBody } from './request-body.ts';
 import { readUrl } from './request-url.ts';
 import { parseTarget, type Target } from './target.ts';
 
@@ -16,7 +20,19 @@ export interface CallersGateOptions {
   /** Under the identity of the caller. */
   readonly passthrough: Pick<Passthrough, 'forward' | 'upgrade'>;
   readonly reviews: AccessReviews;
+  readonly limits: ForwardingLimits;
+  /** Writes an error to a client whose request was not forwarded after all. */
+  readonly respond: (request: IncomingMessage, response: ServerResponse, error: unknown) => void;
+  /** How long a body that is read before it is forwarded may take to arrive, in milliseconds; default 10,000. */
+  readonly bodyMs?: number;
 }
+
+/**
+ * A body of a known length up to this is read before the API server is asked, so that a slow client holds none of its
+ * seats; in bytes. Larger ones, rare as they are, are streamed.
+ */
+const MAX_BUFFERED_BYTES = 256 * 1024;
+const BODY_MS = 10_000;
 
 /**
  * The https door: callers bring their own identity. What a view shows is for those who may read it at the
@@ -49,15 +65,17 @@ export class CallersGate implements Gate {
       assertNoView(path);
       return true;
     }
-    // No view has that, and there are no endpoints in it. Whoever asks so asks for nothing else.
-    if (asksForMetadata(request.headers.accept)) return true;
-    if (target.resource !== NODES) return false;
+    return (
+      this.#isOtherNode(target, query) || metadataAcceptOf(request, target, query) !== undefined
+    );
+  }
+
+  #isOtherNode(target: Target, query: URLSearchParams): boolean {
+    if (!isViewTarget(target) || target.resource !== NODES) return false;
     const { nodeName } = this.#options;
-    const own =
-      target.kind === 'object'
-        ? target.name === nodeName
-        : query.get('fieldSelector') === `metadata.name=${nodeName}`;
-    return !own;
+    return target.kind === 'object'
+      ? target.name !== nodeName
+      : query.get('fieldSelector') !== `metadata.name=${nodeName}`;
   }
 
   async assertMayRead(caller: Caller, attributes: ReadAttributes): Promise<void> {
@@ -65,18 +83,37 @@ export class CallersGate implements Gate {
     await this.#options.reviews.assert(caller, attributes);
   }
 
-  pass(request: IncomingMessage, response: ServerResponse, caller: Caller): void {
+  pass(request: IncomingMessage, response: ServerResponse, caller: Caller, target: Target): void {
     assertCanBePassedOn(caller);
-    this.#options.passthrough.forward(request, response);
+    const { passthrough, limits, respond } = this.#options;
+    const { query } = readUrl(request);
+    // Of what a view serves only metadata is forwarded: the header is ours, so that nothing else can be answered.
+    const isUnserved = request.method !== 'GET' || this.#isOtherNode(target, query);
+    const accept = isUnserved ? undefined : metadataAcceptOf(request, target, query);
+    const options = accept === undefined ? {} : { accept };
+    response.once('close', limits.enter(caller.id));
+    if (!isSmallBody(request)) {
+      passthrough.forward(request, response, options);
+      return;
+    }
+    const { bodyMs: timeoutMs = BODY_MS } = this.#options;
+    readBody(request, { maxBytes: MAX_BUFFERED_BYTES, name: 'Content-Length', timeoutMs }).then(
+      (body) => passthrough.forward(request, response, { ...options, body }),
+      (error) => {
+        if (!request.complete) response.shouldKeepAlive = false;
+        if (!response.destroyed) respond(request, response, error);
+      },
+    );
   }
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    assertCanBePassedOn(this.admit(request));
+    const caller = this.admit(request);
+    assertCanBePassedOn(caller);
     const { headers } = request;
     const { path } = readUrl(request);
     const target = parseTarget(path);
     // An API server also watches over a websocket. Of the clients that try that first some go on only after a 503.
-    if (target.kind === 'collection' || target.kind === 'object') {
+    if (isViewTarget(target)) {
       const { message } = noView(path);
       const status = { code: 503, reason: 'ServiceUnavailable', message };
       throw new WrapperError('BadRequest', message, { status });
@@ -89,11 +126,36 @@ export class CallersGate implements Gate {
     ) {
       throw new WrapperError('BadRequest', 'a request to switch protocols has no body');
     }
+    socket.once('close', this.#options.limits.enter(caller.id));
     this.#options.passthrough.upgrade(request, socket, head);
   }
 }
 
-function assertCanBePassedOn(caller: Caller): void {
+function isViewTarget(target: Target): target is ViewTarget {
+  return target.kind === 'collection' || target.kind === 'object';
+}
+
+/**
+ * The Accept header with which a read of what a view serves is forwarded; undefined: it is answered from the view. No
+ * view has metadata alone, and there are no endpoints in it. Throws `BadRequest` for a query that could be
+ * read as a list by us and as a watch by an API server.
+ */
+function metadataAcceptOf(
+  { headers: { accept } }: IncomingMessage,
+  target: Target,
+  query: URLSearchParams,
+): string | undefined {
+  if (!isViewTarget(target) || !accept?.includes('PartialObjectMetadata')) return undefined;
+  const isList = target.kind === 'collection' && !parseReadOptions(query).watch;
+  return metadataAccept(accept, isList ? 'PartialObjectMetadataList' : 'PartialObjectMetadata');
+}
+
+function isSmallBody({ headers }: IncomingMessage): boolean {
+  const length = Number(headers['content-length'] ?? 0);
+  return length > 0 && length <= MAX_BUFFERED_BYTES;
+}
+
+function assertCanBePassedOn(caller: Caller): asserts caller is Extract<Caller, { kind: 'token' }> {
   if (caller.kind === 'token') return;
   throw new WrapperError(
     'Forbidden',

@@ -2,23 +2,20 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { WrapperError } from '../errors.ts';
 import type { Caller, Gate } from './access.ts';
 import { isLoopback } from './address.ts';
-import { bodyRefusal } from './door-refusal.ts';
+import type { EventForwarder } from './event-forwarder.ts';
 import { assertLocalRequest } from './host-check.ts';
-import type { Passthrough } from './passthrough.ts';
 import type { Target } from './target.ts';
 
 /**
- * The loopback http door: any process on the node may read the views, and write events. It lends the
- * wrapper's identity to nobody: callers cannot be told apart here, so that whatever is granted is granted to
- * all of them.
+ * The loopback http door: any process on the node may read the views, and kube-proxy's own Events are forwarded. It
+ * lends the wrapper's identity to nobody: callers cannot be told apart here, so that whatever is granted is granted
+ * to all of them.
  */
 export class LoopbackGate implements Gate {
-  readonly #passthrough: Pick<Passthrough, 'forward'>;
-  readonly #maxEventBytes: number;
+  readonly #events: Pick<EventForwarder, 'handle'>;
 
-  constructor(passthrough: Pick<Passthrough, 'forward'>, maxEventBytes: number) {
-    this.#passthrough = passthrough;
-    this.#maxEventBytes = maxEventBytes;
+  constructor(events: Pick<EventForwarder, 'handle'>) {
+    this.#events = events;
   }
 
   admit(request: IncomingMessage): Caller {
@@ -33,16 +30,10 @@ export class LoopbackGate implements Gate {
   async assertMayRead(): Promise<void> {}
 
   pass(request: IncomingMessage, response: ServerResponse, _caller: Caller, target: Target): void {
-    const { method, headers } = request;
-    const name = target.kind === 'events' ? target.name : '';
-    const create = method === 'POST' && name === '';
-    const update = (method === 'PATCH' || method === 'PUT') && name !== '';
-    if (target.kind !== 'events' || (!create && !update)) throw notGranted(request);
-    if (headers['content-length'] === undefined) throw lengthRequired();
-    if (Number(headers['content-length']) > this.#maxEventBytes) {
-      throw bodyRefusal(this.#maxEventBytes, 'maxEventBytes');
-    }
-    this.#passthrough.forward(request, response);
+    if (target.kind !== 'events') throw notGranted(request);
+    const needed = target.name === '' ? 'POST' : 'PATCH';
+    if (request.method !== needed) throw notGranted(request);
+    this.#events.handle(request, response, target);
   }
 
   upgrade(request: IncomingMessage): void {
@@ -56,13 +47,6 @@ export function notGranted({ method, url }: IncomingMessage): WrapperError {
     'Forbidden',
     `${method} ${url?.slice(0, 200)} is not among what kube-proxy needs, so it is not passed on`,
   );
-}
-
-/** client-go sends it; without it the size would be known only when the body has been passed on. */
-function lengthRequired(): WrapperError {
-  const message = 'an event is taken with a Content-Length only';
-  const status = { code: 411, reason: 'LengthRequired', message: `kube-proxy-wrapper: ${message}` };
-  return new WrapperError('BadRequest', message, { status });
 }
 
 /**

@@ -84,10 +84,14 @@ export function refuseSocket(socket: Duplex, error: unknown, current?: ServerRes
     socket.destroy();
     return;
   }
-  const { code, reason, message } = statusOf(error);
+  const { code, reason, message, retryAfterSeconds } = statusOf(error);
   const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' };
   const body = JSON.stringify({ ...status, message, reason, code });
-  endWith(socket, { code, headers: { 'content-type': 'application/json' }, body }, true);
+  const headers = {
+    'content-type': 'application/json',
+    ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
+  };
+  endWith(socket, { code, headers, body }, true);
 }
 
 /** An answer to a request that is refused. */

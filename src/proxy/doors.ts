@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
 import type { Gate } from './access.ts';
-import { CallersGate } from './access-callers.ts';
+import { CallersGate, type CallersGateOptions } from './access-callers.ts';
 import { assertLoopback, LoopbackGate } from './access-loopback.ts';
 import { askReview } from './access-review.ts';
 import { AccessReviews } from './access-reviews.ts';
@@ -10,6 +10,12 @@ import { answerError } from './answer.ts';
 import type { Credentials } from './credentials.ts';
 import type { DoorAddress } from './door.ts';
 import { DEFAULT_BOUNDS, type DoorBounds } from './door-refusal.ts';
+import { EventForwarder, type EventForwarderOptions } from './event-forwarder.ts';
+import {
+  DEFAULT_FORWARDING_LIMITS,
+  ForwardingLimits,
+  type ForwardingLimitsOptions,
+} from './forwarding-limits.ts';
 import {
   fileReader,
   loadCertificate,
@@ -38,6 +44,8 @@ export interface HttpsOptions {
   readonly deniedMs: number;
   readonly maxCallers: number;
   readonly maxReviews: number;
+  /** Requests that are forwarded at once; default: {@link DEFAULT_FORWARDING_LIMITS}. */
+  readonly forwarding?: ForwardingLimitsOptions;
 }
 
 export interface DoorsOptions {
@@ -46,8 +54,10 @@ export interface DoorsOptions {
   readonly https?: HttpsOptions | undefined;
   /** Bounds of each door; default: {@link DEFAULT_BOUNDS}. */
   readonly bounds?: DoorBounds;
-  /** Bytes of an event written over plain http; default 1 MiB. */
+  /** Bytes of an Event written over plain http; default 4 KiB. */
   readonly maxEventBytes?: number;
+  /** Whether kube-proxy's Events are forwarded over plain http; default true. */
+  readonly forwardEvents?: boolean;
   /** How long requests on open connections are answered after the close, in milliseconds; default 0. */
   readonly drainMs?: number;
   /** A client that takes nothing of an answer for this long is given up, in milliseconds; default 60,000. */
@@ -63,6 +73,10 @@ export interface Doors {
   readonly reviews: AccessReviews | undefined;
   /** Logs and counts what all listeners refuse, the admin port's too. */
   readonly refusals: RefusalLog;
+  /** Events over plain http; undefined: there is no such door. */
+  readonly events: Pick<EventForwarder, 'counts'> | undefined;
+  /** What is forwarded over https; undefined: there is no such door. */
+  readonly forwarding: Pick<ForwardingLimits, 'active' | 'refused'> | undefined;
   /** Open watches of clients. */
   readonly watches: number;
   /** Starts to listen; returns the URLs. */
@@ -78,7 +92,7 @@ type Context = DoorsOptions &
     readonly logger: Logger;
   };
 
-const MAX_EVENT_BYTES = 1024 * 1024;
+const MAX_EVENT_BYTES = 4096;
 const STALL_MS = 60_000;
 
 /** Builds the doors; nothing listens yet. Rejects with `InvalidSettings`. */
@@ -96,20 +110,21 @@ export async function openDoors(options: Omit<Context, 'refusals'>): Promise<Doo
   };
   const certificate = https === undefined ? undefined : await certificateOf(https, context.logger);
   const reviews = https === undefined ? undefined : reviewsOf(https, context);
-  const plain = http && openHttp(context, http, wayOf('own'));
+  const events = http && new EventForwarder(eventOptions(context, wayOf('own')));
+  const plain = http && events && openHttp(context, http, events);
+  const limits = https && new ForwardingLimits(https.forwarding ?? DEFAULT_FORWARDING_LIMITS);
   const secure =
     https &&
     certificate &&
     reviews &&
-    openHttps(context, https, certificate, reviews, wayOf('caller'));
+    limits &&
+    openHttps(context, https, certificate, { reviews, limits, passthrough: wayOf('caller') });
   const listeners = [plain, secure].filter((each) => each !== undefined);
   const unfollow = https && warnOfClearText(context);
   return {
     addresses: [http, https?.address].filter((each) => each !== undefined),
     listeners,
-    certificate,
-    reviews,
-    refusals,
+    ...{ certificate, reviews, refusals, events, forwarding: limits },
     get watches() {
       return listeners.reduce((sum, listener) => sum + listener.watches, 0);
     },
@@ -141,8 +156,17 @@ function warnOfClearText({ credentials, logger }: Context): () => void {
   });
 }
 
-function openHttp(context: Context, address: DoorAddress, way: Passthrough): Listener {
-  const gate = new LoopbackGate(way, context.maxEventBytes ?? MAX_EVENT_BYTES);
+function eventOptions(context: Context, passthrough: Passthrough): EventForwarderOptions {
+  const { nodeName, codecs, logger, forwardEvents: enabled = true } = context;
+  const { maxEventBytes = MAX_EVENT_BYTES } = context;
+  return {
+    ...{ nodeName, passthrough, enabled, maxEventBytes, logger },
+    respond: (request, response, error) => answerError(request, response, codecs, error),
+  };
+}
+
+function openHttp(context: Context, address: DoorAddress, events: EventForwarder): Listener {
+  const gate = new LoopbackGate(events);
   return listenerOf(context, { name: 'listen', address, gate, assertHost: assertLoopback });
 }
 
@@ -150,10 +174,13 @@ function openHttps(
   context: Context,
   { address }: HttpsOptions,
   certificate: ServerCertificate,
-  reviews: AccessReviews,
-  passthrough: Passthrough,
+  parts: Pick<CallersGateOptions, 'reviews' | 'limits' | 'passthrough'>,
 ): Listener {
-  const gate = new CallersGate({ nodeName: context.nodeName, passthrough, reviews });
+  const { nodeName, codecs } = context;
+  const gate = new CallersGate({
+    ...{ ...parts, nodeName },
+    respond: (request, response, error) => answerError(request, response, codecs, error),
+  });
   return listenerOf(context, { name: 'https.listen', address, gate, certificate });
 }
 

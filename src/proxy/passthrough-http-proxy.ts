@@ -4,7 +4,7 @@ import type {
   IncomingMessage,
   ServerResponse,
 } from 'node:http';
-import { type Duplex, pipeline } from 'node:stream';
+import { type Duplex, pipeline, Readable } from 'node:stream';
 import httpProxy from 'http-proxy';
 import { WrapperError } from '../errors.ts';
 import type { Destination } from './passthrough-agent.ts';
@@ -14,6 +14,8 @@ import { responseHeaders } from './passthrough-headers.ts';
 export interface Exchange {
   readonly destination: Destination;
   readonly headers: IncomingHttpHeaders;
+  /** The whole body; absent: that of the request, as it comes. */
+  readonly body?: Buffer;
   /** Path and query, byte for byte as they are to be sent. */
   readonly path: string;
   /** How long the answer may take to begin, in milliseconds; undefined: for as long as the connection stands. */
@@ -108,7 +110,8 @@ export class RepairedHttpProxy {
     const { target, agent } = exchange.destination;
     request.headers = exchange.headers;
     try {
-      pass({ target, agent, selfHandleResponse: true, toProxy: true });
+      const buffer = exchange.body === undefined ? {} : { buffer: Readable.from([exchange.body]) };
+      pass({ target, agent, selfHandleResponse: true, toProxy: true, ...buffer });
     } finally {
       request.headers = headers;
     }

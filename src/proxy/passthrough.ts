@@ -29,10 +29,20 @@ export interface PassthroughOptions {
   readonly logger: Logger;
 }
 
-/** Passes requests on to the API server as they are, but for hop-by-hop headers and the identity. */
+/** What is sent otherwise than the caller has it. */
+export interface ForwardOptions {
+  /** The whole body, which was read already; absent: it is streamed as it comes. */
+  readonly body?: Buffer;
+  /** Replaces the Accept header. */
+  readonly accept?: string;
+  /** Called when the API server answers, with the status. */
+  readonly onAnswer?: (statusCode: number) => void;
+}
+
+/** Passes requests on to the API server: method, path and body as they are, and headers of an allow-list. */
 export interface Passthrough {
   /** Passes a request on. Whether it may be is decided before; the path is sent byte for byte. */
-  forward(request: IncomingMessage, response: ServerResponse): void;
+  forward(request: IncomingMessage, response: ServerResponse, options?: ForwardOptions): void;
   /** Passes on a request to switch protocols; refused under our own identity, which is lent to nobody. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Answers a request to switch protocols with 403 and ends the connection. */
@@ -70,8 +80,10 @@ class HttpPassthrough implements Passthrough {
     this.#proxy = new RepairedHttpProxy();
   }
 
-  forward(request: IncomingMessage, response: ServerResponse): void {
-    this.#forward(request, response).catch((error) => this.#fail(error, request, response));
+  forward(request: IncomingMessage, response: ServerResponse, options: ForwardOptions = {}): void {
+    this.#forward(request, response, options).catch((error) =>
+      this.#fail(error, request, response),
+    );
   }
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
@@ -86,7 +98,8 @@ class HttpPassthrough implements Passthrough {
       socket.destroy();
     };
     try {
-      this.#proxy.ws(request, socket, head, this.#exchange(request, {}, true, onError));
+      const exchange = this.#exchange(request, { own: {}, upgrade: true, onError });
+      this.#proxy.ws(request, socket, head, exchange);
     } catch (error) {
       onError(error);
     }
@@ -102,7 +115,11 @@ class HttpPassthrough implements Passthrough {
     this.#destinations.close();
   }
 
-  async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #forward(
+    request: IncomingMessage,
+    response: ServerResponse,
+    options: ForwardOptions,
+  ): Promise<void> {
     const own = this.#identity === 'own' ? await this.#options.credentials.headers() : {};
     // A client may go away while a credential plugin runs.
     if (response.destroyed) return;
@@ -111,7 +128,7 @@ class HttpPassthrough implements Passthrough {
       const isLost = isSent && !SAFE.includes(request.method ?? '');
       this.#fail(isLost ? unanswered(this.#explain(error)) : error, request, response);
     };
-    const exchange = this.#exchange(request, own, false, onError);
+    const exchange = this.#exchange(request, { ...options, own, upgrade: false, onError });
     const onSent = (): void => {
       isSent = true;
     };
@@ -120,9 +137,12 @@ class HttpPassthrough implements Passthrough {
 
   #exchange(
     request: IncomingMessage,
-    own: Readonly<Record<string, string>>,
-    upgrade: boolean,
-    onError: (error: unknown) => void,
+    options: ForwardOptions & {
+      /** Headers that authenticate us. */
+      readonly own: Readonly<Record<string, string>>;
+      readonly upgrade: boolean;
+      readonly onError: (error: unknown) => void;
+    },
   ): Exchange {
     const { url = '' } = request;
     // Of a whole URL, the form for proxies, http-proxy would take the path.
@@ -131,12 +151,17 @@ class HttpPassthrough implements Passthrough {
     const identity = this.#identity;
     const { target, host } = destination;
     const { headersMs = HEADERS_MS } = this.#options;
+    const { body, onAnswer, onError } = options;
     return {
       destination,
+      ...(body === undefined ? {} : { body }),
       headersMs: LONG_RUNNING.test(readUrl(request).path) ? undefined : headersMs,
-      headers: requestHeaders(request, { identity, own, host, upgrade }),
+      headers: requestHeaders(request, { ...options, identity, host, bodyLength: body?.length }),
       path: target.path + url,
-      onAnswer: (statusCode) => this.#notice(statusCode),
+      onAnswer: (statusCode) => {
+        this.#notice(statusCode);
+        onAnswer?.(statusCode);
+      },
       onError,
     };
   }

@@ -1,5 +1,6 @@
 import { WrapperError } from '../errors.ts';
 import { RESOURCES, type Resource } from '../filter/resource.ts';
+import type { EventApiVersion } from './event-reader.ts';
 
 /** What a request path names, as far as this proxy serves it. */
 export type Target =
@@ -16,7 +17,12 @@ export type Target =
       readonly name: string;
     }
   /** Events, which kube-proxy writes; `name` is empty for the collection. */
-  | { readonly kind: 'events'; readonly namespace: string; readonly name: string }
+  | {
+      readonly kind: 'events';
+      readonly apiVersion: EventApiVersion;
+      readonly namespace: string;
+      readonly name: string;
+    }
   | { readonly kind: 'other' };
 
 const OTHER: Target = { kind: 'other' };
@@ -52,8 +58,9 @@ function parseGroup(group: string, [version, ...rest]: readonly string[]): Targe
   const namespace = namespaced ? (rest[1] ?? '') : '';
   const [plural = '', name, ...below] = namespaced ? rest.slice(2) : rest;
   if (below.length > 0 || name === '' || (namespaced && namespace === '')) return OTHER;
-  if (plural === 'events' && isEventsGroup(group, version) && namespaced) {
-    return { kind: 'events', namespace, name: name ?? '' };
+  const events = plural === 'events' && namespaced ? eventApiVersion(group, version) : undefined;
+  if (events !== undefined) {
+    return { kind: 'events', apiVersion: events, namespace, name: name ?? '' };
   }
   const resource = RESOURCES.find(
     (each) => each.group === group && each.version === version && each.plural === plural,
@@ -65,6 +72,8 @@ function parseGroup(group: string, [version, ...rest]: readonly string[]): Targe
   return { kind: 'object', resource, namespace, name };
 }
 
-function isEventsGroup(group: string, version: string | undefined): boolean {
-  return version === 'v1' && (group === '' || group === 'events.k8s.io');
+function eventApiVersion(group: string, version: string | undefined): EventApiVersion | undefined {
+  if (version !== 'v1') return undefined;
+  if (group === '') return 'v1';
+  return group === 'events.k8s.io' ? 'events.k8s.io/v1' : undefined;
 }

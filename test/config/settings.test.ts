@@ -75,7 +75,8 @@ describe('loadSettings()', () => {
       maxHeaderBytes: 16_384,
       headersTimeoutSeconds: 10,
       requestTimeoutSeconds: 60,
-      maxEventBytes: 1_048_576,
+      forwardEvents: true,
+      maxEventBytes: 4096,
       handoverSeconds: 0,
       stalledClientSeconds: 60,
       servers: [],
@@ -176,6 +177,8 @@ describe('loadSettings()', () => {
       deniedSeconds: 5,
       maxCallers: 256,
       maxReviews: 16,
+      maxForwardedRequests: 128,
+      maxForwardedRequestsPerCaller: 32,
     });
   });
 

@@ -7,6 +7,7 @@ import type { Gate } from '../../src/proxy/access.ts';
 import { DEFAULT_BOUNDS } from '../../src/proxy/door-refusal.ts';
 import { Listener } from '../../src/proxy/listener.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { EVENTS, PROTOBUF } from '../support/kube-proxy-events.ts';
 import { createSmallCluster, putService, putSlice } from '../support/small-cluster.ts';
 import { ACCEPT, CODECS } from '../support/watch-recorder.ts';
 import { startWrapper } from '../support/wrapper-fixture.ts';
@@ -90,6 +91,7 @@ describe('what the allow-list grants', () => {
     ['DELETE', '/apis/events.k8s.io/v1/namespaces/default/events'],
     ['GET', '/api/v1/namespaces/default/events'],
     ['POST', '/api/v1/namespaces/default/events/some-name'],
+    ['PUT', '/api/v1/namespaces/default/events/some-name'],
   ])(
     '%s %s is forbidden, with a Status, and never reaches the API server',
     async (method, path) => {
@@ -110,22 +112,21 @@ describe('what the allow-list grants', () => {
     },
   );
 
-  test('events are written through to the API server', async () => {
-    const path = '/apis/events.k8s.io/v1/namespaces/default/events';
-    const event = {
-      apiVersion: 'events.k8s.io/v1',
-      kind: 'Event',
-      metadata: { name: 'started.1', namespace: 'default' },
-    };
-    const response = await fetch(proxy.url + path, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: 'Bearer of-the-caller' },
-      body: JSON.stringify(event),
-    });
-    expect(response.status).toBe(201);
-    const seen = server.requests.find((each) => each.method === 'POST');
-    expect(seen?.path).toBe(path);
-    expect(seen?.headers.authorization).toBeUndefined();
+  test.each(EVENTS)("kube-proxy's own Events are forwarded: $title", async (event) => {
+    for (const [body, type, name] of [
+      [new Uint8Array(event.protobuf), PROTOBUF, 'protobuf'],
+      [event.json, 'application/json', 'json'],
+    ] as const) {
+      const response = await fetch(proxy.url + event.path, {
+        method: 'POST',
+        headers: { 'content-type': type, authorization: 'Bearer of-the-caller' },
+        body,
+      });
+      expect([name, response.status]).toEqual([name, 201]);
+    }
+    const seen = server.requests.filter((each) => each.method === 'POST');
+    expect(seen.map(({ path }) => path)).toEqual([event.path, event.path]);
+    expect(seen[0]?.headers.authorization).toBeUndefined();
   });
 });
 

@@ -27,21 +27,21 @@ async function setUp(...args: Parameters<typeof startPassthrough>): Promise<Pass
 }
 
 describe('a request', () => {
-  test('goes through with method, path, body, status and end-to-end headers as they are', async () => {
+  test('goes through with method, path, body and status as they are, and all headers of the answer', async () => {
     const { front } = await setUp(
       async (request, response) => {
         const { method, url } = request;
         response.writeHead(201, 'Made', { 'x-answer': 'a', 'x-list': ['one', 'two'] });
-        response.end(`${method} ${url} ${request.headers['x-question']} ${await text(request)}`);
+        response.end(`${method} ${url} ${request.headers['content-type']} ${await text(request)}`);
       },
       { prefix: '/k8s/c-1/' },
     );
     const { response, body } = await ask(new URL('/api/v1/events?x=%2F', front.url), {
       method: 'POST',
-      headers: { 'x-question': 'q' },
+      headers: { 'content-type': 'a/b' },
       body: 'hello',
     });
-    expect(body).toBe('POST /k8s/c-1/api/v1/events?x=%2F q hello');
+    expect(body).toBe('POST /k8s/c-1/api/v1/events?x=%2F a/b hello');
     expect([response.statusCode, response.statusMessage]).toEqual([201, 'Made']);
     expect(response.headers['x-answer']).toBe('a');
     expect(response.headers['x-list']).toBe('one, two');
@@ -102,13 +102,22 @@ describe('headers', () => {
     te: 'trailers',
     connection: 'close, X-Private',
     'x-private': 'secret',
+    'x-other': 'secret',
+    'audit-id': 'of-the-caller',
+    via: '1.1 caller',
+    traceparent: '00-a-b-01',
+    'x-http-method-override': 'DELETE',
+    'x-original-url': '/api/v1/secrets',
+    'remote-user': 'admin',
+    'sec-websocket-key': 'a',
     'user-agent': 'kube-proxy',
     accept: 'application/json',
   };
+  const more = { 'if-none-match': '"a"', 'accept-encoding': 'gzip' };
 
   test('under our identity: the caller proves nothing, claims nothing, and sees its hop end', async () => {
     const { front, back } = await setUp(echo);
-    await ask(front.url, { headers: sent });
+    await ask(front.url, { headers: { ...sent, ...more } });
     expect(seen[0]?.request.headers).toEqual({
       host: back.url.host,
       authorization: 'Bearer own-token',
@@ -120,17 +129,31 @@ describe('headers', () => {
 
   test('under the identity of the caller: what it proves goes through, what it claims does not', async () => {
     const { front, back } = await setUp(echo, { identity: 'caller' });
-    await ask(front.url, { headers: sent });
+    await ask(front.url, { headers: { ...sent, ...more } });
     expect(seen[0]?.request.headers).toEqual({
       host: back.url.host,
+      ...more,
       authorization: 'Bearer caller',
-      cookie: 'a=b',
       'impersonate-user': 'admin',
       'impersonate-extra-scopes': 'x',
       'user-agent': 'kube-proxy',
       accept: 'application/json',
       connection: 'keep-alive',
     });
+  });
+
+  test.each([
+    ['own', 'user-agent', 512],
+    ['caller', 'impersonate-user', 12 * 1024],
+  ] as const)('of the identity %s are bounded: %s', async (identity, name, max) => {
+    const { front, errors } = await setUp(echo, { identity });
+    const get = (length: number) => ask(front.url, { headers: { [name]: 'x'.repeat(length) } });
+    expect((await get(max)).response.statusCode).toBe(200);
+    expect((await get(max + 1)).response.statusCode).toBe(503);
+    expect(errors.map(statusOf)).toMatchObject([
+      { code: 431, message: expect.stringContaining(`${name} is longer than ${max}`) },
+    ]);
+    expect(seen).toHaveLength(1);
   });
 
   test('that authenticate us cannot be cut by naming them in Connection', async () => {

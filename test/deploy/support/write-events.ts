@@ -1,5 +1,5 @@
 /**
- * Writes an Event as kube-proxy does, and then changes it in both ways there are. A program of its own, for it runs
+ * Writes an Event as kube-proxy does, and then changes it as client-go does. A program of its own, for it runs
  * in a node's namespace: `node write-events.ts URL NAME` prints what each request got, by `<group> <verb>`.
  */
 const [, , server = '', name = ''] = process.argv;
@@ -13,13 +13,19 @@ const groups = [
   {
     group: '',
     path: '/api/v1/namespaces/default/events',
-    event: { metadata, involvedObject: object, reason: 'Test', message: 'a', type: 'Normal' },
+    event: {
+      ...{ apiVersion: 'v1', kind: 'Event', metadata, involvedObject: object },
+      source: { component: 'kube-proxy', host: 'edge-1' },
+      ...{ reason: 'Test', message: 'a', type: 'Normal' },
+    },
     change: { message: 'b' },
   },
   {
     group: 'events.k8s.io',
     path: '/apis/events.k8s.io/v1/namespaces/default/events',
     event: {
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
       metadata: { ...metadata, name: `${name}-new` },
       eventTime: now,
       reportingController: 'kube-proxy',
@@ -37,8 +43,8 @@ const statuses: Record<string, number> = {};
 for (const { group, path, event, change } of groups) {
   const own = `${path}/${event.metadata.name}`;
   statuses[`${group} create`] = await send('POST', path, event, 'application/json');
-  statuses[`${group} patch`] = await send('PATCH', own, change, 'application/merge-patch+json');
-  statuses[`${group} update`] = await send('PUT', own, { ...event, ...change }, 'application/json');
+  const patch = 'application/strategic-merge-patch+json';
+  statuses[`${group} patch`] = await send('PATCH', own, change, patch);
 }
 process.stdout.write(JSON.stringify(statuses));
 

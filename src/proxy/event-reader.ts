@@ -1,0 +1,182 @@
+import type { Encoding } from '../filter/codec.ts';
+import { JsonReader } from '../filter/json/json-reader.ts';
+import { malformed } from '../filter/malformed.ts';
+import { hasMagic, MAGIC } from '../filter/protobuf/envelope.ts';
+import { FieldCursor } from '../filter/protobuf/field-cursor.ts';
+
+/** The API versions in which kube-proxy writes Events: the second one before Kubernetes 1.19. */
+export type EventApiVersion = 'events.k8s.io/v1' | 'v1';
+
+/** What an Event says about where it comes from and what it is about; empty: not set. */
+export interface ReportedEvent {
+  kind: string;
+  apiVersion: string;
+  namespace: string;
+  name: string;
+  /** reportingController, in core v1 reportingComponent. */
+  controller: string;
+  /** reportingInstance. */
+  instance: string;
+  /** source, in events.k8s.io/v1 deprecatedSource. */
+  component: string;
+  host: string;
+  /** The object that the Event is about. */
+  readonly regarding: { kind: string; apiVersion: string; namespace: string; name: string };
+  /** A field that kube-proxy never sets: `related`, or one of the metadata besides name and namespace. */
+  foreign: string;
+}
+
+type Part = 'metadata' | 'controller' | 'instance' | 'regarding' | 'source' | 'related';
+
+/** Fields by their name in JSON and their number in protobuf (k8s.io/api events/v1 and core/v1 generated.proto). */
+const FIELDS: Readonly<Record<EventApiVersion, readonly (readonly [string, number, Part])[]>> = {
+  'events.k8s.io/v1': [
+    ['metadata', 1, 'metadata'],
+    ['reportingController', 4, 'controller'],
+    ['reportingInstance', 5, 'instance'],
+    ['regarding', 8, 'regarding'],
+    ['related', 9, 'related'],
+    ['deprecatedSource', 12, 'source'],
+  ],
+  v1: [
+    ['metadata', 1, 'metadata'],
+    ['involvedObject', 2, 'regarding'],
+    ['source', 5, 'source'],
+    ['related', 13, 'related'],
+    ['reportingComponent', 14, 'controller'],
+    ['reportingInstance', 15, 'instance'],
+  ],
+};
+const TYPE_META = { 1: 'apiVersion', 2: 'kind' } as const;
+const OBJECT_META = { 1: 'name', 3: 'namespace' } as const;
+const OBJECT_REFERENCE = { 1: 'kind', 2: 'namespace', 3: 'name', 5: 'apiVersion' } as const;
+const EVENT_SOURCE = { 1: 'component', 2: 'host' } as const;
+/** `runtime.Unknown` (apimachinery runtime/generated.proto). */
+const UNKNOWN = { typeMeta: 1, raw: 2 } as const;
+/** What encoders write for a value that is not set. */
+const ZEROS = new Set(['null', '""', '0', 'false', '{}', '[]']);
+
+/**
+ * Reads the body of a POST of an Event. Throws `Malformed` for what is not one, and for what two readers could
+ * understand differently: keys that are there twice, field numbers that are not in their shortest form.
+ */
+export function readEvent(
+  body: Buffer,
+  encoding: Encoding,
+  apiVersion: EventApiVersion,
+): ReportedEvent {
+  const event: ReportedEvent = {
+    ...{ kind: '', apiVersion: '', namespace: '', name: '' },
+    ...{ controller: '', instance: '', component: '', host: '', foreign: '' },
+    regarding: { kind: '', apiVersion: '', namespace: '', name: '' },
+  };
+  if (encoding === 'json') readJson(body, apiVersion, event);
+  else readProtobuf(body, apiVersion, event);
+  return event;
+}
+
+function readJson(body: Buffer, apiVersion: EventApiVersion, event: ReportedEvent): void {
+  const reader = new JsonReader(body);
+  const parts = new Map(FIELDS[apiVersion].map(([name, , part]) => [name, part]));
+  readMembers(reader, (key) => {
+    const part = parts.get(key);
+    if (key === 'kind' || key === 'apiVersion') event[key] = reader.text();
+    else if (part === 'controller' || part === 'instance') event[part] = reader.text();
+    else if (part === 'regarding') readTexts(reader, OBJECT_REFERENCE, event.regarding);
+    else if (part === 'source') readTexts(reader, EVENT_SOURCE, event);
+    else if (part === 'metadata') {
+      readTexts(reader, OBJECT_META, event, (other) => foreignMember(reader, other, event));
+    } else if (part === 'related') foreignMember(reader, key, event);
+  });
+  reader.finish();
+}
+
+/** Visits the members of an object. Throws for a key that is there twice: Go merges them, others take the last. */
+export function readMembers(reader: JsonReader, visit: (key: string) => void): void {
+  const seen = new Set<string>();
+  reader.object(() => {
+    const key = reader.key();
+    if (seen.has(key)) throw reader.malformed(`the key ${JSON.stringify(key)} twice`);
+    seen.add(key);
+    visit(key);
+  });
+}
+
+function readTexts<Key extends string>(
+  reader: JsonReader,
+  keys: Readonly<Record<number, Key>>,
+  into: Record<Key, string>,
+  visitOther: (key: string) => void = () => {},
+): void {
+  const known = Object.values<Key>(keys);
+  readMembers(reader, (member) => {
+    const key = known.find((each) => each === member);
+    if (key === undefined) visitOther(member);
+    else into[key] = reader.text();
+  });
+}
+
+function foreignMember(reader: JsonReader, key: string, event: ReportedEvent): void {
+  const start = reader.pos;
+  reader.skipValue();
+  if (ZEROS.has(reader.bytes.toString('utf8', start, reader.pos))) return;
+  event.foreign = key;
+}
+
+function readProtobuf(body: Buffer, apiVersion: EventApiVersion, event: ReportedEvent): void {
+  if (!hasMagic(body)) throw malformed('a body without the prefix of Kubernetes protobuf', 0);
+  const envelope = FieldCursor.over(body, MAGIC.length);
+  let raw: Buffer | undefined;
+  while (nextField(envelope)) {
+    if (envelope.field === UNKNOWN.typeMeta) readStrings(envelope.enter(), TYPE_META, event);
+    else if (envelope.field === UNKNOWN.raw) {
+      envelope.assertMessage();
+      raw = body.subarray(envelope.start, envelope.end);
+    } else if (!isZero(envelope)) throw envelope.malformed('an envelope with a content encoding');
+  }
+  if (raw === undefined) throw malformed('a protobuf envelope without an object', 0);
+  const parts = new Map(FIELDS[apiVersion].map(([, number, part]) => [number, part]));
+  const fields = FieldCursor.over(raw);
+  while (nextField(fields)) readPart(fields, parts.get(fields.field), event);
+}
+
+/** As Go reads them: of a text the last one counts, messages are merged. */
+function readPart(fields: FieldCursor, part: Part | undefined, event: ReportedEvent): void {
+  if (part === 'controller' || part === 'instance') event[part] = fields.text();
+  else if (part === 'regarding') readStrings(fields.enter(), OBJECT_REFERENCE, event.regarding);
+  else if (part === 'source') readStrings(fields.enter(), EVENT_SOURCE, event);
+  else if (part === 'related') event.foreign = 'related';
+  else if (part === 'metadata') {
+    readStrings(fields.enter(), OBJECT_META, event, (other) => {
+      if (!isZero(other)) event.foreign = `metadata, field ${other.field}`;
+    });
+  }
+}
+
+function readStrings<Key extends string>(
+  fields: FieldCursor,
+  keys: Readonly<Record<number, Key>>,
+  into: Record<Key, string>,
+  visitOther: (fields: FieldCursor) => void = () => {},
+): void {
+  while (nextField(fields)) {
+    const key = keys[fields.field];
+    if (key === undefined) visitOther(fields);
+    else into[key] = fields.text();
+  }
+}
+
+/**
+ * Moves to the next field. Each field of an Event and its parts has a number of one byte; decoders read longer
+ * forms differently, so that one could see another field than the next.
+ */
+function nextField(fields: FieldCursor): boolean {
+  if (!fields.next()) return false;
+  if (fields.valueStart - fields.fieldStart === 1) return true;
+  throw fields.malformed('a field that an Event of kube-proxy does not have');
+}
+
+/** Whether a field has the value that encoders write for one that is not set. */
+function isZero(fields: FieldCursor): boolean {
+  return fields.wireType === 0 ? !fields.bool() : fields.start === fields.end;
+}

@@ -1,0 +1,92 @@
+import { once } from 'node:events';
+import { connect, type TLSSocket } from 'node:tls';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { until } from '../support/http-until.ts';
+import { type HttpsWrapper, startHttpsWrapper } from '../support/https-wrapper.ts';
+
+const WATCH = '/api/v1/namespaces/default/events?watch=1';
+const EXEC = '/api/v1/namespaces/a/pods/b/exec?command=id';
+
+let wrapper: HttpsWrapper;
+let sockets: TLSSocket[] = [];
+
+beforeAll(async () => {
+  wrapper = await startHttpsWrapper({ forwarding: { maxRequests: 5, maxPerCaller: 3 } });
+});
+
+afterAll(() => wrapper.close());
+
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  sockets = [];
+  await until(() => wrapper.proxy.doors.forwarding?.active === 0, 'all requests to end');
+  wrapper.api.passed.length = 0;
+});
+
+/** Opens a connection and writes a request of a caller. */
+async function begin(token: string, method: string, path: string, more = '') {
+  const socket = connect({ host: '127.0.0.1', port: wrapper.port, ca: wrapper.ca });
+  sockets.push(socket);
+  socket.on('error', () => {});
+  await once(socket, 'secureConnect');
+  let received = '';
+  socket.on('data', (chunk) => {
+    received += String(chunk);
+  });
+  const head = `${method} ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n`;
+  socket.write(`${head}${more || '\r\n'}`);
+  return { socket, received: () => received };
+}
+
+const UPGRADE = 'Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n';
+
+/** Begins a watch and waits until it is forwarded. */
+async function watch(token: string) {
+  const { active = 0 } = wrapper.proxy.doors.forwarding ?? {};
+  const begun = await begin(token, 'GET', WATCH);
+  await until(() => wrapper.proxy.doors.forwarding?.active === active + 1);
+  return begun;
+}
+
+test('a caller has a bound of its own for what is forwarded, watches and exec too', async () => {
+  await watch('a');
+  await watch('a');
+  const third = await watch('a');
+  const answer = await wrapper.ask('/version', { token: 'a' });
+  expect(answer.code).toBe(429);
+  expect(answer.headers['retry-after']).toBe('1');
+  expect(JSON.parse(answer.body)).toMatchObject({ kind: 'Status', reason: 'TooManyRequests' });
+  const upgrade = await begin('a', 'POST', EXEC, UPGRADE);
+  await until(() => upgrade.received().includes('Retry-After: 1'));
+  expect(upgrade.received()).toMatch(/^HTTP\/1.1 429 /);
+  // Others have room, and views are none of it.
+  expect((await wrapper.ask('/version', { token: 'b' })).code).not.toBe(429);
+  expect((await wrapper.ask('/api/v1/services', { token: 'a' })).code).toBe(200);
+  third.socket.destroy();
+  await until(() => wrapper.proxy.doors.forwarding?.active === 2);
+  expect((await wrapper.ask('/version', { token: 'a' })).code).not.toBe(429);
+});
+
+test('all callers together have a bound', async () => {
+  for (const token of ['a', 'a', 'b', 'b', 'c']) await watch(token);
+  expect((await wrapper.ask('/version', { token: 'd' })).code).toBe(429);
+});
+
+test('a small body is read before the API server is asked; a large one is streamed', async () => {
+  const path = '/api/v1/namespaces/default/configmaps';
+  const slow = await begin('a', 'POST', path, 'Content-Length: 300\r\n\r\n{');
+  await until(() => wrapper.proxy.doors.forwarding?.active === 1);
+  await begin('b', 'POST', path, 'Content-Length: 300000\r\n\r\n{');
+  await begin('b', 'POST', path, 'Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n');
+  await until(() => wrapper.api.passed.length === 2);
+  expect(wrapper.api.passed.map(({ headers }) => headers.authorization)).toEqual([
+    'Bearer b',
+    'Bearer b',
+  ]);
+  slow.socket.write('x'.repeat(299));
+  await until(() => wrapper.api.passed.length === 3);
+  expect(wrapper.api.passed[2]?.headers).toMatchObject({
+    authorization: 'Bearer a',
+    'content-length': '300',
+  });
+});
