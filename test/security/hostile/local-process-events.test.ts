@@ -125,7 +125,7 @@ test('F2: 750 slow Event requests on three wrappers take no more than 2 seats of
       crowd.trickle(' ', 500);
       const end = performance.now() + 8_000;
       await sleep(1_000);
-      seen = await startLikeKubeProxy(wrappers[0]?.url ?? '', HERE, '1.36');
+      const starting = startLikeKubeProxy(wrappers[0]?.url ?? '', HERE, '1.36');
       while (performance.now() < end) {
         const { ms } = await send(`${plane.server}/api/v1/services?limit=1`, {
           ca: readFileSync(plane.caFile),
@@ -135,6 +135,7 @@ test('F2: 750 slow Event requests on three wrappers take no more than 2 seats of
         waits.push(ms);
         await sleep(200);
       }
+      seen = await starting;
     });
   } finally {
     await crowd.close();

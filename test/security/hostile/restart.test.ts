@@ -36,36 +36,50 @@ const LARGE_VERSION = JSON.stringify({
   views: [{ question: KEY, version: '9'.repeat(31), digests: {} }],
 });
 
-/** What the process at the admin port answers to `/succession`. */
-const ANSWERS: Readonly<Record<string, (response: ServerResponse) => void>> = {
-  'a version of 31 digits': (response) => response.end(LARGE_VERSION),
-  junk: (response) => response.end('{"node":"\u0000","views":[{"version":"-1e999"},null,[],"x"'),
-  'a body without an end': (response) => {
-    const write = (): void => {
-      while (!response.destroyed && response.write('x'.repeat(65_536)));
-    };
-    response.on('drain', write);
-    response.on('error', () => {});
-    write();
+type Answer = (response: ServerResponse) => void;
+
+const endless: Answer = (response) => {
+  const write = (): void => {
+    while (!response.destroyed && response.write('x'.repeat(65_536)));
+  };
+  response.on('drain', write);
+  response.on('error', () => {});
+  write();
+};
+
+/** What the process at the admin port answers, by path; `/views` has one query by default. */
+const ANSWERS: Readonly<Record<string, Readonly<Record<string, Answer>>>> = {
+  'a version of 31 digits': { '/succession': (response) => response.end(LARGE_VERSION) },
+  'junk for a version': {
+    '/succession': (response) =>
+      response.end('{"node":"\u0000","views":[{"version":"-1e999"},[],"x"'),
   },
+  'a state without an end': { '/succession': endless },
+  'junk for views': {
+    '/views': (response) => response.end(`[${'{"plural":"secrets"},'.repeat(1_000)}null]`),
+  },
+  'views without an end': { '/views': endless },
+  'nothing for views': { '/views': () => {} },
 };
 
 /** How long a process that answers nothing of use keeps the ports, in milliseconds. */
 const POSE_MS = 2_000;
 
 /** Listens at the ports of the wrapper, as any local process could, until it has answered or time is up. */
-async function pose(ports: readonly number[], answer: (response: ServerResponse) => void) {
+async function pose(ports: readonly number[], answers: Readonly<Record<string, Answer>>) {
   const asked: string[] = [];
   const answered = Promise.withResolvers<void>();
   const servers = await Promise.all(
     ports.map(async (port) => {
       const server = createServer((request, response) => {
-        asked.push(request.url ?? '');
+        const { url = '' } = request;
+        asked.push(url);
         response.once('finish', () => {
-          if (request.url === '/succession') answered.resolve();
+          if (url === '/succession') answered.resolve();
         });
-        if (request.url === '/views') response.end(JSON.stringify([QUERY]));
-        else if (request.url === '/succession') answer(response);
+        const answer = answers[url];
+        if (answer !== undefined) answer(response);
+        else if (url === '/views') response.end(JSON.stringify([QUERY]));
         else response.writeHead(404).end();
       }).listen(port, '127.0.0.1');
       await once(server, 'listening');
@@ -83,7 +97,7 @@ async function pose(ports: readonly number[], answer: (response: ServerResponse)
 describe('F6: a local process has the admin port before the wrapper starts', () => {
   test.each(Object.keys(ANSWERS))('and answers with %s', async (name) => {
     const ports = await freePorts(3);
-    const poser = await pose(ports.slice(0, 2), ANSWERS[name] ?? (() => {}));
+    const poser = await pose(ports.slice(0, 2), ANSWERS[name] ?? {});
     const options = { kubeconfig: scene.plane.kubeconfig('wrapper'), nodeName: HERE, ports };
     let wrapper = await startHostWrapper({ ...options, wait: false });
     try {

@@ -1,6 +1,7 @@
 import {
   chmodSync,
   chownSync,
+  lchownSync,
   mkdirSync,
   mkdtempSync,
   rmSync,
@@ -48,9 +49,11 @@ const HOSTILE: Readonly<Record<string, () => Promise<string>>> = {
     await runCommand('mkfifo', [inFolder('fifo')]);
     return inFolder('fifo');
   },
-  'a link to elsewhere': async () => {
+  'a link to elsewhere that another user made': async () => {
     mkdirSync(inFolder('elsewhere'));
     symlinkSync(inFolder('elsewhere'), inFolder('link'));
+    // One that root made is how systemd lays out StateDirectory= for a DynamicUser.
+    lchownSync(inFolder('link'), OTHER_USER, OTHER_USER);
     return inFolder('link');
   },
   '/proc/self': async () => '/proc/self',

@@ -29,17 +29,18 @@ export async function startEndlessApiServer(kind: EndlessKind): Promise<EndlessA
   let bytes = 0;
   const server = createServer((request, response) => {
     requests += 1;
-    const protobuf = /protobuf/.test(request.headers.accept ?? '') && kind !== 'JSON always';
-    const [type, head, chunk] = protobuf && kind !== 'one object' ? PROTOBUF : JSON_LIST;
+    const wantsProtobuf = /protobuf/.test(request.headers.accept ?? '');
+    const format = wantsProtobuf && kind !== 'JSON always' ? PROTOBUF : JSON_LIST;
     const isBomb = kind === 'a gzip bomb';
     response.writeHead(200, {
-      'content-type': type,
+      'content-type': format.type,
       ...(isBomb ? { 'content-encoding': 'gzip' } : {}),
     });
-    const first = kind === 'one object' ? Buffer.from(`${head}{"data":"`) : Buffer.from(head);
-    const more = kind === 'one object' ? Buffer.alloc(CHUNK_BYTES, 'x') : chunk;
+    const isOne = kind === 'one object';
+    const first = isOne ? Buffer.concat([format.head, format.itemHead]) : format.head;
+    const more = isOne ? FILLER : format.items;
     // A gzip file may have any number of members (RFC 1952, section 2.2).
-    const [begin, next] = isBomb ? [gzipSync(first), BOMB] : [first, more];
+    const [begin, next] = isBomb ? [gzipSync(first), bombOf(more)] : [first, more];
     bytes += send(response, begin, next, (sent) => {
       bytes += sent;
     });
@@ -60,28 +61,68 @@ export async function startEndlessApiServer(kind: EndlessKind): Promise<EndlessA
   };
 }
 
-const ITEM = JSON.stringify({
-  metadata: { name: 'a', namespace: 'b', labels: { c: 'd'.repeat(200) } },
-});
-const JSON_LIST = [
-  'application/json',
-  '{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[',
-  Buffer.from(`${ITEM},`.repeat(Math.ceil(CHUNK_BYTES / ITEM.length))),
-] as const;
+/** A list that never ends, in one encoding. */
+interface EndlessList {
+  readonly type: string;
+  /** How it begins. */
+  readonly head: Buffer;
+  /** Whole items, again and again. */
+  readonly items: Buffer;
+  /** The beginning of an item that has no end either. */
+  readonly itemHead: Buffer;
+}
+
+const FILLER = Buffer.alloc(CHUNK_BYTES, 'x');
+
+/** So many copies that they fill a chunk. */
+function repeated(item: Buffer): Buffer {
+  return Buffer.concat(Array(Math.ceil(CHUNK_BYTES / item.length)).fill(item) as Buffer[]);
+}
+
+const JSON_LIST: EndlessList = {
+  type: 'application/json',
+  head: Buffer.from(
+    '{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[',
+  ),
+  items: repeated(
+    Buffer.from(`{"metadata":{"name":"a","namespace":"b","labels":{"c":"${'d'.repeat(60)}"}}},`),
+  ),
+  itemHead: Buffer.from('{"metadata":{"name":"'),
+};
+
+/** A field of wire type 2 (length-delimited) with fewer than 128 bytes. */
+function field(number: number, value: string | Buffer): Buffer {
+  const bytes = Buffer.from(value);
+  return Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes]);
+}
+
+/** An item of a list (field 2) with metadata (field 1) of a name (1) and a namespace (3). */
+const PROTOBUF_ITEM = field(
+  2,
+  field(1, Buffer.concat([field(1, 'a'.repeat(50)), field(3, 'b'.repeat(50))])),
+);
 
 /**
- * The envelope (`k8s\0`, runtime.Unknown) with a `raw` of 1 GiB that has one item after the other: field 2 of a list
- * (k8s.io/apimachinery runtime/generated.proto, api/core/v1/generated.proto).
+ * The envelope (`k8s\0`, then runtime.Unknown with `raw`, field 2, of 1 GiB) with one item after the other
+ * (k8s.io/apimachinery runtime/generated.proto, k8s.io/api core/v1/generated.proto).
  */
-const PROTOBUF = [
-  'application/vnd.kubernetes.protobuf',
-  Buffer.concat([Buffer.from('k8s\0'), Buffer.from([0x12, 0x80, 0x80, 0x80, 0x80, 0x04])]).toString(
-    'latin1',
-  ),
-  Buffer.alloc(CHUNK_BYTES, Buffer.concat([Buffer.from([0x12, 0x7e]), Buffer.alloc(126, 0)])),
-] as const;
+const PROTOBUF: EndlessList = {
+  type: 'application/vnd.kubernetes.protobuf',
+  head: Buffer.concat([
+    Buffer.from('k8s\0'),
+    Buffer.from([0x12, 0x80, 0x80, 0x80, 0x80, 0x04]),
+    // The metadata of the list, with a resourceVersion.
+    field(1, field(2, '1')),
+  ]),
+  items: repeated(PROTOBUF_ITEM),
+  // An item of 768 MiB.
+  itemHead: Buffer.from([0x12, 0x80, 0x80, 0x80, 0x80, 0x03]),
+};
 
-const BOMB = gzipSync(Buffer.alloc(16 * 1024 ** 2, `${ITEM},`));
+/** 64 chunks, packed. */
+function bombOf(chunk: Buffer): Buffer {
+  return gzipSync(Buffer.concat(Array(64).fill(chunk) as Buffer[]));
+}
 
 /** Writes `first`, and then `more` for as long as the other side takes it; returns the size of `first`. */
 function send(

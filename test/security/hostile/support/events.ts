@@ -14,7 +14,7 @@ export function kubeProxyEvent(nodeName: string): string {
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
     metadata: {
-      name: `${nodeName}.${(Date.now() * 1_000_000 + written).toString(16)}`,
+      name: `${nodeName}.${(BigInt(Date.now()) * 1_000_000n + BigInt(written)).toString(16)}`,
       namespace: 'default',
     },
     eventTime: new Date().toISOString().replace('Z', '000Z'),
