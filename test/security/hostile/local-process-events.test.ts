@@ -98,9 +98,10 @@ describe('F1: a local process floods the API server with Events', () => {
   ])('an Event %s is refused with a Status', async (_name, body) => {
     const path = body.includes('events.k8s.io') ? EVENTS : CORE_EVENTS;
     // Only the head of the large one is sent: it tells the size.
-    const rest = body.length > 100_000 ? { headers: { 'content-length': body.length } } : { body };
+    const isLarge = body.length > 100_000;
+    const headers = { ...JSON_TYPE, ...(isLarge ? { 'content-length': body.length } : {}) };
     const answer = await send(wrapper.url + path, {
-      ...{ method: 'POST', ...rest },
+      ...{ method: 'POST', headers, ...(isLarge ? {} : { body }) },
       timeoutMs: 3_000,
     });
     expect(answer).toMatchObject({ status: expect.any(Number), error: '' });

@@ -12,7 +12,7 @@ import { Crowd } from './support/sockets.ts';
 jest.setTimeout(120_000);
 
 const HEALTHZ = 'GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n';
-const REFUSED_METRIC = /^kube_proxy_wrapper_.*(refused|rejected|denied)/;
+const REFUSED_METRIC = /^kube_proxy_wrapper_\w*requests_\w*(refused|rejected)/;
 
 let scene: RealScene;
 
