@@ -80,7 +80,7 @@ test('F4: 60 more views of 5,000 Services take no more than 512 MB', async () =>
   const answers = new Tally();
   const reasons = new Set<string>();
   const attacks = Array.from({ length: 60 }, (_, index) => index);
-  await inLanes(attacks, 30, async (index) => {
+  await inLanes(attacks, 6, async (index) => {
     const path = `${SLICES}?resourceVersion=0&labelSelector=attack%21%3D${index}`;
     const { status, error, body } = await send(wrapper.url + path, {
       headers: {
