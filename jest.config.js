@@ -22,6 +22,7 @@ export default {
         '<rootDir>/test/fuzz/',
         '<rootDir>/test/deploy/',
         '<rootDir>/test/page/',
+        '<rootDir>/test/security/hostile/',
       ],
     },
     {
@@ -47,6 +48,12 @@ export default {
       ...common,
       displayName: 'faults',
       roots: ['<rootDir>/test/e2e/faults'],
+      testMatch: ['**/*.test.ts'],
+    },
+    {
+      ...common,
+      displayName: 'hostile',
+      roots: ['<rootDir>/test/security/hostile'],
       testMatch: ['**/*.test.ts'],
     },
     {

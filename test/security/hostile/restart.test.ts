@@ -1,0 +1,162 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { createService, deleteService } from '../../e2e/support/cluster-objects.ts';
+import { freePorts } from '../../e2e/support/free-port.ts';
+import { type HostWrapper, startHostWrapper } from './support/host-wrapper.ts';
+import { send } from './support/http.ts';
+import { startLikeKubeProxy } from './support/kube-proxy-queries.ts';
+import { HERE, type RealScene, startRealScene } from './support/real-scene.ts';
+import { report } from './support/report.ts';
+
+jest.setTimeout(120_000);
+
+let scene: RealScene;
+
+beforeAll(async () => {
+  scene = await startRealScene();
+});
+
+afterAll(async () => {
+  await scene?.stop();
+});
+
+/** A view that the wrapper has too, so that it takes an interest in what is said about it. */
+const QUERY = {
+  ...{ group: 'discovery.k8s.io', plural: 'endpointslices', namespace: '' },
+  ...{ labelSelector: '!service.kubernetes.io/headless', fieldSelector: '', encoding: 'protobuf' },
+};
+const KEY =
+  'protobuf /apis/discovery.k8s.io/v1/endpointslices?labelSelector=%21service.kubernetes.io%2Fheadless';
+
+/** The state that the process before showed last, as 1.0 handed it over, with a version of 31 digits. */
+const LARGE_VERSION = JSON.stringify({
+  ...{ format: 1, node: HERE },
+  views: [{ question: KEY, version: '9'.repeat(31), digests: {} }],
+});
+
+type Answer = (response: ServerResponse) => void;
+
+const endless: Answer = (response) => {
+  const write = (): void => {
+    while (!response.destroyed && response.write('x'.repeat(65_536)));
+  };
+  response.on('drain', write);
+  response.on('error', () => {});
+  write();
+};
+
+/** What the process at the admin port answers, by path; `/views` has one query by default. */
+const ANSWERS: Readonly<Record<string, Readonly<Record<string, Answer>>>> = {
+  'a version of 31 digits': { '/succession': (response) => response.end(LARGE_VERSION) },
+  'junk for a version': {
+    '/succession': (response) =>
+      response.end('{"node":"\u0000","views":[{"version":"-1e999"},[],"x"'),
+  },
+  'a state without an end': { '/succession': endless },
+  'junk for views': {
+    '/views': (response) => response.end(`[${'{"plural":"secrets"},'.repeat(1_000)}null]`),
+  },
+  'views without an end': { '/views': endless },
+  'nothing for views': { '/views': () => {} },
+};
+
+/** How long a process that answers nothing of use keeps the ports, in milliseconds. */
+const POSE_MS = 2_000;
+
+/** Listens at the ports of the wrapper, as any local process could, until it has answered or time is up. */
+async function pose(ports: readonly number[], answers: Readonly<Record<string, Answer>>) {
+  const asked: string[] = [];
+  const answered = Promise.withResolvers<void>();
+  const servers = await Promise.all(
+    ports.map(async (port) => {
+      const server = createServer((request, response) => {
+        const { url = '' } = request;
+        asked.push(url);
+        response.once('finish', () => {
+          if (url === '/succession') answered.resolve();
+        });
+        const answer = answers[url];
+        if (answer !== undefined) answer(response);
+        else if (url === '/views') response.end(JSON.stringify([QUERY]));
+        else response.writeHead(404).end();
+      }).listen(port, '127.0.0.1');
+      await once(server, 'listening');
+      return server;
+    }),
+  );
+  const close = async (): Promise<void> => {
+    const closed = servers.map((server) => new Promise((done) => server.close(done)));
+    for (const server of servers) server.closeAllConnections();
+    await Promise.all(closed);
+  };
+  return { asked, close, over: Promise.race([answered.promise, sleep(POSE_MS)]) };
+}
+
+describe('F6: a local process has the admin port before the wrapper starts', () => {
+  test.each(Object.keys(ANSWERS))('and answers with %s', async (name) => {
+    const ports = await freePorts(3);
+    const poser = await pose(ports.slice(0, 2), ANSWERS[name] ?? {});
+    const options = { kubeconfig: scene.plane.kubeconfig('wrapper'), nodeName: HERE, ports };
+    let wrapper = await startHostWrapper({ ...options, wait: false });
+    try {
+      await poser.over;
+      await poser.close();
+      const gone = performance.now();
+      await sleep(300);
+      // As kubelet does with a process that has ended.
+      if (wrapper.process.ending() !== undefined) {
+        await wrapper.stop();
+        wrapper = await startHostWrapper({ ...options, wait: false });
+      }
+      const waited = await readyAfter(wrapper, gone);
+      const { version, resumed } = await resume(wrapper);
+      const kubeProxy = await startLikeKubeProxy(wrapper.url, HERE, '1.36');
+      const succession = await wrapper.admin('/succession', { timeoutMs: 2_000 });
+      report(
+        'F6',
+        `${name}: asked for ${poser.asked.join(' ') || 'nothing'}; ready ${waited} ms after it has gone`,
+      );
+      report(
+        'F6',
+        `${name}: version ${version}, resumed: ${resumed}; /succession: ${succession.status || succession.error}; a kube-proxy: ${kubeProxy.statuses}`,
+      );
+      expect(waited).toBeLessThan(5_000);
+      expect(BigInt(version) < 2n ** 63n).toBe(true);
+      expect(resumed).toBe('200 ADDED');
+      expect(kubeProxy.statuses).toEqual([200, 200, 200, 200]);
+      expect(succession.status).toBe(404);
+    } finally {
+      await poser.close();
+      await wrapper.stop();
+    }
+  });
+});
+
+async function readyAfter(wrapper: HostWrapper, since: number): Promise<number> {
+  while (performance.now() - since < 15_000) {
+    const { status } = await wrapper.admin('/readyz', { timeoutMs: 1_000 });
+    if (status === 200) break;
+    await sleep(50);
+  }
+  return Math.round(performance.now() - since);
+}
+
+/** Lists Services, watches from that version, and makes a change: what the watch gets. */
+async function resume(wrapper: HostWrapper): Promise<{ version: string; resumed: string }> {
+  const { body } = await send(`${wrapper.url}/api/v1/services?resourceVersion=0`);
+  const version = /"resourceVersion":"(\d+)"/.exec(body)?.[1] ?? '0';
+  const watch = send(
+    `${wrapper.url}/api/v1/services?watch=true&resourceVersion=${version}&timeoutSeconds=5`,
+    { until: '"name":"resumed"' },
+  );
+  await sleep(200);
+  await createService(scene.plane.admin, { name: 'resumed', ports: [{ port: 80 }] });
+  const { status, body: events } = await watch;
+  await deleteService(scene.plane.admin, 'resumed');
+  return {
+    version,
+    resumed: `${status} ${/"type":"(\w+)"/.exec(events)?.[1] ?? events.slice(0, 100)}`,
+  };
+}

@@ -1,0 +1,80 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type ReviewServer, startReviewServer } from '../../../support/review-server.ts';
+import { createSmallCluster, putService, putSlice } from '../../../support/small-cluster.ts';
+import { type HostWrapper, startHostWrapper } from './host-wrapper.ts';
+
+/**
+ * A list or watch of the wrapper's own, which sends no token over plain http: one of a collection that it has a view
+ * of. What it forwards for a caller without a token is no such thing.
+ */
+function isOwnRead({ method, url, headers }: ReviewServer['passed'][number]): boolean {
+  const [path = '', query = ''] = url.split('?');
+  const isView =
+    /\/(services|endpoints|endpointslices|servicecidrs)$/.test(path) ||
+    (path === '/api/v1/nodes' && /(field|label)Selector=/.test(query));
+  return method === 'GET' && isView && query.includes('resourceVersion=') && !headers.authorization;
+}
+
+/** A wrapper with plain http and https in front of an API server in memory that records what reaches it. */
+export interface FakeScene {
+  readonly wrapper: HostWrapper;
+  /** Method and URL of each request that reached the API server, except the lists and watches of views. */
+  reached(): string[];
+  /** Names of the headers of those requests. */
+  headersThatReached(): string[];
+  /** Forgets all requests so far. */
+  forget(): void;
+  stop(): Promise<void>;
+}
+
+/** The wrapper runs on edge-1; the Service `web` shows 10.0.0.1 there and not 10.0.0.2. */
+export async function startFakeScene(): Promise<FakeScene> {
+  const cluster = createSmallCluster();
+  putService(cluster, 'web', ['kubernetes.io/hostname']);
+  putSlice(cluster, 'web-a', 'web', [
+    { ip: '10.0.0.1', node: 'edge-1' },
+    { ip: '10.0.0.2', node: 'edge-2' },
+  ]);
+  const api = await startReviewServer(await cluster.listen(), 'none');
+  const folder = mkdtempSync(join(tmpdir(), 'kpw-hostile-fake-'));
+  const closeBehind = async (): Promise<void> => {
+    await api.close();
+    await cluster.close();
+    rmSync(folder, { recursive: true });
+  };
+  const kubeconfig = join(folder, 'kubeconfig');
+  writeFileSync(kubeconfig, plainKubeconfig(api.url, 'own-token'));
+  try {
+    const wrapper = await startHostWrapper({ kubeconfig, nodeName: 'edge-1', https: true });
+    const stop = async (): Promise<void> => {
+      await wrapper.stop();
+      await closeBehind();
+    };
+    const requests = () => api.passed.filter((request) => !isOwnRead(request));
+    return {
+      ...{ wrapper, stop },
+      reached: () => requests().map(({ method, url }) => `${method} ${url}`),
+      headersThatReached: () => requests().flatMap(({ headers }) => Object.keys(headers)),
+      forget: () => {
+        api.passed.length = 0;
+      },
+    };
+  } catch (error) {
+    await closeBehind();
+    throw error;
+  }
+}
+
+/** A kubeconfig for plain http, which client-node takes only with `insecure-skip-tls-verify`. */
+export function plainKubeconfig(server: string, token: string): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'fake', cluster: { server, 'insecure-skip-tls-verify': true } }],
+    users: [{ name: 'wrapper', user: { token } }],
+    contexts: [{ name: 'fake', context: { cluster: 'fake', user: 'wrapper' } }],
+    'current-context': 'fake',
+  });
+}

@@ -1,0 +1,105 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { dump } from 'js-yaml';
+import { freePorts } from '../../../e2e/support/free-port.ts';
+import { getStatus } from '../../../e2e/support/http-status.ts';
+import {
+  type ManagedProcess,
+  startProcess,
+  waitUntilReady,
+} from '../../../e2e/support/managed-process.ts';
+import { PROGRAM } from '../../../e2e/support/program.ts';
+import { runCommand } from '../../../e2e/support/run-command.ts';
+import { type Answered, type SendOptions, send } from './http.ts';
+
+export interface HostWrapperOptions {
+  /** Path of the wrapper's own kubeconfig. */
+  readonly kubeconfig: string;
+  readonly nodeName: string;
+  /** More settings; those of the listeners are set here. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** Serve https as well, with a certificate made at the start. Default false. */
+  readonly https?: boolean;
+  /** Ports of `listen`, `adminListen` and `https.listen`. Default: free ones. */
+  readonly ports?: readonly number[];
+  /** A command that it is run by, such as `nsenter` with its flags. */
+  readonly runBy?: readonly string[];
+  /** Wait until /readyz answers 200. Default true. */
+  readonly wait?: boolean;
+}
+
+/** The program as its users run it, on loopback of this machine. */
+export interface HostWrapper {
+  readonly process: ManagedProcess;
+  readonly nodeName: string;
+  readonly port: number;
+  readonly adminPort: number;
+  readonly httpsPort: number;
+  readonly url: string;
+  readonly adminUrl: string;
+  /** `https://127.0.0.1:<port>`; only with the option `https`. */
+  readonly httpsUrl: string;
+  /** PEM of the authority of its certificate; only with the option `https`. */
+  ca(): string;
+  /** GET of a path of the admin port. */
+  admin(path: string, options?: SendOptions): Promise<Answered>;
+  /** Runs a command of the program against it, with `--admin`; resolves with stdout. */
+  command(...args: readonly string[]): Promise<string>;
+  /** Ends it and removes its folder. */
+  stop(): Promise<void>;
+}
+
+export async function startHostWrapper(options: HostWrapperOptions): Promise<HostWrapper> {
+  const { kubeconfig, nodeName, wait = true, runBy = [] } = options;
+  const folder = mkdtempSync(join(tmpdir(), 'kpw-hostile-'));
+  const [port = 0, adminPort = 0, httpsPort = 0] = options.ports ?? (await freePorts(3));
+  const caFile = join(folder, 'ca.crt');
+  const https = { listen: `127.0.0.1:${httpsPort}`, selfSigned: { caFile } };
+  const settings = { ...options.settings, ...(options.https === true ? { https } : {}) };
+  writeFileSync(join(folder, 'settings.yaml'), dump(settings));
+  const flags = ['--config', join(folder, 'settings.yaml'), '--kubeconfig', kubeconfig];
+  flags.push('--node-name', nodeName, '--listen', `127.0.0.1:${port}`);
+  flags.push('--admin-listen', `127.0.0.1:${adminPort}`);
+  const [command = '', ...args] = [...runBy, process.execPath, PROGRAM, 'run', ...flags];
+  const logFile = join(folder, 'wrapper.log');
+  const managed = startProcess({ name: 'wrapper', command, args, logFile });
+  const adminUrl = `http://127.0.0.1:${adminPort}`;
+  const stop = async (): Promise<void> => {
+    await managed.stop('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  };
+  if (wait) {
+    const isReady = async (): Promise<boolean> =>
+      (await getStatus(`${adminUrl}/readyz`)) === 200 &&
+      (options.https !== true || existsSync(caFile));
+    await waitUntilReady(managed, isReady, 30_000).catch(async (error: unknown) => {
+      await stop();
+      throw error;
+    });
+  }
+  return {
+    ...{ process: managed, nodeName, port, adminPort, httpsPort, adminUrl, stop },
+    url: `http://127.0.0.1:${port}`,
+    httpsUrl: `https://127.0.0.1:${httpsPort}`,
+    ca: () => readFileSync(caFile, 'utf8'),
+    admin: async (path, how) => await send(`${adminUrl}${path}`, how),
+    command: async (...words) => {
+      const script = `"$@" || test $? -eq 3`;
+      // It reads the cluster, not a wrapper.
+      const admin = words[0] === 'simulate' ? [] : ['--admin', `127.0.0.1:${adminPort}`];
+      const all = [process.execPath, PROGRAM, ...words, ...admin];
+      return await runCommand('sh', ['-c', script, 'sh', ...all]);
+    },
+  };
+}
+
+/** The sum of the samples of all metrics whose name matches, or 0. */
+export async function sumOfMetrics(wrapper: HostWrapper, name: RegExp): Promise<number> {
+  const { body } = await wrapper.admin('/metrics');
+  return body
+    .split('\n')
+    .filter((line) => name.test(line.split(/[ {]/, 1)[0] ?? ''))
+    .map((line) => Number(line.split(' ').at(-1)))
+    .reduce((sum, value) => sum + value, 0);
+}

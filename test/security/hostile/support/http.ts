@@ -1,0 +1,116 @@
+import { type OutgoingHttpHeaders, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+
+/** How to send one request. */
+export interface SendOptions {
+  readonly method?: string;
+  /** The request target, unchanged. Default: path and query of the URL. */
+  readonly path?: string;
+  readonly headers?: OutgoingHttpHeaders;
+  readonly body?: string | Buffer;
+  /** Bearer token. */
+  readonly token?: string;
+  /** PEM certificates for https. */
+  readonly ca?: string | Buffer;
+  /** Milliseconds until the request is given up. Default 10,000. */
+  readonly timeoutMs?: number;
+  /** Bytes of the body to keep; the rest is read and dropped. Default: all. */
+  readonly keepBytes?: number;
+  /** Ends the request and resolves as soon as the body so far contains this. */
+  readonly until?: string;
+}
+
+/** An answer, or why there is none. */
+export interface Answered {
+  /** HTTP status; 0: no answer. */
+  readonly status: number;
+  readonly body: string;
+  /** Error code or message if there was no complete answer; else empty. */
+  readonly error: string;
+  /** Milliseconds from the start to the end of the answer. */
+  readonly ms: number;
+}
+
+/** Sends one request on a connection of its own. Never rejects: a lost connection is a result here. */
+export function send(url: string, options: SendOptions = {}): Promise<Answered> {
+  const { method = 'GET', headers = {}, body, token, ca, timeoutMs = 10_000 } = options;
+  const { keepBytes = Number.POSITIVE_INFINITY, until } = options;
+  const target = new URL(url);
+  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
+  const start = performance.now();
+  return new Promise((resolve) => {
+    let status = 0;
+    let text = '';
+    const finish = (error: string): void => {
+      clearTimeout(timer);
+      resolve({ status, body: text, error, ms: Math.round(performance.now() - start) });
+      outgoing.destroy();
+    };
+    const begin = target.protocol === 'https:' ? requestHttps : requestHttp;
+    const outgoing = begin(target, {
+      ...{ method, agent: false, path: options.path ?? `${target.pathname}${target.search}` },
+      ...(ca === undefined ? {} : { ca, servername: 'localhost' }),
+      headers: { ...length, ...authorization, ...headers },
+    });
+    const timer = setTimeout(() => finish(`no answer in ${timeoutMs} ms`), timeoutMs);
+    outgoing.on('error', (error: NodeJS.ErrnoException) => finish(error.code ?? error.message));
+    outgoing.once('response', (response) => {
+      status = response.statusCode ?? 0;
+      response.setEncoding('latin1').on('data', (chunk: string) => {
+        if (text.length < keepBytes) text += chunk;
+        if (until !== undefined && text.includes(until)) finish('');
+      });
+      response.once('end', () => finish(''));
+      response.once('error', (error: NodeJS.ErrnoException) => finish(error.code ?? error.message));
+    });
+    outgoing.end(body);
+  });
+}
+
+/** Runs `work` again and again on `lanes` lanes for a time; resolves when all have ended. */
+export async function flood(
+  forMs: number,
+  lanes: number,
+  work: (lane: number) => Promise<void>,
+): Promise<void> {
+  const end = performance.now() + forMs;
+  const run = async (lane: number): Promise<void> => {
+    while (performance.now() < end) await work(lane);
+  };
+  await Promise.all(Array.from({ length: lanes }, (_, lane) => run(lane)));
+}
+
+/** Runs `work` for each item, `lanes` at a time. */
+export async function inLanes<T>(
+  items: readonly T[],
+  lanes: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const queue = items.values();
+  const run = async (): Promise<void> => {
+    for (const item of queue) await work(item);
+  };
+  await Promise.all(Array.from({ length: lanes }, run));
+}
+
+/** How often each value occurs, such as `201 × 60, 429 × 1200`. */
+export class Tally {
+  readonly #counts = new Map<string, number>();
+
+  add(value: string | number): void {
+    this.#counts.set(String(value), this.of(value) + 1);
+  }
+
+  of(value: string | number): number {
+    return this.#counts.get(String(value)) ?? 0;
+  }
+
+  keys(): string[] {
+    return [...this.#counts.keys()];
+  }
+
+  toString(): string {
+    return [...this.#counts].map(([value, count]) => `${value} × ${count}`).join(', ');
+  }
+}

@@ -1,0 +1,60 @@
+import { EVENTS, kubeProxyEvent } from './events.ts';
+import { FRAMINGS } from './framings.ts';
+import { HEADER_ROWS } from './probe-headers.ts';
+import { PATH_ROWS } from './probe-paths.ts';
+import { type ProbeRow, request } from './probe-request.ts';
+
+const WRITES: ProbeRow[] = [
+  {
+    name: "kube-proxy's own Event",
+    bytes: (lines) =>
+      request({
+        method: 'POST',
+        path: EVENTS,
+        headers: 'Content-Type: application/json',
+        body: kubeProxyEvent('edge-1'),
+      })(lines),
+    ...{ http: '201 +', https: '201 +' },
+  },
+  {
+    name: 'an Event that is no JSON',
+    bytes: request({
+      method: 'POST',
+      path: EVENTS,
+      headers: 'Content-Type: application/json',
+      body: '{',
+    }),
+    http: '400|403|415|422',
+  },
+  {
+    name: 'an Event of another namespace',
+    bytes: request({
+      method: 'POST',
+      path: EVENTS.replace('default', 'kube-system'),
+      headers: 'Content-Type: application/json',
+      body: kubeProxyEvent('edge-1'),
+    }),
+    http: '400|403',
+  },
+  {
+    name: 'an Event of unknown size',
+    bytes: request({ method: 'POST', path: EVENTS, headers: 'Transfer-Encoding: chunked' }),
+    http: '411',
+  },
+  ...['DELETE', 'GET', 'PUT', 'PATCH'].map((method) => ({
+    name: `${method} ${EVENTS}`,
+    bytes: request({ method, path: EVENTS, body: '{}' }),
+    http: '400|403|405',
+  })),
+];
+
+const FRAMED: ProbeRow[] = FRAMINGS.map(([name, bytes]) => ({
+  name: `framing: ${name}`,
+  bytes,
+  ...{ http: '400|405|411|413|505|end', https: '400|405|411|413|505|end' },
+}));
+
+/** All probes. */
+export const PROBE_ROWS: readonly ProbeRow[] = [
+  ...[...PATH_ROWS, ...HEADER_ROWS, ...WRITES, ...FRAMED],
+];
