@@ -11,24 +11,22 @@ export interface TokenBucketOptions {
 export class TokenBucket {
   readonly #options: TokenBucketOptions;
   readonly #now: () => number;
-  #tokens: number;
-  #filledAt: number;
+  /** When all tokens are there again, in milliseconds: no fractions of tokens, which would be rounded. */
+  #fullAt = -Infinity;
 
   constructor(options: TokenBucketOptions) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
-    this.#tokens = options.burst;
-    this.#filledAt = this.#now();
   }
 
   /** Takes a token. Returns 0, or, when there is none, in how many milliseconds there will be one. */
   take(): number {
     const { burst, refillMs } = this.#options;
     const now = this.#now();
-    this.#tokens = Math.min(burst, this.#tokens + (now - this.#filledAt) / refillMs);
-    this.#filledAt = now;
-    if (this.#tokens < 1) return (1 - this.#tokens) * refillMs;
-    this.#tokens -= 1;
+    const fullAt = Math.max(this.#fullAt, now) + refillMs;
+    const waitMs = fullAt - burst * refillMs - now;
+    if (waitMs > 0) return waitMs;
+    this.#fullAt = fullAt;
     return 0;
   }
 }
