@@ -22,6 +22,7 @@ export function nodeProxyOptions(
     cloudPassthrough: cloud.mode === 'passthrough',
     window: { entries: settings.windowEntries, bytes: settings.windowBytes },
     maxViews: settings.maxViews,
+    maxViewBytes: settings.maxViewBytes,
     idleViewMs: settings.idleViewSeconds * 1000,
     readyWaitMs: settings.readyWaitSeconds * 1000,
     bookmarkMs: settings.bookmarkSeconds * 1000,

@@ -102,6 +102,11 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     return { injected: this.#injected, suppressed: this.#display.suppressed };
   }
 
+  /** Bytes of objects as shown that are held beside the raw ones, for endpoints are cut. */
+  get copiedBytes(): number {
+    return this.#display.copied;
+  }
+
   /** What is known of a Service, to explain it. Looking changes nothing. */
   inspect(service: string): ServiceInspection {
     return {
@@ -194,6 +199,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
         return touched;
       }
       this.#index.remove(before);
+      this.#display.forget(before);
       if (before.service !== undefined) touched.add(before.service);
       if (change.type === 'DELETED') this.#left(before);
     }

@@ -12,11 +12,12 @@ import type { Credentials } from './credentials.ts';
 import { type Doors, type DoorsOptions, openDoors } from './doors.ts';
 import { Failover } from './failover.ts';
 import { waitForTurn } from './handover.ts';
+import { usualQuestions } from './kube-proxy-queries.ts';
 import { NodeSetWatcher } from './node-set-watcher.ts';
 import { PolicyEvents } from './policy-events.ts';
 import type { Question } from './question.ts';
-import { usualQuestions } from './questions-json.ts';
 import { DEFAULT_READ_BOUNDS, type ReadBounds } from './read-bounds.ts';
+import { OwnReadMemory } from './read-memory.ts';
 import { SnapshotStore, type SnapshotStoreOptions } from './snapshot-store.ts';
 import { Succession } from './succession.ts';
 import { systemClock } from './system-clock.ts';
@@ -37,6 +38,7 @@ export interface NodeProxyOptions extends DoorsOptions {
   readonly cloudPassthrough: boolean;
   readonly window: LogBounds;
   readonly maxViews: number;
+  readonly maxViewBytes: number;
   readonly idleViewMs: number;
   readonly readyWaitMs: number;
   readonly bookmarkMs: number;
@@ -119,13 +121,14 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const context = {
     ...{ upstream, clock, world, book, logger, bounds, codecs, codec: codecs.protobuf },
     ...(snapshots && { snapshots }),
+    ownMemory: new OwnReadMemory(bounds.maxListBytes),
   };
   const bequest = new Bequest(nodeName, () => views.sources);
   // First, for it can fail; nothing is asked for before something listens.
   const doors = await openDoors({
     ...options,
     ...{ credentials, codecs, upstream },
-    acquire: (question) => views.acquire(question),
+    acquire: (question, caller) => views.acquire(question, caller),
     succession: { settled: async () => succession?.settled() },
     onStopped: () => {
       bequest.tell();
@@ -153,6 +156,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     onHandled: (seconds) => timing.onHandled(seconds),
     time: systemClock,
     ...hidden,
+    hasCallers: options.https !== undefined,
     idleMs: options.idleViewMs,
   });
   const worldSources = new WorldSources({

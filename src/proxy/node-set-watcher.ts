@@ -6,6 +6,7 @@ import type { VersionClock } from '../filter/version-clock.ts';
 import { consequenceOfRefusal } from '../topology/node-set.ts';
 import type { World } from '../topology/world.ts';
 import type { ReadBounds } from './read-bounds.ts';
+import type { OwnReadMemory } from './read-memory.ts';
 import { Reflector, type ReflectorStatus } from './reflector.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
 import type { Upstream } from './upstream.ts';
@@ -30,6 +31,7 @@ export class NodeSetWatcher {
     readonly logger: Logger;
     readonly bounds?: ReadBounds;
     readonly snapshots?: SnapshotStore;
+    readonly ownMemory?: OwnReadMemory;
   };
   readonly #open = new Map<string, OpenSet>();
   readonly #closing = new Set<Promise<void>>();
@@ -44,6 +46,7 @@ export class NodeSetWatcher {
     readonly logger: Logger;
     readonly bounds?: ReadBounds;
     readonly snapshots?: SnapshotStore;
+    readonly ownMemory?: OwnReadMemory;
   }) {
     this.#context = context;
     this.#unsubscribe = context.world.subscribe({ wanted: (selectors) => this.#follow(selectors) });
@@ -89,6 +92,7 @@ export class NodeSetWatcher {
         encoding: codec.encoding,
       },
       metadataOnly: true,
+      memory: this.#context.ownMemory?.account(),
       decode: (object) => codec.labelled(object),
       sinks: [new NodeSetFeed(world, selector, () => controller.signal.aborted)],
       onRefused: (error) => {

@@ -40,18 +40,3 @@ function readQuestion(entry: unknown, nodeName: string): Question[] {
   if (resource === NODES && fieldSelector !== `metadata.name=${nodeName}`) return [];
   return [{ resource, namespace, labelSelector, fieldSelector, encoding }];
 }
-
-/** What the present kube-proxy reads, for when nobody can tell what is read. */
-export function usualQuestions(nodeName: string): Question[] {
-  const by = (group: string, plural: string, labelSelector: string, fieldSelector = '') => {
-    const all = { namespace: '', labelSelector, fieldSelector, encoding: 'protobuf' };
-    return { group, plural, ...all };
-  };
-  const questions = [
-    by('', 'nodes', '', `metadata.name=${nodeName}`),
-    by('discovery.k8s.io', 'endpointslices', '!service.kubernetes.io/headless'),
-    by('', 'services', '!service.kubernetes.io/service-proxy-name', 'spec.clusterIP!=None'),
-    by('networking.k8s.io', 'servicecidrs', ''),
-  ];
-  return readQuestions(JSON.stringify(questions), nodeName);
-}
