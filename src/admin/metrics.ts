@@ -18,6 +18,7 @@ export function createMetrics(proxy: NodeProxy, log: LogLosses = { dropped: 0 })
     eventLoopMonitoringPrecision: EVENT_LOOP_TICK_MS,
   });
   registerViews(registry, proxy);
+  registerViewBudget(registry, proxy);
   registerDecisions(registry, proxy);
   registerWorld(registry, proxy);
   registerSources(registry, proxy);
@@ -167,7 +168,7 @@ const VIEW_METRICS: readonly [
   ],
   [
     'view_refused',
-    '1 while the API server does not take the question of a view, and its clients are told so.',
+    '1 while the API server does not take the question of a view, or there is no room for it, and its clients are told so.',
     (source, views) => +(views.refusalOf(source) !== undefined),
   ],
   [
@@ -364,6 +365,29 @@ function registerSources(registry: Registry, proxy: NodeProxy): void {
       for (const { question, refusal } of proxy.worldSources.sources) {
         set({ collection: questionPath(question) }, +(refusal !== undefined));
       }
+    },
+  });
+}
+
+/** Views of other clients than kube-proxy: what they take of what there is for them. */
+function registerViewBudget(registry: Registry, { views: { budget } }: NodeProxy): void {
+  const { maxViews, maxViewBytes } = budget.limits;
+  const gauges: readonly (readonly [string, string, () => number])[] = [
+    ['views', 'Views that count against maxViews.', () => budget.used.views],
+    ['views_limit', 'The setting maxViews.', () => maxViews],
+    ['bytes', 'Estimated memory of these views.', () => budget.used.bytes],
+    ['bytes_limit', 'The setting maxViewBytes.', () => maxViewBytes],
+  ];
+  for (const [name, help, value] of gauges) {
+    const collect: Series['collect'] = (set) => set({}, value());
+    register(registry, { name: `view_budget_${name}`, help, labels: [], collect });
+  }
+  register(registry, {
+    name: 'view_budget_refusals_total',
+    help: 'Views refused or closed for lack of room, by the limit: of all (views, bytes) or of one client (caller_views, caller_bytes).',
+    labels: ['reason'],
+    collect(set) {
+      for (const [reason, count] of Object.entries(budget.refusals)) set({ reason }, count);
     },
   });
 }

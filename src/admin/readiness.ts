@@ -38,6 +38,11 @@ export function readiness(proxy: NodeProxy): Check[] {
     const remark = snapshots.problem && `but cannot be written: ${snapshots.problem}`;
     checks.push({ name: 'snapshots', problem: undefined, remark });
   }
+  const { remark } = proxy.views.budget;
+  if (remark !== undefined) {
+    // Kube-proxy is served all the same, so the node is ready.
+    checks.push({ name: 'view-budget', problem: undefined, remark: `but ${remark}` });
+  }
   for (const source of proxy.views.sources) checks.push(viewCheck(proxy, source));
   for (const [selector, status] of proxy.nodeSets.statuses) {
     const set = proxy.world.nodeSets.get(selector);
@@ -69,7 +74,10 @@ function viewCheck({ views }: NodeProxy, source: ViewSource): Check {
   return {
     name,
     problem: undefined,
-    remark: `but the API server does not take it: ${refusal.message}`,
+    remark:
+      refusal.code === 'LimitExceeded'
+        ? `but it is not served: ${refusal.message}`
+        : `but the API server does not take it: ${refusal.message}`,
   };
 }
 

@@ -23,6 +23,7 @@ export function nodeProxyOptions(
     window: { entries: settings.windowEntries, bytes: settings.windowBytes },
     maxNodeSets: settings.maxNodeSets,
     maxViews: settings.maxViews,
+    maxViewBytes: settings.maxViewBytes,
     idleViewMs: settings.idleViewSeconds * 1000,
     readyWaitMs: settings.readyWaitSeconds * 1000,
     bookmarkMs: settings.bookmarkSeconds * 1000,

@@ -215,7 +215,12 @@ export const settingsShape = z.strictObject({
   maxViews: positive
     .default(64)
     .describe(
-      'Different questions that are served at once; one more takes the place of one that nobody has used for 5 seconds, or gets 503.',
+      'Different queries of other clients than kube-proxy that are served at once; one more takes the place of one that nobody has used for 5 seconds, or gets 503. One https caller may have a quarter.',
+    ),
+  maxViewBytes: positive
+    .default(128 * 1024 * 1024)
+    .describe(
+      'Memory that these may take together, as estimated; a view that needs more is closed, and its clients get 503. One https caller may have a quarter.',
     ),
   maxNodeSets: positive
     .default(DEFAULT_MAX_NODE_SETS)
@@ -237,7 +242,9 @@ export const settingsShape = z.strictObject({
     .describe('One object of the API server, in a list or in a watch.'),
   maxListBytes: positive
     .default(DEFAULT_READ_BOUNDS.maxListBytes)
-    .describe('One LIST of the API server.'),
+    .describe(
+      'One LIST of the API server, gunzipped; also all those together that kube-proxy and the wrapper itself need at a time.',
+    ),
   maxObjects: positive.default(DEFAULT_READ_BOUNDS.maxObjects).describe('Objects of one question.'),
   stateDir: z
     .string()

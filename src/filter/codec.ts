@@ -139,8 +139,11 @@ export interface Edit extends EndpointsEdit {
 export interface Codec {
   readonly encoding: Encoding;
 
-  /** Decodes the body of a LIST, which may be cut anywhere. Throws `Refused` when it is a Status. */
-  decodeList(pieces: readonly Buffer[]): RawList;
+  /**
+   * Decodes the body of a LIST, which may be cut anywhere. Throws `Refused` when it is a Status, and `TooLarge` at the
+   * first item beyond `maxItems` (default: any number).
+   */
+  decodeList(pieces: readonly Buffer[], maxItems?: number): RawList;
   /** A decoder of one watch stream, that buffers no frame of more than `maxFrameBytes`. */
   watchDecoder(maxFrameBytes: number): WatchDecoder;
   /** Reads a Status body; undefined when it is none. */

@@ -16,6 +16,8 @@ export interface EndpointsObject {
   exact: boolean;
   /** Another object of this name, which is no more, is shown still; it leaves when this one is shown. */
   replaces: boolean;
+  /** Bytes of what is shown, where it is other memory than `raw`; 0: it is the same. */
+  copied: number;
   /** Endpoints that are shown, as in Edit.keep; undefined: all. */
   keep: Uint8Array | undefined;
   /** Whether hints are cut. */
@@ -65,6 +67,7 @@ export class EndpointIndex {
       fresh: true,
       exact: false,
       replaces: false,
+      copied: 0,
       keep: undefined,
       cutHints: false,
       managed: false,

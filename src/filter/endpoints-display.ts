@@ -10,6 +10,7 @@ import type { View } from './view.ts';
 export class EndpointsDisplay {
   readonly #view: View;
   #suppressed = 0;
+  #copied = 0;
 
   constructor(view: View) {
     this.#view = view;
@@ -18,6 +19,16 @@ export class EndpointsDisplay {
   /** Changes of an object that altered nothing clients see, so far. */
   get suppressed(): number {
     return this.#suppressed;
+  }
+
+  /** Bytes of objects as shown that are held beside the raw ones. */
+  get copied(): number {
+    return this.#copied;
+  }
+
+  /** Forgets an object that is no more. What is shown of it may stay for a moment. */
+  forget(object: EndpointsObject): void {
+    this.#noteCopy(object, 0);
   }
 
   /** Shows an object as decided; nothing happens where clients would see no difference. */
@@ -36,6 +47,7 @@ export class EndpointsDisplay {
       object.keep = keep;
       object.cutHints = cutHints;
       object.managed = managed;
+      this.#noteCopy(object, object.raw === shown ? 0 : shown.length);
       return;
     }
     this.#view.show(object.key, (version) => this.write({ object, keep, managed }, version));
@@ -54,7 +66,13 @@ export class EndpointsDisplay {
     object.exact = true;
     // Nothing is cut, so that the bytes shown hold all there is to know: keep them once.
     if (keep === undefined && !cutHints) object.raw = written;
+    this.#noteCopy(object, object.raw === written ? 0 : written.length);
     return written;
+  }
+
+  #noteCopy(object: EndpointsObject, bytes: number): void {
+    this.#copied += bytes - object.copied;
+    object.copied = bytes;
   }
 
   #unchanged(

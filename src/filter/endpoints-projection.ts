@@ -95,6 +95,11 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     return { injected: this.#injected, suppressed: this.#display.suppressed };
   }
 
+  /** Bytes of objects as shown that are held beside the raw ones, for endpoints are cut. */
+  get copiedBytes(): number {
+    return this.#display.copied;
+  }
+
   /** What is known of a Service, to explain it. Looking changes nothing. */
   inspect(service: string): ServiceInspection {
     return {
@@ -176,6 +181,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
         return;
       }
       this.#index.remove(before);
+      this.#display.forget(before);
       if (before.service !== undefined) goneOf(touched, before.service);
       if (change.type === 'DELETED') this.#left(before, touched);
     }

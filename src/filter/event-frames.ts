@@ -28,6 +28,11 @@ export class EventFrames {
     this.#log = log;
   }
 
+  /** Forgets the last batch. */
+  clear(): void {
+    this.#last = undefined;
+  }
+
   /** The frames from a position on, which the log must hold; undefined when there is nothing yet. */
   from(position: number): FrameBatch | undefined {
     const { end } = this.#log;

@@ -45,6 +45,16 @@ export class EventLog {
     return this.#first + this.#entries.length - this.#head;
   }
 
+  /** Bytes of the objects in the window; those that are shown still cost nothing more. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Number of entries in the window. */
+  get size(): number {
+    return this.#entries.length - this.#head;
+  }
+
   /** Version of the newest state. */
   get version(): bigint {
     return this.#entries.at(-1)?.version ?? this.#base;
@@ -59,6 +69,17 @@ export class EventLog {
   /** Tells the watchers about what was appended, all that belongs together at once, and trims the window. */
   commit(): void {
     this.#trim();
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Forgets all entries and wakes the watchers: no watch continues from any version. */
+  clear(): void {
+    this.#base = -1n;
+    // A watcher at the end has missed something, too.
+    this.#first = this.end + 1;
+    this.#entries = [];
+    this.#head = 0;
+    this.#bytes = 0;
     for (const listener of this.#listeners) listener();
   }
 
@@ -94,7 +115,8 @@ export class EventLog {
 
   #trim(): void {
     const { entries, bytes } = this.#bounds();
-    while (this.#entries.length - this.#head > entries || this.#bytes > bytes) {
+    // The newest stays, however large: else a watcher that has missed nothing else would be thrown out.
+    while (this.size > 1 && (this.size > entries || this.#bytes > bytes)) {
       const oldest = this.#entries[this.#head];
       if (oldest === undefined) break;
       this.#base = oldest.version;

@@ -9,3 +9,8 @@ export function malformed(what: string, offset: number, cause?: unknown): Wrappe
   const options = cause === undefined ? { offset } : { offset, cause };
   return new WrapperError('Malformed', `${what} at offset ${offset}`, options);
 }
+
+/** The error for a list of more objects than are taken. Each costs much more than its bytes, which may be few. */
+export function tooManyItems(maxItems: number): WrapperError {
+  return new WrapperError('TooLarge', `a list of more than maxObjects=${maxItems} objects`);
+}

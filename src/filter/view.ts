@@ -18,11 +18,18 @@ export interface ViewOptions {
   readonly resource: Resource;
   readonly codec: Codec;
   readonly clock: VersionClock;
-  /** The least that the event log keeps. It always has room for a change of every object at once. */
+  /** The least that the event log keeps. */
   readonly window: LogBounds;
+  /**
+   * The most that it keeps, but for the newest change. Default: it always has room for a change of every object at
+   * once and back, so that no watcher is thrown out by that.
+   */
+  readonly most?: LogBounds | undefined;
   /** A monotonic clock in milliseconds; default: `performance.now`. */
   readonly now?: () => number;
 }
+
+const UNLIMITED: LogBounds = { entries: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
 
 /**
  * What clients see of one question: its objects as they are shown, and the log of their changes. Filled by a
@@ -33,9 +40,11 @@ export class View {
   readonly codec: Codec;
   readonly #clock: VersionClock;
   readonly #window: LogBounds;
+  readonly #most: LogBounds;
   readonly #objects = new Map<string, ObjectBytes>();
   readonly #waiting = new Set<() => void>();
   #refusal: WrapperError | undefined;
+  #closed: WrapperError | undefined;
   #bytes = 0;
   readonly #peak: RecentPeak;
   #log: EventLog | undefined;
@@ -46,6 +55,7 @@ export class View {
     this.codec = options.codec;
     this.#clock = options.clock;
     this.#window = options.window;
+    this.#most = options.most ?? UNLIMITED;
     this.#peak = new RecentPeak(options.now);
   }
 
@@ -76,14 +86,22 @@ export class View {
     return this.#bytes;
   }
 
-  /** Why the API server does not take the question at all: as things stand the view will never start. */
+  /**
+   * Why the view is not served: the API server does not take the question at all, so that as things stand it will never
+   * start, or it was closed.
+   */
   get refusal(): WrapperError | undefined {
-    return this.started ? undefined : this.#refusal;
+    return this.#closed ?? (this.started ? undefined : this.#refusal);
+  }
+
+  /** Why the view was closed; undefined: it was not. */
+  get closed(): WrapperError | undefined {
+    return this.#closed;
   }
 
   /** Calls back once the view has started or is refused, at once when so; returns how to stop waiting. */
   whenSettled(callback: () => void): () => void {
-    if (this.started || this.#refusal !== undefined) callback();
+    if (this.started || this.refusal !== undefined) callback();
     else this.#waiting.add(callback);
     return () => this.#waiting.delete(callback);
   }
@@ -92,6 +110,16 @@ export class View {
   refuse(refusal: WrapperError | undefined): void {
     this.#refusal = refusal;
     if (refusal !== undefined) this.#settled();
+  }
+
+  /** Ends the view, for there is no room for it: its watches end, and what it holds is let go. */
+  close(reason: WrapperError): void {
+    this.#closed = reason;
+    this.#objects.clear();
+    this.#bytes = 0;
+    this.#log?.clear();
+    this.#frames?.clear();
+    this.#settled();
   }
 
   /**
@@ -175,8 +203,8 @@ export class View {
   #bounds(): LogBounds {
     const peak = this.#peak.note({ entries: this.#objects.size, bytes: this.#bytes });
     return {
-      entries: Math.max(this.#window.entries, 2 * peak.entries),
-      bytes: Math.max(this.#window.bytes, 2 * peak.bytes),
+      entries: Math.min(Math.max(this.#window.entries, 2 * peak.entries), this.#most.entries),
+      bytes: Math.min(Math.max(this.#window.bytes, 2 * peak.bytes), this.#most.bytes),
     };
   }
 }

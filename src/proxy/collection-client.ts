@@ -5,6 +5,7 @@ import { Deadline } from './deadline.ts';
 import { type Question, questionPath } from './question.ts';
 import { isAnswer } from './reach.ts';
 import type { ReadBounds } from './read-bounds.ts';
+import type { ReadMemory } from './read-memory.ts';
 import { readBody, readPieces, type Upstream, type UpstreamResponse } from './upstream.ts';
 
 /** A list, all its pages together. */
@@ -44,6 +45,12 @@ const EARLY_MS = 1_000;
 /** A name that no object has; if one had it, it would be listed in vain. */
 const NOBODY = 'nobody.kube-proxy-wrapper.io';
 
+interface PageOptions {
+  readonly question?: Question;
+  /** Told how many bytes have come, before they are kept; what it throws ends the request. */
+  readonly onBytes?: (length: number) => void;
+}
+
 /** Asks the API server one question, in one encoding. */
 export class CollectionClient {
   readonly #upstream: Upstream;
@@ -51,6 +58,7 @@ export class CollectionClient {
   readonly #question: Question;
   readonly #metadataOnly: boolean;
   readonly #bounds: ReadBounds;
+  readonly #memory: Pick<ReadMemory, 'reading'>;
   readonly #random: () => number;
 
   constructor(options: {
@@ -59,6 +67,8 @@ export class CollectionClient {
     readonly question: Question;
     readonly metadataOnly: boolean;
     readonly bounds: ReadBounds;
+    /** Told of the bytes of a list as they are read; default: nobody is. */
+    readonly memory?: Pick<ReadMemory, 'reading'> | undefined;
     readonly random?: () => number;
   }) {
     this.#upstream = options.upstream;
@@ -66,21 +76,30 @@ export class CollectionClient {
     this.#question = options.question;
     this.#metadataOnly = options.metadataOnly;
     this.#bounds = options.bounds;
+    this.#memory = options.memory ?? { reading: () => {} };
     this.#random = options.random ?? Math.random;
   }
 
   /**
    * Lists the collection at this version or newer (`0`: any; empty: the newest).
-   * Throws `Refused` with the Status, `Unreachable`, `Malformed` or `TooLarge`.
+   * Throws `Refused` with the Status, `Unreachable`, `Malformed`, `TooLarge`, or what `memory` throws. Who is done with
+   * the items tells `memory` so.
    */
   async list(version: string, signal: AbortSignal): Promise<Listed> {
     const items: ObjectBytes[] = [];
+    let bytes = 0;
+    // To be decoded, JSON is joined; see its decodeList.
+    const held = this.#codec.encoding === 'json' ? 2 : 1;
+    const onBytes = (length: number): void => {
+      bytes += held * length;
+      this.#memory.reading(bytes);
+    };
     let token = '';
     for (;;) {
       const query = new URLSearchParams();
       if (token !== '') query.set('continue', token);
       else if (version !== '') query.set('resourceVersion', version);
-      const page = await this.#listPage(query, signal);
+      const page = await this.#listPage(query, signal, { onBytes });
       // A page may have more items than a call has room for arguments.
       for (const item of page.items) items.push(item);
       if (items.length > this.#bounds.maxObjects) {
@@ -146,7 +165,7 @@ export class CollectionClient {
   async #assertReached(version: string, signal: AbortSignal): Promise<void> {
     const query = new URLSearchParams({ resourceVersion: version });
     try {
-      await this.#listPage(query, signal, aboutVersion(this.#question));
+      await this.#listPage(query, signal, { question: aboutVersion(this.#question) });
     } catch (error) {
       const status = error instanceof WrapperError ? error.status : undefined;
       // A collection that cannot be asked by name: the watch is tried without.
@@ -159,9 +178,9 @@ export class CollectionClient {
   async #listPage(
     query: URLSearchParams,
     signal: AbortSignal,
-    question = this.#question,
+    { question = this.#question, onBytes = () => {} }: PageOptions = {},
   ): Promise<RawList> {
-    const { maxListBytes } = this.#bounds;
+    const { maxListBytes, maxObjects } = this.#bounds;
     const deadline = new Deadline(signal);
     deadline.set('whole', LIST_MS, 'did not end a list');
     try {
@@ -173,7 +192,8 @@ export class CollectionClient {
           yield chunk;
         }
       };
-      return this.#codec.decodeList(await readPieces(alive(), maxListBytes, headers));
+      const pieces = await readPieces(alive(), { maxBytes: maxListBytes, headers, onBytes });
+      return this.#codec.decodeList(pieces, maxObjects);
     } catch (error) {
       throw named(deadline.explain(error), 'maxListBytes');
     } finally {
@@ -261,5 +281,6 @@ function cannotTell(version: string, { code, message }: Status): WrapperError {
 /** An error of a bound, with the setting it comes from. */
 function named(error: unknown, setting: keyof ReadBounds): unknown {
   if (!(error instanceof WrapperError) || error.code !== 'TooLarge') return error;
+  if (/max[A-Z]/.test(error.message)) return error;
   return new WrapperError('TooLarge', `${error.message} (${setting})`, { cause: error });
 }

@@ -1,12 +1,15 @@
 import { WrapperError } from '../errors.ts';
 import { type Change, objectKey } from '../filter/change.ts';
 import type { ObjectBytes, ObjectMeta, RawEvent } from '../filter/codec.ts';
+import { memoryCost } from '../filter/memory-cost.ts';
 import { DEFAULT_READ_BOUNDS, type ReadBounds } from './read-bounds.ts';
 
 /** What is remembered of each object, to tell a difference by. */
 interface Known {
   readonly uid: string;
   readonly resourceVersion: string;
+  /** What it takes in memory; see memoryCost. */
+  readonly cost: number;
 }
 
 /** What a batch of watch events amounts to. */
@@ -27,6 +30,7 @@ export class DifferenceTracker<Facts extends ObjectMeta> {
   readonly #decode: (object: ObjectBytes) => Facts;
   readonly #bounds: Pick<ReadBounds, 'maxObjectBytes' | 'maxObjects'>;
   readonly #known = new Map<string, Known>();
+  #cost = 0;
 
   /**
    * @param meta reads what an object is known by; throws `Malformed`
@@ -78,7 +82,7 @@ export class DifferenceTracker<Facts extends ObjectMeta> {
   follow(events: readonly RawEvent[]): Followed<Facts> {
     const changes: Change<Facts>[] = [];
     /** Objects that this batch itself has changed. */
-    const recent = new Map<string, Known | undefined>();
+    const recent = new Map<string, Pick<Known, 'uid'> | undefined>();
     let resourceVersion = '';
     let count = this.#known.size;
     try {
@@ -112,13 +116,24 @@ export class DifferenceTracker<Facts extends ObjectMeta> {
     }
   }
 
+  /** What all objects will take in memory when these changes are noted too. */
+  costWith(changes: readonly Change<Facts>[]): number {
+    const costs = new Map<string, number>();
+    for (const change of changes) costs.set(change.key, costOf(change));
+    let sum = this.#cost;
+    for (const [key, cost] of costs) sum += cost - (this.#known.get(key)?.cost ?? 0);
+    return sum;
+  }
+
   /** Notes changes as told. */
   commit(changes: readonly Change<Facts>[]): void {
     for (const change of changes) {
+      const cost = costOf(change);
+      this.#cost += cost - (this.#known.get(change.key)?.cost ?? 0);
       if (change.type === 'DELETED') this.#known.delete(change.key);
       else {
         const { uid, resourceVersion } = change.facts;
-        this.#known.set(change.key, { uid, resourceVersion });
+        this.#known.set(change.key, { uid, resourceVersion, cost });
       }
     }
   }
@@ -162,9 +177,13 @@ export class DifferenceTracker<Facts extends ObjectMeta> {
   }
 }
 
+function costOf(change: Change): number {
+  return change.type === 'DELETED' ? 0 : memoryCost(change.facts, change.object.length);
+}
+
 function changesTo<Facts extends ObjectMeta>(
   key: string,
-  known: Known | undefined,
+  known: Pick<Known, 'uid'> | undefined,
   facts: Facts,
   object: ObjectBytes,
 ): Change<Facts>[] {

@@ -19,6 +19,7 @@ import { type RefusalLog, reasonOf } from './refusal-log.ts';
 import { readUrl } from './request-url.ts';
 import type { Patience } from './stall.ts';
 import { parseTarget, type Target } from './target.ts';
+import { ANYONE, type Holder } from './view-budget.ts';
 import { readList, readObject, startWatch, type WatchTimes } from './view-response.ts';
 import type { ViewLease } from './views.ts';
 import type { Watcher } from './watcher.ts';
@@ -36,7 +37,7 @@ export interface ListenerOptions {
   readonly bounds: DoorBounds;
   readonly nodeName: string;
   readonly codecs: Codecs;
-  readonly acquire: (question: Question) => ViewLease;
+  readonly acquire: (question: Question, caller: Holder) => ViewLease;
   /** How long a request waits for its view to be complete, in milliseconds. */
   readonly readyWaitMs: number;
   readonly times: WatchTimes;
@@ -120,7 +121,8 @@ export class Listener {
       const encoding = negotiate(request.headers.accept);
       const read = this.#readOf(request, target, query, encoding);
       await gate.assertMayRead(caller, read.attributes);
-      if (!response.closed) await this.#read(response, read);
+      const holder = caller.kind === 'anyone' ? ANYONE : caller.id;
+      if (!response.closed) await this.#read(response, read, holder);
     } catch (error) {
       this.#refused(request, error);
       answerError(request, response, codecs, error);
@@ -162,8 +164,12 @@ export class Listener {
     return { target, options, question, attributes: attributesOf(target, options) };
   }
 
-  async #read(response: ServerResponse, { target, options, question }: Read): Promise<void> {
-    const lease = this.#options.acquire(question);
+  async #read(
+    response: ServerResponse,
+    { target, options, question }: Read,
+    holder: Holder,
+  ): Promise<void> {
+    const lease = this.#options.acquire(question, holder);
     response.once('close', () => lease.release());
     await this.#ready(lease.view, response, question);
     if (response.closed) return;
@@ -229,12 +235,12 @@ export class Listener {
   }
 
   /**
-   * Waits until the view is complete: never a partial one. Throws `NotReady`, or, when the API server does not
-   * take the question, what it said.
+   * Waits until the view is complete: never a partial one. Throws `NotReady`, or, when the view is not served, why: the
+   * API server does not take the question, or there is no room.
    */
   async #ready(view: View, response: ServerResponse, question: Question): Promise<void> {
-    if (view.started) return;
     if (view.refusal !== undefined) throw view.refusal;
+    if (view.started) return;
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {
         const name = question.resource.plural;

@@ -12,11 +12,12 @@ import type { Credentials } from './credentials.ts';
 import { type Doors, type DoorsOptions, openDoors } from './doors.ts';
 import { Failover } from './failover.ts';
 import { waitForTurn } from './handover.ts';
+import { usualQuestions } from './kube-proxy-queries.ts';
 import { NodeSetWatcher } from './node-set-watcher.ts';
 import { PolicyEvents } from './policy-events.ts';
 import type { Question } from './question.ts';
-import { usualQuestions } from './questions-json.ts';
 import { DEFAULT_READ_BOUNDS, type ReadBounds } from './read-bounds.ts';
+import { OwnReadMemory } from './read-memory.ts';
 import { SnapshotStore, type SnapshotStoreOptions } from './snapshot-store.ts';
 import { assertStateFolder } from './state-folder.ts';
 import { systemClock } from './system-clock.ts';
@@ -41,6 +42,7 @@ export interface NodeProxyOptions extends DoorsOptions {
   /** When node sets that no policy needs are closed; default: the machine's clock. */
   readonly nodeSetTime?: Clock;
   readonly maxViews: number;
+  readonly maxViewBytes: number;
   readonly idleViewMs: number;
   readonly readyWaitMs: number;
   readonly bookmarkMs: number;
@@ -120,12 +122,13 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const context = {
     ...{ upstream, clock, world, book, logger, bounds, codecs, codec: codecs.protobuf },
     ...(snapshots && { snapshots }),
+    ownMemory: new OwnReadMemory(bounds.maxListBytes),
   };
   // First, for it can fail; nothing is asked for before something listens.
   const doors = await openDoors({
     ...options,
     ...{ credentials, codecs, upstream },
-    acquire: (question) => views.acquire(question),
+    acquire: (question, caller) => views.acquire(question, caller),
     times: options,
   }).catch(async (error: unknown) => {
     await upstream.close();
@@ -148,6 +151,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     onHandled: (seconds) => timing.onHandled(seconds),
     time: systemClock,
     ...hidden,
+    hasCallers: options.https !== undefined,
     idleMs: options.idleViewMs,
   });
   const worldSources = new WorldSources({

@@ -7,6 +7,7 @@ import type { VersionClock } from '../filter/version-clock.ts';
 import { consequenceOfRefusal, type NodeSet } from '../topology/node-set.ts';
 import type { World } from '../topology/world.ts';
 import type { ReadBounds } from './read-bounds.ts';
+import type { OwnReadMemory } from './read-memory.ts';
 import { Reflector, type ReflectorStatus } from './reflector.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
 import type { Upstream } from './upstream.ts';
@@ -28,6 +29,7 @@ export interface NodeSetWatcherOptions {
   readonly logger: Logger;
   readonly bounds?: ReadBounds;
   readonly snapshots?: SnapshotStore;
+  readonly ownMemory?: OwnReadMemory;
 }
 
 interface OpenSet {
@@ -134,6 +136,7 @@ export class NodeSetWatcher {
         encoding: codec.encoding,
       },
       metadataOnly: true,
+      memory: this.#context.ownMemory?.account(),
       decode: (object) => codec.labelled(object),
       sinks: [new NodeSetFeed(world, selector, () => controller.signal.aborted)],
       onRefused: (error) => {

@@ -48,18 +48,3 @@ function readQuestion(entry: unknown, nodeName: string): Question[] {
 function matches(value: unknown, pattern: RegExp): value is string {
   return typeof value === 'string' && pattern.test(value);
 }
-
-/** What the present kube-proxy reads, for when nobody can tell what is read. */
-export function usualQuestions(nodeName: string): Question[] {
-  const by = (group: string, plural: string, labelSelector: string, fieldSelector = '') => {
-    const all = { namespace: '', labelSelector, fieldSelector, encoding: 'protobuf' };
-    return { group, plural, ...all };
-  };
-  const questions = [
-    by('', 'nodes', '', `metadata.name=${nodeName}`),
-    by('discovery.k8s.io', 'endpointslices', '!service.kubernetes.io/headless'),
-    by('', 'services', '!service.kubernetes.io/service-proxy-name', 'spec.clusterIP!=None'),
-    by('networking.k8s.io', 'servicecidrs', ''),
-  ];
-  return readQuestions(JSON.stringify(questions), nodeName);
-}

@@ -2,7 +2,7 @@
 export interface ReadBounds {
   /** Bytes of one object, in a list or in a watch. */
   readonly maxObjectBytes: number;
-  /** Bytes of the answer to a LIST, gunzipped. */
+  /** Bytes of the answer to a LIST, gunzipped; see also OwnReadMemory. */
   readonly maxListBytes: number;
   /** Objects of one question. */
   readonly maxObjects: number;
@@ -11,7 +11,10 @@ export interface ReadBounds {
 export const DEFAULT_READ_BOUNDS: ReadBounds = {
   /** An object in etcd has at most 1.5 MiB by default; in JSON it can be several times that. */
   maxObjectBytes: 16 * 1024 * 1024,
-  /** 50,000 Services of 100 endpoints are 120 MB in protobuf, and 600 MB in JSON. */
-  maxListBytes: 512 * 1024 * 1024,
+  /**
+   * 10,000 slices of 10 endpoints are 18.8 MB in protobuf; 150,000 Pods, the most that Kubernetes is made for, some 30 MB.
+   * The memory limits of the manifests leave room for that; see docs/operations.md.
+   */
+  maxListBytes: 64 * 1024 * 1024,
   maxObjects: 500_000,
 };

@@ -102,7 +102,7 @@ export class ReflectorMemory {
     } catch (error) {
       const { code, message: err } = WrapperError.from(error, 'Malformed');
       // Nothing is wrong with a file that a bound, which can be raised again, does not let in.
-      if (code !== 'TooLarge') void this.#keeper.distrust(err);
+      if (code !== 'TooLarge' && code !== 'LimitExceeded') void this.#keeper.distrust(err);
       else this.#log.error({ err }, 'the snapshot on disk is larger than a bound: it is not used');
       return false;
     }

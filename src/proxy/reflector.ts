@@ -9,6 +9,7 @@ import { CollectionClient } from './collection-client.ts';
 import { DifferenceTracker } from './difference-tracker.ts';
 import { type Question, questionPath } from './question.ts';
 import { DEFAULT_READ_BOUNDS, type ReadBounds } from './read-bounds.ts';
+import type { ReadMemory } from './read-memory.ts';
 import { ReflectorMemory } from './reflector-memory.ts';
 import type { StoredState } from './snapshot-keeper.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
@@ -75,6 +76,8 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
   readonly snapshots?: SnapshotStore;
   /** Default: {@link DEFAULT_READ_BOUNDS}. */
   readonly bounds?: ReadBounds;
+  /** Told what is about to be held; what it throws is a failure as any other. Default: nobody is told. */
+  readonly memory?: ReadMemory | undefined;
   readonly random?: () => number;
   /** Told how long it took from the arrival of some events until all that follows from them was written, in seconds. */
   readonly onHandled?: ((seconds: number) => void) | undefined;
@@ -206,10 +209,19 @@ export class Reflector<Facts extends ObjectMeta> {
   async #list(signal: AbortSignal): Promise<void> {
     this.#lists++;
     this.#memory?.attempting();
-    const { items, resourceVersion } = await this.#client.list(this.#listVersion, signal);
+    try {
+      const { items, resourceVersion } = await this.#client.list(this.#listVersion, signal);
+      this.#takeList(items, resourceVersion);
+    } finally {
+      this.#options.memory?.reading(0);
+    }
+  }
+
+  #takeList(items: readonly ObjectBytes[], resourceVersion: string): void {
     // The newest is asked for when the API server does not have what is known.
     const wentBack = this.#listVersion === '' && isOlder(resourceVersion, this.#toldVersion);
     const changes = this.#tracker.replace(items, wentBack);
+    this.#assertRoom(changes);
     this.#memory?.listed();
     this.#tell(changes, resourceVersion);
     this.#memory?.told(changes, resourceVersion);
@@ -224,9 +236,10 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#log.info({ rv: resourceVersion, changes: changes.length }, said);
   }
 
-  /** Throws `Malformed` or `TooLarge`, and then nothing has been told. */
+  /** Throws `Malformed`, `TooLarge` or `LimitExceeded`, and then nothing has been told. */
   #restore({ objects, resourceVersion, savedAt }: StoredState): void {
     const changes = this.#tracker.replace(objects);
+    this.#assertRoom(changes);
     // A process that has shown this version before may have gone on counting from it.
     this.#tell(changes, String(BigInt(resourceVersion) + 1n));
     this.#memory?.restored(changes, resourceVersion);
@@ -244,6 +257,10 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#tracker.commit(changes);
     if (!this.#synced) this.#options.onUnanswerable?.(undefined);
     this.#synced = true;
+  }
+
+  #assertRoom(changes: readonly Change<Facts>[]): void {
+    this.#options.memory?.objects(this.#tracker.costWith(changes));
   }
 
   #heard(): void {
@@ -277,6 +294,7 @@ export class Reflector<Facts extends ObjectMeta> {
     const arrived = performance.now();
     this.#heard();
     const { changes, resourceVersion, error } = this.#tracker.follow(events);
+    this.#assertRoom(changes);
     if (resourceVersion !== '') this.#options.clock.observe(resourceVersion);
     if (changes.length > 0) {
       for (const sink of this.#options.sinks) sink.changed(changes);

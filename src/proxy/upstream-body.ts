@@ -5,10 +5,11 @@ import { asBuffer } from '../filter/as-buffer.ts';
 import { joinPieces } from '../filter/pieces.ts';
 
 /**
- * Gunzipped bytes come in buffers of this size. Large ones go back to the operating system when they are
+ * Bodies are kept in buffers of this size. Large ones go back to the operating system when they are
  * free; a list in buffers of the default 16 KB leaves the allocator's heap as large as it was at its peak.
  */
-const GUNZIP_CHUNK_BYTES = 1024 * 1024;
+const PIECE_BYTES = 1024 * 1024;
+const FIRST_PIECE_BYTES = 16 * 1024;
 
 /** Response headers, names in lower case. */
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
@@ -101,45 +102,90 @@ export async function readBody(
   maxBytes: number,
   headers: ResponseHeaders = {},
 ): Promise<Buffer> {
-  return joinPieces(await readPieces(body, maxBytes, headers));
+  return joinPieces(await readPieces(body, { maxBytes, headers }));
+}
+
+export interface ReadOptions {
+  /** Counted after gunzipping. */
+  readonly maxBytes: number;
+  readonly headers?: ResponseHeaders;
+  /** Told how many bytes have come, before they are kept; what it throws ends the request. */
+  readonly onBytes?: (length: number) => void;
 }
 
 /**
- * {@link readBody}, in the pieces in which a gzipped body unfolds. A large block that is joined, and free soon,
- * costs more than itself: the C library keeps so much more for itself from then on (mallopt(3),
- * M_MMAP_THRESHOLD).
+ * {@link readBody}, in pieces of {@link PIECE_BYTES}. A large block that is joined, and free soon, costs more than
+ * itself: the C library keeps so much more for itself from then on (mallopt(3), M_MMAP_THRESHOLD).
  */
 export async function readPieces(
   body: AsyncIterable<Uint8Array>,
-  maxBytes: number,
-  headers: ResponseHeaders = {},
+  options: ReadOptions,
 ): Promise<Buffer[]> {
-  if (headers['content-encoding'] === 'gzip') return gunzip(body, maxBytes);
-  return [joinPieces(await collect(body, maxBytes, Number(headers['content-length'] ?? 0)))];
+  const { headers = {}, maxBytes } = options;
+  const declared = Number(headers['content-length'] ?? 0);
+  // Also of what is zipped: nobody zips what grows by it.
+  if (declared > maxBytes) for await (const _ of body) throw tooLarge(maxBytes);
+  if (headers['content-encoding'] === 'gzip') return gunzip(body, options);
+  const pieces = new PieceList();
+  for await (const chunk of within(body, options)) {
+    pieces.add(chunk);
+  }
+  return pieces.end();
 }
 
-/** `declared`: what the peer says the length will be. A throw ends the loop, and with it the request. */
-async function collect(
+/** The chunks of a body, as long as they are within the bounds. A throw ends the request. */
+async function* within(
   body: AsyncIterable<Uint8Array>,
-  maxBytes: number,
-  declared = 0,
-): Promise<Buffer[]> {
-  const chunks: Buffer[] = [];
+  { maxBytes, onBytes }: ReadOptions,
+): AsyncGenerator<Buffer, void, undefined> {
   let total = 0;
   for await (const chunk of body) {
     total += chunk.length;
-    if (total > maxBytes || declared > maxBytes) throw tooLarge(maxBytes);
-    chunks.push(asBuffer(chunk));
+    if (total > maxBytes) throw tooLarge(maxBytes);
+    onBytes?.(chunk.length);
+    yield asBuffer(chunk);
   }
-  return chunks;
 }
 
-async function gunzip(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer[]> {
+/** Copies chunks into pieces as they come, so that nothing is held twice, and no network buffer for long. */
+class PieceList {
+  readonly #pieces: Buffer[] = [];
+  #filling: Buffer | undefined;
+  #used = 0;
+  /** Most answers are small: the first pieces are too. */
+  #size = FIRST_PIECE_BYTES;
+
+  add(chunk: Buffer): void {
+    for (let at = 0; at < chunk.length; ) {
+      this.#filling ??= Buffer.allocUnsafeSlow(this.#size);
+      const copied = chunk.copy(this.#filling, this.#used, at);
+      this.#used += copied;
+      at += copied;
+      if (this.#used === this.#size) this.#close();
+    }
+  }
+
+  end(): Buffer[] {
+    this.#close();
+    return this.#pieces.length === 0 ? [Buffer.alloc(0)] : this.#pieces;
+  }
+
+  #close(): void {
+    if (this.#filling !== undefined) this.#pieces.push(this.#filling.subarray(0, this.#used));
+    this.#filling = undefined;
+    this.#used = 0;
+    this.#size = Math.min(2 * this.#size, PIECE_BYTES);
+  }
+}
+
+async function gunzip(body: AsyncIterable<Uint8Array>, options: ReadOptions): Promise<Buffer[]> {
   const source = Readable.from(body, { objectMode: false });
-  const unzip = createGunzip({ chunkSize: GUNZIP_CHUNK_BYTES });
+  const unzip = createGunzip({ chunkSize: PIECE_BYTES });
   source.once('error', (error) => unzip.destroy(error));
   try {
-    return await collect(source.pipe(unzip), maxBytes);
+    const pieces: Buffer[] = [];
+    for await (const chunk of within(source.pipe(unzip), options)) pieces.push(chunk);
+    return pieces;
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (!code?.startsWith('Z_')) throw error;

@@ -21,6 +21,7 @@ import type { ServiceFilter } from '../topology/service-policy.ts';
 import type { World } from '../topology/world.ts';
 import type { Question } from './question.ts';
 import type { ReadBounds } from './read-bounds.ts';
+import type { OwnReadMemory, ReadMemory } from './read-memory.ts';
 import { Reflector, type ReflectorStatus } from './reflector.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
 import type { Upstream } from './upstream.ts';
@@ -39,6 +40,8 @@ export interface SourceContext {
   readonly cloudPassthrough: boolean;
   /** What is read of the API server at most; see Reflector. */
   readonly bounds?: ReadBounds;
+  /** What lists of the wrapper itself and of kube-proxy hold together while they are read. */
+  readonly ownMemory?: OwnReadMemory;
   /** Where the last known state is kept over a restart; absent: nowhere. */
   readonly snapshots?: SnapshotStore;
   /** See Reflector. */
@@ -61,36 +64,52 @@ export interface ViewSource {
 /** What a source needs beside its question. */
 export interface SourceRole {
   /** Told about each change before the view is: what the world learns has to be in force when clients hear of it. */
-  readonly feed?: ChangeSink<ServiceFacts>;
+  readonly feed?: ChangeSink<ServiceFacts> | undefined;
   /** Whether this view of slices tells the world which Services are withheld. */
   readonly tellsWithheld?: boolean;
+  /** Who pays for the memory; absent: nobody, for it is kube-proxy's or the world's. */
+  readonly payer?: ViewPayer | undefined;
 }
+
+/** Pays for what a view takes in memory. */
+export interface ViewPayer {
+  /** Told what the view is about to take, in bytes. What it throws ends the view: it has called `close` before. */
+  pay(bytes: number): void;
+}
+
+/** A view that is paid for remembers at most so much of the past: a client that falls behind lists again. */
+const PAID_WINDOW: LogBounds = { entries: 1_000, bytes: 4 * 1024 * 1024 };
+/** What an entry of a log takes beside its object. */
+const ENTRY_BYTES = 160;
 
 /** Opens a source for endpoints, filtered, or for any other collection, shown as it is. */
 export function openViewSource(
   context: SourceContext,
   question: Question,
   codec: Codec,
-  { feed, tellsWithheld = false }: SourceRole = {},
+  { feed, tellsWithheld = false, payer }: SourceRole = {},
 ): ViewSource {
   const { resource } = question;
-  const view = new View({ resource, codec, clock: context.clock, window: context.window });
-  if (resource === SERVICES) return openServices(context, question, view, feed);
+  const { clock } = context;
+  const most = payer === undefined ? undefined : PAID_WINDOW;
+  const view = new View({ resource, codec, clock, window: context.window, most });
+  if (resource === SERVICES) return openServices(context, question, view, { feed, payer });
   if (resource === SERVICE_CIDRS && context.cloudPassthrough) {
     const cidrs = new ServiceCidrsProjection(view, context.world);
     const decode = (object: ObjectBytes) => codec.meta(object);
     const close = () => cidrs.close();
-    return run(context, { question, view, projection: undefined, decode, sinks: [cidrs], close });
+    const parts = { question, view, projection: undefined, decode, sinks: [cidrs], close, payer };
+    return run(context, parts);
   }
   if (resource !== ENDPOINT_SLICES && resource !== ENDPOINTS) {
-    return openPlain(context, question, view, (object) => codec.meta(object), []);
+    return openPlain(context, question, view, (object) => codec.meta(object), [], payer);
   }
   const { world, time } = context;
   const projection = new EndpointsProjection({ view, world, clock: time, tellsWithheld });
   const decode = (object: ObjectBytes): EndpointsFacts =>
     resource === ENDPOINTS ? codec.endpoints(object) : codec.endpointSlice(object);
   const close = () => projection.close();
-  return run(context, { question, view, projection, decode, sinks: [projection], close });
+  return run(context, { question, view, projection, decode, sinks: [projection], close, payer });
 }
 
 /** Opens a source that shows objects as they are and tells feeds about them first. */
@@ -100,29 +119,32 @@ export function openPlain<Facts extends ObjectMeta>(
   view: View,
   decode: (object: ObjectBytes) => Facts,
   feeds: readonly ChangeSink<Facts>[],
+  payer?: ViewPayer,
 ): ViewSource {
   const sinks = [...feeds, new PlainProjection(view)];
-  return run(context, { question, view, projection: undefined, decode, sinks, close: () => {} });
+  const close = (): void => {};
+  return run(context, { question, view, projection: undefined, decode, sinks, close, payer });
 }
 
 function openServices(
   context: SourceContext,
   question: Question,
   view: View,
-  feed: ChangeSink<ServiceFacts> | undefined,
+  { feed, payer }: Pick<SourceRole, 'feed' | 'payer'>,
 ): ViewSource {
   const { world, serviceFilter, cloudPassthrough } = context;
   const decode = (object: ObjectBytes) => view.codec.service(object);
   const feeds = feed === undefined ? [] : [feed];
   if (serviceFilter === undefined && !cloudPassthrough) {
-    return openPlain(context, question, view, decode, [new Departures(view), ...feeds]);
+    return openPlain(context, question, view, decode, [new Departures(view), ...feeds], payer);
   }
   const options = { view, world, serviceFilter, followsWithheld: cloudPassthrough, feed };
   const services = new ServicesProjection(options);
   const sinks = [services];
   const find = (key: string) => services.find(key);
   const close = () => services.close();
-  return run(context, { question, view, projection: undefined, decode, sinks, find, close });
+  const parts = { question, view, projection: undefined, decode, sinks, find, close, payer };
+  return run(context, parts);
 }
 
 function run<Facts extends ObjectMeta>(
@@ -137,15 +159,19 @@ function run<Facts extends ObjectMeta>(
     readonly find?: ViewSource['find'];
     /** Ends what the sinks have opened. */
     readonly close: () => void;
+    readonly payer: ViewPayer | undefined;
   },
 ): ViewSource {
-  const { question, view, projection } = parts;
+  const { question, view, projection, payer } = parts;
+  const memory =
+    payer === undefined ? context.ownMemory?.account() : memoryOf(context, parts, payer);
   const controller = new AbortController();
   const reflector = new Reflector({
     ...context,
     ...parts,
     codec: view.codec,
     metadataOnly: false,
+    memory,
     onUnanswerable: (error) => view.refuse(error),
   });
   const running = reflector.run(controller.signal);
@@ -161,6 +187,35 @@ function run<Facts extends ObjectMeta>(
       parts.close();
       controller.abort();
       await running;
+    },
+  };
+}
+
+/** Adds up what a view takes: its list while that is read, its objects, what is shown of them, and its log. */
+function memoryOf(
+  { snapshots }: SourceContext,
+  {
+    view,
+    projection,
+  }: { readonly view: View; readonly projection: EndpointsProjection | undefined },
+  payer: ViewPayer,
+): ReadMemory {
+  let list = 0;
+  let objects = 0;
+  const pay = (): void => {
+    const log = view.started ? view.log.bytes + view.log.size * ENTRY_BYTES : 0;
+    // The raw objects are held once more for the disk.
+    const raw = snapshots === undefined ? objects : 2 * objects;
+    payer.pay(list + raw + log + (projection?.copiedBytes ?? 0));
+  };
+  return {
+    reading: (bytes) => {
+      list = bytes;
+      pay();
+    },
+    objects: (bytes) => {
+      objects = bytes;
+      pay();
     },
   };
 }

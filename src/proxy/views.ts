@@ -1,20 +1,33 @@
-import { WrapperError } from '../errors.ts';
-import { ENDPOINT_SLICES, ENDPOINTS, NODES, SERVICES } from '../filter/resource.ts';
+import type { WrapperError } from '../errors.ts';
 import { View } from '../filter/view.ts';
 import type { PolicyBook } from '../topology/policy-book.ts';
 import type { Codecs } from './answer.ts';
+import {
+  kubeProxyQueryTest,
+  ownNodeQuery,
+  servicesBeside,
+  slicesBeside,
+} from './kube-proxy-queries.ts';
 import { OwnNodeFeed } from './own-node-feed.ts';
 import type { PolicyEvents } from './policy-events.ts';
-import { type Question, questionKey } from './question.ts';
+import { type Question, questionKey, questionPath } from './question.ts';
 import { ServicesFeed } from './services-feed.ts';
+import {
+  ANYONE,
+  type BudgetLimits,
+  type Holder,
+  RETRY_AFTER_SECONDS,
+  ViewBudget,
+  type ViewCharge,
+} from './view-budget.ts';
 import { openPlain, openViewSource, type SourceContext, type ViewSource } from './view-source.ts';
 
-export interface ViewsOptions extends SourceContext {
+export interface ViewsOptions extends SourceContext, BudgetLimits {
   readonly codecs: Codecs;
   readonly book: PolicyBook;
   readonly policyEvents?: Pick<PolicyEvents, 'tell'> | undefined;
-  /** More views than this at once are refused. */
-  readonly maxViews: number;
+  /** Whether callers of https share the budget with those of plain http. */
+  readonly hasCallers: boolean;
   /** A view that nobody asks for is closed after this long, in milliseconds. */
   readonly idleMs: number;
 }
@@ -24,11 +37,22 @@ export interface ViewsOptions extends SourceContext {
  * that asks one new question after the other would have each listed and written to disk, as fast as it asks.
  */
 const ROOM_MS = 5_000;
+/** What one caller of https, and all of plain http together where there is https, may have of the budget. */
+const CALLER_SHARE = 1 / 4;
+const ANYONE_SHARE = 1 / 2;
+/**
+ * A view that there was no room for is not tried again for this long, in milliseconds: it has cost the API server a
+ * list. Until then it keeps its place among maxViews, so that other questions are not tried without a pause either.
+ */
+const NO_ROOM_MS = RETRY_AFTER_SECONDS * 1_000;
 /** A view whose question the API server does not take is closed this long after its last user, in milliseconds. */
 const REFUSED_IDLE_MS = 1_000;
 
 interface OpenView {
-  readonly source: ViewSource;
+  /** Of a view that there was no room for only what is asked is left. */
+  source: ViewSource;
+  /** What it takes of the budget; undefined for kube-proxy's own queries and what the world needs. */
+  readonly charge: ViewCharge | undefined;
   users: number;
   /** Runs while nobody uses the view; undefined for one that the world itself needs. */
   idle: NodeJS.Timeout | undefined;
@@ -52,10 +76,20 @@ export class Views {
   readonly #options: ViewsOptions;
   readonly #open = new Map<string, OpenView>();
   readonly #ownNode: OwnNodeFeed;
+  readonly #isKubeProxys: (question: Question) => boolean;
+  /** What all views but kube-proxy's own take. */
+  readonly budget: ViewBudget;
   #hasServices = false;
 
   constructor(options: ViewsOptions) {
     this.#options = options;
+    this.#isKubeProxys = kubeProxyQueryTest(options.world.nodeName);
+    const { maxViews, maxViewBytes, hasCallers } = options;
+    this.budget = new ViewBudget({
+      ...{ maxViews, maxViewBytes },
+      shareOf: (holder) => (holder !== ANYONE ? CALLER_SHARE : hasCallers ? ANYONE_SHARE : 1),
+      makeRoom: (holder, except) => this.#closeIdlest(holder, except),
+    });
     this.#ownNode = new OwnNodeFeed(options.world, options.logger);
     this.#openOwnNode();
   }
@@ -76,41 +110,54 @@ export class Views {
   }
 
   /**
-   * Why the API server does not take the question of a view; undefined also for a view that the world itself
-   * needs: that is more than a client's mistake.
+   * Why a view is not served: the API server does not take its question, or there is no room for it. Undefined also for
+   * a view that the world itself needs: that is more than a client's mistake.
    */
   refusalOf({ question, view }: ViewSource): WrapperError | undefined {
     return this.#open.get(questionKey(question))?.pinned ? undefined : view.refusal;
   }
 
-  /** Opens or shares the view of a question. Throws `NotReady` when there are too many in use, or just used. */
-  acquire(question: Question): ViewLease {
+  /**
+   * Opens or shares the view of a question for a caller. Throws `LimitExceeded` when there is no room for another view.
+   * Kube-proxy's own queries always have room.
+   */
+  acquire(question: Question, caller: Holder = ANYONE): ViewLease {
     const { book, serviceFilter, cloudPassthrough } = this.#options;
     const hides = serviceFilter !== undefined || cloudPassthrough;
-    const services = worldServices(question, book.settings.headless, hides);
+    const services = servicesBeside(question, book.settings.headless, hides);
     if (services !== undefined) this.#openServices(services);
-    const entry = this.#open.get(questionKey(question)) ?? this.#openView(question);
+    const entry = this.#open.get(questionKey(question)) ?? this.#openView(question, caller);
+    entry.charge?.use(caller);
     entry.users++;
-    clearTimeout(entry.idle);
-    return { view: entry.source.view, release: () => this.#release(entry) };
+    if (entry.source.view.closed === undefined) clearTimeout(entry.idle);
+    return { view: entry.source.view, release: () => this.#release(entry, caller) };
   }
 
   /** Ends all reflectors and waits for them. */
   async close(): Promise<void> {
     const entries = [...this.#open.values()];
     this.#open.clear();
-    for (const { idle } of entries) clearTimeout(idle);
+    for (const { idle, charge } of entries) {
+      clearTimeout(idle);
+      charge?.close();
+    }
     await Promise.all(entries.map(({ source }) => source.close()));
   }
 
-  #release(entry: OpenView): void {
+  #release(entry: OpenView, caller: Holder): void {
     entry.users--;
+    const orphaned = entry.charge?.leave(caller) === false;
+    if (entry.charge !== undefined && orphaned && entry.source.view.closed === undefined) {
+      // Those who still read it have no room for it: let them open it again, if they can.
+      const error = this.budget.refuse(entry.charge);
+      this.#refuse(entry, error);
+    }
     this.#rest(entry);
   }
 
   /** Closes a view after a while if nobody uses it. */
   #rest(entry: OpenView): void {
-    if (entry.users > 0 || entry.pinned) return;
+    if (entry.users > 0 || entry.pinned || entry.source.view.closed !== undefined) return;
     if (this.#open.get(questionKey(entry.source.question)) !== entry) return;
     const { idleMs } = this.#options;
     const refused = entry.source.view.refusal !== undefined;
@@ -122,32 +169,64 @@ export class Views {
     );
   }
 
-  #openView(question: Question): OpenView {
-    const { codecs, maxViews } = this.#options;
-    if (this.#open.size >= maxViews && !this.#closeIdlest()) {
-      throw new WrapperError('NotReady', `${maxViews} different views are open already (maxViews)`);
+  #openView(question: Question, caller: Holder): OpenView {
+    const codec = this.#options.codecs[question.encoding];
+    if (this.#isKubeProxys(question)) {
+      return this.#add(openViewSource(this.#options, question, codec), false);
     }
-    const source = openViewSource(this.#options, question, codecs[question.encoding]);
-    return this.#add(source, false);
+    const charge = this.budget.open(caller);
+    const pay = (bytes: number): void => {
+      try {
+        charge.resize(bytes);
+      } catch (error) {
+        this.#refuse(entry, error as WrapperError);
+        throw error;
+      }
+    };
+    const source = openViewSource(this.#options, question, codec, { payer: { pay } });
+    const entry = this.#add(source, false, charge);
+    return entry;
   }
 
   /** Makes room: the view goes that nobody has used for longest. Returns whether there is one long enough. */
-  #closeIdlest(): boolean {
-    const idle = [...this.#open.values()].filter(({ users, pinned }) => users === 0 && !pinned);
-    const [first] = idle.sort((a, b) => a.idleSince - b.idleSince);
-    if (first === undefined || performance.now() - first.idleSince < ROOM_MS) return false;
-    this.#close(first);
+  #closeIdlest(holder: Holder | undefined, except: ViewCharge | undefined): boolean {
+    let idlest: OpenView | undefined;
+    for (const entry of this.#open.values()) {
+      const { users, charge, source, idleSince } = entry;
+      if (charge === undefined || charge === except || users > 0) continue;
+      if (source.view.closed !== undefined) continue;
+      if (holder !== undefined && charge.holder !== holder) continue;
+      if (idlest === undefined || idleSince < idlest.idleSince) idlest = entry;
+    }
+    if (idlest === undefined || performance.now() - idlest.idleSince < ROOM_MS) return false;
+    this.#close(idlest);
     return true;
   }
 
-  #close({ source, idle }: OpenView): void {
+  #close({ source, idle, charge }: OpenView): void {
     clearTimeout(idle);
     this.#open.delete(questionKey(source.question));
+    charge?.close();
     void source.close();
   }
 
-  #add(source: ViewSource, pinned: boolean): OpenView {
-    const entry: OpenView = { source, users: 0, idle: undefined, idleSince: 0, pinned };
+  /** Ends a view that there is no room for. Who asks for it meanwhile is told why, at no further cost. */
+  #refuse(entry: OpenView, error: WrapperError): void {
+    const { source, charge } = entry;
+    if (source.view.closed !== undefined) return;
+    clearTimeout(entry.idle);
+    const path = questionPath(source.question);
+    this.#options.logger.warn({ view: path, err: error.message }, 'a view is closed');
+    const closing = source.close();
+    source.view.close(error);
+    charge?.resize(0);
+    entry.source = huskOf(source, () => closing);
+    entry.idle = setTimeout(() => this.#close(entry), NO_ROOM_MS);
+  }
+
+  #add(source: ViewSource, pinned: boolean, charge?: ViewCharge): OpenView {
+    const idleSince = performance.now();
+    const entry: OpenView = { source, charge, users: 0, idle: undefined, idleSince, pinned };
     this.#open.set(questionKey(source.question), entry);
     // When the question is refused, whoever asked it may have gone already.
     source.view.whenSettled(() => this.#rest(entry));
@@ -155,13 +234,7 @@ export class Views {
   }
 
   #openOwnNode(): void {
-    const question: Question = {
-      resource: NODES,
-      namespace: '',
-      labelSelector: '',
-      fieldSelector: `metadata.name=${this.#options.world.nodeName}`,
-      encoding: 'protobuf',
-    };
+    const question = ownNodeQuery(this.#options.world.nodeName);
     const codec = this.#options.codecs.protobuf;
     const view = this.#createView(question);
     const decode = (object: Buffer) => codec.labelled(object);
@@ -187,56 +260,7 @@ export class Views {
   }
 }
 
-/**
- * How the world asks for Services: as the kube-proxy that asks for these endpoints does (pkg/proxy/config),
- * so that the two share one watch. Undefined for a question that tells nothing about it and whose answer
- * does not depend on it.
- *
- * @param hides whether some Services are hidden, which depends on what the world knows of them
- */
-function worldServices(
-  question: Question,
-  headless: boolean,
-  hides: boolean,
-): Question | undefined {
-  const { resource, namespace, labelSelector, fieldSelector, encoding } = question;
-  const kinds = headless ? [ALL_SERVICES] : [OLDER_SERVICES, OLDEST_SERVICES, SERVICES_WITH_IP];
-  if (resource === ENDPOINT_SLICES || resource === ENDPOINTS) {
-    return kinds.find((kind) => kind.labelSelector === labelSelector) ?? kinds.at(-1);
-  }
-  if (resource !== SERVICES) return undefined;
-  const same = kinds.find(
-    (kind) => kind.labelSelector === labelSelector && kind.fieldSelector === fieldSelector,
-  );
-  if (same !== undefined && namespace === '' && encoding === 'protobuf') return same;
-  return hides ? kinds.at(-1) : undefined;
+/** What is left of the source of a view that was closed: nothing that takes memory. */
+function huskOf({ question, view, status }: ViewSource, close: () => Promise<void>): ViewSource {
+  return { question, view, projection: undefined, status, find: () => undefined, close };
 }
-
-/** How the kube-proxy that asks for Services in this way asks for slices. */
-function slicesBeside({ labelSelector }: Question): Question {
-  const older = labelSelector === OLDER_SERVICES.labelSelector;
-  return {
-    resource: ENDPOINT_SLICES,
-    namespace: '',
-    labelSelector: older ? labelSelector : '!service.kubernetes.io/headless',
-    fieldSelector: '',
-    encoding: 'protobuf',
-  };
-}
-
-const ALL_SERVICES: Question = {
-  resource: SERVICES,
-  namespace: '',
-  labelSelector: '!service.kubernetes.io/service-proxy-name',
-  fieldSelector: '',
-  encoding: 'protobuf',
-};
-/** From 1.35 on. */
-const SERVICES_WITH_IP: Question = { ...ALL_SERVICES, fieldSelector: 'spec.clusterIP!=None' };
-/** As in 1.33, with the same labels for slices, which take them over from their Service. */
-const OLDER_SERVICES: Question = {
-  ...SERVICES_WITH_IP,
-  labelSelector: '!service.kubernetes.io/headless,!service.kubernetes.io/service-proxy-name',
-};
-/** Before; its slices are asked for by the same labels too. */
-const OLDEST_SERVICES: Question = { ...OLDER_SERVICES, fieldSelector: '' };

@@ -1,9 +1,11 @@
 import type { ServerResponse } from 'node:http';
+import type { Status } from '../errors.ts';
 import type { EventLog } from '../filter/event-log.ts';
 import type { Snapshot, View } from '../filter/view.ts';
 import { InitialFrames } from './initial-frames.ts';
 import { STREAM_MEDIA_TYPES } from './media-type.ts';
 import { giveUpLater, type Patience } from './stall.ts';
+import { statusOf } from './status.ts';
 
 export interface WatcherOptions extends Patience {
   readonly view: View;
@@ -93,6 +95,8 @@ export class Watcher {
   }
 
   #pump(): void {
+    const { closed } = this.#view;
+    if (closed !== undefined) this.#fail(statusOf(closed));
     while (!this.#ended && this.#stall === undefined) {
       const frames = this.#initialDone ? this.#nextFrames() : this.#nextInitialFrames();
       if (frames.length === 0) return;
@@ -136,11 +140,14 @@ export class Watcher {
 
   /** What comes next has left the window: the client has to list anew. */
   #expire(): void {
-    if (this.#ended) return;
     const message = 'kube-proxy-wrapper: too old resource version: the client was too slow';
-    this.#response.end(
-      this.#view.codec.encodeErrorEvent({ code: 410, reason: 'Expired', message }),
-    );
+    this.#fail({ code: 410, reason: 'Expired', message });
+  }
+
+  /** Ends the watch with an ERROR event. */
+  #fail(status: Status): void {
+    if (this.#ended) return;
+    this.#response.end(this.#view.codec.encodeErrorEvent(status));
     this.#stop();
   }
 

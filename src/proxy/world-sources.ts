@@ -10,6 +10,7 @@ import { COMMUNITIES, CommunitiesFeed, communityFacts } from './communities-feed
 import { NamespacesFeed } from './namespaces-feed.ts';
 import type { Question } from './question.ts';
 import type { ReadBounds } from './read-bounds.ts';
+import type { OwnReadMemory } from './read-memory.ts';
 import { Reflector, type ReflectorStatus } from './reflector.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
 import type { Upstream } from './upstream.ts';
@@ -28,6 +29,7 @@ export interface WorldSourcesOptions {
   /** As in ReflectorOptions. */
   readonly bounds?: ReadBounds;
   readonly snapshots?: SnapshotStore;
+  readonly ownMemory?: OwnReadMemory;
 }
 
 /** A collection that only the world reads. */
@@ -90,6 +92,7 @@ export class WorldSources {
       ...this.#options,
       ...parts,
       sinks: [parts.sink],
+      memory: this.#options.ownMemory?.account(),
       absentIsEmpty: true,
       onRefused: (error) => {
         refusal = error?.message;

@@ -3,7 +3,8 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { setInterval as every } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { askPredecessor } from '../../src/commands/predecessor.ts';
-import { usualQuestions, writeQuestions } from '../../src/proxy/questions-json.ts';
+import { usualQuestions } from '../../src/proxy/kube-proxy-queries.ts';
+import { writeQuestions } from '../../src/proxy/questions-json.ts';
 
 const NODE = 'edge-1';
 const servers: Server[] = [];

@@ -3,8 +3,9 @@ import { createServer, type Server } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { warnOfRival } from '../../src/proxy/handover.ts';
+import { usualQuestions } from '../../src/proxy/kube-proxy-queries.ts';
 import { countListeners } from '../../src/proxy/listen-peers.ts';
-import { readQuestions, usualQuestions, writeQuestions } from '../../src/proxy/questions-json.ts';
+import { readQuestions, writeQuestions } from '../../src/proxy/questions-json.ts';
 import { loopbackHosts } from '../support/loopback-hosts.ts';
 import { recordingLogger } from '../support/wrapper-fixture.ts';
 

@@ -2,7 +2,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { createBody, readBody } from '../../src/proxy/upstream-body.ts';
+import { createBody, readBody, readPieces } from '../../src/proxy/upstream-body.ts';
 import { until } from '../support/http-until.ts';
 
 /** Feeds these chunks, and tells how many were taken and whether the reader let go. */
@@ -53,9 +53,12 @@ describe('readBody()', () => {
     expect(state).toEqual({ taken: 2, released: true });
   });
 
-  test('refuses a declared length above the bound at the first chunk', async () => {
+  test.each([
+    ['plain', {}],
+    ['gzip', GZIP],
+  ])('refuses a declared length above the bound at the first chunk: %s', async (_, encoding) => {
     const { body, state } = feed(Buffer.alloc(1), Buffer.alloc(1));
-    const headers = { 'content-length': '12' };
+    const headers = { 'content-length': '12', ...encoding };
     await expect(readBody(body, 11, headers)).rejects.toMatchObject({ code: 'TooLarge' });
     expect(state).toEqual({ taken: 1, released: true });
   });
@@ -92,6 +95,40 @@ describe('readBody()', () => {
       throw failure;
     }
     await expect(readBody(failing(), 100, headers)).rejects.toBe(failure);
+  });
+});
+
+describe('readPieces()', () => {
+  test.each([
+    ['plain', {}],
+    ['gzip', GZIP],
+  ])(
+    'tells of bytes before it keeps them, and ends the request at what is thrown: %s',
+    async (_, headers) => {
+      const bytes = Buffer.alloc(5_000_000);
+      const sent = 'content-encoding' in headers ? gzipSync(bytes) : bytes;
+      const { body, state } = feed(...cut(sent, 500));
+      let told = 0;
+      const onBytes = (length: number): void => {
+        told += length;
+        if (told > 2_000_000) throw new Error('no room');
+      };
+      const read = readPieces(body, { maxBytes: 1e9, headers, onBytes });
+      await expect(read).rejects.toThrow('no room');
+      expect(told).toBeLessThan(3_500_000);
+      await until(() => state.released, 'the body to be let go');
+    },
+  );
+
+  test('keeps no network buffer, and no piece of more than 1 MB', async () => {
+    const chunks = cut(Buffer.alloc(3_000_000, 7), 65_536);
+    const pieces = await readPieces(feed(...chunks).body, { maxBytes: 1e9 });
+    expect(Buffer.concat(pieces).equals(Buffer.concat(chunks))).toBe(true);
+    const buffers = new Set(chunks.map(({ buffer }) => buffer));
+    for (const piece of pieces) {
+      expect(buffers.has(piece.buffer)).toBe(false);
+      expect(piece.buffer.byteLength).toBeLessThanOrEqual(1024 * 1024);
+    }
   });
 });
 

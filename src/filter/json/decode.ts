@@ -1,6 +1,6 @@
 import { type Status, WrapperError } from '../../errors.ts';
 import type { ObjectBytes, RawEvent, RawList } from '../codec.ts';
-import { malformed } from '../malformed.ts';
+import { malformed, tooManyItems } from '../malformed.ts';
 import { Patch } from '../patch.ts';
 import { joinPieces } from '../pieces.ts';
 import { ItemCuts } from './item-cuts.ts';
@@ -8,7 +8,10 @@ import { JsonReader } from './json-reader.ts';
 import { readStatus } from './status.ts';
 
 /** Decodes the body of a LIST; see `Codec.decodeList`. */
-export function decodeList(pieces: readonly Buffer[]): RawList {
+export function decodeList(
+  pieces: readonly Buffer[],
+  maxItems = Number.POSITIVE_INFINITY,
+): RawList {
   const body = joinPieces(pieces);
   let kind = '';
   let version = { resourceVersion: '', continue: '' };
@@ -17,7 +20,7 @@ export function decodeList(pieces: readonly Buffer[]): RawList {
   reader.object(() => {
     if (reader.keyIs('kind')) kind = reader.text();
     else if (reader.keyIs('metadata')) version = readListMeta(reader);
-    else if (reader.keyIs('items')) items = readItems(reader);
+    else if (reader.keyIs('items')) items = readItems(reader, maxItems);
   });
   reader.finish();
   if (kind === 'Status') throw refused(body);
@@ -40,9 +43,10 @@ function readListMeta(reader: JsonReader): { resourceVersion: string; continue: 
   return version;
 }
 
-function readItems(reader: JsonReader): ObjectBytes[] {
+function readItems(reader: JsonReader, maxItems: number): ObjectBytes[] {
   const items: ObjectBytes[] = [];
   reader.array(() => {
+    if (items.length >= maxItems) throw tooManyItems(maxItems);
     const start = reader.pos;
     const patch = cutType(reader);
     const untouched = patch.delta === 0;

@@ -1,7 +1,7 @@
 import type { Status } from '../../errors.ts';
 import { WrapperError } from '../../errors.ts';
 import type { ObjectBytes, RawEvent, RawList } from '../codec.ts';
-import { malformed } from '../malformed.ts';
+import { malformed, tooManyItems } from '../malformed.ts';
 import { ownedCopy } from '../owned-copy.ts';
 import { Pieces } from '../pieces.ts';
 import { hasMagic, openEnvelope, openEnvelopeInPieces } from './envelope.ts';
@@ -18,7 +18,10 @@ const WATCH_EVENT = { type: 1, object: 2 } as const;
 const RAW_EXTENSION_RAW = 1;
 
 /** Decodes the body of a LIST; see `Codec.decodeList`. */
-export function decodeList(pieces: readonly Buffer[]): RawList {
+export function decodeList(
+  pieces: readonly Buffer[],
+  maxItems = Number.POSITIVE_INFINITY,
+): RawList {
   const body = new Pieces(pieces);
   const { kind, start, end } = openEnvelopeInPieces(body);
   if (kind === 'Status') {
@@ -35,8 +38,10 @@ export function decodeList(pieces: readonly Buffer[]): RawList {
     if (field.field === LIST.metadata || field.field === LIST.items) {
       field.assertMessage();
       const message = body.slice(at + field.start, at + field.end);
-      if (field.field === LIST.items) items.push(message);
-      else readListMeta(FieldCursor.over(message, 0, at + field.start), version);
+      if (field.field === LIST.items) {
+        if (items.length >= maxItems) throw tooManyItems(maxItems);
+        items.push(message);
+      } else readListMeta(FieldCursor.over(message, 0, at + field.start), version);
     }
     at += field.end;
   }

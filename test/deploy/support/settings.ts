@@ -33,6 +33,7 @@ export const everySetting = {
   windowEntries: 1000,
   windowBytes: 1_048_576,
   maxViews: 32,
+  maxViewBytes: 67_108_864,
   idleViewSeconds: 60,
   readyWaitSeconds: 3,
   bookmarkSeconds: 30,
