@@ -9,7 +9,8 @@ import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { writeQuestions } from '../proxy/questions-json.ts';
 import { readUrl } from '../proxy/request-url.ts';
 import { answerExplain, isExplainPath } from './explain/routes.ts';
-import { createMetrics, type LogLosses } from './metrics.ts';
+import type { LogLosses } from './metric-readers.ts';
+import { createMetrics } from './metrics.ts';
 import { createPageServer, type PageServer } from './page/answer-page.ts';
 import { type Check, readiness } from './readiness.ts';
 
