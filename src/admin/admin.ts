@@ -11,7 +11,8 @@ import { reasonOf } from '../proxy/refusal-log.ts';
 import { readUrl } from '../proxy/request-url.ts';
 import { printLine } from '../untrusted-text.ts';
 import { ExplainRoutes, isExplainPath } from './explain/routes.ts';
-import { createMetrics, type LogLosses } from './metrics.ts';
+import type { LogLosses } from './metric-readers.ts';
+import { createMetrics } from './metrics.ts';
 import { createPageServer, type PageServer } from './page/answer-page.ts';
 import { type Check, readiness } from './readiness.ts';
 

@@ -7,11 +7,14 @@ export type Encoding = 'json' | 'protobuf';
 
 /**
  * An object's encoded bytes without `kind` and `apiVersion`, as the items of a LIST carry them: a JSON
- * object, or the protobuf message inside `runtime.Unknown.raw`.
+ * object as JSON.stringify writes it, or the protobuf message inside `runtime.Unknown.raw`.
  */
 export type ObjectBytes = Buffer;
 
-/** A decoded LIST. The items share the memory of the body, but for those that lie in two of its pieces. */
+/**
+ * A decoded LIST. In protobuf the items share the memory of the body, except those that lie in two of its pieces. In
+ * JSON each item owns its bytes.
+ */
 export interface RawList {
   readonly resourceVersion: string;
   /** Continue token of a chunked list; empty when the list is complete. */
@@ -125,7 +128,9 @@ export interface EndpointsEdit {
   readonly cutHints?: boolean;
 }
 
-/** How {@link Codec.splice} changes an object. Bytes that no field here speaks of stay as they are. */
+/**
+ * How {@link Codec.splice} changes an object. The rest stays: in protobuf byte for byte, in JSON equal as a value.
+ */
 export interface Edit extends EndpointsEdit {
   /** New `metadata.resourceVersion`. */
   readonly resourceVersion: string;
@@ -133,8 +138,8 @@ export interface Edit extends EndpointsEdit {
 
 /**
  * Reads and writes one encoding. Never decodes an object into a typed structure to encode it again: objects
- * contain fields newer than this program. Bytes that do not parse throw a `WrapperError` with code
- * `Malformed` and the offset.
+ * contain fields newer than this program. Bytes that do not parse, or hold a value of another type than the API
+ * has, throw a `WrapperError` with code `Malformed` and the offset as far as it is known.
  */
 export interface Codec {
   readonly encoding: Encoding;

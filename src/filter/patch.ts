@@ -29,24 +29,19 @@ export class Patch {
     this.delta -= end - start;
   }
 
-  /**
-   * Returns a new buffer: `source` with the replacements made.
-   *
-   * @param from offset at which the result begins; no replacement may lie before it
-   * @param to offset at which it ends
-   */
-  apply(source: Buffer, from = 0, to = source.length): Buffer {
-    return this.#write(source, allocateOwned(to - from + this.delta), from, to);
+  /** Returns a new buffer: `source` with the replacements made. */
+  apply(source: Buffer): Buffer {
+    return this.#write(source, allocateOwned(source.length + this.delta));
   }
 
   /** {@link apply} for a moment: what lives long should not share its memory with what does not. */
   applyBriefly(source: Buffer): Buffer {
-    return this.#write(source, Buffer.allocUnsafe(source.length + this.delta), 0, source.length);
+    return this.#write(source, Buffer.allocUnsafe(source.length + this.delta));
   }
 
-  #write(source: Buffer, target: Buffer, from: number, to: number): Buffer {
+  #write(source: Buffer, target: Buffer): Buffer {
     if (!this.#sorted) this.#replacements.sort((a, b) => a.start - b.start);
-    let read = from;
+    let read = 0;
     let written = 0;
     for (const { start, end, bytes } of this.#replacements) {
       written += source.copy(target, written, read, start);
@@ -57,7 +52,7 @@ export class Patch {
       // An insertion at the start of a cut may come after it in order.
       if (end > read) read = end;
     }
-    source.copy(target, written, read, to);
+    source.copy(target, written, read);
     return target;
   }
 

@@ -1,10 +1,10 @@
-import { JsonReader } from '../filter/json/json-reader.ts';
+import { type Fields, fields, number, text } from '../filter/json/fields.ts';
 import { isSubdomain } from '../topology/label.ts';
 import {
   type EventApiVersion,
+  parseUnambiguous,
   type ReportedEvent,
   readEvent,
-  readMembers,
 } from './event-reader.ts';
 
 /** Rules by which an Event is refused, as the metric has them; see {@link REFUSALS}. */
@@ -139,9 +139,7 @@ export class EventAdmission {
   checkPatch(body: Buffer, contentType: string | undefined): EventRefusal | undefined {
     if (contentType !== PATCH_TYPE) return mediaType([PATCH_TYPE], contentType);
     try {
-      const reader = new JsonReader(body);
-      const other = readPatch(reader);
-      reader.finish();
+      const other = foreignToPatch(parseUnambiguous(body));
       if (other === undefined) return undefined;
       return { rule: 'patch', message: `kube-proxy does not change ${shown(other)} of an Event` };
     } catch (error) {
@@ -167,28 +165,33 @@ function checkMetadata({ name, foreign }: ReportedEvent): EventRefusal | { reado
 }
 
 /** The first key that client-go does not write (tools/events createPatchBytesForSeries, tools/record eventObserve). */
-function readPatch(reader: JsonReader): string | undefined {
-  let other: string | undefined;
-  readMembers(reader, (key) => {
-    if (key === 'count') reader.number();
-    else if (key === 'lastTimestamp') other ??= readText(reader, key, MAX_TIME_LENGTH);
-    else if (key === 'message') other ??= readText(reader, key, MAX_MESSAGE_LENGTH);
-    else if (key !== 'series') other ??= key;
-    else {
-      readMembers(reader, (inner) => {
-        if (inner === 'count') reader.number();
-        else if (inner === 'lastObservedTime') other ??= readText(reader, inner, MAX_TIME_LENGTH);
-        else other ??= `series.${inner}`;
-      });
+function foreignToPatch(patch: Fields): string | undefined {
+  for (const key of Object.keys(patch)) {
+    if (key === 'series') {
+      const other = foreignToCounts(fields(patch, key), 'lastObservedTime');
+      if (other !== undefined) return `series.${other}`;
+    } else if (key === 'message') {
+      if (text(patch, key).length > MAX_MESSAGE_LENGTH) return tooLong(key, MAX_MESSAGE_LENGTH);
+    } else {
+      const other = foreignToCounts({ [key]: patch[key] }, 'lastTimestamp');
+      if (other !== undefined) return other;
     }
-  });
-  return other;
+  }
+  return undefined;
 }
 
-function readText(reader: JsonReader, key: string, maxLength: number): string | undefined {
-  return reader.text().length > maxLength
-    ? `${key} to more than ${maxLength} characters`
-    : undefined;
+/** The first key besides a count and a time. */
+function foreignToCounts(object: Fields, time: string): string | undefined {
+  for (const key of Object.keys(object)) {
+    if (key === 'count') number(object, key);
+    else if (key !== time) return key;
+    else if (text(object, key).length > MAX_TIME_LENGTH) return tooLong(key, MAX_TIME_LENGTH);
+  }
+  return undefined;
+}
+
+function tooLong(key: string, maxLength: number): string {
+  return `${key} to more than ${maxLength} characters`;
 }
 
 function mediaType(known: readonly string[], found = ''): EventRefusal {

@@ -1,5 +1,7 @@
 import type { Encoding } from '../filter/codec.ts';
-import { JsonReader } from '../filter/json/json-reader.ts';
+import { type Fields, fields, isFields, text } from '../filter/json/fields.ts';
+import { parseObject } from '../filter/json/parse.ts';
+import { COLON, scan } from '../filter/json/scan.ts';
 import { malformed } from '../filter/malformed.ts';
 import { hasMagic, MAGIC } from '../filter/protobuf/envelope.ts';
 import { FieldCursor } from '../filter/protobuf/field-cursor.ts';
@@ -53,9 +55,6 @@ const OBJECT_REFERENCE = { 1: 'kind', 2: 'namespace', 3: 'name', 5: 'apiVersion'
 const EVENT_SOURCE = { 1: 'component', 2: 'host' } as const;
 /** `runtime.Unknown` (apimachinery runtime/generated.proto). */
 const UNKNOWN = { typeMeta: 1, raw: 2 } as const;
-/** What encoders write for a value that is not set. */
-const ZEROS = new Set(['null', '""', '0', 'false', '{}', '[]']);
-
 /**
  * Reads the body of a POST of an Event. Throws `Malformed` for what is not one, and for what two readers could
  * understand differently: keys that are there twice, field numbers that are not in their shortest form.
@@ -76,51 +75,59 @@ export function readEvent(
 }
 
 function readJson(body: Buffer, apiVersion: EventApiVersion, event: ReportedEvent): void {
-  const reader = new JsonReader(body);
-  const parts = new Map(FIELDS[apiVersion].map(([name, , part]) => [name, part]));
-  readMembers(reader, (key) => {
-    const part = parts.get(key);
-    if (key === 'kind' || key === 'apiVersion') event[key] = reader.text();
-    else if (part === 'controller' || part === 'instance') event[part] = reader.text();
-    else if (part === 'regarding') readTexts(reader, OBJECT_REFERENCE, event.regarding);
-    else if (part === 'source') readTexts(reader, EVENT_SOURCE, event);
-    else if (part === 'metadata') {
-      readTexts(reader, OBJECT_META, event, (other) => foreignMember(reader, other, event));
-    } else if (part === 'related') foreignMember(reader, key, event);
-  });
-  reader.finish();
+  const object = parseUnambiguous(body);
+  event.kind = text(object, 'kind');
+  event.apiVersion = text(object, 'apiVersion');
+  for (const [name, , part] of FIELDS[apiVersion]) {
+    if (part === 'controller' || part === 'instance') event[part] = text(object, name);
+    else if (part === 'regarding')
+      readTexts(fields(object, name), OBJECT_REFERENCE, event.regarding);
+    else if (part === 'source') readTexts(fields(object, name), EVENT_SOURCE, event);
+    else if (part === 'related') noteForeign(object, name, event);
+    else {
+      const metadata = fields(object, name);
+      const known: readonly string[] = Object.values(OBJECT_META);
+      readTexts(metadata, OBJECT_META, event);
+      for (const key of Object.keys(metadata)) {
+        if (!known.includes(key)) noteForeign(metadata, key, event);
+      }
+    }
+  }
 }
 
-/** Visits the members of an object. Throws for a key that is there twice: Go merges them, others take the last. */
-export function readMembers(reader: JsonReader, visit: (key: string) => void): void {
-  const seen = new Set<string>();
-  reader.object(() => {
-    const key = reader.key();
-    if (seen.has(key)) throw reader.malformed(`the key ${JSON.stringify(key)} twice`);
-    seen.add(key);
-    visit(key);
+/**
+ * Parses an object. Throws `Malformed` also for a key that is there twice: Go merges the values, others take the
+ * last one.
+ */
+export function parseUnambiguous(body: Buffer): Fields {
+  const object = parseObject(body);
+  let members = 0;
+  scan(body, (byte) => {
+    if (byte === COLON) members++;
   });
+  if (members !== countMembers(object)) throw malformed('JSON with a key twice', 0);
+  return object;
+}
+
+function countMembers(value: unknown): number {
+  if (Array.isArray(value)) return value.reduce<number>((sum, each) => sum + countMembers(each), 0);
+  if (!isFields(value)) return 0;
+  return Object.values(value).reduce<number>((sum, each) => sum + 1 + countMembers(each), 0);
 }
 
 function readTexts<Key extends string>(
-  reader: JsonReader,
+  object: Fields,
   keys: Readonly<Record<number, Key>>,
   into: Record<Key, string>,
-  visitOther: (key: string) => void = () => {},
 ): void {
-  const known = Object.values<Key>(keys);
-  readMembers(reader, (member) => {
-    const key = known.find((each) => each === member);
-    if (key === undefined) visitOther(member);
-    else into[key] = reader.text();
-  });
+  for (const key of Object.values<Key>(keys)) into[key] = text(object, key);
 }
 
-function foreignMember(reader: JsonReader, key: string, event: ReportedEvent): void {
-  const start = reader.pos;
-  reader.skipValue();
-  if (ZEROS.has(reader.bytes.toString('utf8', start, reader.pos))) return;
-  event.foreign = key;
+/** Notes a member that is set to more than what encoders write for one that is not. */
+function noteForeign(object: Fields, key: string, event: ReportedEvent): void {
+  const value = object[key];
+  const isUnset = !value || (typeof value === 'object' && Object.keys(value).length === 0);
+  if (!isUnset) event.foreign = key;
 }
 
 function readProtobuf(body: Buffer, apiVersion: EventApiVersion, event: ReportedEvent): void {

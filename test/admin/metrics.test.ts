@@ -60,6 +60,57 @@ describe('the README', () => {
   });
 });
 
+/** Name, type and labels of the metrics that dashboards and alerts of others rely on. */
+const PUBLISHED = [
+  'access_reviews_stale_total counter',
+  'access_reviews_total counter',
+  'client_connections gauge listener',
+  'client_connections_refused_total counter listener',
+  'client_watches gauge',
+  'client_watches_stalled_total counter listener',
+  'event_handling_seconds histogram',
+  'events_injected_total counter collection encoding',
+  'events_suppressed_total counter collection encoding',
+  'filter_off gauge',
+  'https_certificate_expiry_timestamp_seconds gauge',
+  'https_certificate_failures_total counter',
+  'log_lines_dropped_total counter',
+  'node_set_nodes gauge selector',
+  'node_set_refused gauge selector',
+  'policy_events_total counter result',
+  'service_decisions gauge collection encoding winner',
+  'services gauge policy',
+  'services_dry_run gauge',
+  'services_withheld gauge',
+  'snapshot_bytes gauge',
+  'snapshot_set_aside_total counter cause',
+  'snapshot_write_failures_total counter',
+  'snapshot_writes_total counter',
+  'source_refused gauge collection',
+  'upstream_connected gauge collection encoding',
+  'upstream_failovers_total counter',
+  'upstream_last_contact_timestamp_seconds gauge collection encoding',
+  'upstream_lists_total counter collection encoding',
+  'upstream_server_in_use gauge server',
+  'upstream_watches_total counter collection encoding',
+  'view_bytes gauge collection encoding',
+  'view_from_snapshot gauge collection encoding',
+  'view_objects gauge collection encoding',
+  'view_refused gauge collection encoding',
+  'view_started gauge collection encoding',
+];
+
+test('names, types and labels are those that were published', () => {
+  const own = createMetrics(proxy)
+    .getMetricsAsArray()
+    .map((metric) => metric as unknown as { name: string; type: string; labelNames: string[] })
+    .filter(({ name }) => name.startsWith(PREFIX))
+    .map(({ name, type, labelNames }) =>
+      [name.slice(PREFIX.length), type, ...labelNames].join(' '),
+    );
+  expect(own).toEqual(expect.arrayContaining(PUBLISHED));
+});
+
 test('the time that events take is measured, and Services are counted by winner', async () => {
   const metrics = createMetrics(proxy);
   const counted = async () => {
@@ -93,6 +144,19 @@ test('each of several API servers is told apart, also by its path, and without c
     expect(await inUse()).toEqual([`${host} 1`, `${host}/one 0`, `${host}/two 0`]);
   } finally {
     await several.close();
+  }
+});
+
+test('what a process does not have has no metric', async () => {
+  const plain = await startWrapper(proxy.failover.servers[0]?.href ?? '');
+  try {
+    const text = await createMetrics(plain).metrics();
+    expect(text).toMatch(/client_connections\{/);
+    expect(text).not.toMatch(
+      /https_certificate|access_reviews|snapshot_(bytes|write|set)|policy_ev/,
+    );
+  } finally {
+    await plain.close();
   }
 });
 

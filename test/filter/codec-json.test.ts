@@ -22,13 +22,17 @@ function splice(
     cutHints?: boolean;
     resource?: Resource;
   } = {},
-): string {
+): unknown {
   const edit = {
     resourceVersion: '9',
     ...(keep === undefined ? {} : { keep: Uint8Array.from(keep) }),
     ...(cutHints === undefined ? {} : { cutHints }),
   };
-  return codec.splice(resource, Buffer.from(json), edit).toString();
+  return parsed(codec.splice(resource, Buffer.from(json), edit));
+}
+
+function parsed(json: Buffer | string): unknown {
+  return JSON.parse(json.toString());
 }
 
 describe('splice()', () => {
@@ -53,7 +57,7 @@ describe('splice()', () => {
       '{"met\\u0061data":{"resourceVersion":"9"}}',
     ],
   ])('puts a missing version %s', (_, before, after) => {
-    expect(splice(before)).toBe(after);
+    expect(splice(before)).toEqual(parsed(after));
   });
 
   test.each([
@@ -64,52 +68,65 @@ describe('splice()', () => {
     ['the last two', [1, 0, 0], '[ 1 ]'],
     ['all', [0, 0, 0], '[  ]'],
     ['none', [1, 1, 1], '[ 1 , 2, 3 ]'],
-  ])('cuts %s of the endpoints with its comma', (_, keep, left) => {
+  ])('cuts %s of the endpoints', (_, keep, left) => {
     const numbered = (list: string) => list.replace(/\d/g, '{"nodeName":"$&"}').replaceAll(' ', '');
     const slice = (list: string) =>
       `{"metadata":{"resourceVersion":"9"},"endpoints":${numbered(list)},"ports":null}`;
-    expect(splice(slice('[ 1 , 2, 3 ]'), { keep })).toBe(slice(left));
+    expect(splice(slice('[ 1 , 2, 3 ]'), { keep })).toEqual(parsed(slice(left)));
   });
 
   test('takes a null endpoint for one of default values, as Go does', () => {
     const json = '{"metadata":{"resourceVersion":"9"},"endpoints":[null,{}]}';
     expect(codec.endpointSlice(Buffer.from(json)).groups[0]?.endpoints).toHaveLength(2);
-    expect(splice(json, { keep: [0, 1] })).toBe(
-      '{"metadata":{"resourceVersion":"9"},"endpoints":[{}]}',
-    );
+    const left = (endpoints: unknown[]) => ({ metadata: { resourceVersion: '9' }, endpoints });
+    expect(splice(json, { keep: [0, 1] })).toEqual(left([{}]));
+    expect(splice(json, { keep: [1, 0] })).toEqual(left([null]));
   });
 
   test('cuts all hints, wherever they stand', () => {
     const json = (endpoints: string) =>
       `{"metadata":{"resourceVersion":"9"},"endpoints":[${endpoints}]}`;
     const before = '{"hints":{"a":[1]},"zone":"z"},{"zone":"z","hints":null},{"hints":{}}';
-    expect(splice(json(before), { cutHints: true })).toBe(json('{"zone":"z"},{"zone":"z"},{}'));
+    const after = json('{"zone":"z"},{"zone":"z"},{}');
+    expect(splice(json(before), { cutHints: true })).toEqual(parsed(after));
   });
 
   test('edits the last of several members of one key and cuts the others', () => {
     const json =
       '{"endpoints":[{"zone":"far"}],"metadata":{"name":"x","resourceVersion":"1"},"future":[1],' +
       '"metadata":{"resourceVersion":"2","name":"a","resourceVersion":"3"},"endpoints":[{},{}]}';
-    expect(splice(json, { keep: [1, 0] })).toBe(
-      '{"future":[1],"metadata":{"name":"a","resourceVersion":"9"},"endpoints":[{}]}',
-    );
+    const spliced = codec.splice(ENDPOINT_SLICES, Buffer.from(json), {
+      resourceVersion: '9',
+      keep: Uint8Array.of(1, 0),
+    });
+    expect(parsed(spliced)).toEqual({
+      future: [1],
+      metadata: { name: 'a', resourceVersion: '9' },
+      endpoints: [{}],
+    });
+    // A parser that merges objects, as Go's does, must not find what the last one hides.
+    expect(spliced.toString()).not.toMatch(/far|"x"/);
   });
 
   test('edits the last of several address lists of a subset and cuts the others', () => {
     const json =
       '{"metadata":{"resourceVersion":"9"},"subsets":[{"addresses":[{"ip":"far"}],"ports":[],' +
       '"addresses":[{"ip":"a"},{"ip":"b"}]}]}';
-    expect(splice(json, { keep: [0, 1], resource: ENDPOINTS })).toBe(
-      '{"metadata":{"resourceVersion":"9"},"subsets":[{"ports":[],"addresses":[{"ip":"b"}]}]}',
-    );
+    const keep = Uint8Array.of(0, 1);
+    const spliced = codec.splice(ENDPOINTS, Buffer.from(json), { resourceVersion: '9', keep });
+    expect(parsed(spliced)).toEqual({
+      metadata: { resourceVersion: '9' },
+      subsets: [{ ports: [], addresses: [{ ip: 'b' }] }],
+    });
+    expect(spliced.toString()).not.toContain('far');
   });
 
-  test('cuts the last subset with its comma', () => {
+  test('cuts the last subset', () => {
     const json = (subsets: string) => `{"metadata":{"resourceVersion":"9"},"subsets":[${subsets}]}`;
     const subset = (ip: string) => `{"notReadyAddresses":[{"ip":"${ip}"}]}`;
     expect(
       splice(json(`${subset('a')},${subset('b')}`), { keep: [1, 0], resource: ENDPOINTS }),
-    ).toBe(json(subset('a')));
+    ).toEqual(parsed(json(subset('a'))));
   });
 });
 
@@ -190,7 +207,7 @@ describe('decodeList()', () => {
       '{"items":[{"kind":"A","apiVersion":"v1"},{"kind":"A","a":{"kind":"B"},"apiVersion":"v1"},' +
       '{"a":1,"kind":"A"}, {"a":1} ],"metadata":{"resourceVersion":"7","continue":"next"},"kind":"AList"}\n';
     const { items, ...rest } = codec.decodeList([Buffer.from(body)]);
-    expect(items.map(String)).toEqual(['{}', '{"a":{"kind":"B"}}', '{"a":1}', '{"a":1}']);
+    expect(items.map(parsed)).toEqual([{}, { a: { kind: 'B' } }, { a: 1 }, { a: 1 }]);
     expect(rest).toEqual({ resourceVersion: '7', continue: 'next' });
   });
 
@@ -204,7 +221,7 @@ describe('decodeList()', () => {
       "a list of kind 'Node' at offset 0",
     );
     expect(() => codec.decodeList([Buffer.from('{"kind":"NodeList","items":[null]}')])).toThrow(
-      'null in place of an object at offset 28',
+      'JSON that is not an object at offset 28',
     );
   });
 });
@@ -251,7 +268,7 @@ describe('what is encoded', () => {
       Buffer.concat(codec.encodeObject(SERVICE_CIDRS, Buffer.from(object))).toString();
     const type = '"kind":"ServiceCIDR","apiVersion":"networking.k8s.io/v1"';
     expect(body('{"a":1}')).toBe(`{${type},"a":1}\n`);
-    expect(body('{ }')).toBe(`{${type} }\n`);
+    expect(body('{}')).toBe(`{${type}}\n`);
   });
 
   test('as an empty list has no items', () => {

@@ -1,58 +1,39 @@
 import type { GroupAddresses, ObjectBytes, PortNumber, ServiceAddresses } from '../codec.ts';
 import { portKey } from '../endpoint-facts.ts';
 import { ENDPOINTS, type Resource } from '../resource.ts';
-
-interface Port {
-  readonly name?: string | null;
-  readonly protocol?: string | null;
-  readonly port?: number | null;
-}
-
-/** Lists may be absent or null. */
-interface Slice {
-  readonly ports?: readonly Port[] | null;
-  readonly endpoints?: readonly { readonly addresses?: readonly string[] | null }[] | null;
-}
-
-interface Subset {
-  readonly ports?: readonly Port[] | null;
-  readonly addresses?: readonly { readonly ip: string }[] | null;
-  readonly notReadyAddresses?: readonly { readonly ip: string }[] | null;
-}
-
-interface ServiceObject {
-  readonly spec?: {
-    readonly ports?: readonly Port[] | null;
-    readonly clusterIP?: string | null;
-    readonly clusterIPs?: readonly string[] | null;
-  } | null;
-}
+import { array, type Fields, fields, list, number, text } from './fields.ts';
+import { parseObject } from './parse.ts';
 
 /** Reads what facts leave out; see `Codec.addresses`. Asked for on demand, of one Service at a time. */
 export function readAddresses(resource: Resource, object: ObjectBytes): GroupAddresses[] {
+  const parsed = parseObject(object);
   if (resource.kind !== ENDPOINTS.kind) {
-    const { ports, endpoints } = JSON.parse(object.toString('utf8')) as Slice;
-    const addresses = (endpoints ?? []).map((endpoint) => endpoint.addresses ?? []);
-    return [{ ports: readPorts(ports), endpoints: addresses }];
+    const endpoints = list(parsed, 'endpoints').map((each) => texts(each, 'addresses'));
+    return [{ ports: readPorts(parsed), endpoints }];
   }
-  const { subsets } = JSON.parse(object.toString('utf8')) as { subsets?: Subset[] | null };
-  return (subsets ?? []).map(({ ports, addresses, notReadyAddresses }) => ({
-    ports: readPorts(ports),
-    endpoints: [...(addresses ?? []), ...(notReadyAddresses ?? [])].map(({ ip }) => [ip]),
-  }));
+  return list(parsed, 'subsets').map((subset) => {
+    const all = [...list(subset, 'addresses'), ...list(subset, 'notReadyAddresses')];
+    return { ports: readPorts(subset), endpoints: all.map((each) => [text(each, 'ip')]) };
+  });
 }
 
 /** Reads where a Service is reached; see `Codec.serviceAddresses`. */
 export function readServiceAddresses(object: ObjectBytes): ServiceAddresses {
-  const { spec } = JSON.parse(object.toString('utf8')) as ServiceObject;
-  const single = spec?.clusterIP ?? '';
-  const clusterIPs = spec?.clusterIPs ?? (single === '' ? [] : [single]);
-  return { clusterIPs, ports: readPorts(spec?.ports) };
+  const spec = fields(parseObject(object), 'spec');
+  const single = text(spec, 'clusterIP');
+  const all = texts(spec, 'clusterIPs');
+  const none = single === '' ? [] : [single];
+  return { clusterIPs: all.length === 0 ? none : all, ports: readPorts(spec) };
 }
 
-function readPorts(ports: readonly Port[] | null | undefined): PortNumber[] {
-  return (ports ?? []).map(({ name, protocol, port }) => ({
-    key: portKey(protocol ?? '', name ?? ''),
-    number: port ?? 0,
+function texts(object: Fields, key: string): string[] {
+  return array(object, key).map((each) => text({ [key]: each }, key));
+}
+
+/** The ports of a slice, a subset or a Service. */
+export function readPorts(object: Fields): PortNumber[] {
+  return list(object, 'ports').map((port) => ({
+    key: portKey(text(port, 'protocol'), text(port, 'name')),
+    number: number(port, 'port'),
   }));
 }

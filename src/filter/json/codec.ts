@@ -2,6 +2,7 @@ import type { Codec } from '../codec.ts';
 import { createWatchDecoder } from '../watch-decoder.ts';
 import { readAddresses, readServiceAddresses } from './addresses.ts';
 import { decodeEvent, decodeList, decodeStatus } from './decode.ts';
+import { significant, significantAfter, splice } from './edit.ts';
 import {
   encodeBookmark,
   encodeErrorEvent,
@@ -11,13 +12,14 @@ import {
   encodeObject,
   encodeStatus,
 } from './encode.ts';
-import { createEndpointsReader } from './endpoints-facts.ts';
+import {
+  createEndpointsReader,
+  createSliceReader,
+  readLabelled,
+  readMeta,
+  readService,
+} from './facts.ts';
 import { createLineSplitter } from './line-splitter.ts';
-import { readLabelled, readMeta } from './metadata.ts';
-import { readService } from './service-facts.ts';
-import { significant, significantAfter } from './significant.ts';
-import { createSliceReader } from './slice-facts.ts';
-import { splice } from './splice.ts';
 
 /** The codec of `application/json`. It holds no state but the endpoints that it remembers. */
 export function createJsonCodec(): Codec {
@@ -28,7 +30,7 @@ export function createJsonCodec(): Codec {
       createWatchDecoder(createLineSplitter(maxFrameBytes), decodeEvent),
     decodeStatus,
     meta: readMeta,
-    labelled: (object) => readLabelled(object),
+    labelled: readLabelled,
     service: readService,
     endpointSlice: createSliceReader(),
     endpoints: createEndpointsReader(),

@@ -3,10 +3,10 @@ import type { ChangeType, ObjectBytes } from '../codec.ts';
 import { INITIAL_EVENTS_END_ANNOTATION } from '../endpoint-facts.ts';
 import { malformed } from '../malformed.ts';
 import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../resource.ts';
-import { isEmptyObject } from './splice.ts';
 import { writeStatus } from './status.ts';
 
 const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
 const COMMA = Buffer.from(',');
 const LIST_END = Buffer.from(']}\n');
 const LINE_END = Buffer.from('\n');
@@ -29,7 +29,7 @@ function typeMembers(version: string, kind: string): string {
 /** What goes in place of an object's opening brace. */
 function objectPrefix(resource: Resource, object: ObjectBytes): string {
   if (object[0] !== OPEN_OBJECT) throw malformed('no JSON object to encode', 0);
-  const comma = isEmptyObject(object) ? '' : ',';
+  const comma = object[1] === CLOSE_OBJECT ? '' : ',';
   return `${typeMembers(apiVersion(resource), resource.kind)}${comma}`;
 }
 
@@ -61,19 +61,13 @@ export function encodeEvent(
   type: ChangeType | 'BOOKMARK',
   object: ObjectBytes,
 ): Buffer {
-  const prefix = `{"type":"${type}","object":${objectPrefix(resource, object)}`;
-  const prefixBytes = Buffer.byteLength(prefix);
-  const frame = Buffer.allocUnsafe(prefixBytes + object.length - 1 + EVENT_END.length);
-  frame.write(prefix);
-  object.copy(frame, prefixBytes, 1);
-  frame.write(EVENT_END, frame.length - EVENT_END.length);
-  return frame;
+  return Buffer.concat(encodeEventPieces(resource, type, object));
 }
 
 /** The same in pieces; see `Codec.encodeEventPieces`. */
 export function encodeEventPieces(
   resource: Resource,
-  type: ChangeType,
+  type: ChangeType | 'BOOKMARK',
   object: ObjectBytes,
 ): Buffer[] {
   const prefix = `{"type":"${type}","object":${objectPrefix(resource, object)}`;

@@ -1,48 +1,21 @@
 import type { Status, StatusCause } from '../../errors.ts';
-import type { JsonReader } from './json-reader.ts';
+import { type Fields, fields, list, number, text } from './fields.ts';
 
-/** Consumes a Status; undefined when the object is of another kind. */
-export function readStatus(reader: JsonReader): Status | undefined {
-  let kind = '';
-  let message = '';
-  let reason = '';
-  let code = 0;
-  let details: Pick<Status, 'retryAfterSeconds' | 'causes'> = {};
-  reader.object(() => {
-    if (reader.keyIs('kind')) kind = reader.text();
-    else if (reader.keyIs('message')) message = reader.text();
-    else if (reader.keyIs('reason')) reason = reader.text();
-    else if (reader.keyIs('details')) details = readDetails(reader);
-    else if (reader.keyIs('code')) code = reader.number();
-  });
-  return kind === 'Status' ? { code, reason, message, ...details } : undefined;
-}
-
-function readDetails(reader: JsonReader): Pick<Status, 'retryAfterSeconds' | 'causes'> {
-  let retryAfterSeconds = 0;
-  let causes: StatusCause[] = [];
-  reader.object(() => {
-    if (reader.keyIs('retryAfterSeconds')) retryAfterSeconds = reader.number();
-    else if (reader.keyIs('causes')) causes = readCauses(reader);
-  });
+/** Reads an object of kind Status. */
+export function readStatus(status: Fields): Status {
+  const details = fields(status, 'details');
+  const retryAfterSeconds = number(details, 'retryAfterSeconds');
+  const causes = list(details, 'causes').map((cause) => ({
+    reason: text(cause, 'reason'),
+    message: text(cause, 'message'),
+  }));
   return {
+    code: number(status, 'code'),
+    reason: text(status, 'reason'),
+    message: text(status, 'message'),
     ...(retryAfterSeconds === 0 ? {} : { retryAfterSeconds }),
     ...(causes.length === 0 ? {} : { causes }),
   };
-}
-
-function readCauses(reader: JsonReader): StatusCause[] {
-  const causes: StatusCause[] = [];
-  reader.array(() => {
-    let reason = '';
-    let message = '';
-    reader.object(() => {
-      if (reader.keyIs('reason')) reason = reader.text();
-      else if (reader.keyIs('message')) message = reader.text();
-    });
-    causes.push({ reason, message });
-  });
-  return causes;
 }
 
 /** Writes a Status, member for member as an apiserver does: Go leaves empty ones out (`omitempty`). */

@@ -1,0 +1,157 @@
+import type { NodeProxy } from '../proxy/node-proxy.ts';
+import { questionPath } from '../proxy/question.ts';
+
+/** Counts lines of the log that are lost, since the start. */
+export interface LogLosses {
+  readonly dropped: number;
+}
+
+/** What metrics are read from. */
+export interface MetricSources {
+  readonly proxy: NodeProxy;
+  readonly log: LogLosses;
+}
+
+/** One value, and the values of the labels in the order in which the metric names them. */
+export type Sample = readonly [value: number, ...labels: string[]];
+
+/** A metric that is read at each scrape. */
+export interface Metric {
+  readonly type: 'counter' | 'gauge';
+  /** Without the prefix `kube_proxy_wrapper_`. The name of a counter ends in `_total`. */
+  readonly name: string;
+  readonly help: string;
+  readonly labels: readonly string[];
+  /** Undefined from the start, if this process has no such metric: an alert on its absence would be a false one. */
+  readonly read: (sources: MetricSources) => Iterable<Sample> | undefined;
+}
+
+/** What a metric is labelled with, and how it is read. */
+export type Reader = Pick<Metric, 'labels' | 'read'>;
+
+/** Reads a single value; undefined if this process has no such metric. */
+export function single(read: (proxy: NodeProxy, log: LogLosses) => number | undefined): Reader {
+  return {
+    labels: [],
+    read: ({ proxy, log }) => {
+      const value = read(proxy, log);
+      return value === undefined ? undefined : [[value]];
+    },
+  };
+}
+
+/** Reads one value for each value of a label. */
+export function by(
+  label: string,
+  read: (proxy: NodeProxy) => Iterable<Sample> | undefined,
+): Reader {
+  return { labels: [label], read: ({ proxy }) => read(proxy) };
+}
+
+/** Counts by the value of a label, as samples. */
+export function samples<Label extends string>(
+  counts: Readonly<Record<Label, number>> | undefined,
+): Sample[] | undefined {
+  return counts && Object.entries<number>(counts).map(([label, count]): Sample => [count, label]);
+}
+
+type Views = NodeProxy['views'];
+type Source = Views['sources'][number];
+
+/** Reads one value of each view; one that is undefined is left out. */
+export function perView(read: (source: Source, views: Views) => number | undefined): Reader {
+  return {
+    labels: ['collection', 'encoding'],
+    *read({ proxy: { views } }) {
+      for (const source of views.sources) {
+        const value = read(source, views);
+        if (value === undefined) continue;
+        yield [value, questionPath(source.question), source.question.encoding];
+      }
+    },
+  };
+}
+
+/** How many Services each key decides. */
+export const winners: Reader = {
+  labels: ['collection', 'encoding', 'winner'],
+  *read({ proxy }) {
+    for (const { question, projection } of proxy.views.sources) {
+      for (const [winner, count] of projection?.winners() ?? [])
+        yield [count, questionPath(question), question.encoding, winner];
+    }
+  },
+};
+
+type HttpListener = NodeProxy['doors']['listeners'][number];
+
+/** Reads one value of each listener for clients. */
+export function perListener(read: (listener: HttpListener) => number): Reader {
+  return by('listener', ({ doors }) =>
+    doors.listeners.map((listener): Sample => [read(listener), listener.name]),
+  );
+}
+
+type NodeSets = NodeProxy['world']['nodeSets'];
+type NodeSet = NodeSets extends Iterable<readonly [string, infer Set]> ? Set : never;
+
+/** Reads one value of each node set; one that is undefined is left out. */
+export function perNodeSet(read: (set: NodeSet) => number | undefined): Reader {
+  return {
+    labels: ['selector'],
+    *read({ proxy: { world } }) {
+      for (const [selector, set] of world.nodeSets) {
+        const value = read(set);
+        if (value !== undefined) yield [value, selector];
+      }
+    },
+  };
+}
+
+export function nodeSetStates({ world }: NodeProxy): Sample[] {
+  const all = [...world.nodeSets.values()];
+  const overLimit = all.filter(({ state }) => state === 'overLimit').length;
+  const lingering = all.filter(({ needed }) => !needed).length;
+  return [
+    [all.length - overLimit - lingering, 'in_use'],
+    [lingering, 'lingering'],
+    [overLimit, 'over_limit'],
+  ];
+}
+
+/** What listeners refuse, by listener and reason. */
+export const refusals: Reader = {
+  labels: ['listener', 'reason'],
+  *read({ proxy }) {
+    for (const { count, listener, reason } of proxy.doors.refusals.counts()) {
+      yield [count, listener, reason];
+    }
+  },
+};
+
+export function* servicesByPolicy({ world }: NodeProxy): Iterable<Sample> {
+  // Always there, so that an alert on it need not tell 0 from absent.
+  yield [0, 'invalid-policy'];
+  for (const [policy, count] of world.policies.countByKind()) yield [count, policy];
+}
+
+export function countDryRuns({ world: { policies } }: NodeProxy): number {
+  let count = 0;
+  for (const service of policies.services()) count += +(policies.wanted(service).dryRun === true);
+  return count;
+}
+
+export function serversInUse({ failover }: NodeProxy): Sample[] {
+  // Several may be told apart by their path only; a user and password never show.
+  return failover.servers.map(({ host, pathname }, index) => [
+    +(index === 0),
+    pathname === '/' ? host : host + pathname,
+  ]);
+}
+
+export function refusedSources({ worldSources }: NodeProxy): Sample[] {
+  return worldSources.sources.map(({ question, refusal }) => [
+    +(refusal !== undefined),
+    questionPath(question),
+  ]);
+}

@@ -1,0 +1,254 @@
+import {
+  by,
+  countDryRuns,
+  type Metric,
+  nodeSetStates,
+  perListener,
+  perNodeSet,
+  perView,
+  type Reader,
+  refusals,
+  refusedSources,
+  samples,
+  serversInUse,
+  servicesByPolicy,
+  single,
+  winners,
+} from './metric-readers.ts';
+
+function gauge(name: string, help: string, reader: Reader): Metric {
+  return { type: 'gauge', name, help, ...reader };
+}
+
+function counter(name: string, help: string, reader: Reader): Metric {
+  return { type: 'counter', name, help, ...reader };
+}
+
+/** All metrics of the program that are read at each scrape. */
+export const METRICS: readonly Metric[] = [
+  gauge(
+    'view_objects',
+    'Objects that a view shows.',
+    perView(({ view }) => view.size),
+  ),
+  gauge(
+    'view_bytes',
+    'Bytes of the objects that a view shows.',
+    perView(({ view }) => view.bytes),
+  ),
+  gauge(
+    'view_started',
+    '1 once a view is complete and served; absent while view_refused is 1.',
+    perView((source, views) =>
+      views.refusalOf(source) === undefined ? +source.view.started : undefined,
+    ),
+  ),
+  gauge(
+    'view_refused',
+    '1 while the API server does not take the query of a view, or there is no room for it; its clients receive the error.',
+    perView((source, views) => +(views.refusalOf(source) !== undefined)),
+  ),
+  gauge(
+    'view_from_snapshot',
+    '1 while a view shows what was on disk, and the API server has not listed since the start.',
+    perView(({ status }) => +(status.restoredFrom !== undefined)),
+  ),
+  gauge(
+    'upstream_connected',
+    '1 while a watch is open.',
+    perView(({ status }) => +status.connected),
+  ),
+  gauge(
+    'upstream_last_contact_timestamp_seconds',
+    'When the API server was last heard of; absent before the first time.', // 0 would be long ago, for an alert.
+    perView(({ status }) => (status.lastContact === 0 ? undefined : status.lastContact / 1000)),
+  ),
+  counter(
+    'upstream_lists_total',
+    'Lists asked of the API server.',
+    perView(({ status }) => status.lists),
+  ),
+  counter(
+    'upstream_watches_total',
+    'Watches asked of the API server.',
+    perView(({ status }) => status.watches),
+  ),
+  counter(
+    'events_injected_total',
+    'Events sent because the world had changed, not the object.',
+    perView(({ projection }) => projection?.counters.injected),
+  ),
+  counter(
+    'events_suppressed_total',
+    'Changes of an object that alter nothing this node sees.',
+    perView(({ projection }) => projection?.counters.suppressed),
+  ),
+  gauge(
+    'view_budget_views',
+    'Views that count against maxViews.',
+    single(({ views }) => views.budget.used.views),
+  ),
+  gauge(
+    'view_budget_views_limit',
+    'The setting maxViews.',
+    single(({ views }) => views.budget.limits.maxViews),
+  ),
+  gauge(
+    'view_budget_bytes',
+    'Estimated memory of the views that count against maxViewBytes.',
+    single(({ views }) => views.budget.used.bytes),
+  ),
+  gauge(
+    'view_budget_bytes_limit',
+    'The setting maxViewBytes.',
+    single(({ views }) => views.budget.limits.maxViewBytes),
+  ),
+  counter(
+    'view_budget_refusals_total',
+    'Views refused or closed for lack of room, by the limit: of all (views, bytes) or of one client (caller_views, caller_bytes).',
+    by('reason', ({ views }) => samples(views.budget.refusals)),
+  ),
+  gauge('service_decisions', 'Services by the keys that win, or by why no key is asked.', winners),
+  gauge(
+    'services',
+    'Services by what applies to them: annotation, default, or why they are left alone.',
+    by('policy', servicesByPolicy),
+  ),
+  gauge(
+    'services_dry_run',
+    'Services that are decided about, but shown unfiltered: a dry run.',
+    single(countDryRuns),
+  ),
+  gauge(
+    'node_set_nodes',
+    'Nodes in a node set.',
+    perNodeSet(({ members }) => members.size),
+  ),
+  gauge(
+    'node_set_refused',
+    '1 if the API server refuses a node set.',
+    perNodeSet(({ state, needed, refusal }) =>
+      needed && state !== 'overLimit' ? +(refusal !== undefined) : undefined,
+    ),
+  ),
+  gauge(
+    'node_sets',
+    'Node sets: in_use, lingering (no policy needs them any more), or over_limit (maxNodeSets; not watched).',
+    by('state', nodeSetStates),
+  ),
+  gauge(
+    'services_withheld',
+    'Services hidden from this node because all their traffic goes to the cloud.',
+    single(({ world }) => world.withheld.size),
+  ),
+  gauge(
+    'filter_off',
+    '1 while an annotation of the own Node switches filtering off.',
+    single(({ world }) => +(world.standpoint?.off ?? false)),
+  ),
+  gauge(
+    'source_refused',
+    '1 if the API server refuses a collection that policies depend on.',
+    by('collection', refusedSources),
+  ),
+  gauge(
+    'upstream_server_in_use',
+    '1 for the API server that is in use, 0 for the others.',
+    by('server', serversInUse),
+  ),
+  counter(
+    'upstream_failovers_total',
+    'Times that another API server was taken.',
+    single(({ failover }) => failover.switches),
+  ),
+  gauge(
+    'snapshot_bytes',
+    'Bytes of the snapshots on disk.',
+    single(({ snapshots }) => snapshots?.bytes),
+  ),
+  counter(
+    'snapshot_writes_total',
+    'Snapshots written.',
+    single(({ snapshots }) => snapshots?.counters.writes),
+  ),
+  counter(
+    'snapshot_write_failures_total',
+    'Snapshots that could not be written.',
+    single(({ snapshots }) => snapshots?.counters.failures),
+  ),
+  counter(
+    'snapshot_set_aside_total',
+    'Snapshots that were not to be trusted.',
+    by('cause', ({ snapshots }) => samples(snapshots?.counters.setAside)),
+  ),
+  gauge(
+    'client_watches',
+    'Watches that clients have open.',
+    single(({ doors }) => doors.watches),
+  ),
+  gauge(
+    'client_connections',
+    'Connections that clients have open.',
+    perListener(({ door }) => door.connections),
+  ),
+  counter(
+    'client_connections_refused_total',
+    'Connections closed, and requests refused, because there were too many (maxConnections).',
+    perListener(({ door }) => door.refused),
+  ),
+  counter(
+    'client_requests_refused_total',
+    'Requests and connections refused, and clients given up, by listener and reason.',
+    refusals,
+  ),
+  counter(
+    'client_watches_stalled_total',
+    'Watches, and lists, broken off because their client took nothing for stalledClientSeconds.',
+    perListener(({ stalled }) => stalled),
+  ),
+  gauge(
+    'https_certificate_expiry_timestamp_seconds',
+    'When the certificate of the https listener expires.',
+    single(({ doors: { certificate } }) => certificate && certificate.expires / 1000),
+  ),
+  counter(
+    'https_certificate_failures_total',
+    'Attempts to use new certificate files that failed; the old ones are kept.',
+    single(({ doors }) => doors.certificate?.failures),
+  ),
+  counter(
+    'access_reviews_total',
+    'Times the API server was asked what a caller may read.',
+    single(({ doors }) => doors.reviews?.counts.asked),
+  ),
+  counter(
+    'access_reviews_stale_total',
+    'Times the last answer about a caller was kept because the API server was away.',
+    single(({ doors }) => doors.reviews?.counts.stale),
+  ),
+  counter(
+    'events_total',
+    'Events that clients wrote over plain http: forwarded, or the rule by which they were refused.',
+    by('result', ({ doors }) => samples(doors.events?.counts)),
+  ),
+  gauge(
+    'forwarded_requests',
+    'Requests that are being forwarded to the API server over https.',
+    single(({ doors }) => doors.forwarding?.active),
+  ),
+  counter(
+    'forwarded_requests_refused_total',
+    'Requests that were not forwarded because there were too many, of one caller or of the listener.',
+    by('bound', ({ doors }) => samples(doors.forwarding?.refused)),
+  ),
+  counter(
+    'policy_events_total',
+    'Events on Services with an invalid policy, by what became of them.',
+    by('result', ({ policyEvents }) => samples(policyEvents?.counts)),
+  ),
+  counter(
+    'log_lines_dropped_total',
+    'Lines of the log that are lost, for they could not be written.',
+    single((_, log) => log.dropped),
+  ),
+];
