@@ -3,10 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { startAdmin } from '../src/admin/admin.ts';
-import { DEFAULT_BOUNDS } from '../src/proxy/door-refusal.ts';
-import { createSmallCluster, putService } from '../test/support/small-cluster.ts';
-import { recordWatch, STREAMING_LIST } from '../test/support/watch-recorder.ts';
-import { startWrapper } from '../test/support/wrapper-fixture.ts';
+import { DEFAULT_BOUNDS } from '../src/proxy/http/http-errors.ts';
+import { recordWatch, STREAMING_LIST } from '../test/support/guarantees/watch-recorder.ts';
+import { createSmallCluster, putService } from '../test/support/wrapper/small-cluster.ts';
+import { startWrapper } from '../test/support/wrapper/wrapper-fixture.ts';
 
 /**
  * For how long one huge Service holds the process up: its explanation in each form, and an event of one of its

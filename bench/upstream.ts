@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { testUsers } from '../test/e2e/support/control-plane.ts';
-import { startTcpRelay, type TcpRelay } from '../test/support/tcp-relay.ts';
+import { startTcpRelay, type TcpRelay } from '../test/support/http/tcp-relay.ts';
 import { type Bench, withReadyWrapper } from './bench.ts';
 import { type Measure, summarize } from './measure.ts';
 

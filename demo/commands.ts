@@ -1,5 +1,5 @@
 import type { ApiServer } from '../embedded/api-server.ts';
-import { isLabelKey, isLabelValue } from '../src/topology/label.ts';
+import { isLabelKey, isLabelValue } from '../src/topology/policy/label.ts';
 
 export const HELP = `commands:
   label NODE KEY=VALUE      set a node label (KEY- removes it), e.g. label edge-1 site=b, or site-

@@ -6,7 +6,7 @@ import { kubeconfigFor } from '../embedded/kubeconfig.ts';
 import { type AdminHandler, createAdminHandler } from '../src/admin/admin.ts';
 import { nodeProxyOptions } from '../src/config/node-proxy-options.ts';
 import { loadSettings } from '../src/config/settings.ts';
-import { type Credentials, loadCredentials } from '../src/proxy/credentials.ts';
+import { type Credentials, loadCredentials } from '../src/proxy/credentials/credentials.ts';
 import { type NodeProxy, startNodeProxy } from '../src/proxy/node-proxy.ts';
 import { type WatchClient, watchSlices } from './watch-client.ts';
 

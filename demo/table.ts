@@ -1,7 +1,7 @@
 import type { ApiServer } from '../embedded/api-server.ts';
-import { createJsonCodec } from '../src/filter/json/codec.ts';
-import type { EndpointGroup } from '../src/topology/endpoint.ts';
-import type { World } from '../src/topology/world.ts';
+import { createJsonCodec } from '../src/filter/codec/json/codec.ts';
+import type { EndpointGroup } from '../src/topology/decide/endpoint.ts';
+import type { World } from '../src/topology/state/topology.ts';
 import { escapeUntrusted } from '../src/untrusted-text.ts';
 
 /** UTF-16 code units of one cell, at most. */

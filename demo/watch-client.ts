@@ -1,6 +1,6 @@
 import { request } from 'undici';
-import type { RawEvent } from '../src/filter/codec.ts';
-import { createJsonCodec } from '../src/filter/json/codec.ts';
+import type { RawEvent } from '../src/filter/codec/codec.ts';
+import { createJsonCodec } from '../src/filter/codec/json/codec.ts';
 
 /** An EndpointSlice as a client sees it, as far as the demo prints it. */
 export interface SeenSlice {

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { EndpointExplanation } from '../src/topology/explanation.ts';
+import type { EndpointExplanation } from '../src/topology/explain/explanation.ts';
 
 /** Endpoints that are listed before somebody asks for more. */
 const FIRST = 100;

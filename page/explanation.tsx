@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Explained } from '../src/admin/explain/explain.ts';
+import type { Explained } from '../src/admin/explain/explained-service.ts';
 import { Bar } from './bar.tsx';
 import { EndpointTable } from './endpoint-table.tsx';
 import { Keys } from './keys.tsx';

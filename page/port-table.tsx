@@ -1,4 +1,4 @@
-import type { PortExplanation } from '../src/topology/explanation.ts';
+import type { PortExplanation } from '../src/topology/explain/explanation.ts';
 
 /** How one port was decided. */
 export function PortTable({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { formatTable } from '../demo/table.ts';
-import type { Explained } from '../src/admin/explain/explain.ts';
+import type { Explained } from '../src/admin/explain/explained-service.ts';
 import { formatVerdicts } from '../src/commands/check/verdict.ts';
 import { formatDiff } from '../src/commands/diff.ts';
 import { formatExplained, formatSummary } from '../src/commands/explain-text.ts';

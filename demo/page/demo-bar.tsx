@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Explained } from '../../src/admin/explain/explain.ts';
+import type { Explained } from '../../src/admin/explain/explained-service.ts';
 import type { DemoCluster } from '../cluster.ts';
 import { NodeCard } from './node-card.tsx';
 import { Policies } from './policies.tsx';

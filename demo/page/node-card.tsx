@@ -1,4 +1,4 @@
-import type { Explained } from '../../src/admin/explain/explain.ts';
+import type { Explained } from '../../src/admin/explain/explained-service.ts';
 import type { DemoCluster } from '../cluster.ts';
 
 interface NodeCardProps {

@@ -1,5 +1,5 @@
+import { questionPath } from '../proxy/api/query.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
-import { questionPath } from '../proxy/question.ts';
 
 /** Counts lines of the log that are lost, since the start. */
 export interface LogLosses {

@@ -1,8 +1,8 @@
+import { questionPath } from '../proxy/api/query.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
-import { questionPath } from '../proxy/question.ts';
-import type { ReflectorStatus } from '../proxy/reflector.ts';
-import type { ViewSource } from '../proxy/view-source.ts';
-import { consequenceOfRefusal } from '../topology/node-set.ts';
+import type { ReflectorStatus } from '../proxy/reflector/reflector.ts';
+import type { ViewSource } from '../proxy/views/view-source.ts';
+import { consequenceOfRefusal } from '../topology/state/node-set.ts';
 
 /** One line of /readyz. */
 export interface Check {

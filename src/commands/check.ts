@@ -7,7 +7,7 @@ import { checkKernel } from './check/kernel.ts';
 import { MODES } from './check/kernel-table.ts';
 import { fail, formatVerdicts, ok, skip, type Verdict } from './check/verdict.ts';
 import { checkReadiness, checkWatches, readTable } from './check/wrapper.ts';
-import { wrapperDoors } from './check/wrapper-doors.ts';
+import { wrapperDoors } from './check/wrapper-listeners.ts';
 import { type Command, choiceFlag, EXIT, type Flags, textFlag, UsageError } from './command.ts';
 import { formatData } from './output.ts';
 

@@ -1,6 +1,10 @@
-import type { Explained } from '../admin/explain/explain.ts';
+import type { Explained } from '../admin/explain/explained-service.ts';
 import type { Summary } from '../admin/explain/summary.ts';
-import type { PolicyExplanation, PortExplanation, Warning } from '../topology/explanation.ts';
+import type {
+  PolicyExplanation,
+  PortExplanation,
+  Warning,
+} from '../topology/explain/explanation.ts';
 import { printLine } from '../untrusted-text.ts';
 import { formatColumns } from './output.ts';
 

@@ -1,4 +1,4 @@
-import type { Explained } from '../admin/explain/explain.ts';
+import type { Explained } from '../admin/explain/explained-service.ts';
 import type { Summary } from '../admin/explain/summary.ts';
 import { adminUrl, askAdmin } from './admin-client.ts';
 import { type Command, choiceFlag, EXIT, textFlag, UsageError } from './command.ts';

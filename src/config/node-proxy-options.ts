@@ -1,6 +1,6 @@
 import type { NodeProxyOptions } from '../proxy/node-proxy.ts';
-import type { PolicySettings, ServiceFilter } from '../topology/service-policy.ts';
-import { doorsOf } from './doors.ts';
+import type { PolicySettings, ServiceFilter } from '../topology/policy/service-policy.ts';
+import { doorsOf } from './listener-options.ts';
 import type { Settings } from './settings.ts';
 
 /** Watches without a timeout of their own last at least this long, in milliseconds, as at an apiserver. */

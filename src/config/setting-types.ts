@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import type { Address } from '../proxy/address.ts';
+import type { Address } from '../proxy/util/address.ts';
 
 /** `<ip>:<port>`, an IPv6 address in brackets. */
 export const address = z

@@ -1,12 +1,16 @@
 import { z } from 'zod';
 import { WrapperError } from '../errors.ts';
-import { addressText } from '../proxy/address.ts';
-import { DEFAULT_READ_BOUNDS } from '../proxy/read-bounds.ts';
-import { assertAllowedKeys, DEFAULT_ALLOWED_KEYS, isKeyPattern } from '../topology/allowed-keys.ts';
-import { isLabelKey, isLabelValue, isSubdomain } from '../topology/label.ts';
-import { parseLabelSelector } from '../topology/label-selector.ts';
-import { DEFAULT_MAX_NODE_SETS } from '../topology/node-sets.ts';
-import { ANY_KEY, assertTopologyKeys, type KeyChoice, PRESETS } from '../topology/policy.ts';
+import { DEFAULT_READ_BOUNDS } from '../proxy/api/read-limits.ts';
+import { addressText } from '../proxy/util/address.ts';
+import {
+  assertAllowedKeys,
+  DEFAULT_ALLOWED_KEYS,
+  isKeyPattern,
+} from '../topology/policy/allowed-keys.ts';
+import { isLabelKey, isLabelValue, isSubdomain } from '../topology/policy/label.ts';
+import { parseLabelSelector } from '../topology/policy/label-selector.ts';
+import { ANY_KEY, assertTopologyKeys, type KeyChoice, PRESETS } from '../topology/policy/policy.ts';
+import { DEFAULT_MAX_NODE_SETS } from '../topology/state/node-set-registry.ts';
 import { https } from './https-settings.ts';
 import { address, meet, optionalLoopback, positive, seconds } from './setting-types.ts';
 

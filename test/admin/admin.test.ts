@@ -2,11 +2,11 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
-import { DEFAULT_BOUNDS, type DoorBounds } from '../../src/proxy/door-refusal.ts';
+import { DEFAULT_BOUNDS, type DoorBounds } from '../../src/proxy/http/http-errors.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import { createSmallCluster } from '../support/small-cluster.ts';
-import { startWrapper } from '../support/wrapper-fixture.ts';
+import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
 let server: ApiServer;
 let proxy: NodeProxy;

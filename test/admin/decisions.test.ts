@@ -3,9 +3,13 @@ import type { ApiServer } from '../../embedded/api-server.ts';
 import { decisionsOf } from '../../src/admin/explain/decisions.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import { createSmallCluster, putService, putSlice } from '../support/small-cluster.ts';
-import { recordWatch, STREAMING_LIST, type WatchRecorder } from '../support/watch-recorder.ts';
-import { startWrapper } from '../support/wrapper-fixture.ts';
+import {
+  recordWatch,
+  STREAMING_LIST,
+  type WatchRecorder,
+} from '../support/guarantees/watch-recorder.ts';
+import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
 let server: ApiServer;
 let proxy: NodeProxy;

@@ -3,9 +3,9 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ExplainRoutes } from '../../src/admin/explain/routes.ts';
-import { Turn } from '../../src/admin/turn.ts';
+import { Turn } from '../../src/admin/time-slice.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
-import type { Steps } from '../../src/topology/explain-steps.ts';
+import type { Steps } from '../../src/topology/decide/steps.ts';
 import { eventually } from '../support/eventually.ts';
 
 describe('a turn', () => {

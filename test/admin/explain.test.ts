@@ -5,22 +5,26 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
-import type { Explained } from '../../src/admin/explain/explain.ts';
+import type { Explained } from '../../src/admin/explain/explained-service.ts';
 import type { Summary } from '../../src/admin/explain/summary.ts';
 import type { Table } from '../../src/admin/explain/table.ts';
 import type { RawSettings } from '../../src/config/settings.ts';
-import { DEFAULT_BOUNDS } from '../../src/proxy/door-refusal.ts';
+import { DEFAULT_BOUNDS } from '../../src/proxy/http/http-errors.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
+import {
+  recordWatch,
+  STREAMING_LIST,
+  type WatchRecorder,
+} from '../support/guarantees/watch-recorder.ts';
 import {
   createSmallCluster,
   putEndpoints,
   putHeadless,
   putService,
   putSlice,
-} from '../support/small-cluster.ts';
-import { recordWatch, STREAMING_LIST, type WatchRecorder } from '../support/watch-recorder.ts';
-import { startWrapper } from '../support/wrapper-fixture.ts';
+} from '../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const ENDPOINTS = [

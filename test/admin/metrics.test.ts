@@ -6,8 +6,8 @@ import type { ApiServer } from '../../embedded/api-server.ts';
 import { createMetrics } from '../../src/admin/metrics.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import { createSmallCluster, putService, putSlice } from '../support/small-cluster.ts';
-import { startWrapper } from '../support/wrapper-fixture.ts';
+import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
 const PREFIX = 'kube_proxy_wrapper_';
 

@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, expect, jest, test } from '@jest/globals';
-import type { Board } from '../../src/admin/page/board.ts';
 import type { RowsEvent } from '../../src/admin/page/page-data.ts';
 import { PageStream } from '../../src/admin/page/page-stream.ts';
+import type { Board } from '../../src/admin/page/service-table.ts';
 
 /** A socket that is full after each write until it is drained. */
 class SlowResponse extends EventEmitter {

@@ -4,12 +4,21 @@ import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
 import type { NodeState, PageEvents, RowsEvent } from '../../src/admin/page/page-data.ts';
-import { DEFAULT_BOUNDS } from '../../src/proxy/door-refusal.ts';
+import { DEFAULT_BOUNDS } from '../../src/proxy/http/http-errors.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import { createSmallCluster, putNode, putService, putSlice } from '../support/small-cluster.ts';
-import { recordWatch, STREAMING_LIST, type WatchRecorder } from '../support/watch-recorder.ts';
-import { startWrapper } from '../support/wrapper-fixture.ts';
+import {
+  recordWatch,
+  STREAMING_LIST,
+  type WatchRecorder,
+} from '../support/guarantees/watch-recorder.ts';
+import {
+  createSmallCluster,
+  putNode,
+  putService,
+  putSlice,
+} from '../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
 let server: ApiServer;
 let upstream: string;

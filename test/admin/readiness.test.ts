@@ -3,10 +3,10 @@ import type { ApiServer } from '../../embedded/api-server.ts';
 import { readiness } from '../../src/admin/readiness.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import { createSmallCluster } from '../support/small-cluster.ts';
-import { PATHS, problemsOf, shownBy } from '../support/state-fixture.ts';
-import { startTcpRelay, type TcpRelay } from '../support/tcp-relay.ts';
-import { startWrapper } from '../support/wrapper-fixture.ts';
+import { startTcpRelay, type TcpRelay } from '../support/http/tcp-relay.ts';
+import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
+import { PATHS, problemsOf, shownBy } from '../support/wrapper/state-fixture.ts';
+import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
 /*
  * The grace of 10 s counted from the last event: a quiet watch, of which a bookmark tells once a minute, made the

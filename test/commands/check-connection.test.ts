@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { checkKubeconfig, checkSockets } from '../../src/commands/check/connection.ts';
 import { checkWatches } from '../../src/commands/check/wrapper.ts';
-import { wrapperDoors } from '../../src/commands/check/wrapper-doors.ts';
+import { wrapperDoors } from '../../src/commands/check/wrapper-listeners.ts';
 
 const HTTP = 'http://127.0.0.1:10360';
 const HTTPS = 'https://127.0.0.1:10362';

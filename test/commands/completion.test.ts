@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from '@jest/globals';
-import { MAIN } from '../support/wrapper-process.ts';
+import { MAIN } from '../support/process/wrapper-process.ts';
 
 const print = (...args: string[]) =>
   execFileSync(process.execPath, [MAIN, ...args], { encoding: 'utf8' });

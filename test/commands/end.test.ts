@@ -14,10 +14,10 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
-import { writeKubeconfig } from '../support/http-kubeconfig.ts';
-import { createSmallCluster } from '../support/small-cluster.ts';
-import { PATHS } from '../support/state-fixture.ts';
-import { startProcess, type WrapperProcess } from '../support/wrapper-process.ts';
+import { writeKubeconfig } from '../support/http/kubeconfig.ts';
+import { startProcess, type WrapperProcess } from '../support/process/wrapper-process.ts';
+import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
+import { PATHS } from '../support/wrapper/state-fixture.ts';
 
 let folder: string;
 let started: WrapperProcess | undefined;

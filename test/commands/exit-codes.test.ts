@@ -6,7 +6,7 @@ import { diffCommand } from '../../src/commands/diff.ts';
 import { explainCommand } from '../../src/commands/explain.ts';
 import { runCommand } from '../../src/commands/run-command.ts';
 import { simulateCommand } from '../../src/commands/simulate.ts';
-import { REFUSED_COMMANDS } from '../support/refused-commands.ts';
+import { REFUSED_COMMANDS } from '../support/process/refused-commands.ts';
 
 const commands = {
   run: runCommand,

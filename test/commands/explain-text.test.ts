@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { Explained } from '../../src/admin/explain/explain.ts';
+import type { Explained } from '../../src/admin/explain/explained-service.ts';
 import { formatExplained } from '../../src/commands/explain-text.ts';
 
 const SHOWN: Explained = {

@@ -7,9 +7,9 @@ import { expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import { createLogDestination } from '../../src/commands/log-destination.ts';
 import { freePorts } from '../e2e/support/free-port.ts';
-import { writeKubeconfig } from '../support/http-kubeconfig.ts';
-import { spawnMortal } from '../support/mortal-child.ts';
-import { MAIN } from '../support/wrapper-process.ts';
+import { writeKubeconfig } from '../support/http/kubeconfig.ts';
+import { spawnMortal } from '../support/process/mortal-child.ts';
+import { MAIN } from '../support/process/wrapper-process.ts';
 
 // Each write fails with ENOSPC: the process then neither went on nor ended.
 test('a log on a full disk costs nothing but its lines', async () => {

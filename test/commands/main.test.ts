@@ -9,9 +9,9 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
 import { eventually } from '../support/eventually.ts';
-import { REFUSED_COMMANDS } from '../support/refused-commands.ts';
-import { createSmallCluster, putService, putSlice } from '../support/small-cluster.ts';
-import { recordWatch, STREAMING_LIST } from '../support/watch-recorder.ts';
+import { recordWatch, STREAMING_LIST } from '../support/guarantees/watch-recorder.ts';
+import { REFUSED_COMMANDS } from '../support/process/refused-commands.ts';
+import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
 
 const MAIN = new URL('../../src/main.ts', import.meta.url).pathname;
 

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { expect, test } from '@jest/globals';
 import { logWarnings } from '../../src/commands/runtime-warnings.ts';
-import { recordingLogger } from '../support/wrapper-fixture.ts';
+import { recordingLogger } from '../support/wrapper/wrapper-fixture.ts';
 
 test('warnings of Node.js are lines of the log, and are printed no more', () => {
   const source = new EventEmitter();

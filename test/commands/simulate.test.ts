@@ -13,7 +13,7 @@ import {
 import { type Simulation, simulate } from '../../src/commands/simulate/simulation.ts';
 import { nodeProxyOptions } from '../../src/config/node-proxy-options.ts';
 import { loadSettings, type RawSettings } from '../../src/config/settings.ts';
-import type { EndpointGroup } from '../../src/topology/endpoint.ts';
+import type { EndpointGroup } from '../../src/topology/decide/endpoint.ts';
 
 const EXAMPLE = new URL('../../examples/cluster.yaml', import.meta.url).pathname;
 

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { trimHeapOnceReady } from '../../src/commands/trim-heap.ts';
-import { captureLogger } from '../support/http-logger.ts';
+import { captureLogger } from '../support/http/logger.ts';
 
 function start(isReady: () => boolean, pollMs?: number) {
   const { logger, lines } = captureLogger();

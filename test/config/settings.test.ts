@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { loadSettings } from '../../src/config/settings.ts';
-import { DEFAULT_ALLOWED_KEYS } from '../../src/topology/allowed-keys.ts';
+import { DEFAULT_ALLOWED_KEYS } from '../../src/topology/policy/allowed-keys.ts';
 
 let folder: string;
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
-import { loadCredentials } from '../../src/proxy/credentials.ts';
+import { loadCredentials } from '../../src/proxy/credentials/credentials.ts';
 import type { KubeObject } from '../e2e/support/api.ts';
 import type { ControlPlane } from '../e2e/support/control-plane.ts';
 import {

@@ -9,7 +9,7 @@ import { eventually } from '../e2e/support/eventually.ts';
 import { startKubeProxy } from '../e2e/support/kube-proxy.ts';
 import type { ManagedProcess } from '../e2e/support/managed-process.ts';
 import { createNodeNetns, type NodeNetns } from '../e2e/support/node-netns.ts';
-import { issue, makeAuthority } from '../support/http-certificates.ts';
+import { issue, makeAuthority } from '../support/http/certificates.ts';
 import { createAccount, type Right, requestToken, rightsOf } from './support/account.ts';
 import { createFabEdgeCommunities } from './support/fabedge.ts';
 import { type Image, layOutImage } from './support/image.ts';

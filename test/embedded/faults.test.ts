@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { failure } from '../../embedded/kube-status.ts';
-import { ask, inShort, open, watch } from '../support/embedded-client.ts';
-import { node, useApiServer } from '../support/embedded-server.ts';
+import { ask, inShort, open, watch } from '../support/embedded/embedded-client.ts';
+import { node, useApiServer } from '../support/embedded/embedded-server.ts';
 
 const start = useApiServer();
 

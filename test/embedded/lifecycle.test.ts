@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import { createApiServer } from '../../embedded/api-server.ts';
-import { ask, inShort, watch } from '../support/embedded-client.ts';
-import { node, useApiServer } from '../support/embedded-server.ts';
+import { ask, inShort, watch } from '../support/embedded/embedded-client.ts';
+import { node, useApiServer } from '../support/embedded/embedded-server.ts';
 
 const start = useApiServer();
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
-import { ask } from '../support/embedded-client.ts';
-import { node, service, slice, useApiServer } from '../support/embedded-server.ts';
+import { ask } from '../support/embedded/embedded-client.ts';
+import { node, service, slice, useApiServer } from '../support/embedded/embedded-server.ts';
 
 const start = useApiServer();
 

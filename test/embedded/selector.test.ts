@@ -3,7 +3,7 @@ import { type CollectionName, collectionNamed } from '../../embedded/collections
 import type { KubeObject } from '../../embedded/kube-object.ts';
 import { StatusError } from '../../embedded/kube-status.ts';
 import { predicateOf } from '../../embedded/selector.ts';
-import { node, service } from '../support/embedded-server.ts';
+import { node, service } from '../support/embedded/embedded-server.ts';
 
 const NODES = [node('a', { site: 'a', edge: '' }), node('b', { site: 'b' }), node('none')];
 

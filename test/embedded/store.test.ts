@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { node, service, slice, useApiServer } from '../support/embedded-server.ts';
+import { node, service, slice, useApiServer } from '../support/embedded/embedded-server.ts';
 
 const start = useApiServer();
 

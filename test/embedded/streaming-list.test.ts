@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { inShort, watch } from '../support/embedded-client.ts';
-import { node, service, useApiServer } from '../support/embedded-server.ts';
+import { inShort, watch } from '../support/embedded/embedded-client.ts';
+import { node, service, useApiServer } from '../support/embedded/embedded-server.ts';
 
 const start = useApiServer();
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
-import { ask, inShort, protobufFrames, watch } from '../support/embedded-client.ts';
-import { node, service, slice, useApiServer } from '../support/embedded-server.ts';
+import { ask, inShort, protobufFrames, watch } from '../support/embedded/embedded-client.ts';
+import { node, service, slice, useApiServer } from '../support/embedded/embedded-server.ts';
 
 const start = useApiServer();
 

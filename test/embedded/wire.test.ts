@@ -12,7 +12,7 @@ import {
   encodeStatus,
   type Format,
 } from '../../embedded/wire.ts';
-import { protobufFrames, type SeenEvent } from '../support/embedded-client.ts';
+import { protobufFrames, type SeenEvent } from '../support/embedded/embedded-client.ts';
 
 /** Bytes that a real kube-apiserver 1.36.3 has sent; see test/fixtures/README.md. */
 function fixture(name: string): Buffer {

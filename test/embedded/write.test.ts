@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { ask } from '../support/embedded-client.ts';
-import { node, useApiServer } from '../support/embedded-server.ts';
+import { ask } from '../support/embedded/embedded-client.ts';
+import { node, useApiServer } from '../support/embedded/embedded-server.ts';
 
 const start = useApiServer();
 

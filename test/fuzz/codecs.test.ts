@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { WrapperError } from '../../src/errors.ts';
-import type { Codec, Edit, ObjectBytes } from '../../src/filter/codec.ts';
-import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from '../../src/filter/resource.ts';
+import type { Codec, Edit, ObjectBytes } from '../../src/filter/codec/codec.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from '../../src/filter/codec/resource.ts';
 import {
   CODECS,
   chunked,
@@ -12,7 +12,7 @@ import {
   factsOf,
   LISTS,
   objectsOf,
-} from '../support/codec-fixtures.ts';
+} from '../support/codec/codec-fixtures.ts';
 import { budget, FUZZ_TIMEOUT_MS } from './budget.ts';
 import { mutate, mutations } from './mutate.ts';
 

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { dump } from 'js-yaml';
 import { WrapperError } from '../../src/errors.ts';
-import { loginFrom } from '../../src/proxy/credentials-kubeconfig.ts';
-import { createKubeconfigSource } from '../../src/proxy/credentials-source.ts';
+import { createKubeconfigSource } from '../../src/proxy/credentials/credentials-source.ts';
+import { loginFrom } from '../../src/proxy/credentials/kubeconfig-user.ts';
 import { budget, FUZZ_TIMEOUT_MS } from './budget.ts';
 import { mutate, mutations } from './mutate.ts';
 

@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { SeenRequest } from '../../embedded/faults.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
-import { createSmallCluster, putService, putSlice } from '../support/small-cluster.ts';
-import { startWrapper } from '../support/wrapper-fixture.ts';
+import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 import { budget, FUZZ_TIMEOUT_MS } from './budget.ts';
 import { mutate, mutations } from './mutate.ts';
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { WrapperError } from '../../src/errors.ts';
-import { RESOURCES } from '../../src/filter/resource.ts';
-import { parseReadOptions } from '../../src/proxy/read-options.ts';
-import { parseTarget } from '../../src/proxy/target.ts';
+import { RESOURCES } from '../../src/filter/codec/resource.ts';
+import { parseReadOptions } from '../../src/proxy/api/list-options.ts';
+import { parseTarget } from '../../src/proxy/api/request-info.ts';
 import { budget, FUZZ_TIMEOUT_MS } from './budget.ts';
 
 const words = fc.constantFrom(

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { eventually } from '../e2e/support/eventually.ts';
-import { type PlantedScene, startPlantedScene } from '../support/planted-scene.ts';
-import type { PlantedBug } from '../support/planted-shim.ts';
-import type { Guarantee } from '../support/watch-guarantees.ts';
+import { type PlantedScene, startPlantedScene } from '../support/guarantees/planted-scene.ts';
+import type { PlantedBug } from '../support/guarantees/planted-shim.ts';
+import type { Guarantee } from '../support/guarantees/watch-guarantees.ts';
 
 jest.setTimeout(60_000);
 

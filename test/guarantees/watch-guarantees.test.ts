@@ -5,7 +5,7 @@ import {
   checkGuarantees,
   type Guarantee,
   type Seen,
-} from '../support/watch-guarantees.ts';
+} from '../support/guarantees/watch-guarantees.ts';
 
 function seen(version: number, digest: string): Seen {
   return { version: BigInt(version), digest };

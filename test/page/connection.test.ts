@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { eventually } from '../support/eventually.ts';
-import { putSlice } from '../support/small-cluster.ts';
+import { putSlice } from '../support/wrapper/small-cluster.ts';
 import { openTab, startBrowser, type Tab } from './browser.ts';
 import { openScene, type Scene } from './scene.ts';
 import { openSlowPath, type SlowPath } from './slow-path.ts';

@@ -2,16 +2,16 @@ import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { KubeObject } from '../../embedded/kube-object.ts';
 import { startAdmin } from '../../src/admin/admin.ts';
-import { DEFAULT_BOUNDS } from '../../src/proxy/door-refusal.ts';
+import { DEFAULT_BOUNDS } from '../../src/proxy/http/http-errors.ts';
+import { recordWatch, STREAMING_LIST } from '../support/guarantees/watch-recorder.ts';
 import {
   createSmallCluster,
   putNode,
   putService,
   putSlice,
   type SmallEndpoint,
-} from '../support/small-cluster.ts';
-import { recordWatch, STREAMING_LIST } from '../support/watch-recorder.ts';
-import { startWrapper } from '../support/wrapper-fixture.ts';
+} from '../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
 /** The real wrapper of edge-1 with its admin port, a cluster in memory, and a client that watches slices. */
 export interface Scene {

@@ -5,10 +5,10 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { startAdmin } from '../../src/admin/admin.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
-import { until } from '../support/http-until.ts';
-import { exchange } from '../support/review-server.ts';
-import { createSmallCluster } from '../support/small-cluster.ts';
-import { recordingLogger, startWrapper } from '../support/wrapper-fixture.ts';
+import { exchange } from '../support/http/review-server.ts';
+import { until } from '../support/http/until.ts';
+import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
+import { recordingLogger, startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
 const GET = 'GET /api/v1/services HTTP/1.1\r\nHost: 127.0.0.1\r\n';
 const BOUNDS = {

@@ -4,10 +4,10 @@ import { connect as connectTls } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
-import { DEFAULT_BOUNDS } from '../../src/proxy/door-refusal.ts';
-import { until } from '../support/http-until.ts';
-import { type HttpsWrapper, startHttpsWrapper } from '../support/https-wrapper.ts';
-import { exchange } from '../support/review-server.ts';
+import { DEFAULT_BOUNDS } from '../../src/proxy/http/http-errors.ts';
+import { exchange } from '../support/http/review-server.ts';
+import { until } from '../support/http/until.ts';
+import { type HttpsWrapper, startHttpsWrapper } from '../support/wrapper/https-wrapper.ts';
 
 const HOST = 'Host: 127.0.0.1\r\n';
 const BOUNDS = { ...DEFAULT_BOUNDS, maxConnections: 16 };

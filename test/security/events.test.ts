@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
-import { type RawConnection, raw } from '../support/http-client.ts';
-import { until } from '../support/http-until.ts';
-import { EVENTS, startingEvent } from '../support/kube-proxy-events.ts';
-import { createSmallCluster } from '../support/small-cluster.ts';
-import { startWrapper } from '../support/wrapper-fixture.ts';
+import { type RawConnection, raw } from '../support/http/http-client.ts';
+import { EVENTS, startingEvent } from '../support/http/kube-proxy-events.ts';
+import { until } from '../support/http/until.ts';
+import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
 const [START] = EVENTS;
 /** What the wrapper takes of Events in the first minute: the burst, and what is refilled in a minute. */

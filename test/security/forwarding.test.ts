@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { until } from '../support/http-until.ts';
-import { type HttpsWrapper, startHttpsWrapper } from '../support/https-wrapper.ts';
+import { until } from '../support/http/until.ts';
+import { type HttpsWrapper, startHttpsWrapper } from '../support/wrapper/https-wrapper.ts';
 
 const WATCH = '/api/v1/namespaces/default/events?watch=1';
 const EXEC = '/api/v1/namespaces/a/pods/b/exec?command=id';

@@ -2,8 +2,12 @@ import { once } from 'node:events';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createMetrics } from '../../src/admin/metrics.ts';
-import { makeAuthority } from '../support/http-certificates.ts';
-import { type HttpsWrapper, issueClient, startHttpsWrapper } from '../support/https-wrapper.ts';
+import { makeAuthority } from '../support/http/certificates.ts';
+import {
+  type HttpsWrapper,
+  issueClient,
+  startHttpsWrapper,
+} from '../support/wrapper/https-wrapper.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
-import { DEFAULT_BOUNDS } from '../../src/proxy/door-refusal.ts';
+import { DEFAULT_BOUNDS } from '../../src/proxy/http/http-errors.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
-import { startingEvent } from '../support/kube-proxy-events.ts';
-import { exchange } from '../support/review-server.ts';
-import { createSmallCluster } from '../support/small-cluster.ts';
-import { startWrapper } from '../support/wrapper-fixture.ts';
+import { startingEvent } from '../support/http/kube-proxy-events.ts';
+import { exchange } from '../support/http/review-server.ts';
+import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
 const SERVICES = '/api/v1/services';
 const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events';

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
-import { DEFAULT_BOUNDS } from '../../src/proxy/door-refusal.ts';
+import { DEFAULT_BOUNDS } from '../../src/proxy/http/http-errors.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
-import { createSmallCluster } from '../support/small-cluster.ts';
-import { startWrapper } from '../support/wrapper-fixture.ts';
+import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
 const FILES = ['/', '/page.js', '/page.css', '/icon.svg'];
 

@@ -1,4 +1,4 @@
-import type { Answer, Cause, DecisionChange } from '../../filter/decision-journal.ts';
+import type { Answer, Cause, DecisionChange } from '../../filter/projection/decision-journal.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import { explainedView, nameOf, type ViewName } from './explained-view.ts';
 

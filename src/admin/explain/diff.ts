@@ -1,17 +1,22 @@
 import jsonpatch from 'fast-json-patch';
 import { WrapperError } from '../../errors.ts';
-import type { EndpointsFacts } from '../../filter/codec.ts';
-import { createJsonCodec } from '../../filter/json/codec.ts';
-import { ENDPOINT_SLICES, ENDPOINTS, type Resource, SERVICES } from '../../filter/resource.ts';
+import type { EndpointsFacts } from '../../filter/codec/codec.ts';
+import { createJsonCodec } from '../../filter/codec/json/codec.ts';
+import {
+  ENDPOINT_SLICES,
+  ENDPOINTS,
+  type Resource,
+  SERVICES,
+} from '../../filter/codec/resource.ts';
+import { collectionPath } from '../../proxy/api/query.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import { collectionPath } from '../../proxy/question.ts';
-import { readBody } from '../../proxy/upstream.ts';
-import { countEndpoints } from '../../topology/decide.ts';
-import type { EndpointGroup } from '../../topology/endpoint.ts';
-import { decideAsHeld } from '../../topology/explain-ports.ts';
-import type { Steps } from '../../topology/explain-steps.ts';
-import { isSubdomain } from '../../topology/label.ts';
-import { Turn } from '../turn.ts';
+import { readBody } from '../../proxy/upstream/upstream.ts';
+import { countEndpoints } from '../../topology/decide/decide.ts';
+import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
+import type { Steps } from '../../topology/decide/steps.ts';
+import { decideAsHeld } from '../../topology/explain/explain-ports.ts';
+import { isSubdomain } from '../../topology/policy/label.ts';
+import { Turn } from '../time-slice.ts';
 import { explainedView, findService } from './explained-view.ts';
 
 /** What the wrapper changes in one object. */

@@ -1,9 +1,9 @@
 import { WrapperError } from '../../errors.ts';
-import type { EndpointsProjection } from '../../filter/endpoints-projection.ts';
-import { ENDPOINT_SLICES, SERVICES } from '../../filter/resource.ts';
+import { ENDPOINT_SLICES, SERVICES } from '../../filter/codec/resource.ts';
+import type { EndpointsProjection } from '../../filter/projection/endpoints-projection.ts';
+import { questionPath } from '../../proxy/api/query.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import { questionPath } from '../../proxy/question.ts';
-import type { ViewSource } from '../../proxy/view-source.ts';
+import type { ViewSource } from '../../proxy/views/view-source.ts';
 
 /** The view that is explained. */
 export interface ExplainedView {

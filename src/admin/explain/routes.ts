@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type ErrorCode, WrapperError } from '../../errors.ts';
+import { readUrl } from '../../proxy/api/request-url.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import { readUrl } from '../../proxy/request-url.ts';
-import type { Steps } from '../../topology/explain-steps.ts';
+import type { Steps } from '../../topology/decide/steps.ts';
 import { escapeJson } from '../../untrusted-text.ts';
-import { Turn } from '../turn.ts';
+import { Turn } from '../time-slice.ts';
 import { decisionsOf } from './decisions.ts';
 import { diffOf } from './diff.ts';
-import { explainOne } from './explain.ts';
+import { explainOne } from './explained-service.ts';
 import { summarize } from './summary.ts';
 import { tableOf } from './table.ts';
 

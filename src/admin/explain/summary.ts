@@ -1,7 +1,7 @@
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import type { OutcomeKind, ServiceExplanation } from '../../topology/explanation.ts';
-import { Turn } from '../turn.ts';
-import { explainIn, IN_SHORT, notStarted } from './explain.ts';
+import type { OutcomeKind, ServiceExplanation } from '../../topology/explain/explanation.ts';
+import { Turn } from '../time-slice.ts';
+import { explainIn, IN_SHORT, notStarted } from './explained-service.ts';
 import { type ExplainedView, explainedView, nameOf, type ViewName } from './explained-view.ts';
 
 /** One line of /explain. */

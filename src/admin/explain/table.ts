@@ -1,10 +1,10 @@
-import type { ServiceAddresses } from '../../filter/codec.ts';
+import type { ServiceAddresses } from '../../filter/codec/codec.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import type { ViewSource } from '../../proxy/view-source.ts';
-import type { Endpoint } from '../../topology/endpoint.ts';
-import { STEP, type Steps } from '../../topology/explain-steps.ts';
-import { Turn } from '../turn.ts';
-import { notStarted } from './explain.ts';
+import type { ViewSource } from '../../proxy/views/view-source.ts';
+import type { Endpoint } from '../../topology/decide/endpoint.ts';
+import { STEP, type Steps } from '../../topology/decide/steps.ts';
+import { Turn } from '../time-slice.ts';
+import { notStarted } from './explained-service.ts';
 import {
   type ExplainedView,
   findServices,

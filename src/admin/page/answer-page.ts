@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import { loadPageAssets, type PageAssets } from './assets.ts';
-import { PageFeed } from './page-feed.ts';
+import { PageFeed } from './page-broadcaster.ts';
 
 /**
  * What a browser may do with the page: run its script and style, ask this port, and nothing else. Nobody may

@@ -1,8 +1,8 @@
+import { questionPath } from '../../proxy/api/query.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import { questionPath } from '../../proxy/question.ts';
-import type { ViewSource } from '../../proxy/view-source.ts';
-import { explainKey, nodesOfKey } from '../../topology/explain-keys.ts';
-import { notStarted } from '../explain/explain.ts';
+import type { ViewSource } from '../../proxy/views/view-source.ts';
+import { explainKey, nodesOfKey } from '../../topology/explain/explain-keys.ts';
+import { notStarted } from '../explain/explained-service.ts';
 import { findView } from '../explain/explained-view.ts';
 import { readiness } from '../readiness.ts';
 import type { KeyState, NodeState, ViewState } from './page-data.ts';

@@ -1,4 +1,4 @@
-import type { OutcomeKind } from '../../topology/explanation.ts';
+import type { OutcomeKind } from '../../topology/explain/explanation.ts';
 import type { DecisionRecord } from '../explain/decisions.ts';
 
 /** What the page is told, by name of the server-sent event. */

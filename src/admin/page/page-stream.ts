@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { recordOf } from '../explain/decisions.ts';
-import type { Board } from './board.ts';
 import type { PageEvents } from './page-data.ts';
+import type { Board } from './service-table.ts';
 
 /** Rows in one event, so that the first are on the screen before the last are written. */
 const ROWS_PER_EVENT = 1_000;

@@ -3,7 +3,7 @@ import { loadAll } from 'js-yaml';
 import { WrapperError } from '../../errors.ts';
 import { findKubeProxies } from './sockets.ts';
 import { fail, ok, skip, type Verdict } from './verdict.ts';
-import { leadsToDoor, namesDoor, serversOf, type WrapperDoor } from './wrapper-doors.ts';
+import { leadsToDoor, namesDoor, serversOf, type WrapperDoor } from './wrapper-listeners.ts';
 
 interface Kubeconfig {
   readonly 'current-context'?: string;

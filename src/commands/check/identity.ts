@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import { loadCredentials } from '../../proxy/credentials.ts';
-import { createUpstream, readBody, type Upstream } from '../../proxy/upstream.ts';
+import { loadCredentials } from '../../proxy/credentials/credentials.ts';
+import { createUpstream, readBody, type Upstream } from '../../proxy/upstream/upstream.ts';
 import { fail, ok, skip, type Verdict } from './verdict.ts';
 
 /** What kube-proxy needs through the wrapper, and the wrapper itself; see manifests/base/cluster-role.yaml. */

@@ -1,7 +1,7 @@
 import type { Table } from '../../admin/explain/table.ts';
 import { askAdmin } from '../admin-client.ts';
 import { fail, ok, type Verdict } from './verdict.ts';
-import { serversOf, wrapperDoors } from './wrapper-doors.ts';
+import { serversOf, wrapperDoors } from './wrapper-listeners.ts';
 
 /** Takes the whole table, page by page. Throws `NotReady` while a view is not complete. */
 export async function readTable(url: string): Promise<Table> {

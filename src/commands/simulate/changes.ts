@@ -1,4 +1,4 @@
-import type { LabelledObject } from '../../filter/codec.ts';
+import type { LabelledObject } from '../../filter/codec/codec.ts';
 import { UsageError } from '../command.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 

@@ -6,10 +6,14 @@ import type {
   LabelledObject,
   ObjectMeta,
   ServiceFacts,
-} from '../../filter/codec.ts';
-import { createJsonCodec } from '../../filter/json/codec.ts';
-import { ENDPOINT_SLICES, NAMESPACES, NODES, SERVICES } from '../../filter/resource.ts';
-import { COMMUNITIES, type CommunityFacts, communityFacts } from '../../proxy/communities-feed.ts';
+} from '../../filter/codec/codec.ts';
+import { createJsonCodec } from '../../filter/codec/json/codec.ts';
+import { ENDPOINT_SLICES, NAMESPACES, NODES, SERVICES } from '../../filter/codec/resource.ts';
+import {
+  COMMUNITIES,
+  type CommunityFacts,
+  communityFacts,
+} from '../../proxy/cluster/communities-handler.ts';
 
 /** An EndpointSlice with the first address of each endpoint, in the order of its groups, flattened. */
 export interface SimulatedSlice extends EndpointsFacts {

@@ -1,20 +1,20 @@
 import { pino } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import type { Codec, ObjectBytes } from '../../filter/codec.ts';
-import { createJsonCodec } from '../../filter/json/codec.ts';
-import { createProtobufCodec } from '../../filter/protobuf/codec.ts';
+import type { Codec, ObjectBytes } from '../../filter/codec/codec.ts';
+import { createJsonCodec } from '../../filter/codec/json/codec.ts';
+import { createProtobufCodec } from '../../filter/codec/protobuf/codec.ts';
 import {
   ENDPOINT_SLICES,
   NAMESPACES,
   NODES,
   type Resource,
   SERVICES,
-} from '../../filter/resource.ts';
-import { CollectionClient } from '../../proxy/collection-client.ts';
-import { COMMUNITIES, communityFacts } from '../../proxy/communities-feed.ts';
-import { loadCredentials } from '../../proxy/credentials.ts';
-import { DEFAULT_READ_BOUNDS } from '../../proxy/read-bounds.ts';
-import { createUpstream, type Upstream } from '../../proxy/upstream.ts';
+} from '../../filter/codec/resource.ts';
+import { DEFAULT_READ_BOUNDS } from '../../proxy/api/read-limits.ts';
+import { COMMUNITIES, communityFacts } from '../../proxy/cluster/communities-handler.ts';
+import { loadCredentials } from '../../proxy/credentials/credentials.ts';
+import { CollectionClient } from '../../proxy/reflector/collection-client.ts';
+import { createUpstream, type Upstream } from '../../proxy/upstream/upstream.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 
 /** What of a cluster is read beside Nodes, Services and EndpointSlices. */

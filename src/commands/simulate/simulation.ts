@@ -1,21 +1,21 @@
-import { EndpointCache } from '../../filter/endpoint-cache.ts';
-import { Interner } from '../../filter/endpoint-index.ts';
-import { CommunitiesFeed } from '../../proxy/communities-feed.ts';
+import { EndpointCache } from '../../filter/codec/endpoint-cache.ts';
+import { Interner } from '../../filter/projection/endpoint-index.ts';
+import { CommunitiesFeed } from '../../proxy/cluster/communities-handler.ts';
+import { describeService } from '../../proxy/cluster/services-handler.ts';
 import type { NodeProxyOptions } from '../../proxy/node-proxy.ts';
-import { describeService } from '../../proxy/services-feed.ts';
-import type { Endpoint, EndpointGroup } from '../../topology/endpoint.ts';
-import type { OutcomeKind } from '../../topology/explanation.ts';
-import type { Policy } from '../../topology/policy.ts';
-import { PolicyBook } from '../../topology/policy-book.ts';
+import type { Endpoint, EndpointGroup } from '../../topology/decide/endpoint.ts';
+import type { OutcomeKind } from '../../topology/explain/explanation.ts';
+import type { Policy } from '../../topology/policy/policy.ts';
+import { PolicyBook } from '../../topology/policy/policy-resolver.ts';
 import {
   filterOf,
   PROXY_NAME_LABEL,
   TOPOLOGY_KEYS_ANNOTATION,
-} from '../../topology/service-policy.ts';
-import type { Communities, World } from '../../topology/world.ts';
-import { hasZoneless } from '../../topology/zoneless.ts';
+} from '../../topology/policy/service-policy.ts';
+import type { Communities, World } from '../../topology/state/topology.ts';
+import { hasZoneless } from '../../topology/state/without-zone.ts';
 import type { ClusterObjects, SimulatedSlice } from './cluster-objects.ts';
-import { NodeSetMembers, type SharedWorld, simulateWorld } from './simulated-world.ts';
+import { NodeSetMembers, type SharedWorld, simulateWorld } from './simulated-topology.ts';
 
 /** The settings that bear on decisions. */
 export type SimulationSettings = Pick<

@@ -1,5 +1,5 @@
+import type { Atom } from '../../support/guarantees/watch-guarantees.ts';
 import { toWritten } from '../../support/recorder/written-object.ts';
-import type { Atom } from '../../support/watch-guarantees.ts';
 import { createNode, createService, createSlice, labelNode } from '../support/cluster-objects.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import type { NodeNetns } from '../support/node-netns.ts';

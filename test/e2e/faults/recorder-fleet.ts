@@ -1,4 +1,9 @@
 import { join } from 'node:path';
+import {
+  type Atom,
+  checkGuarantees,
+  type Violation,
+} from '../../support/guarantees/watch-guarantees.ts';
 import type { RecorderConfig } from '../../support/recorder/main.ts';
 import {
   type Generation,
@@ -7,7 +12,6 @@ import {
   toClientRecords,
 } from '../../support/recorder/read-records.ts';
 import { type ReceivedObject, toWritten } from '../../support/recorder/written-object.ts';
-import { type Atom, checkGuarantees, type Violation } from '../../support/watch-guarantees.ts';
 import { eventually } from '../support/eventually.ts';
 import type { ManagedProcess } from '../support/managed-process.ts';
 import type { NodeNetns } from '../support/node-netns.ts';

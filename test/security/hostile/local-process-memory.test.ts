@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { KubeObject } from '../../../embedded/kube-object.ts';
-import { createSmallCluster } from '../../support/small-cluster.ts';
+import { createSmallCluster } from '../../support/wrapper/small-cluster.ts';
 import { plainKubeconfig } from './support/fake-scene.ts';
 import { type HostWrapper, startHostWrapper } from './support/host-wrapper.ts';
 import { inLanes, send, Tally } from './support/http.ts';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { ClientRecord, Seen } from '../watch-guarantees.ts';
+import type { ClientRecord, Seen } from '../guarantees/watch-guarantees.ts';
 import type { TimedRecord, WrittenObject } from './written-record.ts';
 
 /** Versions of one version of the API server. */

@@ -1,8 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ReviewServer, startReviewServer } from '../../../support/review-server.ts';
-import { createSmallCluster, putService, putSlice } from '../../../support/small-cluster.ts';
+import { type ReviewServer, startReviewServer } from '../../../support/http/review-server.ts';
+import {
+  createSmallCluster,
+  putService,
+  putSlice,
+} from '../../../support/wrapper/small-cluster.ts';
 import { type HostWrapper, startHostWrapper } from './host-wrapper.ts';
 
 /**

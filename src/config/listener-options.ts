@@ -1,0 +1,69 @@
+import type { DoorBounds } from '../proxy/http/http-errors.ts';
+import type { DoorAddress } from '../proxy/http/http-listener.ts';
+import type { DoorsOptions, HttpsOptions } from '../proxy/server/listeners.ts';
+import type { HttpsSettings } from './https-settings.ts';
+import type { DoorName } from './listen-fds.ts';
+import { isAnyHost } from './setting-types.ts';
+import type { Settings } from './settings.ts';
+
+/** The doors as the settings have them; those whose sockets were passed by systemd use these. */
+export function doorsOf(
+  settings: Settings,
+  fds: ReadonlyMap<DoorName, number> = new Map(),
+): Required<Pick<DoorsOptions, 'http' | 'https' | 'maxEventBytes' | 'forwardEvents'>> & {
+  readonly admin: DoorAddress;
+  readonly bounds: DoorBounds;
+} {
+  const { listen, https, adminListen, maxEventBytes, forwardEvents } = settings;
+  const at = (name: DoorName, address: DoorAddress): DoorAddress => {
+    const fd = fds.get(name);
+    return fd === undefined ? address : { ...address, fd };
+  };
+  return {
+    http: listen && at('listen', listen),
+    https: https && httpsOf(https, at('https', https.listen)),
+    admin: at('adminListen', adminListen),
+    ...{ maxEventBytes, forwardEvents },
+    bounds: {
+      maxConnections: settings.maxConnections,
+      maxHeaderBytes: settings.maxHeaderBytes,
+      headersTimeoutMs: settings.headersTimeoutSeconds * 1000,
+      requestTimeoutMs: settings.requestTimeoutSeconds * 1000,
+    },
+  };
+}
+
+function httpsOf(https: HttpsSettings, address: DoorAddress): HttpsOptions {
+  const { clientCaFile, allowedSeconds, deniedSeconds, maxCallers, maxReviews } = https;
+  return {
+    address,
+    certificate: certificateOf(https),
+    ...(clientCaFile === undefined ? {} : { clientCaFile }),
+    allowedMs: allowedSeconds * 1000,
+    deniedMs: deniedSeconds * 1000,
+    maxCallers,
+    maxReviews,
+    forwarding: {
+      maxRequests: https.maxForwardedRequests,
+      maxPerCaller: https.maxForwardedRequestsPerCaller,
+    },
+  };
+}
+
+function certificateOf({
+  listen,
+  certFile = '',
+  keyFile = '',
+  selfSigned,
+}: HttpsSettings): HttpsOptions['certificate'] {
+  if (selfSigned === undefined) return { certFile, keyFile };
+  const { caFile, names } = selfSigned;
+  const own = isAnyHost(listen.host) ? [] : [listen.host];
+  return {
+    selfSigned: {
+      caFile,
+      names: [...new Set(['localhost', '127.0.0.1', '::1', ...own, ...names])],
+      ...(selfSigned.keyFile === undefined ? {} : { keyFile: selfSigned.keyFile }),
+    },
+  };
+}

@@ -1,0 +1,99 @@
+import type { Status } from '../../../errors.ts';
+import type { ChangeType, ObjectBytes } from '../codec.ts';
+import { INITIAL_EVENTS_END_ANNOTATION } from '../endpoint-facts.ts';
+import { malformed } from '../malformed.ts';
+import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../resource.ts';
+import { writeStatus } from './status.ts';
+
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const COMMA = Buffer.from(',');
+const LIST_END = Buffer.from(']}\n');
+const LINE_END = Buffer.from('\n');
+const EVENT_END = '}\n';
+
+/**
+ * What follows the metadata in a bookmark's object, as an apiserver 1.36 writes it: the zero values of the
+ * kind. Kinds not listed get nothing, which decodes to the same object.
+ */
+const BOOKMARK_REST: ReadonlyMap<string, string> = new Map([
+  [ENDPOINT_SLICES.kind, ',"addressType":"","endpoints":null,"ports":null'],
+  [SERVICES.kind, ',"spec":{},"status":{"loadBalancer":{}}'],
+]);
+
+/** Begins an object: all up to the comma after its type. */
+function typeMembers(version: string, kind: string): string {
+  return `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(version)}`;
+}
+
+/** What goes in place of an object's opening brace. */
+function objectPrefix(resource: Resource, object: ObjectBytes): string {
+  if (object[0] !== OPEN_OBJECT) throw malformed('no JSON object to encode', 0);
+  const comma = object[1] === CLOSE_OBJECT ? '' : ',';
+  return `${typeMembers(apiVersion(resource), resource.kind)}${comma}`;
+}
+
+/** A LIST body; see `Codec.encodeList`. */
+export function encodeList(
+  resource: Resource,
+  resourceVersion: string,
+  items: readonly ObjectBytes[],
+): Buffer[] {
+  const type = typeMembers(apiVersion(resource), `${resource.kind}List`);
+  const metadata = `{"resourceVersion":${JSON.stringify(resourceVersion)}}`;
+  const pieces: Buffer[] = [Buffer.from(`${type},"metadata":${metadata},"items":[`)];
+  items.forEach((item, index) => {
+    if (index > 0) pieces.push(COMMA);
+    pieces.push(item);
+  });
+  pieces.push(LIST_END);
+  return pieces;
+}
+
+/** The body of a GET of one object; see `Codec.encodeObject`. */
+export function encodeObject(resource: Resource, object: ObjectBytes): Buffer[] {
+  return [Buffer.from(objectPrefix(resource, object)), object.subarray(1), LINE_END];
+}
+
+/** One frame of a watch stream; see `Codec.encodeEvent`. */
+export function encodeEvent(
+  resource: Resource,
+  type: ChangeType | 'BOOKMARK',
+  object: ObjectBytes,
+): Buffer {
+  return Buffer.concat(encodeEventPieces(resource, type, object));
+}
+
+/** The same in pieces; see `Codec.encodeEventPieces`. */
+export function encodeEventPieces(
+  resource: Resource,
+  type: ChangeType | 'BOOKMARK',
+  object: ObjectBytes,
+): Buffer[] {
+  const prefix = `{"type":"${type}","object":${objectPrefix(resource, object)}`;
+  return [Buffer.from(prefix), object.subarray(1), Buffer.from(EVENT_END)];
+}
+
+/** A BOOKMARK frame; see `Codec.encodeBookmark`. */
+export function encodeBookmark(
+  resource: Resource,
+  resourceVersion: string,
+  initialEventsEnd: boolean,
+): Buffer {
+  const annotations = initialEventsEnd
+    ? `,"annotations":{"${INITIAL_EVENTS_END_ANNOTATION}":"true"}`
+    : '';
+  const metadata = `{"resourceVersion":${JSON.stringify(resourceVersion)}${annotations}}`;
+  const rest = BOOKMARK_REST.get(resource.kind) ?? '';
+  return encodeEvent(resource, 'BOOKMARK', Buffer.from(`{"metadata":${metadata}${rest}}`));
+}
+
+/** An ERROR frame; see `Codec.encodeErrorEvent`. */
+export function encodeErrorEvent(status: Status): Buffer {
+  return Buffer.from(`{"type":"ERROR","object":${writeStatus(status)}${EVENT_END}`);
+}
+
+/** A Status as a whole body; see `Codec.encodeStatus`. */
+export function encodeStatus(status: Status): Buffer {
+  return Buffer.from(`${writeStatus(status)}\n`);
+}

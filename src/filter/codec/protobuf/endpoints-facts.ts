@@ -1,0 +1,61 @@
+import type { Endpoint, EndpointGroup, EndpointState } from '../../../topology/decide/endpoint.ts';
+import type { EndpointsFacts, ObjectBytes } from '../codec.ts';
+import { EndpointCache } from '../endpoint-cache.ts';
+import { addressFamily } from '../endpoint-facts.ts';
+import { FieldCursor } from './field-cursor.ts';
+import { emptyMeta, METADATA, readMetadata } from './metadata.ts';
+import { readPort } from './slice-facts.ts';
+
+/** Field of Endpoints (k8s.io/api core/v1/generated.proto). */
+export const SUBSETS = 2;
+/** Fields of EndpointSubset. */
+export const SUBSET = { addresses: 1, notReadyAddresses: 2, ports: 3 } as const;
+const ADDRESS = { ip: 1, nodeName: 4 } as const;
+const PORT = { name: 1, port: 2, protocol: 3 } as const;
+
+/** Creates a reader of what a decision needs of a core Endpoints object; it remembers endpoints. */
+export function createEndpointsReader(): (object: ObjectBytes) => EndpointsFacts {
+  const cache = new EndpointCache();
+  return (object) => readEndpoints(object, cache);
+}
+
+function readEndpoints(object: ObjectBytes, cache: EndpointCache): EndpointsFacts {
+  const meta = emptyMeta();
+  const groups: EndpointGroup[] = [];
+  const fields = FieldCursor.over(object);
+  while (fields.next()) {
+    if (fields.field === METADATA) readMetadata(fields.enter(), meta);
+    if (fields.field === SUBSETS) groups.push(readSubset(fields.enter(), cache));
+  }
+  return { ...meta, service: meta.name, hinted: false, groups };
+}
+
+function readSubset(subset: FieldCursor, cache: EndpointCache): EndpointGroup {
+  const ready: Endpoint[] = [];
+  const notReady: Endpoint[] = [];
+  const ports: string[] = [];
+  while (subset.next()) {
+    switch (subset.field) {
+      case SUBSET.addresses:
+        ready.push(readAddress(subset.enter(), 'ready', cache));
+        break;
+      case SUBSET.notReadyAddresses:
+        notReady.push(readAddress(subset.enter(), 'notReady', cache));
+        break;
+      case SUBSET.ports:
+        readPort(subset.enter(), PORT, ports);
+        break;
+    }
+  }
+  return { ports, endpoints: [...ready, ...notReady] };
+}
+
+function readAddress(address: FieldCursor, state: EndpointState, cache: EndpointCache): Endpoint {
+  let ip = '';
+  let node = '';
+  while (address.next()) {
+    if (address.field === ADDRESS.ip) ip = address.text();
+    if (address.field === ADDRESS.nodeName) node = address.text();
+  }
+  return cache.of(addressFamily(ip), node, '', state);
+}

@@ -1,0 +1,176 @@
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+import type { WrapperError } from '../../../errors.ts';
+import { malformed } from '../malformed.ts';
+import type { TextCache } from './text-cache.ts';
+
+/** A varint has ten bytes at most. */
+const MAX_VARINT_BITS = 70;
+
+/**
+ * Walks the fields of one protobuf message as byte spans, without decoding what nobody asks for. All
+ * offsets are into the buffer that {@link FieldCursor.over} was given; every span lies within its message.
+ * Whatever does not parse throws `Malformed`.
+ *
+ * It reads tags and lengths by itself: a BinaryReader for each of the messages that an event is read as took
+ * longer than what was read by it.
+ */
+export class FieldCursor {
+  /** Field number of the current field. */
+  field: number;
+  wireType: number;
+  /** Offset of the current field's tag. */
+  fieldStart = 0;
+  /** Offset after the tag: of the length prefix, or of a value without one. */
+  valueStart = 0;
+  /** Offset of the payload; same as `valueStart` unless the field is length-delimited. */
+  start = 0;
+  /** Offset after the current field. */
+  end: number;
+  readonly #bytes: Buffer;
+  readonly #limit: number;
+  readonly #base: number;
+
+  private constructor(bytes: Buffer, start: number, limit: number, base: number) {
+    this.#bytes = bytes;
+    this.#limit = limit;
+    this.#base = base;
+    this.field = 0;
+    this.wireType = 0;
+    this.end = start;
+  }
+
+  /**
+   * A cursor before the first field of a message.
+   *
+   * @param start offset of the message in `bytes`
+   * @param base offset of `bytes` in what errors should speak of
+   * @param limit offset after the message, which may lie beyond `bytes`: of a field that does so too only the
+   *   head can be read
+   */
+  static over(bytes: Buffer, start = 0, base = 0, limit = bytes.length): FieldCursor {
+    return new FieldCursor(bytes, start, limit, base);
+  }
+
+  /** Moves to the next field; false at the end of the message. */
+  next(): boolean {
+    if (this.end >= this.#limit) return false;
+    this.fieldStart = this.end;
+    this.#readField();
+    if (this.end > this.#limit) {
+      throw this.malformed(`protobuf field ${this.field} exceeds its message`);
+    }
+    return true;
+  }
+
+  /** Throws unless the current field is length-delimited, as every message is. */
+  assertMessage(): void {
+    this.#expect(WireType.LengthDelimited);
+  }
+
+  /** A cursor over the current field as an embedded message. */
+  enter(): FieldCursor {
+    this.assertMessage();
+    return new FieldCursor(this.#bytes, this.start, this.end, this.#base);
+  }
+
+  /** The current field as text; bytes that are not UTF-8 become U+FFFD, as in Go. */
+  text(): string {
+    this.#expect(WireType.LengthDelimited);
+    return this.#bytes.toString('utf8', this.start, this.end);
+  }
+
+  /** As {@link text}, for one of the texts that occur again and again. */
+  cachedText(texts: TextCache): string {
+    this.#expect(WireType.LengthDelimited);
+    return texts.read(this.#bytes, this.start, this.end, () => this.text());
+  }
+
+  /** Whether the current field is this ASCII text. Most are told apart by their length alone. */
+  isText(text: string): boolean {
+    return this.end - this.start === text.length && this.text() === text;
+  }
+
+  /** The current field as a bool. */
+  bool(): boolean {
+    this.#expect(WireType.Varint);
+    for (let at = this.valueStart; at < this.end; at++) {
+      if (((this.#bytes[at] as number) & 0x7f) !== 0) return true;
+    }
+    return false;
+  }
+
+  /** The current field as an int32. */
+  int32(): number {
+    this.#expect(WireType.Varint);
+    return this.#varint(this.valueStart) | 0;
+  }
+
+  /** An error about the current field. */
+  malformed(what: string, cause?: unknown): WrapperError {
+    return malformed(what, this.#base + this.fieldStart, cause);
+  }
+
+  /** The varint at an offset, of which Kubernetes' own decoder ignores the bits above 32 too; sets {@link end}. */
+  #varint(offset: number): number {
+    let value = 0;
+    let at = offset;
+    for (let shift = 0; shift < MAX_VARINT_BITS; shift += 7) {
+      if (at >= this.#limit || at >= this.#bytes.length) break;
+      const byte = this.#bytes[at++] as number;
+      if (shift < 32) value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) {
+        this.end = at;
+        return value >>> 0;
+      }
+    }
+    throw this.malformed('a protobuf field that does not parse');
+  }
+
+  #readField(): void {
+    const tag = this.#varint(this.end);
+    this.field = tag >>> 3;
+    this.wireType = tag & 7;
+    if (this.field === 0) throw this.malformed('protobuf field number 0');
+    this.valueStart = this.end;
+    this.start = this.end;
+    switch (this.wireType) {
+      case WireType.LengthDelimited: {
+        const length = this.#varint(this.end);
+        this.start = this.end;
+        this.end = this.start + length;
+        break;
+      }
+      case WireType.Varint:
+        this.#varint(this.end);
+        break;
+      case WireType.Bit64:
+        this.end = this.start + 8;
+        break;
+      case WireType.Bit32:
+        this.end = this.start + 4;
+        break;
+      default:
+        this.#skipGroup();
+    }
+  }
+
+  /** Kubernetes never writes groups; and no other wire type is known to the library, which says so. */
+  #skipGroup(): void {
+    try {
+      const reader = new BinaryReader(this.#bytes);
+      reader.pos = this.end;
+      reader.skip(this.wireType, this.field);
+      this.end = reader.pos;
+    } catch (error) {
+      throw this.malformed('a protobuf field that does not parse', error);
+    }
+  }
+
+  #expect(wireType: WireType): void {
+    if (this.wireType !== wireType) {
+      throw this.malformed(
+        `protobuf field ${this.field} has wire type ${this.wireType} instead of ${wireType}`,
+      );
+    }
+  }
+}

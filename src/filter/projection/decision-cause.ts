@@ -1,0 +1,21 @@
+import type { WorldChange } from '../../topology/state/topology-change.ts';
+import type { Change } from '../codec/change.ts';
+import type { EndpointsFacts } from '../codec/codec.ts';
+import type { Cause } from './decision-journal.ts';
+
+/** Why the Services are decided that some objects belong to. */
+export function causeOfObjects(changes: readonly Change<EndpointsFacts>[]): Cause {
+  return { kind: 'endpoints', subject: some(changes[0]?.key, changes.length) };
+}
+
+/** Why the Services are decided that a change of the world touches. */
+export function causeOfWorld({ nodes, ownNode }: WorldChange): Cause {
+  if (ownNode !== undefined) return { kind: 'own-node', subject: ownNode.join(', ') };
+  if (nodes.size === 0) return { kind: 'policy', subject: '' };
+  const [first] = nodes.keys();
+  return { kind: 'nodes', subject: some(first, nodes.size) };
+}
+
+function some(first = '', count = 1): string {
+  return count > 1 ? `${first} and ${count - 1} more` : first;
+}

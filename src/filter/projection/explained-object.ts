@@ -1,0 +1,36 @@
+import type { ExplainedObject } from '../../topology/explain/explain-service.ts';
+import type { ObjectBytes } from '../codec/codec.ts';
+import type { View } from '../view/view.ts';
+import type { EndpointsObject } from './endpoint-index.ts';
+
+/** An object of a view as an explanation needs it; its bytes are those of now, and are read when they are needed. */
+export function explainedObject(
+  view: View,
+  { key, hinted, groups, raw }: EndpointsObject,
+): ExplainedObject {
+  const name = key.slice(key.indexOf('/') + 1);
+  const inView = view.get(key);
+  // What stands may come from an earlier state of the object, so endpoints are found again by their address.
+  let own: readonly string[] | undefined;
+  let shown: ReadonlySet<string> | undefined;
+  const addresses = (): readonly string[] => {
+    own ??= firstAddresses(view, raw);
+    return own;
+  };
+  const isShown = (index: number): boolean => {
+    shown ??= new Set(firstAddresses(view, inView));
+    return shown.has(addresses()[index] ?? '');
+  };
+  return {
+    ...{ name, hinted, groups, isShown },
+    get addresses() {
+      return addresses();
+    },
+  };
+}
+
+function firstAddresses({ codec, resource }: View, object: ObjectBytes | undefined): string[] {
+  if (object === undefined) return [];
+  const groups = codec.addresses(resource, object);
+  return groups.flatMap(({ endpoints }) => endpoints.map(([first = '']) => first));
+}

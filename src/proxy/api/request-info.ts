@@ -1,0 +1,79 @@
+import { WrapperError } from '../../errors.ts';
+import { RESOURCES, type Resource } from '../../filter/codec/resource.ts';
+import type { EventApiVersion } from '../passthrough/event-reader.ts';
+
+/** What a request path names, as far as this proxy serves it. */
+export type Target =
+  | {
+      readonly kind: 'collection';
+      readonly resource: Resource;
+      /** Empty: all namespaces. */
+      readonly namespace: string;
+    }
+  | {
+      readonly kind: 'object';
+      readonly resource: Resource;
+      readonly namespace: string;
+      readonly name: string;
+    }
+  /** Events, which kube-proxy writes; `name` is empty for the collection. */
+  | {
+      readonly kind: 'events';
+      readonly apiVersion: EventApiVersion;
+      readonly namespace: string;
+      readonly name: string;
+    }
+  | { readonly kind: 'other' };
+
+const OTHER: Target = { kind: 'other' };
+
+/** Reads a request path. Throws `BadRequest` for one that is not canonical: filters are evaded that way. */
+export function parseTarget(path: string): Target {
+  const segments = decodeSegments(path);
+  const [root, ...rest] = segments;
+  if (root === 'api') return parseGroup('', rest);
+  if (root === 'apis') return parseGroup(rest[0] ?? '', rest.slice(1));
+  return OTHER;
+}
+
+function decodeSegments(path: string): string[] {
+  try {
+    const segments = path.slice(1).split('/').map(decodeURIComponent);
+    const canonical =
+      path.startsWith('/') &&
+      segments.every((segment) => segment !== '.' && segment !== '..' && !segment.includes('/'));
+    if (canonical && !segments.slice(0, -1).includes('')) return segments;
+  } catch {
+    // Falls through: a percent sign that starts no escape sequence.
+  }
+  throw new WrapperError(
+    'BadRequest',
+    `the path ${JSON.stringify(path.slice(0, 200))} is not canonical`,
+  );
+}
+
+/** `<version>[/namespaces/<namespace>]/<plural>[/<name>]` */
+function parseGroup(group: string, [version, ...rest]: readonly string[]): Target {
+  const namespaced = rest[0] === 'namespaces' && rest.length > 2;
+  const namespace = namespaced ? (rest[1] ?? '') : '';
+  const [plural = '', name, ...below] = namespaced ? rest.slice(2) : rest;
+  if (below.length > 0 || name === '' || (namespaced && namespace === '')) return OTHER;
+  const events = plural === 'events' && namespaced ? eventApiVersion(group, version) : undefined;
+  if (events !== undefined) {
+    return { kind: 'events', apiVersion: events, namespace, name: name ?? '' };
+  }
+  const resource = RESOURCES.find(
+    (each) => each.group === group && each.version === version && each.plural === plural,
+  );
+  if (resource === undefined || (namespaced && !resource.namespaced)) return OTHER;
+  if (name === undefined) return { kind: 'collection', resource, namespace };
+  // An object of a namespaced resource has no path without its namespace.
+  if (resource.namespaced !== namespaced) return OTHER;
+  return { kind: 'object', resource, namespace, name };
+}
+
+function eventApiVersion(group: string, version: string | undefined): EventApiVersion | undefined {
+  if (version !== 'v1') return undefined;
+  if (group === '') return 'v1';
+  return group === 'events.k8s.io' ? 'events.k8s.io/v1' : undefined;
+}

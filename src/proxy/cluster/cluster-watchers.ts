@@ -1,0 +1,118 @@
+import type { Logger } from 'pino';
+import type { ChangeSink } from '../../filter/codec/change.ts';
+import type { Codec, ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
+import { NAMESPACES } from '../../filter/codec/resource.ts';
+import type { VersionClock } from '../../filter/view/version-allocator.ts';
+import type { PolicyBook } from '../../topology/policy/policy-resolver.ts';
+import type { World } from '../../topology/state/topology.ts';
+import type { Question } from '../api/query.ts';
+import type { ReadBounds } from '../api/read-limits.ts';
+import type { Codecs } from '../http/respond.ts';
+import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
+import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
+import type { Upstream } from '../upstream/upstream.ts';
+import type { OwnReadMemory } from '../util/read-memory.ts';
+import { COMMUNITIES, CommunitiesFeed, communityFacts } from './communities-handler.ts';
+import { NamespacesFeed } from './namespaces-handler.ts';
+
+export interface WorldSourcesOptions {
+  readonly upstream: Upstream;
+  readonly codecs: Codecs;
+  readonly clock: VersionClock;
+  readonly world: World;
+  readonly book: PolicyBook;
+  readonly logger: Logger;
+  /** Whether annotations of Namespaces are read. */
+  readonly namespaces: boolean;
+  /** Name of this cluster in FabEdge's communities; undefined: these are not read. */
+  readonly fabedgeCluster: string | undefined;
+  /** As in ReflectorOptions. */
+  readonly bounds?: ReadBounds;
+  readonly snapshots?: SnapshotStore;
+  readonly ownMemory?: OwnReadMemory;
+}
+
+/** A collection that only the world reads. */
+export interface WorldSource {
+  readonly question: Question;
+  readonly status: ReflectorStatus;
+  /** Why the API server does not let us read it. */
+  readonly refusal: string | undefined;
+}
+
+/**
+ * Watches what the world has to know and no client asks for: Namespaces and FabEdge's communities, each only
+ * when the settings want it.
+ */
+export class WorldSources {
+  readonly #options: WorldSourcesOptions;
+  readonly #controller = new AbortController();
+  readonly #running: Promise<void>[] = [];
+  readonly sources: readonly WorldSource[];
+
+  constructor(options: WorldSourcesOptions) {
+    this.#options = options;
+    const { codecs, world, namespaces, fabedgeCluster } = options;
+    const sources: WorldSource[] = [];
+    if (namespaces) {
+      const codec = codecs.protobuf;
+      const sink = new NamespacesFeed(options);
+      const decode = (object: ObjectBytes) => codec.labelled(object);
+      const question = { ...ALL, resource: NAMESPACES, encoding: codec.encoding };
+      sources.push(this.#open({ question, codec, metadataOnly: true, decode, sink }));
+    }
+    if (fabedgeCluster !== undefined) {
+      // Custom resources are served as JSON only.
+      const codec = codecs.json;
+      const sink = new CommunitiesFeed(world, fabedgeCluster);
+      const decode = (object: ObjectBytes) => communityFacts(codec, object);
+      const question = { ...ALL, resource: COMMUNITIES, encoding: codec.encoding };
+      sources.push(this.#open({ question, codec, metadataOnly: false, decode, sink }));
+    }
+    this.sources = sources;
+  }
+
+  /** Ends all watches and waits for them. */
+  async close(): Promise<void> {
+    this.#controller.abort();
+    await Promise.all(this.#running);
+  }
+
+  #open<Facts extends ObjectMeta>(parts: {
+    readonly question: Question;
+    readonly codec: Codec;
+    readonly metadataOnly: boolean;
+    readonly decode: (object: ObjectBytes) => Facts;
+    readonly sink: ChangeSink<Facts>;
+  }): WorldSource {
+    const { logger } = this.#options;
+    const { plural } = parts.question.resource;
+    let refusal: string | undefined;
+    const reflector = new Reflector({
+      ...this.#options,
+      ...parts,
+      sinks: [parts.sink],
+      memory: this.#options.ownMemory?.account(),
+      absentIsEmpty: true,
+      onRefused: (error) => {
+        refusal = error?.message;
+        if (error === undefined) return;
+        logger.error({ err: error.message }, `the API server does not let us read ${plural}`);
+        // Policies go on without: what is known stands, and nothing at the start counts as empty.
+        parts.sink.synced();
+      },
+    });
+    this.#running.push(reflector.run(this.#controller.signal));
+    return {
+      question: parts.question,
+      get status() {
+        return reflector.status;
+      },
+      get refusal() {
+        return refusal;
+      },
+    };
+  }
+}
+
+const ALL = { namespace: '', labelSelector: '', fieldSelector: '' } as const;

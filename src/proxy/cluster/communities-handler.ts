@@ -1,0 +1,61 @@
+import type { Change, ChangeSink } from '../../filter/codec/change.ts';
+import type { Codec, ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
+import type { Resource } from '../../filter/codec/resource.ts';
+import type { World } from '../../topology/state/topology.ts';
+
+/** FabEdge's communities (its pkg/apis/v1alpha1): cluster-scoped, `spec.members: ["<cluster>.<node>", …]`. */
+export const COMMUNITIES: Resource = {
+  group: 'fabedge.io',
+  version: 'v1alpha1',
+  plural: 'communities',
+  kind: 'Community',
+  namespaced: false,
+};
+
+/** What is read of a Community. */
+export interface CommunityFacts extends ObjectMeta {
+  readonly members: readonly string[];
+}
+
+/** Reads a Community; members that are no texts are left out. */
+export function communityFacts(codec: Codec, object: ObjectBytes): CommunityFacts {
+  const { spec } = JSON.parse(object.toString('utf8')) as { spec?: { members?: unknown } };
+  const members = Array.isArray(spec?.members) ? spec.members : [];
+  return {
+    ...codec.meta(object),
+    members: members.filter((member): member is string => typeof member === 'string'),
+  };
+}
+
+/** Tells the world the nodes of each community that belong to this cluster. */
+export class CommunitiesFeed implements ChangeSink<CommunityFacts> {
+  readonly #world: Pick<World, 'setCommunities'>;
+  readonly #prefix: string;
+  #communities: ReadonlyMap<string, ReadonlySet<string>> = new Map();
+
+  /** @param cluster name of this cluster, as members are prefixed with it */
+  constructor(world: Pick<World, 'setCommunities'>, cluster: string) {
+    this.#world = world;
+    this.#prefix = `${cluster}.`;
+  }
+
+  changed(changes: readonly Change<CommunityFacts>[]): void {
+    if (changes.length === 0) return;
+    const communities = new Map(this.#communities);
+    for (const change of changes) {
+      if (change.type === 'DELETED') communities.delete(change.key);
+      else communities.set(change.key, this.#nodesOf(change.facts));
+    }
+    this.#communities = communities;
+    this.#world.setCommunities(communities);
+  }
+
+  synced(): void {
+    this.#world.setCommunities(this.#communities);
+  }
+
+  #nodesOf({ members }: CommunityFacts): ReadonlySet<string> {
+    const own = members.filter((member) => member.startsWith(this.#prefix));
+    return new Set(own.map((member) => member.slice(this.#prefix.length)));
+  }
+}

@@ -1,0 +1,59 @@
+import type { Logger } from 'pino';
+import type { Change, ChangeSink } from '../../filter/codec/change.ts';
+import type { LabelledObject } from '../../filter/codec/codec.ts';
+import { FILTER_ANNOTATION, filterOf } from '../../topology/policy/service-policy.ts';
+import type { World } from '../../topology/state/topology.ts';
+
+/** Tells the world the labels and annotations of this node. */
+export class OwnNodeFeed implements ChangeSink<LabelledObject> {
+  readonly #world: World;
+  readonly #logger: Logger;
+  #exists = false;
+  /** The last value of the annotation that was told as wrong. */
+  #wrongFilter: string | undefined;
+
+  constructor(world: World, logger: Logger) {
+    this.#world = world;
+    this.#logger = logger;
+  }
+
+  /** Whether the Node object exists at the API server, as far as is known. */
+  get exists(): boolean {
+    return this.#exists;
+  }
+
+  changed(changes: readonly Change<LabelledObject>[]): void {
+    for (const change of changes) {
+      if (change.key !== this.#world.nodeName) continue;
+      this.#exists = change.type !== 'DELETED';
+      if (change.type === 'DELETED') {
+        this.#logger.warn(
+          { node: change.key },
+          'own Node is gone; its last labels and annotations stay in force',
+        );
+      } else {
+        this.#world.setOwnNode(change.facts);
+        this.#reportFilter(filterOf(change.facts.annotations));
+      }
+    }
+  }
+
+  #reportFilter(filter: string | undefined): void {
+    const isKnown = [undefined, 'on', 'off'].includes(filter);
+    if (!isKnown && filter !== this.#wrongFilter) {
+      this.#logger.warn(
+        { node: this.#world.nodeName, value: filter },
+        `the annotation ${FILTER_ANNOTATION} of a Node is off, or on: this value changes nothing`,
+      );
+    }
+    this.#wrongFilter = isKnown ? undefined : filter;
+  }
+
+  synced(): void {
+    if (this.#exists) return;
+    this.#logger.error(
+      { node: this.#world.nodeName },
+      'there is no Node of this name; views wait until there is (check --node-name)',
+    );
+  }
+}

@@ -1,0 +1,234 @@
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { type Cluster, KubeConfig, type User } from '@kubernetes/client-node';
+import { load, YAMLException } from 'js-yaml';
+import { WrapperError } from '../../errors.ts';
+
+/** The current context of a kubeconfig, made ready for KubeConfig to collect headers and certificates. */
+export interface Login {
+  /** Knows this one cluster and user only. */
+  readonly config: KubeConfig;
+  readonly server: URL;
+  /** Absolute path of the kubeconfig, for messages. */
+  readonly file: string;
+  /** Absolute path of the file that holds the bearer token. */
+  readonly tokenFile: string | undefined;
+  /** Whether a plugin supplies credentials that expire. */
+  readonly dynamic: boolean;
+  /** What an operator should know. */
+  readonly warning: string | undefined;
+}
+
+/** `users[].user.exec`, as far as it is looked at. */
+interface Plugin {
+  readonly command?: string;
+  readonly apiVersion?: string;
+  readonly env?: readonly { readonly name: string; readonly value: string }[] | null;
+  readonly provideClusterInfo?: boolean;
+}
+
+/** The extension of a cluster that is meant for plugins. */
+const PLUGIN_CONFIG = 'client.authentication.k8s.io/exec';
+
+/**
+ * Reads a kubeconfig. Where KubeConfig and client-go's clientcmd differ, this follows clientcmd: a token
+ * file is known by the key `tokenFile`, inline data goes before a file, paths are meant from the folder of
+ * the kubeconfig, and over plain http no credentials are sent. Throws `Credentials`.
+ */
+export function loginFrom(text: string, file: string): Login {
+  try {
+    return readLogin(text, file);
+  } catch (error) {
+    if (error instanceof WrapperError) throw error;
+    // KubeConfig takes for granted that each field holds what it should. Its error may quote a token.
+    throw unusable(file, 'one of its fields holds a value of a kind that no kubeconfig has there');
+  }
+}
+
+function readLogin(text: string, file: string): Login {
+  const document = parseDocument(text, file);
+  const all = new KubeConfig();
+  try {
+    all.loadFromString(text);
+  } catch (error) {
+    throw unusable(file, (error as Error).message, error);
+  }
+  const folder = dirname(file);
+  all.makePathsAbsolute(folder);
+  const { cluster, user } = selected(all, file);
+  const server = serverOf(cluster, file);
+  const details = detailsOf(document, 'user', user);
+  for (const key of ['as-groups', 'as-uid', 'as-user-extra']) {
+    if (details[key] !== undefined) {
+      throw unusable(file, `${key} of the user "${user?.name}" is not supported; remove it`);
+    }
+  }
+  const tokenFile = tokenFileOf(details, user, folder);
+  const config = new KubeConfig();
+  const told = () => clusterInfo(cluster, detailsOf(document, 'cluster', cluster), file);
+  config.loadFromClusterAndUser(dataFirst(cluster), plainUser(user, tokenFile, folder, told));
+  const unsent = server.protocol === 'http:' && hasCredentials(user, tokenFile);
+  return {
+    config,
+    server,
+    file,
+    tokenFile,
+    dynamic: Boolean(user?.exec || (user?.authProvider && tokenFile === undefined)),
+    warning: unsent
+      ? `${file} has credentials, but none are sent to ${server.origin}: it is plain http`
+      : undefined,
+  };
+}
+
+function parseDocument(text: string, file: string): Record<string, unknown> {
+  let document: unknown;
+  try {
+    document = load(text);
+  } catch (error) {
+    // Neither its message nor the cause are kept: they quote the line at fault, which may hold a token.
+    const reason = error instanceof YAMLException ? error.reason : 'not readable';
+    const line = error instanceof YAMLException ? error.mark?.line : undefined;
+    throw unusable(file, `no YAML: ${reason}${line === undefined ? '' : `, line ${line + 1}`}`);
+  }
+  if (!isRecord(document)) throw unusable(file, 'it is no YAML object');
+  return document;
+}
+
+function selected(all: KubeConfig, file: string): { cluster: Cluster; user: User | undefined } {
+  const name = all.getCurrentContext();
+  const known = all.getContexts().map((each) => each.name);
+  if (!name) throw unusable(file, `it has no current-context; its contexts: ${known.join(', ')}`);
+  const context = all.getContextObject(name);
+  if (context === null) {
+    throw unusable(
+      file,
+      `its current-context "${name}" is not among its contexts: ${known.join(', ')}`,
+    );
+  }
+  const cluster = all.getCluster(context.cluster);
+  if (cluster === null) {
+    throw unusable(file, `the cluster "${context.cluster}" of its context "${name}" is missing`);
+  }
+  const user = context.user === undefined ? undefined : (all.getUser(context.user) ?? undefined);
+  if (context.user !== undefined && user === undefined) {
+    throw unusable(file, `the user "${context.user}" of its context "${name}" is missing`);
+  }
+  return { cluster, user };
+}
+
+function serverOf(cluster: Cluster, file: string): URL {
+  if (cluster.proxyUrl) {
+    throw unusable(file, `proxy-url of the cluster "${cluster.name}" is not supported; remove it`);
+  }
+  const url = URL.parse(cluster.server);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw unusable(file, `the server of the cluster "${cluster.name}" is no http(s) URL`);
+  }
+  return url;
+}
+
+/** A user or cluster as the file has it, with the keys that KubeConfig does not know. */
+function detailsOf(
+  document: Record<string, unknown>,
+  kind: 'user' | 'cluster',
+  selected: User | Cluster | undefined,
+): Record<string, unknown> {
+  const list = document[`${kind}s`];
+  const entries: unknown[] = Array.isArray(list) ? list : [];
+  const entry = entries.find((each) => isRecord(each) && each.name === selected?.name);
+  const details = isRecord(entry) ? entry[kind] : undefined;
+  return isRecord(details) ? details : {};
+}
+
+/** KubeConfig does not know the key `tokenFile`, which kubeadm's kubeconfig of kube-proxy uses. */
+function tokenFileOf(
+  details: Record<string, unknown>,
+  user: User | undefined,
+  folder: string,
+): string | undefined {
+  const path = details.tokenFile ?? user?.authProvider?.config?.tokenFile;
+  return typeof path === 'string' && path !== '' ? resolve(folder, path) : undefined;
+}
+
+function dataFirst(cluster: Cluster): Cluster {
+  const { caFile, ...rest } = cluster;
+  return cluster.caData || !caFile ? rest : { ...rest, caFile };
+}
+
+/** The user without a token file, which is read more often than KubeConfig would, and trimmed. */
+function plainUser(
+  user: User | undefined,
+  tokenFile: string | undefined,
+  folder: string,
+  told: () => object,
+): User {
+  if (user === undefined) return { name: 'anonymous' };
+  const { certFile, keyFile, token, authProvider, exec, ...rest } = user;
+  return {
+    ...rest,
+    ...(user.certData || !certFile ? {} : { certFile }),
+    ...(user.keyData || !keyFile ? {} : { keyFile }),
+    // clientcmd prefers the file where both are given.
+    ...(tokenFile === undefined && token ? { token } : {}),
+    ...(tokenFile === undefined && authProvider ? { authProvider } : {}),
+    ...(exec ? { exec: pluginOf(exec, folder, told) } : {}),
+  };
+}
+
+/**
+ * A command with a slash is meant from the folder of the kubeconfig, another is looked up in PATH. Plugins
+ * read in KUBERNETES_EXEC_INFO which version of ExecCredential is asked for, and, where provideClusterInfo is
+ * set, for which cluster (client-go plugin/pkg/client/auth/exec).
+ */
+function pluginOf(exec: Plugin, folder: string, told: () => object): Plugin {
+  const { command, apiVersion, env } = exec;
+  const cluster = exec.provideClusterInfo === true ? { cluster: told() } : {};
+  const spec = { ...cluster, interactive: false };
+  const info = { kind: 'ExecCredential', apiVersion, spec };
+  return {
+    ...exec,
+    ...(command?.includes('/') ? { command: resolve(folder, command) } : {}),
+    env: [...(env ?? []), { name: 'KUBERNETES_EXEC_INFO', value: JSON.stringify(info) }],
+  };
+}
+
+/** What a plugin is told of the cluster (client-go rest.ConfigToExecCluster); what is not set is left out. */
+function clusterInfo(
+  { server, tlsServerName, skipTLSVerify, caData, caFile }: Cluster,
+  { extensions }: Record<string, unknown>,
+  file: string,
+): object {
+  const entries: unknown[] = Array.isArray(extensions) ? extensions : [];
+  const config = entries.find((each) => isRecord(each) && each.name === PLUGIN_CONFIG);
+  return {
+    server,
+    'tls-server-name': tlsServerName || undefined,
+    'insecure-skip-tls-verify': skipTLSVerify || undefined,
+    'certificate-authority-data': caData || (caFile ? base64Of(caFile, file) : undefined),
+    config: isRecord(config) ? config.extension : undefined,
+  };
+}
+
+function base64Of(path: string, file: string): string {
+  try {
+    return readFileSync(path, 'base64');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw unusable(file, `the file ${path} it names cannot be read (${code})`, error);
+  }
+}
+
+function hasCredentials(user: User | undefined, tokenFile: string | undefined): boolean {
+  if (user === undefined) return false;
+  const { token, username, exec, authProvider, certFile, certData } = user;
+  return [tokenFile, token, username, exec, authProvider, certFile, certData].some(Boolean);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function unusable(file: string, problem: string, cause?: unknown): WrapperError {
+  const message = `the kubeconfig ${file} cannot be used: ${problem}`;
+  return new WrapperError('Credentials', message, cause === undefined ? {} : { cause });
+}

@@ -1,0 +1,77 @@
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { WrapperError } from '../../errors.ts';
+import type { Credentials } from '../credentials/credentials.ts';
+import { ADDRESSING } from '../util/dns-lookup.ts';
+import type { Identity } from './passthrough-headers.ts';
+
+/** Idle connections end before an apiserver ends them (90 s), so that none is used while it is being closed. */
+const IDLE_MS = 60_000;
+
+/** An API server as http-proxy wants to have it named. */
+export interface Destination {
+  readonly target: {
+    readonly protocol: string;
+    readonly hostname: string;
+    readonly host: string;
+    readonly port: number;
+    /** Prefix of all paths, without a slash at its end. */
+    readonly path: string;
+  };
+  /** Value of the Host header. */
+  readonly host: string;
+  readonly agent: HttpAgent;
+}
+
+/** The API server and the agent that holds the connections to it; both anew when the TLS options change. */
+export class Destinations {
+  readonly #credentials: Credentials;
+  readonly #identity: Identity;
+  readonly #unsubscribe: () => void;
+  #current: Destination | undefined;
+
+  constructor(credentials: Credentials, identity: Identity) {
+    this.#credentials = credentials;
+    this.#identity = identity;
+    this.#unsubscribe = credentials.onTlsChange(() => this.#retire());
+  }
+
+  current(): Destination {
+    this.#current ??= this.#open();
+    return this.#current;
+  }
+
+  close(): void {
+    this.#unsubscribe();
+    this.#retire();
+  }
+
+  #open(): Destination {
+    const [server] = this.#credentials.servers;
+    if (server === undefined) {
+      throw new WrapperError('Credentials', 'the credentials name no API server');
+    }
+    const { protocol, host, pathname } = server;
+    const isHttp = protocol === 'http:';
+    const hostname = server.hostname.replace(/^\[|\]$/g, '');
+    const port = Number(server.port || (isHttp ? 80 : 443));
+    const options = { ...ADDRESSING, keepAlive: true, timeout: IDLE_MS };
+    const { cert, key, ...anonymous } = this.#credentials.tls();
+    // The API server takes a client certificate for the identity even where the caller sent a token.
+    const tls = this.#identity === 'own' ? this.#credentials.tls() : anonymous;
+    const agent = isHttp ? new HttpAgent(options) : new HttpsAgent({ ...options, ...tls });
+    const target = { protocol, hostname, host: hostname, port, path: pathname.replace(/\/$/, '') };
+    return { target, host, agent };
+  }
+
+  /** Requests under way end on the connections they have; the next ones get new connections. */
+  #retire(): void {
+    const agent = this.#current?.agent;
+    this.#current = undefined;
+    if (agent === undefined) return;
+    agent.keepSocketAlive = () => false;
+    for (const sockets of Object.values(agent.freeSockets)) {
+      for (const socket of sockets ?? []) socket.destroy();
+    }
+  }
+}

@@ -1,0 +1,196 @@
+import { WrapperError } from '../../errors.ts';
+import { type Change, objectKey } from '../../filter/codec/change.ts';
+import type { ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
+import { memoryCost } from '../../filter/codec/memory-cost.ts';
+import { DEFAULT_READ_BOUNDS, type ReadBounds } from '../api/read-limits.ts';
+
+/** What is remembered of each object, to tell a difference by. */
+interface Known {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** What it takes in memory; see memoryCost. */
+  readonly cost: number;
+}
+
+/** What a batch of watch events amounts to. */
+export interface Followed<Facts extends ObjectMeta> {
+  readonly changes: readonly Change<Facts>[];
+  /** Version of the last event that was understood; empty when none was. */
+  readonly resourceVersion: string;
+  /** Why the events after that were not: malformed, or an ERROR event. */
+  readonly error: WrapperError | undefined;
+}
+
+/**
+ * Turns lists and watch events into differences to what is known. Whatever happened in between, also an
+ * object that was deleted or replaced while nobody watched, comes out as a change.
+ */
+export class DifferenceTracker<Facts extends ObjectMeta> {
+  readonly #meta: (object: ObjectBytes) => ObjectMeta;
+  readonly #decode: (object: ObjectBytes) => Facts;
+  readonly #bounds: Pick<ReadBounds, 'maxObjectBytes' | 'maxObjects'>;
+  readonly #known = new Map<string, Known>();
+  #cost = 0;
+
+  /**
+   * @param meta reads what an object is known by; throws `Malformed`
+   * @param decode reads all its facts; throws `Malformed`
+   */
+  constructor(
+    meta: (object: ObjectBytes) => ObjectMeta,
+    decode: (object: ObjectBytes) => Facts,
+    bounds: Pick<ReadBounds, 'maxObjectBytes' | 'maxObjects'> = DEFAULT_READ_BOUNDS,
+  ) {
+    this.#meta = meta;
+    this.#decode = decode;
+    this.#bounds = bounds;
+  }
+
+  /**
+   * The changes that lead to a list. Throws `Malformed` or `TooLarge`, and then nothing has changed. Of an object in
+   * the state that is known no more is read than its metadata: its facts were, when it came.
+   *
+   * @param otherHistory the list may be of another history than what is known, in which the same version of an
+   *   object may be another state: every object counts as changed
+   */
+  replace(items: readonly ObjectBytes[], otherHistory = false): Change<Facts>[] {
+    this.#assertCount(items.length);
+    const changes: Change<Facts>[] = [];
+    const listed = new Set<string>();
+    const someAreKnown = this.#known.size > 0 && !otherHistory;
+    for (const object of items) {
+      this.#assertSize(object);
+      const same = someAreKnown ? this.#keyOfSame(object) : undefined;
+      if (same !== undefined) {
+        listed.add(same);
+        continue;
+      }
+      const facts = this.#decodeNamed(object);
+      const key = objectKey(facts);
+      listed.add(key);
+      changes.push(...changesTo(key, this.#known.get(key), facts, object));
+    }
+    for (const key of this.#known.keys())
+      if (!listed.has(key)) changes.push({ type: 'DELETED', key });
+    return changes;
+  }
+
+  /**
+   * The changes that watch events make, each as it came. Stops at the first event that cannot be used and
+   * says why; what came before it counts.
+   */
+  follow(events: readonly RawEvent[]): Followed<Facts> {
+    const changes: Change<Facts>[] = [];
+    /** Objects that this batch itself has changed. */
+    const recent = new Map<string, Pick<Known, 'uid'> | undefined>();
+    let resourceVersion = '';
+    let count = this.#known.size;
+    try {
+      for (const event of events) {
+        if (event.type === 'ERROR') {
+          const { code, reason, message } = event.status;
+          throw new WrapperError('Refused', `the watch ended: ${code} ${reason} ${message}`, {
+            status: event.status,
+          });
+        }
+        this.#assertSize(event.object);
+        const facts = this.#decodeNamed(event.object, event.type === 'BOOKMARK');
+        const key = objectKey(facts);
+        if (event.type !== 'BOOKMARK') {
+          const known = recent.has(key) ? recent.get(key) : this.#known.get(key);
+          if (event.type !== 'DELETED') {
+            if (known === undefined) this.#assertCount(++count);
+            changes.push(...changesTo(key, known, facts, event.object));
+            recent.set(key, facts);
+          } else if (known !== undefined) {
+            changes.push({ type: 'DELETED', key });
+            recent.set(key, undefined);
+            count--;
+          }
+        }
+        resourceVersion = facts.resourceVersion;
+      }
+      return { changes, resourceVersion, error: undefined };
+    } catch (error) {
+      return { changes, resourceVersion, error: WrapperError.from(error, 'Malformed') };
+    }
+  }
+
+  /** What all objects will take in memory when these changes are noted too. */
+  costWith(changes: readonly Change<Facts>[]): number {
+    const costs = new Map<string, number>();
+    for (const change of changes) costs.set(change.key, costOf(change));
+    let sum = this.#cost;
+    for (const [key, cost] of costs) sum += cost - (this.#known.get(key)?.cost ?? 0);
+    return sum;
+  }
+
+  /** Notes changes as told. */
+  commit(changes: readonly Change<Facts>[]): void {
+    for (const change of changes) {
+      const cost = costOf(change);
+      this.#cost += cost - (this.#known.get(change.key)?.cost ?? 0);
+      if (change.type === 'DELETED') this.#known.delete(change.key);
+      else {
+        const { uid, resourceVersion } = change.facts;
+        this.#known.set(change.key, { uid, resourceVersion, cost });
+      }
+    }
+  }
+
+  #assertCount(count: number): void {
+    const { maxObjects } = this.#bounds;
+    if (count <= maxObjects) return;
+    throw new WrapperError(
+      'TooLarge',
+      `there are ${count} objects, more than maxObjects=${maxObjects}`,
+    );
+  }
+
+  #assertSize(object: ObjectBytes): void {
+    const { maxObjectBytes } = this.#bounds;
+    if (object.length <= maxObjectBytes) return;
+    const problem = `an object of ${object.length} bytes, more than maxObjectBytes=${maxObjectBytes}`;
+    throw new WrapperError('TooLarge', problem);
+  }
+
+  /** The key of an object that is in the state that is known; undefined: it is not. */
+  #keyOfSame(object: ObjectBytes): string | undefined {
+    const meta = this.#meta(object);
+    const key = objectKey(meta);
+    const known = this.#known.get(key);
+    const same = known?.uid === meta.uid && known.resourceVersion === meta.resourceVersion;
+    return same ? key : undefined;
+  }
+
+  #decodeNamed(object: ObjectBytes, bookmark = false): Facts {
+    const facts = this.#decode(object);
+    if (!/^[0-9]+$/.test(facts.resourceVersion) || (facts.name === '' && !bookmark)) {
+      const name = objectKey(facts);
+      throw new WrapperError(
+        'Malformed',
+        `an object has no name or no decimal resourceVersion: ${JSON.stringify(name)}, ` +
+          JSON.stringify(facts.resourceVersion),
+      );
+    }
+    return facts;
+  }
+}
+
+function costOf(change: Change): number {
+  return change.type === 'DELETED' ? 0 : memoryCost(change.facts, change.object.length);
+}
+
+function changesTo<Facts extends ObjectMeta>(
+  key: string,
+  known: Pick<Known, 'uid'> | undefined,
+  facts: Facts,
+  object: ObjectBytes,
+): Change<Facts>[] {
+  if (known === undefined) return [{ type: 'ADDED', key, facts, object }];
+  if (known.uid === facts.uid) return [{ type: 'MODIFIED', key, facts, object }];
+  return [
+    { type: 'DELETED', key },
+    { type: 'ADDED', key, facts, object },
+  ];
+}

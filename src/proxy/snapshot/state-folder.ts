@@ -1,0 +1,174 @@
+import { type BigIntStats, constants, type Stats } from 'node:fs';
+import { chmod, lstat, mkdir, realpath, stat, statfs } from 'node:fs/promises';
+import { dirname, parse, resolve } from 'node:path';
+import { WrapperError } from '../../errors.ts';
+import { within } from '../util/with-timeout.ts';
+
+/** File systems that hold no files of ours, by f_type of statfs(2); see linux/magic.h. */
+const PSEUDO_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
+  [0x9fa0, 'proc'],
+  [0x62656572, 'sysfs'],
+  [0x27e0eb, 'cgroup'],
+  [0x63677270, 'cgroup2'],
+  [0x64626720, 'debugfs'],
+  [0x74726163, 'tracefs'],
+  [0x73636673, 'securityfs'],
+  [0x6165676c, 'pstore'],
+  [0xcafe4a11, 'bpf'],
+  [0x1cd1, 'devpts'],
+  [0x19800202, 'mqueue'],
+  [0x958458f6, 'hugetlbfs'],
+]);
+
+const WRITABLE_BY_GROUP = 0o020;
+const WRITABLE_BY_OTHERS = 0o002;
+const STICKY = 0o1000;
+
+/**
+ * Resolves the folder of the setting to where it really is, and makes it when it is missing. A link that we or root
+ * made is followed once: later ones lead nowhere else.
+ *
+ * Rejects with `InvalidSettings` when the setting can never work: it names something else than a folder, a link of
+ * another user, or a place on a file system that holds no files. Rejects with what the disk says, which may pass.
+ */
+export async function prepareStateFolder(setting: string): Promise<string> {
+  const wanted = resolve(setting);
+  const found = await ifThere(lstat(wanted)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOTDIR') throw error;
+    throw invalid(setting, 'is below a file (ENOTDIR)', 'name a folder, or one to be made');
+  });
+  if (found?.isSymbolicLink() === true && !isTrusted(found.uid)) {
+    throw invalid(setting, `is a link that user ${found.uid} made`, 'name the folder itself');
+  }
+  await assertHoldsFiles(setting, wanted);
+  const target = found === undefined ? wanted : await realpath(wanted);
+  if (found === undefined) await makeFolders(target);
+  const folder = await stat(target);
+  if (!folder.isDirectory()) {
+    throw invalid(
+      setting,
+      `is ${kindOf(folder)}, not a folder`,
+      'name a folder, or one to be made',
+    );
+  }
+  // A folder that was given to us may belong to somebody else; the files are 0600 in any case.
+  await chmod(target, 0o700).catch(() => undefined);
+  const real = await realpath(target);
+  await assertOnlyOurs(real);
+  return real;
+}
+
+/** How long a disk is waited for at the start, in milliseconds. */
+const START_MS = 2_000;
+
+/**
+ * Rejects with `InvalidSettings` when {@link prepareStateFolder} does. What may pass, a disk that is full, read-only
+ * or slow, is no reason not to start: whoever uses the folder reports it and tries again.
+ */
+export async function assertStateFolder(setting: string): Promise<void> {
+  try {
+    await within(START_MS, prepareStateFolder(setting));
+  } catch (error) {
+    if (error instanceof WrapperError) throw error;
+  }
+}
+
+/** Which folder a path leads to: the same one: it may have been removed, or another disk mounted over it. */
+export async function folderId(folder: string): Promise<string> {
+  const { dev, ino }: BigIntStats = await stat(folder, { bigint: true });
+  return `${dev}:${ino}`;
+}
+
+/** Flags to open a file of the folder for reading: not through a link, and without waiting for a FIFO's writer. */
+export const READ_ONLY = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/**
+ * Of what is missing, the nearest folder above counts. It is asked before anything is made: mkdir of Node, when
+ * recursive, goes round for ever in /proc.
+ */
+async function assertHoldsFiles(setting: string, path: string): Promise<void> {
+  const nearest = await nearestThere(path);
+  const { type } = await statfs(nearest);
+  const name = PSEUDO_FILE_SYSTEMS.get(type);
+  const real = await realpath(nearest);
+  // devtmpfs has the type of tmpfs, which /dev/shm has by right.
+  const inDev = (real === '/dev' || real.startsWith('/dev/')) && !real.startsWith('/dev/shm/');
+  if (name === undefined && !inDev) return;
+  const where = name === undefined ? 'is in /dev' : `is on a ${name} file system`;
+  throw invalid(setting, `${where}, which holds no files`, 'name a folder on a disk');
+}
+
+async function nearestThere(path: string): Promise<string> {
+  for (let at = path; ; at = dirname(at)) {
+    if ((await ifThere(stat(at))) !== undefined || at === parse(at).root) return at;
+  }
+}
+
+/** One by one, each tried once. */
+async function makeFolders(path: string): Promise<void> {
+  const parent = dirname(path);
+  if ((await ifThere(stat(parent))) === undefined) await makeFolders(parent);
+  try {
+    await mkdir(path, 0o700);
+  } catch (error) {
+    // Another process has made it: the one that this replaces.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
+
+/** Whoever may write a snapshot says what this node sees while it is cut off. */
+async function assertOnlyOurs(folder: string): Promise<void> {
+  const own = await lstat(folder);
+  const problem = isTrusted(own.uid) ? writersOf(own, 0) : `belongs to user ${own.uid}`;
+  if (problem !== undefined) throw untrusted(folder, problem);
+  for (let at = folder; at !== parse(at).root; ) {
+    at = dirname(at);
+    const above = await lstat(at);
+    if (!isTrusted(above.uid)) throw untrusted(at, `belongs to user ${above.uid}`);
+    const writers = writersOf(above, STICKY);
+    if (writers !== undefined) throw untrusted(at, writers);
+  }
+}
+
+/** @param sticky flag that makes writers harmless: they cannot rename what is ours */
+function writersOf({ mode, gid }: Stats, sticky: number): string | undefined {
+  if ((mode & sticky) !== 0) return undefined;
+  if ((mode & WRITABLE_BY_OTHERS) !== 0) return 'can be written by everybody';
+  // A volume that Kubernetes hands over is writable by our group (fsGroup).
+  const ours = gid === 0 || gid === process.getegid?.() || process.getgroups?.().includes(gid);
+  if ((mode & WRITABLE_BY_GROUP) !== 0 && ours !== true) return `can be written by group ${gid}`;
+  return undefined;
+}
+
+function isTrusted(uid: number): boolean {
+  return uid === 0 || uid === process.geteuid?.();
+}
+
+function untrusted(path: string, problem: string): Error {
+  return new Error(
+    `${path} ${problem}, who could plant snapshots: make it the wrapper's own (mode 0700), or set another stateDir`,
+  );
+}
+
+function invalid(setting: string, problem: string, wayOut: string): WrapperError {
+  const said = `stateDir ${JSON.stringify(setting)} ${problem}: ${wayOut}, or leave stateDir out`;
+  return new WrapperError('InvalidSettings', said);
+}
+
+function kindOf(found: Stats): string {
+  if (found.isFIFO()) return 'a FIFO';
+  if (found.isSocket()) return 'a socket';
+  if (found.isFile()) return 'a file';
+  return 'a device';
+}
+
+/** Undefined when there is no such file any more: the process that replaces this one has the folder too. */
+export async function ifThere<T>(found: Promise<T>): Promise<T | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,151 @@
+import { type ClientRequest, Agent as HttpAgent, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import type { TlsOptions } from '../credentials/credentials.ts';
+import { ADDRESSING } from '../util/dns-lookup.ts';
+import type { ResponseHeaders } from './upstream-body.ts';
+
+export interface AgentRequest {
+  readonly origin: string;
+  readonly path: string;
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Buffer | undefined;
+  /** Ends the request, also while its body is read. */
+  readonly signal: AbortSignal;
+}
+
+export interface AgentAnswer {
+  readonly statusCode: number;
+  readonly headers: ResponseHeaders;
+  readonly body: Readable;
+}
+
+export interface AgentTimes {
+  /** How long a connection may take, TLS and all, in milliseconds. */
+  readonly connectMs: number;
+  /** How long an answer may take to begin, in milliseconds. */
+  readonly headersMs: number;
+  /** After this long TCP looks whether the peer of a quiet connection is there, in milliseconds. */
+  readonly probeMs: number;
+  /** A connection that nobody uses is kept for this long, in milliseconds. */
+  readonly idleMs: number;
+}
+
+/** The connection stood, but no answer began on it in time. */
+export class NoAnswer extends Error {}
+
+/**
+ * Makes requests of one identity, over HTTP/1.1: a dead peer of an HTTP/2 session is noticed by nothing but a
+ * long timeout. It is Node's own client, for that is loaded anyway: figures are in bench/NOTES.md.
+ */
+export class UpstreamAgent {
+  readonly #http: HttpAgent;
+  readonly #https: HttpsAgent;
+  readonly #times: AgentTimes;
+  readonly #onSocket: (socket: Socket) => void;
+  readonly #onConnect: () => void;
+
+  constructor(options: {
+    readonly tls: TlsOptions;
+    readonly times: AgentTimes;
+    /** Called with the socket of each request, new or not. */
+    readonly onSocket: (socket: Socket) => void;
+    /** Called whenever a connection is established. */
+    readonly onConnect: () => void;
+  }) {
+    this.#times = options.times;
+    this.#onSocket = options.onSocket;
+    this.#onConnect = options.onConnect;
+    const common = { ...ADDRESSING, keepAlive: true, timeout: options.times.idleMs };
+    this.#http = new HttpAgent(common);
+    this.#https = new HttpsAgent({ ...common, ...options.tls });
+  }
+
+  /** Resolves when the headers of the answer are there. Rejects with {@link NoAnswer} and errors of the network. */
+  async request(options: AgentRequest): Promise<AgentAnswer> {
+    for (;;) {
+      const request = this.#open(options);
+      try {
+        return await this.#answerTo(request, options);
+      } catch (error) {
+        // An idle connection may be closed by the server just as it is used again; that says nothing of the server.
+        if (!request.reusedSocket || !isReset(error) || options.signal.aborted) throw error;
+      }
+    }
+  }
+
+  #open({ origin, path, method, headers, signal }: AgentRequest): ClientRequest {
+    const common = { path, method, headers, signal };
+    return isSecure(origin)
+      ? httpsRequest(origin, { ...common, agent: this.#https })
+      : httpRequest(origin, { ...common, agent: this.#http });
+  }
+
+  async #answerTo(request: ClientRequest, { origin, body }: AgentRequest): Promise<AgentAnswer> {
+    const watch = this.#guard(request, isSecure(origin));
+    try {
+      return await new Promise<AgentAnswer>((resolve, reject) => {
+        // Stays: what goes wrong later is told by the body too.
+        request.on('error', reject);
+        request.once('close', () => reject(new Error('the connection was closed')));
+        request.once('response', (answer) => {
+          resolve({ statusCode: answer.statusCode ?? 0, headers: answer.headers, body: answer });
+        });
+        request.end(body);
+      });
+    } finally {
+      clearTimeout(watch.timer);
+    }
+  }
+
+  /** Requests under way end on the connections they have; these are not used again. */
+  close(): void {
+    for (const agent of [this.#http, this.#https]) {
+      agent.keepSocketAlive = () => false;
+      for (const socket of Object.values(agent.freeSockets).flat()) socket?.destroy();
+    }
+  }
+
+  /** Ends all that is under way. */
+  destroy(): void {
+    this.#http.destroy();
+    this.#https.destroy();
+  }
+
+  /** Ends a request whose connection, or then whose answer, takes too long. */
+  #guard(request: ClientRequest, secure: boolean): { timer: NodeJS.Timeout } {
+    const { connectMs, headersMs, probeMs } = this.#times;
+    const limit = (ms: number, late: (within: string) => Error): NodeJS.Timeout =>
+      setTimeout(() => request.destroy(late(`within ${ms / 1000} s`)), ms);
+    const watch = { timer: limit(connectMs, (within) => new Error(`no connection ${within}`)) };
+    const connected = (): void => {
+      clearTimeout(watch.timer);
+      if (!request.destroyed)
+        watch.timer = limit(headersMs, (within) => new NoAnswer(`no answer ${within}`));
+    };
+    request.once('socket', (socket) => {
+      this.#onSocket(socket);
+      if (request.reusedSocket) {
+        connected();
+        return;
+      }
+      socket.setKeepAlive(true, probeMs);
+      socket.once(secure ? 'secureConnect' : 'connect', () => {
+        this.#onConnect();
+        connected();
+      });
+    });
+    return watch;
+  }
+}
+
+function isSecure(origin: string): boolean {
+  return origin.startsWith('https:');
+}
+
+function isReset(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ECONNRESET' || code === 'EPIPE';
+}

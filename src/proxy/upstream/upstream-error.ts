@@ -1,0 +1,51 @@
+import { WrapperError } from '../../errors.ts';
+
+/** `host:port` of a server, for messages. */
+export function addressOf(server: URL): string {
+  const port = server.port || (server.protocol === 'http:' ? '80' : '443');
+  return `${server.hostname}:${port}`;
+}
+
+/** Names an error of the network by the API server's address and by the innermost code that is known of it. */
+export function unreachable(error: unknown, server: URL): WrapperError {
+  if (error instanceof WrapperError) return error;
+  const { code, message } = innermost(error);
+  const detail = [code, message].filter((part) => part !== '').join(': ');
+  return new WrapperError(
+    'Unreachable',
+    `the API server at ${addressOf(server)} cannot be reached: ${detail}`,
+    { cause: error },
+  );
+}
+
+/** What tells one failure from another, for a log that has each once: the code of the network, or the HTTP status. */
+export function causeOf(error: WrapperError | undefined): string {
+  return `${innermost(error).code} ${error?.status?.code ?? ''}`;
+}
+
+/** The API server is behind the version asked for (apimachinery errors.IsTooLargeResourceVersion). */
+export function isTooLargeVersion({ status }: WrapperError): boolean {
+  return (
+    status?.code === 504 &&
+    (status.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') ?? false)
+  );
+}
+
+/** An AggregateError wraps the error of the socket, which says more. */
+function innermost(error: unknown): { code: string; message: string } {
+  let found = { code: '', message: String(error) };
+  const seen = new Set<unknown>();
+  for (let each = error; isErrorLike(each) && !seen.has(each); each = each.cause) {
+    seen.add(each);
+    const { code, message } = each;
+    // An AggregateError has a code and no message.
+    if (typeof code === 'string' || found.code === '') found = { code: code ?? '', message };
+  }
+  return found;
+}
+
+function isErrorLike(
+  error: unknown,
+): error is { readonly code?: string; readonly message: string; readonly cause?: unknown } {
+  return typeof error === 'object' && error !== null && 'message' in error;
+}

@@ -1,0 +1,121 @@
+import {
+  type DecideOptions,
+  decideMatched,
+  type MatchedDecision,
+  matchesBy,
+  type PortDecision,
+  type Relates,
+} from './decide.ts';
+import type { Endpoint, EndpointGroup } from './endpoint.ts';
+import { STEP, type Steps, takeAll } from './steps.ts';
+
+/** Why this node sees an endpoint, or does not. */
+export interface EndpointReason {
+  readonly endpoint: Endpoint;
+  readonly kept: boolean;
+  /** First key that relates this node and the endpoint; undefined: none does. */
+  readonly key: string | undefined;
+  /** In words, e.g. `site matches, but kubernetes.io/hostname has ready endpoints`. */
+  readonly reason: string;
+}
+
+/** Explains the decision about the endpoints of a Service, in the order of the groups, flattened. */
+export function explain(
+  groups: readonly EndpointGroup[],
+  keys: readonly string[],
+  relates: Relates,
+  options: DecideOptions = {},
+): EndpointReason[] {
+  const decision = decideMatched(groups, matchesBy(keys, relates), options);
+  const reasons = takeAll(endpointReasons(decision, keys));
+  let offset = 0;
+  return groups.flatMap(({ ports, endpoints }) =>
+    endpoints.map((endpoint) => reasons(ports, endpoint, offset++)),
+  );
+}
+
+/**
+ * Says of an endpoint what a decision that was taken means for it.
+ *
+ * @param ports those of its group
+ * @param index its place among all endpoints
+ */
+export type ReasonOf = (
+  ports: readonly string[],
+  endpoint: Endpoint,
+  index: number,
+) => EndpointReason;
+
+/** Gets ready to explain endpoints: each one then takes the same time, whatever number of ports it has. */
+export function* endpointReasons(
+  { keep, ports, masks }: MatchedDecision,
+  keys: readonly string[],
+): Steps<ReasonOf> {
+  const order = new Map<string, number>();
+  for (const [index, { family, port }] of ports.entries()) {
+    order.set(`${family} ${port}`, index);
+    if (index % STEP === STEP - 1) yield;
+  }
+  const outcomes = new Map<string, WeakMap<readonly string[], readonly PortDecision[]>>();
+  const outcomesOf = (family: string, names: readonly string[]): readonly PortDecision[] => {
+    const ofFamily = outcomes.get(family) ?? new WeakMap();
+    outcomes.set(family, ofFamily);
+    const known = ofFamily.get(names);
+    if (known !== undefined) return known;
+    const found = distinctOutcomes(ports, order, family, names);
+    ofFamily.set(names, found);
+    return found;
+  };
+  return (names, endpoint, index) => {
+    const kept = keep[index] === 1;
+    const mask = masks[index] as number;
+    const winners = outcomesOf(endpoint.family, names);
+    const first = keys.findIndex((_, key) => (mask & (1 << key)) !== 0);
+    // With several ports the one that keeps the endpoint tells why it stays.
+    const keeps = winners.find(({ key }) => (key < 0 ? kept : (mask & (1 << key)) !== 0));
+    const winner = keeps ?? winners[0];
+    const reason = reasonOf({ endpoint, kept, keys, first, winner });
+    return { endpoint, kept, key: keys[first], reason };
+  };
+}
+
+/** What was decided about some ports, in the order of the decision: of those that came out alike, the first. */
+function distinctOutcomes(
+  ports: readonly PortDecision[],
+  order: ReadonlyMap<string, number>,
+  family: string,
+  names: readonly string[],
+): PortDecision[] {
+  const firsts = new Map<string, number>();
+  for (const name of names.length === 0 ? [''] : names) {
+    const at = order.get(`${family} ${name}`);
+    if (at === undefined) continue;
+    const { key, stage } = ports[at] as PortDecision;
+    const outcome = `${key} ${stage}`;
+    firsts.set(outcome, Math.min(at, firsts.get(outcome) ?? at));
+  }
+  const indexes = [...firsts.values()].sort((a, b) => a - b);
+  return indexes.map((at) => ports[at] as PortDecision);
+}
+
+function reasonOf(about: {
+  readonly endpoint: Endpoint;
+  readonly kept: boolean;
+  readonly keys: readonly string[];
+  /** Index of the first key that matches; -1: none does. */
+  readonly first: number;
+  readonly winner: PortDecision | undefined;
+}): string {
+  const { endpoint, kept, keys, first, winner } = about;
+  if (first < 0) {
+    return endpoint.node === '' ? 'no key matches: it names no node' : 'no key matches';
+  }
+  const key = keys[first];
+  if (winner === undefined || winner.key < 0)
+    return `${key} matches; no endpoint is ready or serving`;
+  const won = keys[winner.key];
+  if (kept) return `${won} matches, and has ${winner.stage} endpoints`;
+  // A nearer key that did not win: see the counts, and the delay, of its port.
+  if (first < winner.key) return `${key} matches, but does not count yet; ${won} does`;
+  return `${key} matches, but ${won} has ${winner.stage} endpoints`;
+}

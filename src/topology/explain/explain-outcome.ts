@@ -1,0 +1,90 @@
+import type { ManagedPolicy, Policy, UnmanagedReason } from '../policy/policy.ts';
+import type { World } from '../state/topology.ts';
+import type { OutcomeExplanation, PolicyExplanation, PolicyOrigin } from './explanation.ts';
+
+/** Why a Service is left alone, in words that go on with what to do. */
+const UNMANAGED: Readonly<Record<UnmanagedReason, string>> = {
+  'no-policy':
+    'no policy: the Service, its Namespace and the settings name no topology keys, or the first of them that does names none ([])',
+  headless:
+    'the Service is headless; clients take its endpoints from DNS (setting headless: true filters it)',
+  'local-traffic-policy':
+    'its internal or external traffic policy is Local, which kube-proxy carries out itself',
+  'kubernetes-service': 'it is default/kubernetes, which is left alone unless annotated itself',
+  'unknown-service': 'there is no such Service, or kube-proxy does not ask for it',
+  'invalid-policy': 'its policy is invalid',
+  'service-off': 'the annotation kube-proxy-wrapper.io/filter=off switches filtering off',
+  'node-off': 'the annotation kube-proxy-wrapper.io/filter=off of this node switches filtering off',
+  'cloud-node': 'its policy is for edge nodes, and this node is none',
+  'other-proxy': 'another proxy serves it on this node (setting serviceFilter)',
+};
+
+/**
+ * What applies to a Service, and what that overrides.
+ *
+ * @param policy in force; what the Service says may be newer, and wait for node sets
+ * @param origins what is said now, the one that counts first
+ */
+export function explainPolicy(policy: Policy, origins: readonly PolicyOrigin[]): PolicyExplanation {
+  if (!policy.managed) {
+    const [used, ...others] = origins;
+    const { reason, message } = policy;
+    return {
+      managed: false,
+      reason,
+      ...(message === undefined ? {} : { message }),
+      ...(used === undefined ? {} : { source: used.source }),
+      overrides: others,
+    };
+  }
+  const { keys, source, minReady, returnDelayMs } = policy;
+  const at = origins.findIndex((origin) => origin.source === source);
+  const used = origins[at];
+  const preset = used?.keys.join() === keys.join() ? used.preset : undefined;
+  return {
+    managed: true,
+    source,
+    ...(preset === undefined ? {} : { preset }),
+    keys,
+    ...(minReady === undefined ? {} : { minReady }),
+    ...(returnDelayMs === undefined ? {} : { returnDelaySeconds: returnDelayMs / 1000 }),
+    overrides: origins.slice(at + 1),
+  };
+}
+
+/**
+ * What becomes of a Service on this node.
+ *
+ * @param policy in force; undefined: it waits for node sets
+ * @param withheld whether the decision hides it for the cloud
+ */
+export function explainOutcome(
+  world: World,
+  service: string,
+  policy: Policy | undefined,
+  withheld: boolean,
+): OutcomeExplanation {
+  const waitsFor = world.waitsFor(service);
+  const wanted = policy ?? world.policies.wanted(service);
+  const dryRun = wanted.dryRun === true;
+  const at = { dryRun, waitsFor };
+  if (policy === undefined) {
+    const text = `waits for the API server to tell which nodes match ${waitsFor.join('; ')}`;
+    return { kind: 'undecided', text, ...at };
+  }
+  if (policy.managed) return { ...managedOutcome(policy, withheld), ...at };
+  if (policy.reason === 'other-proxy') {
+    return { kind: 'hidden', text: UNMANAGED['other-proxy'], ...at };
+  }
+  return { kind: 'unfiltered', text: UNMANAGED[policy.reason], ...at };
+}
+
+function managedOutcome(
+  { keys }: ManagedPolicy,
+  withheld: boolean,
+): Pick<OutcomeExplanation, 'kind' | 'text'> {
+  if (!withheld)
+    return { kind: 'filtered', text: `the first of ${keys.join(', ')} that counts wins` };
+  const text = 'all its traffic goes to the cloud, to which its address is routed';
+  return { kind: 'withheld', text };
+}

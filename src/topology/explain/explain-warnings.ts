@@ -1,0 +1,154 @@
+import { ANY_KEY, type Policy, quote, samePolicy } from '../policy/policy.ts';
+import type { World } from '../state/topology.ts';
+import { warnOfKey } from './explain-keys.ts';
+import type {
+  OutcomeExplanation,
+  PolicyExplanation,
+  PortExplanation,
+  Warning,
+} from './explanation.ts';
+
+/** What warnings are made from. */
+export interface WarningsInput {
+  readonly world: World;
+  readonly service: string;
+  readonly policy: PolicyExplanation;
+  readonly inForce: Policy | undefined;
+  readonly outcome: OutcomeExplanation;
+  /** Endpoints, and those of them that name no node. */
+  readonly total: number;
+  readonly nodeless: number;
+  /** Families and ports about which is decided; not all of them need be explained. */
+  readonly portCount: number;
+  /** Whether the API object holds hints. */
+  readonly hinted: boolean;
+}
+
+/**
+ * All that an operator may want to know of a Service on this node, mistakes first. What the world says is read at
+ * once; the ports may be explained later.
+ */
+export function warningsOf(
+  input: WarningsInput,
+): (ports: readonly PortExplanation[]) => readonly Warning[] {
+  const { world, policy } = input;
+  const keys = policy.keys ?? [];
+  const before = [
+    ...warnOfPolicy(input),
+    ...warnOfMinReady(input),
+    ...keys.flatMap((key) => warnOfKey(world, key)),
+  ];
+  const after = notes(input);
+  return (ports) => {
+    const all = [...before, ...warnOfEndpoints(input, ports), ...after];
+    return [
+      ...all.filter(({ severity }) => severity === 'warning'),
+      ...all.filter(({ severity }) => severity === 'info'),
+    ];
+  };
+}
+
+/** Reasons for which a policy that somebody wrote has no effect. */
+const WITHOUT_EFFECT = ['headless', 'local-traffic-policy', 'other-proxy'] as const;
+
+function warnOfPolicy({ policy }: WarningsInput): Warning[] {
+  const { reason, source, message } = policy;
+  if (reason === 'invalid-policy') {
+    return [
+      warning('invalid-policy', `all endpoints are shown, for the policy is invalid: ${message}`),
+    ];
+  }
+  const own = source !== undefined && source !== 'default' && source !== 'namespace';
+  const lost = WITHOUT_EFFECT.find((each) => each === reason);
+  if (own && lost !== undefined) {
+    const text = `its ${source === 'annotation' ? 'annotation topologyKeys' : `${source} annotation`} has no effect (${lost})`;
+    return [warning('policy-without-effect', text)];
+  }
+  return [];
+}
+
+function warnOfMinReady({ world, service, inForce }: WarningsInput): Warning[] {
+  const policy = inForce ?? world.policies.wanted(service);
+  if (!policy.managed || policy.unusedMinReady === undefined) return [];
+  const unused = policy.unusedMinReady.map(quote).join(', ');
+  const text = `its min-ready names ${unused}: none of its topology keys, so without effect`;
+  return [warning('min-ready-without-key', text)];
+}
+
+function warnOfEndpoints(
+  { policy, outcome, total, nodeless, portCount }: WarningsInput,
+  ports: readonly PortExplanation[],
+): Warning[] {
+  if (total === 0) return [note('no-endpoints', 'the Service has no endpoints at all')];
+  if (!policy.managed || outcome.kind !== 'filtered') return [];
+  const warnings = warnOfUnmatched(ports, portCount);
+  for (const { winner, port, family, keys, why } of ports) {
+    const won = keys.find(({ key }) => key === winner);
+    const about = nameOf(family, port);
+    if (won !== undefined && won.ready > 0 && won.ready < won.needs) {
+      warnings.push(warning('too-few-ready', `${about}: ${why}`));
+    }
+    if ((won?.ready ?? 0) === 0 && keys.some(({ total: matched }) => matched > 0)) {
+      warnings.push(warning('none-ready', `${about}: ${why}`));
+    }
+  }
+  if (nodeless > 0) {
+    const text = `${nodeless} endpoints name no node; these match nothing but ${ANY_KEY}`;
+    warnings.push(note('endpoint-without-node', text));
+  }
+  return warnings;
+}
+
+/** Ports that one warning names at most. */
+const NAMED_PORTS = 20;
+
+/** Each family and port is connected to by itself: that another one is shown is of no use to it. */
+function warnOfUnmatched(ports: readonly PortExplanation[], portCount: number): Warning[] {
+  const unmatched = ports.filter(({ keys }) => keys.every(({ total }) => total === 0));
+  if (unmatched.length === 0) return [];
+  const named = unmatched.slice(0, NAMED_PORTS).map(({ family, port }) => nameOf(family, port));
+  const more = unmatched.length - named.length;
+  const names = `${named.join(', ')}${more === 0 ? '' : ` and ${more} more`}`;
+  const about = unmatched.length === portCount ? '' : `${names}: `;
+  const advice = `${ANY_KEY} as the last key would allow any`;
+  const text = `${about}no key matches any endpoint, so connections fail; ${advice}`;
+  return [warning('nothing-matches', text)];
+}
+
+function nameOf(family: string, port: string): string {
+  return `${family} ${port === '' ? 'without port' : port}`;
+}
+
+function notes({ policy, inForce, outcome, hinted, world, service }: WarningsInput): Warning[] {
+  const notes: Warning[] = [];
+  if (outcome.dryRun) {
+    notes.push(note('dry-run', 'dry run: everything is shown; this is what would be'));
+  }
+  for (const { source, keys } of policy.overrides) {
+    const what = source === 'default' ? 'the default of the settings' : `the ${source}`;
+    notes.push(note('default-overridden', `overrides ${what} (${keys.join(', ')})`));
+  }
+  if (policy.managed && hinted) {
+    notes.push(
+      note('hints-cut', 'topology hints are cut: kube-proxy would apply them to what is left'),
+    );
+  }
+  if (inForce === undefined || outcome.waitsFor.length === 0) return notes;
+  const { policies } = world;
+  // The same one waits where endpoints have no zone; for these here it is in force.
+  const isNew = policies.pending.has(service) && !samePolicy(inForce, policies.wanted(service));
+  if (isNew || world.moves) {
+    const what = isNew ? 'a new policy comes' : 'new labels of this node come';
+    const text = `${what} into force once nodes with ${outcome.waitsFor.join('; ')} are known; until then the old answer stands`;
+    notes.push({ code: 'change-pending', severity: 'warning', message: text });
+  }
+  return notes;
+}
+
+function warning(code: Warning['code'], message: string): Warning {
+  return { code, severity: 'warning', message };
+}
+
+function note(code: Warning['code'], message: string): Warning {
+  return { code, severity: 'info', message };
+}

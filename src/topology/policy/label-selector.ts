@@ -1,0 +1,106 @@
+import { WrapperError } from '../../errors.ts';
+import { isLabelKey, isLabelValue } from './label.ts';
+
+/** One condition on the labels of an object; `in` and `notin` name at least one value. */
+export interface Requirement {
+  readonly key: string;
+  readonly operator: 'exists' | 'absent' | 'in' | 'notin';
+  /** Empty for `exists` and `absent`. */
+  readonly values: readonly string[];
+}
+
+/** A label selector as Kubernetes writes it: all its requirements have to be met. */
+export type LabelSelector = readonly Requirement[];
+
+const KEY = String.raw`[^\s,=!()]+`;
+const PATTERNS: readonly [RegExp, (match: RegExpExecArray) => Requirement][] = [
+  [new RegExp(`^(${KEY})$`), ([, key = '']) => ({ key, operator: 'exists', values: [] })],
+  [new RegExp(`^!\\s*(${KEY})$`), ([, key = '']) => ({ key, operator: 'absent', values: [] })],
+  [
+    new RegExp(`^(${KEY})\\s*==?\\s*([^\\s,=!()]*)$`),
+    ([, key = '', value = '']) => ({ key, operator: 'in', values: [value] }),
+  ],
+  [
+    new RegExp(`^(${KEY})\\s*!=\\s*([^\\s,=!()]*)$`),
+    ([, key = '', value = '']) => ({ key, operator: 'notin', values: [value] }),
+  ],
+  [
+    new RegExp(`^(${KEY})\\s+(in|notin)\\s*\\(([^()]*)\\)$`),
+    ([, key = '', operator, values = '']) => ({
+      key,
+      operator: operator === 'in' ? 'in' : 'notin',
+      values: values.split(',').map((value) => value.trim()),
+    }),
+  ],
+];
+
+/**
+ * Parses a label selector such as `role=edge`, `!cloud` or `zone in (a, b),edge` (apimachinery pkg/labels;
+ * its numeric operators are not supported). Throws `InvalidSettings`.
+ */
+export function parseLabelSelector(text: string): LabelSelector {
+  // A comma between parentheses separates values, not requirements.
+  const parts = text.trim() === '' ? [] : text.split(/,(?![^(]*\))/);
+  if (parts.length === 0) throw invalid(text, 'it is empty');
+  return parts.map((part) => parseRequirement(part.trim(), text));
+}
+
+function parseRequirement(part: string, text: string): Requirement {
+  for (const [pattern, build] of PATTERNS) {
+    const match = pattern.exec(part);
+    if (match === null) continue;
+    const requirement = build(match);
+    if (!isLabelKey(requirement.key))
+      throw invalid(text, `${quote(requirement.key)} is no label key`);
+    if (/\(\s*\)$/.test(part)) throw invalid(text, `${quote(part)} names no value`);
+    const bad = requirement.values.find((value) => !isLabelValue(value));
+    if (bad !== undefined) throw invalid(text, `${quote(bad)} is no label value`);
+    return requirement;
+  }
+  throw invalid(text, `${quote(part)} is none of key, !key, key=value, key!=value, key in (a,b)`);
+}
+
+/** Whether labels meet all requirements. A missing label meets `notin`, as in Kubernetes. */
+export function matchesLabels(
+  selector: LabelSelector,
+  labels: ReadonlyMap<string, string>,
+): boolean {
+  return selector.every(({ key, operator, values }) => {
+    const value = labels.get(key);
+    if (operator === 'exists') return value !== undefined;
+    if (operator === 'absent') return value === undefined;
+    if (operator === 'in') return value !== undefined && values.includes(value);
+    return value === undefined || !values.includes(value);
+  });
+}
+
+/**
+ * Selectors that together match exactly what a selector does not: one for each of its requirements, for a
+ * selector can say "and", but not "or".
+ */
+export function negate(selector: LabelSelector): readonly string[] {
+  return selector.map(({ key, operator, values }) => {
+    if (operator === 'exists') return `!${key}`;
+    if (operator === 'absent') return key;
+    return operator === 'in' ? valuesSelector(key, '!=', values) : valuesSelector(key, '=', values);
+  });
+}
+
+/** Selector for the nodes whose label has, or (`!=`) has not, one of these values. */
+export function valuesSelector(
+  key: string,
+  operator: '=' | '!=',
+  values: readonly string[],
+): string {
+  const [first = '', ...others] = values;
+  if (others.length === 0) return `${key}${operator}${first}`;
+  return `${key} ${operator === '=' ? 'in' : 'notin'} (${values.join(',')})`;
+}
+
+function invalid(text: string, why: string): WrapperError {
+  return new WrapperError('InvalidSettings', `invalid label selector ${quote(text)}: ${why}`);
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text.slice(0, 100));
+}

@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import type { ApiServer } from '../../embedded/api-server.ts';
+import { summarize } from '../../src/admin/explain/summary.ts';
+import { tableOf } from '../../src/admin/explain/table.ts';
+import { Board } from '../../src/admin/page/service-table.ts';
+import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import {
+  recordWatch,
+  STREAMING_LIST,
+  type WatchRecorder,
+} from '../support/guarantees/watch-recorder.ts';
+import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
+
+const SERVICES = ['a', 'b', 'c'];
+
+let server: ApiServer;
+let proxy: NodeProxy;
+let watch: WatchRecorder;
+
+beforeEach(async () => {
+  server = createSmallCluster();
+  for (const name of SERVICES) {
+    putService(server, name, ['site', '*']);
+    putSlice(server, `${name}-1`, name, [{ ip: '10.0.0.2', node: 'edge-2' }]);
+  }
+  proxy = await startWrapper(await server.listen());
+  watch = await recordWatch(`${proxy.url}/apis/discovery.k8s.io/v1/endpointslices`, STREAMING_LIST);
+  await watch.until(SERVICES.length);
+});
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await watch.close();
+  await proxy.close();
+  await server.close();
+});
+
+/** Has each Service take long; returns the turns of the event loop in which Services were looked at. */
+async function turnsOf(work: () => Promise<unknown>): Promise<number[]> {
+  const now = performance.now.bind(performance);
+  let ahead = 0;
+  jest.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
+  const codecs = new Set(proxy.views.sources.map(({ view }) => view.codec));
+  const turns: number[] = [];
+  let turn = 0;
+  for (const codec of codecs) {
+    const read = codec.service;
+    jest.spyOn(codec, 'service').mockImplementation((object) => {
+      ahead += 20;
+      turns.push(turn);
+      return read(object);
+    });
+  }
+  const count = () => {
+    turn++;
+    next = setImmediate(count);
+  };
+  let next = setImmediate(count);
+  await work();
+  clearImmediate(next);
+  return turns;
+}
+
+// A turn was a number of Services: 50 with 10,000 endpoints each held traffic up for 0.6 s.
+test.each<[what: string, work: () => Promise<unknown>]>([
+  ['the rows of the page', () => new Board(proxy).refresh(() => undefined)],
+  ['/explain', () => summarize(proxy, { warnings: false, after: '', limit: 500 })],
+  ['/table', () => tableOf(proxy, '', 500)],
+])('%s let other work have its turn after each Service that takes long', async (_, work) => {
+  const turns = await turnsOf(work);
+  expect(turns).toHaveLength(SERVICES.length);
+  expect(new Set(turns).size).toBe(SERVICES.length);
+});
+
+test('the page is told of each row, whenever it was made', async () => {
+  const board = new Board(proxy);
+  const told: string[] = [];
+  await turnsOf(() => board.refresh((services) => told.push(...services)));
+  expect(told.sort()).toEqual(SERVICES.map((name) => `default/${name}`));
+  expect([...board.services()].sort()).toEqual(told);
+  expect(board.waiting).toBe(0);
+});

@@ -1,0 +1,112 @@
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import { setInterval as every } from 'node:timers/promises';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { askPredecessor } from '../../src/commands/running-process.ts';
+import { usualQuestions } from '../../src/proxy/api/kube-proxy-queries.ts';
+import { writeQuestions } from '../../src/proxy/api/query-json.ts';
+
+const NODE = 'edge-1';
+const servers: Server[] = [];
+const sockets = new Set<Socket>();
+
+afterEach(() => {
+  for (const socket of sockets) socket.destroy();
+  for (const server of servers.splice(0)) server.close();
+});
+
+/** A process at the admin address that answers each connection in its own way; returns its port. */
+async function startNeighbour(answer: (socket: Socket) => unknown): Promise<number> {
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.once('close', () => sockets.delete(socket));
+    socket.once('data', () => void answer(socket));
+  });
+  servers.push(server);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+function respond(body: string, head = 'HTTP/1.1 200 OK'): (socket: Socket) => void {
+  return (socket) => socket.end(`${head}\r\nConnection: close\r\n\r\n${body}`);
+}
+
+/** Sends the same again and again, for as long as the client takes it. */
+function repeat(first: string, next: string, pauseMs: number): (socket: Socket) => Promise<void> {
+  return async (socket) => {
+    socket.write(first);
+    for await (const _ of every(pauseMs)) {
+      if (socket.destroyed) return;
+      socket.write(next);
+    }
+  };
+}
+
+async function ask(port: number) {
+  return await askPredecessor({ host: '127.0.0.1', port }, NODE);
+}
+
+describe('askPredecessor()', () => {
+  test('returns the queries of the process that listens at the admin address', async () => {
+    const port = await startNeighbour(respond(writeQuestions(usualQuestions(NODE))));
+    expect(await ask(port)).toEqual(usualQuestions(NODE));
+  });
+
+  test('asks nobody where the port is any free one', async () => {
+    expect(await ask(0)).toBeUndefined();
+  });
+
+  const endless = 'x'.repeat(64 * 1024);
+  const ok = 'HTTP/1.1 200 OK\r\n\r\n';
+  test.each<[string, (socket: Socket) => unknown]>([
+    ['closes', (socket) => socket.destroy()],
+    ['sends no http', (socket) => socket.end('220 mail.example.com\r\n')],
+    ['refuses', respond(writeQuestions(usualQuestions(NODE)), 'HTTP/1.1 500 Oops')],
+    ['redirects', respond('', 'HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/views')],
+    ['sends no JSON', respond('<html>')],
+    ['sends an empty list', respond('[]')],
+    ['nests lists 100,000 deep', respond('['.repeat(100_000) + ']'.repeat(100_000))],
+    [
+      'sends a version to go on from',
+      respond(JSON.stringify({ format: 1, node: NODE, views: [{ version: '9'.repeat(31) }] })),
+    ],
+    [
+      'sends more than any wrapper would',
+      respond(' '.repeat(256 * 1024) + writeQuestions(usualQuestions(NODE))),
+    ],
+    ['sends without end, as fast as it can', repeat(ok, endless, 1)],
+    ['sends headers without end', repeat('HTTP/1.1 200 OK\r\n', `X-Y: ${endless}\r\n`, 1)],
+  ])('takes nothing from one that %s', async (_name, answer) => {
+    const port = await startNeighbour(answer);
+    expect(await ask(port)).toBeUndefined();
+    // It does not keep the connection either.
+    const [socket] = sockets;
+    if (socket?.destroyed === false) await new Promise((resolve) => socket.once('close', resolve));
+  });
+
+  // All in one test, for each takes the whole time.
+  test('waits at most 2 seconds for one that never comes to an end', async () => {
+    const neighbours = await Promise.all([
+      startNeighbour(() => {}),
+      startNeighbour(repeat('HTTP/1.1 200 OK\r\n', 'X: y\r\n', 50)),
+      startNeighbour(repeat(ok, ' ', 50)),
+      startNeighbour(
+        repeat('HTTP/1.1 103 Early Hints\r\n\r\n', 'HTTP/1.1 103 Early Hints\r\n\r\n', 50),
+      ),
+      startNeighbour((socket) => {
+        socket.write(
+          'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n',
+        );
+      }),
+    ]);
+    const began = performance.now();
+    const answers = await Promise.all(neighbours.map(ask));
+    const elapsed = performance.now() - began;
+    expect(answers).toEqual(neighbours.map(() => undefined));
+    // Half of it is for a busy machine.
+    expect(elapsed).toBeLessThan(4_000);
+  });
+});

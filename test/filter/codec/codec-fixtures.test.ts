@@ -1,0 +1,211 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { RawEvent } from '../../../src/filter/codec/codec.ts';
+import {
+  chunked,
+  decodeAll,
+  eventsOf,
+  type Fixture,
+  factsOf,
+  fixture,
+  LISTS,
+  objectsOf,
+  WATCHES,
+} from '../../support/codec/codec-fixtures.ts';
+
+const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
+
+function encode({ codec, resource }: Fixture, event: RawEvent): Buffer {
+  switch (event.type) {
+    case 'ERROR':
+      return codec.encodeErrorEvent(event.status);
+    case 'BOOKMARK': {
+      const { resourceVersion, annotations } = codec.labelled(event.object);
+      return codec.encodeBookmark(resource, resourceVersion, annotations.has(INITIAL_EVENTS_END));
+    }
+    default:
+      return codec.encodeEvent(resource, event.type, event.object);
+  }
+}
+
+/** Events as text, for comparing buffers byte by byte is slow. */
+function printed(events: readonly RawEvent[]): string[] {
+  return events.map((event) =>
+    event.type === 'ERROR'
+      ? `ERROR ${JSON.stringify(event.status)}`
+      : `${event.type} ${event.object.toString('latin1')}`,
+  );
+}
+
+/** A list as it would be without the types that an apiserver puts on items of metadata-only JSON. */
+function withoutItemTypes({ bytes, metadataOnly }: Fixture): Buffer {
+  if (!metadataOnly) return bytes;
+  const type = '"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",';
+  return Buffer.from(bytes.toString('latin1').replaceAll(type, ''), 'latin1');
+}
+
+describe.each(WATCHES)('the watch $file', (watch) => {
+  const { codec, bytes } = watch;
+
+  test('is encoded as the apiserver did it, bookmarks included', async () => {
+    const events = await eventsOf(watch);
+    const frames = events.map((event) => encode(watch, event));
+    expect(Buffer.concat(frames).equals(bytes)).toBe(true);
+  });
+
+  test('gives the same events in chunks of one byte', async () => {
+    const ends = Array.from(bytes, (_, index) => index + 1);
+    const events = await decodeAll(codec, chunked(bytes, ends));
+    expect(printed(events)).toEqual(printed(await eventsOf(watch)));
+  });
+
+  test('gives the same events in any chunks', async () => {
+    const events = printed(await eventsOf(watch));
+    const cuts = fc.uniqueArray(fc.nat(bytes.length), { maxLength: 20 });
+    await fc.assert(
+      fc.asyncProperty(cuts, async (ends) => {
+        ends.sort((a, b) => a - b);
+        expect(printed(await decodeAll(codec, chunked(bytes, ends)))).toEqual(events);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test('gives objects that do not keep the chunk alive', async () => {
+    const objects = await objectsOf(watch);
+    expect(objects.filter((object) => object.buffer === bytes.buffer)).toEqual([]);
+  });
+});
+
+describe.each(LISTS)('the list $file', (list) => {
+  const { codec, resource, bytes } = list;
+
+  test('is encoded as the apiserver did it', () => {
+    const { resourceVersion, items } = codec.decodeList([bytes]);
+    const pieces = codec.encodeList(resource, resourceVersion, items);
+    expect(Buffer.concat(pieces).equals(withoutItemTypes(list))).toBe(true);
+  });
+
+  test('is complete', () => {
+    expect(codec.decodeList([bytes]).continue).toBe('');
+  });
+
+  test('is the same however it is cut, and what lies in one piece is not copied', () => {
+    const whole = codec.decodeList([bytes]);
+    const cut = fc.uniqueArray(fc.nat(bytes.length), { maxLength: 20 });
+    fc.assert(
+      fc.property(cut, (ends) => {
+        const pieces = [0, ...ends.toSorted((a, b) => a - b)].map((start, index, starts) =>
+          Buffer.from(bytes.subarray(start, starts[index + 1] ?? bytes.length)),
+        );
+        const decoded = codec.decodeList(pieces);
+        expect(decoded).toEqual(whole);
+        if (codec.encoding === 'json') return;
+        const own = decoded.items.filter((item) =>
+          pieces.every((piece) => piece.buffer !== item.buffer),
+        );
+        expect(own.length).toBeLessThanOrEqual(ends.length);
+      }),
+    );
+  });
+
+  test('gives objects with a name, a uid and a version', () => {
+    const metas = codec.decodeList([bytes]).items.map((item) => codec.meta(item));
+    const anonymous = metas.filter((meta) => !meta.name || !meta.uid || !meta.resourceVersion);
+    expect(anonymous).toEqual([]);
+  });
+});
+
+describe('both encodings', () => {
+  const protobuf = [...LISTS, ...WATCHES].filter(({ codec }) => codec.encoding === 'protobuf');
+
+  test.each(protobuf)('say the same of the objects of $name', async (binary) => {
+    const text = fixture(`${binary.name}.json`);
+    const told = async (from: Fixture) =>
+      (await objectsOf(from)).map((object) => factsOf(from.codec, from.resource, object));
+    expect(await told(text)).toEqual(await told(binary));
+  });
+
+  test.each(protobuf)('say the same of the metadata of $name', async (binary) => {
+    const text = fixture(`${binary.name}.json`);
+    const told = async (from: Fixture) =>
+      (await objectsOf(from)).map((object) => [
+        from.codec.meta(object),
+        from.codec.labelled(object),
+      ]);
+    expect(await told(text)).toEqual(await told(binary));
+  });
+
+  test.each(WATCHES)('name the types of the events of $file alike', async ({ name }) => {
+    const types = async (file: string) => (await eventsOf(fixture(file))).map(({ type }) => type);
+    expect(await types(`${name}.json`)).toEqual(await types(`${name}.pb`));
+  });
+});
+
+describe('facts of the fixtures', () => {
+  const encodings = ['pb', 'json'];
+
+  test.each(encodings)('of the hand-made slice hold what was written (%s)', (extension) => {
+    const { codec, bytes } = fixture(`endpointslices.list.${extension}`);
+    const facts = codec.decodeList([bytes]).items.map((item) => codec.endpointSlice(item));
+    expect(facts.find(({ name }) => name === 'multi-custom-a')).toEqual({
+      namespace: 'default',
+      name: 'multi-custom-a',
+      uid: 'bf7ea8f8-d68f-46e9-9bd6-fd6ae1713a79',
+      resourceVersion: '310',
+      service: 'multi',
+      hinted: true,
+      groups: [
+        {
+          ports: ['TCP/http'],
+          endpoints: [
+            { family: 'IPv4', node: 'edge-1', zone: 'z1', state: 'ready' },
+            { family: 'IPv4', node: 'edge-2', zone: 'z1', state: 'serving' },
+            { family: 'IPv4', node: 'edge-3', zone: 'z2', state: 'notReady' },
+            { family: 'IPv4', node: '', zone: '', state: 'ready' },
+          ],
+        },
+      ],
+    });
+  });
+
+  test.each(encodings)('tell headless and node port Services apart (%s)', (extension) => {
+    const { codec, bytes } = fixture(`services.list.${extension}`);
+    const facts = codec.decodeList([bytes]).items.map((item) => codec.service(item));
+    const brief = facts.map(({ name, type, clusterIP, externalTrafficPolicy }) => ({
+      name,
+      type,
+      clusterIP,
+      externalTrafficPolicy,
+    }));
+    const none = { type: 'ClusterIP', externalTrafficPolicy: '' };
+    expect(brief).toEqual([
+      { name: 'headless', ...none, clusterIP: 'None' },
+      { name: 'hidden', ...none, clusterIP: '10.96.0.91' },
+      { name: 'kubernetes', ...none, clusterIP: '10.96.0.1' },
+      { name: 'multi', ...none, clusterIP: '10.96.0.90' },
+      {
+        name: 'nodeport',
+        type: 'NodePort',
+        clusterIP: '10.96.0.92',
+        externalTrafficPolicy: 'Cluster',
+      },
+      { name: 'plain', ...none, clusterIP: '10.96.0.81' },
+      { name: 'web', ...none, clusterIP: '10.96.0.80' },
+    ]);
+  });
+
+  test.each(encodings)(
+    'give the labels and annotations of metadata-only nodes (%s)',
+    (extension) => {
+      const { codec, bytes } = fixture(`nodes.list.meta.${extension}`);
+      const nodes = codec.decodeList([bytes]).items.map((item) => codec.labelled(item));
+      expect(nodes.map(({ name, labels }) => [name, labels.get('site')])).toEqual([
+        ['cloud-1', undefined],
+        ['edge-1', 'a'],
+        ['edge-2', 'a'],
+        ['edge-3', 'b'],
+      ]);
+    },
+  );
+});

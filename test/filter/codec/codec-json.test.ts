@@ -1,0 +1,285 @@
+import { describe, expect, test } from '@jest/globals';
+import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
+import {
+  ENDPOINT_SLICES,
+  ENDPOINTS,
+  NODES,
+  type Resource,
+  SERVICE_CIDRS,
+} from '../../../src/filter/codec/resource.ts';
+import { chunked, decodeAll } from '../../support/codec/codec-fixtures.ts';
+
+const codec = createJsonCodec();
+
+function splice(
+  json: string,
+  {
+    keep,
+    cutHints,
+    resource = ENDPOINT_SLICES,
+  }: {
+    keep?: number[];
+    cutHints?: boolean;
+    resource?: Resource;
+  } = {},
+): unknown {
+  const edit = {
+    resourceVersion: '9',
+    ...(keep === undefined ? {} : { keep: Uint8Array.from(keep) }),
+    ...(cutHints === undefined ? {} : { cutHints }),
+  };
+  return parsed(codec.splice(resource, Buffer.from(json), edit));
+}
+
+function parsed(json: Buffer | string): unknown {
+  return JSON.parse(json.toString());
+}
+
+describe('splice()', () => {
+  test.each([
+    [
+      'into metadata',
+      '{"metadata":{"name":"a"}}',
+      '{"metadata":{"resourceVersion":"9","name":"a"}}',
+    ],
+    ['into empty metadata', '{"metadata": { }}', '{"metadata": {"resourceVersion":"9" }}'],
+    ['in place of null metadata', '{"metadata":null}', '{"metadata":{"resourceVersion":"9"}}'],
+    ['with metadata', '{"a":1}', '{"metadata":{"resourceVersion":"9"},"a":1}'],
+    ['with metadata into an empty object', '{ }', '{"metadata":{"resourceVersion":"9"} }'],
+    [
+      'in place of null',
+      '{"metadata":{"resourceVersion":null}}',
+      '{"metadata":{"resourceVersion":"9"}}',
+    ],
+    [
+      'under an escaped key',
+      '{"met\\u0061data":{"resourceVersion":"1"}}',
+      '{"met\\u0061data":{"resourceVersion":"9"}}',
+    ],
+  ])('puts a missing version %s', (_, before, after) => {
+    expect(splice(before)).toEqual(parsed(after));
+  });
+
+  test.each([
+    ['the first', [0, 1, 1], '[2, 3 ]'],
+    ['the middle', [1, 0, 1], '[ 1 ,3 ]'],
+    ['the last', [1, 1, 0], '[ 1 , 2 ]'],
+    ['the first two', [0, 0, 1], '[ 3 ]'],
+    ['the last two', [1, 0, 0], '[ 1 ]'],
+    ['all', [0, 0, 0], '[  ]'],
+    ['none', [1, 1, 1], '[ 1 , 2, 3 ]'],
+  ])('cuts %s of the endpoints', (_, keep, left) => {
+    const numbered = (list: string) => list.replace(/\d/g, '{"nodeName":"$&"}').replaceAll(' ', '');
+    const slice = (list: string) =>
+      `{"metadata":{"resourceVersion":"9"},"endpoints":${numbered(list)},"ports":null}`;
+    expect(splice(slice('[ 1 , 2, 3 ]'), { keep })).toEqual(parsed(slice(left)));
+  });
+
+  test('takes a null endpoint for one of default values, as Go does', () => {
+    const json = '{"metadata":{"resourceVersion":"9"},"endpoints":[null,{}]}';
+    expect(codec.endpointSlice(Buffer.from(json)).groups[0]?.endpoints).toHaveLength(2);
+    const left = (endpoints: unknown[]) => ({ metadata: { resourceVersion: '9' }, endpoints });
+    expect(splice(json, { keep: [0, 1] })).toEqual(left([{}]));
+    expect(splice(json, { keep: [1, 0] })).toEqual(left([null]));
+  });
+
+  test('cuts all hints, wherever they stand', () => {
+    const json = (endpoints: string) =>
+      `{"metadata":{"resourceVersion":"9"},"endpoints":[${endpoints}]}`;
+    const before = '{"hints":{"a":[1]},"zone":"z"},{"zone":"z","hints":null},{"hints":{}}';
+    const after = json('{"zone":"z"},{"zone":"z"},{}');
+    expect(splice(json(before), { cutHints: true })).toEqual(parsed(after));
+  });
+
+  test('edits the last of several members of one key and cuts the others', () => {
+    const json =
+      '{"endpoints":[{"zone":"far"}],"metadata":{"name":"x","resourceVersion":"1"},"future":[1],' +
+      '"metadata":{"resourceVersion":"2","name":"a","resourceVersion":"3"},"endpoints":[{},{}]}';
+    const spliced = codec.splice(ENDPOINT_SLICES, Buffer.from(json), {
+      resourceVersion: '9',
+      keep: Uint8Array.of(1, 0),
+    });
+    expect(parsed(spliced)).toEqual({
+      future: [1],
+      metadata: { name: 'a', resourceVersion: '9' },
+      endpoints: [{}],
+    });
+    // A parser that merges objects, as Go's does, must not find what the last one hides.
+    expect(spliced.toString()).not.toMatch(/far|"x"/);
+  });
+
+  test('edits the last of several address lists of a subset and cuts the others', () => {
+    const json =
+      '{"metadata":{"resourceVersion":"9"},"subsets":[{"addresses":[{"ip":"far"}],"ports":[],' +
+      '"addresses":[{"ip":"a"},{"ip":"b"}]}]}';
+    const keep = Uint8Array.of(0, 1);
+    const spliced = codec.splice(ENDPOINTS, Buffer.from(json), { resourceVersion: '9', keep });
+    expect(parsed(spliced)).toEqual({
+      metadata: { resourceVersion: '9' },
+      subsets: [{ ports: [], addresses: [{ ip: 'b' }] }],
+    });
+    expect(spliced.toString()).not.toContain('far');
+  });
+
+  test('cuts the last subset', () => {
+    const json = (subsets: string) => `{"metadata":{"resourceVersion":"9"},"subsets":[${subsets}]}`;
+    const subset = (ip: string) => `{"notReadyAddresses":[{"ip":"${ip}"}]}`;
+    expect(
+      splice(json(`${subset('a')},${subset('b')}`), { keep: [1, 0], resource: ENDPOINTS }),
+    ).toEqual(parsed(json(subset('a'))));
+  });
+});
+
+describe('facts', () => {
+  test.each(['{}', '{"endpoints":null,"ports":null,"metadata":null}', '{"endpoints":[]}'])(
+    'of %s are empty',
+    (json) => {
+      expect(codec.endpointSlice(Buffer.from(json))).toEqual({
+        namespace: '',
+        name: '',
+        uid: '',
+        resourceVersion: '',
+        service: '',
+        hinted: false,
+        groups: [{ ports: [], endpoints: [] }],
+      });
+    },
+  );
+
+  test('are those of the last of several members of one key', () => {
+    const json =
+      '{"metadata":{"name":"a","labels":{"kubernetes.io/service-name":"a"}},"endpoints":[{},{}],' +
+      '"metadata":{"name":"b","labels":{"x":"y"},"name":"c"},"endpoints":[{}]}';
+    const facts = codec.endpointSlice(Buffer.from(json));
+    expect([facts.name, facts.service, facts.groups[0]?.endpoints.length]).toEqual(['c', '', 1]);
+  });
+
+  test.each([
+    '',
+    ' ',
+    'null,',
+    '[]',
+    '"a"',
+    '{"metadata":[]}',
+    '{"metadata":{"name":1}}',
+    '{"metadata":{"name":tru}}',
+    '{"a":1}x',
+    '{"a":01}',
+    '{"a":1.}',
+    '{"a":.5}',
+    '{"a":-}',
+    '{"a":1e}',
+    '{"a":+1}',
+    '{"a":NaN}',
+    "{'a':1}",
+    '{"a" 1}',
+    '{"a":1,}',
+    '{,"a":1}',
+    '{"a":[1,]}',
+    '{"a":[1 2]}',
+    '{"a":[1}',
+    '{"a":"\n"}',
+    '{"a":"\\x"}',
+    '{"a":"\\u12g4"}',
+    '{"a":"',
+    '{"a":"\\',
+    '{a:1}',
+    `{"a":${'['.repeat(100)}${']'.repeat(100)}}`,
+    `{"a":${'['.repeat(100_000)}`,
+  ])('of %j are Malformed', (json) => {
+    expect(() => codec.meta(Buffer.from(json))).toThrow(
+      expect.objectContaining({ code: 'Malformed', offset: expect.any(Number) }),
+    );
+  });
+
+  test('are found in all that is JSON', () => {
+    const json =
+      ' {"a":[0,-0,-1.5E+10,1e-7,true,false,null,"",{}, [] ,"\\"\\\\\\/\\b\\f\\n\\r\\t\\u00fC€"],\t"b" :\r\n' +
+      ` ${'['.repeat(99)}${']'.repeat(99)},"metadata":{"name":"\\ud83d\\ude00\\n"}} `;
+    expect(JSON.parse(json)).toHaveProperty('metadata.name', '😀\n');
+    expect(codec.meta(Buffer.from(json)).name).toBe('😀\n');
+  });
+});
+
+describe('decodeList()', () => {
+  test('takes kind and apiVersion from items, wherever they stand', () => {
+    const body =
+      '{"items":[{"kind":"A","apiVersion":"v1"},{"kind":"A","a":{"kind":"B"},"apiVersion":"v1"},' +
+      '{"a":1,"kind":"A"}, {"a":1} ],"metadata":{"resourceVersion":"7","continue":"next"},"kind":"AList"}\n';
+    const { items, ...rest } = codec.decodeList([Buffer.from(body)]);
+    expect(items.map(parsed)).toEqual([{}, { a: { kind: 'B' } }, { a: 1 }, { a: 1 }]);
+    expect(rest).toEqual({ resourceVersion: '7', continue: 'next' });
+  });
+
+  test('takes null items for none', () => {
+    const body = '{"kind":"NodeList","metadata":{"resourceVersion":"7"},"items":null}';
+    expect(codec.decodeList([Buffer.from(body)]).items).toEqual([]);
+  });
+
+  test('refuses what is no list', () => {
+    expect(() => codec.decodeList([Buffer.from('{"kind":"Node"}')])).toThrow(
+      "a list of kind 'Node' at offset 0",
+    );
+    expect(() => codec.decodeList([Buffer.from('{"kind":"NodeList","items":[null]}')])).toThrow(
+      'JSON that is not an object at offset 28',
+    );
+  });
+});
+
+describe('watchDecoder()', () => {
+  const decode = async (stream: string) =>
+    (await decodeAll(codec, chunked(Buffer.from(stream), []))).map((event) =>
+      event.type === 'ERROR' ? event.type : `${event.type} ${event.object}`,
+    );
+
+  test('reads members in any order, \\r\\n and empty lines', async () => {
+    expect(
+      await decode(
+        '{"object":{"a":1,"kind":"A"},"new":{},"type":"ADDED"}\r\n\r\n \n{"type":"DELETED","object":{}} \n',
+      ),
+    ).toEqual(['ADDED {"a":1}', 'DELETED {}']);
+  });
+
+  test('takes a stream that ends within an event for truncated', async () => {
+    const event = '{"type":"ADDED","object":{}}';
+    await expect(decode(event)).rejects.toThrow('watch stream ends within an event at offset 28');
+    expect(await decode(`${event}\n \r\n\t`)).toEqual(['ADDED {}']);
+  });
+
+  test('tells the offset in the stream', async () => {
+    const event = '{"type":"ADDED","object":{}}\n';
+    await expect(decode(`${event}{"type":"ADDED","object":{x}}\n`)).rejects.toMatchObject({
+      code: 'Malformed',
+      offset: event.length + 26,
+    });
+  });
+
+  test.each(['{"type":"ADDED"}', '{"type":"ADDED","object":null}', '{"object":{}}', '5'])(
+    'refuses the event %s',
+    async (event) => {
+      await expect(decode(`${event}\n`)).rejects.toMatchObject({ code: 'Malformed' });
+    },
+  );
+});
+
+describe('what is encoded', () => {
+  test('has kind and apiVersion in front of an object', () => {
+    const body = (object: string) =>
+      Buffer.concat(codec.encodeObject(SERVICE_CIDRS, Buffer.from(object))).toString();
+    const type = '"kind":"ServiceCIDR","apiVersion":"networking.k8s.io/v1"';
+    expect(body('{"a":1}')).toBe(`{${type},"a":1}\n`);
+    expect(body('{}')).toBe(`{${type}}\n`);
+  });
+
+  test('as an empty list has no items', () => {
+    expect(Buffer.concat(codec.encodeList(NODES, '3', [])).toString()).toBe(
+      '{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"3"},"items":[]}\n',
+    );
+  });
+
+  test('as a bookmark of another kind has metadata only', () => {
+    expect(codec.encodeBookmark(NODES, '3', false).toString()).toBe(
+      '{"type":"BOOKMARK","object":{"kind":"Node","apiVersion":"v1","metadata":{"resourceVersion":"3"}}}\n',
+    );
+  });
+});

@@ -1,0 +1,234 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { WrapperError } from '../../../src/errors.ts';
+import type { Codec, ObjectBytes, RawEvent } from '../../../src/filter/codec/codec.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from '../../../src/filter/codec/resource.ts';
+import {
+  CODECS,
+  chunked,
+  decodeAll,
+  decodeInto,
+  FIXTURES,
+  type Fixture,
+  fixture,
+  LISTS,
+  objectsOf,
+  STATUSES,
+  WATCHES,
+} from '../../support/codec/codec-fixtures.ts';
+
+/** `result`, the code of a `WrapperError`, or what else was thrown: that must not happen. */
+function outcome(action: () => unknown): string {
+  try {
+    action();
+    return 'result';
+  } catch (error) {
+    return nameOf(error);
+  }
+}
+
+async function asyncOutcome(action: () => Promise<unknown>): Promise<string> {
+  try {
+    await action();
+    return 'result';
+  } catch (error) {
+    return nameOf(error);
+  }
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof WrapperError ? error.code : `unexpected ${String(error)}`;
+}
+
+/** What may come of bytes that are broken. */
+const ALLOWED = new Set(['result', 'Malformed', 'Refused', 'TooLarge']);
+
+function unexpected(outcomes: Iterable<string>): string[] {
+  return [...new Set(outcomes)].filter((each) => !ALLOWED.has(each));
+}
+
+/** All that reads or edits an object. */
+function readings(codec: Codec, object: ObjectBytes): (() => unknown)[] {
+  const edit = { resourceVersion: '7', keep: Uint8Array.of(1, 0, 1, 0), cutHints: true };
+  return [
+    () => codec.meta(object),
+    () => codec.labelled(object),
+    () => codec.service(object),
+    () => codec.endpointSlice(object),
+    () => codec.endpoints(object),
+    () => codec.splice(ENDPOINT_SLICES, object, edit),
+    () => codec.splice(ENDPOINTS, object, edit),
+    () => codec.splice(SERVICES, object, edit),
+    () => codec.significant(object),
+    () => codec.encodeObject(SERVICES, object),
+    () => codec.encodeEvent(SERVICES, 'ADDED', object),
+  ];
+}
+
+/** Decodes a fixture's bytes, broken or not, and reads every object that comes of it. */
+async function readAll({ codec, kind }: Fixture, bytes: Buffer): Promise<void> {
+  if (kind === 'status') codec.decodeStatus(bytes);
+  const objects =
+    kind === 'watch'
+      ? (await decodeAll(codec, chunked(bytes, []))).flatMap((event) =>
+          event.type === 'ERROR' ? [] : [event.object],
+        )
+      : codec.decodeList([bytes]).items;
+  for (const object of objects) {
+    const unforeseen = unexpected(readings(codec, object).map(outcome));
+    if (unforeseen.length > 0) throw new Error(unforeseen.join());
+  }
+}
+
+describe('every truncation', () => {
+  test.each([...LISTS, ...STATUSES])('of $file is Malformed, or whole without its tail', (from) => {
+    const { codec, bytes } = from;
+    const outcomes = Array.from(bytes, (_, end) =>
+      outcome(() => codec.decodeList([bytes.subarray(0, end)])),
+    );
+    expect(unexpected(outcomes)).toEqual([]);
+    // Only the tail of the envelope, two empty texts or a newline, may be missing.
+    expect(new Set(outcomes.slice(0, -4))).toEqual(new Set(['Malformed']));
+  });
+
+  test.each(WATCHES)('of a frame of $file is Malformed', async ({ codec, bytes }) => {
+    const [first] = await decodeAll(codec, chunked(bytes, []));
+    const type = first?.type ?? '';
+    const frame = bytes.subarray(0, frameLength(codec, bytes));
+    const ends = Array.from(frame, (_, end) => end).slice(1);
+    const outcomes = await Promise.all(
+      ends.map((end) =>
+        asyncOutcome(() => decodeAll(codec, chunked(frame.subarray(0, end), [end >> 1]))),
+      ),
+    );
+    expect(type).toMatch(/^(ADDED|MODIFIED)$/);
+    expect(new Set(outcomes)).toEqual(new Set(['Malformed']));
+  });
+
+  test.each(LISTS)('of an object of $file gives a result or is Malformed', async (list) => {
+    // Of the slices this is the one with hints, conditions of all kinds and an endpoint without a node.
+    const [object = Buffer.alloc(0)] = (await objectsOf(list)).slice(-6);
+    const outcomes = new Set<string>();
+    for (let end = 0; end < object.length; end++) {
+      for (const reading of readings(list.codec, object.subarray(0, end))) {
+        outcomes.add(outcome(reading));
+      }
+    }
+    expect(unexpected(outcomes)).toEqual([]);
+    expect(outcomes).toContain('Malformed');
+  });
+});
+
+describe('flipped bytes', () => {
+  const flips = fc.array(fc.tuple(fc.nat(), fc.integer({ min: 1, max: 255 })), {
+    minLength: 1,
+    maxLength: 3,
+  });
+
+  test.each(FIXTURES)('in $file give a result or a WrapperError', async (from) => {
+    await fc.assert(
+      fc.asyncProperty(flips, async (changes) => {
+        const bytes = Buffer.from(from.bytes);
+        for (const [at, mask] of changes) {
+          const index = at % bytes.length;
+          bytes.writeUInt8(bytes.readUInt8(index) ^ mask, index);
+        }
+        expect(unexpected([await asyncOutcome(() => readAll(from, bytes))])).toEqual([]);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test.each(LISTS)('in an object of $file give a result or a WrapperError', async (list) => {
+    const objects = await objectsOf(list);
+    fc.assert(
+      fc.property(fc.constantFrom(...objects), fc.nat(), fc.nat(255), (object, at, value) => {
+        const bytes = Buffer.from(object);
+        bytes[at % bytes.length] = value;
+        expect(unexpected(readings(list.codec, bytes).map(outcome))).toEqual([]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test.each(CODECS)(
+    'alone, with no sense at all, give a result or a WrapperError ($encoding)',
+    async (codec) => {
+      await fc.assert(
+        fc.asyncProperty(fc.uint8Array({ maxLength: 60 }), async (noise) => {
+          const bytes = Buffer.from(noise);
+          const outcomes = readings(codec, bytes).map(outcome);
+          outcomes.push(outcome(() => codec.decodeList([bytes])));
+          outcomes.push(await asyncOutcome(() => decodeAll(codec, chunked(bytes, []))));
+          expect(unexpected(outcomes)).toEqual([]);
+        }),
+        { numRuns: 500 },
+      );
+    },
+  );
+});
+
+describe('an event of unknown type', () => {
+  test.each(CODECS)('is Malformed ($encoding)', async (codec) => {
+    const event = codec.encodeBookmark(SERVICES, '1', false).toString('latin1');
+    const renamed = Buffer.from(event.replace('BOOKMARK', 'BOOKMARX'), 'latin1');
+    await expect(decodeAll(codec, chunked(renamed, []))).rejects.toThrow(
+      "a watch event of unknown type 'BOOKMARX' at offset",
+    );
+  });
+
+  test.each(CODECS)('comes after the events before it ($encoding)', async (codec) => {
+    const good = codec.encodeBookmark(SERVICES, '1', false);
+    const bad = Buffer.from(good.toString('latin1').replace('BOOKMARK', 'BOOKMARX'), 'latin1');
+    const events: RawEvent[] = [];
+    const chunks = chunked(Buffer.concat([good, good, bad, good]), []);
+    await expect(decodeInto(events, codec, chunks, 1_000)).rejects.toMatchObject({
+      code: 'Malformed',
+    });
+    expect(events.map(({ type }) => type)).toEqual(['BOOKMARK', 'BOOKMARK']);
+  });
+});
+
+describe('a frame beyond the limit', () => {
+  /** A stream that tells how many of its chunks were asked for. */
+  async function* counted(chunks: Buffer[], taken: number[]): AsyncGenerator<Uint8Array> {
+    for (const [index, chunk] of chunks.entries()) {
+      taken.push(index);
+      yield chunk;
+    }
+  }
+
+  test('is TooLarge by its length alone, before any of it arrived (protobuf)', async () => {
+    const { codec } = fixture('services.watch.pb');
+    const taken: number[] = [];
+    const chunks = counted([Buffer.from('7fffffff', 'hex'), Buffer.from('0a')], taken);
+    await expect(decodeAll(codec, chunks, 1_000)).rejects.toMatchObject({ code: 'TooLarge' });
+    expect(taken).toEqual([0]);
+  });
+
+  test('is TooLarge as soon as more than that has arrived (json)', async () => {
+    const { codec } = fixture('services.watch.json');
+    const taken: number[] = [];
+    const chunks = counted(Array<Buffer>(100).fill(Buffer.alloc(300, ' ')), taken);
+    await expect(decodeAll(codec, chunks, 1_000)).rejects.toMatchObject({ code: 'TooLarge' });
+    expect(taken).toEqual([0, 1, 2, 3]);
+  });
+
+  test.each(WATCHES)('is one byte longer than one that passes: $file', async ({ codec, bytes }) => {
+    const first = frameLength(codec, bytes);
+    const content = codec.encoding === 'json' ? first - 1 : first - 4;
+    const frame = bytes.subarray(0, first);
+    expect(await decodeAll(codec, chunked(frame, [7]), content)).toHaveLength(1);
+    await expect(decodeAll(codec, chunked(frame, [7]), content - 1)).rejects.toMatchObject({
+      code: 'TooLarge',
+    });
+    await expect(decodeAll(codec, chunked(frame, []), content - 1)).rejects.toMatchObject({
+      code: 'TooLarge',
+    });
+  });
+});
+
+/** Length of the first frame of a stream, with what separates it from the next. */
+function frameLength(codec: Codec, bytes: Buffer): number {
+  return codec.encoding === 'json' ? bytes.indexOf('\n') + 1 : 4 + bytes.readUInt32BE();
+}

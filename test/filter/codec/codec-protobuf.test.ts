@@ -1,0 +1,242 @@
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { describe, expect, test } from '@jest/globals';
+import type { Edit } from '../../../src/filter/codec/codec.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import {
+  ENDPOINT_SLICES,
+  ENDPOINTS,
+  NODES,
+  type Resource,
+  SERVICE_CIDRS,
+} from '../../../src/filter/codec/resource.ts';
+import { chunked, decodeAll } from '../../support/codec/codec-fixtures.ts';
+
+const codec = createProtobufCodec();
+
+/** A length-delimited field in hex: number below 16, content as text or as fields in hex. */
+function field(number: number, content: string | Buffer): Buffer {
+  const bytes = typeof content === 'string' ? Buffer.from(content) : content;
+  return Buffer.from(
+    new BinaryWriter().tag(number, WireType.LengthDelimited).bytes(bytes).finish(),
+  );
+}
+
+function fields(...all: Buffer[]): Buffer {
+  return Buffer.concat(all);
+}
+
+function spliceHex(object: Buffer, edit: Edit, resource: Resource = ENDPOINT_SLICES): string {
+  return codec.splice(resource, object, edit).toString('hex');
+}
+
+describe('an entry of a map', () => {
+  test('may have its value before its key', () => {
+    const label = fields(field(2, 'web'), field(1, 'kubernetes.io/service-name'));
+    const other = fields(field(2, 'x'), field(1, 'other'));
+    const slice = field(1, fields(field(11, label), field(11, other)));
+    expect(codec.endpointSlice(slice).service).toBe('web');
+  });
+});
+
+describe('resourceVersion', () => {
+  test('is the last of several', () => {
+    const object = fields(
+      field(1, fields(field(6, '1'), field(1, 'a'), field(6, '2'))),
+      field(1, fields(field(6, '3'), field(3, 'ns'))),
+    );
+    expect(codec.meta(object)).toEqual({
+      namespace: 'ns',
+      name: 'a',
+      uid: '',
+      resourceVersion: '3',
+    });
+  });
+
+  test('is one, in the place of the first, after a splice', () => {
+    const object = fields(
+      field(1, fields(field(6, '1'), field(1, 'a'), field(6, '2'))),
+      field(1, fields(field(6, '3'), field(3, 'ns'))),
+    );
+    const wanted = fields(
+      field(1, fields(field(6, '44'), field(1, 'a'))),
+      field(1, fields(field(3, 'ns'))),
+    );
+    expect(spliceHex(object, { resourceVersion: '44' })).toBe(wanted.toString('hex'));
+  });
+
+  test('is put into metadata that has none', () => {
+    const object = fields(field(4, 'IPv4'), field(1, field(1, 'a')), field(1, field(3, 'ns')));
+    const wanted = fields(
+      field(4, 'IPv4'),
+      field(1, fields(field(1, 'a'), field(6, '44'))),
+      field(1, field(3, 'ns')),
+    );
+    expect(spliceHex(object, { resourceVersion: '44' })).toBe(wanted.toString('hex'));
+  });
+
+  test('comes with metadata if an object has none', () => {
+    const wanted = fields(field(1, field(6, '44')), field(4, 'IPv4'));
+    expect(spliceHex(field(4, 'IPv4'), { resourceVersion: '44' })).toBe(wanted.toString('hex'));
+    expect(spliceHex(Buffer.alloc(0), { resourceVersion: '44' })).toBe(
+      field(1, field(6, '44')).toString('hex'),
+    );
+  });
+
+  test('makes the length prefix of the metadata grow and shrink', () => {
+    const name = field(1, 'n'.repeat(120));
+    const short = field(1, fields(name, field(6, '1')));
+    const long = field(1, fields(name, field(6, '1234567890')));
+    expect(long.length - short.length).toBe(10);
+    expect(spliceHex(short, { resourceVersion: '1234567890' })).toBe(long.toString('hex'));
+    expect(spliceHex(long, { resourceVersion: '1' })).toBe(short.toString('hex'));
+  });
+});
+
+describe('splice()', () => {
+  test('keeps a length prefix that is longer than it must be if the length stays', () => {
+    const object = Buffer.from('0a8300320139', 'hex');
+    expect(spliceHex(object, { resourceVersion: '8' })).toBe('0a8300320138');
+  });
+
+  test('counts addresses before notReadyAddresses, whatever their order on the wire', () => {
+    const subset = fields(
+      field(2, field(1, 'c')),
+      field(1, field(1, 'a')),
+      field(2, field(1, 'd')),
+    );
+    const object = fields(field(1, field(6, '1')), field(2, subset));
+    const states = codec
+      .endpoints(object)
+      .groups.map(({ endpoints }) => endpoints.map(({ state }) => state));
+    expect(states).toEqual([['ready', 'notReady', 'notReady']]);
+    const edit = { resourceVersion: '1', keep: Uint8Array.of(1, 0, 1) };
+    const wanted = fields(
+      field(1, field(6, '1')),
+      field(2, fields(field(1, field(1, 'a')), field(2, field(1, 'd')))),
+    );
+    expect(spliceHex(object, edit, ENDPOINTS)).toBe(wanted.toString('hex'));
+  });
+
+  test('puts metadata before a first endpoint that it cuts', () => {
+    const object = fields(field(2, field(6, 'far')), field(2, field(6, 'near')));
+    const edit = { resourceVersion: '44', keep: Uint8Array.of(0, 1) };
+    const wanted = fields(field(1, field(6, '44')), field(2, field(6, 'near')));
+    expect(spliceHex(object, edit)).toBe(wanted.toString('hex'));
+  });
+
+  test('keeps a subset that never had an address', () => {
+    const empty = field(2, field(3, field(1, 'http')));
+    const object = fields(empty, field(2, field(1, field(1, 'a'))));
+    const edit = { resourceVersion: '1', keep: Uint8Array.of(0) };
+    expect(spliceHex(object, edit, ENDPOINTS)).toBe(
+      fields(field(1, field(6, '1')), empty).toString('hex'),
+    );
+  });
+});
+
+describe('facts', () => {
+  test('merge conditions that are split', () => {
+    const conditions = ['0800', '1001', '1801'].map((hex) => field(2, Buffer.from(hex, 'hex')));
+    const object = field(2, fields(...conditions));
+    expect(codec.endpointSlice(object).groups[0]?.endpoints[0]?.state).toBe('serving');
+  });
+
+  test('take any varint but 0 for true', () => {
+    const ready = (hex: string) =>
+      codec.endpointSlice(field(2, field(2, Buffer.from(`08${hex}`, 'hex')))).groups[0]
+        ?.endpoints[0]?.state;
+    expect(ready('02')).toBe('ready');
+    expect(ready('8080808010')).toBe('ready');
+    expect(ready('ffffffffffffffffff01')).toBe('ready');
+    expect(ready('808000')).toBe('notReady');
+  });
+
+  test('of a zone fall back to deprecatedTopology', () => {
+    const topology = field(5, fields(field(1, 'topology.kubernetes.io/zone'), field(2, 'z1')));
+    const zone = (endpoint: Buffer) =>
+      codec.endpointSlice(field(2, endpoint)).groups[0]?.endpoints[0]?.zone;
+    expect(zone(topology)).toBe('z1');
+    expect(zone(fields(topology, field(7, 'z2')))).toBe('z2');
+    expect(zone(fields(topology, field(7, '')))).toBe('z1');
+  });
+
+  test.each([
+    ['a name that is a number', '0a020801'],
+    ['a field number 0', '0200'],
+    ['a tag that never ends', 'ffffffffffffffffffff01'],
+    ['a length beyond the object', '0a05'],
+    ['a length of 4 GiB', '0affffffff0f'],
+    ['a length beyond its own message', '0a033205310a00'],
+    ['wire type 6', '0e'],
+    ['wire type 7', '0f'],
+    ['an end of a group that never began', '0c'],
+    ['a group without end', '0b'],
+    ['a group nested without bound', '9b06'.repeat(500)],
+  ])('of %s are Malformed', (_, hex) => {
+    expect(() => codec.meta(Buffer.from(hex, 'hex'))).toThrow(
+      expect.objectContaining({ code: 'Malformed', offset: expect.any(Number) }),
+    );
+  });
+});
+
+describe('decodeList()', () => {
+  test('refuses an object that is no list', () => {
+    const body = Buffer.concat(codec.encodeObject(NODES, field(1, field(6, '1'))));
+    expect(() => codec.decodeList([body])).toThrow("a list of kind 'Node' at offset 0");
+  });
+
+  test('refuses a content encoding that it does not know', () => {
+    const unknown = fields(field(1, field(2, 'NodeList')), field(2, ''), field(3, 'gzip'));
+    const body = fields(Buffer.from('k8s\0'), unknown);
+    expect(() => codec.decodeList([body])).toThrow('unknown content encoding gzip');
+  });
+
+  test('gives the continue token of a chunked list', () => {
+    const list = fields(field(1, fields(field(2, '7'), field(3, 'next'))), field(2, ''));
+    const body = fields(
+      Buffer.from('k8s\0'),
+      fields(field(1, field(2, 'NodeList')), field(2, list)),
+    );
+    expect(codec.decodeList([body])).toEqual({
+      resourceVersion: '7',
+      continue: 'next',
+      items: [Buffer.alloc(0)],
+    });
+  });
+});
+
+describe('what is encoded', () => {
+  test('as an object is read back as the object of an event', async () => {
+    const object = field(1, fields(field(1, 'n'), field(6, '5')));
+    const body = Buffer.concat(codec.encodeObject(SERVICE_CIDRS, object));
+    const frame = codec.encodeEvent(SERVICE_CIDRS, 'DELETED', object);
+    expect(frame.includes(body)).toBe(true);
+    expect(await decodeAll(codec, chunked(frame, []))).toEqual([{ type: 'DELETED', object }]);
+  });
+
+  test('as a bookmark of another kind has metadata only', async () => {
+    const frame = codec.encodeBookmark(SERVICE_CIDRS, '8', true);
+    const [event] = await decodeAll(codec, chunked(frame, []));
+    expect(event).toEqual({
+      type: 'BOOKMARK',
+      object: Buffer.from(
+        `0a340a0012001a0022002a0032013838004200${field(
+          12,
+          fields(field(1, 'k8s.io/initial-events-end'), field(2, 'true')),
+        ).toString('hex')}`,
+        'hex',
+      ),
+    });
+  });
+
+  test('as a long list is made of the objects themselves', () => {
+    const items = Array.from({ length: 500 }, (_, index) =>
+      field(1, field(1, `${index}`.padEnd(100))),
+    );
+    items.push(field(1, field(1, 'x'.repeat(200_000))));
+    const pieces = codec.encodeList(NODES, '1', items);
+    expect(items.every((item) => pieces.includes(item))).toBe(true);
+    const decoded = codec.decodeList([Buffer.concat(pieces)]).items;
+    expect(Buffer.concat(decoded).equals(Buffer.concat(items))).toBe(true);
+  });
+});

@@ -1,0 +1,221 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { Codec, EndpointsFacts, ObjectBytes } from '../../../src/filter/codec/codec.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, NODES, SERVICES } from '../../../src/filter/codec/resource.ts';
+import { CODECS, factsOf, fixture, LISTS, objectsOf } from '../../support/codec/codec-fixtures.ts';
+import {
+  endpointsFacts,
+  filterEndpoints,
+  filterSlice,
+  masks,
+  modelEndpoints,
+  modelSlice,
+  sliceFacts,
+  withVersion,
+} from '../../support/codec/codec-model.ts';
+import { encoderOf } from '../../support/codec/codec-model-encoding.ts';
+
+const VERSION = '326000001';
+
+function countOf({ groups }: EndpointsFacts): number {
+  return groups.reduce((sum, { endpoints }) => sum + endpoints.length, 0);
+}
+
+/** Facts as they should be after an edit; a group that loses its last endpoint goes with `dropEmpty`. */
+function filterFacts(facts: EndpointsFacts, keep: Uint8Array, dropEmpty: boolean): EndpointsFacts {
+  let next = 0;
+  const groups = facts.groups.flatMap(({ ports, endpoints }) => {
+    const left = endpoints.filter(() => keep[next++] !== 0);
+    return dropEmpty && left.length === 0 && endpoints.length > 0
+      ? []
+      : [{ ports, endpoints: left }];
+  });
+  return { ...facts, resourceVersion: VERSION, groups };
+}
+
+function textOf(codec: Codec, object: ObjectBytes): string {
+  return object.toString(codec.encoding === 'json' ? 'utf8' : 'hex');
+}
+
+describe.each(CODECS)('facts ($encoding)', (codec) => {
+  const encoder = encoderOf(codec.encoding);
+
+  test('of any slice are what was written', () => {
+    fc.assert(
+      fc.property(modelSlice, (slice) => {
+        expect(codec.endpointSlice(encoder.slice(slice))).toEqual(sliceFacts(slice));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('of any Endpoints object are what was written', () => {
+    fc.assert(
+      fc.property(modelEndpoints, (object) => {
+        expect(codec.endpoints(encoder.endpoints(object))).toEqual(endpointsFacts(object));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('of any metadata are what was written', () => {
+    fc.assert(
+      fc.property(modelSlice, (slice) => {
+        const labelled = codec.labelled(encoder.slice(slice));
+        const { labels, annotations } = slice.meta ?? { labels: {}, annotations: {} };
+        expect(Object.fromEntries(labelled.labels)).toEqual(labels);
+        expect(Object.fromEntries(labelled.annotations)).toEqual(annotations);
+        const { namespace, name, uid, resourceVersion } = sliceFacts(slice);
+        expect(codec.meta(encoder.slice(slice))).toEqual({ namespace, name, uid, resourceVersion });
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe.each(CODECS)('splice() of any object ($encoding)', (codec) => {
+  const encoder = encoderOf(codec.encoding);
+  const versioned = modelSlice.filter(
+    ({ meta }) => meta !== undefined && meta.resourceVersion !== '',
+  );
+
+  test('leaves exactly the bytes of the endpoints that stay', () => {
+    fc.assert(
+      fc.property(versioned, masks, fc.boolean(), (slice, mask, cutHints) => {
+        const keep = mask.subarray(0, slice.endpoints.length);
+        const edit = { resourceVersion: VERSION, keep, cutHints };
+        const spliced = codec.splice(ENDPOINT_SLICES, encoder.slice(slice), edit);
+        const wanted = encoder.slice(withVersion(filterSlice(slice, keep, cutHints), VERSION));
+        expect(textOf(codec, spliced)).toBe(textOf(codec, wanted));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('leaves the facts of the endpoints that stay, also without metadata or version', () => {
+    fc.assert(
+      fc.property(modelSlice, masks, (slice, mask) => {
+        const keep = mask.subarray(0, slice.endpoints.length);
+        const bytes = encoder.slice(slice);
+        const spliced = codec.splice(ENDPOINT_SLICES, bytes, { resourceVersion: VERSION, keep });
+        const hinted = slice.endpoints.some((each, index) => each.hinted && keep[index] !== 0);
+        const wanted = filterFacts(codec.endpointSlice(bytes), keep, false);
+        expect(codec.endpointSlice(spliced)).toEqual({ ...wanted, hinted });
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('leaves the facts of the addresses that stay, and no subset that it emptied', () => {
+    fc.assert(
+      fc.property(modelEndpoints, masks, (object, mask) => {
+        const bytes = encoder.endpoints(object);
+        const keep = mask.subarray(0, countOf(codec.endpoints(bytes)));
+        const spliced = codec.splice(ENDPOINTS, bytes, { resourceVersion: VERSION, keep });
+        const model = endpointsFacts(filterEndpoints(object, keep));
+        expect(codec.endpoints(spliced)).toEqual({ ...model, resourceVersion: VERSION });
+        expect(codec.endpoints(spliced)).toEqual(filterFacts(codec.endpoints(bytes), keep, true));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('leaves what belongs to no address of an Endpoints object byte for byte', () => {
+    const whole = modelEndpoints.filter(({ meta }) => (meta?.resourceVersion ?? '') !== '');
+    fc.assert(
+      fc.property(whole, masks, (object, mask) => {
+        const bytes = encoder.endpoints(object);
+        const keep = mask.subarray(0, countOf(codec.endpoints(bytes)));
+        const spliced = codec.splice(ENDPOINTS, bytes, { resourceVersion: VERSION, keep });
+        const wanted = encoder.endpoints(withVersion(filterEndpoints(object, keep), VERSION));
+        expect(textOf(codec, spliced)).toBe(textOf(codec, wanted));
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe.each(LISTS)('splice() of the objects of $file', (list) => {
+  const { codec, resource } = list;
+
+  test('changes nothing when the version is the same and nothing is cut', async () => {
+    const objects = await objectsOf(list);
+    const spliced = objects.map((object) => {
+      const { resourceVersion } = codec.meta(object);
+      const keep = new Uint8Array(99).fill(1);
+      return codec.splice(resource, object, { resourceVersion, keep });
+    });
+    expect(spliced.map((each) => textOf(codec, each))).toEqual(
+      objects.map((each) => textOf(codec, each)),
+    );
+  });
+
+  test('changes only the version when nothing is cut', async () => {
+    const objects = await objectsOf(list);
+    const spliced = objects.map((object) =>
+      codec.splice(resource, object, { resourceVersion: VERSION }),
+    );
+    const told = (all: ObjectBytes[]) => all.map((each) => factsOf(codec, resource, each));
+    expect(told(spliced)).toEqual(
+      told(objects).map((facts) => Object.assign({}, facts, { resourceVersion: VERSION })),
+    );
+    const back = spliced.map((object, index) => {
+      const { resourceVersion } = codec.meta(objects[index] ?? object);
+      return textOf(codec, codec.splice(resource, object, { resourceVersion }));
+    });
+    expect(back).toEqual(objects.map((each) => textOf(codec, each)));
+  });
+
+  test('does not alter the object it was given', async () => {
+    const objects = await objectsOf(list);
+    const before = objects.map((each) => textOf(codec, each));
+    for (const each of objects) codec.splice(resource, each, { resourceVersion: VERSION });
+    expect(objects.map((each) => textOf(codec, each))).toEqual(before);
+  });
+});
+
+describe.each(['pb', 'json'])('splice() of real slices (%s)', (extension) => {
+  const slices = fixture(`endpointslices.list.${extension}`);
+  const { codec } = slices;
+
+  test('leaves the endpoints that any mask keeps', async () => {
+    const objects = await objectsOf(slices);
+    fc.assert(
+      fc.property(fc.constantFrom(...objects), masks, (object, mask) => {
+        const facts = codec.endpointSlice(object);
+        const keep = mask.subarray(0, countOf(facts));
+        const edit = { resourceVersion: VERSION, keep, cutHints: true };
+        const spliced = codec.endpointSlice(codec.splice(ENDPOINT_SLICES, object, edit));
+        expect(spliced).toEqual({ ...filterFacts(facts, keep, false), hinted: false });
+      }),
+    );
+  });
+
+  test('cuts hints from all endpoints when it cuts no endpoint', async () => {
+    const objects = await objectsOf(slices);
+    const hinted = objects.filter((object) => codec.endpointSlice(object).hinted);
+    const spliced = hinted.map((object) =>
+      codec.splice(ENDPOINT_SLICES, object, { resourceVersion: '1', cutHints: true }),
+    );
+    expect(spliced.map((object) => codec.endpointSlice(object).hinted)).toEqual([false]);
+  });
+
+  test('refuses a mask made for another object', async () => {
+    const objects = await objectsOf(slices);
+    const object = objects.find((each) => countOf(codec.endpointSlice(each)) === 4);
+    const cut = (keep: Uint8Array) => () =>
+      codec.splice(ENDPOINT_SLICES, object ?? Buffer.alloc(0), { resourceVersion: '1', keep });
+    expect(cut(new Uint8Array(3))).toThrow('an object of 4 endpoints for a decision about 3');
+    expect(cut(new Uint8Array(5))).toThrow('an object of 4 endpoints for a decision about 5');
+    expect(cut(new Uint8Array(4))).not.toThrow();
+  });
+
+  test.each([SERVICES, NODES])('pays no heed to a mask for $plural', async (resource) => {
+    const [object = Buffer.alloc(0)] = await objectsOf(slices);
+    const edit = { resourceVersion: VERSION, keep: new Uint8Array(7), cutHints: true };
+    const spliced = codec.splice(resource, object, edit);
+    expect(textOf(codec, spliced)).toBe(
+      textOf(codec, codec.splice(resource, object, { resourceVersion: VERSION })),
+    );
+  });
+});

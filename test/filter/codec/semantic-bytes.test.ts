@@ -1,0 +1,198 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { ObjectBytes } from '../../../src/filter/codec/codec.ts';
+import { ENDPOINT_SLICES } from '../../../src/filter/codec/resource.ts';
+import {
+  CODECS,
+  type Fixture,
+  fixture,
+  LISTS,
+  objectsOf,
+} from '../../support/codec/codec-fixtures.ts';
+import {
+  type ModelMeta,
+  type ModelSlice,
+  modelMeta,
+  modelSlice,
+  TRIGGER_TIME,
+} from '../../support/codec/codec-model.ts';
+import { encoderOf } from '../../support/codec/codec-model-encoding.ts';
+
+/** A slice that always has metadata, for that is what these tests change. */
+const slices = fc
+  .tuple(modelSlice, modelMeta)
+  .map(([slice, meta]): ModelSlice & { readonly meta: ModelMeta } => ({ ...slice, meta }));
+
+function withoutTriggerTime({ annotations }: ModelMeta): Record<string, string> {
+  const { [TRIGGER_TIME]: _, ...rest } = annotations;
+  return rest;
+}
+
+/** Changes that kube-proxy need not hear of. */
+const noise = fc.record({
+  resourceVersion: fc.constantFrom('', '1', '99999999999'),
+  generation: fc.nat(),
+  managed: fc.boolean(),
+  triggerTime: fc.option(fc.string(), { nil: undefined }),
+});
+
+/** Each changes one thing that counts. */
+const changes: readonly [string, (slice: ModelSlice & { meta: ModelMeta }) => ModelSlice][] = [
+  ['its name', (slice) => ({ ...slice, meta: { ...slice.meta, name: `${slice.meta.name}x` } })],
+  ['its uid', (slice) => ({ ...slice, meta: { ...slice.meta, uid: `${slice.meta.uid}x` } })],
+  [
+    'a label',
+    (slice) => ({ ...slice, meta: { ...slice.meta, labels: { ...slice.meta.labels, new: '' } } }),
+  ],
+  [
+    'an annotation',
+    ({ meta, ...slice }) => ({
+      ...slice,
+      meta: { ...meta, annotations: { ...meta.annotations, new: '' } },
+    }),
+  ],
+  ['an unknown field', (slice) => ({ ...slice, unknown: !slice.unknown })],
+  [
+    'an unknown field of its metadata',
+    (slice) => ({ ...slice, meta: { ...slice.meta, unknown: !slice.meta.unknown } }),
+  ],
+  ['its address type', (slice) => ({ ...slice, addressType: `${slice.addressType}x` })],
+  [
+    'a port',
+    (slice) => ({
+      ...slice,
+      ports: [...slice.ports, { name: 'new', protocol: undefined, port: 80 }],
+    }),
+  ],
+  [
+    'an endpoint',
+    (slice) => ({
+      ...slice,
+      endpoints: [
+        ...slice.endpoints,
+        {
+          address: '10.0.0.9',
+          node: undefined,
+          zone: undefined,
+          deprecatedZone: undefined,
+          ready: undefined,
+          serving: undefined,
+          terminating: undefined,
+          hinted: false,
+          unknown: false,
+        },
+      ],
+    }),
+  ],
+];
+
+describe.each(CODECS)('significant() ($encoding)', (codec) => {
+  const encoder = encoderOf(codec.encoding);
+  const significant = (slice: ModelSlice) =>
+    codec.significant(encoder.slice(slice)).toString('latin1');
+
+  test('ignores version, generation, managed fields and the trigger time', () => {
+    fc.assert(
+      fc.property(slices, noise, (slice, { triggerTime, ...other }) => {
+        const annotations = withoutTriggerTime(slice.meta);
+        if (triggerTime !== undefined) annotations[TRIGGER_TIME] = triggerTime;
+        const noisy = { ...slice, meta: { ...slice.meta, ...other, annotations } };
+        expect(significant(noisy)).toBe(significant(slice));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test.each(changes)('heeds %s', (_, change) => {
+    fc.assert(
+      fc.property(slices, (slice) => {
+        expect(significant(change(slice))).not.toBe(significant(slice));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('holds an object whose only annotation is the trigger time equal to one with none', () => {
+    fc.assert(
+      fc.property(slices, (slice) => {
+        const only = (annotations: Record<string, string>) =>
+          significant({ ...slice, meta: { ...slice.meta, annotations } });
+        expect(only({ [TRIGGER_TIME]: 'now' })).toBe(only({}));
+        expect(only({ [TRIGGER_TIME]: 'now', a: 'b' })).toBe(only({ a: 'b' }));
+        expect(only({ a: 'b', [TRIGGER_TIME]: 'now' })).not.toBe(only({}));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('does not confuse a key in a text with the key', () => {
+    const decoy = fc.constantFrom(TRIGGER_TIME, '"resourceVersion":"1"', 'managedFields');
+    fc.assert(
+      fc.property(slices, decoy, (slice, text) => {
+        const labelled = (label: string) =>
+          significant({ ...slice, meta: { ...slice.meta, labels: { [text]: label, b: text } } });
+        expect(labelled('1')).not.toBe(labelled('2'));
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+describe.each(LISTS)('significant() of the objects of $file', (list) => {
+  const { codec, resource } = list;
+
+  test('stays the same under another version', async () => {
+    const objects = await objectsOf(list);
+    const of = (all: ObjectBytes[]) => all.map((each) => codec.significant(each).toString('hex'));
+    const spliced = objects.map((each) => codec.splice(resource, each, { resourceVersion: '9' }));
+    expect(of(spliced)).toEqual(of(objects));
+  });
+
+  test('differs between objects', async () => {
+    const objects = await objectsOf(list);
+    const distinct = new Set(objects.map((each) => codec.significant(each).toString('hex')));
+    expect(distinct.size).toBe(objects.length);
+  });
+});
+
+describe('an apiserver', () => {
+  test.each(['pb', 'json'])('announces changes that are none (%s)', async (extension) => {
+    // The headless Service's Endpoints lose only the trigger time while a pod flaps and recovers.
+    const watch: Fixture = fixture(`endpoints.watchlist.${extension}`);
+    const objects = await objectsOf(watch);
+    const headless = objects.filter((each) => watch.codec.meta(each).name === 'headless');
+    const versions = new Set(headless.map((each) => watch.codec.meta(each).resourceVersion));
+    const meanings = new Set(headless.map((each) => watch.codec.significant(each).toString('hex')));
+    expect([versions.size, meanings.size]).toEqual([3, 2]);
+  });
+});
+
+describe.each(CODECS)('significantAfter() ($encoding)', (codec) => {
+  const encoder = encoderOf(codec.encoding);
+
+  test('is what counts of the spliced object', () => {
+    const masks = fc.uint8Array({ min: 0, max: 1, minLength: 20, maxLength: 20 });
+    fc.assert(
+      fc.property(slices, masks, fc.boolean(), (slice, mask, cutHints) => {
+        const object = encoder.slice(slice);
+        const keep = Uint8Array.from(slice.endpoints, (_, index) => mask[index % 20] as number);
+        const edit = { keep, cutHints };
+        const after = codec.significantAfter(ENDPOINT_SLICES, object, edit);
+        const spliced = codec.splice(ENDPOINT_SLICES, object, { ...edit, resourceVersion: '7' });
+        expect(after.toString('latin1')).toBe(codec.significant(spliced).toString('latin1'));
+      }),
+    );
+  });
+
+  test('refuses a mask that was not made for the object', () => {
+    const object = encoder.slice({
+      meta: undefined,
+      addressType: 'IPv4',
+      endpoints: [],
+      ports: [],
+      unknown: false,
+    });
+    const edit = { keep: Uint8Array.of(0) };
+    expect(() => codec.significantAfter(ENDPOINT_SLICES, object, edit)).toThrow('0 endpoints');
+  });
+});

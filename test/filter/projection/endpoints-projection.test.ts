@@ -1,0 +1,174 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { Change } from '../../../src/filter/codec/change.ts';
+import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
+import type { View } from '../../../src/filter/view/view.ts';
+import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
+import type { World } from '../../../src/topology/state/topology.ts';
+import { encodeObject } from '../../support/codec/encode-object.ts';
+import { sliceChange } from '../../support/projection/slice-change.ts';
+import { startSliceProjection } from '../../support/projection/slice-projection.ts';
+import type { ManualClock } from '../../support/projection/topology.ts';
+
+const HOST = 'kubernetes.io/hostname';
+const ZONE = 'topology.kubernetes.io/zone';
+const codec = createProtobufCodec();
+const NEAR = { ip: '10.0.0.1', node: 'own' };
+const FAR = { ip: '10.0.0.2', node: 'far' };
+const ALONE = sliceChange(codec, { name: 'alone', service: '', endpoints: [FAR] });
+
+let world: World;
+let view: View;
+let clock: ManualClock;
+let projection: EndpointsProjection;
+
+beforeEach(() => {
+  ({ world, view, clock, projection } = startSliceProjection({ tellsWithheld: true }));
+  world.setOwnNode({ labels: new Map([[ZONE, 'z']]), annotations: new Map() });
+  setKeys(['default/web'], HOST);
+  world.setSynced('services');
+});
+
+function policy(...keys: string[]): ManagedPolicy {
+  return { managed: true, keys, source: 'default' };
+}
+
+function setKeys(services: readonly string[], ...keys: string[]): void {
+  world.setPolicies(new Map(services.map((service) => [service, policy(...keys)])));
+}
+
+function slice(name: string, service: string, ...endpoints: (typeof NEAR)[]) {
+  return sliceChange(codec, { name, service, endpoints });
+}
+
+/** A slice with an endpoint on this node, which is meant for a zone. */
+function withHints(name: string, service: string, zone?: string): Change<EndpointsFacts> {
+  const labels = { 'kubernetes.io/service-name': service };
+  const hints = zone === undefined ? {} : { hints: { forZones: [{ name: zone }] } };
+  const object = encodeObject('protobuf', 'EndpointSlice', {
+    metadata: { namespace: 'default', name, labels },
+    addressType: 'IPv4',
+    endpoints: [{ addresses: ['10.0.0.1'], nodeName: 'own', ...hints }],
+    ports: [],
+  });
+  return { type: 'MODIFIED', key: `default/${name}`, facts: codec.endpointSlice(object), object };
+}
+
+/** Addresses that are shown, by object. */
+function shown(): Record<string, string[]> {
+  const addresses = (key: string) =>
+    view
+      .get(key)
+      ?.toString('latin1')
+      .match(/10\.0\.0\.[0-9]/g) ?? [];
+  return Object.fromEntries([...view.keys()].map((key) => [key, addresses(key)]));
+}
+
+describe('a slice of no Service', () => {
+  test('is shown as it is, from the start on, and goes when it is deleted', () => {
+    projection.changed([ALONE]);
+    projection.synced();
+    expect(shown()).toEqual({ 'default/alone': ['10.0.0.2'] });
+    projection.changed([slice('alone', '', NEAR)]);
+    expect(shown()).toEqual({ 'default/alone': ['10.0.0.1'] });
+    const { end } = view.log;
+    projection.changed([slice('alone', '', NEAR)]);
+    expect(view.log.end).toBe(end + 1);
+    projection.changed([{ type: 'DELETED', key: 'default/alone' }]);
+    expect(shown()).toEqual({});
+  });
+
+  test('comes, joins a Service, moves to another one and is of none again', () => {
+    projection.synced();
+    projection.changed([ALONE]);
+    expect(shown()).toEqual({ 'default/alone': ['10.0.0.2'] });
+    projection.changed([slice('alone', 'web', FAR)]);
+    expect(shown()).toEqual({ 'default/alone': [] });
+    projection.changed([slice('alone', 'other', FAR)]);
+    expect(shown()).toEqual({ 'default/alone': ['10.0.0.2'] });
+    projection.changed([slice('alone', 'web', FAR)]);
+    projection.changed([slice('alone', '', FAR)]);
+    expect(shown()).toEqual({ 'default/alone': ['10.0.0.2'] });
+    expect([...projection.services()]).toEqual([]);
+  });
+});
+
+test('hints that come to a slice, and nothing else with them, are cut if a policy says what it shows', () => {
+  projection.changed([withHints('a', 'web'), withHints('b', ''), withHints('c', '', 'south')]);
+  projection.synced();
+  projection.changed([withHints('a', 'web', 'north'), withHints('b', '', 'north')]);
+  const zones = [...view.keys()].map(
+    (key) =>
+      view
+        .get(key)
+        ?.toString('latin1')
+        .match(/north|south/)?.[0],
+  );
+  expect(zones).toEqual([undefined, 'north', 'south']);
+});
+
+test('a node stays one of a Service when one of several slices with it, or of Services on it, is gone', () => {
+  world.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
+  setKeys(['default/web'], 'site');
+  world.setNodeSetState('site=a');
+  projection.changed([slice('a', 'web', FAR), slice('b', 'web', FAR), slice('c', 'other', FAR)]);
+  projection.synced();
+  projection.changed([{ type: 'DELETED', key: 'default/a' }]);
+  projection.changed([{ type: 'DELETED', key: 'default/c' }]);
+  world.changeNodeSet('site=a', ['far'], []);
+  expect(shown()).toEqual({ 'default/b': ['10.0.0.2'] });
+});
+
+test('watchers hear of a change of many Services in portions, each twice the one before', () => {
+  const names = Array.from({ length: 100 }, (_, index) => `s${index}`);
+  projection.changed(names.map((name) => slice(name, name, FAR)));
+  projection.synced();
+  const services = names.map((name) => `default/${name}`);
+  const commits: number[] = [];
+  view.log.subscribe(() => commits.push(view.log.end));
+  setKeys(services, HOST);
+  expect(commits).toEqual([32, 64, 100]);
+  setKeys(services, '*');
+  expect(projection.counters.injected).toBe(200);
+});
+
+test('a Service without endpoints has no answer', () => {
+  projection.changed([slice('a', 'web', NEAR), slice('b', 'other', NEAR)]);
+  projection.synced();
+  expect(Object.fromEntries(projection.winners())).toEqual({ [HOST]: 1, 'unknown-service': 1 });
+  projection.changed([{ type: 'DELETED', key: 'default/a' }]);
+  expect(Object.fromEntries(projection.winners())).toEqual({ 'unknown-service': 1 });
+  expect(projection.inspect('default/web').ageMs).toBeUndefined();
+});
+
+test('of what is withheld only Services are told that were decided', () => {
+  projection.changed([slice('a', 'web', NEAR), slice('b', 'other', NEAR)]);
+  projection.synced();
+  const told: (readonly string[])[] = [];
+  const setWithheld = world.setWithheld.bind(world);
+  world.setWithheld = (services) => {
+    if (services.size > 0) told.push([...services.keys()]);
+    setWithheld(services);
+  };
+  projection.changed([slice('a', 'web', FAR)]);
+  projection.changed([slice('b', 'other', FAR)]);
+  expect(told).toEqual([['default/web'], ['default/other']]);
+});
+
+test('after its end a view shows nothing new, waits for nothing, and needs no nodes', () => {
+  world.setPolicies(
+    new Map([['default/web', { ...policy(ZONE, '*'), returnDelayMs: 60_000 }] as const]),
+  );
+  projection.changed([slice('a', 'web', FAR)]);
+  world.setNodeSetState(`${ZONE}=z`);
+  projection.synced();
+  world.changeNodeSet(`${ZONE}=z`, ['far'], []);
+  expect(clock.waiting).toBe(1);
+  const { end } = view.log;
+  projection.close();
+  expect(clock.waiting).toBe(0);
+  expect([...world.nodeSets.values()].filter(({ needed }) => needed)).toEqual([]);
+  setKeys(['default/web'], HOST);
+  expect(view.log.end).toBe(end);
+});

@@ -1,0 +1,20 @@
+import { describe, test } from '@jest/globals';
+import fc from 'fast-check';
+import { POLICY_RUNS, play } from '../../support/policy/policy-history.ts';
+import { anyCluster, anySettings, anyStep } from '../../support/policy/policy-steps.ts';
+
+describe('views of Services and slices, in protobuf and JSON', () => {
+  test(
+    'for any cluster, policies and history show exactly what is chosen, and nothing in between',
+    () => {
+      const steps = fc.array(anyStep, { minLength: 1, maxLength: 25 });
+      fc.assert(
+        fc.property(anySettings, anyCluster, steps, (settings, cluster, history) => {
+          play(settings, cluster, [...history, { kind: 'sync' }]).checkLogs();
+        }),
+        { numRuns: POLICY_RUNS },
+      );
+    },
+    Math.max(60_000, POLICY_RUNS * 200),
+  );
+});

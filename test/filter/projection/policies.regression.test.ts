@@ -1,0 +1,137 @@
+import { describe, test } from '@jest/globals';
+import { play } from '../../support/policy/policy-history.ts';
+import {
+  CLOUD,
+  COMMUNITY,
+  HOST,
+  type ModelCluster,
+  type ModelService,
+  type ModelSettings,
+  type ModelSlice,
+  OWN,
+  ZONE,
+} from '../../support/policy/policy-model.ts';
+import type { Step } from '../../support/policy/policy-steps.ts';
+
+/** Histories that once went wrong; {@link History} checks each commit and each state. */
+const settings: ModelSettings = {
+  defaults: [],
+  namespaces: false,
+  compatibility: false,
+  headless: false,
+  hides: undefined,
+  passthrough: false,
+  edge: 'role',
+  minReady: {},
+};
+const empty: ModelCluster = {
+  nodes: new Map([
+    [OWN, { role: 'edge', [ZONE]: 'z1' }],
+    ['near', { role: 'edge', [ZONE]: 'z1' }],
+    ['far', {}],
+  ]),
+  off: false,
+  communities: new Map(),
+  namespaces: new Map(),
+  services: new Map(),
+  slices: new Map(),
+};
+
+function service(keys: string[], labels: Record<string, string> = {}): ModelService {
+  const annotations = { topologyKeys: JSON.stringify(keys) };
+  return { annotations, labels, local: false, headless: false, version: 1 };
+}
+
+function slice(node: string, zone = 'z1'): ModelSlice {
+  const endpoints = [{ address: 1, node, zone, state: 'ready' as const }];
+  return { service: 'default/web', family: 'IPv4', ports: ['TCP/a'], endpoints, version: 1 };
+}
+
+function put(changed: ModelService | undefined): Step {
+  return { kind: 'services', changes: [{ key: 'default/web', service: changed }] };
+}
+
+function putSlices(...slices: [index: number, slice: ModelSlice | undefined][]): Step {
+  const changes = slices.map(([index, each]) => ({ key: `default/web-${index}`, slice: each }));
+  return { kind: 'slices', changes };
+}
+
+function replay(given: Partial<ModelSettings>, cluster: Partial<ModelCluster>, ...steps: Step[]) {
+  const all: Step[] = [...steps, { kind: 'sync' }];
+  play({ ...settings, ...given }, { ...empty, ...cluster }, all).checkLogs();
+}
+
+const web = (one: ModelService) => new Map([['default/web', one]]);
+
+describe('a history that once went wrong', () => {
+  // The own labels waited for the nodes of a community; then nobody asked for communities any more, the node
+  // set was closed, and nothing was left that could have put the labels in force. No new view could start.
+  test('own labels that wait for a node set come into force when the policy that needs it goes', () => {
+    replay(
+      {},
+      { services: web(service([COMMUNITY])), slices: new Map([['default/web-0', slice('near')]]) },
+      { kind: 'communities', changes: [{ name: 'red', members: [OWN] }] },
+      put(service([HOST])),
+    );
+  });
+
+  // The first slice without a zone made the world answer in the middle of a batch: what was taken in so far
+  // was shown, and what the batch deletes too.
+  test('a batch in which a zone goes missing is shown as a whole', () => {
+    const far = { ...slice('far', 'z2'), family: 'IPv6' as const };
+    replay(
+      { passthrough: true },
+      { services: web(service([CLOUD, '*'])) },
+      { kind: 'sync' },
+      putSlices([0, slice('far')], [0, slice(OWN, '')]),
+      putSlices([0, undefined], [2, far], [1, slice('near')]),
+    );
+  });
+
+  test('a batch in which the last endpoint without a zone goes is shown as a whole', () => {
+    replay(
+      {},
+      {
+        services: web(service([ZONE, '*'])),
+        slices: new Map([['default/web-0', slice('far', 'z2')]]),
+      },
+      putSlices([1, slice('near', '')]),
+      putSlices([0, undefined], [1, slice('near')]),
+    );
+  });
+
+  // Slices heard of the new policy first, and the Service that was hidden so far was shown in its old state.
+  test.each([
+    ['deleted', undefined],
+    ['left to another proxy', service([CLOUD], { mesh: 'edge' })],
+    ['moved to another policy', service([HOST])],
+  ])('a withheld Service that is %s is not seen on the way', (_what, then) => {
+    replay(
+      { passthrough: true, hides: 'labelled' },
+      { services: web(service([CLOUD])), slices: new Map([['default/web-0', slice('far')]]) },
+      put(then),
+    );
+  });
+
+  // Its slices stayed hidden until the cloud's nodes were known, the Service itself was shown at once.
+  test('a Service that comes back from another proxy comes back with its slices', () => {
+    replay(
+      { passthrough: true, hides: 'labelled' },
+      {
+        services: web(service([HOST], { mesh: 'edge' })),
+        slices: new Map([['default/web-0', slice('far')]]),
+      },
+      put(service([CLOUD])),
+    );
+  });
+
+  // A view of Services that hears of the node after the view of slices missed what was withheld meanwhile.
+  test('a node that is switched off and on withholds the same Services in every view', () => {
+    replay(
+      { passthrough: true },
+      { services: web(service([CLOUD])), slices: new Map([['default/web-0', slice('far')]]) },
+      { kind: 'off', off: true },
+      { kind: 'off', off: false },
+    );
+  });
+});

@@ -1,0 +1,169 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
+import type { View } from '../../../src/filter/view/view.ts';
+import type { World } from '../../../src/topology/state/topology.ts';
+import { sliceChange } from '../../support/projection/slice-change.ts';
+import { startSliceProjection } from '../../support/projection/slice-projection.ts';
+import type { ManualClock } from '../../support/projection/topology.ts';
+
+const HOST = 'kubernetes.io/hostname';
+const ZONE = 'topology.kubernetes.io/zone';
+const codec = createProtobufCodec();
+
+let world: World;
+let view: View;
+let clock: ManualClock;
+let projection: EndpointsProjection;
+
+beforeEach(() => {
+  ({ world, view, clock, projection } = startSliceProjection());
+  setZone('z');
+  setKeys(HOST, '*');
+  world.setSynced('services');
+  projection.synced();
+  // Traffic is at 2, and 1, on this node, waits.
+  put(false);
+  put(true);
+});
+
+function setZone(zone: string): void {
+  world.setOwnNode({ labels: new Map([[ZONE, zone]]), annotations: new Map() });
+}
+
+function setKeys(...keys: string[]): void {
+  const policy = { managed: true, keys, source: 'default', returnDelayMs: 60_000 } as const;
+  world.setPolicies(new Map([['default/web', policy]]));
+}
+
+/** 1 on this node, ready or not, and 2 in zone y. */
+function put(ready: boolean, zone = 'z'): void {
+  const near = { ip: '10.0.0.1', node: 'own', zone, ready };
+  const far = { ip: '10.0.0.2', node: 'far', zone: 'y' };
+  const slice = { name: 'web-a', service: 'web', endpoints: [near, far] };
+  projection.changed([sliceChange(codec, slice)]);
+}
+
+/** Endpoints of another Service, of which the node is far. */
+function putOther(zone: string): void {
+  const endpoints = [{ ip: '10.0.0.9', node: 'far', zone }];
+  projection.changed([sliceChange(codec, { name: 'other-a', service: 'other', endpoints })]);
+}
+
+function shown(): string[] {
+  return (
+    view
+      .get('default/web-a')
+      ?.toString('latin1')
+      .match(/10\.0\.0\.[0-9]/g) ?? []
+  );
+}
+
+test('what waits is not shown alone before its time', () => {
+  expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
+  clock.pass(59_999);
+  expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
+  clock.pass(1);
+  expect(shown()).toEqual(['10.0.0.1']);
+});
+
+test('another policy takes effect at once', () => {
+  setKeys(HOST, ZONE, '*');
+  expect(shown()).toEqual(['10.0.0.1']);
+  expect(clock.waiting).toBe(0);
+});
+
+test('another label of this node takes effect at once', () => {
+  setKeys(ZONE, '*');
+  put(false);
+  put(true);
+  expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
+  setZone('y');
+  expect(shown()).toEqual(['10.0.0.2']);
+});
+
+test('a Service without any slice is forgotten: when they come again the choice is free', () => {
+  projection.changed([{ type: 'DELETED', key: 'default/web-a' }]);
+  expect(clock.waiting).toBe(0);
+  put(true);
+  expect(shown()).toEqual(['10.0.0.1']);
+});
+
+test('another policy takes effect at once, also while the nodes of the zone are not known', () => {
+  put(true, '');
+  setKeys(ZONE, '*');
+  expect(world.policies.pending.size).toBe(0);
+  expect(shown()).toEqual(['10.0.0.1']);
+});
+
+test('another label of this node takes effect at once, also while the nodes of the zone are not known', () => {
+  setKeys(ZONE, '*');
+  put(false);
+  put(true);
+  expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
+  const policy = { managed: true, keys: [ZONE, '*'], source: 'default' } as const;
+  world.setPolicies(new Map([['default/other', policy]]));
+  putOther('');
+  world.setNodeSetState(`${ZONE}=z`);
+  setZone('y');
+  expect(world.standpoint?.labels.get(ZONE)).toBe('y');
+  expect(shown()).toEqual(['10.0.0.2']);
+});
+
+test('nodes of the zone take effect at once when they become known, and later only after the delay', () => {
+  const putFar = (ready: boolean) => {
+    const near = { ip: '10.0.0.1', node: 'own', zone: 'y' };
+    const far = { ip: '10.0.0.2', node: 'far', zone: '', ready };
+    const slice = { name: 'web-a', service: 'web', endpoints: [near, far] };
+    projection.changed([sliceChange(codec, slice)]);
+  };
+  setKeys(ZONE, '*');
+  putFar(true);
+  expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
+  world.changeNodeSet(`${ZONE}=z`, ['far'], []);
+  world.setNodeSetState(`${ZONE}=z`);
+  expect(shown()).toEqual(['10.0.0.2']);
+  world.changeNodeSet(`${ZONE}=z`, [], ['far']);
+  world.changeNodeSet(`${ZONE}=z`, ['far'], []);
+  expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
+});
+
+// The world is asked about the zone again; that is nothing the owner has decided.
+test('an endpoint that loses its zone does not cut the delay short', () => {
+  setKeys(HOST, ZONE, '*');
+  put(false);
+  put(true);
+  put(true, '');
+  world.setNodeSetState(`${ZONE}=z`);
+  put(true);
+  expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
+});
+
+test('what the owner decides while an endpoint’s zone is looked for takes effect with it', () => {
+  const own = (rack: string) => {
+    const labels = new Map([
+      [ZONE, 'z'],
+      ['rack', rack],
+    ]);
+    world.setOwnNode({ labels, annotations: new Map() });
+  };
+  const putThree = (zone: string) => {
+    const endpoints = [
+      { ip: '10.0.0.1', node: 'near', zone: 'y' },
+      { ip: '10.0.0.2', node: 'mid', zone: 'z' },
+      { ip: '10.0.0.3', node: 'far', zone },
+    ];
+    projection.changed([sliceChange(codec, { name: 'web-a', service: 'web', endpoints })]);
+  };
+  own('1');
+  setKeys('rack', ZONE, '*');
+  world.setNodeSetState('rack=1');
+  putThree('y');
+  expect(shown()).toEqual(['10.0.0.2']);
+  putThree('');
+  own('2');
+  world.changeNodeSet('rack=2', ['near'], []);
+  world.setNodeSetState('rack=2');
+  world.setNodeSetState(`${ZONE}=z`);
+  expect(shown()).toEqual(['10.0.0.1']);
+});

@@ -1,0 +1,82 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { EventLog } from '../../../src/filter/view/event-log.ts';
+
+function filled(versions: readonly bigint[], entries = 1000, bytes = 1_000_000): EventLog {
+  const log = new EventLog(10n, () => ({ entries, bytes }));
+  for (const version of versions) {
+    log.append({ version, type: 'MODIFIED', object: Buffer.alloc(100) });
+    log.commit();
+  }
+  return log;
+}
+
+describe('EventLog', () => {
+  test('a watch continues after exactly the version it names', () => {
+    const log = filled([20n, 30n, 40n]);
+    expect(log.positionAfter(10n)).toBe(0);
+    expect(log.positionAfter(20n)).toBe(1);
+    expect(log.positionAfter(40n)).toBe(3);
+    expect(log.at(1)?.version).toBe(30n);
+    expect(log.at(3)).toBeUndefined();
+    expect(log.version).toBe(40n);
+  });
+
+  test.each([9n, 11n, 25n, 41n])(
+    'from version %p, which it never gave, none can continue',
+    (version) => {
+      expect(filled([20n, 30n, 40n]).positionAfter(version)).toBeUndefined();
+    },
+  );
+
+  test('what has left the window cannot be continued from, but the state just before it can', () => {
+    const log = filled([20n, 30n, 40n], 2);
+    expect(log.positionAfter(10n)).toBeUndefined();
+    expect(log.positionAfter(20n)).toBe(1);
+    expect(log.holds(0)).toBe(false);
+    expect(log.holds(1)).toBe(true);
+    expect(log.at(1)?.version).toBe(30n);
+  });
+
+  test('is bounded by bytes as well as by number, and lets go of what has left', () => {
+    const log = filled([20n, 30n, 40n], 1000, 250);
+    expect(log.at(0)).toBeUndefined();
+    expect(log.at(1)?.version).toBe(30n);
+    expect(log.positionAfter(10n)).toBeUndefined();
+    expect(log.positionAfter(20n)).toBe(1);
+  });
+
+  test('tells its listeners at a commit, when all that belongs together is there', () => {
+    const log = new EventLog(10n, () => ({ entries: 10, bytes: 1000 }));
+    const seen: (bigint | undefined)[] = [];
+    const stop = log.subscribe(() => seen.push(log.version));
+    log.append({ version: 20n, type: 'ADDED', object: Buffer.alloc(1) });
+    log.append({ version: 30n, type: 'ADDED', object: Buffer.alloc(1) });
+    expect(seen).toEqual([]);
+    log.commit();
+    stop();
+    log.commit();
+    expect(seen).toEqual([30n]);
+  });
+
+  test('from any position in the window, everything after it comes, once and in order', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: 5000 }),
+        fc.integer({ min: 1, max: 300 }),
+        (n, bound) => {
+          const versions = Array.from({ length: n }, (_, index) => BigInt(20 + index));
+          const log = filled(versions, bound);
+          const start = n > bound ? BigInt(20 + n - bound - 1) : 10n;
+          const position = log.positionAfter(start);
+          const rest = versions.filter((version) => version > start);
+          expect(position).toBeDefined();
+          const seen: bigint[] = [];
+          for (let at = position ?? 0; at < log.end; at++) seen.push(log.at(at)?.version ?? -1n);
+          expect(seen).toEqual(rest);
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+});

@@ -1,0 +1,41 @@
+import { expect, test } from '@jest/globals';
+import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
+import { SERVICES } from '../../../src/filter/codec/resource.ts';
+import { VersionClock } from '../../../src/filter/view/version-allocator.ts';
+import { View } from '../../../src/filter/view/view.ts';
+
+const OBJECT = Buffer.from('{"metadata":{"name":"web","resourceVersion":"1"}}');
+
+test.each([
+  ['entries', { entries: 10, bytes: 1 << 20 }],
+  ['bytes', { entries: 1000, bytes: 100 }],
+])(
+  'who has seen all misses nothing when all objects leave at once, beyond a window of %s',
+  (_name, window) => {
+    let now = 0;
+    const view = new View({
+      ...{ resource: SERVICES, codec: createJsonCodec(), window },
+      clock: new VersionClock(0),
+      now: () => now,
+    });
+    const keys = Array.from({ length: 100 }, (_, index) => `default/web-${index}`);
+    view.startAsIs(keys.map((key) => [key, OBJECT] as const));
+    const position = view.log.end;
+    // In portions, as many decisions are.
+    for (const [index, key] of keys.entries()) {
+      view.hide(key);
+      if (index % 32 === 0) view.log.commit();
+    }
+    view.log.commit();
+    view.log.commit();
+    expect(view.log.holds(position)).toBe(true);
+    expect(view.size).toBe(0);
+    // After a while what is kept is bounded by what there is again.
+    now += 120_000;
+    view.log.commit();
+    now += 60_000;
+    view.showAsIs('default/web', OBJECT);
+    view.log.commit();
+    expect(view.log.holds(position)).toBe(false);
+  },
+);

@@ -1,0 +1,99 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { ApiServer } from '../../embedded/api-server.ts';
+import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
+import { usualQuestions } from '../../src/proxy/api/kube-proxy-queries.ts';
+import { writeQuestions } from '../../src/proxy/api/query-json.ts';
+import { freePorts } from '../e2e/support/free-port.ts';
+import { startProcess, type WrapperProcess } from '../support/process/wrapper-process.ts';
+import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
+
+const NODE = 'edge-1';
+const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
+/** Versions under one version of the API server. */
+const STEP = 1_000_000_000n;
+
+let folder: string;
+let server: ApiServer;
+let apiServer: string;
+let port: number;
+let adminPort: number;
+let wrapper: WrapperProcess | undefined;
+/** What the neighbour was asked. */
+let asked: string[];
+let closeNeighbour: () => void;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'neighbour-'));
+  server = createSmallCluster();
+  putService(server, 'web', ['kubernetes.io/hostname']);
+  putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.1', node: NODE }]);
+  apiServer = await server.listen();
+  writeFileSync(join(folder, 'kubeconfig'), kubeconfigFor(apiServer));
+  [port = 0, adminPort = 0] = await freePorts(2);
+  asked = [];
+});
+
+afterEach(async () => {
+  wrapper?.kill();
+  closeNeighbour();
+  await server.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** A process that listens at the admin address before the wrapper does; beside it, so that the test can go on. */
+async function startNeighbour(answer: RequestListener): Promise<void> {
+  const neighbour = createServer((request, response) => {
+    asked.push(request.url ?? '');
+    answer(request, response);
+  });
+  closeNeighbour = () => {
+    neighbour.close();
+    neighbour.closeAllConnections();
+  };
+  neighbour.listen({ host: '127.0.0.1', port: adminPort, reusePort: true });
+  await once(neighbour, 'listening');
+}
+
+async function read(url: string) {
+  const response = await fetch(url, { headers: { accept: 'application/json' } });
+  const text = await response.text();
+  return { status: response.status, text };
+}
+
+async function listed(origin: string): Promise<string> {
+  const { text } = await read(origin + SLICES);
+  return (JSON.parse(text) as { metadata: { resourceVersion: string } }).metadata.resourceVersion;
+}
+
+// It took a version of 31 digits from there, and gave out versions that it refused itself.
+test.each<[string, RequestListener]>([
+  ['names versions', ({ url = '' }, response) => response.end(poison(url))],
+  ['never answers', () => {}],
+])('a neighbour that %s does not change which versions are given out', async (_name, answer) => {
+  await startNeighbour(answer);
+  const flags = ['--node-name', NODE, '--kubeconfig', join(folder, 'kubeconfig')];
+  flags.push('--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${adminPort}`);
+  wrapper = startProcess(flags);
+  await wrapper.logged('listening');
+  const origin = `http://127.0.0.1:${port}`;
+  const version = await listed(origin);
+  expect(String(BigInt(version) / STEP)).toBe(await listed(apiServer));
+  const watch = (from: string) =>
+    read(`${origin}${SLICES}?watch=1&timeoutSeconds=1&resourceVersion=${from}`);
+  expect((await watch(version)).status).toBe(200);
+  expect((await watch('9'.repeat(31))).status).toBe(410);
+  expect(asked).toEqual(['/views']);
+});
+
+/** Versions of 31 digits wherever a process of this or an earlier version could look for them. */
+function poison(path: string): string {
+  const version = '9'.repeat(31);
+  const queries = JSON.parse(writeQuestions(usualQuestions(NODE))) as object[];
+  if (path === '/views') return JSON.stringify(queries.map((query) => ({ ...query, version })));
+  return JSON.stringify({ format: 1, node: NODE, views: [{ question: '', version, digests: {} }] });
+}

@@ -1,0 +1,294 @@
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { ApiServer } from '../../embedded/api-server.ts';
+import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
+import { freePorts } from '../e2e/support/free-port.ts';
+import { eventually } from '../support/eventually.ts';
+import { MAIN, startProcess, type WrapperProcess } from '../support/process/wrapper-process.ts';
+import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { hammer } from './hammer.ts';
+
+const ACTIVATOR = new URL('socket-activator.ts', import.meta.url).pathname;
+const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
+const WAITS = 'stopping when the next process listens';
+const TAKES_OVER =
+  'another process listens at this address; this one will when its views are complete';
+
+/** Whether the kernel moves connections that wait in a socket that closes to the other one. */
+const MIGRATES = isOn('/proc/sys/net/ipv4/tcp_migrate_req');
+
+let folder: string;
+let server: ApiServer;
+let processes: WrapperProcess[];
+let port: number;
+let adminPort: number;
+
+beforeEach(async () => {
+  processes = [];
+  folder = mkdtempSync(join(tmpdir(), 'handover-'));
+  server = createSmallCluster();
+  putService(server, 'web', ['kubernetes.io/hostname']);
+  putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
+  writeFileSync(join(folder, 'kubeconfig'), kubeconfigFor(await server.listen()));
+  [port = 0, adminPort = 0] = await freePorts(2);
+});
+
+afterEach(async () => {
+  for (const started of processes) started.kill();
+  await server.close();
+  rmSync(folder, { recursive: true });
+});
+
+function start(settings: Record<string, unknown> = {}): WrapperProcess {
+  const started = startProcess(argumentsOf(settings));
+  processes.push(started);
+  return started;
+}
+
+function argumentsOf(settings: Record<string, unknown>): string[] {
+  const config = join(folder, 'settings.yaml');
+  writeFileSync(config, JSON.stringify(settings));
+  const kubeconfig = join(folder, 'kubeconfig');
+  const args = ['--node-name', 'edge-1', '--kubeconfig', kubeconfig, '--config', config];
+  return [...args, '--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${adminPort}`];
+}
+
+const list = async (): Promise<number> =>
+  (await fetch(`http://127.0.0.1:${port}${SLICES}`, { headers: { connection: 'close' } })).status;
+
+interface Stamped {
+  readonly metadata: { readonly resourceVersion: string };
+  readonly endpoints?: readonly { readonly addresses: readonly string[] }[];
+}
+
+/** What is listed now: its version, and the addresses of the only slice. */
+async function listed(): Promise<{ version: string; addresses: readonly string[] }> {
+  const response = await fetch(`http://127.0.0.1:${port}${SLICES}`, {
+    headers: { accept: 'application/json', connection: 'close' },
+  });
+  const { metadata, items } = (await response.json()) as Stamped & { items: readonly Stamped[] };
+  const addresses = items.flatMap(({ endpoints = [] }) => endpoints.flatMap((e) => e.addresses));
+  return { version: metadata.resourceVersion, addresses };
+}
+
+/** A watch from a version to its end. */
+async function watchFrom(version: string, seconds = 60) {
+  const query = `watch=1&allowWatchBookmarks=true&timeoutSeconds=${seconds}&resourceVersion=${version}`;
+  const headers = { accept: 'application/json' };
+  const response = await fetch(`http://127.0.0.1:${port}${SLICES}?${query}`, { headers });
+  const lines = (await response.text()).split('\n').filter((line) => line !== '');
+  const events = response.status === 200 ? lines.map((line) => JSON.parse(line)) : [];
+  return {
+    status: response.status,
+    events: events as { readonly type: string; readonly object: Stamped }[],
+  };
+}
+
+describe('a planned restart', () => {
+  test('ten times over refuses no connection and loses no request and no watch', async () => {
+    let current = start();
+    await current.logged('listening');
+    const client = hammer(`http://127.0.0.1:${port}`, SLICES);
+    for (let turn = 0; turn < 10; turn++) {
+      const next = start();
+      await next.logged('listening');
+      expect(next.lines.map(({ msg }) => msg)).toContain(TAKES_OVER);
+      await delay(50);
+      expect(await current.stop()).toBe(0);
+      current = next;
+    }
+    await client.stop();
+    // The kernel completed these after the last poll of the old socket; see docs/architecture.md.
+    const isLate = (failure: string) =>
+      /^new connection: (read|write|connect) ECONNRESET/.test(failure);
+    expect(client.seen.failures.filter((each) => !isLate(each))).toEqual([]);
+    expect(client.seen.failures.length).toBeLessThanOrEqual(MIGRATES ? 0 : 3);
+    expect(client.seen.requests).toBeGreaterThan(200);
+    expect(client.seen.watches).toBeGreaterThanOrEqual(10);
+  }, 300_000);
+
+  test('ends a watch with a bookmark; resumed in the next process it gets 410, and a list misses nothing', async () => {
+    let current = start({ handoverSeconds: 30 });
+    await current.logged('listening');
+    let { version } = await listed();
+    const given = new Set([version]);
+    for (let turn = 0; turn < 4; turn++) {
+      const watched = watchFrom(version);
+      const next = start({ handoverSeconds: 30 });
+      // One that is known before the watch ends, and one that may fall anywhere.
+      putSlice(server, 'web-a', 'web', [{ ip: `10.0.${turn}.1`, node: 'edge-1' }]);
+      const stopped = current.stop();
+      await next.logged('listening');
+      putSlice(server, 'web-a', 'web', [{ ip: `10.0.${turn}.2`, node: 'edge-1' }]);
+      expect(await stopped).toBe(0);
+      const { status, events } = await watched;
+      expect(status).toBe(200);
+      expect(events.at(-1)?.type).toBe('BOOKMARK');
+      const last = events.at(-1)?.object.metadata.resourceVersion ?? '';
+      for (const { object } of events) given.add(object.metadata.resourceVersion);
+      expect(await watchFrom(last)).toEqual({ status: 410, events: [] });
+      // The first list may be a moment ahead of the last change.
+      await eventually(async () => (await listed()).addresses, [`10.0.${turn}.2`]);
+      ({ version } = await listed());
+      expect(given).not.toContain(version);
+      current = next;
+    }
+  }, 120_000);
+
+  test('the next process has the views that the last one had before it listens', async () => {
+    await start().logged('listening');
+    const path = `${SLICES}?labelSelector=only%3Dhere`;
+    expect((await fetch(`http://127.0.0.1:${port}${path}`)).status).toBe(200);
+    server.refuse(({ path: asked }) => asked === '/api/v1/endpoints', 403);
+    const refused = `http://127.0.0.1:${port}/api/v1/endpoints`;
+    expect((await fetch(refused)).status).toBe(503);
+    const next = start();
+    const line = await next.logged(TAKES_OVER);
+    expect(line.views).toContain(path);
+    // What the last process could not have either is not waited for.
+    expect(line.views).not.toContain('/api/v1/endpoints');
+    await next.logged('listening');
+  });
+
+  test('the next process does not listen while it cannot answer, and does when nobody else is left', async () => {
+    const last = start();
+    await last.logged('listening');
+    expect(await list()).toBe(200);
+    const release = server.hold(({ query }) => query.get('watch') === null);
+    const next = start();
+    await next.logged(TAKES_OVER);
+    await delay(300);
+    expect(next.lines.map(({ msg }) => msg)).not.toContain('listening');
+    for (let index = 0; index < 20; index++) expect(await list()).toBe(200);
+    await last.stop();
+    await next.logged('the other process has stopped too soon');
+    await next.logged('listening');
+    const answer = list();
+    release();
+    expect(await answer).toBe(200);
+  });
+
+  test('SIGTERM that comes too early waits for the next process', async () => {
+    const last = start({ handoverSeconds: 30 });
+    await last.logged('listening');
+    const stopped = last.stop();
+    await last.logged(WAITS);
+    expect(await list()).toBe(200);
+    expect(last.lines.map(({ msg }) => msg)).not.toContain('stopping');
+    const next = start();
+    await next.logged('listening');
+    expect(await stopped).toBe(0);
+    expect(await list()).toBe(200);
+  });
+
+  test('a second SIGTERM, or SIGINT, does not wait', async () => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      const one = start({ handoverSeconds: 600 });
+      await one.logged('listening');
+      const closed = once(one.child, 'close');
+      one.child.kill(signal);
+      if (signal === 'SIGTERM') {
+        await one.logged(WAITS);
+        one.child.kill(signal);
+      }
+      expect(await closed).toEqual([0, null]);
+    }
+  });
+
+  test('a next process whose settings are wrong ends at once', async () => {
+    const last = start({ handoverSeconds: 600 });
+    await last.logged('listening');
+    const missing = join(folder, 'missing');
+    const https = { listen: '127.0.0.1:0', certFile: missing, keyFile: missing };
+    const next = start({ https });
+    const patience = { signal: AbortSignal.timeout(10_000) };
+    expect(await once(next.child, 'close', patience)).toEqual([1, null]);
+    expect(next.lines).toEqual([]);
+    expect(await list()).toBe(200);
+  });
+
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    'a next process that gets %s before it listens ends in good order, and the last one serves',
+    async (signal) => {
+      await start().logged('listening');
+      const release = server.hold(({ query }) => query.get('watch') === null);
+      const next = start({ handoverSeconds: 600 });
+      await next.logged(TAKES_OVER);
+      const closed = once(next.child, 'close');
+      next.child.kill(signal);
+      expect(await closed).toEqual([0, null]);
+      const messages = next.lines.map(({ msg }) => msg);
+      expect(messages).toContain('stopping');
+      expect(messages).not.toContain('listening');
+      release();
+      expect(await list()).toBe(200);
+    },
+  );
+
+  test('a port that another program has is an error', async () => {
+    const other = createServer().listen(port, '127.0.0.1');
+    await once(other, 'listening');
+    const started = start();
+    const [code] = (await once(started.child, 'close')) as [number];
+    other.close();
+    expect(code).toBe(1);
+  });
+});
+
+describe('a socket of systemd', () => {
+  test('is served, and connections wait in it over a crash', async () => {
+    const activator = startActivated();
+    const { listen } = await activator.logged('listening');
+    expect(listen).toBe(`http://127.0.0.1:${port}`);
+    expect(await list()).toBe(200);
+    for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+      const before = activator.lines.length;
+      process.kill(childOf(activator), signal);
+      const answers = await Promise.all([list(), list(), list()]);
+      expect(answers).toEqual([200, 200, 200]);
+      // The one that is stopped may have answered with its last breath.
+      const listened = (): boolean =>
+        activator.lines.slice(before).some(({ msg }) => msg === 'listening');
+      while (!listened()) await delay(20);
+    }
+  });
+});
+
+describe('a socket of systemd that is open to the network', () => {
+  test('is not served by plain http', async () => {
+    const socket = createServer().listen(0, '0.0.0.0');
+    await once(socket, 'listening');
+    const { fd } = (socket as unknown as { _handle: { fd: number } })._handle;
+    const passed = 'LISTEN_FDS=1 LISTEN_PID=$$ exec "$0" "$@"';
+    const command = [process.execPath, MAIN, 'run', ...argumentsOf({})];
+    const { status, stderr } = spawnSync('sh', ['-c', passed, ...command], {
+      stdio: ['ignore', 'ignore', 'pipe', fd],
+      encoding: 'utf8',
+    });
+    socket.close();
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/"0\.0\.0\.0".*loopback only/)]);
+  });
+});
+
+/** A switch of the kernel, which an older one may not have. */
+function isOn(path: string): boolean {
+  return existsSync(path) && readFileSync(path, 'latin1').trim() === '1';
+}
+
+/** The wrapper under what stands for systemd. */
+function startActivated(): WrapperProcess {
+  const args = argumentsOf({});
+  const started = startProcess([`${port}`, ...args], ACTIVATOR);
+  processes.push(started);
+  return started;
+}
+
+function childOf({ child: { pid } }: WrapperProcess): number {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0]);
+}

@@ -1,0 +1,68 @@
+import { expect, test } from '@jest/globals';
+import { parseReadOptions } from '../../../src/proxy/api/list-options.ts';
+
+test.each([
+  ['', false],
+  ['watch', true],
+  ['watch=', true],
+  ['watch=1', true],
+  ['watch=True', true],
+  ['watch=0', false],
+  ['watch=False', false],
+])('%j is a watch as it is for an API server: %j', (query, watch) => {
+  expect(parseReadOptions(new URLSearchParams(query)).watch).toBe(watch);
+});
+
+test.each(['watch=f', 'watch=no', 'watch=true,'])('%s is a mistake', (query) => {
+  const parse = () => parseReadOptions(new URLSearchParams(query));
+  expect(parse).toThrow(/neither true nor false/);
+});
+
+// kubectl get --sort-by sends it with a request for a Table.
+test('what only a Table would heed is ignored', () => {
+  const query = new URLSearchParams('includeObject=Object&limit=500');
+  expect(parseReadOptions(query)).toEqual(parseReadOptions(new URLSearchParams()));
+});
+
+// A watch of no time at all would end at once, and be asked for again.
+test.each([
+  ['', undefined],
+  ['timeoutSeconds=', undefined],
+  ['timeoutSeconds=0', undefined],
+  ['timeoutSeconds=570', 570],
+])('%j is a watch of so many seconds: %j', (query, seconds) => {
+  expect(parseReadOptions(new URLSearchParams(query)).timeoutSeconds).toBe(seconds);
+});
+
+test.each(['timeoutSeconds=-1', 'timeoutSeconds=1.5', 'timeoutSeconds=x'])(
+  '%s is a mistake',
+  (query) => {
+    const parse = () => parseReadOptions(new URLSearchParams(query));
+    expect(parse).toThrow(/is no number/);
+  },
+);
+
+// ValidateListOptions of apimachinery.
+test.each([
+  ['sendInitialEvents=true&resourceVersionMatch=NotOlderThan', 'forbidden for list'],
+  ['watch=1&resourceVersion=5&resourceVersionMatch=NotOlderThan', 'forbidden for watch'],
+  ['watch=1&sendInitialEvents=true', 'requires setting resourceVersionMatch'],
+  ['resourceVersionMatch=NotOlderThan', 'unless resourceVersion is provided'],
+  ['resourceVersion=0&resourceVersionMatch=Exact', 'forbidden for resourceVersion "0"'],
+])('%s is refused with 422', (query, problem) => {
+  const parse = () => parseReadOptions(new URLSearchParams(query));
+  expect(parse).toThrow(
+    expect.objectContaining({
+      message: expect.stringContaining(problem),
+      status: expect.objectContaining({ code: 422, reason: 'Invalid' }),
+    }),
+  );
+});
+
+test.each([
+  'resourceVersion=0&resourceVersionMatch=NotOlderThan',
+  'resourceVersion=5&resourceVersionMatch=Exact',
+  'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan',
+])('%s is none of these', (query) => {
+  expect(() => parseReadOptions(new URLSearchParams(query))).not.toThrow();
+});

@@ -1,0 +1,115 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { metadataAccept, negotiate } from '../../../src/proxy/api/media-type.ts';
+
+const METADATA =
+  'application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,' +
+  'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
+
+describe('negotiate()', () => {
+  test.each([
+    [undefined, 'json'],
+    ['', 'json'],
+    ['*/*', 'json'],
+    ['application/json', 'json'],
+    ['application/vnd.kubernetes.protobuf', 'protobuf'],
+    ['application/vnd.kubernetes.protobuf, */*', 'protobuf'],
+    ['application/vnd.kubernetes.protobuf,application/json', 'protobuf'],
+    ['application/vnd.kubernetes.protobuf;stream=watch', 'protobuf'],
+    ['application/json;q=0.5, application/vnd.kubernetes.protobuf', 'protobuf'],
+    ['application/vnd.kubernetes.protobuf;q=0, application/json', 'json'],
+    ['application/cbor, application/json', 'json'],
+    ['Application/JSON; charset=utf-8', 'json'],
+    ['application/json;as=Table;v=v1;g=meta.k8s.io, application/json', 'json'],
+  ])('Accept %p is answered as %s', (accept, encoding) => {
+    expect(negotiate(accept)).toBe(encoding);
+  });
+
+  // What every object has by its prototype was taken for an encoding, and ended the process.
+  test.each(Object.getOwnPropertyNames(Object.prototype))('Accept %p is no encoding', (accept) => {
+    expect(() => negotiate(accept)).toThrow(expect.objectContaining({ code: 'NotAcceptable' }));
+  });
+
+  test.each([
+    ...['text/plain', 'application/cbor', 'application/json;as=Table', '*/*;q=0', ';'],
+    // client-go's metadata client: a watch of whole objects it could not read.
+    METADATA,
+  ])('Accept %p cannot be served', (accept) => {
+    expect(() => negotiate(accept)).toThrow(expect.objectContaining({ code: 'NotAcceptable' }));
+  });
+});
+
+const JSON_ONE = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
+const JSON_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
+const PROTOBUF_ONE =
+  'application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
+
+describe('metadataAccept()', () => {
+  test.each([
+    // client-go's metadata client: its last clause would have whole objects of an API server without the first two.
+    [METADATA, `${PROTOBUF_ONE},${JSON_ONE}`],
+    [JSON_ONE, JSON_ONE],
+    [' Application/JSON ; v=v1; g=meta.k8s.io ;as=PartialObjectMetadata; q=0.5', JSON_ONE],
+    [`${JSON_ONE};q=0.1,${PROTOBUF_ONE}`, `${PROTOBUF_ONE},${JSON_ONE}`],
+    [`${JSON_ONE},text/html,${JSON_ONE}`, JSON_ONE],
+  ])('Accept %p of one object is sent as %p', (accept, sent) => {
+    expect(metadataAccept(accept, 'PartialObjectMetadata')).toBe(sent);
+  });
+
+  test.each([
+    [undefined],
+    [''],
+    ['*/*'],
+    ['application/json;as=Table;v=v1;g=meta.k8s.io,application/json'],
+    [`application/json,${JSON_ONE}`],
+    // An API server skips what it does not know, and answers the next clause.
+    ['application/json;as=PartialObjectMetadataX;g=meta.k8s.io;v=v1,application/json'],
+    ['application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v2,application/json'],
+    ['application/json;as=PartialObjectMetadata;g=example.com;v=v1,application/json'],
+    ['application/json;as=PartialObjectMetadata,application/json'],
+    ['application/json;as=partialobjectmetadata;g=meta.k8s.io;v=v1,application/json'],
+    ['application/json;as="PartialObjectMetadata";g=meta.k8s.io;v=v1,application/json'],
+    [`${JSON_ONE};sv=v2,application/json`],
+    [`${JSON_ONE};as=Table,application/json`],
+    ['text/html;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json'],
+    [`${JSON_ONE};q=0`],
+    // On a watch an API server sends whole objects for it.
+    [JSON_LIST],
+  ])('Accept %p of one object is not forwarded', (accept) => {
+    expect(metadataAccept(accept, 'PartialObjectMetadata')).toBeUndefined();
+  });
+
+  test('Accept of a list has the kind for lists', () => {
+    expect(metadataAccept(JSON_LIST, 'PartialObjectMetadataList')).toBe(JSON_LIST);
+    expect(metadataAccept(JSON_ONE, 'PartialObjectMetadataList')).toBeUndefined();
+  });
+
+  const parts = fc.constantFrom(
+    ...['application/json', 'application/vnd.kubernetes.protobuf', '*/*', 'application/yaml'],
+    ...['as=PartialObjectMetadata', 'as=PartialObjectMetadataList', 'as=Table', 'AS=Table', 'as='],
+    ...['as=PartialObjectMetadataX', 'as="PartialObjectMetadata"', 'as=PartialObjectMetadata='],
+    ...['g=meta.k8s.io', 'v=v1', 'v=v1beta1', 'g=', 'q=0.5', 'q=0', 'q=2', 'q=x', 'stream=watch'],
+    ...['pretty=1', 'sv=v1', 'export=1', 'charset=utf-8', 'profile=local', JSON_ONE, JSON_LIST],
+  );
+  const separators = fc.constantFrom(',', ';', ' ,', '; ', '\t;', ',,', ';;', ' ', '=');
+  const accepts = fc
+    .array(fc.tuple(parts, separators), { maxLength: 12 })
+    .map((all) => all.flat().join(''));
+
+  test('whatever is forwarded, each clause of it asks for metadata of the kind, and is ours', () => {
+    let forwarded = 0;
+    const kinds = fc.constantFrom('PartialObjectMetadata', 'PartialObjectMetadataList');
+    fc.assert(
+      fc.property(accepts, kinds, (accept, kind) => {
+        const sent = metadataAccept(accept, kind);
+        if (sent === undefined) return;
+        forwarded++;
+        const types = ['application/json', 'application/vnd.kubernetes.protobuf'];
+        const known = types.map((type) => `${type};as=${kind};g=meta.k8s.io;v=v1`);
+        for (const clause of sent.split(',')) expect(known).toContain(clause);
+      }),
+      { numRuns: 5_000, seed: 1 },
+    );
+    expect(forwarded).toBeGreaterThan(50);
+  });
+});

@@ -1,0 +1,143 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { ApiServer } from '../../../embedded/api-server.ts';
+import { readiness } from '../../../src/admin/readiness.ts';
+import type { RawSettings } from '../../../src/config/settings.ts';
+import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
+import { eventually } from '../../support/eventually.ts';
+import { listAddresses, SLICES_PATH } from '../../support/policy/policy-cluster.ts';
+import { ManualClock } from '../../support/projection/topology.ts';
+import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { recordingLogger, startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+
+let server: ApiServer;
+let proxy: NodeProxy;
+
+beforeEach(async () => {
+  server = createSmallCluster();
+  putService(server, 'web', null);
+  putSlice(server, 'web-a', 'web', [
+    { ip: '10.0.0.1', node: 'edge-1' },
+    { ip: '10.0.0.2', node: 'edge-2' },
+    { ip: '10.0.0.3', node: 'edge-3' },
+  ]);
+});
+
+afterEach(async () => {
+  await proxy.close();
+  await server.close();
+});
+
+async function start(raw: RawSettings = {}, options: Partial<NodeProxyOptions> = {}) {
+  proxy = await startWrapper(await server.listen(), options, raw);
+}
+
+const shown = () => listAddresses(proxy.url + SLICES_PATH);
+
+/** Requests for node sets so far. */
+function asked(): { lists: number; watches: number } {
+  const ofNodes = server.requests.filter(
+    ({ path, query }) => path === '/api/v1/nodes' && query.has('labelSelector'),
+  );
+  const watches = ofNodes.filter(({ query }) => query.get('watch') === 'true').length;
+  return { lists: ofNodes.length - watches, watches };
+}
+
+test('an annotation that is toggled 30 times lists and watches its nodes once', async () => {
+  await start();
+  expect(await shown()).toEqual([1, 2, 3]);
+  for (let i = 0; i < 15; i++) {
+    server.annotate('web', 'topologyKeys', '["site"]');
+    await eventually(shown, [1, 2]);
+    server.annotate('web', 'topologyKeys', null);
+    await eventually(shown, [1, 2, 3]);
+  }
+  await eventually(asked, { lists: 1, watches: 1 });
+});
+
+test('an own label that is toggled 30 times lists and watches the nodes of each value once', async () => {
+  server.annotate('web', 'topologyKeys', '["site"]');
+  await start();
+  await eventually(shown, [1, 2]);
+  for (let i = 0; i < 15; i++) {
+    server.label('edge-1', 'site', 'b');
+    await eventually(shown, [1, 3]);
+    server.label('edge-1', 'site', 'a');
+    await eventually(shown, [1, 2]);
+  }
+  await eventually(asked, { lists: 2, watches: 2 });
+});
+
+test('a node set closes a minute after the last policy that needs it, and at the end', async () => {
+  const time = new ManualClock();
+  server.annotate('web', 'topologyKeys', '["site"]');
+  await start({}, { nodeSetTime: time });
+  await eventually(shown, [1, 2]);
+  expect([...proxy.nodeSets.statuses.keys()]).toEqual(['site=a']);
+  expect(time.waiting).toBe(0);
+  server.annotate('web', 'topologyKeys', null);
+  await eventually(shown, [1, 2, 3]);
+  time.pass(59_999);
+  expect([...proxy.nodeSets.statuses.keys()]).toEqual(['site=a']);
+  expect(readiness(proxy).map(({ name }) => name)).not.toContain('nodes site=a');
+  time.pass(1);
+  expect(proxy.nodeSets.statuses.size).toBe(0);
+  expect(proxy.world.nodeSets.size).toBe(0);
+  server.annotate('web', 'topologyKeys', '["site"]');
+  await eventually(shown, [1, 2]);
+  await eventually(asked, { lists: 2, watches: 2 });
+  server.annotate('web', 'topologyKeys', null);
+  await eventually(shown, [1, 2, 3]);
+  expect(time.waiting).toBe(1);
+  await proxy.nodeSets.close();
+  expect(time.waiting).toBe(0);
+});
+
+test('a key that every node shares is invalid, and asks the API server for nothing', async () => {
+  const { logger, lines } = recordingLogger();
+  for (const name of ['edge-1', 'edge-2', 'edge-3'])
+    server.label(name, 'kubernetes.io/os', 'linux');
+  server.annotate('web', 'topologyKeys', '["kubernetes.io/os"]');
+  await start({}, { logger });
+  expect(await shown()).toEqual([1, 2, 3]);
+  await eventually(asked, { lists: 0, watches: 0 });
+  expect(proxy.world.policies.countByKind()).toEqual(new Map([['invalid-policy', 1]]));
+  const [line] = lines.filter(({ service }) => service === 'default/web');
+  expect(line?.err).toContain('allowedTopologyKeys');
+});
+
+test('so it is in the annotation of a Namespace', async () => {
+  const { logger, lines } = recordingLogger();
+  server.create('namespaces', {
+    metadata: { name: 'default', annotations: { topologyKeys: '["kubernetes.io/os"]' } },
+  });
+  await start({ namespacePolicies: true }, { logger });
+  expect(await shown()).toEqual([1, 2, 3]);
+  await eventually(() => proxy.world.policies.countByKind(), new Map([['invalid-policy', 1]]));
+  const [line] = lines.filter(({ namespace }) => namespace === 'default');
+  expect(line?.err).toContain('allowedTopologyKeys');
+});
+
+test('more node sets than maxNodeSets are not watched: only this node counts, which is reported', async () => {
+  const { logger, lines } = recordingLogger();
+  for (const name of ['edge-1', 'edge-2']) server.label(name, 'rack', 'r');
+  server.annotate('web', 'topologyKeys', '["site"]');
+  putService(server, 'db', ['rack']);
+  putSlice(server, 'db-a', 'db', [{ ip: '10.0.0.8', node: 'edge-2' }]);
+  await start({ maxNodeSets: 1 }, { logger });
+  await eventually(shown, [1, 8]);
+  await eventually(() => asked().watches, 1);
+  expect(proxy.world.nodeSets.get('site=a')?.state).toBe('overLimit');
+  const check = readiness(proxy).find(({ name }) => name === 'nodes site=a');
+  expect(check).toMatchObject({
+    problem: undefined,
+    remark: expect.stringContaining('maxNodeSets'),
+  });
+  const reported = () => lines.filter(({ selector }) => selector === 'site=a');
+  expect(reported().map(({ msg }) => msg)).toEqual([expect.stringContaining('maxNodeSets')]);
+  // The first one makes room when no policy needs it any more.
+  server.annotate('db', 'topologyKeys', '["*"]');
+  await eventually(shown, [1, 2, 8]);
+  await eventually(() => asked().watches, 2);
+  expect([...proxy.nodeSets.statuses.keys()]).toEqual(['site=a']);
+  expect(reported()).toHaveLength(1);
+});

@@ -1,0 +1,114 @@
+import { describe, expect, test } from '@jest/globals';
+import type { LabelledObject, ServiceFacts } from '../../../src/filter/codec/codec.ts';
+import { NamespacesFeed } from '../../../src/proxy/cluster/namespaces-handler.ts';
+import { ServicesFeed } from '../../../src/proxy/cluster/services-handler.ts';
+import { PolicyBook } from '../../../src/topology/policy/policy-resolver.ts';
+import { World } from '../../../src/topology/state/topology.ts';
+import { captureLogger } from '../../support/http/logger.ts';
+import { NO_POLICY, PLAIN_WORLD } from '../../support/projection/topology.ts';
+
+type Annotations = Readonly<Record<string, string>>;
+
+/** Both feeds of one node, with what they say. */
+function start() {
+  const world = new World({ ...PLAIN_WORLD, nodeName: 'own', namespaces: true });
+  const book = new PolicyBook(NO_POLICY);
+  const { logger, lines } = captureLogger();
+  const events: string[] = [];
+  const policyEvents = {
+    tell: ({ name }: { name: string }, problem: string) => void events.push(`${name}: ${problem}`),
+  };
+  const options = { world, book, logger, policyEvents };
+  const services = new ServicesFeed(options);
+  const namespaces = new NamespacesFeed(options);
+  const said = (key: string) =>
+    lines.flatMap((line) => (JSON.parse(line)[key] === undefined ? [] : [JSON.parse(line)[key]]));
+  return {
+    events,
+    lines,
+    /** Names of the Services and Namespaces that the log speaks of. */
+    logged: () => [...said('namespace'), ...said('service')],
+    service(name: string, annotations: Annotations = {}) {
+      services.changed([change(`shop/${name}`, serviceFacts(name, annotations))]);
+    },
+    namespace(annotations: Annotations) {
+      namespaces.changed([change('shop', facts('', 'shop', annotations))]);
+    },
+  };
+}
+
+function change<Facts>(key: string, each: Facts) {
+  return { type: 'MODIFIED' as const, key, facts: each, object: Buffer.alloc(0) };
+}
+
+function facts(namespace: string, name: string, annotations: Annotations): LabelledObject {
+  const meta = { namespace, name, uid: `u-${name}`, resourceVersion: '1' };
+  return { ...meta, labels: new Map(), annotations: new Map(Object.entries(annotations)) };
+}
+
+function serviceFacts(name: string, annotations: Annotations): ServiceFacts {
+  const spec = { type: 'ClusterIP', clusterIP: '10.96.0.1' };
+  const policies = { internalTrafficPolicy: '', externalTrafficPolicy: '' };
+  return { ...facts('shop', name, annotations), ...spec, ...policies };
+}
+
+describe('the invalid annotation of a Namespace', () => {
+  // Namespaces first: one line and one Event for each of its Services.
+  test.each<[string, boolean]>([
+    ['the Namespace', true],
+    ['its Services', false],
+  ])('is one log line and no Event, when %s come first', (_, namespaceFirst) => {
+    const { service, namespace, logged, events } = start();
+    const steps = [
+      () => namespace({ topologyKeys: '[oops' }),
+      () => {
+        for (const name of ['a', 'b', 'c']) service(name);
+      },
+    ];
+    for (const step of namespaceFirst ? steps : steps.toReversed()) step();
+    expect(logged()).toEqual(['shop']);
+    expect(events).toEqual([]);
+  });
+
+  test('is told again only when it is another one', () => {
+    const { namespace, lines } = start();
+    namespace({ topologyKeys: '[oops' });
+    namespace({ topologyKeys: '[oops', other: 'annotation' });
+    expect(lines).toHaveLength(1);
+    namespace({ topologyKeys: '["site"]' });
+    namespace({ topologyKeys: '["site"]', 'kube-proxy-wrapper.io/filter': 'dry_run' });
+    expect(lines).toHaveLength(2);
+    expect(lines[1]).toContain('dry_run');
+  });
+
+  test('is told for the Services that do without what else it says', () => {
+    const { service, namespace, logged, events } = start();
+    namespace({ topologyKeys: '[oops', 'kube-proxy-wrapper.io/filter': 'off' });
+    service('on', { 'kube-proxy-wrapper.io/filter': 'on' });
+    expect(logged()).toEqual(['shop']);
+    expect(events).toEqual([]);
+  });
+});
+
+test.each<[string, Annotations, Annotations]>([
+  ['topologyKeys', { topologyKeys: '[oops' }, { topologyKeys: '[oops' }],
+  ['min-ready', { 'kube-proxy-wrapper.io/min-ready': '2' }, { topologyKeys: '["site"]' }],
+  ['filter', { 'kube-proxy-wrapper.io/filter': 'of' }, { 'kube-proxy-wrapper.io/filter': 'of' }],
+])(
+  'an invalid %s of the Service itself is told of the Service, whatever its Namespace says',
+  (_, own, ofNamespace) => {
+    const { service, namespace, logged, events } = start();
+    namespace(ofNamespace);
+    service('web', own);
+    expect(logged()).toContain('shop/web');
+    expect(events).toEqual([expect.stringMatching(/^web: /)]);
+  },
+);
+
+test('a mistake of a Service that counts only by what its Namespace says now is told of the Service', () => {
+  const { service, namespace, logged, lines } = start();
+  service('web', { 'kube-proxy-wrapper.io/min-ready': '2' });
+  expect(lines).toEqual([]);
+  namespace({ topologyKeys: '["site"]' });
+  expect(logged()).toEqual(['shop/web']);
+});

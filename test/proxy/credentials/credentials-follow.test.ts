@@ -1,0 +1,275 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import {
+  type Credentials,
+  type CredentialsOptions,
+  loadCredentials,
+} from '../../../src/proxy/credentials/credentials.ts';
+import { issue, type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
+import { writeKubeconfig } from '../../support/http/kubeconfig.ts';
+import { captureLogger } from '../../support/http/logger.ts';
+import { until } from '../../support/http/until.ts';
+
+const SERVER = 'https://10.0.0.1:6443';
+const POLL_MS = 5;
+
+let authority: KeyPair;
+let other: KeyPair;
+let folder: string;
+let opened: Credentials[];
+let lines: string[];
+
+beforeAll(async () => {
+  authority = await makeAuthority();
+  other = await makeAuthority('another authority');
+});
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'credentials-'));
+  opened = [];
+});
+
+afterEach(() => {
+  for (const each of opened) each.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** Nothing is read again by itself unless a test asks for it. */
+async function load(options: Omit<CredentialsOptions, 'logger'>): Promise<Credentials> {
+  const captured = captureLogger();
+  lines = captured.lines;
+  const quiet = { pollMs: 3_600_000, tokenMaxAgeMs: 3_600_000 };
+  const credentials = await loadCredentials({ ...quiet, ...options, logger: captured.logger });
+  opened.push(credentials);
+  return credentials;
+}
+
+function inFolder(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+/** State of a process, a letter; undefined: there is none. */
+function stateOf(pid: string): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ')[2];
+  } catch {
+    return undefined;
+  }
+}
+
+async function authorization(credentials: Credentials): Promise<string | undefined> {
+  return (await credentials.headers()).authorization;
+}
+
+describe('a token file', () => {
+  let kubeconfig: string;
+
+  beforeEach(() => {
+    inFolder('token', 'first');
+    kubeconfig = writeKubeconfig(folder, { server: SERVER }, { tokenFile: 'token' });
+  });
+
+  test('that was rotated is read again once the token is older than its greatest age', async () => {
+    const credentials = await load({ kubeconfig, tokenMaxAgeMs: 0 });
+    expect(await authorization(credentials)).toBe('Bearer first');
+    inFolder('token', 'second\n');
+    expect(await authorization(credentials)).toBe('Bearer second');
+  });
+
+  test('is not read for each request', async () => {
+    const credentials = await load({ kubeconfig });
+    inFolder('token', 'second');
+    expect(await authorization(credentials)).toBe('Bearer first');
+  });
+
+  test('is read at once by refresh', async () => {
+    const credentials = await load({ kubeconfig });
+    inFolder('token', 'second');
+    await credentials.refresh();
+    expect(await authorization(credentials)).toBe('Bearer second');
+  });
+
+  test('that is empty or gone leaves the token before in force, and is logged once without it', async () => {
+    const credentials = await load({ kubeconfig, tokenMaxAgeMs: 0 });
+    inFolder('token', '');
+    expect(await authorization(credentials)).toBe('Bearer first');
+    expect(await authorization(credentials)).toBe('Bearer first');
+    expect(lines).toHaveLength(1);
+    rmSync(join(folder, 'token'));
+    expect(await authorization(credentials)).toBe('Bearer first');
+    expect(lines).toHaveLength(2);
+    expect(lines.join()).not.toContain('first');
+    inFolder('token', 'third');
+    expect(await authorization(credentials)).toBe('Bearer third');
+  });
+
+  test('may change its name with the kubeconfig, and a new one that cannot be read changes nothing', async () => {
+    const credentials = await load({ kubeconfig });
+    writeKubeconfig(folder, { server: 'https://10.0.0.2' }, { tokenFile: 'missing' });
+    await credentials.refresh();
+    expect(await authorization(credentials)).toBe('Bearer first');
+    expect(credentials.servers.map(String)).toEqual([`${SERVER}/`]);
+    inFolder('missing', 'elsewhere');
+    await credentials.refresh();
+    expect(await authorization(credentials)).toBe('Bearer elsewhere');
+    expect(credentials.servers.map(String)).toEqual(['https://10.0.0.2/']);
+  });
+
+  test('that a new kubeconfig misses is logged once, not at each look', async () => {
+    const credentials = await load({ kubeconfig });
+    writeKubeconfig(folder, { server: SERVER }, { tokenFile: 'missing' });
+    for (let look = 0; look < 3; look++) await credentials.refresh();
+    expect(lines).toHaveLength(1);
+    expect(lines.join()).toContain('missing');
+  });
+});
+
+describe('certificates', () => {
+  /** Kubelet's layout: ca.crt -> ..data/ca.crt, ..data -> ..<time>, and only `..data` is ever replaced. */
+  function project(version: string, ca: string): void {
+    mkdirSync(join(folder, version));
+    writeFileSync(join(folder, version, 'ca.crt'), ca);
+    symlinkSync(version, join(folder, '..data_tmp'));
+    renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
+  }
+
+  async function loadProjected(): Promise<Credentials> {
+    project('..1', authority.cert);
+    symlinkSync('..data/ca.crt', join(folder, 'ca.crt'));
+    const cluster = { server: SERVER, 'certificate-authority': 'ca.crt' };
+    return load({ kubeconfig: writeKubeconfig(folder, cluster, {}), pollMs: POLL_MS });
+  }
+
+  test('of a projected volume are noticed when the symlink to its folder is swapped', async () => {
+    const credentials = await loadProjected();
+    let changes = 0;
+    credentials.onTlsChange(() => changes++);
+    project('..2', other.cert);
+    await until(() => changes > 0, 'the change to be told');
+    expect(String(credentials.tls().ca)).toBe(other.cert);
+    expect(changes).toBe(1);
+  });
+
+  test('that are touched but the same are no change', async () => {
+    const credentials = await loadProjected();
+    let changes = 0;
+    credentials.onTlsChange(() => changes++);
+    project('..2', authority.cert);
+    await credentials.refresh();
+    expect(changes).toBe(0);
+  });
+
+  test.each([
+    ['empty', () => ''],
+    ['half-written', () => authority.cert + other.cert.slice(0, other.cert.length / 2)],
+    ['no PEM', () => 'garbage'],
+  ])('in a file that is %s leave those before in force; that is logged once', async (_, text) => {
+    inFolder('ca.crt', authority.cert);
+    const cluster = { server: SERVER, 'certificate-authority': 'ca.crt' };
+    const credentials = await load({ kubeconfig: writeKubeconfig(folder, cluster, {}) });
+    inFolder('ca.crt', text());
+    await credentials.refresh();
+    await credentials.refresh();
+    expect(String(credentials.tls().ca)).toBe(authority.cert);
+    expect(lines).toHaveLength(1);
+    inFolder('ca.crt', other.cert);
+    await credentials.refresh();
+    expect(String(credentials.tls().ca)).toBe(other.cert);
+  });
+
+  test('of a client and its key are taken over together or not at all', async () => {
+    const [before, after] = [await issue(authority, 'a'), await issue(authority, 'b')];
+    inFolder('tls.crt', before.cert);
+    inFolder('tls.key', before.key);
+    const user = { 'client-certificate': 'tls.crt', 'client-key': 'tls.key' };
+    const kubeconfig = writeKubeconfig(folder, { server: SERVER }, user);
+    const credentials = await load({ kubeconfig });
+    inFolder('tls.crt', after.cert);
+    await credentials.refresh();
+    expect(String(credentials.tls().cert)).toBe(before.cert);
+    inFolder('tls.key', after.key);
+    await credentials.refresh();
+    expect(String(credentials.tls().cert)).toBe(after.cert);
+    expect(String(credentials.tls().key)).toBe(after.key);
+  });
+
+  test('are no longer followed after close, nor told to a listener that stopped', async () => {
+    const credentials = await loadProjected();
+    let changes = 0;
+    const stop = credentials.onTlsChange(() => changes++);
+    stop();
+    project('..2', other.cert);
+    await credentials.refresh();
+    expect(changes).toBe(0);
+    credentials.close();
+    project('..3', authority.cert);
+    await new Promise((resolve) => setTimeout(resolve, 4 * POLL_MS));
+    expect(String(credentials.tls().ca)).toBe(other.cert);
+  });
+});
+
+describe('a credential plugin', () => {
+  function withPlugin(script: string): string {
+    const exec = { command: '/bin/sh', args: [inFolder('plugin.sh', script)] };
+    return writeKubeconfig(folder, { server: SERVER }, { exec });
+  }
+
+  test('is asked again when its answer has expired', async () => {
+    const expired = '"expirationTimestamp":"2020-01-01T00:00:00Z"';
+    const script = `echo x >> ${folder}/runs; n=$(wc -l < ${folder}/runs)
+echo '{"status":{${expired},"token":"run-'$n'"}}'`;
+    const credentials = await load({ kubeconfig: withPlugin(script), tokenMaxAgeMs: 0 });
+    const first = await authorization(credentials);
+    expect(await authorization(credentials)).not.toBe(first);
+  });
+
+  test('whose answer has not expired is asked again by refresh only', async () => {
+    const script = `echo x >> ${folder}/runs; n=$(wc -l < ${folder}/runs)
+echo '{"status":{"token":"run-'$n'"}}'`;
+    const credentials = await load({ kubeconfig: withPlugin(script), tokenMaxAgeMs: 0 });
+    expect(await authorization(credentials)).toBe('Bearer run-1');
+    expect(await authorization(credentials)).toBe('Bearer run-1');
+    await credentials.refresh();
+    expect(await authorization(credentials)).toBe('Bearer run-2');
+  });
+
+  test('that fails later leaves the token before in force', async () => {
+    const expired = '"expirationTimestamp":"2020-01-01T00:00:00Z"';
+    const kubeconfig = withPlugin(`echo '{"status":{${expired},"token":"good"}}'`);
+    const credentials = await load({ kubeconfig, tokenMaxAgeMs: 0 });
+    inFolder('plugin.sh', 'echo very-secret >&2; exit 1');
+    expect(await authorization(credentials)).toBe('Bearer good');
+    expect(lines.join()).toContain('its credential plugin failed');
+    expect(lines.join()).not.toContain('very-secret');
+  });
+
+  test('that never ends is killed with all it has started, and the token before stays in force', async () => {
+    const expired = '"expirationTimestamp":"2020-01-01T00:00:00Z"';
+    const kubeconfig = withPlugin(`echo '{"status":{${expired},"token":"good"}}'`);
+    // The good run must end within it, on a busy machine too, and the other one must have started its child.
+    const credentials = await load({ kubeconfig, tokenMaxAgeMs: 0, pluginMs: 2_000 });
+    inFolder('plugin.sh', `sleep 3600 & echo $! > ${folder}/child; wait`);
+    expect(await authorization(credentials)).toBe('Bearer good');
+    expect(lines.join()).toContain('its credential plugin failed (ETIMEDOUT)');
+    const child = readFileSync(join(folder, 'child'), 'utf8').trim();
+    await until(() => stateOf(child) !== 'S');
+  });
+
+  test('that waits for somebody to type gets an end of file', async () => {
+    const script = `read -r line; echo '{"status":{"token":"nobody-is-there'$line'"}}'`;
+    const credentials = await load({ kubeconfig: withPlugin(script) });
+    expect(await authorization(credentials)).toBe('Bearer nobody-is-there');
+  });
+});

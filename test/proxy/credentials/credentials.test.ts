@@ -1,0 +1,292 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import {
+  type Credentials,
+  type CredentialsOptions,
+  loadCredentials,
+} from '../../../src/proxy/credentials/credentials.ts';
+import { issue, type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
+import { base64, writeKubeconfig } from '../../support/http/kubeconfig.ts';
+import { captureLogger } from '../../support/http/logger.ts';
+
+const SERVER = 'https://10.0.0.1:6443';
+
+let authority: KeyPair;
+let client: KeyPair;
+let folder: string;
+let opened: Credentials[];
+
+beforeAll(async () => {
+  authority = await makeAuthority();
+  client = await issue(authority, 'client');
+});
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'credentials-'));
+  opened = [];
+});
+
+afterEach(() => {
+  for (const each of opened) each.close();
+  rmSync(folder, { recursive: true });
+});
+
+async function load(options: Omit<CredentialsOptions, 'logger'>): Promise<Credentials> {
+  const credentials = await loadCredentials({ logger: captureLogger().logger, ...options });
+  opened.push(credentials);
+  return credentials;
+}
+
+function inFolder(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+describe('what a kubeconfig says', () => {
+  test('a token is sent trimmed, over TLS that is checked', async () => {
+    const kubeconfig = writeKubeconfig(folder, { server: SERVER }, { token: 'abc\n' });
+    const credentials = await load({ kubeconfig });
+    expect(await credentials.headers()).toEqual({ authorization: 'Bearer abc' });
+    expect(credentials.servers.map(String)).toEqual([`${SERVER}/`]);
+    expect(credentials.tls()).toEqual({ rejectUnauthorized: true });
+  });
+
+  test('the key tokenFile is known, is meant from the folder of the kubeconfig, and goes before a token', async () => {
+    inFolder('token', ' from-file\n');
+    const user = { tokenFile: 'token', token: 'inline' };
+    const kubeconfig = writeKubeconfig(folder, { server: SERVER }, user);
+    expect(await (await load({ kubeconfig })).headers()).toEqual({
+      authorization: 'Bearer from-file',
+    });
+  });
+
+  test('user name and password are sent as basic authentication, impersonation as asked for', async () => {
+    const user = { username: 'ann', password: 'pw', as: 'bob' };
+    const kubeconfig = writeKubeconfig(folder, { server: SERVER }, user);
+    expect(await (await load({ kubeconfig })).headers()).toEqual({
+      authorization: `Basic ${base64('ann:pw')}`,
+      'impersonate-user': 'bob',
+    });
+  });
+
+  test('certificates come from files, inline data goes before a file', async () => {
+    inFolder('ca.crt', authority.cert);
+    inFolder('client.key', client.key);
+    const kubeconfig = writeKubeconfig(
+      folder,
+      { server: SERVER, 'certificate-authority': 'ca.crt', 'tls-server-name': 'kubernetes' },
+      {
+        'client-certificate': 'missing.crt',
+        'client-certificate-data': base64(client.cert),
+        'client-key': 'client.key',
+      },
+    );
+    const { ca, cert, key, ...rest } = (await load({ kubeconfig })).tls();
+    expect([ca, cert, key].map(String)).toEqual([authority.cert, client.cert, client.key]);
+    expect(rest).toEqual({ rejectUnauthorized: true, servername: 'kubernetes' });
+  });
+
+  test('insecure-skip-tls-verify turns the check of the server off', async () => {
+    const cluster = { server: SERVER, 'insecure-skip-tls-verify': true };
+    const kubeconfig = writeKubeconfig(folder, cluster, { token: 'abc' });
+    expect((await load({ kubeconfig })).tls()).toEqual({ rejectUnauthorized: false });
+  });
+
+  test('over plain http no credentials are sent, as client-go does, and that is said', async () => {
+    const { logger, lines } = captureLogger();
+    const kubeconfig = writeKubeconfig(folder, { server: 'http://127.0.0.1:1' }, { token: 'abc' });
+    const credentials = await loadCredentials({ kubeconfig, logger });
+    opened.push(credentials);
+    expect(await credentials.headers()).toEqual({});
+    expect(credentials.tls()).toEqual({});
+    expect(lines.join()).toContain('none are sent to http://127.0.0.1:1');
+  });
+
+  test('a credential plugin supplies the token; a command with a slash is meant from the folder of the kubeconfig', async () => {
+    const script = `#!/bin/sh\necho "{\\"status\\":{\\"token\\":\\"$MORE-\${#KUBERNETES_EXEC_INFO}\\"}}"\n`;
+    chmodSync(inFolder('plugin.sh', script), 0o755);
+    const exec = {
+      command: './plugin.sh',
+      apiVersion: 'client.authentication.k8s.io/v1',
+      env: [{ name: 'MORE', value: 'from-plugin' }],
+    };
+    const kubeconfig = writeKubeconfig(folder, { server: SERVER }, { exec });
+    const info = `{"kind":"ExecCredential","apiVersion":"${exec.apiVersion}","spec":{"interactive":false}}`;
+    expect(await (await load({ kubeconfig })).headers()).toEqual({
+      authorization: `Bearer from-plugin-${info.length}`,
+    });
+  });
+
+  describe('a credential plugin with provideClusterInfo is told of the cluster', () => {
+    const script = `#!/bin/sh
+token=$(printf %s "$KUBERNETES_EXEC_INFO" | base64 | tr -d '\\n')
+echo "{\\"status\\":{\\"token\\":\\"$token\\"}}"
+`;
+    const apiVersion = 'client.authentication.k8s.io/v1';
+    const exec = { command: './plugin.sh', apiVersion, provideClusterInfo: true };
+
+    /** `spec` of what the plugin was told. */
+    async function told(cluster: Record<string, unknown>): Promise<unknown> {
+      chmodSync(inFolder('plugin.sh', script), 0o755);
+      const kubeconfig = writeKubeconfig(folder, { server: SERVER, ...cluster }, { exec });
+      const { authorization = '' } = await (await load({ kubeconfig })).headers();
+      return JSON.parse(Buffer.from(authorization.slice(7), 'base64').toString()).spec;
+    }
+
+    test('as the kubeconfig has it', async () => {
+      const config = { audience: 'a' };
+      const cluster = {
+        'certificate-authority-data': base64(authority.cert),
+        'tls-server-name': 'kubernetes',
+        extensions: [{ name: 'client.authentication.k8s.io/exec', extension: config }],
+      };
+      expect(await told(cluster)).toEqual({
+        interactive: false,
+        cluster: {
+          server: SERVER,
+          'tls-server-name': 'kubernetes',
+          'certificate-authority-data': base64(authority.cert),
+          config,
+        },
+      });
+    });
+
+    test('with the content of the file of its authority', async () => {
+      inFolder('ca.crt', authority.cert);
+      expect(await told({ 'certificate-authority': 'ca.crt' })).toMatchObject({
+        cluster: { 'certificate-authority-data': base64(authority.cert) },
+      });
+    });
+
+    test('and that its certificate is not to be verified', async () => {
+      expect(await told({ 'insecure-skip-tls-verify': true })).toEqual({
+        interactive: false,
+        cluster: { server: SERVER, 'insecure-skip-tls-verify': true },
+      });
+    });
+
+    test('unless the file of its authority cannot be read, which is named', async () => {
+      await expect(told({ 'certificate-authority': 'none.crt' })).rejects.toMatchObject({
+        code: 'Credentials',
+        message: expect.stringMatching(/none\.crt it names cannot be read \(ENOENT\)/),
+      });
+    });
+  });
+});
+
+describe('in a cluster', () => {
+  test('the service account is used, and an IPv6 address is put in brackets', async () => {
+    inFolder('token', 'pod-token\n');
+    inFolder('ca.crt', authority.cert);
+    const env = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' };
+    const credentials = await load({ env, serviceAccountFolder: folder });
+    expect(credentials.servers.map(String)).toEqual(['https://[fd00::1]/']);
+    expect(await credentials.headers()).toEqual({ authorization: 'Bearer pod-token' });
+    expect(String(credentials.tls().ca)).toBe(authority.cert);
+  });
+
+  test('without a kubeconfig and outside of a cluster the way out is named', async () => {
+    await expect(load({ env: {} })).rejects.toMatchObject({
+      code: 'InvalidSettings',
+      message: expect.stringContaining('set a kubeconfig'),
+    });
+  });
+
+  test('a service account without its token is refused', async () => {
+    inFolder('ca.crt', authority.cert);
+    const env = { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' };
+    await expect(load({ env, serviceAccountFolder: folder })).rejects.toMatchObject({
+      code: 'Credentials',
+      message: `the token file ${join(folder, 'token')} cannot be read (ENOENT); check the path and its permissions`,
+    });
+  });
+});
+
+describe('a kubeconfig that cannot be used is refused with one line that names it', () => {
+  const cluster = { server: SERVER };
+  const cases: readonly [string, Record<string, unknown> | string, string][] = [
+    ['no YAML', 'token: "very-secret\n  x', 'no YAML: unexpected end of the stream'],
+    ['no object', '- a', 'it is no YAML object'],
+    ['empty', '', 'no YAML'],
+    ['no current-context', { 'current-context': '' }, 'it has no current-context'],
+    ['unknown context', { 'current-context': 'x' }, '"x" is not among its contexts: main'],
+    ['no such cluster', { clusters: [] }, 'the cluster "edge" of its context "main" is missing'],
+    ['no such user', { users: [] }, 'the user "proxy" of its context "main" is missing'],
+    // Both were found by fuzzing: errors of the library came through as they were.
+    ['a number for a path', withUser({ 'client-certificate': 2 }), 'a value of a kind that no'],
+    ['an object for a name', { 'current-context': { toString: 0 } }, 'a value of a kind that no'],
+    ['no server', { clusters: [{ name: 'edge', cluster: {} }] }, 'clusters[0].cluster.server'],
+    ['no URL', { clusters: [{ name: 'edge', cluster: { server: 'x:y:z' } }] }, 'no http(s) URL'],
+    [
+      'a proxy',
+      { clusters: [{ name: 'edge', cluster: { ...cluster, 'proxy-url': 'http://p' } }] },
+      'proxy-url of the cluster "edge" is not supported',
+    ],
+    ['missing file', withUser({ 'client-certificate': '/no/such.crt' }), '/no/such.crt'],
+    ['key missing', withUser({ 'client-certificate-data': base64('x') }), 'only one is there'],
+    [
+      'broken certificate',
+      withUser({ 'client-certificate-data': base64('x'), 'client-key-data': base64('y') }),
+      'its certificates cannot be used: no certificate in PEM',
+    ],
+    [
+      'groups of another',
+      withUser({ as: 'a', 'as-groups': ['g'] }),
+      'as-groups of the user "proxy"',
+    ],
+    ['another uid', withUser({ 'as-uid': '1' }), 'as-uid of the user "proxy" is not supported'],
+    [
+      'extras of another',
+      withUser({ as: 'a', 'as-user-extra': { a: ['b'] } }),
+      'as-user-extra of the user "proxy" is not supported',
+    ],
+    ['missing token file', withUser({ tokenFile: '/no/token' }), 'token file /no/token'],
+    ['bad token', withUser({ token: 'very\nsecret' }), 'characters that no header can carry'],
+    [
+      'plugin fails',
+      withUser({ exec: { command: '/bin/sh', args: ['-c', 'echo very-secret; exit 1'] } }),
+      'its credential plugin failed (Error)',
+    ],
+    [
+      'plugin prints no JSON',
+      withUser({ exec: { command: '/bin/sh', args: ['-c', 'echo very-secret'] } }),
+      'its credential plugin failed (SyntaxError)',
+    ],
+  ];
+
+  function withUser(user: Record<string, unknown>): Record<string, unknown> {
+    return { users: [{ name: 'proxy', user }] };
+  }
+
+  test.each(cases)('%s', async (_name, content, problem) => {
+    const config =
+      typeof content === 'string'
+        ? content
+        : JSON.stringify({
+            clusters: [{ name: 'edge', cluster }],
+            users: [{ name: 'proxy', user: {} }],
+            contexts: [{ name: 'main', context: { cluster: 'edge', user: 'proxy' } }],
+            'current-context': 'main',
+            ...content,
+          });
+    const kubeconfig = inFolder('bad', config);
+    const error = await load({ kubeconfig }).catch((thrown) => thrown);
+    expect(error).toMatchObject({ code: 'Credentials' });
+    expect(error.message).toContain(problem);
+    expect(error.message).not.toContain('\n');
+    // What is logged is the error with all its causes.
+    const { logger, lines } = captureLogger();
+    logger.error({ err: error });
+    expect(lines.join()).not.toContain('very-secret');
+  });
+
+  test('a kubeconfig that is not there is an error of the settings', async () => {
+    await expect(load({ kubeconfig: join(folder, 'none') })).rejects.toMatchObject({
+      code: 'InvalidSettings',
+      message: `the kubeconfig ${join(folder, 'none')} cannot be read (ENOENT); check the path and its permissions`,
+    });
+  });
+});

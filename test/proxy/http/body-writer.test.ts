@@ -1,0 +1,129 @@
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { writeBody } from '../../../src/proxy/http/body-writer.ts';
+
+const PATIENT = { stallMs: 60_000 };
+
+/** Bytes that differ at every place where a mixed up block would show. */
+function pattern(bytes: number, seed: number): Buffer {
+  const buffer = Buffer.alloc(bytes);
+  for (let i = 0; i + 4 <= bytes; i += 4) buffer.writeUInt32LE((i + seed) >>> 0, i);
+  return buffer;
+}
+
+describe('writeBody()', () => {
+  let answer: (response: ServerResponse, path: string) => void = () => {};
+  const server = createServer((request, response) => answer(response, request.url ?? ''));
+  let port = 0;
+
+  beforeEach(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    port = (server.address() as AddressInfo).port;
+  });
+
+  afterEach(async () => {
+    const closed = new Promise((resolve) => server.close(resolve));
+    server.closeAllConnections();
+    await closed;
+  });
+
+  function answerWith(pieces: readonly Buffer[]): void {
+    const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
+    answer = (response) => {
+      response.setHeader('content-length', bytes);
+      writeBody(response, pieces, bytes, PATIENT);
+    };
+  }
+
+  test('sends the pieces one after the other, however they are cut', async () => {
+    const sizes = fc.array(fc.oneof(fc.nat(2_000), fc.integer({ min: 0, max: 700_000 })), {
+      minLength: 1,
+      maxLength: 12,
+    });
+    await fc.assert(
+      fc.asyncProperty(sizes, async (lengths) => {
+        const pieces = lengths.map((length, index) => pattern(length, index * 7_919));
+        answerWith(pieces);
+        const response = await fetch(`http://127.0.0.1:${port}/`);
+        const body = Buffer.from(await response.arrayBuffer());
+        expect(body.equals(Buffer.concat(pieces))).toBe(true);
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  test('keeps a body whole that waits for the answer to an earlier request of its connection', async () => {
+    const pieces = [pattern(400_000, 1), pattern(400_000, 2), pattern(400_000, 3)];
+    const bytes = 1_200_000;
+    let first: ServerResponse | undefined;
+    answer = (response, path) => {
+      if (path === '/first') {
+        first = response;
+        return;
+      }
+      response.setHeader('content-length', bytes);
+      writeBody(response, pieces, bytes, PATIENT);
+      setTimeout(() => first?.end('first'), 20);
+    };
+    const socket = connect(port, '127.0.0.1');
+    socket.write('GET /first HTTP/1.1\r\nHost: x\r\n\r\n');
+    socket.write('GET /second HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    const chunks: Buffer[] = [];
+    for await (const chunk of socket) chunks.push(chunk as Buffer);
+    expect(Buffer.concat(chunks).subarray(-bytes).equals(Buffer.concat(pieces))).toBe(true);
+  });
+
+  test('stops copying when the client goes away', async () => {
+    let reads = 0;
+    const piece = pattern(200_000, 1);
+    const pieces = new Proxy(
+      Array.from({ length: 500 }, () => piece),
+      {
+        get(target, key, receiver) {
+          if (key !== 'length') reads++;
+          return Reflect.get(target, key, receiver) as unknown;
+        },
+      },
+    );
+    const gone = new Promise<void>((resolve) => {
+      answer = (response) => {
+        response.once('close', resolve);
+        writeBody(response, pieces, 500 * piece.length, PATIENT);
+      };
+    });
+    const socket = connect(port, '127.0.0.1');
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    await new Promise((resolve) => socket.once('data', resolve));
+    socket.destroy();
+    await gone;
+    const then = reads;
+    expect(then).toBeLessThan(500);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(reads).toBe(then);
+  });
+
+  test('gives up a client that takes nothing, and not one that takes its time', async () => {
+    const piece = pattern(8_000_000, 1);
+    let stalled = 0;
+    answer = (response) => {
+      const patience = { stallMs: 1_000, onStalled: () => stalled++ };
+      writeBody(response, [piece], piece.length, patience);
+    };
+    const lazy = connect(port, '127.0.0.1');
+    lazy.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    lazy.pause();
+    const slow = connect(port, '127.0.0.1');
+    slow.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    let received = 0;
+    for await (const chunk of slow) {
+      received += (chunk as Buffer).length;
+      // All of it takes two seconds; what the kernel has to get rid of before it takes more, a third of one.
+      await new Promise((resolve) => setTimeout(resolve, 15));
+    }
+    expect(received).toBeGreaterThan(piece.length);
+    expect(stalled).toBe(1);
+    lazy.destroy();
+  });
+});

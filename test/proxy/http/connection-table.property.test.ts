@@ -1,0 +1,172 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { ConnectionTable } from '../../../src/proxy/http/connection-table.ts';
+
+/** What a client of the model has done on a connection. */
+interface Client {
+  kind: string;
+  busy: boolean;
+  received: boolean;
+  answered: boolean;
+}
+
+const LIMITS = { maxRequests: 3, spare: 2, maxOfKind: { other: 2 } };
+
+type Step = readonly [action: string, which: number];
+
+const step = fc.tuple(
+  fc.constantFrom(
+    ...[
+      'connect',
+      'connect',
+      'probe',
+      'probe',
+      'other',
+      'receive',
+      'receive',
+      'answer',
+      'end',
+      'close',
+    ],
+  ),
+  fc.nat(30),
+);
+
+/** Plays steps on a table; returns what is left of the model. */
+function play(steps: readonly Step[]) {
+  const clients = new Map<number, Client>();
+  const evicted: Client[] = [];
+  const table = new ConnectionTable<number>(LIMITS, (id) => {
+    evicted.push(clients.get(id) as Client);
+    clients.delete(id);
+  });
+  let next = 0;
+  for (const [action, which] of steps) {
+    if (action === 'connect') {
+      table.add(next);
+      clients.set(next++, { kind: '', busy: false, received: false, answered: false });
+    } else {
+      const ids = [...clients.keys()];
+      const id = ids[which % ids.length];
+      if (id !== undefined) act(table, clients, action, id);
+    }
+    check(table, clients, evicted);
+  }
+  return { table, clients };
+}
+
+function act(
+  table: ConnectionTable<number>,
+  clients: Map<number, Client>,
+  action: string,
+  id: number,
+): void {
+  const client = clients.get(id) as Client;
+  if (action === 'probe' || action === 'other') {
+    if (client.busy) return;
+    Object.assign(client, { kind: action, received: false, answered: false });
+    const { received: isReceived, answered: isAnswered } = {
+      received: () => client.received,
+      answered: () => client.answered,
+    };
+    const rivals = [...clients.values()].filter(({ busy }) => busy);
+    const isFull =
+      rivals.filter(inProgress).length === LIMITS.maxRequests ||
+      (action === 'other' &&
+        rivals.filter((each) => each.kind === 'other' && inProgress(each)).length === 2);
+    client.busy = table.begin(id, { kind: action, isReceived, isAnswered });
+    // Refused only when nothing but requests in progress stands in its way.
+    if (client.busy === isFull) expect(client).toBe(isFull ? 'refused' : 'taken');
+  } else if (action === 'receive') {
+    client.received ||= client.busy;
+  } else if (action === 'answer') {
+    client.answered ||= client.busy;
+  } else if (action === 'end') {
+    client.busy = false;
+    table.end(id);
+  } else {
+    clients.delete(id);
+    table.delete(id);
+  }
+}
+
+function inProgress({ busy, received, answered }: Client): boolean {
+  return busy && received && !answered;
+}
+
+function check(
+  table: ConnectionTable<number>,
+  clients: ReadonlyMap<number, Client>,
+  evicted: readonly Client[],
+): void {
+  const all = [...clients.values()];
+  const busy = all.filter((each) => each.busy);
+  const holds =
+    table.size === clients.size &&
+    table.requests === busy.length &&
+    table.size <= LIMITS.maxRequests + LIMITS.spare &&
+    busy.length <= LIMITS.maxRequests &&
+    busy.filter(({ kind }) => kind === 'other').length <= LIMITS.maxOfKind.other &&
+    !evicted.some(inProgress);
+  // Jest's own comparison would take most of the time.
+  if (!holds) expect({ size: table.size, requests: table.requests, all, evicted }).toBe('bounded');
+}
+
+test('under any order of events connections are bounded, and none with a request in progress is evicted', () => {
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 20, maxLength: 120, size: 'max' }), (steps) => {
+      const { table, clients } = play(steps);
+      for (const id of clients.keys()) table.delete(id);
+      expect([table.size, table.requests]).toEqual([0, 0]);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+const state = (received: boolean, answered: boolean, kind = '') => ({
+  ...{ kind, isReceived: () => received, isAnswered: () => answered },
+});
+
+test('the least useful connection is evicted first: idle, incomplete, answered; the oldest of each', () => {
+  const evicted: string[] = [];
+  const limits = { maxRequests: 5, spare: 2 };
+  const table = new ConnectionTable<string>(limits, (name) => evicted.push(name));
+  for (const name of [
+    'idle-late',
+    'idle',
+    'silent',
+    'trickling',
+    'unread',
+    'serving',
+    'silent-2',
+  ]) {
+    table.add(name);
+  }
+  for (const name of ['idle', 'idle-late']) {
+    expect(table.begin(name, state(true, true))).toBe(true);
+    table.end(name);
+  }
+  table.begin('trickling', state(false, false));
+  table.begin('unread', state(true, true));
+  table.begin('serving', state(true, false));
+  for (const name of ['n1', 'n2', 'n3', 'n4', 'n5', 'n6']) table.add(name);
+  // At last the new ones themselves, for they have sent nothing.
+  expect(evicted).toEqual(['idle', 'idle-late', 'silent', 'trickling', 'silent-2', 'n1']);
+  for (const name of ['n2', 'n3', 'n4']) table.begin(name, state(true, false));
+  expect(evicted).toHaveLength(6);
+  for (const name of ['n5', 'n6']) table.begin(name, state(true, false));
+  expect(evicted.slice(6)).toEqual(['unread']);
+});
+
+test('an answer that its client does not take gives way to a request', () => {
+  const evicted: string[] = [];
+  const limits = { maxRequests: 2, spare: 3, maxOfKind: { other: 1 } };
+  const table = new ConnectionTable<string>(limits, (name) => evicted.push(name));
+  for (const name of ['a', 'b', 'c', 'd']) table.add(name);
+  expect(table.begin('a', state(true, true, 'other'))).toBe(true);
+  expect(table.begin('b', state(true, false, 'other'))).toBe(true);
+  expect(evicted).toEqual(['a']);
+  expect(table.begin('c', state(true, false, 'other'))).toBe(false);
+  expect(table.begin('c', state(true, false, 'probe'))).toBe(true);
+  expect(table.begin('d', state(true, false, 'probe'))).toBe(false);
+});

@@ -1,0 +1,97 @@
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { WrapperError } from '../../../src/errors.ts';
+import { RefusalLog, reasonOf } from '../../../src/proxy/http/refusal-log.ts';
+import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
+
+let refusals: RefusalLog;
+let lines: ReturnType<typeof recordingLogger>['lines'];
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  const recording = recordingLogger();
+  lines = recording.lines;
+  refusals = new RefusalLog(recording.logger);
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+function refuse(count: number, reason = 'Forbidden', listener = 'listen'): void {
+  for (let i = 1; i <= count; i++) {
+    const message = `GET /${i} is not allowed`;
+    refusals.record({ listener, reason, message, verb: 'GET', resource: `/${i}` });
+  }
+}
+
+const messages = (): string[] => lines.map(({ msg }) => msg);
+
+test('the first refusal of a kind is logged with its details', () => {
+  refuse(1);
+  expect(lines).toMatchObject([
+    {
+      ...{ level: 30, listener: 'listen', reason: 'Forbidden', verb: 'GET', resource: '/1' },
+      msg: 'refused: Forbidden: GET /1 is not allowed',
+    },
+  ]);
+});
+
+test('a hundred thousand more of the kind are one line a minute, with the last of them', () => {
+  refuse(100_001);
+  expect(lines).toHaveLength(1);
+  jest.advanceTimersByTime(60_000);
+  expect(lines.slice(1)).toMatchObject([
+    {
+      ...{ refused: 100_000, resource: '/100001' },
+      msg: 'refused 100000 more in the last 60 s: Forbidden: GET /100001 is not allowed',
+    },
+  ]);
+  refuse(5);
+  expect(lines).toHaveLength(2);
+  jest.advanceTimersByTime(60_000);
+  expect(lines.slice(2)).toMatchObject([{ refused: 5 }]);
+});
+
+test('after a minute without any the next one is a first one, and no timer is left', () => {
+  refuse(1);
+  jest.advanceTimersByTime(60_000);
+  expect(jest.getTimerCount()).toBe(0);
+  refuse(1);
+  expect(messages()).toEqual(Array(2).fill('refused: Forbidden: GET /1 is not allowed'));
+});
+
+test('each listener and each reason is a kind, and their number is bounded', () => {
+  for (let i = 0; i < 1000; i++) refuse(2, `Reason${i}`);
+  refuse(1, 'Forbidden', 'https.listen');
+  expect(lines).toHaveLength(24 + 1 + 1);
+  const counts = [...refusals.counts()];
+  expect(counts).toHaveLength(26);
+  expect(counts).toContainEqual({ listener: 'listen', reason: 'Reason0', count: 2 });
+  expect(counts).toContainEqual({ listener: 'listen', reason: 'Other', count: 2 * (1000 - 24) });
+  expect(counts).toContainEqual({ listener: 'https.listen', reason: 'Forbidden', count: 1 });
+});
+
+test('what a client wrote is cut, and cannot control a terminal', () => {
+  const evil = `\x1b[2J\x9b1m\u202e\r\n${'x'.repeat(5000)}`;
+  refusals.record({
+    ...{ listener: 'listen', reason: 'BadRequest', message: evil },
+    ...{ verb: 'GET', resource: evil, client: evil },
+  });
+  const text = JSON.stringify(lines[0]);
+  expect(text).toMatch(/^[ -~]*$/);
+  expect(lines[0]?.resource).toMatch(/^\\u001b\[2J\\u009b1m\\u202e\\u000d\\u000ax{290,}$/);
+  expect(text.length).toBeLessThan(1500);
+});
+
+test('at the end what was counted is logged', () => {
+  refuse(3);
+  refusals.close();
+  expect(lines.at(-1)).toMatchObject({ refused: 2 });
+  expect(jest.getTimerCount()).toBe(0);
+});
+
+test('the reason of an API server is not taken over: it could be any', () => {
+  const status = { code: 403, reason: 'x'.repeat(1000), message: '' };
+  expect(reasonOf(new WrapperError('Refused', 'no', { status }))).toBe('Refused');
+  expect(reasonOf(new Error('a bug'))).toBe('InternalError');
+});

@@ -1,0 +1,296 @@
+import type { ServerResponse } from 'node:http';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import { NODES, SERVICES } from '../../../src/filter/codec/resource.ts';
+import type { Question } from '../../../src/proxy/api/query.ts';
+import { DEFAULT_READ_BOUNDS } from '../../../src/proxy/api/read-limits.ts';
+import { CollectionClient } from '../../../src/proxy/reflector/collection-client.ts';
+import { isTooLargeVersion } from '../../../src/proxy/upstream/upstream-error.ts';
+import { until } from '../../support/http/until.ts';
+import { upstreamPerTest } from '../../support/http/upstream.ts';
+
+const startUpstream = upstreamPerTest();
+const QUESTION = {
+  ...{ resource: SERVICES, namespace: '', labelSelector: '', fieldSelector: '' },
+  encoding: 'json',
+} as const;
+const { signal } = new AbortController();
+
+/** A client of an API server that answers so. */
+async function clientOf(...args: Parameters<typeof clientAndUpstream>): Promise<CollectionClient> {
+  return (await clientAndUpstream(...args)).client;
+}
+
+async function clientAndUpstream(
+  answer: (query: URLSearchParams, response: ServerResponse) => void,
+  { question = QUESTION as Question, maxObjects = 100 } = {},
+) {
+  const { upstream } = await startUpstream((request, response) => {
+    response.setHeader('content-type', 'application/json');
+    answer(new URL(request.url ?? '', 'http://x').searchParams, response);
+  });
+  const bounds = { ...DEFAULT_READ_BOUNDS, maxObjects };
+  const client = new CollectionClient({
+    ...{ upstream, codec: createJsonCodec(), metadataOnly: false, bounds, question },
+  });
+  return { client, upstream };
+}
+
+/** Three pages of two objects each. */
+function inPages(query: URLSearchParams, response: ServerResponse): void {
+  const page = Number(query.get('continue') ?? 0);
+  const items = [0, 1].map((n) => ({ metadata: { name: `s${page * 2 + n}` } }));
+  const more = page < 2 ? { continue: String(page + 1) } : {};
+  const metadata = { resourceVersion: '10', ...more };
+  response.end(JSON.stringify({ kind: 'ServiceList', metadata, items }));
+}
+
+describe('a list that comes in pages', () => {
+  test('is read to its end, each page with the token of the one before and nothing else', async () => {
+    const asked: string[] = [];
+    const client = await clientOf((query, response) => {
+      asked.push(String(query));
+      inPages(query, response);
+    });
+    const { items, resourceVersion } = await client.list('7', signal);
+    const names = items.map((item) => (JSON.parse(String(item)) as Named).metadata.name);
+    expect(names).toEqual(['s0', 's1', 's2', 's3', 's4', 's5']);
+    expect(resourceVersion).toBe('10');
+    expect(asked).toEqual(['resourceVersion=7', 'continue=1', 'continue=2']);
+  });
+
+  test('is refused as soon as all of them are too many', async () => {
+    const { items } = await (await clientOf(inPages, { maxObjects: 6 })).list('', signal);
+    expect(items).toHaveLength(6);
+    let pages = 0;
+    const client = await clientOf(
+      (query, response) => {
+        pages++;
+        inPages(query, response);
+      },
+      { maxObjects: 3 },
+    );
+    await expect(client.list('', signal)).rejects.toMatchObject({
+      code: 'TooLarge',
+      message: expect.stringContaining('maxObjects=3'),
+    });
+    expect(pages).toBe(2);
+  });
+});
+
+interface Named {
+  readonly metadata: { readonly name: string };
+}
+
+test('a list is asked for compressed, a watch is not', async () => {
+  const encodings: (string | undefined)[] = [];
+  const client = await clientOf((query, response) => {
+    encodings.push(response.req.headers['accept-encoding']);
+    if (query.has('watch')) response.end();
+    else inPages(new URLSearchParams({ continue: '2' }), response);
+  });
+  await client.list('', signal);
+  const handlers = { opened: () => {}, events: () => {} };
+  await client.watch({ version: '10', reached: true }, signal, handlers);
+  expect(encodings).toEqual(['gzip', undefined]);
+});
+
+test('an answer in another encoding than was asked for is not read', async () => {
+  const client = await clientOf((_query, response) => {
+    response.setHeader('content-type', 'text/html').end('<html>');
+  });
+  await expect(client.list('', signal)).rejects.toMatchObject({
+    code: 'Malformed',
+    message: expect.stringContaining('was answered as "text/html", not json'),
+  });
+});
+
+test.each([
+  ['in the header', { 'retry-after': '7' }, {}, 7],
+  ['in the Status', {}, { details: { retryAfterSeconds: 8 } }, 8],
+  ['nowhere', {}, {}, undefined],
+  ['as nothing to wait for', { 'retry-after': '0' }, {}, undefined],
+])(
+  'a refusal says %s when to ask again, and what it says is kept',
+  async (_where, headers, more, seconds) => {
+    const client = await clientOf((_query, response) => {
+      const said = {
+        kind: 'Status',
+        code: 429,
+        reason: 'TooManyRequests',
+        message: 'not now',
+        ...more,
+      };
+      response.writeHead(429, headers).end(JSON.stringify(said));
+    });
+    const refused = await client.list('', signal).catch((error) => error);
+    expect(refused).toMatchObject({ code: 'Refused', message: expect.stringContaining('not now') });
+    expect(refused.status).toMatchObject({ code: 429, reason: 'TooManyRequests' });
+    expect(refused.status.retryAfterSeconds).toBe(seconds);
+  },
+);
+
+describe('a watch that goes on where another was cut', () => {
+  const question: Question = { ...QUESTION, fieldSelector: 'spec.clusterIP!=None' };
+
+  // What may pass leaves the watch to be tried again; after anything else only a list helps.
+  test.each([
+    [401, 401],
+    [429, 429],
+    [500, 500],
+    [503, 503],
+    [403, 410],
+    [404, 410],
+    [410, 410],
+  ])(
+    'is not opened when the question about its version is answered %d, and fails with %d',
+    async (asked, code) => {
+      const fields: (string | null)[] = [];
+      const client = await clientOf(
+        (query, response) => {
+          if (query.has('watch')) response.flushHeaders();
+          else {
+            fields.push(query.get('fieldSelector'));
+            response.writeHead(asked).end('{}');
+          }
+        },
+        { question },
+      );
+      let opened = 0;
+      const handlers = { opened: () => opened++, events: () => {} };
+      const watch = client.watch({ version: '10', reached: false }, signal, handlers);
+      await expect(watch).rejects.toMatchObject({ code: 'Refused', status: { code } });
+      expect(opened).toBe(0);
+      expect(new Set(fields)).toEqual(
+        new Set(['spec.clusterIP!=None,metadata.name=nobody.kube-proxy-wrapper.io']),
+      );
+    },
+  );
+});
+
+describe('with a clock that stands still', () => {
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  });
+  afterEach(() => void jest.useRealTimers());
+
+  /** A turn or two after the last byte no timer is left. */
+  async function noTimers(): Promise<void> {
+    for (let turn = 0; turn < 1000 && jest.getTimerCount() > 0; turn++) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(jest.getTimerCount()).toBe(0);
+  }
+
+  const bookmark = { type: 'BOOKMARK', object: { metadata: { resourceVersion: '11' } } };
+
+  async function watching() {
+    const begun = Promise.withResolvers<ServerResponse>();
+    const client = await clientOf((_query, response) => {
+      response.flushHeaders();
+      begun.resolve(response);
+    });
+    const opened = Promise.withResolvers<void>();
+    let batches = 0;
+    const handlers = { opened: () => opened.resolve(), events: () => void batches++ };
+    const ended = client.watch({ version: '10', reached: true }, signal, handlers);
+    ended.catch(() => undefined);
+    await opened.promise;
+    return { ended, response: await begun.promise, batches: () => batches };
+  }
+
+  test('a watch is ended after 90 s in which no event was complete, and not while some are', async () => {
+    const { ended, response, batches } = await watching();
+    for (let n = 1; n <= 3; n++) {
+      jest.advanceTimersByTime(89_999);
+      response.write(`${JSON.stringify(bookmark)}\n`);
+      await until(() => batches() === n, 'the bookmark');
+    }
+    jest.advanceTimersByTime(89_999);
+    // Half an event is none.
+    response.write('{"type":');
+    jest.advanceTimersByTime(1);
+    await expect(ended).rejects.toMatchObject({
+      code: 'Unreachable',
+      message: expect.stringContaining('completed no event for 90 s'),
+    });
+  });
+
+  test('what the API server ends is in its time or not, and leaves no timer', async () => {
+    const { ended, response } = await watching();
+    response.end();
+    expect(await ended).toBe(false);
+    await noTimers();
+  });
+
+  test.each([
+    ['stands still for 30 s', false, 'said nothing in a list for 30 s'],
+    ['goes on byte by byte for 5 minutes', true, 'did not end a list for 300 s'],
+  ])('a list whose body %s is ended', async (_what, drips, problem) => {
+    const begun = Promise.withResolvers<ServerResponse>();
+    const { client, upstream } = await clientAndUpstream((_query, response) => {
+      response.write(' ');
+      begun.resolve(response);
+    });
+    let failure: Error | undefined;
+    const listed = client.list('', signal).catch((error) => {
+      failure = error;
+    });
+    const response = await begun.promise;
+    const { reach } = upstream;
+    await until(() => reach.heardAt === performance.now(), 'the first byte');
+    for (let n = 0; n < 20 && failure === undefined; n++) {
+      await new Promise((resolve) => setImmediate(resolve));
+      jest.advanceTimersByTime(15_000);
+      if (!drips || n === 19) continue;
+      response.write(' ');
+      await until(() => reach.heardAt === performance.now(), 'the next byte');
+    }
+    await listed;
+    expect(failure?.message).toContain(problem);
+    await noTimers();
+  });
+});
+
+// As arguments of one call they overflowed the stack.
+test('a page of 200,000 objects is read', async () => {
+  const items = Array.from({ length: 200_000 }, (_, n) => ({ metadata: { name: `s${n}` } }));
+  const list = { kind: 'ServiceList', metadata: { resourceVersion: '10' }, items };
+  const { upstream } = await startUpstream((_request, response) => {
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(list));
+  });
+  const question = { resource: SERVICES, namespace: '', labelSelector: '', fieldSelector: '' };
+  const client = new CollectionClient({
+    ...{ upstream, codec: createJsonCodec(), metadataOnly: false, bounds: DEFAULT_READ_BOUNDS },
+    question: { ...question, encoding: 'json' },
+  });
+  const listed = await client.list('0', new AbortController().signal);
+  expect(listed.resourceVersion).toBe('10');
+  expect(listed.items).toHaveLength(200_000);
+  expect(String(listed.items.at(-1))).toBe('{"metadata":{"name":"s199999"}}');
+});
+
+// That the API server is behind our version was not understood, so that a node set never listed anew.
+test('an error in JSON is understood where metadata was asked for in protobuf', async () => {
+  const said = {
+    kind: 'Status',
+    status: 'Failure',
+    code: 504,
+    reason: 'Timeout',
+    message: 'Too large resource version: 693, current: 650',
+    details: { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large' }] },
+  };
+  const { upstream } = await startUpstream((_request, response) => {
+    response.writeHead(504, { 'content-type': 'application/json', 'retry-after': '1' });
+    response.end(JSON.stringify(said));
+  });
+  const question = { resource: NODES, namespace: '', labelSelector: 'site=a', fieldSelector: '' };
+  const client = new CollectionClient({
+    ...{ upstream, codec: createProtobufCodec(), metadataOnly: true, bounds: DEFAULT_READ_BOUNDS },
+    question: { ...question, encoding: 'protobuf' },
+  });
+  const refused = await client.list('693', new AbortController().signal).catch((error) => error);
+  expect(refused).toMatchObject({ code: 'Refused', message: expect.stringContaining('693') });
+  expect(isTooLargeVersion(refused)).toBe(true);
+});

@@ -1,0 +1,191 @@
+import { describe, expect, test } from '@jest/globals';
+import { WrapperError } from '../../../src/errors.ts';
+import type { ObjectMeta, RawEvent } from '../../../src/filter/codec/codec.ts';
+import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
+import { DifferenceTracker } from '../../../src/proxy/reflector/delta-tracker.ts';
+
+const codec = createJsonCodec();
+
+function object(name: string, resourceVersion: string, uid = name): Buffer {
+  return Buffer.from(
+    JSON.stringify({ metadata: { name, namespace: 'default', uid, resourceVersion } }),
+  );
+}
+
+function event(type: 'ADDED' | 'MODIFIED' | 'DELETED', name: string, version: string, uid = name) {
+  return { type, object: object(name, version, uid) } satisfies RawEvent;
+}
+
+function trackerOf(...items: Buffer[]): DifferenceTracker<ObjectMeta> {
+  return boundedTracker({ maxObjects: 100, maxObjectBytes: 1000 }, ...items);
+}
+
+function boundedTracker(
+  bounds: { readonly maxObjects: number; readonly maxObjectBytes: number },
+  ...items: Buffer[]
+): DifferenceTracker<ObjectMeta> {
+  const meta = (bytes: Buffer) => codec.meta(bytes);
+  const tracker = new DifferenceTracker<ObjectMeta>(meta, meta, bounds);
+  tracker.commit(tracker.replace(items));
+  return tracker;
+}
+
+function names(changes: readonly { type: string; key: string }[]): string[] {
+  return changes.map(({ type, key }) => `${type} ${key}`);
+}
+
+describe('DifferenceTracker', () => {
+  test('a re-list is the difference to what was known', () => {
+    const tracker = trackerOf(object('same', '1'), object('changed', '2'), object('gone', '3'));
+    const changes = tracker.replace([
+      object('same', '1'),
+      object('changed', '5'),
+      object('new', '6'),
+    ]);
+    expect(names(changes)).toEqual([
+      'MODIFIED default/changed',
+      'ADDED default/new',
+      'DELETED default/gone',
+    ]);
+  });
+
+  test('what is gone is forgotten: it is not told again, and comes back as ADDED', () => {
+    const tracker = trackerOf(object('web', '1'));
+    tracker.commit(tracker.replace([]));
+    expect(names(tracker.replace([]))).toEqual([]);
+    expect(names(tracker.follow([event('ADDED', 'web', '2')]).changes)).toEqual([
+      'ADDED default/web',
+    ]);
+  });
+
+  test('in another history the same version may be another state', () => {
+    const tracker = trackerOf(object('same', '1'), object('gone', '2'));
+    expect(names(tracker.replace([object('same', '1')], true))).toEqual([
+      'MODIFIED default/same',
+      'DELETED default/gone',
+    ]);
+  });
+
+  test('an object deleted and created again while nobody watched is a DELETED and an ADDED', () => {
+    const tracker = trackerOf(object('web', '1', 'first'));
+    expect(names(tracker.replace([object('web', '9', 'second')]))).toEqual([
+      'DELETED default/web',
+      'ADDED default/web',
+    ]);
+  });
+
+  test('a list that does not parse changes nothing', () => {
+    const tracker = trackerOf(object('web', '1'));
+    expect(() => tracker.replace([object('db', '2'), Buffer.from('{"metadata":')])).toThrow(
+      expect.objectContaining({ code: 'Malformed' }),
+    );
+    expect(names(tracker.replace([object('web', '1')]))).toEqual([]);
+  });
+
+  test('of a list only what is new or changed is read, and has to parse', () => {
+    const read: string[] = [];
+    const meta = (bytes: Buffer) => codec.meta(bytes);
+    const tracker = new DifferenceTracker<ObjectMeta>(meta, (bytes) => {
+      const facts = codec.meta(bytes);
+      if (facts.uid === 'spoilt') throw new WrapperError('Malformed', 'facts that do not parse');
+      read.push(facts.name);
+      return facts;
+    });
+    tracker.commit(tracker.replace([object('same', '1'), object('changed', '2')]));
+    read.length = 0;
+    tracker.replace([object('same', '1'), object('changed', '5'), object('new', '6')]);
+    expect(read).toEqual(['changed', 'new']);
+    tracker.replace([object('same', '1')], true);
+    expect(read).toEqual(['changed', 'new', 'same']);
+    for (const name of ['same', 'new']) {
+      const relisted = [object('changed', '2'), object(name, '1', 'spoilt')];
+      expect(() => tracker.replace(relisted)).toThrow(
+        expect.objectContaining({ code: 'Malformed' }),
+      );
+    }
+  });
+
+  test.each([
+    ['no name', { resourceVersion: '1' }],
+    ['no version', { name: 'web' }],
+    ['a version that is no number', { name: 'web', resourceVersion: 'x' }],
+  ])('an object with %s is malformed', (_name, metadata) => {
+    const bytes = Buffer.from(JSON.stringify({ metadata }));
+    expect(() => trackerOf(bytes)).toThrow(expect.objectContaining({ code: 'Malformed' }));
+  });
+
+  test('events follow what is known, each by itself, also within one batch', () => {
+    const tracker = trackerOf(object('web', '1'));
+    const { changes, resourceVersion } = tracker.follow([
+      event('MODIFIED', 'web', '2'),
+      event('ADDED', 'db', '3'),
+      event('MODIFIED', 'db', '4'),
+      event('DELETED', 'db', '5'),
+      event('ADDED', 'db', '6', 'other'),
+      event('ADDED', 'web', '7', 'other'),
+      event('DELETED', 'unknown', '8'),
+    ]);
+    expect(names(changes)).toEqual([
+      'MODIFIED default/web',
+      'ADDED default/db',
+      'MODIFIED default/db',
+      'DELETED default/db',
+      'ADDED default/db',
+      'DELETED default/web',
+      'ADDED default/web',
+    ]);
+    expect(resourceVersion).toBe('8');
+  });
+
+  test('a bookmark moves the version and changes nothing', () => {
+    const bookmark = Buffer.from('{"metadata":{"resourceVersion":"99"}}');
+    const followed = trackerOf().follow([{ type: 'BOOKMARK', object: bookmark }]);
+    expect(followed).toEqual({ changes: [], resourceVersion: '99', error: undefined });
+  });
+
+  test('what came before an event that cannot be used counts', () => {
+    const status = { code: 410, reason: 'Expired', message: 'too old' };
+    const { changes, resourceVersion, error } = trackerOf().follow([
+      event('ADDED', 'web', '2'),
+      { type: 'ERROR', status },
+      event('ADDED', 'db', '3'),
+    ]);
+    expect(names(changes)).toEqual(['ADDED default/web']);
+    expect(resourceVersion).toBe('2');
+    expect(error).toMatchObject({ code: 'Refused', status });
+  });
+
+  test('as many objects as there may be are taken, also where one goes and another one comes', () => {
+    const tracker = boundedTracker(
+      { maxObjects: 2, maxObjectBytes: 1000 },
+      ...[object('web', '1'), object('db', '2')],
+    );
+    const { changes, error } = tracker.follow([
+      event('MODIFIED', 'web', '3'),
+      event('DELETED', 'web', '4'),
+      event('DELETED', 'unknown', '5'),
+      event('ADDED', 'new', '6'),
+      event('MODIFIED', 'new', '7'),
+      event('ADDED', 'more', '8'),
+    ]);
+    expect(names(changes)).toEqual([
+      'MODIFIED default/web',
+      'DELETED default/web',
+      'ADDED default/new',
+      'MODIFIED default/new',
+    ]);
+    expect(error).toMatchObject({ code: 'TooLarge' });
+    expect(() => tracker.replace([object('a', '1'), object('b', '1'), object('c', '1')])).toThrow(
+      expect.objectContaining({ code: 'TooLarge' }),
+    );
+  });
+
+  test('an object as large as it may be is taken, a larger one is not', () => {
+    const bytes = object('web', '1');
+    const bounds = { maxObjects: 2, maxObjectBytes: bytes.length };
+    expect(() => boundedTracker(bounds, bytes)).not.toThrow();
+    expect(() => boundedTracker(bounds, object('web', '10'))).toThrow(
+      expect.objectContaining({ code: 'TooLarge' }),
+    );
+  });
+});

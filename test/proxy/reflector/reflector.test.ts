@@ -1,0 +1,313 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { ApiServer } from '../../../embedded/api-server.ts';
+import { readiness } from '../../../src/admin/readiness.ts';
+import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
+import { eventually } from '../../support/eventually.ts';
+import {
+  ACCEPT,
+  CODECS,
+  recordWatch,
+  STREAMING_LIST,
+  type WatchRecorder,
+} from '../../support/guarantees/watch-recorder.ts';
+import { startRelay } from '../../support/http/relay.ts';
+import { ManualClock } from '../../support/projection/topology.ts';
+import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import {
+  type LogLine,
+  recordingLogger,
+  startWrapper,
+} from '../../support/wrapper/wrapper-fixture.ts';
+
+const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
+
+let server: ApiServer;
+let proxy: NodeProxy;
+let watch: WatchRecorder;
+let log: readonly LogLine[];
+let upstreamPort: number;
+let nodeSetTime: ManualClock;
+
+beforeEach(async () => {
+  server = createSmallCluster();
+  putService(server, 'web', ['kubernetes.io/hostname']);
+  putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
+  const url = await server.listen();
+  upstreamPort = Number(new URL(url).port);
+  const { logger, lines } = recordingLogger();
+  log = lines;
+  nodeSetTime = new ManualClock();
+  proxy = await startWrapper(url, { logger, nodeSetTime });
+  watch = await recordWatch(proxy.url + SLICES, STREAMING_LIST);
+  await watch.until(2);
+  await eventually(() => statusOfSlices()?.connected, true);
+});
+
+afterEach(async () => {
+  watch.close();
+  await proxy.close();
+  await server.close();
+});
+
+/** The slice's addresses as the client has them, from its last event. */
+function seen(): string[] {
+  const last = watch.events.findLast(({ type }) => type === 'ADDED' || type === 'MODIFIED');
+  if (last === undefined || last.type === 'ERROR') return [];
+  return last.object.toString('latin1').match(/10\.0\.0\.[0-9]+/g) ?? [];
+}
+
+function put(...addresses: number[]): void {
+  const endpoints = addresses.map((n) => ({ ip: `10.0.0.${n}`, node: 'edge-1' }));
+  putSlice(server, 'web-a', 'web', endpoints);
+}
+
+function slicesRequests() {
+  return server.requests.filter(({ path }) => path === SLICES);
+}
+
+/** Whether it only asks if the API server has reached a version: a list of a name that nothing has. */
+function isAboutVersion({ query }: { readonly query: URLSearchParams }): boolean {
+  return query.get('fieldSelector')?.startsWith('metadata.name=nobody.') === true;
+}
+
+function statusOfSlices(of = proxy) {
+  return of.views.sources.find(({ question }) => question.resource.plural === 'endpointslices')
+    ?.status;
+}
+
+describe('the way to the API server', () => {
+  test('a watch that is cut goes on from the last version, without a new list', async () => {
+    const before = slicesRequests().length;
+    server.cutWatches();
+    put(1, 2);
+    await eventually(seen, ['10.0.0.1', '10.0.0.2']);
+    const [again, question, ...more] = slicesRequests().slice(before);
+    // Whether the API server has reached the version, with an empty list as the answer.
+    expect(question && isAboutVersion(question)).toBe(true);
+    expect(again?.query.get('watch')).toBe('true');
+    const versions = [question, again].map((each) => each?.query.get('resourceVersion'));
+    expect(versions).toEqual([expect.stringMatching(/^[1-9]/), versions[0]]);
+    expect(more).toEqual([]);
+  });
+
+  test.each(['event', 'status'] as const)(
+    'a version that is gone (as %s) leads to a list, and to what was missed',
+    async (answer) => {
+      const thaw = server.freezeWatches();
+      put(1, 2);
+      server.create('services', {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: { name: 'other', namespace: 'default' },
+        spec: { clusterIP: '10.96.0.11', ports: [{ port: 80 }] },
+      });
+      server.compact(answer);
+      server.cutWatches();
+      thaw();
+      await eventually(seen, ['10.0.0.1', '10.0.0.2']);
+      const lists = slicesRequests().filter((each) => !each.query.has('watch'));
+      const whole = lists.filter((each) => !isAboutVersion(each));
+      expect(whole.map(({ query }) => query.get('resourceVersion'))).toEqual([
+        '0',
+        expect.stringMatching(/^[1-9]/),
+      ]);
+    },
+  );
+
+  test('an object deleted while the API server was away is DELETED', async () => {
+    await server.close();
+    server.delete('endpointslices', 'web-a');
+    server.compact();
+    await server.listen(upstreamPort);
+    await watch.until(3);
+    expect(watch.names()).toEqual(['ADDED web-a', 'BOOKMARK', 'DELETED web-a']);
+  });
+
+  test('while the API server is away the view is served as it was, then catches up', async () => {
+    await server.close();
+    const list = await fetch(proxy.url + SLICES, {
+      headers: { accept: 'application/vnd.kubernetes.protobuf' },
+    });
+    expect(list.status).toBe(200);
+    await eventually(() => statusOfSlices()?.connected, false);
+    put(1, 2, 3);
+    await server.listen(upstreamPort);
+    await eventually(seen, ['10.0.0.1', '10.0.0.2', '10.0.0.3']);
+    expect(log.filter(({ msg }) => msg === 'connected again')).not.toEqual([]);
+  });
+
+  test('Retry-After is obeyed', async () => {
+    const slices = ({ path }: { path: string }) => path === SLICES;
+    server.refuse(slices, 429, { retryAfterSeconds: 1 });
+    const before = slicesRequests().length;
+    server.cutWatches();
+    await eventually(() => slicesRequests().length, before + 1);
+    const refusedAt = slicesRequests().at(-1)?.at ?? 0;
+    server.refuse(slices, undefined);
+    put(1, 2);
+    await eventually(seen, ['10.0.0.1', '10.0.0.2']);
+    expect((slicesRequests().at(-1)?.at ?? 0) - refusedAt).toBeGreaterThanOrEqual(1000);
+  });
+
+  test('a failure is logged once, not at each attempt', async () => {
+    server.refuse(({ path }) => path === SLICES, 500);
+    const before = slicesRequests().length;
+    server.cutWatches();
+    await eventually(() => slicesRequests().length >= before + 3, true);
+    const warnings = log.filter((line) => line.collection === SLICES && line.msg === 'interrupted');
+    expect(warnings.map(({ code }) => code)).toEqual(['Unreachable', 'Refused']);
+  });
+
+  test('a failure of the same kind that has another cause is logged too', async () => {
+    const slices = ({ path }: { path: string }) => path === SLICES;
+    const refusals = () =>
+      log.filter((line) => line.collection === SLICES && line.code === 'Refused').length;
+    server.refuse(slices, 500);
+    server.cutWatches();
+    await eventually(refusals, 1);
+    server.refuse(slices, 403);
+    await eventually(refusals, 2);
+  });
+
+  test('node sets are asked for metadata only, by selector, and closed a minute after nobody needs them', async () => {
+    server.annotate('web', 'topologyKeys', '["site"]');
+    const nodeWatches = () =>
+      server
+        .openWatches()
+        .filter(({ collection }) => collection === 'nodes')
+        .map(({ request }) => request.query.get('labelSelector') ?? '')
+        .sort();
+    await eventually(nodeWatches, ['', 'site=a']);
+    const asked = server.requests.filter(({ query }) => query.get('labelSelector') === 'site=a');
+    for (const { accept } of asked) expect(accept).toContain('as=PartialObjectMetadata');
+    server.annotate('web', 'topologyKeys', '["*"]');
+    await eventually(() => nodeSetTime.waiting, 1);
+    expect(nodeWatches()).toEqual(['', 'site=a']);
+    nodeSetTime.pass(60_000);
+    await eventually(nodeWatches, ['']);
+  });
+
+  test('no question ever asks for all nodes', async () => {
+    server.annotate('web', 'topologyKeys', '["site","topology.kubernetes.io/zone","*"]');
+    await eventually(() => proxy.world.nodeSets.size, 1);
+    const nodes = server.requests.filter(({ path }) => path === '/api/v1/nodes');
+    for (const { query } of nodes) {
+      expect(query.get('fieldSelector') ?? query.get('labelSelector')).toMatch(/=./);
+    }
+  });
+});
+
+describe('bad input', () => {
+  test('a node set that the API server refuses leaves this node, loudly', async () => {
+    server.refuse(({ query }) => query.get('labelSelector') === 'site=a', 403);
+    put(1, 2);
+    server.annotate('web', 'topologyKeys', '["site"]');
+    await eventually(() => proxy.world.nodeSets.get('site=a')?.state, 'refused');
+    expect(log.some(({ msg, level }) => level === 50 && msg.includes('does not let us'))).toBe(
+      true,
+    );
+    await eventually(seen, ['10.0.0.1', '10.0.0.2']);
+  });
+
+  test('a node set that was known and is refused keeps its nodes, and says so until it is not', async () => {
+    server.annotate('web', 'topologyKeys', '["site"]');
+    await eventually(() => proxy.world.nodeSets.get('site=a')?.state, 'synced');
+    const ofSet = ({ query }: { query: URLSearchParams }) =>
+      query.get('labelSelector') === 'site=a';
+    const problem = () => readiness(proxy).find(({ name }) => name === 'nodes site=a')?.problem;
+    server.refuse(ofSet, 403);
+    server.cutWatches();
+    await eventually(() => problem()?.includes('the nodes that were known stay'), true);
+    expect(proxy.world.nodeSets.get('site=a')?.members).toContain('edge-2');
+    server.refuse(ofSet, undefined);
+    await eventually(problem, undefined);
+    expect(proxy.world.nodeSets.get('site=a')?.refusal).toBeUndefined();
+  });
+
+  test('an invalid annotation is logged once, and counted', async () => {
+    server.annotate('web', 'topologyKeys', '[');
+    const invalid = () => log.filter(({ msg }) => msg.includes('the topology policy is invalid'));
+    await eventually(() => invalid().length, 1);
+    server.cutWatches();
+    put(1, 2);
+    await eventually(seen, ['10.0.0.1', '10.0.0.2']);
+    expect(invalid()).toMatchObject([{ service: 'default/web' }]);
+    expect(proxy.world.policies.countByKind().get('invalid-policy')).toBe(1);
+    // Another change of the Service is no reason to say it again; another mistake is.
+    server.annotate('web', 'example.com/anything', 'else');
+    server.annotate('web', 'topologyKeys', '{}');
+    await eventually(() => new Set(invalid().map(({ err }) => err)).size, 2);
+    expect(invalid()).toHaveLength(2);
+  });
+
+  test('bytes that do not parse restart that stream; the last good view stays', async () => {
+    const relay = await startRelay(`http://127.0.0.1:${upstreamPort}`);
+    const { logger, lines } = recordingLogger();
+    const other = await startWrapper(relay.url, { logger });
+    const follower = await recordWatch(other.url + SLICES, STREAMING_LIST);
+    try {
+      await follower.until(2);
+      await eventually(() => statusOfSlices(other)?.connected, true);
+      const before = server.requests.length;
+      relay.inject(SLICES, Buffer.from([0, 0, 0, 4, 0xff, 0xff, 0xff, 0xff]));
+      await eventually(() => lines.some(({ code }) => code === 'Malformed'), true);
+      const [line] = lines.filter(({ code }) => code === 'Malformed');
+      expect(line).toMatchObject({ collection: SLICES, offset: expect.any(Number) });
+      put(1, 2);
+      await follower.until(3);
+      expect(follower.names()).toEqual(['ADDED web-a', 'BOOKMARK', 'MODIFIED web-a']);
+      const again = server.requests
+        .slice(before)
+        .filter((each) => each.path === SLICES && !isAboutVersion(each));
+      expect(again.map(({ query }) => query.get('watch'))).toEqual(['true']);
+    } finally {
+      follower.close();
+      await other.close();
+      await relay.close();
+    }
+  });
+
+  test('a list that does not parse leaves the last good view, until one that does', async () => {
+    const relay = await startRelay(`http://127.0.0.1:${upstreamPort}`);
+    const other = await startWrapper(relay.url);
+    const follower = await recordWatch(other.url + SLICES, STREAMING_LIST);
+    try {
+      await follower.until(2);
+      // The view starts with the list; only a watch that is open can be cut.
+      await eventually(() => statusOfSlices(other)?.connected, true);
+      relay.replace(SLICES, Buffer.from('k8s\0garbage'));
+      server.cutWatches();
+      put(1, 2);
+      await eventually(() => statusOfSlices(other)?.error?.code, 'Malformed');
+      const list = await fetch(other.url + SLICES, { headers: { accept: ACCEPT.protobuf } });
+      const { items } = CODECS.protobuf.decodeList([Buffer.from(await list.arrayBuffer())]);
+      expect(items).toHaveLength(1);
+      relay.replace(SLICES, undefined);
+      await follower.until(3);
+      expect(follower.names()).toEqual(['ADDED web-a', 'BOOKMARK', 'MODIFIED web-a']);
+    } finally {
+      follower.close();
+      await other.close();
+      await relay.close();
+    }
+  });
+
+  test('while the own Node is unknown requests wait, then get 503 with Retry-After', async () => {
+    const other = await startWrapper(`http://127.0.0.1:${upstreamPort}`, {
+      ...{ nodeName: 'edge-9', readyWaitMs: 1_000 },
+    });
+    try {
+      const started = Date.now();
+      const response = await fetch(other.url + SLICES);
+      expect(response.status).toBe(503);
+      expect(response.headers.get('retry-after')).toBe('1');
+      expect(await response.json()).toMatchObject({ kind: 'Status', reason: 'ServiceUnavailable' });
+      expect(Date.now() - started).toBeGreaterThanOrEqual(990);
+      const waiting = fetch(other.url + SLICES);
+      server.create('nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'edge-9' } });
+      expect((await waiting).status).toBe(200);
+    } finally {
+      await other.close();
+    }
+  });
+});

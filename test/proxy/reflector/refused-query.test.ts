@@ -1,0 +1,179 @@
+import { createServer } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { pino } from 'pino';
+import type { ApiServer } from '../../../embedded/api-server.ts';
+import { createMetrics } from '../../../src/admin/metrics.ts';
+import { type Check, readiness } from '../../../src/admin/readiness.ts';
+import { usualQuestions } from '../../../src/proxy/api/kube-proxy-queries.ts';
+import { waitForTurn } from '../../../src/proxy/hot-restart/hot-restart.ts';
+import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
+import { eventually } from '../../support/eventually.ts';
+import { createSmallCluster } from '../../support/wrapper/small-cluster.ts';
+import { PATHS, problemsOf } from '../../support/wrapper/state-fixture.ts';
+import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+
+/*
+ * Any local process could hold /readyz red: a question that the API server refuses with 400 was asked again for
+ * ever, and its view, never complete, stayed for idleViewSeconds after whoever had asked was gone.
+ */
+const BAD = '/api/v1/services?fieldSelector=foo%3Dbar';
+const CIDRS = PATHS.cidrs;
+
+let server: ApiServer;
+let upstream: string;
+let proxy: NodeProxy;
+
+beforeEach(async () => {
+  server = createSmallCluster();
+  upstream = await server.listen();
+  await start();
+});
+
+afterEach(async () => {
+  await proxy.close();
+  await server.close();
+});
+
+async function start(options: Partial<NodeProxyOptions> = {}): Promise<void> {
+  proxy = await startWrapper(upstream, options);
+  await eventually(() => proxy.views.ownNodeExists, true);
+  await eventually(() => problemsOf(proxy), []);
+}
+
+async function restart(options: Partial<NodeProxyOptions>): Promise<void> {
+  await proxy.close();
+  await start(options);
+}
+
+async function ask(url: string, path: string, signal?: AbortSignal) {
+  const headers = { accept: 'application/json' };
+  const response = await fetch(url + path, { headers, ...(signal && { signal }) });
+  const { code, reason, message } = (await response.json()) as Record<string, unknown>;
+  const retryAfter = response.headers.get('retry-after');
+  return { http: response.status, status: { code, reason, message }, retryAfter };
+}
+
+/** Refuses the path from now on; returns how to lift it. */
+const refuse = (path: string, code: number) =>
+  server.refuse((request) => request.path === path, code);
+
+const checkOf = (part: string): Check | undefined =>
+  readiness(proxy).find(({ name }) => name.includes(part));
+
+/** Waits until the node is not ready because of this answer. */
+const eventuallyTold = (code: number) =>
+  eventually(() => new RegExp(`\\b${code}\\b`).test(problemsOf(proxy).join()), true);
+
+const collections = () => proxy.views.sources.map(({ question }) => question.resource.plural);
+
+test('whoever asks what the API server refuses gets its Status at once, each time', async () => {
+  const given = await ask(upstream, BAD);
+  expect(given.http).toBe(400);
+  const began = performance.now();
+  for (const answer of await Promise.all([ask(proxy.url, BAD), ask(proxy.url, BAD)])) {
+    expect(answer).toEqual(given);
+  }
+  expect(await ask(proxy.url, BAD)).toEqual(given);
+  expect(performance.now() - began).toBeLessThan(2000);
+});
+
+test('it is told, but the node stays ready, no alert fires, and the view is closed soon', async () => {
+  await ask(proxy.url, BAD);
+  expect(problemsOf(proxy)).toEqual([]);
+  expect(checkOf('foo%3Dbar')?.remark).toMatch(/the API server does not take it: .*400/);
+  const text = await createMetrics(proxy).metrics();
+  expect(text).toMatch(/view_refused\{.*foo%3Dbar.*\} 1/);
+  expect(text).not.toMatch(/view_started\{.*foo%3Dbar/);
+  await eventually(collections, ['nodes']);
+});
+
+test('a view that is refused only after everybody has gone is closed soon too', async () => {
+  const release = server.hold(({ path }) => path === '/api/v1/services');
+  await expect(ask(proxy.url, BAD, AbortSignal.timeout(200))).rejects.toThrow('timeout');
+  await eventually(() => proxy.views.sources.map((source) => proxy.views.users(source)), [0, 0]);
+  release();
+  await eventually(collections, ['nodes']);
+});
+
+test('a collection that an old API server does not have is 404, and there once it has it', async () => {
+  const lift = refuse(CIDRS, 404);
+  expect(await ask(proxy.url, CIDRS)).toMatchObject({ http: 404, status: { reason: 'NotFound' } });
+  expect(problemsOf(proxy)).toEqual([]);
+  lift();
+  await eventually(async () => (await ask(proxy.url, CIDRS)).http, 200);
+  expect(problemsOf(proxy)).toEqual([]);
+  expect(checkOf('servicecidrs')?.remark).toBeUndefined();
+});
+
+describe('the first list, answered', () => {
+  test.each([400, 404, 405, 406, 415, 422])('%d, tells that the question is bad', async (code) => {
+    refuse(CIDRS, code);
+    const answer = await ask(proxy.url, CIDRS);
+    expect(answer).toMatchObject({ http: code, status: { code }, retryAfter: null });
+    expect(problemsOf(proxy)).toEqual([]);
+  });
+
+  test.each([401, 403, 408, 409, 410, 429, 500, 503])(
+    '%d, tells nothing of the kind',
+    async (code) => {
+      await restart({ readyWaitMs: 300 });
+      refuse(CIDRS, code);
+      expect(await ask(proxy.url, CIDRS)).toMatchObject({ http: 503 });
+      // On a busy machine the wait may be over before the API server has answered at all.
+      await eventuallyTold(code);
+      expect(await createMetrics(proxy).metrics()).toMatch(/view_started\{.*servicecidrs.*\} 0/);
+    },
+  );
+});
+
+test('who asks while the API server is away again waits: what it said may hold no longer', async () => {
+  await restart({ readyWaitMs: 300 });
+  const lift = refuse(CIDRS, 404);
+  expect((await ask(proxy.url, CIDRS)).http).toBe(404);
+  refuse(CIDRS, 503);
+  lift();
+  await eventually(async () => (await ask(proxy.url, CIDRS)).http, 503);
+  await eventuallyTold(503);
+});
+
+test('a view that was complete is served as it was when it is refused later', async () => {
+  expect((await ask(proxy.url, CIDRS)).http).toBe(200);
+  refuse(CIDRS, 404);
+  server.compact('status');
+  server.cutWatches();
+  const cidrs = () =>
+    proxy.views.sources.find(({ view }) => view.resource.plural === 'servicecidrs');
+  await eventually(() => cidrs()?.status.error?.status?.code, 404);
+  expect((await ask(proxy.url, CIDRS)).http).toBe(200);
+  expect(checkOf('servicecidrs')?.remark).toBeUndefined();
+  expect(await createMetrics(proxy).metrics()).toMatch(/view_refused\{.*servicecidrs.*\} 0/);
+});
+
+test('what the world itself needs makes the node unready when it is refused', async () => {
+  refuse('/api/v1/services', 400);
+  expect((await ask(proxy.url, PATHS.services)).http).toBe(400);
+  const response = await fetch(proxy.url + PATHS.services, {
+    headers: { accept: 'application/vnd.kubernetes.protobuf' },
+  });
+  expect(response.status).toBe(400);
+  expect(problemsOf(proxy).join()).toContain('400');
+  expect(await createMetrics(proxy).metrics()).toMatch(/view_started\{.*services.*protobuf.*\} 0/);
+});
+
+test('a process that takes over does not wait for a view that is refused', async () => {
+  refuse(CIDRS, 404);
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  const { port } = other.address() as { port: number };
+  const began = performance.now();
+  await waitForTurn({
+    addresses: [{ host: '127.0.0.1', port }],
+    questions: usualQuestions('edge-1').filter(
+      ({ resource }) => resource.plural === 'servicecidrs',
+    ),
+    acquire: (question) => proxy.views.acquire(question),
+    signal: new AbortController().signal,
+    logger: pino({ level: 'silent' }),
+  }).finally(() => other.close());
+  expect(performance.now() - began).toBeLessThan(2000);
+});

@@ -1,0 +1,164 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { type ApiServer, createApiServer } from '../../../embedded/api-server.ts';
+import type { KubeObject } from '../../../embedded/kube-object.ts';
+import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
+import { eventually } from '../../support/eventually.ts';
+import { scriptedReflectors } from '../../support/projection/scripted-reflector.ts';
+import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { PATHS, problemsOf, shownBy } from '../../support/wrapper/state-fixture.ts';
+import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+
+/*
+ * etcd is restored from a backup: its versions begin again at an older one. An API server takes a watch from a
+ * version that it has not reached yet, and drops all events and bookmarks up to it: the wrapper stayed on the
+ * state of before, with no end, and called it fresh.
+ */
+
+let before: ApiServer;
+let after: ApiServer;
+let proxy: NodeProxy;
+let url: string;
+
+/** The slice web-a has the endpoint 10.0.0.n. */
+function cluster(version: number, n: number): ApiServer {
+  const server = createSmallCluster({ initialResourceVersion: version });
+  putService(server, 'web', ['site']);
+  putSlice(server, 'web-a', 'web', [{ ip: `10.0.0.${n}`, node: 'edge-1' }]);
+  return server;
+}
+
+beforeEach(async () => {
+  before = cluster(5000, 1);
+  url = await before.listen();
+  proxy = await startWrapper(url);
+  await shownBy(proxy, PATHS.slices);
+  await eventually(() => slices().connected, true);
+});
+
+afterEach(async () => {
+  await proxy.close();
+  await before.close();
+  await after.close();
+});
+
+const slices = () => {
+  const found = proxy.views.sources.find(
+    ({ question }) => question.resource.plural === 'endpointslices',
+  );
+  if (found === undefined) throw new Error('no view of slices');
+  return found.status;
+};
+
+async function restore(server: ApiServer): Promise<void> {
+  await before.close();
+  after = server;
+  await after.listen(Number(new URL(url).port));
+}
+
+const addresses = async () =>
+  [...(await shownBy(proxy, PATHS.slices)).values()].flatMap(
+    (bytes) => bytes.match(/10\.0\.0\.[0-9]+/g) ?? [],
+  );
+
+/** Cuts the watches of an API server that refuses the question about its version, and waits for a change to be shown. */
+async function changeWhileNotAskedByName(code: number): Promise<void> {
+  const byName = ({ query }: { query: URLSearchParams }) =>
+    query.get('fieldSelector')?.includes('metadata.name=nobody.') === true;
+  before.refuse(byName, code);
+  before.cutWatches();
+  putSlice(before, 'web-a', 'web', [{ ip: '10.0.0.3', node: 'edge-1' }]);
+  await eventually(addresses, ['10.0.0.3']);
+}
+
+describe('after etcd was restored from a backup', () => {
+  test('a running process shows what the backup holds', async () => {
+    expect(await addresses()).toEqual(['10.0.0.1']);
+    await restore(cluster(1000, 9));
+    await eventually(addresses, ['10.0.0.9']);
+    await eventually(() => slices().connected, true);
+    putSlice(after, 'web-a', 'web', [{ ip: '10.0.0.8', node: 'edge-1' }]);
+    await eventually(addresses, ['10.0.0.8']);
+    await eventually(() => problemsOf(proxy), []);
+  });
+
+  test('an object that has the version of before and is another one is noticed', async () => {
+    const [slice, nodes, services] = [
+      before.list('endpointslices'),
+      before.list('nodes'),
+      before.list('services'),
+    ];
+    const version = before.resourceVersion;
+    putSlice(before, 'web-b', 'web', [{ ip: '10.0.0.2', node: 'edge-1' }]);
+    await eventually(addresses, ['10.0.0.1', '10.0.0.2']);
+    const server = createApiServer({ initialResourceVersion: version });
+    server.restore('nodes', nodes, version);
+    server.restore('services', services, version);
+    const endpoints = [{ addresses: ['10.0.0.9'], conditions: {}, nodeName: 'edge-1' }];
+    server.restore('endpointslices', [{ ...slice[0], endpoints } as KubeObject], version);
+    await restore(server);
+    await eventually(addresses, ['10.0.0.9']);
+  });
+
+  test('a collection that cannot be asked by name is watched all the same', async () => {
+    after = before;
+    await changeWhileNotAskedByName(400);
+  });
+
+  // With a second name beside it, rights and caches that go by the name took it for a question about that one.
+  test('a question that names an object is asked as it is', async () => {
+    after = before;
+    const from = before.requests.length;
+    before.cutWatches();
+    const lists = () =>
+      before.requests
+        .slice(from)
+        .filter(({ path, query }) => path === '/api/v1/nodes' && !query.has('watch'))
+        // Node sets name no object.
+        .filter(({ query }) => !query.has('labelSelector'))
+        .map(({ query }) => [query.get('fieldSelector'), query.has('resourceVersion')]);
+    await eventually(lists, [['metadata.name=edge-1', true]]);
+    await eventually(() => problemsOf(proxy), []);
+  });
+
+  // It was asked again and again, and nothing was listed any more.
+  test('a view that may not be asked by name is listed anew where its watch was cut', async () => {
+    after = before;
+    const { lists } = slices();
+    await changeWhileNotAskedByName(403);
+    await eventually(() => slices().connected, true);
+    expect(slices().lists).toBe(lists + 1);
+  });
+
+  test('no view counts as connected before the API server has reached its version', async () => {
+    const lists = slices().lists;
+    const seen = new Set<boolean>();
+    const server = cluster(1000, 9);
+    const release = server.hold(({ query }) => query.get('resourceVersion') === null);
+    await restore(server);
+    const timer = setInterval(() => slices().lists === lists && seen.add(slices().connected), 1);
+    await eventually(() => slices().lists, lists + 1);
+    clearInterval(timer);
+    release();
+    expect([...seen]).toEqual([false]);
+    await eventually(() => slices().connected, true);
+  });
+});
+
+describe('a watch that goes on', () => {
+  const follow = scriptedReflectors();
+  const bookmark = () => ({
+    type: 'BOOKMARK',
+    object: { kind: 'Service', metadata: { resourceVersion: '11' } },
+  });
+
+  // A watch may last for 5 minutes and more; by this chance for one second.
+  test.each([
+    ['in its time: the API server is known to have the version', () => -0.994, 0],
+    ['sooner, as by an API server that stops: it is asked', () => 0, 1],
+  ])('where another ended %s', async (_what, random, questions) => {
+    const { asked } = await follow({ event: bookmark, watchMs: 300, random });
+    await eventually(() => asked.watches, 2);
+    await eventually(() => asked.versions, questions);
+    expect(asked.lists).toBe(1);
+  });
+});

@@ -1,0 +1,44 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import { ENDPOINT_SLICES } from '../../../src/filter/codec/resource.ts';
+import { VersionClock } from '../../../src/filter/view/version-allocator.ts';
+import { View } from '../../../src/filter/view/view.ts';
+import { InitialFrames } from '../../../src/proxy/server/initial-frames.ts';
+
+/** Writes of fewer bytes return true while they may still be under way. */
+const HIGH_WATER_MARK = 64 * 1024;
+
+describe.each([createProtobufCodec(), createJsonCodec()])('InitialFrames, $encoding', (codec) => {
+  const view = new View({
+    resource: ENDPOINT_SLICES,
+    codec,
+    clock: new VersionClock(0),
+    window: { entries: 10, bytes: 10 },
+  });
+  const object = (bytes: number, index: number) =>
+    Buffer.from(`{"i":"${String(index).padEnd(bytes, String(index % 10))}"}`);
+
+  test('gives the frame of each object in order, and writes under way keep their bytes', () => {
+    const sizes = fc.oneof(
+      fc.integer({ min: 1, max: 3_000 }),
+      fc.integer({ min: 1, max: 90_000 }),
+      fc.integer({ min: 200_000, max: 300_000 }),
+    );
+    fc.assert(
+      fc.property(fc.array(sizes, { minLength: 1, maxLength: 30 }), (lengths) => {
+        const items = lengths.map(object);
+        const frames = new InitialFrames(view, items);
+        const written: Buffer[] = [];
+        while (!frames.done) {
+          const batch = frames.next();
+          written.push(batch.length < HIGH_WATER_MARK ? batch : Buffer.from(batch));
+        }
+        const expected = items.map((item) => codec.encodeEvent(ENDPOINT_SLICES, 'ADDED', item));
+        expect(Buffer.concat(written).equals(Buffer.concat(expected))).toBe(true);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});

@@ -1,0 +1,361 @@
+import { request as rawRequest } from 'node:http';
+import { connect } from 'node:net';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { pino } from 'pino';
+import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { Gate } from '../../../src/proxy/auth/access-policy.ts';
+import { DEFAULT_BOUNDS } from '../../../src/proxy/http/http-errors.ts';
+import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
+import { Listener } from '../../../src/proxy/server/request-handler.ts';
+import { ACCEPT, CODECS } from '../../support/guarantees/watch-recorder.ts';
+import { EVENTS, PROTOBUF } from '../../support/http/kube-proxy-events.ts';
+import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+
+const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
+const JSON_ONLY = { accept: 'application/json' };
+
+let server: ApiServer;
+let proxy: NodeProxy;
+
+beforeEach(async () => {
+  server = createSmallCluster();
+  putService(server, 'web', ['kubernetes.io/hostname']);
+  putSlice(server, 'web-a', 'web', [
+    { ip: '10.0.0.1', node: 'edge-1' },
+    { ip: '10.0.0.2', node: 'edge-2' },
+  ]);
+  proxy = await startWrapper(await server.listen());
+});
+
+afterEach(async () => {
+  await proxy.close();
+  await server.close();
+});
+
+/** Sends a request with its path as it stands, which fetch would tidy up. */
+function send(
+  method: string,
+  path: string,
+  headers: Record<string, string> = JSON_ONLY,
+): Promise<{ code: number; headers: Record<string, unknown>; body: Buffer }> {
+  return new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(proxy.url);
+    const request = rawRequest({ hostname, port, method, path, headers }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => {
+        const { statusCode = 0, headers: answered } = response;
+        resolve({ code: statusCode, headers: answered, body: Buffer.concat(chunks) });
+      });
+    });
+    request.on('error', reject);
+    request.end();
+  });
+}
+
+async function statusFor(method: string, path: string, headers = JSON_ONLY) {
+  const { body } = await send(method, path, headers);
+  return JSON.parse(body.toString()) as Record<string, unknown>;
+}
+
+describe('what the allow-list grants', () => {
+  test.each([
+    SLICES,
+    `${SLICES}?labelSelector=!service.kubernetes.io/headless`,
+    '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices',
+    '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-a',
+    '/api/v1/services?limit=500&resourceVersion=0',
+    '/api/v1/endpoints',
+    '/api/v1/nodes/edge-1',
+    '/api/v1/nodes?fieldSelector=metadata.name%3Dedge-1',
+    '/apis/networking.k8s.io/v1/servicecidrs',
+  ])('GET %s is answered', async (path) => {
+    expect((await send('GET', path)).code).toBe(200);
+  });
+
+  test.each([
+    ['GET', '/api/v1/nodes'],
+    ['GET', '/api/v1/nodes/edge-2'],
+    ['GET', '/api/v1/nodes?fieldSelector=metadata.name%3Dedge-2'],
+    ['GET', '/api/v1/secrets'],
+    ['GET', '/api/v1/namespaces/kube-system/secrets/token'],
+    ['GET', '/api/v1/namespaces/default/services/web/proxy'],
+    ['GET', '/api/v1/watch/services'],
+    ['GET', '/apis/discovery.k8s.io/v1beta1/endpointslices'],
+    ['GET', '/version'],
+    ['GET', '/'],
+    ['POST', '/api/v1/namespaces/default/services'],
+    ['DELETE', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-a'],
+    ['PATCH', '/api/v1/nodes/edge-1'],
+    ['DELETE', '/apis/events.k8s.io/v1/namespaces/default/events'],
+    ['GET', '/api/v1/namespaces/default/events'],
+    ['POST', '/api/v1/namespaces/default/events/some-name'],
+    ['PUT', '/api/v1/namespaces/default/events/some-name'],
+  ])(
+    '%s %s is forbidden, with a Status, and never reaches the API server',
+    async (method, path) => {
+      const before = server.requests.length;
+      const status = await statusFor(method, path);
+      expect(status).toMatchObject({
+        kind: 'Status',
+        apiVersion: 'v1',
+        code: 403,
+        reason: 'Forbidden',
+      });
+      // The wrapper's own question about its node is none of this caller's.
+      const own = 'metadata.name=edge-1';
+      const seen = server.requests
+        .slice(before)
+        .filter(({ query }) => query.get('fieldSelector') !== own);
+      expect(seen.map((each) => each.path)).not.toContain(path.split('?')[0]);
+    },
+  );
+
+  test.each(EVENTS)("kube-proxy's own Events are forwarded: $title", async (event) => {
+    for (const [body, type, name] of [
+      [new Uint8Array(event.protobuf), PROTOBUF, 'protobuf'],
+      [event.json, 'application/json', 'json'],
+    ] as const) {
+      const response = await fetch(proxy.url + event.path, {
+        method: 'POST',
+        headers: { 'content-type': type, authorization: 'Bearer of-the-caller' },
+        body,
+      });
+      expect([name, response.status]).toEqual([name, 201]);
+    }
+    const seen = server.requests.filter((each) => each.method === 'POST');
+    expect(seen.map(({ path }) => path)).toEqual([event.path, event.path]);
+    expect(seen[0]?.headers.authorization).toBeUndefined();
+  });
+});
+
+describe('requests that are not understood', () => {
+  test.each([
+    ['an Accept that cannot be served', SLICES, { accept: 'application/yaml' }, 406],
+    [
+      'metadata only',
+      SLICES,
+      { accept: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1' },
+      406,
+    ],
+    ['a resourceVersion that is no number', `${SLICES}?resourceVersion=abc`, JSON_ONLY, 400],
+    ['an unknown parameter', `${SLICES}?shardSelector=x`, JSON_ONLY, 400],
+    ['a parameter given twice', `${SLICES}?watch=1&watch=0`, JSON_ONLY, 400],
+    ['a watch that is neither true nor false', `${SLICES}?watch=maybe`, JSON_ONLY, 400],
+    ['an unknown match', `${SLICES}?resourceVersion=1&resourceVersionMatch=New`, JSON_ONLY, 400],
+    ['dot segments', '/api/v1/../v1/secrets', JSON_ONLY, 400],
+    ['encoded slashes', '/api/v1/namespaces/a%2Fb/services', JSON_ONLY, 400],
+    ['a broken escape', '/api/v1/%zz', JSON_ONLY, 400],
+    ['empty segments', '/api//v1/services', JSON_ONLY, 400],
+    ['initial events for a list', `${SLICES}?sendInitialEvents=true`, JSON_ONLY, 422],
+    ['initial events without a match', `${SLICES}?watch=1&sendInitialEvents=true`, JSON_ONLY, 422],
+    ['a match for a plain watch', `${SLICES}?watch=1&resourceVersionMatch=Exact`, JSON_ONLY, 422],
+  ])('%s: a Status that says so', async (_name, path, headers, code) => {
+    expect(await statusFor('GET', path, headers)).toMatchObject({ kind: 'Status', code });
+  });
+
+  test.each(['OPTIONS', 'PROPFIND'])('%s is no verb: 405', async (method) => {
+    expect(await statusFor(method, SLICES)).toMatchObject({ code: 405 });
+  });
+
+  // Looked up in a plain object, they were taken for encodings, and ended the process.
+  test.each(['constructor', '__proto__', 'toString'])('Accept: %s is none', async (accept) => {
+    for (const path of [SLICES, '/nowhere']) {
+      const { code, body } = await send('GET', path, { accept });
+      expect([code, JSON.parse(body.toString()).kind]).toEqual([406, 'Status']);
+    }
+  });
+
+  test('an error that cannot even be told ends its connection, and nothing else', async () => {
+    const { encodeStatus } = CODECS.json;
+    const listener = new Listener({
+      ...{ name: 'listen', address: { host: '127.0.0.1', port: 0 }, nodeName: 'edge-1' },
+      gate: {
+        admit: () => {
+          throw new Error('no gate');
+        },
+      } as unknown as Gate,
+      codecs: {
+        ...CODECS,
+        json: {
+          ...CODECS.json,
+          encodeStatus: (status) => {
+            if (status.code === 500) throw new Error('no words');
+            return encodeStatus(status);
+          },
+        },
+      },
+      acquire: () => {
+        throw new Error('no views');
+      },
+      bounds: DEFAULT_BOUNDS,
+      times: { bookmarkMs: 60_000, minWatchMs: 60_000 },
+      ...{ readyWaitMs: 1_000, stallMs: 1_000, drainMs: 0 },
+      logger: pino({ level: 'silent' }),
+    });
+    const url = await listener.listen();
+    await expect(fetch(url)).rejects.toThrow();
+    await expect(fetch(url)).rejects.toThrow();
+    await listener.close(() => {});
+  });
+
+  test('a Status comes in the encoding the caller accepts', async () => {
+    const { headers, body } = await send('GET', '/api/v1/secrets', { accept: ACCEPT.protobuf });
+    expect(headers['content-type']).toBe('application/vnd.kubernetes.protobuf');
+    expect(CODECS.protobuf.decodeStatus(body)).toMatchObject({ code: 403, reason: 'Forbidden' });
+  });
+
+  test('"plain JSON at the end" is served to a caller that would rather have a Table', async () => {
+    const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
+    const { code, headers } = await send('GET', SLICES, { accept });
+    expect([code, headers['content-type']]).toEqual([200, 'application/json']);
+  });
+
+  test('bytes that are no http get 400, and the next request is answered', async () => {
+    const { port } = new URL(proxy.url);
+    const answer = await new Promise<string>((resolve) => {
+      const socket = connect(Number(port), '127.0.0.1', () => socket.write('\0\x01\x02\r\n\r\n'));
+      let text = '';
+      socket.on('data', (chunk) => {
+        text += chunk.toString();
+      });
+      socket.on('close', () => resolve(text));
+    });
+    expect(answer).toMatch(/^HTTP\/1.1 400 /);
+    expect((await send('GET', SLICES)).code).toBe(200);
+  });
+
+  test('an upgrade is refused, and the next request is answered', async () => {
+    const { port } = new URL(proxy.url);
+    const answer = await new Promise<string>((resolve) => {
+      const socket = connect(Number(port), '127.0.0.1', () =>
+        socket.write(
+          `GET ${SLICES} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+        ),
+      );
+      let text = '';
+      socket.on('data', (chunk) => {
+        text += chunk.toString();
+      });
+      socket.on('close', () => resolve(text));
+    });
+    expect(answer).toMatch(/^HTTP\/1.1 403 /);
+    expect((await send('GET', SLICES)).code).toBe(200);
+  });
+});
+
+describe('views that nobody uses', () => {
+  const ask = (n: number) => send('GET', `${SLICES}?labelSelector=n%3D${n}`);
+  const open = () => proxy.views.sources.map(({ question }) => question.labelSelector);
+
+  beforeEach(async () => {
+    await proxy.close();
+    await server.close();
+    proxy = await startWrapper(await server.listen(), { maxViews: 3 });
+  });
+
+  afterEach(() => void jest.restoreAllMocks());
+
+  /** Lets this much time have passed. */
+  function pass(ms: number): void {
+    const real = performance.now.bind(performance);
+    jest.spyOn(performance, 'now').mockImplementation(() => real() + ms);
+  }
+
+  test('make room for a new question, those first that have been idle for longest', async () => {
+    for (const n of [1, 2, 3]) expect((await ask(n)).code).toBe(200);
+    expect(open()).toEqual(expect.arrayContaining(['n=1', 'n=2', 'n=3']));
+    expect((await ask(1)).code).toBe(200);
+    pass(5_000);
+    expect((await ask(4)).code).toBe(200);
+    expect(open()).toEqual(expect.arrayContaining(['n=1', 'n=3', 'n=4']));
+    expect(open()).not.toContain('n=2');
+  });
+
+  // Each of them was listed and written to disk: as many of them as a client could ask.
+  test('stay for some seconds, and a question too many gets 503', async () => {
+    for (const n of [1, 2, 3]) expect((await ask(n)).code).toBe(200);
+    const { code, body } = await ask(4);
+    expect([code, body.toString()]).toEqual([503, expect.stringContaining('maxViews')]);
+    expect(open()).toEqual(expect.arrayContaining(['n=1', 'n=2', 'n=3']));
+  });
+
+  test('but those that are used stay, and a question too many gets 503', async () => {
+    const watches: AbortController[] = [];
+    try {
+      for (const n of [1, 2, 3]) {
+        const controller = new AbortController();
+        watches.push(controller);
+        const { signal } = controller;
+        const query = `labelSelector=n%3D${n}&watch=1`;
+        expect((await fetch(`${proxy.url}${SLICES}?${query}`, { signal })).status).toBe(200);
+      }
+      pass(5_000);
+      const { code, body } = await ask(4);
+      expect([code, body.toString()]).toEqual([503, expect.stringContaining('maxViews')]);
+    } finally {
+      for (const controller of watches) controller.abort();
+    }
+  });
+});
+
+describe('LIST', () => {
+  async function list(query = '') {
+    const { code, body } = await send('GET', `${SLICES}${query}`);
+    return { code, body: JSON.parse(body.toString()) as ListBody };
+  }
+  interface ListBody {
+    kind: string;
+    metadata: { resourceVersion: string };
+    items: { metadata: { name: string; resourceVersion: string }; endpoints: unknown[] }[];
+  }
+
+  test('shows the endpoints that the policy selects, in the form of an apiserver', async () => {
+    const { body } = await list();
+    expect(body.kind).toBe('EndpointSliceList');
+    expect(body.items).toMatchObject([{ metadata: { name: 'web-a' } }]);
+    expect(body.items[0]?.endpoints).toEqual([
+      { addresses: ['10.0.0.1'], conditions: { ready: true }, nodeName: 'edge-1' },
+    ]);
+  });
+
+  test('any version up to the newest will do', async () => {
+    const { body } = await list();
+    const newest = BigInt(body.metadata.resourceVersion);
+    const answers = await Promise.all([
+      list(`?resourceVersion=${newest}`),
+      list(`?resourceVersion=${newest - 1n}&resourceVersionMatch=NotOlderThan`),
+      list(`?resourceVersion=${newest}&resourceVersionMatch=Exact`),
+      list('?resourceVersion=0&resourceVersionMatch=NotOlderThan'),
+    ]);
+    expect(answers.map(({ code }) => code)).toEqual([200, 200, 200, 200]);
+  });
+
+  test('a version above the newest gets 504 with the cause ResourceVersionTooLarge', async () => {
+    const { body } = await list();
+    const above = BigInt(body.metadata.resourceVersion) + 1n;
+    expect(await statusFor('GET', `${SLICES}?resourceVersion=${above}`)).toMatchObject({
+      code: 504,
+      reason: 'Timeout',
+      details: { causes: [{ reason: 'ResourceVersionTooLarge' }] },
+    });
+  });
+
+  test('an older state and a continue token of another server get 410', async () => {
+    const { body } = await list();
+    const older = BigInt(body.metadata.resourceVersion) - 1n;
+    const exact = `${SLICES}?resourceVersion=${older}&resourceVersionMatch=Exact`;
+    expect(await statusFor('GET', exact)).toMatchObject({ code: 410, reason: 'Expired' });
+    expect(await statusFor('GET', `${SLICES}?continue=abc`)).toMatchObject({ code: 410 });
+  });
+
+  test('GET of one object shows what the list shows, and 404 what it does not', async () => {
+    const path = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices';
+    const { body } = await send('GET', `${path}/web-a`);
+    const one = JSON.parse(body.toString());
+    expect(one).toMatchObject({ kind: 'EndpointSlice', apiVersion: 'discovery.k8s.io/v1' });
+    expect(one.endpoints).toEqual((await list()).body.items[0]?.endpoints);
+    expect(await statusFor('GET', `${path}/none`)).toMatchObject({ code: 404, reason: 'NotFound' });
+  });
+});

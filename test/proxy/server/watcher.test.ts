@@ -1,0 +1,190 @@
+import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
+import { SERVICES } from '../../../src/filter/codec/resource.ts';
+import { VersionClock } from '../../../src/filter/view/version-allocator.ts';
+import { View } from '../../../src/filter/view/view.ts';
+import { Watcher } from '../../../src/proxy/server/watcher.ts';
+import { eventually } from '../../support/eventually.ts';
+import { until } from '../../support/http/until.ts';
+
+/*
+ * What a client takes, and when, is in the hands of the test: the socket says that it is full, or drained, when the
+ * test says so; and the clock moves when it does.
+ */
+const TIMES = { bookmarkMs: 1000, stallMs: 5000, timeoutMs: 60_000 };
+
+let view: View;
+let response: ServerResponse;
+let received: () => string;
+let client: Promise<IncomingMessage>;
+let stalled: number;
+let taken: boolean;
+/** How many watches have let the log go. */
+let released: () => number;
+const server = createServer();
+
+beforeEach(async () => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'performance'] });
+  [stalled, taken] = [0, true];
+  const codec = createJsonCodec();
+  const window = { entries: 100, bytes: 1 << 20 };
+  view = new View({ resource: SERVICES, codec, clock: new VersionClock(0), window });
+  view.startAsIs([['a/x', objectOf('x')]]);
+  const subscribe = view.log.subscribe.bind(view.log);
+  let unsubscribed = 0;
+  released = () => unsubscribed;
+  jest.spyOn(view.log, 'subscribe').mockImplementation((listener) => {
+    const unsubscribe = subscribe(listener);
+    return () => {
+      unsubscribed++;
+      unsubscribe();
+    };
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const asked = new Promise<ServerResponse>((resolve) =>
+    server.once('request', (_request, each) => resolve(each)),
+  );
+  let text = '';
+  received = () => text;
+  const answered = Promise.withResolvers<IncomingMessage>();
+  client = answered.promise;
+  get({ port, host: '127.0.0.1', agent: false }, (incoming) => {
+    answered.resolve(incoming);
+    incoming.on('data', (chunk) => {
+      text += String(chunk);
+    });
+    incoming.on('error', () => {});
+  }).on('error', () => {});
+  response = await asked;
+  const write = response.write.bind(response) as (bytes: Buffer) => boolean;
+  jest.spyOn(response, 'write').mockImplementation((bytes) => {
+    write(bytes as Buffer);
+    return taken;
+  });
+});
+
+afterEach(async () => {
+  jest.useRealTimers();
+  jest.restoreAllMocks();
+  const closed = new Promise((resolve) => server.close(resolve));
+  server.closeAllConnections();
+  await closed;
+});
+
+function objectOf(name: string, says = ''): Buffer {
+  const metadata = { name, namespace: 'a', resourceVersion: '1' };
+  return Buffer.from(JSON.stringify({ metadata, spec: { says } }));
+}
+
+function change(says: string): void {
+  view.showAsIs('a/x', objectOf('x', says));
+  view.log.commit();
+}
+
+function watch({ bookmarks = true } = {}): Watcher {
+  const watcher = new Watcher({
+    ...{ view, response, bookmarks, position: view.log.end, initialEventsEnd: false },
+    ...{ ...TIMES, onStalled: () => stalled++ },
+  });
+  watcher.start();
+  return watcher;
+}
+
+/** The events that the client has, by their types. */
+const events = () =>
+  received()
+    .match(/"type":"[A-Z]+"/g)
+    ?.map((each) => each.slice(8, -1)) ?? [];
+const had = (...types: string[]) => eventually(events, types);
+
+describe('a client', () => {
+  test('that takes its time is not given up, and gets what came meanwhile', async () => {
+    watch();
+    taken = false;
+    change('one');
+    change('two');
+    for (taken of [false, true]) {
+      jest.advanceTimersByTime(TIMES.stallMs - 1);
+      response.emit('drain');
+    }
+    jest.advanceTimersByTime(TIMES.stallMs * 2);
+    await until(() => events().length === 12, 'all events');
+    expect(events()).toEqual(['MODIFIED', 'MODIFIED', ...Array(10).fill('BOOKMARK')]);
+    expect([stalled, response.destroyed]).toEqual([0, false]);
+  });
+
+  test('that takes nothing for a while is given up, and nothing of its watch is left', async () => {
+    watch();
+    taken = false;
+    change('one');
+    jest.advanceTimersByTime(TIMES.stallMs - 1);
+    expect(stalled).toBe(0);
+    jest.advanceTimersByTime(1);
+    expect([stalled, response.destroyed]).toEqual([1, true]);
+    await until(() => response.closed, 'the end');
+    expect([jest.getTimerCount(), released()]).toEqual([0, 1]);
+  });
+
+  test('that goes away leaves nothing behind, also while it is waited for', async () => {
+    watch();
+    taken = false;
+    change('one');
+    (await client).destroy();
+    await until(() => response.closed, 'the end');
+    expect([stalled, jest.getTimerCount(), released()]).toEqual([0, 0, 1]);
+  });
+
+  test('that does not even read the end of its watch is waited for no longer than 10 s', async () => {
+    taken = false;
+    const watcher = watch();
+    change('one');
+    jest.spyOn(response, 'end').mockImplementation(() => response);
+    watcher.end();
+    jest.advanceTimersByTime(9_999);
+    expect(response.destroyed).toBe(false);
+    jest.advanceTimersByTime(1);
+    expect([stalled, response.destroyed]).toEqual([0, true]);
+  });
+
+  test('that reads the end is not waited for', async () => {
+    watch().end();
+    await had('BOOKMARK');
+    await until(() => response.closed, 'the end');
+    expect([jest.getTimerCount(), released()]).toEqual([0, 1]);
+  });
+});
+
+describe('bookmarks', () => {
+  test('come at their interval and at the end', async () => {
+    watch();
+    change('one');
+    jest.advanceTimersByTime(TIMES.bookmarkMs);
+    await had('MODIFIED', 'BOOKMARK');
+    jest.advanceTimersByTime(TIMES.timeoutMs - TIMES.bookmarkMs);
+    await until(() => response.closed, 'the end');
+    await had('MODIFIED', ...Array<string>(60).fill('BOOKMARK'));
+  });
+
+  test('do not come unless they are asked for', async () => {
+    watch({ bookmarks: false });
+    change('one');
+    jest.advanceTimersByTime(TIMES.timeoutMs);
+    await until(() => response.closed, 'the end');
+    await had('MODIFIED');
+  });
+
+  test('do not come while a client takes nothing, and never before what is older', async () => {
+    watch();
+    taken = false;
+    change('one');
+    change('two');
+    jest.advanceTimersByTime(TIMES.bookmarkMs * 3);
+    taken = true;
+    response.emit('drain');
+    jest.advanceTimersByTime(TIMES.bookmarkMs);
+    await had('MODIFIED', 'MODIFIED', 'BOOKMARK');
+  });
+});

@@ -1,0 +1,200 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { type ErrorCode, WrapperError } from '../../../src/errors.ts';
+import { ColdStart } from '../../../src/proxy/snapshot/snapshot-fallback.ts';
+import { Reach } from '../../../src/proxy/upstream/reachability.ts';
+
+let reach: Reach;
+let cutOff: number;
+let searches: number;
+let found: boolean;
+let start: ColdStart;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  reach = new Reach();
+  [cutOff, searches, found] = [0, 0, false];
+  start = coldStart();
+});
+
+afterEach(() => {
+  start.end();
+  expect(jest.getTimerCount()).toBe(0);
+  jest.useRealTimers();
+});
+
+function coldStart(): ColdStart {
+  const search = async (): Promise<boolean> => {
+    searches++;
+    return found;
+  };
+  return new ColdStart({ reach, graceMs: 1000, search, onCutOff: () => cutOff++ });
+}
+
+function failure(code: ErrorCode, status?: number): WrapperError {
+  if (status === undefined) return new WrapperError(code, 'x');
+  return new WrapperError(code, 'x', { status: { code: status, reason: '', message: '' } });
+}
+
+const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms);
+
+describe('the API server is out of reach', () => {
+  test('when it has accepted no connection for the grace time', async () => {
+    start.attempting();
+    await pass(990);
+    expect(cutOff).toBe(0);
+    await pass(20);
+    expect([searches, cutOff]).toEqual([1, 1]);
+    expect(reach.cutOff).toBe(true);
+  });
+
+  test.each([
+    ['Unreachable', undefined],
+    ['Credentials', undefined],
+    ['Refused', 500],
+    ['Refused', 429],
+  ] as const)('when for the grace time all it gave was %s %s', async (code, status) => {
+    for (let n = 0; n < 12; n++) {
+      expect(cutOff).toBe(n > 9 ? 1 : 0);
+      start.attempting();
+      await pass(1);
+      start.failed(failure(code, status));
+      await pass(100);
+    }
+    expect(cutOff).toBe(1);
+  });
+
+  test('when it has accepted a connection and said nothing for 10 s', async () => {
+    start.attempting();
+    reach.noteConnected();
+    await pass(1010);
+    // Where there is another one, it is not waited for.
+    expect(searches).toBe(1);
+    await pass(8_890);
+    expect(cutOff).toBe(0);
+    await pass(200);
+    expect(cutOff).toBe(1);
+  });
+
+  test('when an answer has begun and no byte of any has come for 10 s', async () => {
+    start.attempting();
+    for (let n = 0; n < 60; n++) {
+      reach.noteAnswer(true);
+      await pass(900);
+    }
+    expect([searches, cutOff]).toEqual([0, 0]);
+    await pass(9_000);
+    expect(cutOff).toBe(0);
+    await pass(200);
+    expect(cutOff).toBe(1);
+  });
+
+  test('not yet when another one answers; but when that fails as well, and so on, it is', async () => {
+    found = true;
+    start.attempting();
+    await pass(1010);
+    expect([searches, cutOff]).toEqual([1, 0]);
+    for (let n = 0; n < 40; n++) {
+      start.failed(failure('Unreachable'));
+      await pass(100);
+      start.attempting();
+    }
+    expect([searches, cutOff]).toEqual([2, 1]);
+  });
+
+  test('not before what was found to answer has been tried, however long that takes', async () => {
+    found = true;
+    start.attempting();
+    await pass(1010);
+    expect(searches).toBe(1);
+    // Of the one before.
+    start.failed(failure('Unreachable'));
+    await pass(60_000);
+    expect([searches, cutOff]).toEqual([1, 0]);
+  });
+
+  test('nor before, when it was found between two attempts', async () => {
+    found = true;
+    start.attempting();
+    start.failed(failure('Unreachable'));
+    await pass(60_000);
+    expect([searches, cutOff]).toEqual([1, 0]);
+  });
+
+  test('after one search, whatever else comes while that lasts', async () => {
+    let end = (_found: boolean): void => {};
+    const search = (): Promise<boolean> => {
+      searches++;
+      return new Promise((resolve) => {
+        end = resolve;
+      });
+    };
+    start = new ColdStart({ reach, graceMs: 1000, search, onCutOff: () => cutOff++ });
+    start.attempting();
+    await pass(1010);
+    start.failed(failure('Unreachable'));
+    start.attempting();
+    await pass(5_000);
+    expect([searches, cutOff]).toEqual([1, 0]);
+    end(false);
+    await pass(0);
+    expect(cutOff).toBe(1);
+  });
+
+  test('for the next question after one failure, once the first has waited', async () => {
+    reach.noteCutOff();
+    start.attempting();
+    expect(cutOff).toBe(0);
+    start.failed(failure('Unreachable'));
+    await pass(200);
+    expect(cutOff).toBe(1);
+  });
+});
+
+describe('the API server is there', () => {
+  test.each([401, 403, 404, 410])('when it answers %i', async (code) => {
+    for (let n = 0; n < 50; n++) {
+      start.attempting();
+      start.failed(failure('Refused', code));
+      await pass(1000);
+    }
+    expect(cutOff).toBe(0);
+  });
+
+  test('when it is behind the version that is asked for', async () => {
+    const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }];
+    const status = { code: 504, reason: 'Timeout', message: '', causes };
+    for (let n = 0; n < 50; n++) {
+      start.attempting();
+      start.failed(new WrapperError('Refused', 'x', { status }));
+      await pass(1000);
+    }
+    expect(cutOff).toBe(0);
+  });
+
+  test('when it sends what cannot be used', async () => {
+    start.attempting();
+    start.failed(failure('Malformed'));
+    await pass(60_000);
+    expect(cutOff).toBe(0);
+  });
+
+  test('again, for questions that come later, once it has answered any', async () => {
+    reach.noteCutOff();
+    reach.noteAnswer(false);
+    expect(reach.cutOff).toBe(true);
+    reach.noteAnswer(true);
+    expect([reach.cutOff, reach.answered]).toEqual([false, true]);
+  });
+
+  test('when the list has come, and nothing changes that', async () => {
+    start.attempting();
+    start.failed(failure('Unreachable'));
+    start.attempting();
+    start.end();
+    expect(jest.getTimerCount()).toBe(0);
+    await pass(60_000);
+    start.failed(failure('Unreachable'));
+    await pass(60_000);
+    expect(cutOff).toBe(0);
+  });
+});

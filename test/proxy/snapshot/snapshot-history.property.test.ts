@@ -1,0 +1,164 @@
+import { expect, jest, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
+import { eventually } from '../../support/eventually.ts';
+import {
+  CODECS,
+  recordWatch,
+  STREAMING_LIST,
+  type WatchRecorder,
+} from '../../support/guarantees/watch-recorder.ts';
+import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { PATHS, shownBy, stateFolder } from '../../support/wrapper/state-fixture.ts';
+import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+
+jest.setTimeout(240_000);
+
+type Step =
+  | { readonly kind: 'put'; readonly slice: number; readonly host: number }
+  | { readonly kind: 'delete'; readonly slice: number }
+  | { readonly kind: 'outage' | 'back' | 'restart' | 'compact' };
+
+const change: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ kind: fc.constant('put' as const), slice: fc.nat(2), host: fc.nat(9) }),
+  fc.record({ kind: fc.constant('delete' as const), slice: fc.nat(2) }),
+);
+const event: fc.Arbitrary<Step> = fc.record({
+  kind: fc.constantFrom('outage', 'back', 'restart', 'compact'),
+});
+const anything = (maxLength: number) =>
+  fc.array(fc.oneof({ weight: 3, arbitrary: change }, { weight: 1, arbitrary: event }), {
+    maxLength,
+  });
+
+/** Any history, but always one with a start while the API server is away, and changes meanwhile. */
+const history: fc.Arbitrary<Step[]> = fc
+  .tuple(anything(6), fc.array(change, { minLength: 1, maxLength: 4 }), anything(4))
+  .map(([before, meanwhile, after]) => [
+    { kind: 'put', slice: 0, host: 1 },
+    { kind: 'put', slice: 1, host: 1 },
+    ...before,
+    { kind: 'outage' },
+    { kind: 'restart' },
+    ...meanwhile,
+    { kind: 'back' },
+    ...after,
+    { kind: 'back' },
+  ]);
+
+/** The slices as `name: addresses`, from a LIST's bytes or a store's objects. */
+function readable(shown: Map<string, string>): string[] {
+  const addressed = ([name, bytes]: [string, string]) =>
+    `${name}: ${bytes.match(/10\.0\.[0-9]+\.[0-9]+/g)?.join()}`;
+  return [...shown].map(addressed).sort();
+}
+
+class Scene {
+  readonly server: ApiServer;
+  readonly #state: Awaited<ReturnType<typeof stateFolder>>;
+  #url = '';
+  #up = true;
+  /** What the wrapper has shown last; the API server may have gone on since. */
+  #known: string[] = [];
+  proxy: NodeProxy | undefined;
+  watch: WatchRecorder | undefined;
+
+  constructor(state: Awaited<ReturnType<typeof stateFolder>>) {
+    this.#state = state;
+    this.server = createSmallCluster();
+    putService(this.server, 'web', ['site']);
+  }
+
+  async begin(): Promise<void> {
+    this.#url = await this.server.listen();
+    await this.#start();
+  }
+
+  async play(step: Step): Promise<void> {
+    const name = 'slice' in step ? `web-${step.slice}` : '';
+    if (step.kind === 'put') {
+      putSlice(this.server, name, 'web', [
+        { ip: `10.0.${step.slice}.${step.host}`, node: 'edge-2' },
+      ]);
+    } else if (step.kind === 'delete') {
+      if (this.server.get('endpointslices', name)) this.server.delete('endpointslices', name);
+    } else if (step.kind === 'compact') {
+      this.server.compact();
+    } else if (step.kind === 'restart') {
+      await this.#stop();
+      await this.#start();
+    } else if (this.#up === (step.kind === 'outage')) {
+      this.#up = !this.#up;
+      if (this.#up) await this.server.listen(Number(new URL(this.#url).port));
+      else await this.server.close();
+    }
+    await this.check();
+  }
+
+  /** With the API server: all is as there. Without: all is as it was, also for a process that began since. */
+  async check(): Promise<void> {
+    const { proxy } = this;
+    if (proxy === undefined) throw new Error('not running');
+    if (this.#up) {
+      this.#known = this.server
+        .list('endpointslices')
+        .map(
+          ({ metadata, ...rest }) =>
+            `${metadata.name}: ${JSON.stringify(rest)
+              .match(/10\.0\.[0-9]+\.[0-9]+/g)
+              ?.join()}`,
+        )
+        .sort();
+    }
+    const shown = async () => readable(await shownBy(proxy, PATHS.slices));
+    await eventually(shown, this.#known);
+    await eventually(() => this.#ofWatch(), this.#known);
+  }
+
+  async end(): Promise<void> {
+    await this.#stop();
+    await this.server.close();
+    await this.#state.remove();
+  }
+
+  async #start(): Promise<void> {
+    this.proxy = await startWrapper(this.#url, { state: this.#state.state, readyWaitMs: 5000 });
+    this.watch = await recordWatch(this.proxy.url + PATHS.slices, STREAMING_LIST);
+  }
+
+  async #stop(): Promise<void> {
+    this.watch?.close();
+    await this.proxy?.close();
+  }
+
+  /** The client's store, as its events make it: an ADDED of what it has, or a change of what it has not, is an error. */
+  #ofWatch(): string[] {
+    const store = new Map<string, string>();
+    for (const event of this.watch?.events ?? []) {
+      if (event.type === 'ERROR' || event.type === 'BOOKMARK') continue;
+      const { name } = CODECS.protobuf.meta(event.object);
+      if (store.has(name) === (event.type === 'ADDED')) throw new Error(`${event.type} ${name}`);
+      if (event.type === 'DELETED') store.delete(name);
+      else store.set(name, event.object.toString('latin1'));
+    }
+    return readable(store);
+  }
+}
+
+test('through outages, restarts and forgotten history a client has the last known state, and then the live one', async () => {
+  await fc.assert(
+    fc.asyncProperty(history, async (steps) => {
+      const scene = new Scene(await stateFolder());
+      try {
+        await scene.begin();
+        await scene.check();
+        for (const each of steps) await scene.play(each);
+      } finally {
+        await scene.end();
+      }
+    }),
+    { numRuns: 20 },
+  );
+  expect.hasAssertions();
+});

@@ -1,0 +1,275 @@
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { ApiServer } from '../../../embedded/api-server.ts';
+import { createMetrics } from '../../../src/admin/metrics.ts';
+import { DEFAULT_READ_BOUNDS } from '../../../src/proxy/api/read-limits.ts';
+import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
+import { decodeSnapshot, encodeSnapshot } from '../../../src/proxy/snapshot/snapshot-format.ts';
+import { eventually } from '../../support/eventually.ts';
+import { CODECS, recordWatch, STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
+import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import {
+  allShownBy,
+  PATHS,
+  problemsOf,
+  shownBy,
+  stateFolder,
+} from '../../support/wrapper/state-fixture.ts';
+import {
+  type LogLine,
+  recordingLogger,
+  startWrapper,
+} from '../../support/wrapper/wrapper-fixture.ts';
+
+let server: ApiServer;
+let url: string;
+let lines: LogLine[];
+let folder: string;
+let state: NonNullable<NodeProxyOptions['state']>;
+let remove: () => Promise<void>;
+const running: NodeProxy[] = [];
+
+beforeEach(async () => {
+  ({ folder, state, remove } = await stateFolder());
+  lines = [];
+  server = createSmallCluster();
+  server.create('servicecidrs', {
+    ...{ apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR' },
+    ...{ metadata: { name: 'kubernetes' }, spec: { cidrs: ['10.96.0.0/12'] } },
+  });
+  putService(server, 'web', ['site']);
+  putSlice(server, 'web-a', 'web', [
+    { ip: '10.0.0.1', node: 'edge-1' },
+    { ip: '10.0.0.2', node: 'edge-2' },
+    { ip: '10.0.0.3', node: 'edge-3' },
+  ]);
+  url = await server.listen();
+});
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((proxy) => proxy.close()));
+  await server.close();
+  await remove();
+});
+
+async function start(options: Partial<NodeProxyOptions> = {}): Promise<NodeProxy> {
+  const recorded = recordingLogger();
+  lines = recorded.lines as LogLine[];
+  const { logger } = recorded;
+  const proxy = await startWrapper(url, { state, readyWaitMs: 2000, ...options, logger });
+  running.push(proxy);
+  return proxy;
+}
+
+async function stop(proxy: NodeProxy): Promise<void> {
+  running.splice(running.indexOf(proxy), 1);
+  await proxy.close();
+}
+
+/** A first process that has seen everything, and has ended. */
+async function leaveState() {
+  const proxy = await start();
+  const shown = await allShownBy(proxy);
+  await stop(proxy);
+  return shown;
+}
+
+const listen = async (): Promise<void> => void (await server.listen(Number(new URL(url).port)));
+
+const addresses = (shown: Map<string, string>) =>
+  [...shown.values()].flatMap((bytes) => bytes.match(/10\.0\.0\.[0-9]+/g) ?? []);
+
+describe('a start while the API server is out of reach', () => {
+  test('shows kube-proxy what the process before has shown, and says that it is old', async () => {
+    const before = await leaveState();
+    await server.close();
+    const started = performance.now();
+    const proxy = await start();
+    expect(await allShownBy(proxy)).toEqual(before);
+    expect(performance.now() - started).toBeLessThan(2000);
+    expect(addresses(await shownBy(proxy, PATHS.slices))).toEqual(['10.0.0.1', '10.0.0.2']);
+    // Own Node, ServiceCIDRs, Services, slices, and the node set site=a.
+    const stale = problemsOf(proxy).filter((problem) => problem.startsWith('stale, from the snap'));
+    expect(stale).toHaveLength(5);
+    const metrics = await createMetrics(proxy).metrics();
+    expect(metrics.match(/^kube_proxy_wrapper_view_from_snapshot\{.*\} 1$/gm)).toHaveLength(4);
+    const said = lines.filter(({ msg }) => msg.includes('the snapshot on disk stands in'));
+    expect(said).toHaveLength(5);
+    expect(said[0]).toMatchObject({ level: 40, saved: expect.stringMatching(/^20..-/), rv: '106' });
+  });
+
+  test('is followed by what has changed, and by nothing else, once the API server is back', async () => {
+    putSlice(server, 'same', 'web', [{ ip: '10.0.0.9', node: 'edge-1' }]);
+    putSlice(server, 'gone', 'web', [{ ip: '10.0.0.8', node: 'edge-1' }]);
+    await leaveState();
+    await server.close();
+    const proxy = await start();
+    const watch = await recordWatch(proxy.url + PATHS.slices, STREAMING_LIST);
+    await watch.until(4);
+    putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.7', node: 'edge-2' }]);
+    putSlice(server, 'new', 'web', [{ ip: '10.0.0.6', node: 'edge-2' }]);
+    server.delete('endpointslices', 'gone');
+    await listen();
+    await eventually(() => problemsOf(proxy), []);
+    await watch.until(7);
+    watch.close();
+    expect(watch.names().slice(4).sort()).toEqual(['ADDED new', 'DELETED gone', 'MODIFIED web-a']);
+    const versions = watch.events.map((event) =>
+      event.type === 'ERROR' ? 0n : BigInt(CODECS.protobuf.meta(event.object).resourceVersion),
+    );
+    expect(versions.slice(3)).toEqual([...versions.slice(3)].sort((a, b) => (a < b ? -1 : 1)));
+    expect(new Set(versions.slice(3)).size).toBe(4);
+    expect(lines.some(({ msg }) => msg.includes('what the snapshot said is replaced'))).toBe(true);
+  });
+
+  test('asks the API server for nothing older than the snapshot, and does not watch from it', async () => {
+    await leaveState();
+    const version = String(server.resourceVersion);
+    await server.close();
+    const proxy = await start();
+    await shownBy(proxy, PATHS.slices);
+    const before = server.requests.length;
+    await listen();
+    await eventually(() => problemsOf(proxy), []);
+    const [first] = server.requests.slice(before).filter(({ path }) => path === PATHS.slices);
+    expect(first?.query.has('watch')).toBe(false);
+    expect(first?.query.get('resourceVersion')).toBe(version);
+  });
+
+  test('gives way to an API server that was restored from a backup', async () => {
+    await leaveState();
+    await server.close();
+    const proxy = await start();
+    expect(addresses(await shownBy(proxy, PATHS.slices))).toHaveLength(2);
+    server.restore('endpointslices', [], 50);
+    await listen();
+    await eventually(async () => (await shownBy(proxy, PATHS.slices)).size, 0);
+  });
+
+  test('versions go on rising from one process to the next, though nothing has changed', async () => {
+    const version = async (proxy: NodeProxy) => {
+      const response = await fetch(proxy.url + PATHS.slices);
+      return BigInt(
+        ((await response.json()) as { metadata: { resourceVersion: string } }).metadata
+          .resourceVersion,
+      );
+    };
+    const first = await start();
+    const before = await version(first);
+    await stop(first);
+    await server.close();
+    expect(await version(await start())).toBeGreaterThan(before);
+  });
+
+  test('answers what kube-proxy posts with 503, at once', async () => {
+    await leaveState();
+    await server.close();
+    const proxy = await start();
+    const response = await fetch(`${proxy.url}/apis/events.k8s.io/v1/namespaces/default/events`, {
+      method: 'POST',
+      body: '{}',
+    });
+    expect(response.status).toBe(503);
+    expect(response.headers.get('retry-after')).toBe('1');
+    expect(await response.json()).toMatchObject({ kind: 'Status', reason: 'ServiceUnavailable' });
+  });
+
+  test('shows of a node set that is not on disk this node, rather than nothing of anything', async () => {
+    await leaveState();
+    // Written last and lost: power was cut a second after a policy had first used the key.
+    const sets = (await readdir(folder)).filter((name) => name.startsWith('nodes-'));
+    expect(sets).toHaveLength(2);
+    await server.close();
+    const first = await start();
+    await shownBy(first, PATHS.slices);
+    await stop(first);
+    for (const name of sets) {
+      await rm(join(folder, name));
+      const proxy = await start();
+      const shown = await shownBy(proxy, PATHS.slices).catch(() => undefined);
+      // One of the two is the own Node, without which there is no answer to be had.
+      if (shown === undefined)
+        expect(problemsOf(proxy).join()).toMatch(/there is no Node "edge-1"/);
+      else expect(addresses(shown)).toEqual(['10.0.0.1']);
+      await stop(proxy);
+      await rm(folder, { recursive: true, force: true });
+      await listen();
+      await leaveState();
+      await server.close();
+    }
+  });
+
+  test('never shows a file that is whole and holds what is no object', async () => {
+    await leaveState();
+    const [name = ''] = (await readdir(folder)).filter((each) => each.startsWith('endpointslices'));
+    const file = join(folder, name);
+    const decoded = decodeSnapshot(await readFile(file));
+    if (decoded.kind !== 'whole') throw new Error(decoded.problem);
+    const objects = [...decoded.objects, Buffer.from('no object')];
+    const bytes = decoded.header.bytes + 9;
+    const header = { ...decoded.header, objects: objects.length, bytes };
+    await writeFile(file, Buffer.concat([...encodeSnapshot(header, objects)]));
+    await server.close();
+    const proxy = await start({ readyWaitMs: 500 });
+    await expect(shownBy(proxy, PATHS.slices)).rejects.toThrow('HTTP 503');
+    expect(await readdir(folder)).toContain(name.replace(/snapshot$/, 'torn'));
+    expect((await shownBy(proxy, PATHS.nodes)).size).toBe(1);
+  });
+
+  test('shows of a node set that is larger than maxObjects now this node, and leaves its file', async () => {
+    await leaveState();
+    const files = await readdir(folder);
+    await server.close();
+    const proxy = await start({ readBounds: { ...DEFAULT_READ_BOUNDS, maxObjects: 1 } });
+    expect(addresses(await shownBy(proxy, PATHS.slices))).toEqual(['10.0.0.1']);
+    expect(lines.filter(({ msg }) => msg.includes('larger than a bound'))).toHaveLength(1);
+    expect(await readdir(folder)).toEqual(files);
+  });
+
+  test('has nothing to show without a state directory', async () => {
+    await leaveState();
+    await server.close();
+    const proxy = await startWrapper(url, { readyWaitMs: 300 });
+    running.push(proxy);
+    await expect(shownBy(proxy, PATHS.slices)).rejects.toThrow('HTTP 503');
+  });
+});
+
+describe('a start while the API server answers', () => {
+  test('never shows what is on disk first, however slow the answer', async () => {
+    await leaveState();
+    putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.7', node: 'edge-1' }]);
+    const release = server.hold(({ query }) => !query.has('watch'));
+    const proxy = await start();
+    const watch = recordWatch(proxy.url + PATHS.slices, STREAMING_LIST);
+    setTimeout(release, 800);
+    const { events, close } = await watch;
+    await eventually(() => events.length, 2);
+    close();
+    const seen = events.map((event) =>
+      event.type === 'ERROR' ? '' : event.object.toString('latin1'),
+    );
+    expect(seen.join().match(/10\.0\.0\.[0-9]/g)).toEqual(['10.0.0.7']);
+    expect(lines.some(({ msg }) => msg.includes('stands in'))).toBe(false);
+  });
+
+  test.each([
+    [401, false],
+    [403, false],
+    [404, false],
+    [429, true],
+    [500, true],
+    [503, true],
+  ])('%i: shows what is on disk: %s', async (code, shown) => {
+    await leaveState();
+    server.refuse(() => true, code);
+    const proxy = await start({ readyWaitMs: shown ? 2000 : 500 });
+    const answer = shownBy(proxy, PATHS.slices).then(addresses, (error: Error) => error.message);
+    expect(await answer).toEqual(
+      shown
+        ? ['10.0.0.1', '10.0.0.2']
+        : expect.stringContaining(`HTTP ${code === 404 ? 404 : 503}`),
+    );
+  });
+});

@@ -1,0 +1,446 @@
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import type { Change } from '../../../src/filter/codec/change.ts';
+import { SnapshotFiles } from '../../../src/proxy/snapshot/snapshot-files.ts';
+import {
+  SnapshotStore,
+  type SnapshotStoreOptions,
+} from '../../../src/proxy/snapshot/snapshot-store.ts';
+import type { SnapshotKeeper } from '../../../src/proxy/snapshot/snapshot-writer.ts';
+import { eventually } from '../../support/eventually.ts';
+import { makeAuthority } from '../../support/http/certificates.ts';
+import { FakeCredentials } from '../../support/http/credentials.ts';
+import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
+
+const QUESTION = 'protobuf /api/v1/services';
+
+let folder: string;
+let lines: readonly LogLine[];
+let logger: SnapshotStoreOptions['logger'];
+let credentials: FakeCredentials;
+
+beforeEach(async () => {
+  folder = join(await mkdtemp(join(tmpdir(), 'snapshots-')), 'state');
+  ({ logger, lines } = recordingLogger());
+  credentials = new FakeCredentials(new URL('https://10.0.0.1:6443'));
+});
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await rm(join(folder, '..'), { recursive: true, force: true });
+});
+
+function storeOf(options: Partial<SnapshotStoreOptions> = {}): SnapshotStore {
+  return new SnapshotStore({
+    ...{ folder, nodeName: 'edge-1', credentials, logger, graceMs: 10 },
+    ...{ maxBytes: 1 << 20, writeBytesPerSecond: 1e12, quietMs: 5, unrestMs: 50 },
+    ...options,
+  });
+}
+
+function change(key: string, text: string): Change {
+  const [name, uid, resourceVersion, namespace] = [key, key, '1', ''];
+  const facts = { name, namespace, uid, resourceVersion };
+  return { type: 'ADDED', key, facts, object: Buffer.from(text) };
+}
+
+/** Writes one snapshot as an earlier process would have; returns the path of the file. */
+async function leave(
+  text = 'object',
+  options: Partial<SnapshotStoreOptions> = {},
+): Promise<string> {
+  const store = storeOf(options);
+  const keeper = store.open(QUESTION);
+  keeper.told([change('web', text)], '7');
+  await keeper.close();
+  await store.close();
+  const [name = ''] = (await readdir(folder)).filter((each) => each.endsWith('.snapshot'));
+  return join(folder, name);
+}
+
+async function loadAnew(options: Partial<SnapshotStoreOptions> = {}, question = QUESTION) {
+  const store = storeOf(options);
+  const keeper = store.open(question);
+  const stored = await keeper.load();
+  await keeper.close();
+  await store.close();
+  return stored && { version: stored.resourceVersion, objects: stored.objects.map(String) };
+}
+
+const files = async () => (await readdir(folder)).sort();
+
+describe('what is written', () => {
+  test('is there for the next process, and nobody else can read it', async () => {
+    const path = await leave();
+    expect(await loadAnew()).toEqual({ version: '7', objects: ['object'] });
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect((await stat(folder)).mode & 0o777).toBe(0o700);
+  });
+
+  test('holds no token and no key', async () => {
+    credentials.token = 'very-secret';
+    const path = await leave();
+    expect(await readFile(path, 'latin1')).not.toMatch(/very-secret|PRIVATE KEY/);
+  });
+
+  /**
+   * Changes something every 50 ms, at least twelve times, until all is done. Returns how often it was quiet for
+   * `quietMs` all the same, for the machine was busy.
+   */
+  async function unrest(keeper: SnapshotKeeper, quietMs: number, isDone: () => boolean) {
+    let pauses = 0;
+    for (let n = 0; n < 12 || !isDone(); n++) {
+      keeper.told([change('web', `state ${n}`)], String(n));
+      const told = performance.now();
+      await delay(50);
+      // A timer may be a millisecond early.
+      if (performance.now() - told > quietMs - 2) pauses++;
+    }
+    return pauses;
+  }
+
+  test('is written once nothing changes for a while', async () => {
+    const store = storeOf({ quietMs: 200, unrestMs: 60_000 });
+    const keeper = store.open(QUESTION);
+    const pauses = await unrest(keeper, 200, () => true);
+    expect(store.counters.writes).toBeLessThanOrEqual(pauses);
+    await eventually(async () => (await keeper.load())?.resourceVersion, '11');
+    await delay(300);
+    expect(store.counters.writes).toBeLessThanOrEqual(pauses + 1);
+    await keeper.close();
+    await store.close();
+    expect(await loadAnew()).toEqual({ version: '11', objects: ['state 11'] });
+  });
+
+  test('is written under unrest at the latest after a longer while, and no more often', async () => {
+    const store = storeOf({ quietMs: 200, unrestMs: 400 });
+    const keeper = store.open(QUESTION);
+    const began = performance.now();
+    const isDone = () => store.counters.writes > 0 || performance.now() - began > 20_000;
+    const pauses = await unrest(keeper, 200, isDone);
+    const { writes } = store.counters;
+    expect(writes).toBeGreaterThan(0);
+    expect(writes).toBeLessThanOrEqual(pauses + (performance.now() - began) / 398);
+    await keeper.close();
+    await store.close();
+  });
+
+  // At a few bytes a second the wait was longer than a timer can be, and so none.
+  test.each([1000, 0.01])(
+    'is no more in the long run than the disk shall bear (%d bytes/s)',
+    async (rate) => {
+      const store = storeOf({ quietMs: 1, unrestMs: 1, writeBytesPerSecond: rate });
+      const keeper = store.open(QUESTION);
+      keeper.told([change('web', 'x'.repeat(100_000))], '1');
+      await eventually(() => store.counters.writes, 1);
+      keeper.told([change('web', 'y')], '2');
+      await delay(100);
+      expect(store.counters.writes).toBe(1);
+      // The end of the process is no time to save flash memory.
+      store.end();
+      await keeper.close();
+      await store.close();
+      expect(await loadAnew()).toEqual({ version: '2', objects: ['y'] });
+    },
+  );
+
+  test('is not written for a bookmark', async () => {
+    const store = storeOf();
+    const keeper = store.open(QUESTION);
+    keeper.told([], '1');
+    await eventually(() => store.counters.writes, 1);
+    keeper.told([], '2');
+    await keeper.close();
+    await store.close();
+    expect(store.counters.writes).toBe(1);
+  });
+
+  // Where a label of the own node flaps, node sets come and go.
+  test('is not written more often because its question comes and goes, but once more at the end', async () => {
+    const store = storeOf({ writeBytesPerSecond: 1 });
+    const ask = async (version: string) => {
+      const keeper = store.open(QUESTION);
+      keeper.told([change('web', 'object')], version);
+      return keeper;
+    };
+    const first = await ask('1');
+    await eventually(() => store.counters.writes, 1);
+    await first.close();
+    for (const version of ['2', '3', '4']) await (await ask(version)).close();
+    expect(store.counters.writes).toBe(1);
+    const last = await ask('5');
+    store.end();
+    await last.close();
+    await store.close();
+    expect((await loadAnew())?.version).toBe('5');
+  });
+
+  test('follows a rotated authority, so that the next process knows it still', async () => {
+    const [old, next] = [(await makeAuthority('old')).cert, (await makeAuthority('next')).cert];
+    credentials.setTls({ ca: old });
+    const store = storeOf();
+    const keeper = store.open(QUESTION);
+    keeper.told([change('web', 'object')], '7');
+    await eventually(() => store.counters.writes, 1);
+    credentials.setTls({ ca: old + next });
+    await eventually(() => store.counters.writes, 2);
+    await keeper.close();
+    await store.close();
+    credentials.setTls({ ca: next });
+    expect(await loadAnew()).toEqual({ version: '7', objects: ['object'] });
+  });
+});
+
+describe('what is not to be trusted', () => {
+  test.each([
+    ['torn', 'cut short', async (path: string) => await truncate(path, 100)],
+    ['torn', 'empty', async (path: string) => await truncate(path, 0)],
+    [
+      'newer',
+      'of a newer format',
+      async (path: string) => {
+        const bytes = await readFile(path);
+        bytes.writeUInt32BE(9, 8);
+        await writeFile(path, bytes);
+      },
+    ],
+    ['foreign', 'of another node', async () => await leave('object', { nodeName: 'edge-2' })],
+    [
+      'foreign',
+      'of another address',
+      async () =>
+        await leave('object', {
+          credentials: new FakeCredentials(new URL('https://10.9.9.9:6443')),
+        }),
+    ],
+    [
+      'foreign',
+      'of another authority',
+      async () => {
+        const { cert: ca } = await makeAuthority('other');
+        const other = new FakeCredentials(new URL('https://10.0.0.1:6443'), { ca });
+        await leave('object', { credentials: other });
+      },
+    ],
+  ] as const)(
+    'is set aside as %s when it is %s, with a line that names it',
+    async (cause, _, spoil) => {
+      const path = await leave();
+      await spoil(path);
+      expect(await loadAnew()).toBeUndefined();
+      const aside = path.replace(/\.snapshot$/, `.${cause}`);
+      expect(await files()).toEqual([aside.slice(folder.length + 1)]);
+      expect(lines.filter(({ level }) => level >= 50)).toEqual([
+        expect.objectContaining({
+          file: aside,
+          cause,
+          problem: expect.stringMatching(/./),
+          msg: expect.stringMatching(/^a snapshot was set aside: .*delete/),
+        }),
+      ]);
+    },
+  );
+
+  test('is kept once per cause', async () => {
+    for (let n = 0; n < 3; n++) {
+      await truncate(await leave(), 20 + n);
+      await loadAnew();
+    }
+    expect(await files()).toEqual([expect.stringMatching(/\.torn$/)]);
+    const [name = ''] = await files();
+    expect((await stat(join(folder, name))).size).toBe(22);
+  });
+
+  test('is also what answers another question', async () => {
+    const path = await leave();
+    const store = storeOf();
+    const other = store.open('protobuf /api/v1/nodes');
+    other.told([], '1');
+    await other.close();
+    await store.close();
+    const [name = ''] = (await files()).filter((each) => each.startsWith('nodes'));
+    await writeFile(join(folder, name), await readFile(path));
+    expect(await loadAnew({}, 'protobuf /api/v1/nodes')).toBeUndefined();
+    expect(await files()).toContain(name.replace(/\.snapshot$/, '.foreign'));
+  });
+});
+
+describe('the disk', () => {
+  async function told(
+    store: SnapshotStore,
+    question: string,
+    bytes: number,
+  ): Promise<SnapshotKeeper> {
+    const keeper = store.open(question);
+    const writes = store.counters.writes + store.counters.failures;
+    keeper.told([change('web', 'x'.repeat(bytes))], '1');
+    await eventually(() => store.counters.writes + store.counters.failures, writes + 1);
+    return keeper;
+  }
+
+  test('that is out of order is logged once and counted, and nothing else', async () => {
+    await writeFile(folder, 'a file where the folder should be');
+    const store = storeOf();
+    const keepers = [await told(store, 'a /x', 1), await told(store, 'b /x', 1)];
+    expect(await keepers[0]?.load()).toBeUndefined();
+    for (const keeper of keepers) await keeper.close();
+    await store.close();
+    expect(store.counters.writes).toBe(0);
+    const said = lines.filter(({ msg }) => msg.includes('cannot be'));
+    expect(said).toEqual([
+      expect.objectContaining({ err: expect.stringContaining('is a file, not a folder') }),
+    ]);
+  });
+
+  /*
+   * The message of an error names the file, which has another name each time: on a disk that was read-only
+   * each attempt of each question was logged.
+   */
+  test('that goes on failing is logged once per cause, and once when it is well again', async () => {
+    const path = await leave();
+    await rm(path);
+    await mkdir(join(path, 'in-the-way'), { recursive: true });
+    const store = storeOf({ retryMs: 20 });
+    const keeper = store.open(QUESTION);
+    keeper.told([change('web', 'new')], '8');
+    await eventually(() => store.counters.failures > 3, true);
+    const about = (words: string) => lines.filter(({ msg }) => msg.includes(words));
+    expect(about('cannot be written')).toHaveLength(1);
+    expect(store.problem).toMatch(/EISDIR|ENOTEMPTY/);
+    await rm(path, { recursive: true });
+    await eventually(() => store.counters.writes, 1);
+    expect(store.problem).toBeUndefined();
+    expect(about('can be written again')).toHaveLength(1);
+    expect(about('cannot be written')).toHaveLength(1);
+    await keeper.close();
+    await store.close();
+    expect(await loadAnew()).toEqual({ version: '8', objects: ['new'] });
+  });
+
+  // While one process replaces another, each finds names that the other renames or removes a moment later.
+  test('that two processes write is none the worse for names that have gone', async () => {
+    await mkdir(folder);
+    for (const name of ['x.snapshot.1.tmp', 'y.snapshot'])
+      await symlink(join(folder, 'gone'), join(folder, name));
+    await leave();
+    expect(await loadAnew()).toEqual({ version: '7', objects: ['object'] });
+    expect(lines).toEqual([]);
+  });
+
+  test('whose folder was taken away gets a new one', async () => {
+    const store = storeOf({ retryMs: 20 });
+    const keeper = await told(store, QUESTION, 10);
+    await rm(folder, { recursive: true });
+    keeper.told([change('web', 'new')], '8');
+    await eventually(() => store.counters.writes, 2);
+    await keeper.close();
+    await store.close();
+    expect(await loadAnew()).toEqual({ version: '8', objects: ['new'] });
+  });
+
+  test('never holds more than is set: files that nobody needs go first, then it says which bound', async () => {
+    const maxBytes = 100_000;
+    const old = storeOf({ maxBytes });
+    for (const question of ['a /x', 'b /x']) await (await told(old, question, 40_000)).close();
+    await old.close();
+    const store = storeOf({ maxBytes });
+    const c = await told(store, 'c /x', 50_000);
+    expect(store.bytes).toBeLessThan(maxBytes);
+    expect(await files()).toHaveLength(2);
+    const d = await told(store, 'd /x', 60_000);
+    expect(store.counters.failures).toBe(1);
+    expect(lines.at(-1)).toMatchObject({ err: expect.stringContaining('stateMaxBytes=100000') });
+    for (const keeper of [c, d]) await keeper.close();
+    await store.close();
+  });
+
+  test('that hangs does not keep the process from ending for more than 5 s, which is logged once', async () => {
+    jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(new Promise(() => {}));
+    const store = storeOf();
+    const keepers = ['a /x', 'b /x'].map((question) => store.open(question));
+    for (const keeper of keepers) keeper.told([change('web', 'new')], '8');
+    const started = performance.now();
+    await Promise.all(keepers.map((keeper) => keeper.close()));
+    await store.close();
+    expect(performance.now() - started).toBeLessThan(5_500);
+    expect(lines).toEqual([
+      expect.objectContaining({ err: expect.stringContaining('more than 5 s') }),
+    ]);
+  });
+
+  test('that hangs is told while the process lives, once, and when it goes on', async () => {
+    let goOn = (): void => {};
+    const hanging = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(hanging);
+    const store = storeOf({ slowMs: 20 });
+    const keepers = ['a /x', 'b /x'].map((question) => store.open(question));
+    for (const keeper of keepers) keeper.told([change('web', 'new')], '8');
+    await eventually(() => store.counters.failures, 2);
+    expect(store.problem).toContain('the disk takes more than 0.02 s');
+    expect(lines).toHaveLength(1);
+    goOn();
+    await eventually(() => store.counters.writes, 2);
+    expect(store.problem).toBeUndefined();
+    expect(lines.at(-1)?.msg).toContain('written again');
+    for (const keeper of keepers) await keeper.close();
+    await store.close();
+  });
+
+  test('that fails with the state of a view that was closed meanwhile is no complaint for ever', async () => {
+    let fail = (_: Error): void => {};
+    const hanging = new Promise<void>((_, reject) => {
+      fail = reject;
+    });
+    jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValueOnce(hanging);
+    const store = storeOf();
+    const gone = store.open('a /x');
+    gone.told([change('web', 'new')], '8');
+    await gone.close();
+    fail(Object.assign(new Error('i/o error'), { code: 'EIO' }));
+    await eventually(() => lines.at(-1)?.err, 'i/o error');
+    expect(store.problem).toBeUndefined();
+    await store.close();
+  });
+
+  // A view that nobody asks for is closed while the process lives, and then its last state may still be written.
+  test('that hangs with the state of a view that was closed before is waited for no longer either', async () => {
+    jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(new Promise(() => {}));
+    const store = storeOf();
+    const keeper = store.open(QUESTION);
+    keeper.told([change('web', 'new')], '8');
+    void keeper.close();
+    await delay(20);
+    const started = performance.now();
+    await store.close();
+    expect(performance.now() - started).toBeLessThan(5_500);
+  });
+
+  test('is rid of files whose writer was killed, but not of one that is being written', async () => {
+    await leave();
+    await writeFile(join(folder, 'x.snapshot.1-1.tmp'), 'half');
+    await writeFile(join(folder, 'y.snapshot.2-1.tmp'), 'half');
+    const hourAgo = Date.now() / 1000 - 3600;
+    await utimes(join(folder, 'x.snapshot.1-1.tmp'), hourAgo, hourAgo);
+    await leave();
+    expect(await files()).toEqual([
+      expect.stringMatching(/^services-[0-9a-f]{16}\.snapshot$/),
+      'y.snapshot.2-1.tmp',
+    ]);
+  });
+});

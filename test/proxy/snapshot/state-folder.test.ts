@@ -1,0 +1,175 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmod,
+  chown,
+  mkdir,
+  mkdtemp,
+  readdir,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { SnapshotFiles } from '../../../src/proxy/snapshot/snapshot-files.ts';
+import {
+  SnapshotStore,
+  type SnapshotStoreOptions,
+} from '../../../src/proxy/snapshot/snapshot-store.ts';
+import { assertStateFolder, prepareStateFolder } from '../../../src/proxy/snapshot/state-folder.ts';
+import { eventually } from '../../support/eventually.ts';
+import { FakeCredentials } from '../../support/http/credentials.ts';
+import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
+
+const isRoot = process.geteuid?.() === 0;
+const OTHER_USER = 12_345;
+
+let base: string;
+
+beforeEach(async () => {
+  base = await mkdtemp(join(tmpdir(), 'state-folder-'));
+});
+
+afterEach(() => rm(base, { recursive: true, force: true }));
+
+function makeFifo(path: string): void {
+  execFileSync('mkfifo', [path]);
+}
+
+describe('a stateDir that can never work is refused at the start, and the message says why', () => {
+  // In /proc mkdir of Node, when recursive, goes round for ever: half a core, and not a word.
+  test.each([
+    ['/proc/x/y', 'is on a proc file system'],
+    ['/proc/self', 'is on a proc file system'],
+    ['/sys/x', 'is on a sysfs file system'],
+    ['/dev/x', 'is in /dev'],
+  ])('%s', async (path, why) => {
+    await expect(assertStateFolder(path)).rejects.toMatchObject({
+      code: 'InvalidSettings',
+      message: expect.stringMatching(new RegExp(`stateDir "${path}" ${why}.*leave stateDir out`)),
+    });
+  });
+
+  test('a FIFO, a file, and what is below one', async () => {
+    const [fifo, file] = [join(base, 'fifo'), join(base, 'file')];
+    makeFifo(fifo);
+    await writeFile(file, '');
+    await expect(assertStateFolder(fifo)).rejects.toThrow('is a FIFO, not a folder');
+    await expect(assertStateFolder(file)).rejects.toThrow('is a file, not a folder');
+    await expect(assertStateFolder(join(file, 'x'))).rejects.toThrow('is below a file');
+  });
+
+  test('a link into /proc', async () => {
+    const link = join(base, 'link');
+    await symlink('/proc/self', link);
+    await expect(assertStateFolder(link)).rejects.toThrow('is on a proc file system');
+  });
+
+  (isRoot ? test : test.skip)('a link that another user made', async () => {
+    const link = join(base, 'link');
+    await symlink('/etc', link);
+    execFileSync('chown', ['-h', String(OTHER_USER), link]);
+    const { mode } = await stat('/etc');
+    await expect(assertStateFolder(link)).rejects.toThrow(`is a link that user ${OTHER_USER} made`);
+    expect((await stat('/etc')).mode).toBe(mode);
+  });
+});
+
+describe('a stateDir that can work', () => {
+  test('is made with all that is missing above it, for nobody else', async () => {
+    const folder = join(base, 'a', 'b', 'c');
+    expect(await prepareStateFolder(folder)).toBe(folder);
+    expect((await stat(folder)).mode & 0o777).toBe(0o700);
+  });
+
+  test('may be a link of ours, which is resolved', async () => {
+    await mkdir(join(base, 'disk'));
+    await symlink(join(base, 'disk'), join(base, 'link'));
+    expect(await prepareStateFolder(join(base, 'link'))).toBe(join(base, 'disk'));
+  });
+
+  test('but whose folder above others can write is not used, and the start goes on', async () => {
+    await mkdir(join(base, 'shared'));
+    await chmod(join(base, 'shared'), 0o777);
+    const folder = join(base, 'shared', 'state');
+    await expect(prepareStateFolder(folder)).rejects.toThrow('can be written by everybody');
+    await assertStateFolder(folder);
+  });
+
+  (isRoot ? test : test.skip)('but belongs to another user is not used', async () => {
+    const folder = join(base, 'state');
+    await mkdir(folder);
+    await chown(folder, OTHER_USER, OTHER_USER);
+    await expect(prepareStateFolder(folder)).rejects.toThrow(`belongs to user ${OTHER_USER}`);
+  });
+});
+
+describe('a file of the folder', () => {
+  // Opening a FIFO to read waits for a writer, in one of the four threads that look names up.
+  test('that is a FIFO, a folder or a link is not read, nor waited for', async () => {
+    const files = new SnapshotFiles(base);
+    makeFifo(files.path('fifo'));
+    await mkdir(files.path('folder'));
+    await writeFile(join(base, 'elsewhere'), 'secret');
+    await symlink(join(base, 'elsewhere'), files.path('link'));
+    await expect(files.read('fifo', 100)).rejects.toThrow('not a regular file');
+    await expect(files.read('folder', 100)).rejects.toThrow('not a regular file');
+    await expect(files.read('link', 100)).rejects.toThrow('ELOOP');
+    expect([...(await files.list()).keys()]).toEqual([]);
+  });
+});
+
+describe('the folder of the snapshots', () => {
+  let lines: readonly LogLine[];
+  let logger: SnapshotStoreOptions['logger'];
+
+  beforeEach(() => {
+    ({ logger, lines } = recordingLogger());
+  });
+
+  function storeOf(folder: string, retryMs = 20): SnapshotStore {
+    const credentials = new FakeCredentials(new URL('https://10.0.0.1:6443'));
+    return new SnapshotStore({
+      ...{ folder, nodeName: 'edge-1', credentials, logger, graceMs: 10, maxBytes: 1 << 20 },
+      ...{ writeBytesPerSecond: 1e12, quietMs: 5, unrestMs: 50, retryMs },
+    });
+  }
+
+  test('is tried before there is anything to write, and again until it can be used', async () => {
+    const shared = join(base, 'shared');
+    await mkdir(shared);
+    await chmod(shared, 0o777);
+    const store = storeOf(join(shared, 'state'));
+    await eventually(() => store.counters.failures > 2, true);
+    expect(store.problem).toMatch('can be written by everybody');
+    await chmod(shared, 0o755);
+    await eventually(() => store.problem, undefined);
+    await store.close();
+    expect(lines.map(({ msg }) => msg.split(':')[0])).toEqual([
+      'the folder of the snapshots cannot be used',
+      'the folder of the snapshots can be used (stateDir)',
+    ]);
+    expect(await readdir(join(shared, 'state'))).toEqual([]);
+  });
+
+  test('is made and filled again when it vanished, though nothing changes', async () => {
+    const folder = join(base, 'state');
+    const store = storeOf(folder);
+    const keeper = store.open('protobuf /api/v1/services');
+    keeper.told([], '7');
+    await eventually(() => store.counters.writes, 1);
+    // It has to be known before it can be missed.
+    await eventually(
+      async () => (await readdir(folder)).some((name) => name.endsWith('.tmp')),
+      false,
+    );
+    await rm(folder, { recursive: true });
+    await eventually(() => store.counters.writes > 1, true);
+    expect(lines.map(({ msg }) => msg)).toContainEqual(expect.stringContaining('has gone'));
+    expect((await readdir(folder)).some((name) => name.endsWith('.snapshot'))).toBe(true);
+    await keeper.close();
+    await store.close();
+  });
+});

@@ -1,0 +1,183 @@
+import { PassThrough, Readable } from 'node:stream';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { createBody, readBody, readPieces } from '../../../src/proxy/upstream/upstream-body.ts';
+import { until } from '../../support/http/until.ts';
+
+/** Feeds these chunks, and tells how many were taken and whether the reader let go. */
+function feed(...chunks: Uint8Array[]) {
+  const state = { taken: 0, released: false };
+  async function* body(): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      for (const chunk of chunks) {
+        state.taken++;
+        yield chunk;
+      }
+    } finally {
+      state.released = true;
+    }
+  }
+  return { body: body(), state };
+}
+
+/** The same bytes in chunks of this size. */
+function cut(bytes: Buffer, size: number): Buffer[] {
+  const chunks: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += size) chunks.push(bytes.subarray(at, at + size));
+  return chunks;
+}
+
+const GZIP = { 'content-encoding': 'gzip' };
+
+describe('readBody()', () => {
+  test('joins the chunks, however they are cut, gzipped or not', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uint8Array({ maxLength: 300 }),
+        fc.integer({ min: 1, max: 40 }),
+        fc.boolean(),
+        async (bytes, size, zipped) => {
+          const sent = zipped ? gzipSync(bytes) : Buffer.from(bytes);
+          const { body } = feed(...cut(sent, size));
+          const read = await readBody(body, bytes.length, zipped ? GZIP : {});
+          expect(read).toEqual(Buffer.from(bytes));
+        },
+      ),
+    );
+  });
+
+  test('refuses more bytes than the bound before it takes another chunk', async () => {
+    const { body, state } = feed(Buffer.alloc(6), Buffer.alloc(6), Buffer.alloc(6));
+    await expect(readBody(body, 11)).rejects.toMatchObject({ code: 'TooLarge' });
+    expect(state).toEqual({ taken: 2, released: true });
+  });
+
+  test.each([
+    ['plain', {}],
+    ['gzip', GZIP],
+  ])('refuses a declared length above the bound at the first chunk: %s', async (_, encoding) => {
+    const { body, state } = feed(Buffer.alloc(1), Buffer.alloc(1));
+    const headers = { 'content-length': '12', ...encoding };
+    await expect(readBody(body, 11, headers)).rejects.toMatchObject({ code: 'TooLarge' });
+    expect(state).toEqual({ taken: 1, released: true });
+  });
+
+  test('counts what gzip unfolds to, and lets go of a body that would never end', async () => {
+    let released = false;
+    async function* endless(): AsyncGenerator<Uint8Array, void, undefined> {
+      const member = gzipSync(Buffer.alloc(1_000_000));
+      try {
+        for (;;) yield member;
+      } finally {
+        released = true;
+      }
+    }
+    await expect(readBody(endless(), 5_000_000, GZIP)).rejects.toMatchObject({ code: 'TooLarge' });
+    await until(() => released, 'the body to be let go');
+  });
+
+  test.each([
+    ['no gzip at all', Buffer.from('plain')],
+    ['cut off', gzipSync('x'.repeat(1000)).subarray(0, 15)],
+  ])('calls gzip that is %s malformed', async (_, bytes) => {
+    const { body } = feed(bytes);
+    await expect(readBody(body, 10_000, GZIP)).rejects.toMatchObject({ code: 'Malformed' });
+  });
+
+  test.each([
+    ['plain', {}],
+    ['gzip', GZIP],
+  ])('passes on what the %s body fails with', async (_, headers) => {
+    const failure = new Error('reset');
+    async function* failing(): AsyncGenerator<Uint8Array, void, undefined> {
+      yield gzipSync('x').subarray(0, 5);
+      throw failure;
+    }
+    await expect(readBody(failing(), 100, headers)).rejects.toBe(failure);
+  });
+});
+
+describe('readPieces()', () => {
+  test.each([
+    ['plain', {}],
+    ['gzip', GZIP],
+  ])(
+    'tells of bytes before it keeps them, and ends the request at what is thrown: %s',
+    async (_, headers) => {
+      const bytes = Buffer.alloc(5_000_000);
+      const sent = 'content-encoding' in headers ? gzipSync(bytes) : bytes;
+      const { body, state } = feed(...cut(sent, 500));
+      let told = 0;
+      const onBytes = (length: number): void => {
+        told += length;
+        if (told > 2_000_000) throw new Error('no room');
+      };
+      const read = readPieces(body, { maxBytes: 1e9, headers, onBytes });
+      await expect(read).rejects.toThrow('no room');
+      expect(told).toBeLessThan(3_500_000);
+      await until(() => state.released, 'the body to be let go');
+    },
+  );
+
+  test('keeps no network buffer, and no piece of more than 1 MB', async () => {
+    const chunks = cut(Buffer.alloc(3_000_000, 7), 65_536);
+    const pieces = await readPieces(feed(...chunks).body, { maxBytes: 1e9 });
+    expect(Buffer.concat(pieces).equals(Buffer.concat(chunks))).toBe(true);
+    const buffers = new Set(chunks.map(({ buffer }) => buffer));
+    for (const piece of pieces) {
+      expect(buffers.has(piece.buffer)).toBe(false);
+      expect(piece.buffer.byteLength).toBeLessThanOrEqual(1024 * 1024);
+    }
+  });
+});
+
+describe('each()', () => {
+  const bodyOf = (source: Readable) =>
+    createBody(source, {
+      explain: (error) => new Error('explained', { cause: error }),
+      unreadMs: 1_000,
+      onUnread: () => {},
+    });
+
+  test('hands on all chunks, then resolves', async () => {
+    const chunks: string[] = [];
+    const source = Readable.from([Buffer.from('a'), Buffer.from('b')], { objectMode: false });
+    await bodyOf(source).each((chunk) => void chunks.push(chunk.toString()));
+    expect(chunks.join('')).toBe('ab');
+  });
+
+  test('hands on a chunk in the turn in which it arrives', () => {
+    const source = new PassThrough();
+    const chunks: string[] = [];
+    void bodyOf(source).each((chunk) => void chunks.push(chunk.toString()));
+    source.resume();
+    source.write('a');
+    expect(chunks).toEqual(['a']);
+    source.end();
+  });
+
+  test('throws what its reader throws, hands on nothing after that, and ends the request', async () => {
+    const source = new PassThrough();
+    let taken = 0;
+    const read = bodyOf(source).each(() => {
+      taken++;
+      throw new Error('enough');
+    });
+    source.write('a');
+    source.write('b');
+    await expect(read).rejects.toThrow('enough');
+    expect(taken).toBe(1);
+    expect(source.destroyed).toBe(true);
+  });
+
+  test.each([
+    ['breaks', new Error('reset')],
+    ['is closed before its end', undefined],
+  ])('throws as explained when the body %s', async (_, error) => {
+    const source = new PassThrough();
+    const read = bodyOf(source).each(() => {});
+    source.destroy(error);
+    await expect(read).rejects.toThrow('explained');
+  });
+});

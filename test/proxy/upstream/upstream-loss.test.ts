@@ -1,0 +1,262 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import type { ApiServer } from '../../../embedded/api-server.ts';
+import { DEFAULT_READ_BOUNDS } from '../../../src/proxy/api/read-limits.ts';
+import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
+import { eventually } from '../../support/eventually.ts';
+import {
+  recordWatch,
+  STREAMING_LIST,
+  type WatchRecorder,
+} from '../../support/guarantees/watch-recorder.ts';
+import { startServer } from '../../support/http/http-server.ts';
+import { startTcpRelay, type TcpRelay } from '../../support/http/tcp-relay.ts';
+import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { PATHS, problemsOf, shownBy, stateFolder } from '../../support/wrapper/state-fixture.ts';
+import {
+  type LogLine,
+  recordingLogger,
+  startWrapper,
+} from '../../support/wrapper/wrapper-fixture.ts';
+
+let server: ApiServer;
+let first: TcpRelay;
+let second: TcpRelay;
+let proxy: NodeProxy | undefined;
+let watch: WatchRecorder | undefined;
+let lines: readonly LogLine[];
+
+beforeEach(async () => {
+  server = createSmallCluster();
+  putService(server, 'web', ['kubernetes.io/hostname']);
+  putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
+  const url = await server.listen();
+  [first, second] = [await startTcpRelay(url), await startTcpRelay(url)];
+});
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  watch?.close();
+  await proxy?.close();
+  await Promise.all([first.close(), second.close(), server.close()]);
+});
+
+/** Starts the wrapper behind the relays and follows the slices. */
+async function start(options: Partial<NodeProxyOptions> = {}): Promise<NodeProxy> {
+  const recorded = recordingLogger();
+  lines = recorded.lines;
+  const { logger } = recorded;
+  const servers = [new URL(second.url)];
+  proxy = await startWrapper(first.url, { servers, logger, readyWaitMs: 5000, ...options });
+  watch = await recordWatch(proxy.url + PATHS.slices, STREAMING_LIST);
+  await watch.until(2);
+  await connected(proxy);
+  return proxy;
+}
+
+const connected = async (of: NodeProxy) =>
+  await eventually(() => of.views.sources.every(({ status }) => status.connected), true);
+
+function put(...hosts: number[]): void {
+  putSlice(
+    server,
+    'web-a',
+    'web',
+    hosts.map((host) => ({ ip: `10.0.0.${host}`, node: 'edge-1' })),
+  );
+}
+
+/** The addresses that the client has, from its events. */
+function seen(): string[] {
+  const last = watch?.events.findLast(({ type }) => type === 'ADDED' || type === 'MODIFIED');
+  if (last === undefined || last.type === 'ERROR') return [];
+  return last.object.toString('latin1').match(/10\.0\.0\.[0-9]+/g) ?? [];
+}
+
+const inUse = () => proxy?.failover.servers[0]?.port;
+const portOf = (relay: TcpRelay) => new URL(relay.url).port;
+
+describe('with two API servers', () => {
+  test('the second is used, and nothing lost, when the first refuses connections', async () => {
+    await start();
+    expect(inUse()).toBe(portOf(first));
+    await first.refuse();
+    first.cut();
+    put(1, 2);
+    await eventually(seen, ['10.0.0.1', '10.0.0.2']);
+    await eventually(inUse, portOf(second));
+    expect(problemsOf(proxy as NodeProxy)).toEqual([]);
+    expect(watch?.names()).toEqual(['ADDED web-a', 'BOOKMARK', 'MODIFIED web-a']);
+    expect(lines.some(({ msg, level }) => level === 40 && msg.includes('another API server'))).toBe(
+      true,
+    );
+  });
+
+  test('a start while the first is away uses the second', async () => {
+    await first.refuse();
+    await start();
+    expect(seen()).toEqual(['10.0.0.1']);
+    expect(inUse()).toBe(portOf(second));
+  });
+
+  // Before it has its own Node kube-proxy asks for nothing else.
+  test('a start while the first answers everything with 5xx uses the second, though only own Node is asked for', async () => {
+    const broken = await startServer((_request, response) => response.writeHead(503).end());
+    const servers = [new URL(second.url)];
+    proxy = await startWrapper(broken.url.href, { servers });
+    await eventually(() => proxy?.views.ownNodeExists, true);
+    expect(inUse()).toBe(portOf(second));
+    await proxy.close();
+    proxy = undefined;
+    await broken.close();
+  });
+
+  test('a start while the first is cut off shows what the second says, and not what is on disk', async () => {
+    const { state, remove } = await stateFolder();
+    try {
+      await (await start({ state })).close();
+      watch?.close();
+      put(1, 7);
+      first.freeze();
+      const started = performance.now();
+      await start({ state });
+      expect(seen()).toEqual(['10.0.0.1', '10.0.0.7']);
+      expect(performance.now() - started).toBeLessThan(4000);
+      expect(lines.some(({ msg }) => msg.includes('stands in'))).toBe(false);
+      expect(inUse()).toBe(portOf(second));
+    } finally {
+      await proxy?.close();
+      proxy = undefined;
+      await remove();
+    }
+  });
+
+  test('events that kube-proxy posts go where the watches go', async () => {
+    const of = await start();
+    await first.refuse();
+    first.cut();
+    put(1, 2);
+    await eventually(seen, ['10.0.0.1', '10.0.0.2']);
+    const response = await fetch(`${of.url}/api/v1/namespaces/default/events`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Event',
+        metadata: { name: 'e', namespace: 'default' },
+      }),
+    });
+    expect(response.status).toBe(201);
+  });
+
+  test('a first one whose connections stand still, and that answers no new one, is left within the time', async () => {
+    await start({ quietMs: 300 });
+    first.freezeOpen();
+    await first.refuse();
+    put(1, 2);
+    await eventually(seen, ['10.0.0.1', '10.0.0.2']);
+    expect(inUse()).toBe(portOf(second));
+    expect(lines.some(({ msg }) => msg.includes('has fallen silent'))).toBe(true);
+  });
+
+  test('one that is quiet and answers is left alone', async () => {
+    await start({ quietMs: 100 });
+    const before = server.requests.filter(({ query }) => query.has('watch')).length;
+    await eventually(
+      () => server.requests.filter(({ path }) => path === '/version').length > 2,
+      true,
+    );
+    expect(server.requests.filter(({ query }) => query.has('watch'))).toHaveLength(before);
+    expect(proxy?.failover.switches).toBe(0);
+  });
+});
+
+describe('with one API server', () => {
+  const alone = { servers: [] };
+
+  test.each([1, 7, 40, 150])(
+    'a connection reset %i bytes into what follows loses nothing',
+    async (bytes) => {
+      await start(alone);
+      first.cutAfter(bytes);
+      for (let host = 2; host < 20; host++) put(1, host);
+      await eventually(seen, ['10.0.0.1', '10.0.0.19']);
+      const added = watch?.names().filter((name) => name !== 'MODIFIED web-a');
+      expect(added).toEqual(['ADDED web-a', 'BOOKMARK']);
+    },
+  );
+
+  test('a network that stands still and comes back loses nothing', async () => {
+    await start(alone);
+    const thaw = first.freeze();
+    put(1, 2);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(seen()).toEqual(['10.0.0.1']);
+    thaw();
+    await eventually(seen, ['10.0.0.1', '10.0.0.2']);
+  });
+
+  test('what comes between stays within what was seen while it is away, and readyz tells', async () => {
+    const of = await start(alone);
+    await first.refuse();
+    first.cut();
+    put(1, 2);
+    await eventually(() => of.views.sources.every(({ status }) => !status.connected), true);
+    expect([...(await shownBy(of, PATHS.slices)).keys()]).toEqual(['web-a']);
+    await first.accept();
+    await eventually(seen, ['10.0.0.1', '10.0.0.2']);
+    expect(problemsOf(of)).toEqual([]);
+  });
+
+  test('a clock that jumps changes nothing', async () => {
+    const of = await start(alone);
+    const now = Date.now();
+    jest.spyOn(Date, 'now').mockReturnValue(now + 86_400_000);
+    put(1, 2);
+    await eventually(seen, ['10.0.0.1', '10.0.0.2']);
+    jest.spyOn(Date, 'now').mockReturnValue(now - 86_400_000);
+    await first.refuse();
+    first.cut();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(problemsOf(of)).toEqual([]);
+    for (const { status } of of.views.sources) expect(status.silentMs).toBeLessThan(10_000);
+  });
+});
+
+describe('what is too large', () => {
+  test.each([
+    ['maxListBytes', { maxListBytes: 100 }],
+    ['maxObjectBytes', { maxObjectBytes: 100 }],
+    ['maxObjects', { maxObjects: 0 }],
+  ])('in a list is refused by the bound %s, which readyz and log name', async (name, bounds) => {
+    const recorded = recordingLogger();
+    proxy = await startWrapper(first.url, {
+      ...{ logger: recorded.logger, readBounds: { ...DEFAULT_READ_BOUNDS, ...bounds } },
+      readyWaitMs: 300,
+    });
+    await expect(shownBy(proxy, PATHS.slices)).rejects.toThrow('HTTP 503');
+    expect(problemsOf(proxy).join()).toContain(name);
+    expect(recorded.lines.some(({ err }) => String(err).includes(name))).toBe(true);
+  });
+
+  test.each([
+    [
+      'maxObjectBytes',
+      { maxObjectBytes: 2000 },
+      () => put(...Array.from({ length: 100 }, (_, n) => n)),
+    ],
+    [
+      'maxObjects',
+      { maxObjects: 3 },
+      () => {
+        for (const n of [1, 2, 3, 4]) putSlice(server, `more-${n}`, 'web', []);
+      },
+    ],
+  ])('in a watch is refused by %s, and what was known stands', async (name, bounds, overdo) => {
+    const of = await start({ readBounds: { ...DEFAULT_READ_BOUNDS, ...bounds } });
+    const slices = () =>
+      of.views.sources.find(({ question }) => question.resource.plural === 'endpointslices');
+    overdo();
+    await eventually(() => slices()?.status.error?.message.includes(name), true);
+    expect([...(await shownBy(of, PATHS.slices)).keys()]).toContain('web-a');
+  });
+});

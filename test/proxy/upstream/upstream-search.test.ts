@@ -1,0 +1,151 @@
+import type { RequestListener } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { FakeCredentials } from '../../support/http/credentials.ts';
+import { startServer, type TestServer } from '../../support/http/http-server.ts';
+import { captureLogger } from '../../support/http/logger.ts';
+import { until } from '../../support/http/until.ts';
+
+const answer: RequestListener = (_request, response) => response.end('{}');
+const silence: RequestListener = () => {};
+const refuse =
+  (statusCode: number): RequestListener =>
+  (_request, response) =>
+    response.writeHead(statusCode).end();
+
+let servers: TestServer[];
+/** How the first and the second server answer now. */
+let listeners: RequestListener[];
+/** How often each was asked for a sign of life. */
+let probes: number[];
+let found: string[];
+let upstream: Upstream;
+
+beforeEach(async () => {
+  [listeners, probes, found] = [[answer, answer], [0, 0], []];
+  servers = await Promise.all(
+    [0, 1].map((index) =>
+      startServer((request, response) => {
+        if (request.url === '/version') probes[index] = (probes[index] ?? 0) + 1;
+        listeners[index]?.(request, response);
+      }),
+    ),
+  );
+  upstream = between(servers);
+});
+
+afterEach(async () => {
+  await upstream.close();
+  for (const server of servers) {
+    await server.idle();
+    await server.close();
+  }
+});
+
+function between([first, ...others]: readonly TestServer[]): Upstream {
+  if (first === undefined) throw new Error('no server');
+  const credentials = new FakeCredentials(first.url);
+  credentials.servers.push(...others.map(({ url }) => url));
+  const { logger } = captureLogger();
+  return createUpstream({ credentials, logger, onFound: ({ port }) => found.push(port) });
+}
+
+const second = () => servers[1]?.url.port;
+
+describe('a search among the API servers', () => {
+  test('finds nothing, and asks nobody, where there is only one', async () => {
+    await upstream.close();
+    upstream = between(servers.slice(0, 1));
+    expect(await upstream.search()).toBe(false);
+    expect(probes).toEqual([0, 0]);
+  });
+
+  test('stays with the one in use when that answers, also where another one is faster', async () => {
+    listeners[0] = async (_request, response) => {
+      await until(() => probes[1] === 1, 'the other one to be asked');
+      response.end('{}');
+    };
+    expect(await upstream.search()).toBe(true);
+    expect(found).toEqual([]);
+  });
+
+  test('finds the one that answers when the one in use is silent, and ends what waits for that', async () => {
+    listeners[0] = silence;
+    const waiting = expect(upstream.request({ method: 'GET', path: '/' })).rejects.toMatchObject({
+      code: 'Unreachable',
+      message: expect.stringContaining('does not answer, and another one does'),
+    });
+    expect(await upstream.search()).toBe(true);
+    expect(found).toEqual([second()]);
+    await waiting;
+  });
+
+  test('finds the last of several that answers, though the others are quicker to say nothing', async () => {
+    await upstream.close();
+    const third = await startServer((_request, response) => response.writeHead(503).end());
+    upstream = between([servers[0], third, servers[1]] as TestServer[]);
+    listeners[0] = refuse(503);
+    listeners[1] = async (_request, response) => {
+      await until(() => third.accepted > 0 && third.connections.size === 0, 'the quicker one');
+      response.end('{}');
+    };
+    expect(await upstream.search()).toBe(true);
+    expect(found).toEqual([second()]);
+    await third.close();
+  });
+
+  test.each([429, 500, 503])('takes %i for no answer', async (statusCode) => {
+    listeners[0] = refuse(statusCode);
+    expect(await upstream.search()).toBe(true);
+    expect(found).toEqual([second()]);
+    listeners[1] = refuse(statusCode);
+    expect(await upstream.search()).toBe(false);
+    expect(found).toHaveLength(1);
+  });
+
+  test.each([401, 403])('takes %i for one', async (statusCode) => {
+    listeners[0] = refuse(statusCode);
+    expect(await upstream.search()).toBe(true);
+    expect(found).toEqual([]);
+  });
+
+  test('is one for all who search at once, and another one for who searches later', async () => {
+    expect(await Promise.all([upstream.search(), upstream.search()])).toEqual([true, true]);
+    expect(probes).toEqual([1, 1]);
+    listeners = [refuse(503), refuse(503)];
+    expect(await upstream.search()).toBe(false);
+    expect(probes).toEqual([2, 2]);
+  });
+
+  test('that lasts when all is closed changes nothing any more', async () => {
+    listeners[0] = silence;
+    const searching = upstream.search();
+    await until(() => probes[0] === 1, 'the search');
+    await upstream.close();
+    await searching;
+    expect(found).toEqual([]);
+  });
+});
+
+describe('a sign of life', () => {
+  test('is heard of by all, and leaves no connection', async () => {
+    expect(await upstream.probe((servers[1] as TestServer).url)).toBe(200);
+    expect(upstream.reach.answered).toBe(true);
+    await servers[1]?.idle();
+  });
+
+  test('is no answer that breaks off', async () => {
+    listeners[0] = (_request, response) => {
+      response.writeHead(200, { 'content-length': 1000 });
+      response.write('half', () => setImmediate(() => response.destroy()));
+    };
+    expect(await upstream.probe((servers[0] as TestServer).url)).toBeUndefined();
+  });
+
+  test('comes on a connection of its own: one in the pool may be as dead as those in question', async () => {
+    await text((await upstream.request({ method: 'GET', path: '/' })).body);
+    expect(await upstream.probe((servers[0] as TestServer).url)).toBe(200);
+    expect(servers[0]?.accepted).toBe(2);
+  });
+});

@@ -1,0 +1,147 @@
+import type { RequestListener } from 'node:http';
+import { text } from 'node:stream/consumers';
+import type { TLSSocket } from 'node:tls';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { issue, type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
+import { FakeCredentials } from '../../support/http/credentials.ts';
+import { startServer, type TestServer } from '../../support/http/http-server.ts';
+import { captureLogger } from '../../support/http/logger.ts';
+import { until } from '../../support/http/until.ts';
+
+let authority: KeyPair;
+let serving: KeyPair;
+let alice: KeyPair;
+let bob: KeyPair;
+let upstream: Upstream;
+let server: TestServer;
+let credentials: FakeCredentials;
+
+beforeAll(async () => {
+  authority = await makeAuthority();
+  serving = await issue(authority, 'kubernetes');
+  alice = await issue(authority, 'alice');
+  bob = await issue(authority, 'bob');
+});
+
+afterEach(async () => {
+  await upstream.close();
+  await server.idle();
+  await server.close();
+});
+
+const whoAmI: RequestListener = (request, response) => {
+  const name = (request.socket as TLSSocket).getPeerCertificate().subject?.CN ?? 'nobody';
+  response.write(String(name));
+  if (request.url !== '/watch') response.end();
+};
+
+async function setUp(tls: ConstructorParameters<typeof FakeCredentials>[1]): Promise<void> {
+  const { cert: ca } = authority;
+  server = await startServer(whoAmI, {
+    ...serving,
+    ca,
+    requestCert: true,
+    rejectUnauthorized: false,
+  });
+  credentials = new FakeCredentials(server.url, tls);
+  upstream = createUpstream({ credentials, logger: captureLogger().logger });
+}
+
+async function ask(authorization?: string): Promise<string> {
+  const other = authorization === undefined ? {} : { authorization };
+  const { body } = await upstream.request({ method: 'GET', path: '/', ...other });
+  return text(body);
+}
+
+describe('TLS', () => {
+  test('shows the client certificate to a server of the authority', async () => {
+    await setUp({ ca: authority.cert, ...alice });
+    expect(await ask()).toBe('alice');
+  });
+
+  test('checks the server against the name of tls-server-name', async () => {
+    await setUp({ ca: authority.cert, servername: 'kubernetes' });
+    expect(await ask()).toBe('nobody');
+    credentials.setTls({ ca: authority.cert, servername: 'elsewhere' });
+    await expect(ask()).rejects.toMatchObject({
+      code: 'Unreachable',
+      message: expect.stringContaining('ERR_TLS_CERT_ALTNAME_INVALID'),
+    });
+  });
+
+  test('refuses a server of another authority, unless it is not to be checked', async () => {
+    await setUp({ ca: (await makeAuthority('other')).cert });
+    await expect(ask()).rejects.toMatchObject({
+      code: 'Unreachable',
+      message: expect.stringContaining('SELF_SIGNED_CERT_IN_CHAIN'),
+    });
+    credentials.setTls({ rejectUnauthorized: false });
+    expect(await ask()).toBe('nobody');
+  });
+
+  test('never shows our client certificate for a request under another identity', async () => {
+    // An API server takes the certificate for the identity even if there is a token: ours would be lent.
+    await setUp({ ca: authority.cert, ...alice });
+    expect(await ask()).toBe('alice');
+    expect(await ask('Bearer caller')).toBe('nobody');
+  });
+});
+
+describe('a changed client certificate', () => {
+  test('is used by the next request, while a stream goes on and its connection ends with it', async () => {
+    await setUp({ ca: authority.cert, ...alice });
+    const controller = new AbortController();
+    const { signal } = controller;
+    const watch = await upstream.request({ method: 'GET', path: '/watch', signal });
+    const chunks = watch.body[Symbol.asyncIterator]();
+    expect(String((await chunks.next()).value)).toBe('alice');
+    credentials.setTls({ ca: authority.cert, ...bob });
+    expect(await ask()).toBe('bob');
+    expect(server.connections.size).toBe(2);
+    const [old] = server.connections;
+    controller.abort();
+    await expect(chunks.next()).rejects.toThrow();
+    await until(() => old?.destroyed === true, 'the old connection to be closed');
+  });
+
+  test('and a changed authority are used for requests under another identity too', async () => {
+    await setUp({ ca: authority.cert, ...alice });
+    expect(await ask('Bearer caller')).toBe('nobody');
+    credentials.setTls({ ca: (await makeAuthority('other')).cert, ...bob });
+    await expect(ask('Bearer caller')).rejects.toMatchObject({
+      code: 'Unreachable',
+      message: expect.stringContaining('SELF_SIGNED_CERT_IN_CHAIN'),
+    });
+  });
+
+  test('lets idle connections of the old one go at once', async () => {
+    await setUp({ ca: authority.cert, ...alice });
+    expect(await ask()).toBe('alice');
+    expect(await ask('Bearer caller')).toBe('nobody');
+    credentials.setTls({ ca: authority.cert, ...bob });
+    await server.idle();
+  });
+
+  test('read anew after a 401 is used for the request that is sent again', async () => {
+    await setUp({ ca: authority.cert, ...alice });
+    server.server.removeAllListeners('request');
+    server.server.on('request', (request, response) => {
+      const { subject } = (request.socket as TLSSocket).getPeerCertificate();
+      response.writeHead(subject.CN === 'bob' ? 200 : 401).end();
+    });
+    credentials.onRefresh = () => credentials.setTls({ ca: authority.cert, ...bob });
+    expect((await upstream.request({ method: 'GET', path: '/' })).statusCode).toBe(200);
+  });
+
+  test('does not keep close from ending streams on connections of the old one', async () => {
+    // An agent that is closed may forget what it has open, so that a later destroy() no longer reaches it.
+    await setUp({ ca: authority.cert, ...alice });
+    const { body } = await upstream.request({ method: 'GET', path: '/watch' });
+    const reading = expect(text(body)).rejects.toMatchObject({ code: 'Unreachable' });
+    credentials.setTls({ ca: authority.cert, ...bob });
+    await upstream.close();
+    await reading;
+    await server.idle();
+  });
+});

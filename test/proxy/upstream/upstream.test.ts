@@ -1,0 +1,269 @@
+import { getEventListeners } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { buffer, text } from 'node:stream/consumers';
+import { describe, expect, test } from '@jest/globals';
+import type { Outcome } from '../../../src/proxy/upstream/failover.ts';
+import { until } from '../../support/http/until.ts';
+import { upstreamPerTest } from '../../support/http/upstream.ts';
+
+const setUp = upstreamPerTest();
+
+describe('a request', () => {
+  test('is sent under our identity, to the path below that of the server, with its body', async () => {
+    const { upstream } = await setUp(
+      async (request, response) => {
+        const { url, method, headers } = request;
+        const { authorization, accept } = headers;
+        const body = await text(request);
+        response.end(JSON.stringify({ url, method, authorization, accept, body }));
+      },
+      { prefix: '/k8s/clusters/c-1/' },
+    );
+    const response = await upstream.request({
+      method: 'POST',
+      path: '/api/v1/events?x=1',
+      headers: { accept: 'application/json' },
+      body: 'hello',
+    });
+    expect(response.statusCode).toBe(200);
+    expect(JSON.parse(await text(response.body))).toEqual({
+      url: '/k8s/clusters/c-1/api/v1/events?x=1',
+      method: 'POST',
+      authorization: 'Bearer own-token',
+      accept: 'application/json',
+      body: 'hello',
+    });
+  });
+
+  test('says who asks, also when it asks in the name of somebody else, and when it probes', async () => {
+    const seen: (string | undefined)[] = [];
+    const { upstream, server } = await setUp((request, response) => {
+      seen.push(request.headers['user-agent']);
+      response.end('{}');
+    });
+    for (const more of [{}, { authorization: 'Bearer caller' }]) {
+      const { body } = await upstream.request({ method: 'GET', path: '/', ...more });
+      await text(body);
+    }
+    await upstream.probe(new URL(server.url));
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+    expect(seen).toEqual(Array(3).fill(`kube-proxy-wrapper/${version}`));
+  });
+
+  test('is sent again when the server has just closed the idle connection that it came on', async () => {
+    const used = new Set<unknown>();
+    const outcomes: Outcome[] = [];
+    const { upstream } = await setUp(
+      ({ socket }, response) => {
+        if (used.has(socket)) socket.destroy();
+        else response.end('{}');
+        used.add(socket);
+      },
+      { onOutcome: (_server, outcome) => outcomes.push(outcome) },
+    );
+    for (let round = 0; round < 3; round++) {
+      const { body } = await upstream.request({ method: 'GET', path: '/' });
+      expect(await text(body)).toBe('{}');
+    }
+    expect(used.size).toBe(3);
+    expect(outcomes).toEqual(Array(3).fill('answered'));
+  });
+
+  test('on a connection of its own that the server closes is not', async () => {
+    let requests = 0;
+    const { upstream } = await setUp(({ socket }) => {
+      requests++;
+      socket.destroy();
+    });
+    const asked = upstream.request({ method: 'GET', path: '/' });
+    await expect(asked).rejects.toMatchObject({ code: 'Unreachable' });
+    expect(requests).toBe(1);
+  });
+
+  test('answered 401 is sent once more after the credentials were read anew', async () => {
+    const seen: string[] = [];
+    const { upstream, credentials } = await setUp(async (request, response) => {
+      seen.push(`${request.headers.authorization} ${await text(request)}`);
+      response.statusCode = request.headers.authorization === 'Bearer new' ? 201 : 401;
+      response.end('{}');
+    });
+    credentials.onRefresh = () => {
+      credentials.token = 'new';
+    };
+    const response = await upstream.request({ method: 'POST', path: '/', body: 'twice' });
+    expect(response.statusCode).toBe(201);
+    expect(seen).toEqual(['Bearer own-token twice', 'Bearer new twice']);
+    await buffer(response.body);
+  });
+
+  test('answered 401 does not wait for the rest of that answer, nor keep its connection', async () => {
+    const { upstream, server } = await setUp((_request, response) => {
+      if (server.accepted === 1) response.writeHead(401).write('on and on');
+      else response.end('ok');
+    });
+    const { body } = await upstream.request({ method: 'GET', path: '/' });
+    expect(await text(body)).toBe('ok');
+    await until(() => server.connections.size === 1, 'the connection of the 401 to go');
+  });
+
+  test('answered 401 twice is answered so', async () => {
+    let requests = 0;
+    const { upstream, credentials } = await setUp((_request, response) => {
+      requests++;
+      response.writeHead(401).end('no');
+    });
+    const response = await upstream.request({ method: 'GET', path: '/' });
+    expect(await text(response.body)).toBe('no');
+    expect(response.statusCode).toBe(401);
+    expect([requests, credentials.refreshes]).toEqual([2, 1]);
+  });
+
+  test('answered 401 again and again is logged once, until an answer is another one', async () => {
+    let status = 401;
+    const { upstream, lines } = await setUp((_, response) => response.writeHead(status).end());
+    const ask = async (): Promise<void> => {
+      const { body } = await upstream.request({ method: 'GET', path: '/' });
+      await buffer(body);
+    };
+    for (let turn = 0; turn < 3; turn++) await ask();
+    expect(lines).toHaveLength(1);
+    status = 200;
+    await ask();
+    status = 401;
+    await ask();
+    expect(lines).toHaveLength(2);
+  });
+
+  test('under another identity carries nothing of ours, and its 401 is its own', async () => {
+    const seen: unknown[] = [];
+    const { upstream, credentials } = await setUp((request, response) => {
+      seen.push(request.headers.authorization);
+      response.writeHead(401).end();
+    });
+    const authorization = 'Bearer caller';
+    const response = await upstream.request({ method: 'GET', path: '/', authorization });
+    await buffer(response.body);
+    expect(seen).toEqual(['Bearer caller']);
+    expect(credentials.refreshes).toBe(0);
+  });
+
+  test('leaves nothing behind at a signal that outlives it', async () => {
+    const { upstream } = await setUp((_request, response) => void response.end('x'));
+    const { signal } = new AbortController();
+    const response = await upstream.request({ method: 'GET', path: '/', signal });
+    await buffer(response.body);
+    await until(() => getEventListeners(signal, 'abort').length === 0, 'the signal to be let go');
+  });
+});
+
+describe('an API server that cannot be reached', () => {
+  test('is named by address and code of the cause', async () => {
+    const { upstream, server } = await setUp(() => {});
+    await server.close();
+    const error = await upstream.request({ method: 'GET', path: '/' }).catch((thrown) => thrown);
+    expect(error).toMatchObject({ code: 'Unreachable', cause: { code: 'ECONNREFUSED' } });
+    expect(error.message).toContain(`API server at ${server.url.host} cannot be reached`);
+    expect(error.message).toContain('ECONNREFUSED');
+  });
+
+  test('because it dies while it answers makes the reading of the body fail', async () => {
+    const { upstream } = await setUp((_request, response) => {
+      response.writeHead(200, { 'content-length': 1000 });
+      response.write('half', () => setImmediate(() => response.destroy()));
+    });
+    const response = await upstream.request({ method: 'GET', path: '/' });
+    await expect(text(response.body)).rejects.toMatchObject({ code: 'Unreachable' });
+  });
+
+  test('because it hangs up without an answer is Unreachable', async () => {
+    const { upstream } = await setUp((request) => void request.socket.destroy());
+    const request = upstream.request({ method: 'GET', path: '/' });
+    await expect(request).rejects.toMatchObject({ code: 'Unreachable' });
+  });
+});
+
+describe('what became of a request is told', () => {
+  test.each([
+    [200, 'answered'],
+    [403, 'answered'],
+    [429, 'answered'],
+    [500, 'broken'],
+    [503, 'broken'],
+    [504, 'broken'],
+  ] as const)('when it was answered with %i: %s', async (statusCode, outcome) => {
+    const outcomes: string[] = [];
+    const { upstream } = await setUp(
+      (_, response) => {
+        response.statusCode = statusCode;
+        response.end();
+      },
+      { onOutcome: (_, each) => outcomes.push(each) },
+    );
+    (await upstream.request({ method: 'GET', path: '/' })).body.destroy();
+    expect(outcomes).toEqual([outcome]);
+    expect([upstream.reach.answered, upstream.reach.heardWithin(5000)]).toEqual([
+      statusCode < 429,
+      true,
+    ]);
+  });
+
+  // As kube-apiserver answers: errors.go NewTooLargeResourceVersionError, with retryAfterSeconds.
+  test('when it is behind the version that was asked for, which is an answer', async () => {
+    const outcomes: string[] = [];
+    const { upstream } = await setUp(
+      (_, response) => response.writeHead(504, { 'retry-after': '1' }).end(),
+      { onOutcome: (_, each) => outcomes.push(each) },
+    );
+    (await upstream.request({ method: 'GET', path: '/' })).body.destroy();
+    expect([outcomes, upstream.reach.answered]).toEqual([['answered'], true]);
+  });
+
+  test('each chunk of a body is a sign of life', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const { upstream } = await setUp(async (_, response) => {
+      response.write('a');
+      await promise;
+      response.end('b');
+    });
+    const { body } = await upstream.request({ method: 'GET', path: '/' });
+    const { reach } = upstream;
+    const heard: number[] = [];
+    for await (const _ of body) {
+      heard.push(reach.heardAt);
+      expect(reach.cutOff).toBe(false);
+      reach.noteCutOff();
+      setTimeout(resolve, 20);
+    }
+    expect(heard).toHaveLength(2);
+    expect((heard[1] ?? 0) - (heard[0] ?? 0)).toBeGreaterThan(10);
+  });
+
+  test('when it took the request and did not begin to answer', async () => {
+    const outcomes: string[] = [];
+    const { upstream, server } = await setUp(() => {}, {
+      headersMs: 20,
+      onOutcome: (_, each, path) => outcomes.push(`${each} ${path}`),
+    });
+    const request = upstream.request({ method: 'GET', path: '/wait?x=1' });
+    await expect(request).rejects.toMatchObject({
+      code: 'Unreachable',
+      message: expect.stringContaining('no answer within 0.02 s'),
+    });
+    expect([outcomes, server.accepted]).toEqual([['silent /wait'], 1]);
+  });
+
+  test('when the server hung up, but not when the caller gave up', async () => {
+    const outcomes: string[] = [];
+    const { upstream } = await setUp(
+      ({ url, socket }) => {
+        if (url === '/hang-up') socket.destroy();
+      },
+      { onOutcome: (_, each) => outcomes.push(each) },
+    );
+    const signal = AbortSignal.timeout(50);
+    await upstream.request({ method: 'GET', path: '/wait', signal }).catch(() => undefined);
+    expect(outcomes).toEqual([]);
+    await upstream.request({ method: 'GET', path: '/hang-up' }).catch(() => undefined);
+    expect(outcomes).toEqual(['unreachable']);
+  });
+});

@@ -1,0 +1,41 @@
+import type { LookupFunction } from 'node:net';
+import { describe, expect, test } from '@jest/globals';
+import { shareLookups } from '../../../src/proxy/util/dns-lookup.ts';
+
+describe('shareLookups()', () => {
+  type Answer = Parameters<Parameters<LookupFunction>[2]>;
+
+  test('asks once for all who want to know the same, and anew after the answer', () => {
+    const asked: string[] = [];
+    let answer: (...args: Answer) => void = () => {};
+    const shared = shareLookups((hostname, { family }, callback) => {
+      asked.push(`${hostname} ${family}`);
+      answer = callback;
+    });
+    const told: unknown[] = [];
+    const ask = (hostname: string, family = 0) =>
+      shared(hostname, { family }, (error, address) => told.push(error?.message ?? address));
+    ask('a');
+    ask('a');
+    expect(asked).toEqual(['a 0']);
+    answer(null, '10.0.0.1', 4);
+    expect(told).toEqual(['10.0.0.1', '10.0.0.1']);
+    ask('a');
+    ask('a', 6);
+    ask('b');
+    expect(asked).toEqual(['a 0', 'a 0', 'a 6', 'b 0']);
+  });
+
+  test('an error is for all of them, and is not kept', () => {
+    const answers: ((...args: Answer) => void)[] = [];
+    const shared = shareLookups((_hostname, _options, callback) => void answers.push(callback));
+    const told: unknown[] = [];
+    const ask = () => shared('a', {}, (error) => told.push(error?.message));
+    ask();
+    ask();
+    answers[0]?.(new Error('no such name'), '', 0);
+    ask();
+    answers[1]?.(null, '10.0.0.1', 4);
+    expect(told).toEqual(['no such name', 'no such name', undefined]);
+  });
+});

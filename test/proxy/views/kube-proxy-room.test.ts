@@ -1,0 +1,177 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { ApiServer } from '../../../embedded/api-server.ts';
+import { createMetrics } from '../../../src/admin/metrics.ts';
+import { readiness } from '../../../src/admin/readiness.ts';
+import { ENDPOINT_SLICES } from '../../../src/filter/codec/resource.ts';
+import { kubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';
+import { type Question, questionPath } from '../../../src/proxy/api/query.ts';
+import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
+import type { ViewLease } from '../../../src/proxy/views/view-registry.ts';
+import { eventually } from '../../support/eventually.ts';
+import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+
+const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
+const PROTOBUF = { accept: 'application/vnd.kubernetes.protobuf' };
+const STREAM =
+  'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
+
+let server: ApiServer;
+let proxy: NodeProxy;
+let controllers: AbortController[];
+
+beforeEach(() => {
+  controllers = [];
+  server = createSmallCluster();
+  for (let n = 0; n < 40; n++) {
+    putService(server, `s${n}`, null);
+    putSlice(
+      server,
+      `s${n}-a`,
+      `s${n}`,
+      Array.from({ length: 20 }, (_, ip) => ({ ip: `10.0.${n}.${ip}`, node: 'edge-1' })),
+    );
+  }
+});
+
+afterEach(async () => {
+  for (const controller of controllers) controller.abort();
+  await proxy.close();
+  await server.close();
+});
+
+async function start(options: { maxViews?: number; maxViewBytes?: number }): Promise<void> {
+  proxy = await startWrapper(await server.listen(), options);
+}
+
+const pathOf = (query: Question) => {
+  const path = questionPath(query);
+  return `${path}${path.includes('?') ? '&' : '?'}`;
+};
+
+/** Opens a watch and leaves it open; the answer. */
+async function hold(path: string, headers = {}): Promise<Response> {
+  const controller = new AbortController();
+  controllers.push(controller);
+  return await fetch(`${proxy.url}${path}${STREAM}`, { headers, signal: controller.signal });
+}
+
+const others = (n: number): Question => ({
+  ...{ resource: ENDPOINT_SLICES, namespace: '', labelSelector: `x!=${n}`, fieldSelector: '' },
+  encoding: 'protobuf',
+});
+const lists = () => server.requests.filter(({ path }) => path === SLICES).length;
+
+describe('a kube-proxy that starts', () => {
+  test.each([
+    ['the number', { maxViews: 5 }],
+    ['the memory', { maxViewBytes: 1_000_000 }],
+  ])(
+    'while watches of others use up %s is served at once, whatever its version, and they are refused',
+    async (_, options) => {
+      await start(options);
+      const codes: number[] = [];
+      for (let n = 0; n < 10; n++) codes.push((await hold(pathOf(others(n)))).status);
+      expect(codes).toContain(200);
+      expect(codes.at(-1)).toBe(503);
+      for (const query of kubeProxyQueries('edge-1')) {
+        expect([query, (await hold(pathOf(query), PROTOBUF)).status]).toEqual([query, 200]);
+      }
+      const { used, limits } = proxy.views.budget;
+      expect(used.views).toBeLessThanOrEqual(limits.maxViews);
+      expect(used.bytes).toBeLessThanOrEqual(limits.maxViewBytes);
+    },
+  );
+});
+
+describe('a view that there is no room for', () => {
+  test('gets 503 that names the setting and what is used, readyz and metrics tell, and the node is ready', async () => {
+    await start({ maxViewBytes: 50_000 });
+    const answer = await hold(pathOf(others(1)));
+    expect(answer.status).toBe(503);
+    expect(answer.headers.get('retry-after')).toBe('30');
+    const status = (await answer.json()) as { reason: string; message: string };
+    expect(status.reason).toBe('ServiceUnavailable');
+    expect(status.message).toMatch(/no room for this view: .* hold .* of 0.1 MB.*\(maxViewBytes\)/);
+    await eventually(() => readiness(proxy).filter(({ problem }) => problem !== undefined), []);
+    const remarks = readiness(proxy).filter(({ remark }) => remark?.includes('maxViewBytes'));
+    expect(remarks.map(({ name }) => name)).toEqual(['view-budget', expect.stringContaining('x')]);
+    const text = await createMetrics(proxy).metrics();
+    expect(text).toContain('kube_proxy_wrapper_view_budget_bytes 0\n');
+    expect(text).toContain('kube_proxy_wrapper_view_budget_bytes_limit 50000\n');
+    expect(text).toMatch(/view_budget_refusals_total{reason="bytes"} 1\n/);
+  });
+
+  test('costs the API server one list, however often it is asked for', async () => {
+    await start({ maxViewBytes: 50_000 });
+    await hold(pathOf(others(1)));
+    const before = lists();
+    for (let n = 0; n < 20; n++) expect((await hold(pathOf(others(1)))).status).toBe(503);
+    expect(lists()).toBe(before);
+  });
+
+  test('costs it no more lists than maxViews where each is another one', async () => {
+    await start({ maxViews: 4, maxViewBytes: 50_000 });
+    const before = lists();
+    for (let n = 0; n < 20; n++) expect((await hold(pathOf(others(n)))).status).toBe(503);
+    // The version that a list asks for may be asked about once more.
+    expect(lists() - before).toBeLessThanOrEqual(4);
+  });
+
+  test('because it grew ends its watches with an ERROR event, and gives back what it held', async () => {
+    await start({ maxViewBytes: 600_000 });
+    const answer = await hold(pathOf(others(1)), { accept: 'application/json' });
+    expect(answer.status).toBe(200);
+    expect(proxy.views.budget.used.bytes).toBeGreaterThan(50_000);
+    const text = answer.text();
+    for (let n = 0; n < 200; n++) {
+      putSlice(
+        server,
+        `more-${n}`,
+        's1',
+        Array.from({ length: 20 }, (_, ip) => ({ ip: `10.1.${n}.${ip}`, node: 'edge-1' })),
+      );
+    }
+    expect((await text).trim().split('\n').at(-1)).toMatch(/"type":"ERROR".*maxViewBytes/);
+    expect(proxy.views.budget.used.bytes).toBe(0);
+    expect((await hold(pathOf(others(1)))).status).toBe(503);
+  });
+});
+
+test('kube-proxy is granted each of its queries whatever others acquire and release, and what closes gives all back', async () => {
+  await start({ maxViews: 3, maxViewBytes: 200_000 });
+  const own = kubeProxyQueries('edge-1');
+  const query = fc.oneof(
+    fc.integer({ min: 0, max: own.length - 1 }).map((n) => ({ own: true, n })),
+    fc.nat(6).map((n) => ({ own: false, n })),
+  );
+  const step = fc.record({ query, release: fc.option(fc.nat()) });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+      const leases: ViewLease[] = [];
+      for (const { query: one, release } of steps) {
+        try {
+          const wanted = one.own ? (own[one.n] as Question) : others(one.n);
+          leases.push(proxy.views.acquire(wanted, one.own ? '' : `caller-${one.n % 2}`));
+        } catch (error) {
+          expect([one.own, (error as { code: string }).code]).toEqual([false, 'LimitExceeded']);
+        }
+        if (release !== null) leases.splice(release % leases.length || 0, 1)[0]?.release();
+        await new Promise((resolve) => setImmediate(resolve));
+        const { used, limits } = proxy.views.budget;
+        expect(used.views).toBeLessThanOrEqual(limits.maxViews);
+        expect(used.bytes).toBeLessThanOrEqual(limits.maxViewBytes);
+        for (const each of own) {
+          const source = proxy.views.sources.find(({ question }) => question === each);
+          expect(source?.view.closed).toBeUndefined();
+        }
+      }
+      for (const lease of leases) lease.release();
+    }),
+    { numRuns: 40 },
+  );
+  await proxy.views.close();
+  expect(proxy.views.budget.used).toEqual({ views: 0, bytes: 0 });
+  expect(proxy.views.budget.holders).toBe(0);
+});

@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { request } from 'undici';
+import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
+import { eventually } from '../../support/eventually.ts';
+import { recordWatch, STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
+import { createSmallCluster, putService } from '../../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+
+/**
+ * kube-proxy in nftables mode drops what goes to an address in a ServiceCIDR that no Service it knows has. A
+ * Service that an edge node hides, so that the cloud serves it, was a black hole there.
+ */
+const CIDRS = '/apis/networking.k8s.io/v1/servicecidrs';
+const PASSTHROUGH = { cloud: { mode: 'passthrough' }, edge: { labelSelector: 'role=edge' } };
+
+let server: ApiServer;
+let proxy: NodeProxy | undefined;
+
+beforeEach(() => {
+  server = createSmallCluster();
+  server.create('servicecidrs', {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'ServiceCIDR',
+    metadata: { name: 'kubernetes' },
+    spec: { cidrs: ['10.96.0.0/12'] },
+  });
+});
+
+afterEach(async () => {
+  await proxy?.close();
+  await server.close();
+});
+
+test('an edge node that leaves addresses to the cloud is shown no ServiceCIDR, as long as it is one', async () => {
+  server.label('edge-1', 'role', 'edge');
+  proxy = await startWrapper(await server.listen(), {}, PASSTHROUGH);
+  const watch = await recordWatch(proxy.url + CIDRS, STREAMING_LIST);
+  await watch.until(1);
+  expect(watch.names()).toEqual(['BOOKMARK']);
+  server.label('edge-1', 'role', null);
+  await eventually(() => watch.names().slice(1), ['ADDED kubernetes']);
+  server.label('edge-1', 'role', 'edge');
+  await eventually(() => watch.names().slice(2), ['DELETED kubernetes']);
+  const annotations = { 'kube-proxy-wrapper.io/filter': 'off' };
+  server.patch('nodes', 'edge-1', { metadata: { annotations } });
+  await eventually(() => watch.names().slice(3), ['ADDED kubernetes']);
+  watch.close();
+});
+
+test('in a dry run an edge node is shown all of them, and Services of another proxy too', async () => {
+  server.label('edge-1', 'role', 'edge');
+  putService(server, 'web', ['kubernetes.io/hostname']);
+  server.patch('services', 'web', { metadata: { labels: { mesh: '' } } });
+  const serviceFilter = { mode: 'FilterIfLabelExists', label: 'mesh' };
+  const settings = { ...PASSTHROUGH, serviceFilter, dryRun: true };
+  proxy = await startWrapper(await server.listen(), {}, settings);
+  const names = async (path: string) => {
+    const { body } = await request(`${proxy?.url}${path}`, {
+      headers: { accept: 'application/json' },
+    });
+    const { items } = (await body.json()) as { items: { metadata: { name: string } }[] };
+    return items.map(({ metadata }) => metadata.name);
+  };
+  expect(await names(CIDRS)).toEqual(['kubernetes']);
+  expect(await names('/api/v1/services')).toContain('web');
+});
+
+test('what a second list finds is shown too', async () => {
+  proxy = await startWrapper(await server.listen(), {}, PASSTHROUGH);
+  const watch = await recordWatch(proxy.url + CIDRS, STREAMING_LIST);
+  await watch.until(2);
+  for (const name of ['more', 'most']) {
+    server.create('servicecidrs', {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'ServiceCIDR',
+      metadata: { name },
+      spec: { cidrs: ['10.112.0.0/16'] },
+    });
+    server.compact();
+    server.cutWatches();
+    await eventually(() => watch.names().at(-1), `ADDED ${name}`);
+  }
+  server.delete('servicecidrs', 'more');
+  await eventually(() => watch.names().slice(2), ['ADDED more', 'ADDED most', 'DELETED more']);
+  watch.close();
+});
+
+test('any other node is shown all of them', async () => {
+  proxy = await startWrapper(await server.listen(), {}, PASSTHROUGH);
+  const watch = await recordWatch(proxy.url + CIDRS, STREAMING_LIST);
+  await watch.until(2);
+  expect(watch.names()).toEqual(['ADDED kubernetes', 'BOOKMARK']);
+  watch.close();
+});

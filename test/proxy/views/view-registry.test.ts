@@ -1,0 +1,91 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { RawSettings } from '../../../src/config/settings.ts';
+import { ENDPOINT_SLICES, SERVICES } from '../../../src/filter/codec/resource.ts';
+import type { Question } from '../../../src/proxy/api/query.ts';
+import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
+import { eventually } from '../../support/eventually.ts';
+import { createSmallCluster } from '../../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+
+const NAME = '!service.kubernetes.io/service-proxy-name';
+const HEADLESS = '!service.kubernetes.io/headless';
+const slices = (labelSelector: string): Question => ({
+  ...{ resource: ENDPOINT_SLICES, namespace: '', labelSelector, fieldSelector: '' },
+  encoding: 'protobuf',
+});
+
+let server: ApiServer;
+let proxy: NodeProxy;
+
+beforeEach(() => {
+  server = createSmallCluster();
+});
+
+afterEach(async () => {
+  await proxy.close();
+  await server.close();
+});
+
+async function start(options: Partial<NodeProxyOptions>, raw: RawSettings = {}): Promise<void> {
+  proxy = await startWrapper(await server.listen(), options, raw);
+}
+
+/** The open views but that of the own Node: of what, and by which selectors. */
+const open = () =>
+  proxy.views.sources
+    .map(({ question }) => question)
+    .filter(({ resource }) => resource === SERVICES || resource === ENDPOINT_SLICES)
+    .map(({ resource, labelSelector, fieldSelector }) =>
+      [resource.plural, labelSelector, fieldSelector].join(' ').trim(),
+    );
+
+describe('a view', () => {
+  // Whoever used it next would have followed what nothing fed any more.
+  test('that is used again while it waits to be closed stays open, until nobody has used it for its time', async () => {
+    await start({ idleViewMs: 50 });
+    const question = slices('a=b');
+    proxy.views.acquire(question).release();
+    const lease = proxy.views.acquire(question);
+    await delay(150);
+    expect(open()).toContain('endpointslices a=b');
+    expect(proxy.views.acquire(question).view).toBe(lease.view);
+    lease.release();
+    await delay(150);
+    expect(open()).toContain('endpointslices a=b');
+  });
+
+  test('that nobody uses is closed after its time, but not what the world needs', async () => {
+    await start({ idleViewMs: 50 });
+    proxy.views.acquire(slices('a=b')).release();
+    await eventually(open, [`services ${NAME} spec.clusterIP!=None`]);
+  });
+});
+
+describe('the world asks for Services', () => {
+  test.each([
+    ['1.35 and newer', HEADLESS, NAME, 'spec.clusterIP!=None'],
+    ['1.33', `${HEADLESS},${NAME}`, `${HEADLESS},${NAME}`, 'spec.clusterIP!=None'],
+  ])(
+    'as the kube-proxy %s that asked first for slices does, and for its slices',
+    async (_version, labels, ...asked) => {
+      await start({}, { cloud: { mode: 'passthrough' }, edge: { labelSelector: 'role=edge' } });
+      const services: Question = {
+        ...{ resource: SERVICES, namespace: '', labelSelector: asked[0], fieldSelector: asked[1] },
+        encoding: 'protobuf',
+      };
+      proxy.views.acquire(services);
+      proxy.views.acquire(slices(labels));
+      // Another client, that asks as another kube-proxy would.
+      proxy.views.acquire(slices(`${NAME},x`));
+      expect(open().sort()).toEqual(
+        [
+          `endpointslices ${NAME},x`,
+          `endpointslices ${labels}`,
+          `services ${asked.join(' ')}`,
+        ].sort(),
+      );
+    },
+  );
+});

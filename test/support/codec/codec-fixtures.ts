@@ -1,0 +1,129 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Codec, ObjectBytes, RawEvent } from '../../../src/filter/codec/codec.ts';
+import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import { RESOURCES, type Resource } from '../../../src/filter/codec/resource.ts';
+import { decodeStream } from './decode-stream.ts';
+
+const DIRECTORY = new URL('../../fixtures/', import.meta.url);
+
+/** How an apiserver types the objects of a metadata-only answer. */
+export const PARTIAL_METADATA: Resource = {
+  group: 'meta.k8s.io',
+  version: 'v1',
+  plural: 'partialobjectmetadata',
+  kind: 'PartialObjectMetadata',
+  namespaced: true,
+};
+
+export const CODECS: readonly Codec[] = [createProtobufCodec(), createJsonCodec()];
+
+export interface Fixture {
+  readonly file: string;
+  /** The file's name without its encoding, the same for both. */
+  readonly name: string;
+  readonly kind: 'list' | 'watch' | 'status';
+  readonly metadataOnly: boolean;
+  readonly bytes: Buffer;
+  readonly codec: Codec;
+  readonly resource: Resource;
+}
+
+export const FIXTURES: readonly Fixture[] = readdirSync(DIRECTORY)
+  .filter((file) => /\.(pb|json)$/.test(file) && file !== 'index.json')
+  .sort()
+  .map(loadFixture);
+
+export const LISTS = FIXTURES.filter(({ kind }) => kind === 'list');
+export const WATCHES = FIXTURES.filter(({ kind }) => kind === 'watch');
+export const STATUSES = FIXTURES.filter(({ kind }) => kind === 'status');
+
+function loadFixture(file: string): Fixture {
+  const [collection = '', kind = '', ...rest] = file.split('.');
+  const encoding = file.endsWith('.pb') ? 'protobuf' : 'json';
+  const metadataOnly = rest.includes('meta');
+  const plain = RESOURCES.find(({ plural }) => plural === collection) ?? PARTIAL_METADATA;
+  return {
+    file,
+    name: file.slice(0, file.lastIndexOf('.')),
+    kind: collection === 'status' ? 'status' : kind === 'list' ? 'list' : 'watch',
+    metadataOnly,
+    bytes: readFileSync(new URL(file, DIRECTORY)),
+    codec: codecOf(encoding),
+    resource: metadataOnly ? PARTIAL_METADATA : plain,
+  };
+}
+
+export function codecOf(encoding: Codec['encoding']): Codec {
+  const codec = CODECS.find((candidate) => candidate.encoding === encoding);
+  if (codec === undefined) throw new Error(`no codec for ${encoding}`);
+  return codec;
+}
+
+/** The fixture of a file. */
+export function fixture(file: string): Fixture {
+  const found = FIXTURES.find((candidate) => candidate.file === file);
+  if (found === undefined) throw new Error(`no fixture ${file}`);
+  return found;
+}
+
+/** Bytes as a stream of chunks, which end at the offsets given. */
+export async function* chunked(
+  bytes: Buffer,
+  ends: Iterable<number>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let start = 0;
+  for (const end of ends) {
+    yield bytes.subarray(start, end);
+    start = end;
+  }
+  yield bytes.subarray(start);
+}
+
+/** All events of a stream. */
+export async function decodeAll(
+  codec: Codec,
+  chunks: AsyncIterable<Uint8Array>,
+  maxFrameBytes = 1_000_000,
+): Promise<RawEvent[]> {
+  const events: RawEvent[] = [];
+  await decodeInto(events, codec, chunks, maxFrameBytes);
+  return events;
+}
+
+/** Adds the events of a stream to `events`, those before a fault too. */
+export async function decodeInto(
+  events: RawEvent[],
+  codec: Codec,
+  chunks: AsyncIterable<Uint8Array>,
+  maxFrameBytes: number,
+): Promise<void> {
+  const take = (decoded: RawEvent[]) => void events.push(...decoded);
+  await decodeStream(codec.watchDecoder(maxFrameBytes), chunks, take);
+}
+
+/** The events of a watch fixture, decoded from one chunk. */
+export function eventsOf({ codec, bytes }: Fixture): Promise<RawEvent[]> {
+  return decodeAll(codec, chunked(bytes, []));
+}
+
+/** The objects of a list or watch fixture, bookmarks included. */
+export async function objectsOf(from: Fixture): Promise<ObjectBytes[]> {
+  if (from.kind === 'list') return [...from.codec.decodeList([from.bytes]).items];
+  const events = await eventsOf(from);
+  return events.flatMap((event) => (event.type === 'ERROR' ? [] : [event.object]));
+}
+
+/** Everything that a codec can tell of an object of a resource. */
+export function factsOf(codec: Codec, resource: Resource, object: ObjectBytes): unknown {
+  switch (resource.kind) {
+    case 'EndpointSlice':
+      return codec.endpointSlice(object);
+    case 'Endpoints':
+      return codec.endpoints(object);
+    case 'Service':
+      return codec.service(object);
+    default:
+      return codec.labelled(object);
+  }
+}

@@ -1,0 +1,15 @@
+import type { RawEvent, WatchDecoder } from '../../../src/filter/codec/codec.ts';
+
+/** Reads a watch stream to its end; what comes before a fault is handed on before the fault is thrown. */
+export async function decodeStream(
+  decoder: WatchDecoder,
+  chunks: AsyncIterable<Uint8Array>,
+  onEvents: (events: RawEvent[]) => void,
+): Promise<void> {
+  for await (const chunk of chunks) {
+    const { events, fault } = decoder.push(chunk);
+    onEvents(events);
+    if (fault !== undefined) throw fault;
+  }
+  decoder.finish();
+}

@@ -1,0 +1,86 @@
+import { request } from 'undici';
+import type { Codec, Encoding, RawEvent } from '../../../src/filter/codec/codec.ts';
+import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import { decodeStream } from '../codec/decode-stream.ts';
+
+export const ACCEPT: Readonly<Record<Encoding, string>> = {
+  json: 'application/json',
+  protobuf: 'application/vnd.kubernetes.protobuf, */*',
+};
+
+export const CODECS: Readonly<Record<Encoding, Codec>> = {
+  json: createJsonCodec(),
+  protobuf: createProtobufCodec(),
+};
+
+/** A watch as a client has it: every event so far, and how it ended. */
+export interface WatchRecorder {
+  readonly events: readonly RawEvent[];
+  /** `TYPE name` of each event so far, bookmarks as `BOOKMARK` alone. */
+  names(): string[];
+  /** Waits until a number of events has come. Rejects after 20 s, saying what has. */
+  until(count: number): Promise<readonly RawEvent[]>;
+  /** Settles when the stream ends; rejects when it breaks. */
+  readonly ended: Promise<void>;
+  close(): void;
+}
+
+/** Opens a watch; rejects when it is refused. */
+export async function recordWatch(
+  url: string,
+  query: Record<string, string> = {},
+  encoding: Encoding = 'protobuf',
+): Promise<WatchRecorder> {
+  const controller = new AbortController();
+  const codec = CODECS[encoding];
+  const parameters = new URLSearchParams({ watch: 'true', ...query });
+  const { statusCode, body } = await request(`${url}?${parameters}`, {
+    headers: { accept: ACCEPT[encoding] },
+    signal: controller.signal,
+  });
+  if (statusCode !== 200) throw new Error(`watch refused: ${statusCode} ${await body.text()}`);
+  const events: RawEvent[] = [];
+  const waiting = new Set<() => void>();
+  const follow = async (): Promise<void> => {
+    await decodeStream(codec.watchDecoder(1 << 24), body, (decoded) => {
+      events.push(...decoded);
+      for (const wake of waiting) wake();
+    });
+  };
+  const ended = follow();
+  ended.catch(() => undefined);
+  const names = (): string[] =>
+    events.map((event) => {
+      if (event.type === 'ERROR') return `ERROR ${event.status.code}`;
+      return `${event.type} ${codec.meta(event.object).name}`.trim();
+    });
+  return {
+    events,
+    names,
+    ended,
+    close: () => controller.abort(),
+    until: (count) =>
+      new Promise((resolve, reject) => {
+        const finish = (): void => {
+          if (events.length < count) return;
+          clearTimeout(timer);
+          waiting.delete(finish);
+          resolve(events);
+        };
+        const timer = setTimeout(() => {
+          waiting.delete(finish);
+          reject(new Error(`${events.length} of ${count} events came: ${names().join(', ')}`));
+        }, 20_000);
+        waiting.add(finish);
+        finish();
+      }),
+  };
+}
+
+/** A streaming list, as client-go ≥ 1.35 asks for it. */
+export const STREAMING_LIST = {
+  allowWatchBookmarks: 'true',
+  resourceVersionMatch: 'NotOlderThan',
+  sendInitialEvents: 'true',
+};

@@ -1,0 +1,61 @@
+import type { IncomingMessage, RequestListener } from 'node:http';
+import type { WrapperError } from '../../../src/errors.ts';
+import type { TlsOptions } from '../../../src/proxy/credentials/credentials.ts';
+import {
+  createPassthrough,
+  type Passthrough,
+  type PassthroughOptions,
+} from '../../../src/proxy/passthrough/passthrough.ts';
+import { FakeCredentials } from './credentials.ts';
+import { startServer, type TestServer } from './http-server.ts';
+import { captureLogger } from './logger.ts';
+
+/** A server, a passthrough to it, and a server in front of that. */
+export interface PassthroughHarness {
+  readonly passthrough: Passthrough;
+  readonly credentials: FakeCredentials;
+  /** What clients talk to. */
+  readonly front: TestServer;
+  /** What stands for the API server. */
+  readonly back: TestServer;
+  /** Errors that the passthrough had answered, with 503. */
+  readonly errors: WrapperError[];
+  /** Closes all; rejects when a connection to the back is left once the passthrough is closed. */
+  close(): Promise<void>;
+}
+
+export async function startPassthrough(
+  listener: RequestListener,
+  options: Partial<Pick<PassthroughOptions, 'identity' | 'headersMs'>> & {
+    readonly prefix?: string;
+    /** Of the server that stands for the API server; it asks for client certificates. */
+    readonly serverTls?: TlsOptions;
+    readonly clientTls?: TlsOptions;
+    /** Called once an error was answered. */
+    readonly onAnswered?: (request: IncomingMessage) => void;
+  } = {},
+): Promise<PassthroughHarness> {
+  const { prefix = '', serverTls, clientTls, onAnswered, ...rest } = options;
+  const mutual = { ...serverTls, requestCert: true, rejectUnauthorized: false };
+  const back = await startServer(listener, serverTls === undefined ? undefined : mutual);
+  const credentials = new FakeCredentials(new URL(prefix, back.url), clientTls);
+  const errors: WrapperError[] = [];
+  const passthrough = createPassthrough({
+    ...rest,
+    credentials,
+    logger: captureLogger().logger,
+    onError: (error, request, response) => {
+      errors.push(error);
+      response.writeHead(503).end(error.code);
+      onAnswered?.(request);
+    },
+  });
+  const front = await startServer((request, response) => passthrough.forward(request, response));
+  front.server.on('upgrade', (request, socket, head) => passthrough.upgrade(request, socket, head));
+  const close = async (): Promise<void> => {
+    await passthrough.close();
+    await back.idle();
+    await Promise.all([front.close(), back.close()]);
+  };
+  return { passthrough, credentials, front, back, errors, close };
+}

@@ -1,0 +1,58 @@
+import type { RequestListener } from 'node:http';
+import { afterEach } from '@jest/globals';
+import {
+  createUpstream,
+  type Upstream,
+  type UpstreamOptions,
+} from '../../../src/proxy/upstream/upstream.ts';
+import { FakeCredentials } from './credentials.ts';
+import { startServer, type TestServer } from './http-server.ts';
+import { captureLogger } from './logger.ts';
+
+/**
+ * {@link startUpstream} for the tests of a file: what each has started is closed after it, and nothing may
+ * be left open then.
+ */
+export function upstreamPerTest(): typeof startUpstream {
+  const started: UpstreamHarness[] = [];
+  afterEach(async () => {
+    for (const harness of started.splice(0)) await harness.close();
+  });
+  return async (...args) => {
+    const harness = await startUpstream(...args);
+    started.push(harness);
+    return harness;
+  };
+}
+
+/** A server, and the way to it. */
+export interface UpstreamHarness {
+  readonly upstream: Upstream;
+  readonly server: TestServer;
+  readonly credentials: FakeCredentials;
+  /** What was logged. */
+  readonly lines: readonly string[];
+  /** Closes both; rejects when a connection is left once the upstream is closed. */
+  close(): Promise<void>;
+}
+
+export async function startUpstream(
+  listener: RequestListener,
+  options: {
+    readonly prefix?: string;
+    readonly unreadMs?: number;
+    readonly headersMs?: number;
+    readonly onOutcome?: NonNullable<UpstreamOptions['onOutcome']>;
+  } = {},
+): Promise<UpstreamHarness> {
+  const server = await startServer(listener);
+  const credentials = new FakeCredentials(new URL(options.prefix ?? '', server.url));
+  const { logger, lines } = captureLogger();
+  const upstream = createUpstream({ credentials, logger, ...options });
+  const close = async (): Promise<void> => {
+    await upstream.close();
+    await server.idle();
+    await server.close();
+  };
+  return { upstream, server, credentials, lines, close };
+}

@@ -1,0 +1,258 @@
+import { pino } from 'pino';
+import { collectionNamed } from '../../../embedded/collections.ts';
+import { predicateOf } from '../../../embedded/selector.ts';
+import type { Change } from '../../../src/filter/codec/change.ts';
+import type {
+  Codec,
+  Encoding,
+  EndpointsFacts,
+  ServiceFacts,
+} from '../../../src/filter/codec/codec.ts';
+import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import { ENDPOINT_SLICES, type Resource, SERVICES } from '../../../src/filter/codec/resource.ts';
+import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
+import { ServicesProjection } from '../../../src/filter/projection/services-projection.ts';
+import { VersionClock } from '../../../src/filter/view/version-allocator.ts';
+import { View } from '../../../src/filter/view/view.ts';
+import { CommunitiesFeed } from '../../../src/proxy/cluster/communities-handler.ts';
+import { NamespacesFeed } from '../../../src/proxy/cluster/namespaces-handler.ts';
+import { ServicesFeed } from '../../../src/proxy/cluster/services-handler.ts';
+import { parseLabelSelector } from '../../../src/topology/policy/label-selector.ts';
+import { PRESETS } from '../../../src/topology/policy/policy.ts';
+import { PolicyBook } from '../../../src/topology/policy/policy-resolver.ts';
+import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';
+import { World } from '../../../src/topology/state/topology.ts';
+import { stillClock } from '../projection/topology.ts';
+import {
+  type ModelCluster,
+  type ModelService,
+  type ModelSettings,
+  type ModelSlice,
+  OWN,
+  SOURCES,
+} from './policy-model.ts';
+import type { ModelObjects } from './policy-objects.ts';
+
+/** An object that changed; undefined: it was deleted. */
+export type Told<T> = readonly (readonly [key: string, object: T | undefined, existed: boolean])[];
+
+/** The two views of one encoding. */
+export interface HarnessViews {
+  readonly encoding: Encoding;
+  readonly slices: View;
+  readonly services: View;
+}
+
+interface Opened extends HarnessViews {
+  readonly codec: Codec;
+  readonly endpointsProjection: EndpointsProjection;
+  readonly servicesProjection: ServicesProjection;
+}
+
+const logger = pino({ level: 'silent' });
+
+/**
+ * The world with the views that two clients have, one in protobuf and one in JSON, driven by a model of the
+ * cluster in the place of an API server. Node sets are answered when {@link answer} says so.
+ */
+export class PolicyHarness {
+  readonly world: World;
+  readonly views: readonly HarnessViews[];
+  /** Those of them that kube-proxy has: in protobuf. */
+  readonly ofKubeProxy: HarnessViews;
+  readonly #opened: readonly Opened[];
+  readonly #clock = new VersionClock(12_345_670);
+  /** Undefined: annotations of namespaces are not read. */
+  readonly #namespaces: NamespacesFeed | undefined;
+  readonly #communities: CommunitiesFeed;
+  readonly #objects: ModelObjects;
+  /** Node sets that were answered, with the nodes the world knows of. */
+  readonly #answered = new Map<string, Set<string>>();
+
+  constructor(settings: ModelSettings, objects: ModelObjects) {
+    this.#objects = objects;
+    const policies = policySettings(settings);
+    const book = new PolicyBook(policies);
+    this.world = new World({
+      nodeName: OWN,
+      relations: { communities: SOURCES, edge: parseLabelSelector(settings.edge) },
+      declaredCommunities: true,
+      namespaces: settings.namespaces,
+      cloudPassthrough: settings.passthrough,
+    });
+    const { world } = this;
+    this.#namespaces = settings.namespaces
+      ? new NamespacesFeed({ world, book, logger })
+      : undefined;
+    this.#communities = new CommunitiesFeed(world, 'here');
+    const feed = new ServicesFeed({ world, book, logger });
+    const ofKubeProxy = this.#open(createProtobufCodec(), policies, settings.passthrough, feed);
+    const others = this.#open(createJsonCodec(), policies, settings.passthrough, undefined);
+    this.#opened = [ofKubeProxy, others];
+    this.views = this.#opened;
+    this.ofKubeProxy = ofKubeProxy;
+    world.subscribe({
+      wanted: () => {
+        for (const selector of this.#answered.keys()) {
+          if (!world.nodeSets.has(selector)) this.#answered.delete(selector);
+        }
+      },
+    });
+  }
+
+  /** Node sets that the world waits for. */
+  unanswered(): string[] {
+    return [...this.world.nodeSets.keys()].filter((selector) => !this.#answered.has(selector));
+  }
+
+  /** Tells all there is, as the first lists would. */
+  start(cluster: ModelCluster): void {
+    this.setOwnNode(cluster);
+    this.setCommunities([...cluster.communities].map(([key, value]) => [key, value, false]));
+    this.setNamespaces([...cluster.namespaces].map(([key, value]) => [key, value, false]));
+    this.#communities.synced();
+    this.#namespaces?.synced();
+    this.setSlices([...cluster.slices].map(([key, slice]) => [key, slice, false]));
+    this.setServices([...cluster.services].map(([key, service]) => [key, service, false]));
+    for (const { endpointsProjection, servicesProjection } of this.#opened) {
+      servicesProjection.synced();
+      endpointsProjection.synced();
+    }
+    while (this.unanswered().length > 0) this.answer(0, cluster);
+  }
+
+  setOwnNode({ nodes, off }: ModelCluster): void {
+    const annotations = new Map(off ? [['kube-proxy-wrapper.io/filter', 'off']] : []);
+    this.world.setOwnNode({ labels: new Map(Object.entries(nodes.get(OWN) ?? {})), annotations });
+  }
+
+  setCommunities(told: Told<readonly string[]>): void {
+    this.#communities.changed(
+      told.map(([key, members, existed]) => {
+        if (members === undefined) return { type: 'DELETED', key };
+        const facts = { namespace: '', name: key, uid: key, resourceVersion: '1' };
+        const own = members.map((member) => `here.${member}`);
+        const object = Buffer.alloc(0);
+        const type = existed ? 'MODIFIED' : 'ADDED';
+        return { type, key, object, facts: { ...facts, members: [...own, 'there.near', 'near'] } };
+      }),
+    );
+  }
+
+  setNamespaces(told: Told<string>): void {
+    this.#namespaces?.changed(
+      told.map(([key, keys, existed]) => {
+        const annotations = new Map(keys === undefined ? [] : [['topologyKeys', keys]]);
+        const meta = { namespace: '', name: key, uid: key, resourceVersion: '1' };
+        const facts = { ...meta, labels: new Map(), annotations };
+        return { type: existed ? 'MODIFIED' : 'ADDED', key, object: Buffer.alloc(0), facts };
+      }),
+    );
+  }
+
+  setServices(told: Told<ModelService>): void {
+    for (const { codec, servicesProjection } of this.#opened) {
+      servicesProjection.changed(this.#changes(told, codec, SERVICES, (raw) => codec.service(raw)));
+    }
+  }
+
+  setSlices(told: Told<ModelSlice>): void {
+    for (const { codec, endpointsProjection } of this.#opened) {
+      const decode = (raw: Buffer) => codec.endpointSlice(raw);
+      endpointsProjection.changed(this.#changes(told, codec, ENDPOINT_SLICES, decode));
+    }
+  }
+
+  /** Closes the node sets that no policy needs, as after a minute. */
+  closeLingering(): void {
+    for (const { selector, needed } of [...this.world.nodeSets.values()]) {
+      if (!needed) this.world.dropNodeSet(selector);
+    }
+  }
+
+  /** Lets the node sets that were answered follow, as their watches would. */
+  followNodes(cluster: ModelCluster): void {
+    for (const [selector, known] of this.#answered) this.#update(selector, known, cluster);
+  }
+
+  /** Answers one of the node sets that are wanted. */
+  answer(which: number, cluster: ModelCluster): void {
+    const waiting = this.unanswered();
+    const selector = waiting[which % Math.max(1, waiting.length)];
+    if (selector === undefined) return;
+    const known = new Set<string>();
+    this.#answered.set(selector, known);
+    this.#update(selector, known, cluster);
+    this.world.setNodeSetState(selector);
+  }
+
+  #update(selector: string, known: Set<string>, { nodes }: ModelCluster): void {
+    const selection = { labelSelector: selector, fieldSelector: '' };
+    const inSet = predicateOf(collectionNamed('nodes'), selection);
+    const members = [...nodes].filter(([name, labels]) => inSet({ metadata: { name, labels } }));
+    const names = new Set(members.map(([name]) => name));
+    const added = [...names].filter((node) => !known.has(node));
+    const removed = [...known].filter((node) => !names.has(node));
+    for (const node of added) known.add(node);
+    for (const node of removed) known.delete(node);
+    if (added.length + removed.length > 0) this.world.changeNodeSet(selector, added, removed);
+  }
+
+  #changes<Facts extends ServiceFacts | EndpointsFacts>(
+    told: Told<ModelService | ModelSlice>,
+    codec: Codec,
+    resource: Resource,
+    decode: (raw: Buffer) => Facts,
+  ): Change<Facts>[] {
+    return told.map(([key, model, existed]) => {
+      if (model === undefined) return { type: 'DELETED', key };
+      const object = this.#objects.raw(codec.encoding, resource.kind, key, model);
+      const facts = decode(object);
+      this.#clock.observe(facts.resourceVersion);
+      return { type: existed ? 'MODIFIED' : 'ADDED', key, facts, object };
+    });
+  }
+
+  #open(
+    codec: Codec,
+    { serviceFilter }: PolicySettings,
+    passthrough: boolean,
+    feed: ServicesFeed | undefined,
+  ): Opened {
+    const { world } = this;
+    const window = { entries: 1_000_000, bytes: 1 << 30 };
+    const common = { codec, clock: this.#clock, window };
+    const services = new View({ ...common, resource: SERVICES });
+    const slices = new View({ ...common, resource: ENDPOINT_SLICES });
+    const servicesProjection = new ServicesProjection({
+      view: services,
+      world,
+      serviceFilter,
+      followsWithheld: passthrough,
+      feed,
+    });
+    const endpointsProjection = new EndpointsProjection({
+      view: slices,
+      world,
+      clock: stillClock,
+      tellsWithheld: passthrough && feed !== undefined,
+    });
+    const { encoding } = codec;
+    return { encoding, codec, slices, services, servicesProjection, endpointsProjection };
+  }
+}
+
+function policySettings(settings: ModelSettings): PolicySettings {
+  const { defaults, hides } = settings;
+  const preset = typeof defaults === 'string' ? PRESETS[defaults] : { keys: defaults };
+  return {
+    defaults: preset ?? { keys: [] },
+    allowedTopologyKeys: ['*'],
+    headless: settings.headless,
+    compatibility: settings.compatibility ? ['openyurt', 'kubeedge'] : [],
+    minReady: new Map(Object.entries(settings.minReady)),
+    returnDelayMs: 0,
+    ...(hides === undefined ? {} : { serviceFilter: { label: 'mesh', hides } }),
+  };
+}

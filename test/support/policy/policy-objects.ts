@@ -1,0 +1,99 @@
+import type { Codec, Encoding } from '../../../src/filter/codec/codec.ts';
+import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import { encodeObject } from '../codec/encode-object.ts';
+import type { ModelService, ModelSlice, ShownSlice } from './policy-model.ts';
+
+const CODECS: Readonly<Record<Encoding, Codec>> = {
+  json: createJsonCodec(),
+  protobuf: createProtobufCodec(),
+};
+
+/** Makes the objects of a model, and says what is significant of them; remembers both. */
+export class ModelObjects {
+  readonly #known = new Map<string, string>();
+
+  /** The object as the API server has it. */
+  raw(encoding: Encoding, kind: string, key: string, model: ModelService | ModelSlice): Buffer {
+    const object = 'ports' in model ? whole(key, model) : serviceObject(key, model);
+    return encodeObject(encoding, kind, object);
+  }
+
+  /** A slice as a client is to see it, for comparison with {@link significant}. */
+  slice(encoding: Encoding, key: string, { slice, endpoints, hints }: ShownSlice): string {
+    const id = `${encoding} ${key} ${slice.version} ${endpoints.map(({ address }) => address)} ${hints}`;
+    const known = this.#known.get(id);
+    if (known !== undefined) return known;
+    const object = sliceObject(key, slice, endpoints, hints);
+    const text = significant(encoding, encodeObject(encoding, 'EndpointSlice', object));
+    this.#known.set(id, text);
+    return text;
+  }
+
+  /** A Service as a client is to see it. */
+  service(encoding: Encoding, key: string, service: ModelService): string {
+    return significant(encoding, this.raw(encoding, 'Service', key, service));
+  }
+}
+
+/** What of an object matters to a client. */
+export function significant(encoding: Encoding, object: Buffer): string {
+  return CODECS[encoding].significant(object).toString('latin1');
+}
+
+/** The namespace/name of an object. */
+export function keyOf(encoding: Encoding, object: Buffer): string {
+  const { namespace, name } = CODECS[encoding].meta(object);
+  return `${namespace}/${name}`;
+}
+
+function metadata(key: string, version: number, more: object): object {
+  const [namespace = '', name = ''] = key.split('/');
+  const resourceVersion = String(version);
+  return { name, namespace, uid: key, resourceVersion, generation: version, ...more };
+}
+
+function serviceObject(key: string, service: ModelService): object {
+  const { annotations, labels, local, headless, version } = service;
+  return {
+    metadata: metadata(key, version, {
+      labels: { ...labels, revision: String(version) },
+      annotations,
+    }),
+    spec: {
+      clusterIP: headless ? 'None' : '10.96.0.1',
+      type: 'ClusterIP',
+      internalTrafficPolicy: local ? 'Local' : 'Cluster',
+    },
+  };
+}
+
+function whole(key: string, slice: ModelSlice): object {
+  return sliceObject(key, slice, slice.endpoints, true);
+}
+
+/** Every endpoint has hints, to see whether they are cut. */
+function sliceObject(
+  key: string,
+  { service, family, ports, version }: ModelSlice,
+  endpoints: ModelSlice['endpoints'],
+  hinted: boolean,
+): object {
+  const [, name = ''] = service.split('/');
+  return {
+    metadata: metadata(key, version, { labels: { 'kubernetes.io/service-name': name } }),
+    addressType: family,
+    endpoints: endpoints.map(({ address, node, zone, state }) => ({
+      addresses: [family === 'IPv4' ? `10.0.0.${address}` : `fd00::${address}`],
+      conditions: {
+        ready: state === 'ready',
+        serving: state !== 'gone',
+        terminating: state === 'serving',
+      },
+      ...(node === '' ? {} : { nodeName: node }),
+      ...(zone === '' ? {} : { zone }),
+      ...(hinted ? { hints: { forZones: [{ name: 'z1' }] } } : {}),
+    })),
+    ports: ports.map((port) => ({ name: port.slice(4), protocol: 'TCP', port: 80 })),
+  };
+}

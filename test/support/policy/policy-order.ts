@@ -1,0 +1,73 @@
+import type { View } from '../../../src/filter/view/view.ts';
+import type { World } from '../../../src/topology/state/topology.ts';
+import type { HarnessViews } from './policy-harness.ts';
+import { keyOf } from './policy-objects.ts';
+
+/**
+ * Follows the two views of a kube-proxy event by event, for it may look between any two of them: a Service that it
+ * knows and that has no ready endpoint is refused.
+ */
+export class OrderWatch {
+  readonly #world: World;
+  readonly #services = new Set<string>();
+  /** Slices that show ready endpoints → their Service. */
+  readonly #ready = new Map<string, string>();
+  /** Services that were refused since the step began → the event after which they first were. */
+  readonly #refusedAfter = new Map<string, string>();
+
+  constructor(world: World, { encoding, services, slices }: HarnessViews) {
+    this.#world = world;
+    for (const view of [services, slices]) {
+      const take = (object: Buffer, type: string) =>
+        this.#take(view, keyOf(encoding, object), object, type);
+      for (const object of view.snapshot().items) take(object, 'ADDED');
+      let at = view.log.end;
+      view.log.subscribe(() => {
+        for (let entry = view.log.at(at); entry !== undefined; entry = view.log.at(++at)) {
+          take(entry.object, entry.type);
+        }
+      });
+    }
+  }
+
+  /**
+   * Makes one change. Throws if a Service is refused on the way that is not before and not after. When the filter of
+   * the node is switched, Services and endpoints follow in no order.
+   */
+  step(change: () => void): void {
+    const off = this.#world.standpoint?.off;
+    const before = this.#refused();
+    this.#refusedAfter.clear();
+    change();
+    if (this.#world.standpoint?.off !== off) return;
+    const after = this.#refused();
+    for (const [service, event] of this.#refusedAfter) {
+      if (before.has(service) || after.has(service)) continue;
+      throw new Error(`${service} is refused after ${event}`);
+    }
+  }
+
+  #take(view: View, key: string, object: Buffer, type: string): void {
+    const { plural } = view.resource;
+    if (plural === 'services') {
+      if (type === 'DELETED') this.#services.delete(key);
+      else this.#services.add(key);
+    } else {
+      const { groups, namespace, service } = view.codec.endpointSlice(object);
+      const endpoints = groups.flatMap((group) => group.endpoints);
+      const isReady = type !== 'DELETED' && endpoints.some(({ state }) => state === 'ready');
+      if (isReady) this.#ready.set(key, `${namespace}/${service}`);
+      else this.#ready.delete(key);
+    }
+    for (const service of this.#refused()) {
+      if (this.#refusedAfter.has(service)) continue;
+      this.#refusedAfter.set(service, `${type} ${key} of ${plural}`);
+    }
+  }
+
+  #refused(): Set<string> {
+    const refused = new Set(this.#services);
+    for (const service of this.#ready.values()) refused.delete(service);
+    return refused;
+  }
+}

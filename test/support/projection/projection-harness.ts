@@ -1,0 +1,166 @@
+import type { Change } from '../../../src/filter/codec/change.ts';
+import type { Codec, EndpointsFacts, ObjectBytes } from '../../../src/filter/codec/codec.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../../src/filter/codec/resource.ts';
+import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
+import { VersionClock } from '../../../src/filter/view/version-allocator.ts';
+import { View } from '../../../src/filter/view/view.ts';
+import type { Policy } from '../../../src/topology/policy/policy.ts';
+import { policyFor } from '../../../src/topology/policy/service-policy.ts';
+import { World } from '../../../src/topology/state/topology.ts';
+import { NO_POLICY, PLAIN_WORLD, stillClock } from './topology.ts';
+
+/** The cluster as the API server would have it. */
+export interface ClusterModel {
+  /** Labels of every node. */
+  readonly nodes: Map<string, Record<string, string>>;
+  /** Value of the annotation topologyKeys of every Service, `null` for none. */
+  readonly services: Map<string, string | null>;
+  /** Raw objects of the collection under test. */
+  readonly objects: Map<string, ObjectBytes>;
+}
+
+export const OWN_NODE = 'edge-1';
+
+/**
+ * A world and a view driven by a model instead of an API server. Node sets are answered only when
+ * {@link syncNodeSets} says so, as a slow API server would.
+ */
+export class ProjectionHarness {
+  readonly world = new World({ ...PLAIN_WORLD, nodeName: OWN_NODE });
+  readonly view: View;
+  readonly projection: EndpointsProjection;
+  readonly codec: Codec;
+  readonly #resource: Resource;
+  readonly #clock: VersionClock;
+  readonly #model: ClusterModel;
+  /** Node sets the world has been told, with the members it knows of. */
+  readonly #sets = new Map<string, Set<string>>();
+
+  constructor(codec: Codec, resource: Resource, model: ClusterModel, now: number) {
+    this.codec = codec;
+    this.#resource = resource;
+    this.#model = model;
+    this.#clock = new VersionClock(now);
+    this.view = new View({
+      resource,
+      codec,
+      clock: this.#clock,
+      window: { entries: 1_000_000, bytes: 1 << 30 },
+    });
+    this.projection = new EndpointsProjection({
+      view: this.view,
+      world: this.world,
+      clock: stillClock,
+      tellsWithheld: false,
+    });
+    this.world.subscribe({
+      wanted: () => {
+        for (const selector of this.#sets.keys()) {
+          if (!this.world.nodeSets.has(selector)) this.#sets.delete(selector);
+        }
+      },
+    });
+  }
+
+  /** Tells all there is, as the first lists would. */
+  start(unknown?: (selector: string) => boolean): void {
+    this.setOwnLabels();
+    this.setPolicies([...this.#model.services.keys()]);
+    this.world.setSynced('services');
+    this.projection.changed(
+      [...this.#model.objects].map(([key, object]) => this.#change('ADDED', key, object)),
+    );
+    this.projection.synced();
+    this.syncNodeSets(unknown);
+  }
+
+  setOwnLabels(): void {
+    const labels = this.#model.nodes.get(OWN_NODE);
+    if (labels === undefined) return;
+    this.world.setOwnNode({ labels: new Map(Object.entries(labels)), annotations: new Map() });
+  }
+
+  setPolicies(services: readonly string[]): void {
+    this.world.setPolicies(new Map(services.map((service) => [service, this.#policy(service)])));
+  }
+
+  /** Tells one object as the model has it now. */
+  tell(key: string, existed: boolean): void {
+    const object = this.#model.objects.get(key);
+    if (object !== undefined) {
+      this.projection.changed([this.#change(existed ? 'MODIFIED' : 'ADDED', key, object)]);
+    } else if (existed) {
+      this.projection.changed([{ type: 'DELETED', key }]);
+    }
+  }
+
+  /** Lets the node sets that are synced already follow the model, as their watches would. */
+  followNodes(): void {
+    for (const [selector, known] of this.#sets) this.#update(selector, known);
+  }
+
+  /** Answers every node set that is wanted, until nothing more is. */
+  syncNodeSets(unknown: (selector: string) => boolean = () => false): void {
+    for (;;) {
+      const next = [...this.world.nodeSets.keys()].find(
+        (selector) => !this.#sets.has(selector) && !unknown(selector),
+      );
+      if (next === undefined) return;
+      const known = new Set<string>();
+      this.#sets.set(next, known);
+      this.#update(next, known);
+      this.world.setNodeSetState(next);
+    }
+  }
+
+  /** Closes the node sets that no policy needs, as after a minute. */
+  closeLingering(): void {
+    for (const { selector, needed } of [...this.world.nodeSets.values()]) {
+      if (!needed) this.world.dropNodeSet(selector);
+    }
+  }
+
+  #update(selector: string, known: Set<string>): void {
+    const members = this.#membersOf(selector);
+    const added = [...members].filter((node) => !known.has(node));
+    const removed = [...known].filter((node) => !members.has(node));
+    for (const node of added) known.add(node);
+    for (const node of removed) known.delete(node);
+    if (added.length + removed.length > 0) this.world.changeNodeSet(selector, added, removed);
+  }
+
+  #membersOf(selector: string): Set<string> {
+    const [key = '', value] = selector.split('=');
+    const members = [...this.#model.nodes].filter(([, labels]) => labels[key] === value);
+    return new Set(members.map(([name]) => name));
+  }
+
+  #policy(service: string): Policy | undefined {
+    const annotation = this.#model.services.get(service);
+    if (annotation === undefined) return undefined;
+    const [namespace = '', name = ''] = service.split('/');
+    return policyFor(
+      {
+        namespace,
+        name,
+        labels: new Map(),
+        annotations: new Map(annotation === null ? [] : [['topologyKeys', annotation]]),
+        headless: false,
+        localTraffic: false,
+      },
+      NO_POLICY,
+    );
+  }
+
+  #change(type: 'ADDED' | 'MODIFIED', key: string, object: ObjectBytes): Change<EndpointsFacts> {
+    const facts = this.factsOf(object);
+    this.#clock.observe(facts.resourceVersion);
+    return { type, key, facts, object };
+  }
+
+  factsOf(object: ObjectBytes): EndpointsFacts {
+    if (this.#resource === ENDPOINT_SLICES) return this.codec.endpointSlice(object);
+    if (this.#resource === ENDPOINTS) return this.codec.endpoints(object);
+    throw new Error(`not a collection of endpoints: ${this.#resource.plural}`);
+  }
+}

@@ -1,0 +1,53 @@
+import { afterEach } from '@jest/globals';
+import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
+import { SERVICES } from '../../../src/filter/codec/resource.ts';
+import { VersionClock } from '../../../src/filter/view/version-allocator.ts';
+import { Reflector } from '../../../src/proxy/reflector/reflector.ts';
+import { upstreamPerTest } from '../http/upstream.ts';
+import { recordingLogger } from '../wrapper/wrapper-fixture.ts';
+
+export interface Script {
+  /** What comes at the beginning of each watch. */
+  readonly event: () => object;
+  /** After how long a watch is ended, in milliseconds; absent: never. */
+  readonly watchMs?: number;
+  readonly maxObjects?: number;
+  readonly random?: () => number;
+}
+
+/** Starts reflectors of API servers that list nothing and answer each watch alike; all end with the test. */
+export function scriptedReflectors() {
+  const startUpstream = upstreamPerTest();
+  const controllers: AbortController[] = [];
+  afterEach(() => {
+    for (const controller of controllers.splice(0)) controller.abort();
+  });
+  return async ({ event, watchMs, maxObjects = 1000, random = Math.random }: Script) => {
+    const asked = { lists: 0, watches: 0, versions: 0 };
+    const { upstream } = await startUpstream((request, response) => {
+      const isWatch = request.url?.includes('watch=true') === true;
+      const list = { kind: 'ServiceList', metadata: { resourceVersion: '10' }, items: [] };
+      const isAboutVersion = request.url?.includes('metadata.name%3Dnobody') === true;
+      asked[isAboutVersion ? 'versions' : isWatch ? 'watches' : 'lists']++;
+      response.setHeader('content-type', 'application/json');
+      response.write(`${JSON.stringify(isWatch ? event() : list)}\n`);
+      if (!isWatch) response.end();
+      else if (watchMs !== undefined) setTimeout(() => response.end(), watchMs);
+    });
+    const codec = createJsonCodec();
+    const { logger, lines } = recordingLogger();
+    const question = { resource: SERVICES, namespace: '', labelSelector: '', fieldSelector: '' };
+    const reflector = new Reflector({
+      ...{ upstream, codec, logger, random, sinks: [], metadataOnly: false },
+      question: { ...question, encoding: 'json' },
+      decode: (object) => codec.meta(object),
+      clock: new VersionClock(0),
+      bounds: { maxObjects, maxListBytes: 1 << 20, maxObjectBytes: 1 << 20 },
+    });
+    const controller = new AbortController();
+    controllers.push(controller);
+    void reflector.run(controller.signal);
+    const logged = (msg: string) => lines.filter((line) => line.msg === msg).length;
+    return { reflector, asked, logged };
+  };
+}

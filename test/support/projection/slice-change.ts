@@ -1,0 +1,42 @@
+import type { Change } from '../../../src/filter/codec/change.ts';
+import type { Codec, EndpointsFacts } from '../../../src/filter/codec/codec.ts';
+import { encodeObject } from '../codec/encode-object.ts';
+
+/** An endpoint of a slice; its zone may be unknown (empty). */
+export interface SliceEndpoint {
+  readonly ip: string;
+  readonly node: string;
+  readonly zone?: string;
+  readonly ready?: boolean;
+}
+
+let version = 1;
+
+/** A change of an EndpointSlice of `default`, as a reflector tells it, at a version newer than any before. */
+export function sliceChange(
+  codec: Codec,
+  { name, service, uid = 'u', endpoints }: SliceState,
+  type: 'ADDED' | 'MODIFIED' = 'MODIFIED',
+): Change<EndpointsFacts> {
+  const labels = { 'kubernetes.io/service-name': service };
+  const model = {
+    metadata: { namespace: 'default', name, uid, resourceVersion: String(++version), labels },
+    addressType: 'IPv4',
+    endpoints: endpoints.map(({ ip, node, zone = '', ready = true }) => ({
+      addresses: [ip],
+      conditions: { ready },
+      nodeName: node,
+      zone,
+    })),
+    ports: [],
+  };
+  const object = encodeObject(codec.encoding, 'EndpointSlice', model);
+  return { type, key: `default/${name}`, facts: codec.endpointSlice(object), object };
+}
+
+export interface SliceState {
+  readonly name: string;
+  readonly service: string;
+  readonly uid?: string;
+  readonly endpoints: readonly SliceEndpoint[];
+}

@@ -1,0 +1,62 @@
+import type { Clock } from '../../../src/filter/projection/clock.ts';
+import { parseLabelSelector } from '../../../src/topology/policy/label-selector.ts';
+import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';
+import type { WorldOptions } from '../../../src/topology/state/topology.ts';
+
+/** A world in which only labels relate nodes. */
+export const PLAIN_WORLD: Omit<WorldOptions, 'nodeName'> = {
+  relations: {
+    communities: { nodeLabels: [], labelPrefix: '', labelValues: [] },
+    edge: parseLabelSelector('node-role.kubernetes.io/edge'),
+  },
+  declaredCommunities: false,
+  namespaces: false,
+  cloudPassthrough: false,
+};
+
+/** Settings by which only an annotation of the Service itself makes a policy. */
+export const NO_POLICY: PolicySettings = {
+  defaults: { keys: [] },
+  allowedTopologyKeys: ['*'],
+  headless: false,
+  compatibility: [],
+  minReady: new Map(),
+  returnDelayMs: 0,
+};
+
+/** A clock that stands still. */
+export const stillClock: Clock = { now: () => 0, after: () => () => undefined };
+
+/** A clock that only moves when told. */
+export class ManualClock implements Clock {
+  #now = 0;
+  readonly #timers = new Set<{ readonly at: number; readonly callback: () => void }>();
+
+  now(): number {
+    return this.#now;
+  }
+
+  after(delayMs: number, callback: () => void): () => void {
+    const timer = { at: this.#now + delayMs, callback };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  }
+
+  /** Number of calls that are still to come. */
+  get waiting(): number {
+    return this.#timers.size;
+  }
+
+  /** Lets time pass; what is due on the way is called at its time. */
+  pass(ms: number): void {
+    const end = this.#now + ms;
+    for (;;) {
+      const [first] = [...this.#timers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
+      if (first === undefined) break;
+      this.#timers.delete(first);
+      this.#now = Math.max(this.#now, first.at);
+      first.callback();
+    }
+    this.#now = end;
+  }
+}

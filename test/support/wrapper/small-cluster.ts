@@ -1,0 +1,101 @@
+import { type ApiServer, createApiServer } from '../../../embedded/api-server.ts';
+
+/** An endpoint of the small cluster: `10.0.0.<n>` on a node. */
+export interface SmallEndpoint {
+  readonly ip: string;
+  readonly node: string;
+  readonly ready?: boolean;
+  readonly zone?: string;
+}
+
+/** Nodes edge-1 and edge-2 in site a, edge-3 in site b; the wrapper runs on edge-1. No Service yet. */
+export function createSmallCluster(options: Parameters<typeof createApiServer>[0] = {}): ApiServer {
+  const server = createApiServer({ initialResourceVersion: 100, ...options });
+  for (const [name, site] of [
+    ['edge-1', 'a'],
+    ['edge-2', 'a'],
+    ['edge-3', 'b'],
+  ] as const) {
+    putNode(server, name, { site });
+  }
+  return server;
+}
+
+export function putNode(server: ApiServer, name: string, labels: Record<string, string>): void {
+  server.create('nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } });
+}
+
+/** Creates a Service with topology keys, or (null) without. */
+export function putService(server: ApiServer, name: string, keys: string[] | null): void {
+  createService(server, name, keys, '10.96.0.10');
+}
+
+/** Creates a headless Service with topology keys. */
+export function putHeadless(server: ApiServer, name: string, keys: string[]): void {
+  createService(server, name, keys, 'None');
+}
+
+function createService(
+  server: ApiServer,
+  name: string,
+  keys: string[] | null,
+  clusterIP: string,
+): void {
+  const annotations = keys === null ? {} : { topologyKeys: JSON.stringify(keys) };
+  server.create('services', {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name, namespace: 'default', annotations },
+    spec: { clusterIP, type: 'ClusterIP', ports: [{ name: 'http', port: 80 }] },
+  });
+}
+
+/** Creates or replaces a slice of a Service. */
+export function putSlice(
+  server: ApiServer,
+  name: string,
+  service: string,
+  endpoints: readonly SmallEndpoint[],
+): void {
+  const object = {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name, namespace: 'default', labels: { 'kubernetes.io/service-name': service } },
+    addressType: 'IPv4',
+    endpoints: endpoints.map(({ ip, node, ready = true, zone }) => ({
+      addresses: [ip],
+      conditions: { ready },
+      nodeName: node,
+      ...(zone === undefined ? {} : { zone }),
+    })),
+    ports: [{ name: 'http', protocol: 'TCP', port: 80 }],
+  };
+  if (server.get('endpointslices', name) === undefined) server.create('endpointslices', object);
+  else server.update('endpointslices', object);
+}
+
+/** Creates or replaces the Endpoints of a Service. */
+export function putEndpoints(
+  server: ApiServer,
+  service: string,
+  endpoints: readonly SmallEndpoint[],
+): void {
+  const select = (wanted: boolean) =>
+    endpoints
+      .filter(({ ready = true }) => ready === wanted)
+      .map(({ ip, node }) => ({ ip, nodeName: node }));
+  const object = {
+    apiVersion: 'v1',
+    kind: 'Endpoints',
+    metadata: { name: service, namespace: 'default' },
+    subsets: [
+      {
+        addresses: select(true),
+        notReadyAddresses: select(false),
+        ports: [{ name: 'http', protocol: 'TCP', port: 80 }],
+      },
+    ],
+  };
+  if (server.get('endpoints', service) === undefined) server.create('endpoints', object);
+  else server.update('endpoints', object);
+}

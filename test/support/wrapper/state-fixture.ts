@@ -1,0 +1,49 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readiness } from '../../../src/admin/readiness.ts';
+import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
+import { ACCEPT, CODECS } from '../guarantees/watch-recorder.ts';
+
+export const PATHS = {
+  nodes: '/api/v1/nodes?fieldSelector=metadata.name%3Dedge-1',
+  cidrs: '/apis/networking.k8s.io/v1/servicecidrs',
+  services:
+    '/api/v1/services?fieldSelector=spec.clusterIP!%3DNone&labelSelector=!service.kubernetes.io/service-proxy-name',
+  slices: '/apis/discovery.k8s.io/v1/endpointslices',
+} as const;
+
+/** A folder for snapshots that are written at once, and how to be rid of it. */
+export async function stateFolder() {
+  const folder = await mkdtemp(join(tmpdir(), 'kube-proxy-wrapper-state-'));
+  const state: NonNullable<NodeProxyOptions['state']> = {
+    ...{ folder, maxBytes: 1 << 24, writeBytesPerSecond: 1e12 },
+    ...{ graceMs: 60, quietMs: 5, unrestMs: 20 },
+  };
+  return { folder, state, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+/** What a LIST shows: each object without its version, by name; undefined while it gets no answer. */
+export async function shownBy(proxy: NodeProxy, path: string): Promise<Map<string, string>> {
+  const response = await fetch(proxy.url + path, { headers: { accept: ACCEPT.protobuf } });
+  const body = Buffer.from(await response.arrayBuffer());
+  if (response.status !== 200) throw new Error(`HTTP ${response.status}: ${body}`);
+  const codec = CODECS.protobuf;
+  return new Map(
+    codec.decodeList([body]).items.map((object) => {
+      return [codec.meta(object).name, codec.significant(object).toString('latin1')] as const;
+    }),
+  );
+}
+
+/** Everything that a kube-proxy reads. */
+export async function allShownBy(proxy: NodeProxy): Promise<Record<string, Map<string, string>>> {
+  const shown: Record<string, Map<string, string>> = {};
+  for (const [name, path] of Object.entries(PATHS)) shown[name] = await shownBy(proxy, path);
+  return shown;
+}
+
+/** The problems that /readyz shows. */
+export function problemsOf(proxy: NodeProxy): string[] {
+  return readiness(proxy).flatMap(({ problem }) => (problem === undefined ? [] : [problem]));
+}

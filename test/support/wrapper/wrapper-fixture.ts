@@ -1,0 +1,67 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Logger, pino } from 'pino';
+import { kubeconfigFor } from '../../../embedded/kubeconfig.ts';
+import { nodeProxyOptions } from '../../../src/config/node-proxy-options.ts';
+import { loadSettings, type RawSettings } from '../../../src/config/settings.ts';
+import { loadCredentials } from '../../../src/proxy/credentials/credentials.ts';
+import {
+  type NodeProxy,
+  type NodeProxyOptions,
+  startNodeProxy,
+} from '../../../src/proxy/node-proxy.ts';
+
+/** A logger that keeps what is logged, as parsed lines. */
+export function recordingLogger(): { readonly logger: Logger; readonly lines: LogLine[] } {
+  const lines: LogLine[] = [];
+  const write = (line: string): void => {
+    lines.push(JSON.parse(line) as LogLine);
+  };
+  return { logger: pino({ level: 'debug' }, { write }), lines };
+}
+
+export interface LogLine {
+  readonly level: number;
+  readonly msg: string;
+  readonly [key: string]: unknown;
+}
+
+/**
+ * Starts the real proxy in this process in front of an API server that takes plain http.
+ *
+ * @param raw settings as the file has them
+ */
+export async function startWrapper(
+  apiServer: string,
+  options: Partial<NodeProxyOptions> = {},
+  raw: RawSettings = {},
+): Promise<NodeProxy> {
+  const folder = await mkdtemp(join(tmpdir(), 'kube-proxy-wrapper-test-'));
+  const kubeconfig = join(folder, 'kubeconfig');
+  await writeFile(kubeconfig, kubeconfigFor(apiServer));
+  const logger = options.logger ?? pino({ level: 'silent' });
+  const credentials = await loadCredentials({ kubeconfig, logger });
+  const settings = loadSettings(
+    { nodeName: 'edge-1', listen: '127.0.0.1:0', ...raw },
+    {},
+    undefined,
+  );
+  const proxy = await startNodeProxy({
+    ...nodeProxyOptions(settings),
+    credentials,
+    window: { entries: 1000, bytes: 1 << 20 },
+    readyWaitMs: 5_000,
+    minWatchMs: 60_000,
+    logger,
+    ...options,
+  });
+  return {
+    ...proxy,
+    async close() {
+      await proxy.close();
+      credentials.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,220 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { decide, matchesBy } from '../../../src/topology/decide/decide.ts';
+import type {
+  Endpoint,
+  EndpointGroup,
+  EndpointState,
+} from '../../../src/topology/decide/endpoint.ts';
+
+/** An endpoint whose node is its distance: `0` is this node, `1` the site, and so on. */
+function endpoint(node: string, state: EndpointState = 'ready', family = 'IPv4'): Endpoint {
+  return { family, node, zone: '', state };
+}
+
+/** Relates by distance: key `k<n>` matches nodes up to that distance, `*` matches all. */
+function relates(key: string, { node }: Endpoint): boolean {
+  return key === '*' || (node !== '' && Number(node) <= Number(key.slice(1)));
+}
+
+function kept(groups: readonly EndpointGroup[], keys: readonly string[]): number[] {
+  return [...decide(groups, matchesBy(keys, relates)).keep];
+}
+
+const http = ['TCP/http'];
+
+describe('decide()', () => {
+  // Each port was looked for in the ports of all: seconds for 100 slices of 100 ports each, at each event.
+  test('ports that no two slices share are decided one by one, also where a list names one twice', () => {
+    const groups = Array.from({ length: 60 }, (_, slice) => ({
+      ports: Array.from({ length: 60 }, (_, port) => `TCP/${slice}-${port % 59}`),
+      endpoints: [endpoint('0', slice % 2 === 0 ? 'ready' : 'notReady'), endpoint('2')],
+    }));
+    const { ports, keep } = decide(groups, matchesBy(['k0', '*'], relates), { minReady: [2, 1] });
+    expect(ports).toHaveLength(60 * 59);
+    expect(new Set(ports.map(({ family, port }) => `${family} ${port}`)).size).toBe(60 * 59);
+    // Neither has two ready ones near: the first named twice would count as two.
+    expect(ports.every(({ key, stage }) => key === 1 && stage === 'ready')).toBe(true);
+    expect([...keep]).toEqual(Array(120).fill(1));
+  });
+
+  test.each<[string, EndpointGroup[], string[], number[]]>([
+    [
+      'the first key with a ready endpoint wins, and keys never merge',
+      [{ ports: http, endpoints: [endpoint('0'), endpoint('1'), endpoint('2')] }],
+      ['k0', 'k1', '*'],
+      [1, 0, 0],
+    ],
+    [
+      'a key whose endpoints are not ready is passed over',
+      [{ ports: http, endpoints: [endpoint('0', 'notReady'), endpoint('1'), endpoint('2')] }],
+      ['k0', 'k1', '*'],
+      [1, 1, 0],
+    ],
+    [
+      'the not ready and terminating endpoints of the winning key go along',
+      [
+        {
+          ports: http,
+          endpoints: [endpoint('0'), endpoint('0', 'notReady'), endpoint('0', 'serving')],
+        },
+      ],
+      ['k0', '*'],
+      [1, 1, 1],
+    ],
+    [
+      'with none ready, the first key with a serving one wins',
+      [
+        {
+          ports: http,
+          endpoints: [
+            endpoint('0', 'notReady'),
+            endpoint('1', 'serving'),
+            endpoint('2', 'serving'),
+          ],
+        },
+      ],
+      ['k0', 'k1', '*'],
+      [1, 1, 0],
+    ],
+    [
+      'a ready endpoint of a later key beats a serving one of an earlier key',
+      [{ ports: http, endpoints: [endpoint('0', 'serving'), endpoint('2')] }],
+      ['k0', '*'],
+      [1, 1],
+    ],
+    [
+      'with none ready or serving, all that match any key stay',
+      [{ ports: http, endpoints: [endpoint('0', 'notReady'), endpoint('2', 'notReady')] }],
+      ['k0', 'k1'],
+      [1, 0],
+    ],
+    [
+      'no key matches: nothing stays, so that traffic fails at once',
+      [{ ports: http, endpoints: [endpoint('3'), endpoint('')] }],
+      ['k0', 'k1'],
+      [0, 0],
+    ],
+    [
+      'an endpoint without a node matches "*" only',
+      [{ ports: http, endpoints: [endpoint(''), endpoint('3')] }],
+      ['k0', '*'],
+      [1, 1],
+    ],
+    [
+      'slices are judged together: a far one gives way to a near one',
+      [
+        { ports: http, endpoints: [endpoint('3'), endpoint('3')] },
+        { ports: http, endpoints: [endpoint('0')] },
+      ],
+      ['k0', '*'],
+      [0, 0, 1],
+    ],
+    [
+      'each port is judged by itself: a near backend without the port is no backend',
+      [
+        { ports: ['TCP/metrics'], endpoints: [endpoint('0')] },
+        { ports: http, endpoints: [endpoint('3')] },
+      ],
+      ['k0', '*'],
+      [1, 1],
+    ],
+    [
+      'an endpoint stays if it is chosen for any port of its slice',
+      [
+        { ports: ['TCP/http', 'TCP/metrics'], endpoints: [endpoint('3')] },
+        { ports: http, endpoints: [endpoint('0')] },
+      ],
+      ['k0', '*'],
+      [1, 1],
+    ],
+    [
+      'ports of one name and another protocol are two',
+      [
+        { ports: ['TCP/dns'], endpoints: [endpoint('0')] },
+        { ports: ['UDP/dns'], endpoints: [endpoint('3')] },
+      ],
+      ['k0', '*'],
+      [1, 1],
+    ],
+    [
+      'each address family is judged by itself',
+      [
+        { ports: http, endpoints: [endpoint('0')] },
+        { ports: http, endpoints: [endpoint('3', 'ready', 'IPv6')] },
+      ],
+      ['k0', '*'],
+      [1, 1],
+    ],
+    [
+      'a slice without ports is judged too',
+      [{ ports: [], endpoints: [endpoint('0'), endpoint('1')] }],
+      ['k0', '*'],
+      [1, 0],
+    ],
+    ['no endpoints: nothing to decide', [{ ports: http, endpoints: [] }], ['k0'], []],
+  ])('%s', (_name, groups, keys, expected) => {
+    expect(kept(groups, keys)).toEqual(expected);
+  });
+
+  test('says which key won for each family and port, and at which stage', () => {
+    const groups = [
+      { ports: http, endpoints: [endpoint('1'), endpoint('1', 'serving', 'IPv6')] },
+      { ports: ['TCP/metrics'], endpoints: [endpoint('3', 'notReady')] },
+    ];
+    expect(decide(groups, matchesBy(['k0', 'k1'], relates)).ports).toEqual([
+      { family: 'IPv4', port: 'TCP/http', key: 1, stage: 'ready' },
+      { family: 'IPv6', port: 'TCP/http', key: 1, stage: 'serving' },
+      { family: 'IPv4', port: 'TCP/metrics', key: -1, stage: 'any' },
+    ]);
+  });
+
+  test('for any groups and keys, shows exactly the endpoints of the winning key of each port', () => {
+    fc.assert(
+      fc.property(anyGroups, anyKeys, (groups, keys) => {
+        expect(kept(groups, keys)).toEqual(slowDecide(groups, keys));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+const anyEndpoint = fc.record({
+  family: fc.constantFrom('IPv4', 'IPv6'),
+  node: fc.constantFrom('', '0', '1', '2', '3'),
+  zone: fc.constant(''),
+  state: fc.constantFrom<EndpointState>('ready', 'serving', 'notReady'),
+});
+const anyGroups = fc.array(
+  fc.record({
+    ports: fc.uniqueArray(fc.constantFrom('TCP/a', 'TCP/b', 'UDP/a'), { maxLength: 3 }),
+    endpoints: fc.array(anyEndpoint, { maxLength: 5 }),
+  }),
+  { maxLength: 4 },
+);
+const anyKeys = fc
+  .tuple(fc.uniqueArray(fc.constantFrom('k0', 'k1', 'k2'), { minLength: 1 }), fc.boolean())
+  .map(([keys, any]) => (any ? [...keys, '*'] : keys));
+
+/** The rule of docs/architecture.md, "The decision", word by word and slowly. */
+function slowDecide(groups: readonly EndpointGroup[], keys: readonly string[]): number[] {
+  const all = groups.flatMap((group) =>
+    group.endpoints.map((each) => ({
+      ...each,
+      ports: group.ports.length > 0 ? group.ports : [''],
+    })),
+  );
+  return all.map((candidate) => {
+    const chosen = candidate.ports.some((port) => {
+      const rivals = all.filter(
+        ({ family, ports }) => family === candidate.family && ports.includes(port),
+      );
+      const winnerAt = (state: EndpointState) =>
+        keys.find((key) => rivals.some((rival) => rival.state === state && relates(key, rival)));
+      const winner = winnerAt('ready') ?? winnerAt('serving');
+      if (winner !== undefined) return relates(winner, candidate);
+      return keys.some((key) => relates(key, candidate));
+    });
+    return chosen ? 1 : 0;
+  });
+}

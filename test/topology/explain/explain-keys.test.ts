@@ -1,0 +1,135 @@
+import { describe, expect, test } from '@jest/globals';
+import { explainKey, nodesOfKey, warnOfKey } from '../../../src/topology/explain/explain-keys.ts';
+import type { Warning } from '../../../src/topology/explain/explanation.ts';
+import { World } from '../../../src/topology/state/topology.ts';
+import { PLAIN_WORLD } from '../../support/projection/topology.ts';
+
+const COMMUNITY = 'kube-proxy-wrapper.io/community';
+const CLOUD = 'kube-proxy-wrapper.io/cloud';
+const IN_RED = { pool: 'red', ring: 'red' };
+
+interface Scene {
+  readonly key: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Members of node sets; a set that is not named here does not sync. */
+  readonly sets?: Readonly<Record<string, readonly string[]>>;
+  readonly declared?: Readonly<Record<string, readonly string[]>>;
+  /** What the key is warned about; undefined: nothing. */
+  readonly warning?: Warning['code'];
+}
+
+/** The world of node `here`, where `pool` and `ring` are labels of communities. */
+function worldOf({ key, labels = { site: 'a' }, sets = {}, declared = {} }: Scene): World {
+  const communities = { nodeLabels: ['pool', 'ring'], labelPrefix: '', labelValues: [] };
+  const relations = { ...PLAIN_WORLD.relations, communities };
+  const world = new World({ ...PLAIN_WORLD, relations, nodeName: 'here' });
+  const members = Object.entries(declared).map(([name, nodes]) => [name, new Set(nodes)] as const);
+  world.setCommunities(new Map(members));
+  world.setOwnNode({ labels: new Map(Object.entries(labels)), annotations: new Map() });
+  world.setPolicies(new Map([['shop/web', { managed: true, keys: [key], source: 'annotation' }]]));
+  world.setSynced('services');
+  for (const [selector, nodes] of Object.entries(sets)) {
+    world.changeNodeSet(selector, nodes, []);
+    world.setNodeSetState(selector);
+  }
+  return world;
+}
+
+describe('the nodes of a key', () => {
+  test.each<[what: string, Scene, nodes: string[] | undefined]>([
+    [
+      'are those of its node set',
+      { key: 'site', sets: { 'site=a': ['here', 'near'] } },
+      ['here', 'near'],
+    ],
+    [
+      'are this node too where its node set lacks it',
+      { key: 'site', sets: { 'site=a': ['near'] } },
+      ['here', 'near'],
+    ],
+    [
+      'are this node at least',
+      { key: 'site', sets: { 'site=a': [] }, warning: 'no-other-node' },
+      ['here'],
+    ],
+    [
+      'are this node alone where nobody else is in its node set',
+      { key: 'site', sets: { 'site=a': ['here'] }, warning: 'no-other-node' },
+      ['here'],
+    ],
+    [
+      'are without this node where it does not match',
+      {
+        key: CLOUD,
+        labels: { 'node-role.kubernetes.io/edge': '' },
+        sets: { '!node-role.kubernetes.io/edge': ['far'] },
+      },
+      ['far'],
+    ],
+    [
+      'are none where nobody matches',
+      {
+        key: CLOUD,
+        labels: { 'node-role.kubernetes.io/edge': '' },
+        sets: { '!node-role.kubernetes.io/edge': [] },
+        warning: 'key-without-nodes',
+      },
+      [],
+    ],
+    ['are none without the label', { key: 'rack', warning: 'own-label-missing' }, []],
+    ['are not known before its node set is', { key: 'site' }, undefined],
+    [
+      'are each counted once, however many node sets hold it',
+      {
+        key: COMMUNITY,
+        labels: IN_RED,
+        sets: { 'pool=red': ['here', 'near', 'far'], 'ring=red': ['near', 'other'] },
+      },
+      ['far', 'here', 'near', 'other'],
+    ],
+    [
+      'are those of any node set that holds any',
+      { key: COMMUNITY, labels: IN_RED, sets: { 'pool=red': [], 'ring=red': ['near'] } },
+      ['here', 'near'],
+    ],
+    [
+      'are not known before all of its node sets are',
+      { key: COMMUNITY, labels: IN_RED, sets: { 'pool=red': ['here', 'near'] } },
+      undefined,
+    ],
+    [
+      'are the declared ones too',
+      {
+        key: COMMUNITY,
+        labels: { pool: 'red' },
+        sets: { 'pool=red': ['here', 'near'], 'ring=red': [] },
+        declared: { red: ['near', 'declared'], blue: ['far'] },
+      },
+      ['declared', 'here', 'near'],
+    ],
+    [
+      'are the declared ones where no node set holds any',
+      {
+        key: COMMUNITY,
+        sets: { 'pool=red': [], 'ring=red': [] },
+        declared: { red: ['here', 'near', 'far'] },
+      },
+      ['far', 'here', 'near'],
+    ],
+  ])('%s', (_, scene, nodes) => {
+    const world = worldOf(scene);
+    const known = nodesOfKey(world, scene.key);
+    expect(known === undefined ? undefined : [...known].sort()).toEqual(nodes);
+    expect(explainKey(world, scene.key).nodes).toBe(nodes?.length);
+    const codes = warnOfKey(world, scene.key).map(({ code }) => code);
+    expect(codes).toEqual(scene.warning === undefined ? [] : [scene.warning]);
+  });
+
+  test('are those of now, whenever they are asked for', () => {
+    const world = worldOf({ key: 'site', sets: { 'site=a': ['here', 'near'] } });
+    expect(explainKey(world, 'site').nodes).toBe(2);
+    world.changeNodeSet('site=a', ['far', 'other'], ['near']);
+    expect(explainKey(world, 'site').nodes).toBe(3);
+    expect(world.nodeSets.get('site=a')?.members).toEqual(new Set(['here', 'far', 'other']));
+  });
+});

@@ -1,0 +1,375 @@
+import { describe, expect, test } from '@jest/globals';
+import type {
+  Endpoint,
+  EndpointGroup,
+  EndpointState,
+} from '../../../src/topology/decide/endpoint.ts';
+import { takeAll } from '../../../src/topology/decide/steps.ts';
+import {
+  type ExplainInput,
+  explainService,
+} from '../../../src/topology/explain/explain-service.ts';
+import type {
+  PolicyOrigin,
+  ServiceExplanation,
+} from '../../../src/topology/explain/explanation.ts';
+import type { Policy } from '../../../src/topology/policy/policy.ts';
+import { World } from '../../../src/topology/state/topology.ts';
+import { PLAIN_WORLD } from '../../support/projection/topology.ts';
+
+const SERVICE = 'shop/web';
+const HOST = 'kubernetes.io/hostname';
+
+function on(node: string, state: EndpointState = 'ready', family = 'IPv4'): Endpoint {
+  return { family, node, zone: '', state };
+}
+
+function keys(...list: string[]): Policy {
+  return { managed: true, keys: list, source: 'annotation' };
+}
+
+interface Scene {
+  readonly policy: Policy;
+  readonly endpoints?: readonly Endpoint[];
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Members of node sets; a set that is not named here does not sync. */
+  readonly sets?: Readonly<Record<string, readonly string[]>>;
+  readonly refused?: string;
+  readonly world?: Partial<typeof PLAIN_WORLD>;
+  readonly input?: Partial<ExplainInput>;
+  readonly hinted?: boolean;
+  /** Whether another view has endpoints of the Service without a zone. */
+  readonly zonelessElsewhere?: boolean;
+}
+
+function explain(scene: Scene): ServiceExplanation {
+  const { policy, endpoints = [], labels = { site: 'a' }, sets = {} } = scene;
+  const world = new World({ ...PLAIN_WORLD, ...scene.world, nodeName: 'here' });
+  world.setOwnNode({ labels: new Map(Object.entries(labels)), annotations: new Map() });
+  world.setPolicies(new Map([[SERVICE, policy]]));
+  world.setSynced('services');
+  for (const [selector, members] of Object.entries(sets)) {
+    world.changeNodeSet(selector, members, []);
+    world.setNodeSetState(selector);
+  }
+  if (scene.refused !== undefined) world.setNodeSetState(scene.refused, '403 Forbidden');
+  if (scene.zonelessElsewhere === true) world.setZoneless({}, [[SERVICE, true]]);
+  const addresses = endpoints.map((_, index) => `10.0.0.${index + 1}`);
+  const groups = [{ ports: ['TCP/http'], endpoints }];
+  const steps = explainService({
+    world,
+    service: SERVICE,
+    objects: [
+      { name: 'web-1', hinted: scene.hinted ?? false, groups, addresses, isShown: () => false },
+    ],
+    origins: [],
+    held: () => undefined,
+    timeOf: (ms) => new Date(ms),
+    since: undefined,
+    limits: { endpoints: 1_000, ports: 200 },
+    ...scene.input,
+  });
+  return takeAll(steps);
+}
+
+const SITE = { 'site=a': ['here', 'near'] };
+
+describe('explainService()', () => {
+  test('counts what each key matches, names the winner, and what would win without it', () => {
+    const { ports, counts, outcome } = explain({
+      policy: keys(HOST, 'site', '*'),
+      endpoints: [on('near'), on('near', 'serving'), on('far')],
+      sets: SITE,
+    });
+    expect(outcome).toMatchObject({ kind: 'filtered', dryRun: false });
+    expect(counts).toEqual({ total: 3, kept: 2, leftOut: 1 });
+    expect(ports).toEqual([
+      {
+        family: 'IPv4',
+        port: 'TCP/http',
+        keys: [
+          { key: HOST, ready: 0, serving: 0, total: 0, needs: 1 },
+          { key: 'site', ready: 1, serving: 1, total: 2, needs: 1 },
+          { key: '*', ready: 2, serving: 1, total: 3, needs: 1 },
+        ],
+        winner: 'site',
+        why: 'no nearer key has a ready endpoint, 1 ready here',
+        next: '*',
+      },
+    ]);
+  });
+
+  test('each endpoint says why it is shown or not, with its address and object', () => {
+    const { endpoints } = explain({
+      policy: keys('site', '*'),
+      endpoints: [on('near'), on('far'), on('')],
+      sets: SITE,
+    });
+    expect(endpoints).toMatchObject([
+      { address: '10.0.0.1', node: 'near', object: 'web-1', kept: true },
+      { address: '10.0.0.2', kept: false, reason: '* matches, but site has ready endpoints' },
+      { address: '10.0.0.3', kept: false, node: '' },
+    ]);
+  });
+
+  test('each address family is explained on its own', () => {
+    const { ports } = explain({
+      policy: keys('site', '*'),
+      endpoints: [on('near'), on('far', 'ready', 'IPv6')],
+      sets: SITE,
+    });
+    expect(ports.map(({ family, winner }) => [family, winner])).toEqual([
+      ['IPv4', 'site'],
+      ['IPv6', '*'],
+    ]);
+  });
+
+  test('a return delay is told: who holds, who waits, until when', () => {
+    const policy: Policy = { ...keys('site', '*'), returnDelayMs: 30_000 } as Policy;
+    const held = { key: 1, since: new Map([[0, 5_000]]) };
+    const { ports, endpoints } = explain({
+      policy,
+      endpoints: [on('near'), on('far')],
+      sets: SITE,
+      input: { held: () => held },
+    });
+    expect(ports[0]).toMatchObject({
+      winner: '*',
+      why: 'site is ready again, but not for long enough yet',
+      returning: { key: 'site', at: new Date(35_000).toISOString() },
+    });
+    expect(endpoints.map(({ kept }) => kept)).toEqual([true, true]);
+  });
+
+  // All of a site and a rack are told apart, so that what one holds the other does not.
+  const RACKS = { 'site=a': ['near'], 'rack=r': ['far'] };
+  const RACK_HELD: Omit<Scene, 'policy'> = {
+    labels: { site: 'a', rack: 'r' },
+    endpoints: [on('near'), on('far')],
+    sets: RACKS,
+    input: { held: () => ({ key: 1, since: new Map([[0, 5_000]]) }) },
+  };
+
+  test('what would win without the winner is what the return delay would let win', () => {
+    const policy: Policy = { ...keys('site', 'rack', '*'), returnDelayMs: 30_000 } as Policy;
+    const { ports } = explain({ ...RACK_HELD, policy });
+    // The site is ready again, but has to wait all the same.
+    expect(ports[0]).toMatchObject({ winner: 'rack', next: '*' });
+  });
+
+  test('a nearer key that waits is told, also where no key has enough', () => {
+    const policy = { ...keys('site', 'rack'), returnDelayMs: 30_000, minReady: [2, 2] } as Policy;
+    const { ports } = explain({ ...RACK_HELD, policy });
+    expect(ports[0]).toMatchObject({
+      winner: 'rack',
+      why: 'no key has as many ready endpoints as it needs; site is ready again, but not for long enough yet',
+    });
+  });
+
+  test('a policy in force is not described by the one that is to come', () => {
+    const origins: PolicyOrigin[] = [
+      { source: 'annotation', preset: 'fab-proxy', keys: [HOST, 'kube-proxy-wrapper.io/cloud'] },
+      { source: 'default', keys: ['*'] },
+    ];
+    const endpoints = [on('here')];
+    const own = explain({ policy: keys(HOST), endpoints, input: { origins } });
+    expect(own.policy).not.toHaveProperty('preset');
+    expect(own.policy.overrides).toMatchObject([{ source: 'default' }]);
+    const policy: Policy = { managed: true, keys: ['*'], source: 'default' };
+    expect(explain({ policy, endpoints, input: { origins } }).policy.overrides).toEqual([]);
+  });
+
+  test.each<[string, Scene, string]>([
+    [
+      'invalid annotation',
+      { policy: { managed: false, reason: 'invalid-policy', message: 'x' } },
+      'invalid-policy',
+    ],
+    [
+      'a label that this node lacks',
+      { policy: keys('rack', '*'), endpoints: [on('far')] },
+      'own-label-missing',
+    ],
+    [
+      'a site of one node',
+      { policy: keys('site', '*'), sets: { 'site=a': ['here'] }, endpoints: [on('far')] },
+      'no-other-node',
+    ],
+    [
+      'a cloud without nodes',
+      {
+        policy: keys('kube-proxy-wrapper.io/cloud'),
+        labels: { 'node-role.kubernetes.io/edge': '' },
+        sets: { '!node-role.kubernetes.io/edge': [] },
+        endpoints: [on('far')],
+      },
+      'key-without-nodes',
+    ],
+    [
+      'no community',
+      { policy: keys('kube-proxy-wrapper.io/community', '*'), endpoints: [on('far')] },
+      'community-empty',
+    ],
+    [
+      'a refused node set',
+      { policy: keys('site', '*'), refused: 'site=a', endpoints: [on('far')] },
+      'node-set-refused',
+    ],
+    ['nothing that matches', { policy: keys(HOST), endpoints: [on('far')] }, 'nothing-matches'],
+    ['no endpoints', { policy: keys('*') }, 'no-endpoints'],
+    [
+      'too few ready',
+      { policy: { ...keys(HOST, '*'), minReady: [2, 3] } as Policy, endpoints: [on('here')] },
+      'too-few-ready',
+    ],
+    [
+      'a min-ready for a key that there is not',
+      {
+        policy: { ...keys(HOST, '*'), unusedMinReady: ['sites'] } as Policy,
+        endpoints: [on('here')],
+      },
+      'min-ready-without-key',
+    ],
+    ['none ready', { policy: keys('*'), endpoints: [on('far', 'serving')] }, 'none-ready'],
+    [
+      'an endpoint without a node',
+      { policy: keys(HOST, '*'), endpoints: [on('')] },
+      'endpoint-without-node',
+    ],
+    ['hints', { policy: keys('*'), hinted: true, endpoints: [on('far')] }, 'hints-cut'],
+    [
+      'dry run',
+      { policy: { ...keys('*'), dryRun: true } as Policy, endpoints: [on('far')] },
+      'dry-run',
+    ],
+    [
+      'an annotation that traffic policy Local leaves without effect',
+      {
+        policy: { managed: false, reason: 'local-traffic-policy' },
+        endpoints: [on('far')],
+        input: { origins: [{ source: 'annotation', keys: ['*'] }] },
+      },
+      'policy-without-effect',
+    ],
+    [
+      'a default that is overridden',
+      {
+        policy: keys('*'),
+        endpoints: [on('far')],
+        input: {
+          origins: [
+            { source: 'annotation', keys: ['*'] },
+            { source: 'default', keys: [HOST] },
+          ],
+        },
+      },
+      'default-overridden',
+    ],
+  ])('%s is told', (_, scene, code) => {
+    expect(explain(scene).warnings.map((each) => each.code)).toContain(code);
+  });
+
+  test('the key that min-ready names in vain is named', () => {
+    const policy = { ...keys(HOST, '*'), unusedMinReady: ['sites'] } as Policy;
+    const { warnings } = explain({ policy, endpoints: [on('here')] });
+    expect(warnings).toEqual([expect.objectContaining({ severity: 'warning' })]);
+    expect(warnings[0]?.message).toContain('"sites"');
+  });
+
+  /** Slices of endpoints with their ports. */
+  function objects(...groups: EndpointGroup[]): ExplainInput['objects'] {
+    return [{ name: 'web-1', hinted: false, groups, addresses: [], isShown: () => false }];
+  }
+
+  // Warned was only of a Service that lost everything: a client of the other port was refused unannounced.
+  test.each<[string, EndpointGroup[], string]>([
+    [
+      'port',
+      [
+        { ports: ['TCP/http'], endpoints: [on('here')] },
+        { ports: ['TCP/http', 'TCP/metrics'], endpoints: [on('far')] },
+      ],
+      'IPv4 TCP/metrics: no key matches any endpoint',
+    ],
+    [
+      'address family',
+      [
+        { ports: ['TCP/http'], endpoints: [on('here')] },
+        { ports: ['TCP/http'], endpoints: [on('far', 'ready', 'IPv6')] },
+      ],
+      'IPv6 TCP/http: no key matches any endpoint',
+    ],
+  ])('one %s that loses every endpoint is named', (_, groups, message) => {
+    const { warnings } = explain({ policy: keys(HOST), input: { objects: objects(...groups) } });
+    expect(warnings).toEqual([
+      {
+        code: 'nothing-matches',
+        severity: 'warning',
+        message: expect.stringContaining(message),
+      },
+    ]);
+  });
+
+  test('a Service that loses every endpoint of all ports is told once', () => {
+    const groups = [{ ports: ['TCP/http', 'TCP/metrics'], endpoints: [on('far')] }];
+    const { warnings } = explain({ policy: keys(HOST), input: { objects: objects(...groups) } });
+    expect(warnings.map(({ message }) => message)).toEqual([
+      'no key matches any endpoint, so connections fail; * as the last key would allow any',
+    ]);
+  });
+
+  test('a plain, working policy raises no warning', () => {
+    const { warnings } = explain({
+      policy: keys(HOST, 'site', '*'),
+      endpoints: [on('near')],
+      sets: SITE,
+    });
+    expect(warnings).toEqual([]);
+  });
+
+  test('a policy that waits for a node set says for which', () => {
+    const { outcome, counts } = explain({ policy: keys('site'), endpoints: [on('near')] });
+    expect(outcome).toMatchObject({ kind: 'undecided', waitsFor: ['site=a'] });
+    expect(outcome.text).toContain('site=a');
+    expect(counts.kept).toBe(0);
+  });
+
+  test('of nodes that may not be read is not said that there are none', () => {
+    const { warnings } = explain({
+      policy: keys('kube-proxy-wrapper.io/cloud', '*'),
+      labels: { 'node-role.kubernetes.io/edge': '' },
+      refused: '!node-role.kubernetes.io/edge',
+      endpoints: [on('far')],
+    });
+    expect(warnings.map(({ code }) => code)).toEqual(['node-set-refused']);
+  });
+
+  test("a Service of another proxy is hidden, one whose traffic is the cloud's withheld", () => {
+    expect(explain({ policy: { managed: false, reason: 'other-proxy' } }).outcome.kind).toBe(
+      'hidden',
+    );
+    const cloud = explain({
+      policy: keys('kube-proxy-wrapper.io/cloud'),
+      labels: { 'node-role.kubernetes.io/edge': '' },
+      sets: { '!node-role.kubernetes.io/edge': ['cloud-1'] },
+      endpoints: [on('cloud-1')],
+      world: { cloudPassthrough: true },
+    });
+    expect(cloud).toMatchObject({ outcome: { kind: 'withheld' }, counts: { kept: 0, leftOut: 1 } });
+    expect(cloud.endpoints).toMatchObject([{ kept: false }]);
+  });
+
+  test('waits for nothing while the nodes of the zone are not known', () => {
+    const zone = 'topology.kubernetes.io/zone';
+    const scene = {
+      policy: keys(zone),
+      labels: { [zone]: 'z1' },
+      zonelessElsewhere: true,
+    };
+    const zoned = explain({ ...scene, endpoints: [{ ...on('near'), zone: 'z1' }] });
+    expect([zoned.outcome.kind, zoned.warnings]).toEqual(['filtered', []]);
+    const zoneless = explain({ ...scene, endpoints: [on('near')] });
+    expect(zoneless.outcome).toMatchObject({ kind: 'filtered', waitsFor: [] });
+    expect(zoneless.counts).toMatchObject({ kept: 0, leftOut: 1 });
+  });
+});

@@ -1,0 +1,90 @@
+import { expect, test } from '@jest/globals';
+import { policyOrigins } from '../../../src/topology/explain/policy-origins.ts';
+import { PolicyBook } from '../../../src/topology/policy/policy-resolver.ts';
+import {
+  DRY_RUN,
+  FILTER_ANNOTATION,
+  policyFor,
+  type ServiceDescription,
+} from '../../../src/topology/policy/service-policy.ts';
+import { NO_POLICY } from '../../support/projection/topology.ts';
+
+function service(annotations: Readonly<Record<string, string>>): ServiceDescription {
+  return {
+    namespace: 'shop',
+    name: 'web',
+    labels: new Map(),
+    annotations: new Map(Object.entries(annotations)),
+    headless: false,
+    localTraffic: false,
+  };
+}
+
+const SETTINGS = {
+  ...NO_POLICY,
+  compatibility: ['openyurt'] as const,
+  defaults: { keys: ['site'] },
+};
+
+test('all places that name keys are told, the one that counts first', () => {
+  const annotations = { topologyKeys: 'prefer-same-node', 'openyurt.io/topologyKeys': '*' };
+  expect(policyOrigins(service(annotations), SETTINGS, '["zone"]')).toEqual([
+    { source: 'annotation', preset: 'prefer-same-node', keys: ['kubernetes.io/hostname', '*'] },
+    { source: 'openyurt', keys: ['*'] },
+    { source: 'namespace', keys: ['zone'] },
+    { source: 'default', keys: ['site'] },
+  ]);
+});
+
+test('one that cannot be read says what is wrong', () => {
+  const [first] = policyOrigins(service({ topologyKeys: 'site' }), SETTINGS);
+  expect(first).toMatchObject({ source: 'annotation', keys: [], invalid: /not JSON/ });
+});
+
+test.each([
+  ['the Service', service({ [FILTER_ANNOTATION]: DRY_RUN }), {}, false, true],
+  ['its Namespace', service({}), { filter: DRY_RUN }, false, true],
+  ['the settings', service({}), {}, true, true],
+  [
+    'nobody: the Service overrides its Namespace',
+    service({ [FILTER_ANNOTATION]: 'on' }),
+    { filter: DRY_RUN },
+    false,
+    undefined,
+  ],
+])('a dry run is asked for by %s', (_, description, namespace, dryRun, expected) => {
+  const policy = policyFor(description, { ...SETTINGS, dryRun }, namespace);
+  expect(policy).toMatchObject({ managed: true, keys: ['site'] });
+  expect(policy.dryRun).toBe(expected);
+});
+
+test('Services follow when the annotation of their Namespace changes', () => {
+  const book = new PolicyBook(SETTINGS);
+  expect(book.setService(service({})).dryRun).toBeUndefined();
+  const changes = book.setNamespace('shop', { filter: DRY_RUN });
+  expect(changes.get('shop/web')).toMatchObject({ managed: true, dryRun: true });
+  expect(book.setNamespace('shop', { filter: DRY_RUN }).size).toBe(0);
+  expect(book.setNamespace('shop', {}).get('shop/web')?.dryRun).toBeUndefined();
+});
+
+test.each(['dryrun', 'Off', 'false', ''])(
+  'the filter %j is a mistake that is told, and nothing is cut',
+  (filter) => {
+    const message = expect.stringContaining('write off, dry-run or on');
+    const invalid = { managed: false, reason: 'invalid-policy', message };
+    expect(policyFor(service({ [FILTER_ANNOTATION]: filter }), SETTINGS)).toEqual(invalid);
+    const ofNamespace = { ...invalid, ofNamespace: true };
+    expect(policyFor(service({}), SETTINGS, { filter })).toEqual(ofNamespace);
+  },
+);
+
+test('space around the filter does not count', () => {
+  const policy = policyFor(service({ [FILTER_ANNOTATION]: ' dry-run\n' }), SETTINGS);
+  expect(policy).toMatchObject({ managed: true, dryRun: true });
+});
+
+test('a Namespace switches filtering off', () => {
+  expect(policyFor(service({}), SETTINGS, { filter: 'off' })).toMatchObject({
+    reason: 'service-off',
+  });
+});

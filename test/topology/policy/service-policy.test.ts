@@ -1,0 +1,257 @@
+import { describe, expect, test } from '@jest/globals';
+import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
+import type {
+  PolicySettings,
+  ServiceDescription,
+} from '../../../src/topology/policy/service-policy.ts';
+import {
+  followsNamespace,
+  isOfOtherProxy,
+  policyFor,
+} from '../../../src/topology/policy/service-policy.ts';
+import { NO_POLICY as none } from '../../support/projection/topology.ts';
+
+const HOST = 'kubernetes.io/hostname';
+const CLOUD = 'kube-proxy-wrapper.io/cloud';
+const COMMUNITY = 'kube-proxy-wrapper.io/community';
+const ZONE = 'topology.kubernetes.io/zone';
+const MIN_READY = 'kube-proxy-wrapper.io/min-ready';
+const RETURN_DELAY = 'kube-proxy-wrapper.io/return-delay';
+
+interface Given {
+  readonly name?: string;
+  readonly namespace?: string;
+  readonly labels?: Record<string, string>;
+  readonly annotations?: Record<string, string>;
+  readonly headless?: boolean;
+  readonly localTraffic?: boolean;
+}
+
+function service({ labels = {}, annotations = {}, ...given }: Given): ServiceDescription {
+  return {
+    namespace: 'default',
+    name: 'web',
+    headless: false,
+    localTraffic: false,
+    ...given,
+    labels: new Map(Object.entries(labels)),
+    annotations: new Map(Object.entries(annotations)),
+  };
+}
+
+/** What applies, in short: the reason, or the source and the keys. */
+function policy(given: Given, settings: Partial<PolicySettings> = {}, namespaceKeys?: string) {
+  const result = policyFor(service(given), { ...none, ...settings }, { keys: namespaceKeys });
+  return result.managed ? `${result.source} ${result.keys}` : result.reason;
+}
+
+describe('what applies to a Service', () => {
+  const mesh = { serviceFilter: { label: 'mesh', hides: 'labelled' } } as const;
+  const all: Partial<PolicySettings> = {
+    ...mesh,
+    compatibility: ['openyurt', 'kubeedge'],
+    defaults: { keys: ['default'] },
+  };
+  /** Everything that could be said of a Service at once; taken away from the top, the next one counts. */
+  const layers: [string, Given][] = [
+    ['other-proxy', { labels: { mesh: '' } }],
+    ['service-off', { annotations: { 'kube-proxy-wrapper.io/filter': 'off' } }],
+    ['local-traffic-policy', { localTraffic: true }],
+    ['headless', { headless: true }],
+    ['annotation own', { annotations: { topologyKeys: '["own"]' } }],
+    [
+      `openyurt apps.openyurt.io/nodepool,${HOST}`,
+      { annotations: { 'openyurt.io/topologyKeys': 'openyurt.io/nodepool' } },
+    ],
+    [
+      `kubeedge apps.kubeedge.io/belonging-to,${HOST}`,
+      { annotations: { 'apps.kubeedge.io/service-topology': 'range-nodegroup' } },
+    ],
+  ];
+  test.each(layers.map(([expected], index) => [expected, index] as const))(
+    '%s goes before all that is said further down',
+    (expected, index) => {
+      const said = layers.slice(index).map(([, layer]) => layer);
+      const annotations = Object.assign({}, ...said.map((layer) => layer.annotations));
+      const given: Given = Object.assign({}, ...said, { annotations });
+      expect(policy(given, all, '["namespace"]')).toBe(expected);
+    },
+  );
+
+  test('the Namespace goes before the default, and default/kubernetes heeds neither', () => {
+    expect(policy({}, all, '["namespace"]')).toBe('namespace namespace');
+    expect(policy({}, all)).toBe('default default');
+    expect(policy({}, none)).toBe('no-policy');
+    expect(policy({ name: 'kubernetes' }, all, '["namespace"]')).toBe('kubernetes-service');
+    expect(policy({ name: 'kubernetes', namespace: 'other' }, all)).toBe('default default');
+    expect(policy({ name: 'kubernetes', annotations: { topologyKeys: '["site"]' } }, all)).toBe(
+      'annotation site',
+    );
+  });
+
+  test('an empty list means no constraint, wherever it stands', () => {
+    expect(policy({ annotations: { topologyKeys: '[]' } }, all, '["namespace"]')).toBe('no-policy');
+    expect(policy({}, all, '[]')).toBe('no-policy');
+    expect(policy({ annotations: { 'openyurt.io/topologyKeys': '' } }, all)).toBe('no-policy');
+  });
+
+  test('headless Services follow a policy when asked for', () => {
+    expect(policy({ headless: true }, { ...all, headless: true })).toBe('default default');
+  });
+
+  test.each([
+    ['topologyKeys', '['],
+    ['openyurt.io/topologyKeys', 'moon'],
+    ['apps.kubeedge.io/service-topology', 'range-moon'],
+  ])('an invalid %s leaves the Service alone and says why', (key, value) => {
+    const result = policyFor(service({ annotations: { [key]: value } }), { ...none, ...all });
+    expect(result).toMatchObject({ managed: false, reason: 'invalid-policy' });
+    expect(result).toHaveProperty('message', expect.stringContaining(JSON.stringify(value)));
+  });
+
+  test('annotations of others are read only when enabled', () => {
+    const annotations = {
+      'openyurt.io/topologyKeys': HOST,
+      'apps.kubeedge.io/service-topology': 'range-nodegroup',
+    };
+    expect(policy({ annotations })).toBe('no-policy');
+    expect(policy({ annotations }, { compatibility: ['kubeedge'] })).toMatch(/^kubeedge/);
+    expect(policy({ annotations }, { compatibility: ['openyurt'] })).toBe(`openyurt ${HOST}`);
+  });
+
+  test.each([
+    ['openyurt.io/topologyKeys', ` ${HOST} , * `, `openyurt ${HOST},*`],
+    ['openyurt.io/topologyKeys', ' ', 'no-policy'],
+    [
+      'apps.kubeedge.io/service-topology',
+      ' range-nodegroup ',
+      `kubeedge apps.kubeedge.io/belonging-to,${HOST}`,
+    ],
+  ])('space in %s does not count: %j', (key, value, expected) => {
+    const compatibility = ['openyurt', 'kubeedge'] as const;
+    expect(policy({ annotations: { [key]: value } }, { compatibility })).toBe(expected);
+  });
+});
+
+describe('presets', () => {
+  test.each([
+    ['fab-proxy', [HOST, CLOUD], true],
+    ['fab-proxy-community', [HOST, COMMUNITY, CLOUD], true],
+    ['prefer-same-node', [HOST, '*'], undefined],
+    ['prefer-same-zone', [ZONE, '*'], undefined],
+    ['same-zone-only', [ZONE], undefined],
+  ])('%s, on a Service or its Namespace', (name, keys, edgeOnly) => {
+    const own = service({ annotations: { topologyKeys: ` ${name} ` } });
+    const expected = { managed: true, keys, ...(edgeOnly === true ? { edgeOnly } : {}) };
+    expect(policyFor(own, none)).toEqual({ ...expected, source: 'annotation' });
+    expect(policyFor(service({}), none, { keys: name })).toEqual({
+      ...expected,
+      source: 'namespace',
+    });
+  });
+
+  test.each(['toString', '__proto__', 'FAB-PROXY'])('%s is none', (name) => {
+    expect(policy({ annotations: { topologyKeys: name } })).toBe('invalid-policy');
+  });
+});
+
+describe(MIN_READY, () => {
+  const settings = { minReady: new Map([[HOST, 3]]) };
+  const counts = (text: string | undefined, keys = `["${HOST}","site","*"]`) => {
+    const annotations = {
+      topologyKeys: keys,
+      ...(text === undefined ? {} : { [MIN_READY]: text }),
+    };
+    const result = policyFor(service({ annotations }), { ...none, ...settings });
+    return result.managed ? result.minReady : result.message;
+  };
+
+  test('comes from the settings, key by key replaced by the annotation', () => {
+    expect(counts(undefined)).toEqual([3, 1, 1]);
+    expect(counts('{"site":2}')).toEqual([3, 2, 1]);
+    expect(counts(`{"${HOST}":1}`)).toBeUndefined();
+    expect(counts('{"*":2,"elsewhere":9}', '["site","*"]')).toEqual([1, 2]);
+  });
+
+  test.each([
+    ['{"sites":2,"site":2}', ['sites']],
+    ['{"site":2}', undefined],
+    [undefined, undefined],
+  ])('%j names the keys %j that the policy does not have', (text, unused) => {
+    const annotations = { topologyKeys: '["site","*"]', ...(text && { [MIN_READY]: text }) };
+    // What the settings say is for all Services, whatever their keys.
+    const settings = { ...none, minReady: new Map([[HOST, 3]]) };
+    const { managed, unusedMinReady } = policyFor(
+      service({ annotations }),
+      settings,
+    ) as ManagedPolicy;
+    expect([managed, unusedMinReady]).toEqual([true, unused]);
+  });
+
+  test.each([
+    '',
+    '2',
+    'null',
+    '[2]',
+    '{"site":0}',
+    '{"*":2,"site":0}',
+    '{"site":1.5}',
+    '{"site":"2"}',
+    '{',
+  ])('%j is invalid, and the message shows a valid one', (text) => {
+    expect(counts(text)).toMatch(/min-ready is .*whole numbers from 1 on, such as '\{.*:2\}'/);
+  });
+});
+
+describe(RETURN_DELAY, () => {
+  const delay = (text: string | undefined) => {
+    const annotations = {
+      topologyKeys: '["*"]',
+      ...(text === undefined ? {} : { [RETURN_DELAY]: text }),
+    };
+    const result = policyFor(service({ annotations }), { ...none, returnDelayMs: 7000 });
+    return result.managed ? result.returnDelayMs : result.message;
+  };
+
+  test.each([
+    [undefined, 7000],
+    ['0s', undefined],
+    ['30s', 30_000],
+    [' 5m ', 300_000],
+    ['24h', 86_400_000],
+    ['1440m', 86_400_000],
+  ])('%j is %j ms', (text, expected) => {
+    expect(delay(text)).toBe(expected);
+  });
+
+  test.each(['', '30', '25h', '1441m', '-1s', '1.5s', '1d', 's', '9999999999s'])(
+    '%j is invalid, and the message shows valid ones',
+    (text) => {
+      expect(delay(text)).toMatch(/return-delay is .*at most 24h, such as 30s or 5m/);
+    },
+  );
+});
+
+describe('isOfOtherProxy()', () => {
+  test.each([
+    ['labelled', { mesh: '' }, true],
+    ['labelled', {}, false],
+    ['unlabelled', { mesh: '' }, false],
+    ['unlabelled', {}, true],
+  ] as const)('of those %s hidden, a Service with %j is: %j', (hides, labels, expected) => {
+    const filter = { label: 'mesh', hides };
+    expect(isOfOtherProxy(service({ labels }), filter)).toBe(expected);
+    expect(isOfOtherProxy(service({ labels, name: 'kubernetes' }), filter)).toBe(false);
+    expect(isOfOtherProxy(service({ labels }), undefined)).toBe(false);
+  });
+});
+
+test('a Service follows its Namespace in what it does not say itself: keys, or the filter', () => {
+  const settings = { ...none, compatibility: ['openyurt' as const] };
+  expect(followsNamespace(service({}), settings)).toBe(true);
+  for (const key of ['topologyKeys', 'openyurt.io/topologyKeys']) {
+    expect(followsNamespace(service({ annotations: { [key]: '[' } }), settings)).toBe(true);
+    const both = { [key]: '[', 'kube-proxy-wrapper.io/filter': 'on' };
+    expect(followsNamespace(service({ annotations: both }), settings)).toBe(false);
+  }
+});
