@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { startAdmin } from '../src/admin/admin.ts';
-import { DEFAULT_BOUNDS } from '../src/proxy/http/http-errors.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../src/proxy/http/http-errors.ts';
 import { recordWatch, STREAMING_LIST } from '../test/support/guarantees/watch-recorder.ts';
 import { createSmallCluster, putService } from '../test/support/wrapper/small-cluster.ts';
 import { startWrapper } from '../test/support/wrapper/wrapper-fixture.ts';
@@ -40,7 +40,7 @@ for (let slice = 0; slice < slices; slice++) server.create('endpointslices', sli
 const proxy = await startWrapper(await server.listen());
 const admin = await startAdmin({
   address: { host: '127.0.0.1', port: 0 },
-  bounds: DEFAULT_BOUNDS,
+  bounds: DEFAULT_LISTENER_LIMITS,
   proxy,
   logger: pino({ level: 'silent' }),
 });

@@ -77,11 +77,11 @@ function drawSoon(): void {
 function draw(): void {
   clearTimeout(redraw);
   redraw = undefined;
-  const labels = [...(proxy.world.standpoint?.labels ?? [])].map(
+  const labels = [...(proxy.topology.nodeContext?.labels ?? [])].map(
     ([key, value]) => `${key}=${value}`,
   );
   print('', `${values.node}: ${labels.join(', ')}`);
-  console.log(formatTable(rowsOf(server, proxy.world, client.shown)));
+  console.log(formatTable(rowsOf(server, proxy.topology, client.shown)));
 }
 
 async function tour(api: ApiServer): Promise<void> {

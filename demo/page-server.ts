@@ -5,9 +5,9 @@ import { bundleForBrowser } from '../scripts/bundle-page.ts';
 import { PAGE_HEADERS } from '../src/admin/page/answer-page.ts';
 import { loadPageAssets } from '../src/admin/page/assets.ts';
 import { WrapperError } from '../src/errors.ts';
-import { DEFAULT_BOUNDS } from '../src/proxy/http/http-errors.ts';
-import { Door } from '../src/proxy/http/http-listener.ts';
-import { assertLocalRequest, assertUnambiguous } from '../src/proxy/http/request-checks.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../src/proxy/http/http-errors.ts';
+import { HttpListener } from '../src/proxy/http/http-listener.ts';
+import { assertLocalRequest, assertNoRequestSmuggling } from '../src/proxy/http/request-checks.ts';
 import { clusterOf } from './cluster.ts';
 import { runCommand } from './commands.ts';
 import type { DemoNodes } from './nodes.ts';
@@ -37,10 +37,10 @@ export async function startPageServer(options: PageServerOptions): Promise<DemoP
   const bar = bundleForBrowser('demo/page/main.tsx', 'demo/page/style.css');
   // Whoever asks for it is told.
   bar.catch(() => {});
-  const door = new Door({
+  const listener = new HttpListener({
     name: 'demo page',
     address: { host: '127.0.0.1', port: 0 },
-    bounds: DEFAULT_BOUNDS,
+    bounds: DEFAULT_LISTENER_LIMITS,
     logger: pino({ level: 'warn' }),
     onRequest: (request, response) => {
       answer(request, response, options, bar).catch((error: unknown) => {
@@ -49,7 +49,7 @@ export async function startPageServer(options: PageServerOptions): Promise<DemoP
       });
     },
   });
-  return { url: `${await door.listen()}/`, close: () => door.close(0, () => {}) };
+  return { url: `${await listener.listen()}/`, close: () => listener.close(0, () => {}) };
 }
 
 async function answer(
@@ -58,7 +58,7 @@ async function answer(
   options: PageServerOptions,
   bar: ReturnType<typeof bundleForBrowser>,
 ): Promise<void> {
-  assertUnambiguous(request);
+  assertNoRequestSmuggling(request);
   assertLocalRequest(request);
   const { server, first, ran } = options;
   const { url = '/', method } = request;

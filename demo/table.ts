@@ -1,7 +1,7 @@
 import type { ApiServer } from '../embedded/api-server.ts';
 import { createJsonCodec } from '../src/filter/codec/json/codec.ts';
 import type { EndpointGroup } from '../src/topology/decide/endpoint.ts';
-import type { World } from '../src/topology/state/topology.ts';
+import type { Topology } from '../src/topology/state/topology.ts';
 import { escapeUntrusted } from '../src/untrusted-text.ts';
 
 /** UTF-16 code units of one cell, at most. */
@@ -26,7 +26,7 @@ export interface Row {
 /** What there is at the API server, next to what a client of the wrapper sees of it, and why. */
 export function rowsOf(
   server: ApiServer,
-  world: World,
+  topology: Topology,
   shown: ReadonlyMap<string, ReadonlySet<string>>,
 ): Row[] {
   const byService = new Map<string, { group: EndpointGroup; slice: Slice }[]>();
@@ -42,10 +42,10 @@ export function rowsOf(
   }
   return [...byService].sort().flatMap(([service, slices]) => {
     const groups = slices.map(({ group }) => group);
-    const policy = world.policyInForce(service);
+    const policy = topology.policyInForce(service);
     const reasons =
       policy?.managed === true
-        ? world.explain(groups, policy).map(({ reason }) => reason)
+        ? topology.explain(groups, policy).map(({ reason }) => reason)
         : groups.flatMap(({ endpoints }) => endpoints.map(() => `unfiltered: ${policy?.reason}`));
     let index = 0;
     return slices.flatMap(({ group, slice }) =>

@@ -88,9 +88,9 @@ export function Node({ state }: { readonly state: NodeState | undefined }) {
           </thead>
           <tbody>
             {state.views.map((view) => (
-              <tr key={`${view.encoding} ${view.question}`}>
+              <tr key={`${view.encoding} ${view.query}`}>
                 <th scope="row" class="wide">
-                  <code>{decodeURIComponent(view.question)}</code>
+                  <code>{decodeURIComponent(view.query)}</code>
                 </th>
                 <td>{view.encoding}</td>
                 <td class="number">{view.objects}</td>

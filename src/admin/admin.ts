@@ -2,10 +2,10 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import type { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
 import { type ErrorCode, WrapperError } from '../errors.ts';
-import { writeQuestions } from '../proxy/api/query-json.ts';
+import { serializeQueries } from '../proxy/api/query-json.ts';
 import { readUrl } from '../proxy/api/request-url.ts';
-import { type DoorBounds, hasBody, refuseRequest } from '../proxy/http/http-errors.ts';
-import { Door, type DoorAddress } from '../proxy/http/http-listener.ts';
+import { hasBody, type ListenerLimits, refuseRequest } from '../proxy/http/http-errors.ts';
+import { HttpListener, type ListenAddress } from '../proxy/http/http-listener.ts';
 import { reasonOf } from '../proxy/http/refusal-log.ts';
 import { assertLocalRequest } from '../proxy/http/request-checks.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
@@ -17,8 +17,8 @@ import { createPageServer, type PageServer } from './page/answer-page.ts';
 import { type Check, readiness } from './readiness.ts';
 
 export interface AdminOptions {
-  readonly address: DoorAddress;
-  readonly bounds: DoorBounds;
+  readonly address: ListenAddress;
+  readonly bounds: ListenerLimits;
   readonly proxy: NodeProxy;
   readonly logger: Logger;
   /** Where the logger writes; absent: to what loses no line. */
@@ -62,11 +62,11 @@ const WRITE_TIMEOUT_MS = 10_000;
 /** Starts the admin listener. Rejects when the address is taken. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
   const { proxy, logger, log, bounds } = options;
-  const { refusals } = proxy.doors;
+  const { refusals } = proxy.listeners;
   const handler = createAdminHandler(proxy, logger, log);
   const { maxConnections } = bounds;
   const forOthers = maxConnections - Math.min(FOR_PROBES, Math.floor(maxConnections / 2));
-  const door = new Door({
+  const listener = new HttpListener({
     ...{ address: options.address, logger, refusals },
     name: NAME,
     bounds: {
@@ -81,10 +81,10 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
     onRequest: (request, response) => handler.handle(request, response),
   });
   return {
-    url: await door.listen(),
+    url: await listener.listen(),
     async close() {
       await handler.close();
-      await door.close(0, () => {});
+      await listener.close(0, () => {});
     },
   };
 }
@@ -107,7 +107,7 @@ export function createAdminHandler(
         const { method: verb, url: resource } = request;
         const why = { reason: reasonOf(error), message: 'an error of the wrapper itself' };
         const failed = { ...why, verb, resource, err: error, level: 'error' } as const;
-        proxy.doors.refusals.record({ listener: NAME, ...failed });
+        proxy.listeners.refusals.record({ listener: NAME, ...failed });
         response.destroy();
       });
     },
@@ -131,7 +131,7 @@ async function answer(
   const refusal = refusalOf(request, path, page);
   if (refusal !== undefined) {
     const { url: resource, method: verb } = request;
-    proxy.doors.refusals.record({ listener: NAME, ...refusal, verb, resource });
+    proxy.listeners.refusals.record({ listener: NAME, ...refusal, verb, resource });
     const { code, message, headers = {} } = refusal;
     const all = { ...TEXT_HEADERS, ...headers };
     return refuseRequest(request, response, { code, headers: all, body: printLine(message) });
@@ -144,8 +144,8 @@ async function answer(
   if (path === '/views') {
     // A successor waits for these; for one that never became complete it would wait for ever.
     const complete = proxy.views.sources.filter(({ view }) => view.started);
-    const questions = complete.map(({ question }) => question);
-    return text(response, 200, `${writeQuestions(questions)}\n`, 'application/json');
+    const queries = complete.map(({ query }) => query);
+    return text(response, 200, `${serializeQueries(queries)}\n`, 'application/json');
   }
   if (path === '/events') return page.sendEvents(response);
   if (page.hasFile(path)) return await page.sendFile(path, response);

@@ -1,4 +1,4 @@
-import { questionPath } from '../proxy/api/query.ts';
+import { queryPath } from '../proxy/api/query.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 
 /** Counts lines of the log that are lost, since the start. */
@@ -66,7 +66,7 @@ export function perView(read: (source: Source, views: Views) => number | undefin
       for (const source of views.sources) {
         const value = read(source, views);
         if (value === undefined) continue;
-        yield [value, questionPath(source.question), source.question.encoding];
+        yield [value, queryPath(source.query), source.query.encoding];
       }
     },
   };
@@ -76,31 +76,31 @@ export function perView(read: (source: Source, views: Views) => number | undefin
 export const winners: Reader = {
   labels: ['collection', 'encoding', 'winner'],
   *read({ proxy }) {
-    for (const { question, projection } of proxy.views.sources) {
+    for (const { query, projection } of proxy.views.sources) {
       for (const [winner, count] of projection?.winners() ?? [])
-        yield [count, questionPath(question), question.encoding, winner];
+        yield [count, queryPath(query), query.encoding, winner];
     }
   },
 };
 
-type HttpListener = NodeProxy['doors']['listeners'][number];
+type HttpListener = NodeProxy['listeners']['handlers'][number];
 
 /** Reads one value of each listener for clients. */
 export function perListener(read: (listener: HttpListener) => number): Reader {
-  return by('listener', ({ doors }) =>
-    doors.listeners.map((listener): Sample => [read(listener), listener.name]),
+  return by('listener', ({ listeners }) =>
+    listeners.handlers.map((listener): Sample => [read(listener), listener.name]),
   );
 }
 
-type NodeSets = NodeProxy['world']['nodeSets'];
+type NodeSets = NodeProxy['topology']['nodeSets'];
 type NodeSet = NodeSets extends Iterable<readonly [string, infer Set]> ? Set : never;
 
 /** Reads one value of each node set; one that is undefined is left out. */
 export function perNodeSet(read: (set: NodeSet) => number | undefined): Reader {
   return {
     labels: ['selector'],
-    *read({ proxy: { world } }) {
-      for (const [selector, set] of world.nodeSets) {
+    *read({ proxy: { topology } }) {
+      for (const [selector, set] of topology.nodeSets) {
         const value = read(set);
         if (value !== undefined) yield [value, selector];
       }
@@ -108,8 +108,8 @@ export function perNodeSet(read: (set: NodeSet) => number | undefined): Reader {
   };
 }
 
-export function nodeSetStates({ world }: NodeProxy): Sample[] {
-  const all = [...world.nodeSets.values()];
+export function nodeSetStates({ topology }: NodeProxy): Sample[] {
+  const all = [...topology.nodeSets.values()];
   const overLimit = all.filter(({ state }) => state === 'overLimit').length;
   const lingering = all.filter(({ needed }) => !needed).length;
   return [
@@ -123,19 +123,19 @@ export function nodeSetStates({ world }: NodeProxy): Sample[] {
 export const refusals: Reader = {
   labels: ['listener', 'reason'],
   *read({ proxy }) {
-    for (const { count, listener, reason } of proxy.doors.refusals.counts()) {
+    for (const { count, listener, reason } of proxy.listeners.refusals.counts()) {
       yield [count, listener, reason];
     }
   },
 };
 
-export function* servicesByPolicy({ world }: NodeProxy): Iterable<Sample> {
+export function* servicesByPolicy({ topology }: NodeProxy): Iterable<Sample> {
   // Always there, so that an alert on it need not tell 0 from absent.
   yield [0, 'invalid-policy'];
-  for (const [policy, count] of world.policies.countByKind()) yield [count, policy];
+  for (const [policy, count] of topology.policies.countByKind()) yield [count, policy];
 }
 
-export function countDryRuns({ world: { policies } }: NodeProxy): number {
+export function countDryRuns({ topology: { policies } }: NodeProxy): number {
   let count = 0;
   for (const service of policies.services()) count += +(policies.wanted(service).dryRun === true);
   return count;
@@ -149,9 +149,9 @@ export function serversInUse({ failover }: NodeProxy): Sample[] {
   ]);
 }
 
-export function refusedSources({ worldSources }: NodeProxy): Sample[] {
-  return worldSources.sources.map(({ question, refusal }) => [
+export function refusedSources({ clusterWatchers: topologySources }: NodeProxy): Sample[] {
+  return topologySources.sources.map(({ query, refusal }) => [
     +(refusal !== undefined),
-    questionPath(question),
+    queryPath(query),
   ]);
 }

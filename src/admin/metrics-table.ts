@@ -139,12 +139,12 @@ export const METRICS: readonly Metric[] = [
   gauge(
     'services_withheld',
     'Services hidden from this node because all their traffic goes to the cloud.',
-    single(({ world }) => world.withheld.size),
+    single(({ topology }) => topology.cloudOnly.size),
   ),
   gauge(
     'filter_off',
     '1 while an annotation of the own Node switches filtering off.',
-    single(({ world }) => +(world.standpoint?.off ?? false)),
+    single(({ topology }) => +(topology.nodeContext?.off ?? false)),
   ),
   gauge(
     'source_refused',
@@ -184,17 +184,17 @@ export const METRICS: readonly Metric[] = [
   gauge(
     'client_watches',
     'Watches that clients have open.',
-    single(({ doors }) => doors.watches),
+    single(({ listeners }) => listeners.watches),
   ),
   gauge(
     'client_connections',
     'Connections that clients have open.',
-    perListener(({ door }) => door.connections),
+    perListener(({ listener }) => listener.connections),
   ),
   counter(
     'client_connections_refused_total',
     'Connections closed, and requests refused, because there were too many (maxConnections).',
-    perListener(({ door }) => door.refused),
+    perListener(({ listener }) => listener.refused),
   ),
   counter(
     'client_requests_refused_total',
@@ -209,37 +209,37 @@ export const METRICS: readonly Metric[] = [
   gauge(
     'https_certificate_expiry_timestamp_seconds',
     'When the certificate of the https listener expires.',
-    single(({ doors: { certificate } }) => certificate && certificate.expires / 1000),
+    single(({ listeners: { certificate } }) => certificate && certificate.expires / 1000),
   ),
   counter(
     'https_certificate_failures_total',
     'Attempts to use new certificate files that failed; the old ones are kept.',
-    single(({ doors }) => doors.certificate?.failures),
+    single(({ listeners }) => listeners.certificate?.failures),
   ),
   counter(
     'access_reviews_total',
     'Times the API server was asked what a caller may read.',
-    single(({ doors }) => doors.reviews?.counts.asked),
+    single(({ listeners }) => listeners.reviews?.counts.asked),
   ),
   counter(
     'access_reviews_stale_total',
     'Times the last answer about a caller was kept because the API server was away.',
-    single(({ doors }) => doors.reviews?.counts.stale),
+    single(({ listeners }) => listeners.reviews?.counts.stale),
   ),
   counter(
     'events_total',
     'Events that clients wrote over plain http: forwarded, or the rule by which they were refused.',
-    by('result', ({ doors }) => samples(doors.events?.counts)),
+    by('result', ({ listeners }) => samples(listeners.events?.counts)),
   ),
   gauge(
     'forwarded_requests',
     'Requests that are being forwarded to the API server over https.',
-    single(({ doors }) => doors.forwarding?.active),
+    single(({ listeners }) => listeners.forwarding?.active),
   ),
   counter(
     'forwarded_requests_refused_total',
     'Requests that were not forwarded because there were too many, of one caller or of the listener.',
-    by('bound', ({ doors }) => samples(doors.forwarding?.refused)),
+    by('bound', ({ listeners }) => samples(listeners.forwarding?.refused)),
   ),
   counter(
     'policy_events_total',

@@ -1,4 +1,4 @@
-import { questionPath } from '../proxy/api/query.ts';
+import { queryPath } from '../proxy/api/query.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import type { ReflectorStatus } from '../proxy/reflector/reflector.ts';
 import type { ViewSource } from '../proxy/views/view-source.ts';
@@ -26,10 +26,10 @@ export function readiness(proxy: NodeProxy): Check[] {
       name: 'own-node',
       problem: proxy.views.ownNodeExists
         ? undefined
-        : `there is no Node ${JSON.stringify(proxy.world.nodeName)}, or it has not been read yet`,
+        : `there is no Node ${JSON.stringify(proxy.topology.nodeName)}, or it has not been read yet`,
     },
   ];
-  const { certificate } = proxy.doors;
+  const { certificate } = proxy.listeners;
   if (certificate !== undefined) {
     checks.push({ name: 'https-certificate', problem: certificate.problem(Date.now()) });
   }
@@ -45,27 +45,27 @@ export function readiness(proxy: NodeProxy): Check[] {
   }
   for (const source of proxy.views.sources) checks.push(viewCheck(proxy, source));
   for (const [selector, status] of proxy.nodeSets.statuses) {
-    const set = proxy.world.nodeSets.get(selector);
+    const set = proxy.topology.nodeSets.get(selector);
     // No answer depends on a set that only lingers.
     if (set?.needed !== true) continue;
     const refused = set.refusal && `${set.refusal}; ${consequenceOfRefusal(set)}`;
     checks.push({ name: `nodes ${selector}`, problem: refused ?? problemOf(status) });
   }
-  for (const { selector, state, refusal } of proxy.world.nodeSets.values()) {
+  for (const { selector, state, refusal } of proxy.topology.nodeSets.values()) {
     if (state !== 'overLimit') continue;
     const remark = `but not watched: ${refusal}; only this node itself counts as one of them`;
     checks.push({ name: `nodes ${selector}`, problem: undefined, remark });
   }
-  for (const { question, status, refusal } of proxy.worldSources.sources) {
-    const name = `source ${questionPath(question)}`;
+  for (const { query, status, refusal } of proxy.clusterWatchers.sources) {
+    const name = `source ${queryPath(query)}`;
     checks.push({ name, problem: refusal ?? problemOf(status) });
   }
   return checks;
 }
 
 function viewCheck({ views }: NodeProxy, source: ViewSource): Check {
-  const { question, view, status } = source;
-  const name = `view ${question.encoding} ${questionPath(question)}`;
+  const { query, view, status } = source;
+  const name = `view ${query.encoding} ${queryPath(query)}`;
   const refusal = views.refusalOf(source);
   if (refusal === undefined) {
     return { name, problem: problemOf(status) ?? startProblem(view.started) };

@@ -15,7 +15,7 @@ export interface TurnOptions {
  * A turn of the event loop, for work that goes through all Services, or all endpoints of one. Time counts and not
  * their number, for one may have ten endpoints or ten thousand.
  */
-export class Turn {
+export class TimeSlice {
   readonly signal: AbortSignal | undefined;
   readonly #now: () => number;
   #began: number;

@@ -7,7 +7,7 @@ import { checkKernel } from './check/kernel.ts';
 import { MODES } from './check/kernel-table.ts';
 import { fail, formatVerdicts, ok, skip, type Verdict } from './check/verdict.ts';
 import { checkReadiness, checkWatches, readTable } from './check/wrapper.ts';
-import { wrapperDoors } from './check/wrapper-listeners.ts';
+import { wrapperListeners } from './check/wrapper-listeners.ts';
 import { type Command, choiceFlag, EXIT, type Flags, textFlag, UsageError } from './command.ts';
 import { formatData } from './output.ts';
 
@@ -74,11 +74,11 @@ async function checkAll(flags: Flags): Promise<Verdict[]> {
   verdicts.push(wrapper.verdict);
   const { table } = wrapper;
   if (table === undefined) return verdicts;
-  const doors = wrapperDoors(table);
+  const listeners = wrapperListeners(table);
   verdicts.push(await checkReadiness(url));
   const proxyConfig = textFlag(flags, 'kube-proxy-kubeconfig');
-  if (proxyConfig !== undefined) verdicts.push(await checkKubeconfig(proxyConfig, doors));
-  verdicts.push(await checkSockets(doors));
+  if (proxyConfig !== undefined) verdicts.push(await checkKubeconfig(proxyConfig, listeners));
+  verdicts.push(await checkSockets(listeners));
   const watches = checkWatches(table);
   verdicts.push(watches);
   if (watches.outcome === 'ok') verdicts.push(await checkKernel({ ...kernel, adminUrl: url }));
@@ -102,7 +102,7 @@ async function checkWrapper(
 ): Promise<{ readonly verdict: Verdict; readonly table?: Table }> {
   try {
     const table = await readTable(url);
-    const urls = wrapperDoors(table).map(({ url }) => url);
+    const urls = wrapperListeners(table).map(({ url }) => url);
     return {
       verdict: ok('wrapper', `node ${table.node}, listens at ${urls.join(' and ')}`),
       table,

@@ -58,9 +58,9 @@ function verdictOf({ outcome, counts, since }: Explained): string {
   return `${kind}, ${counts.kept} of ${counts.total} endpoints shown to kube-proxy${stands}`;
 }
 
-function formatView({ question, encoding, clients }: Explained['view']): string {
+function formatView({ question: query, encoding, clients }: Explained['view']): string {
   const readers = `${clients} ${clients === 1 ? 'client' : 'clients'}`;
-  return printLine(`View: ${question} (${encoding}), read by ${readers}`);
+  return printLine(`View: ${query} (${encoding}), read by ${readers}`);
 }
 
 const SOURCES: Readonly<Record<string, string>> = {

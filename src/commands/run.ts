@@ -3,17 +3,17 @@ import { type Logger, pino } from 'pino';
 import { type Admin, startAdmin } from '../admin/admin.ts';
 import { readiness } from '../admin/readiness.ts';
 import { takeListenFds } from '../config/listen-fds.ts';
-import { doorsOf } from '../config/listener-options.ts';
+import { listenersOptions } from '../config/listener-options.ts';
 import { nodeProxyOptions } from '../config/node-proxy-options.ts';
 import { loadSettings, type RawSettings, type Settings } from '../config/settings.ts';
 import { assertLoopback } from '../proxy/auth/loopback-access.ts';
 import { loadCredentials } from '../proxy/credentials/credentials.ts';
-import { waitForSuccessor, warnOfRival } from '../proxy/hot-restart/hot-restart.ts';
+import { waitForNextProcess, warnOfSharedPort } from '../proxy/hot-restart/hot-restart.ts';
 import { type NodeProxy, startNodeProxy } from '../proxy/node-proxy.ts';
-import { unlessAborted } from '../proxy/util/linked-abort-controller.ts';
+import { abortable } from '../proxy/util/linked-abort-controller.ts';
 import { endAnyway } from './end-anyway.ts';
 import { createLogDestination, type LogDestination } from './log-destination.ts';
-import { askPredecessor } from './running-process.ts';
+import { askRunningProcess } from './running-process.ts';
 import { logWarnings } from './runtime-warnings.ts';
 import { listenForSignals, type StopSignals } from './stop-signals.ts';
 import { trimHeapOnceReady } from './trim-heap.ts';
@@ -29,13 +29,13 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
   const signals = listenForSignals();
   const settings = loadSettings(flags, process.env, configFile);
   if (settings.listen !== undefined) assertLoopback(settings.listen.host);
-  const doors = doorsOf(settings, takeListenFds(process.env, process.pid));
+  const listeners = listenersOptions(settings, takeListenFds(process.env, process.pid));
   const options = { level: settings.logLevel, base: { node: settings.nodeName } };
   const log = createLogDestination();
   const logger = pino(options, log.stream);
   logWarnings(logger);
   try {
-    await start({ settings, doors, signals, logger, log });
+    await start({ settings, listeners, signals, logger, log });
   } catch (error) {
     if (error !== signals.stop.reason) throw error;
     logger.info('stopping');
@@ -46,7 +46,7 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
 
 interface RunOptions {
   readonly settings: Settings;
-  readonly doors: ReturnType<typeof doorsOf>;
+  readonly listeners: ReturnType<typeof listenersOptions>;
   readonly signals: StopSignals;
   readonly logger: Logger;
   readonly log: LogDestination;
@@ -54,17 +54,17 @@ interface RunOptions {
 
 /** Runs until a signal; rejects with its reason when it comes before anything listens. */
 async function start(options: RunOptions): Promise<void> {
-  const { settings, doors, signals, logger } = options;
+  const { settings, listeners, signals, logger } = options;
   const { kubeconfig, adminListen, nodeName } = settings;
   const reading = loadCredentials({ ...(kubeconfig === undefined ? {} : { kubeconfig }), logger });
-  const credentials = await unlessAborted(reading, signals.stop);
+  const credentials = await abortable(reading, signals.stop);
   try {
-    const questions = await askPredecessor(adminListen, nodeName);
+    const queries = await askRunningProcess(adminListen, nodeName);
     const proxy = await startNodeProxy({
       ...nodeProxyOptions(settings),
-      ...doors,
+      ...listeners,
       credentials,
-      ...(questions && { questions }),
+      ...(queries && { queries }),
       drainMs: DRAIN_MS,
       signal: signals.stop,
       logger,
@@ -77,19 +77,19 @@ async function start(options: RunOptions): Promise<void> {
 
 /** Opens the admin port, and serves until a signal ends it; then closes all. */
 async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
-  const { settings, doors, signals, logger, log } = options;
+  const { settings, listeners, signals, logger, log } = options;
   const ended = new AbortController();
   let admin: Admin | undefined;
   try {
-    admin = await startAdmin({ ...doors, address: doors.admin, proxy, logger, log });
+    admin = await startAdmin({ ...listeners, address: listeners.admin, proxy, logger, log });
     const { url, httpsUrl } = proxy;
     logger.info({ listen: url, https: httpsUrl, admin: admin.url }, 'listening');
     // Before a client watches, what it will read has not been listed.
     const isReady = () =>
-      proxy.doors.watches > 0 && readiness(proxy).every(({ problem }) => problem === undefined);
+      proxy.listeners.watches > 0 && readiness(proxy).every(({ problem }) => problem === undefined);
     void trimHeapOnceReady({ isReady, logger, signal: ended.signal });
-    void warnOfRival({ addresses: proxy.doors.addresses, logger, signal: ended.signal });
-    await stopped(signals, settings.handoverSeconds * 1000, proxy.doors.addresses, logger);
+    void warnOfSharedPort({ addresses: proxy.listeners.addresses, logger, signal: ended.signal });
+    await stopped(signals, settings.handoverSeconds * 1000, proxy.listeners.addresses, logger);
     logger.info('stopping');
   } finally {
     ended.abort();
@@ -104,11 +104,11 @@ async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
 async function stopped(
   { stop, now }: StopSignals,
   handoverMs: number,
-  addresses: Parameters<typeof waitForSuccessor>[0],
+  addresses: Parameters<typeof waitForNextProcess>[0],
   logger: Logger,
 ): Promise<void> {
   if (!stop.aborted) await once(stop, 'abort');
   if (handoverMs === 0 || now.aborted) return;
   logger.info({ handoverMs }, 'stopping when the next process listens');
-  await waitForSuccessor(addresses, handoverMs, now);
+  await waitForNextProcess(addresses, handoverMs, now);
 }

@@ -1,8 +1,8 @@
 import { get } from 'node:http';
-import type { Question } from '../proxy/api/query.ts';
-import { readQuestions } from '../proxy/api/query-json.ts';
+import type { Query } from '../proxy/api/query.ts';
+import { parseQueries } from '../proxy/api/query-json.ts';
 import { addressText } from '../proxy/util/address.ts';
-import { unlessAborted } from '../proxy/util/linked-abort-controller.ts';
+import { abortable } from '../proxy/util/linked-abort-controller.ts';
 
 /** The whole answer has to arrive within this time, in milliseconds. */
 const ANSWER_MS = 2_000;
@@ -15,18 +15,18 @@ const MAX_BYTES = 256 * 1024;
  * Any local process can listen there while the wrapper is away. So the answer is bounded in time, bytes and number,
  * and it decides only which views are opened early. Never rejects.
  */
-export async function askPredecessor(
+export async function askRunningProcess(
   { host, port }: { readonly host: string; readonly port: number },
   nodeName: string,
-): Promise<Question[] | undefined> {
+): Promise<Query[] | undefined> {
   if (port === 0) return undefined;
   const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   const url = `http://${addressText({ host: name, port })}/views`;
   const signal = AbortSignal.timeout(ANSWER_MS);
   // Where nobody answers in time, the views are opened that kube-proxy reads.
-  const text = await unlessAborted(read(url, signal), signal).catch(() => '');
-  const questions = readQuestions(text, nodeName);
-  return questions.length === 0 ? undefined : questions;
+  const text = await abortable(read(url, signal), signal).catch(() => '');
+  const queries = parseQueries(text, nodeName);
+  return queries.length === 0 ? undefined : queries;
 }
 
 /** Rejects when the answer is not within the bounds. */

@@ -1,10 +1,10 @@
 import { WrapperError } from '../errors.ts';
 
 /** The doors that can be handed over, by the name of their setting. */
-export type DoorName = 'listen' | 'https' | 'adminListen';
+export type ListenerName = 'listen' | 'https' | 'adminListen';
 
 /** What FileDescriptorName= of a systemd socket unit may say. */
-const NAMES: ReadonlyMap<string, DoorName> = new Map([
+const NAMES: ReadonlyMap<string, ListenerName> = new Map([
   ['http', 'listen'],
   ['https', 'https'],
   ['admin', 'adminListen'],
@@ -17,13 +17,13 @@ const FIRST_FD = 3;
  * takes them out of the environment, so that no child takes them for its own. A single one without a name
  * is the http door. Throws `InvalidSettings` for names that say nothing, or the same twice.
  */
-export function takeListenFds(env: NodeJS.ProcessEnv, pid: number): Map<DoorName, number> {
+export function takeListenFds(env: NodeJS.ProcessEnv, pid: number): Map<ListenerName, number> {
   const { LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES } = env;
   delete env.LISTEN_PID;
   delete env.LISTEN_FDS;
   delete env.LISTEN_FDNAMES;
   const count = Number(LISTEN_FDS);
-  const fds = new Map<DoorName, number>();
+  const fds = new Map<ListenerName, number>();
   if (LISTEN_PID !== String(pid) || !Number.isInteger(count) || count < 1) return fds;
   const names = LISTEN_FDNAMES?.split(':') ?? [];
   for (let index = 0; index < count; index++) {

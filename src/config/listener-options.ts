@@ -1,21 +1,21 @@
-import type { DoorBounds } from '../proxy/http/http-errors.ts';
-import type { DoorAddress } from '../proxy/http/http-listener.ts';
-import type { DoorsOptions, HttpsOptions } from '../proxy/server/listeners.ts';
+import type { ListenerLimits } from '../proxy/http/http-errors.ts';
+import type { ListenAddress } from '../proxy/http/http-listener.ts';
+import type { HttpsListenerOptions, ListenersOptions } from '../proxy/server/listeners.ts';
 import type { HttpsSettings } from './https-settings.ts';
-import type { DoorName } from './listen-fds.ts';
+import type { ListenerName } from './listen-fds.ts';
 import { isAnyHost } from './setting-types.ts';
 import type { Settings } from './settings.ts';
 
 /** The doors as the settings have them; those whose sockets were passed by systemd use these. */
-export function doorsOf(
+export function listenersOptions(
   settings: Settings,
-  fds: ReadonlyMap<DoorName, number> = new Map(),
-): Required<Pick<DoorsOptions, 'http' | 'https' | 'maxEventBytes' | 'forwardEvents'>> & {
-  readonly admin: DoorAddress;
-  readonly bounds: DoorBounds;
+  fds: ReadonlyMap<ListenerName, number> = new Map(),
+): Required<Pick<ListenersOptions, 'http' | 'https' | 'maxEventBytes' | 'forwardEvents'>> & {
+  readonly admin: ListenAddress;
+  readonly bounds: ListenerLimits;
 } {
   const { listen, https, adminListen, maxEventBytes, forwardEvents } = settings;
-  const at = (name: DoorName, address: DoorAddress): DoorAddress => {
+  const at = (name: ListenerName, address: ListenAddress): ListenAddress => {
     const fd = fds.get(name);
     return fd === undefined ? address : { ...address, fd };
   };
@@ -33,7 +33,7 @@ export function doorsOf(
   };
 }
 
-function httpsOf(https: HttpsSettings, address: DoorAddress): HttpsOptions {
+function httpsOf(https: HttpsSettings, address: ListenAddress): HttpsListenerOptions {
   const { clientCaFile, allowedSeconds, deniedSeconds, maxCallers, maxReviews } = https;
   return {
     address,
@@ -55,7 +55,7 @@ function certificateOf({
   certFile = '',
   keyFile = '',
   selfSigned,
-}: HttpsSettings): HttpsOptions['certificate'] {
+}: HttpsSettings): HttpsListenerOptions['certificate'] {
   if (selfSigned === undefined) return { certFile, keyFile };
   const { caFile, names } = selfSigned;
   const own = isAnyHost(listen.host) ? [] : [listen.host];

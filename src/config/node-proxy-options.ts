@@ -1,6 +1,6 @@
 import type { NodeProxyOptions } from '../proxy/node-proxy.ts';
 import type { PolicySettings, ServiceFilter } from '../topology/policy/service-policy.ts';
-import { doorsOf } from './listener-options.ts';
+import { listenersOptions } from './listener-options.ts';
 import type { Settings } from './settings.ts';
 
 /** Watches without a timeout of their own last at least this long, in milliseconds, as at an apiserver. */
@@ -11,7 +11,7 @@ export function nodeProxyOptions(
   settings: Settings,
 ): Omit<NodeProxyOptions, 'credentials' | 'logger'> {
   const { communities, edge, cloud } = settings;
-  const { http, https, maxEventBytes, forwardEvents, bounds } = doorsOf(settings);
+  const { http, https, maxEventBytes, forwardEvents, bounds } = listenersOptions(settings);
   return {
     nodeName: settings.nodeName,
     ...{ http, https, maxEventBytes, forwardEvents, bounds },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { WrapperError } from '../errors.ts';
-import { DEFAULT_READ_BOUNDS } from '../proxy/api/read-limits.ts';
+import { DEFAULT_READ_LIMITS } from '../proxy/api/read-limits.ts';
 import { addressText } from '../proxy/util/address.ts';
 import {
   assertAllowedKeys,
@@ -242,14 +242,14 @@ export const settingsShape = z.strictObject({
     .default(60)
     .describe('A list or watch whose client takes nothing for this long is broken off.'),
   maxObjectBytes: positive
-    .default(DEFAULT_READ_BOUNDS.maxObjectBytes)
+    .default(DEFAULT_READ_LIMITS.maxObjectBytes)
     .describe('One object of the API server, in a list or in a watch.'),
   maxListBytes: positive
-    .default(DEFAULT_READ_BOUNDS.maxListBytes)
+    .default(DEFAULT_READ_LIMITS.maxListBytes)
     .describe(
       'One LIST of the API server, gunzipped; also all those together that kube-proxy and the wrapper itself need at a time.',
     ),
-  maxObjects: positive.default(DEFAULT_READ_BOUNDS.maxObjects).describe('Objects of one question.'),
+  maxObjects: positive.default(DEFAULT_READ_LIMITS.maxObjects).describe('Objects of one question.'),
   stateDir: z
     .string()
     .min(1)

@@ -3,35 +3,35 @@ import { createJsonCodec } from '../filter/codec/json/codec.ts';
 import { createProtobufCodec } from '../filter/codec/protobuf/codec.ts';
 import type { Clock } from '../filter/projection/clock.ts';
 import type { LogBounds } from '../filter/view/event-log.ts';
-import { VersionClock } from '../filter/view/version-allocator.ts';
-import { PolicyBook } from '../topology/policy/policy-resolver.ts';
+import { VersionAllocator } from '../filter/view/version-allocator.ts';
+import { PolicyResolver } from '../topology/policy/policy-resolver.ts';
 import type { PolicySettings } from '../topology/policy/service-policy.ts';
-import { World } from '../topology/state/topology.ts';
-import type { RelationSettings } from '../topology/state/topology-match.ts';
-import { usualQuestions } from './api/kube-proxy-queries.ts';
-import type { Question } from './api/query.ts';
-import { DEFAULT_READ_BOUNDS, type ReadBounds } from './api/read-limits.ts';
-import { WorldSources } from './cluster/cluster-watchers.ts';
+import { Topology } from '../topology/state/topology.ts';
+import type { TopologyMatchSettings } from '../topology/state/topology-match.ts';
+import { currentKubeProxyQueries } from './api/kube-proxy-queries.ts';
+import type { Query } from './api/query.ts';
+import { DEFAULT_READ_LIMITS, type ReadLimits } from './api/read-limits.ts';
+import { ClusterWatchers } from './cluster/cluster-watchers.ts';
 import { NodeSetWatcher } from './cluster/node-set-watcher.ts';
 import { PolicyEvents } from './cluster/policy-events.ts';
 import type { Credentials } from './credentials/credentials.ts';
-import { waitForTurn } from './hot-restart/hot-restart.ts';
-import { type Doors, type DoorsOptions, openDoors } from './server/listeners.ts';
+import { waitUntilReadyToListen } from './hot-restart/hot-restart.ts';
+import { createListeners, type Listeners, type ListenersOptions } from './server/listeners.ts';
 import { SnapshotStore, type SnapshotStoreOptions } from './snapshot/snapshot-store.ts';
 import { assertStateFolder } from './snapshot/state-folder.ts';
 import { Failover } from './upstream/failover.ts';
 import { createUpstream, type Upstream } from './upstream/upstream.ts';
 import { OwnReadMemory } from './util/read-memory.ts';
 import { systemClock } from './util/system-clock.ts';
-import { Views } from './views/view-registry.ts';
+import { ViewRegistry } from './views/view-registry.ts';
 
-export interface NodeProxyOptions extends DoorsOptions {
+export interface NodeProxyOptions extends ListenersOptions {
   readonly nodeName: string;
   readonly credentials: Credentials;
   readonly policies: PolicySettings;
   /** Whether annotations of Namespaces are read. */
   readonly namespacePolicies: boolean;
-  readonly relations: RelationSettings;
+  readonly relations: TopologyMatchSettings;
   /** Name of this cluster in FabEdge's communities; undefined: these are not read. */
   readonly fabedgeCluster: string | undefined;
   /** Whether Services whose traffic all goes to the cloud are hidden. */
@@ -48,7 +48,7 @@ export interface NodeProxyOptions extends DoorsOptions {
   readonly bookmarkMs: number;
   readonly minWatchMs: number;
   /** What the process that is to be replaced has views for; default: what kube-proxy reads. */
-  readonly questions?: readonly Question[];
+  readonly queries?: readonly Query[];
   /** Write an Event on each Service whose policy is invalid. */
   readonly policyEvents?: boolean;
   /** Further API servers of the same cluster; see Failover. */
@@ -56,7 +56,7 @@ export interface NodeProxyOptions extends DoorsOptions {
   /** After this long without a byte the API server is asked whether it is there; see Pulse. */
   readonly quietMs?: number;
   /** What is read of the API server at most; see Reflector. */
-  readonly readBounds?: ReadBounds;
+  readonly readBounds?: ReadLimits;
   /** Where the last known state is kept over a restart; absent: nowhere. */
   readonly state?: Omit<SnapshotStoreOptions, 'nodeName' | 'credentials' | 'logger'>;
   /** Ends the start as long as nothing listens; default: nothing does. */
@@ -70,14 +70,14 @@ export interface NodeProxy {
   readonly url: string;
   /** Where clients reach it by https; undefined: nowhere. */
   readonly httpsUrl: string | undefined;
-  readonly world: World;
-  readonly views: Views;
+  readonly topology: Topology;
+  readonly views: ViewRegistry;
   readonly nodeSets: NodeSetWatcher;
-  readonly worldSources: WorldSources;
+  readonly clusterWatchers: ClusterWatchers;
   /** What Services, Namespaces and settings say. */
-  readonly book: PolicyBook;
+  readonly policyResolver: PolicyResolver;
   readonly upstream: Upstream;
-  readonly doors: Doors;
+  readonly listeners: Listeners;
   /** Whoever measures sets what is to be called with each time that it took to handle events; see Reflector. */
   readonly timing: { onHandled: (seconds: number) => void };
   /** Undefined when no Events are written. */
@@ -98,18 +98,18 @@ const HIDES_NOTHING = { serviceFilter: undefined, cloudPassthrough: false } as c
  * with `InvalidSettings`, also when a port is taken, and with the signal's reason.
  */
 export async function startNodeProxy(options: NodeProxyOptions): Promise<NodeProxy> {
-  const { nodeName, logger, servers = [], readBounds: bounds = DEFAULT_READ_BOUNDS } = options;
+  const { nodeName, logger, servers = [], readBounds: bounds = DEFAULT_READ_LIMITS } = options;
   const { signal = new AbortController().signal } = options;
   if (options.state !== undefined) await assertStateFolder(options.state.folder);
   const credentials = new Failover({ ...options, servers });
   const codecs = { json: createJsonCodec(), protobuf: createProtobufCodec() };
-  const clock = new VersionClock(Date.now());
-  const world = new World({
+  const clock = new VersionAllocator(Date.now());
+  const topology = new Topology({
     ...options,
     declaredCommunities: options.fabedgeCluster !== undefined,
     namespaces: options.namespacePolicies,
   });
-  const book = new PolicyBook(options.policies, options.namespacePolicies);
+  const book = new PolicyResolver(options.policies, options.namespacePolicies);
   const upstream = createUpstream({
     ...{ credentials, logger },
     ...(options.quietMs === undefined ? {} : { quietMs: options.quietMs }),
@@ -120,15 +120,15 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const snapshots =
     options.state && new SnapshotStore({ ...options.state, nodeName, credentials, logger });
   const context = {
-    ...{ upstream, clock, world, book, logger, bounds, codecs, codec: codecs.protobuf },
+    ...{ upstream, clock, topology, book, logger, bounds, codecs, codec: codecs.protobuf },
     ...(snapshots && { snapshots }),
     ownMemory: new OwnReadMemory(bounds.maxListBytes),
   };
   // First, for it can fail; nothing is asked for before something listens.
-  const doors = await openDoors({
+  const listeners = await createListeners({
     ...options,
     ...{ credentials, codecs, upstream },
-    acquire: (question, caller) => views.acquire(question, caller),
+    acquire: (query, caller) => views.acquire(query, caller),
     times: options,
   }).catch(async (error: unknown) => {
     await upstream.close();
@@ -144,7 +144,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   // A dry run hides nothing, but the world knows what it would.
   const hidden = dryRun === true ? HIDES_NOTHING : { serviceFilter, cloudPassthrough };
   const nodeSets = new NodeSetWatcher({ ...context, time: options.nodeSetTime ?? systemClock });
-  const views = new Views({
+  const views = new ViewRegistry({
     ...options,
     ...context,
     policyEvents,
@@ -154,28 +154,41 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     hasCallers: options.https !== undefined,
     idleMs: options.idleViewMs,
   });
-  const worldSources = new WorldSources({
+  const topologySources = new ClusterWatchers({
     ...context,
     namespaces: options.namespacePolicies,
     fabedgeCluster: options.fabedgeCluster,
   });
   const close = async (): Promise<void> => {
-    await doors.close();
+    await listeners.close();
     snapshots?.end();
-    await Promise.all([views, nodeSets, worldSources, policyEvents].map((each) => each?.close()));
+    await Promise.all(
+      [views, nodeSets, topologySources, policyEvents].map((each) => each?.close()),
+    );
     await Promise.all([upstream.close(), snapshots?.close()]);
     credentials.close();
   };
   try {
-    const { addresses } = doors;
-    const questions = options.questions ?? usualQuestions(options.nodeName);
-    const acquire = (question: Question) => views.acquire(question);
-    await waitForTurn({ addresses, questions, acquire, logger, signal });
+    const { addresses } = listeners;
+    const queries = options.queries ?? currentKubeProxyQueries(options.nodeName);
+    const acquire = (query: Query) => views.acquire(query);
+    await waitUntilReadyToListen({ addresses, queries, acquire, logger, signal });
     signal.throwIfAborted();
-    const { http, https } = await doors.listen();
+    const { http, https } = await listeners.listen();
     const urls = { url: http ?? https ?? '', httpsUrl: https };
     return {
-      ...{ ...urls, world, views, nodeSets, worldSources, book, upstream, doors, snapshots, close },
+      ...{
+        ...urls,
+        topology,
+        views,
+        nodeSets,
+        clusterWatchers: topologySources,
+        policyResolver: book,
+        upstream,
+        listeners,
+        snapshots,
+        close,
+      },
       ...{ policyEvents, timing, failover: credentials },
     };
   } catch (error) {

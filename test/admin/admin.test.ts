@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
-import { DEFAULT_BOUNDS, type DoorBounds } from '../../src/proxy/http/http-errors.ts';
+import { DEFAULT_LISTENER_LIMITS, type ListenerLimits } from '../../src/proxy/http/http-errors.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
@@ -15,10 +15,10 @@ let admin: Admin;
 beforeEach(async () => {
   server = createSmallCluster();
   proxy = await startWrapper(await server.listen());
-  admin = await start(DEFAULT_BOUNDS);
+  admin = await start(DEFAULT_LISTENER_LIMITS);
 });
 
-function start(bounds: DoorBounds): Promise<Admin> {
+function start(bounds: ListenerLimits): Promise<Admin> {
   const logger = pino({ level: 'silent' });
   const address = { host: '127.0.0.1', port: 0 };
   return startAdmin({ address, bounds, proxy, logger });
@@ -65,7 +65,7 @@ test.each(['GET', 'HEAD', 'POST'])(
 
 test('requests that take long leave connections for the probes', async () => {
   await admin.close();
-  admin = await start({ ...DEFAULT_BOUNDS, maxConnections: 5 });
+  admin = await start({ ...DEFAULT_LISTENER_LIMITS, maxConnections: 5 });
   const streams = new AbortController();
   const open = () => fetch(`${admin.url}/events`, { signal: streams.signal });
   const pages = await Promise.all(Array.from({ length: 5 }, open));

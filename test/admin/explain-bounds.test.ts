@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ExplainRoutes } from '../../src/admin/explain/routes.ts';
-import { Turn } from '../../src/admin/time-slice.ts';
+import { TimeSlice } from '../../src/admin/time-slice.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import type { Steps } from '../../src/topology/decide/steps.ts';
 import { eventually } from '../support/eventually.ts';
@@ -24,7 +24,7 @@ describe('a turn', () => {
       next = setImmediate(look);
     });
     try {
-      await new Turn({ now: () => time, ...(signal && { signal }) }).take(work());
+      await new TimeSlice({ now: () => time, ...(signal && { signal }) }).take(work());
     } finally {
       clearImmediate(next);
     }

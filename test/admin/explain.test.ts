@@ -9,7 +9,7 @@ import type { Explained } from '../../src/admin/explain/explained-service.ts';
 import type { Summary } from '../../src/admin/explain/summary.ts';
 import type { Table } from '../../src/admin/explain/table.ts';
 import type { RawSettings } from '../../src/config/settings.ts';
-import { DEFAULT_BOUNDS } from '../../src/proxy/http/http-errors.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/http-errors.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import {
@@ -57,7 +57,7 @@ async function start(raw: RawSettings = {}, watched = true): Promise<void> {
   proxy = await startWrapper(await server.listen(), {}, raw);
   const logger = pino({ level: 'silent' });
   const address = { host: '127.0.0.1', port: 0 };
-  admin = await startAdmin({ address, bounds: DEFAULT_BOUNDS, proxy, logger });
+  admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
   if (!watched) return;
   watch = await recordWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
   await watch.until(1);
@@ -90,7 +90,7 @@ describe('/explain', () => {
       policy: { managed: true, source: 'annotation' },
       counts: { total: 3, kept: 2, leftOut: 1 },
       ports: [{ port: 'TCP/http', winner: 'site', next: '*' }],
-      view: { question: SLICES, clients: 1 },
+      view: { query: SLICES, clients: 1 },
     });
     const kept = body.endpoints.filter((each) => each.kept).map(({ address }) => address);
     expect(kept).toEqual(await listed());

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { afterEach, expect, jest, test } from '@jest/globals';
 import type { RowsEvent } from '../../src/admin/page/page-data.ts';
 import { PageStream } from '../../src/admin/page/page-stream.ts';
-import type { Board } from '../../src/admin/page/service-table.ts';
+import type { ServiceTable } from '../../src/admin/page/service-table.ts';
 
 /** A socket that is full after each write until it is drained. */
 class SlowResponse extends EventEmitter {
@@ -31,14 +31,14 @@ class SlowResponse extends EventEmitter {
 
 function open(rows: Map<string, string>) {
   const response = new SlowResponse();
-  const board: Pick<Board, 'row' | 'services' | 'waiting' | 'view' | 'viewNumber'> = {
+  const board: Pick<ServiceTable, 'row' | 'services' | 'waiting' | 'view' | 'viewNumber'> = {
     row: (service) => rows.get(service),
     services: () => rows.keys(),
     waiting: 0,
     view: undefined,
     viewNumber: 0,
   };
-  const stream = new PageStream(response as unknown as ServerResponse, board as Board);
+  const stream = new PageStream(response as unknown as ServerResponse, board as ServiceTable);
   return { response, stream };
 }
 

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
 import type { NodeState, PageEvents, RowsEvent } from '../../src/admin/page/page-data.ts';
-import { DEFAULT_BOUNDS } from '../../src/proxy/http/http-errors.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/http-errors.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import {
@@ -40,7 +40,7 @@ beforeEach(async () => {
   proxy = await startWrapper(upstream);
   const logger = pino({ level: 'silent' });
   const address = { host: '127.0.0.1', port: 0 };
-  admin = await startAdmin({ address, bounds: DEFAULT_BOUNDS, proxy, logger });
+  admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
 });
 
 afterEach(async () => {
@@ -142,7 +142,7 @@ describe('/events', () => {
     proxy = await startWrapper(upstream, { readyWaitMs: 60_000 });
     const logger = pino({ level: 'silent' });
     const address = { host: '127.0.0.1', port: 0 };
-    admin = await startAdmin({ address, bounds: DEFAULT_BOUNDS, proxy, logger });
+    admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
     const { told } = await openPage();
     const watching = watchSlices();
     await eventually(() => stateIn(told)?.problem?.includes('not complete yet'), true);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { summarize } from '../../src/admin/explain/summary.ts';
 import { tableOf } from '../../src/admin/explain/table.ts';
-import { Board } from '../../src/admin/page/service-table.ts';
+import { ServiceTable } from '../../src/admin/page/service-table.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import {
   recordWatch,
@@ -64,7 +64,7 @@ async function turnsOf(work: () => Promise<unknown>): Promise<number[]> {
 
 // A turn was a number of Services: 50 with 10,000 endpoints each held traffic up for 0.6 s.
 test.each<[what: string, work: () => Promise<unknown>]>([
-  ['the rows of the page', () => new Board(proxy).refresh(() => undefined)],
+  ['the rows of the page', () => new ServiceTable(proxy).refresh(() => undefined)],
   ['/explain', () => summarize(proxy, { warnings: false, after: '', limit: 500 })],
   ['/table', () => tableOf(proxy, '', 500)],
 ])('%s let other work have its turn after each Service that takes long', async (_, work) => {
@@ -74,7 +74,7 @@ test.each<[what: string, work: () => Promise<unknown>]>([
 });
 
 test('the page is told of each row, whenever it was made', async () => {
-  const board = new Board(proxy);
+  const board = new ServiceTable(proxy);
   const told: string[] = [];
   await turnsOf(() => board.refresh((services) => told.push(...services)));
   expect(told.sort()).toEqual(SERVICES.map((name) => `default/${name}`));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { checkKubeconfig, checkSockets } from '../../src/commands/check/connection.ts';
 import { checkWatches } from '../../src/commands/check/wrapper.ts';
-import { wrapperDoors } from '../../src/commands/check/wrapper-listeners.ts';
+import { wrapperListeners } from '../../src/commands/check/wrapper-listeners.ts';
 
 const HTTP = 'http://127.0.0.1:10360';
 const HTTPS = 'https://127.0.0.1:10362';
@@ -20,8 +20,8 @@ afterEach(() => {
 });
 
 /** The doors of a wrapper that listens at these; the first is the one that the table names `listen`. */
-function doors(listen: string, https?: string) {
-  return wrapperDoors({ listen, ...(https === undefined ? {} : { https }) });
+function listeners(listen: string, https?: string) {
+  return wrapperListeners({ listen, ...(https === undefined ? {} : { https }) });
 }
 
 function kubeconfig(server: string): string {
@@ -45,13 +45,13 @@ describe('checkKubeconfig()', () => {
     ['https://127.0.0.1:10360', 'fail'],
     ['https://127.0.0.1:6443', 'fail'],
   ])('of a wrapper with both doors %s is %s', async (server, outcome) => {
-    expect(await checkKubeconfig(kubeconfig(server), doors(HTTP, HTTPS))).toMatchObject({
+    expect(await checkKubeconfig(kubeconfig(server), listeners(HTTP, HTTPS))).toMatchObject({
       outcome,
     });
   });
 
   test('the way out names both doors', async () => {
-    const verdict = await checkKubeconfig(kubeconfig('https://10.0.0.1'), doors(HTTP, HTTPS));
+    const verdict = await checkKubeconfig(kubeconfig('https://10.0.0.1'), listeners(HTTP, HTTPS));
     expect(verdict).toMatchObject({
       text: expect.stringContaining(
         `names https://10.0.0.1, but the wrapper listens at ${HTTP} and ${HTTPS}`,
@@ -71,12 +71,17 @@ describe('checkKubeconfig()', () => {
   ])(
     'at %s it is reached by an address of this node: %s is %s',
     async (listen, server, outcome) => {
-      expect(await checkKubeconfig(kubeconfig(server), doors(listen))).toMatchObject({ outcome });
+      expect(await checkKubeconfig(kubeconfig(server), listeners(listen))).toMatchObject({
+        outcome,
+      });
     },
   );
 
   test('a door on all addresses is named in a way that a client can use', async () => {
-    const verdict = await checkKubeconfig(kubeconfig('https://a'), doors('https://0.0.0.0:10362'));
+    const verdict = await checkKubeconfig(
+      kubeconfig('https://a'),
+      listeners('https://0.0.0.0:10362'),
+    );
     expect(verdict.next).toContain('set server: https://127.0.0.1:10362 in it');
   });
 
@@ -93,7 +98,9 @@ describe('checkKubeconfig()', () => {
   ])(
     'a server without a scheme is plain http: %s for %s is %s',
     async (server, listen, outcome) => {
-      expect(await checkKubeconfig(kubeconfig(server), doors(listen))).toMatchObject({ outcome });
+      expect(await checkKubeconfig(kubeconfig(server), listeners(listen))).toMatchObject({
+        outcome,
+      });
     },
   );
 });
@@ -131,12 +138,12 @@ describe('checkSockets()', () => {
     ],
     ['nothing', [], 'fail', 'has no connection'],
   ])('a kube-proxy that is connected to %s', async (_, peers, outcome, text) => {
-    const verdict = await checkSockets(doors(HTTP, HTTPS), procWith(...peers));
+    const verdict = await checkSockets(listeners(HTTP, HTTPS), procWith(...peers));
     expect(verdict).toMatchObject({ outcome, text: expect.stringContaining(text) });
   });
 
   test('a door on all addresses is reached by one of them', async () => {
-    const all = doors('https://0.0.0.0:10362');
+    const all = listeners('https://0.0.0.0:10362');
     expect(await checkSockets(all, procWith(SECURE))).toMatchObject({ outcome: 'ok' });
   });
 });

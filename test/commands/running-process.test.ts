@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { setInterval as every } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { askPredecessor } from '../../src/commands/running-process.ts';
-import { usualQuestions } from '../../src/proxy/api/kube-proxy-queries.ts';
-import { writeQuestions } from '../../src/proxy/api/query-json.ts';
+import { askRunningProcess } from '../../src/commands/running-process.ts';
+import { currentKubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
+import { serializeQueries } from '../../src/proxy/api/query-json.ts';
 
 const NODE = 'edge-1';
 const servers: Server[] = [];
@@ -46,13 +46,13 @@ function repeat(first: string, next: string, pauseMs: number): (socket: Socket) 
 }
 
 async function ask(port: number) {
-  return await askPredecessor({ host: '127.0.0.1', port }, NODE);
+  return await askRunningProcess({ host: '127.0.0.1', port }, NODE);
 }
 
 describe('askPredecessor()', () => {
   test('returns the queries of the process that listens at the admin address', async () => {
-    const port = await startNeighbour(respond(writeQuestions(usualQuestions(NODE))));
-    expect(await ask(port)).toEqual(usualQuestions(NODE));
+    const port = await startNeighbour(respond(serializeQueries(currentKubeProxyQueries(NODE))));
+    expect(await ask(port)).toEqual(currentKubeProxyQueries(NODE));
   });
 
   test('asks nobody where the port is any free one', async () => {
@@ -64,7 +64,7 @@ describe('askPredecessor()', () => {
   test.each<[string, (socket: Socket) => unknown]>([
     ['closes', (socket) => socket.destroy()],
     ['sends no http', (socket) => socket.end('220 mail.example.com\r\n')],
-    ['refuses', respond(writeQuestions(usualQuestions(NODE)), 'HTTP/1.1 500 Oops')],
+    ['refuses', respond(serializeQueries(currentKubeProxyQueries(NODE)), 'HTTP/1.1 500 Oops')],
     ['redirects', respond('', 'HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/views')],
     ['sends no JSON', respond('<html>')],
     ['sends an empty list', respond('[]')],
@@ -75,7 +75,7 @@ describe('askPredecessor()', () => {
     ],
     [
       'sends more than any wrapper would',
-      respond(' '.repeat(256 * 1024) + writeQuestions(usualQuestions(NODE))),
+      respond(' '.repeat(256 * 1024) + serializeQueries(currentKubeProxyQueries(NODE))),
     ],
     ['sends without end, as fast as it can', repeat(ok, endless, 1)],
     ['sends headers without end', repeat('HTTP/1.1 200 OK\r\n', `X-Y: ${endless}\r\n`, 1)],

@@ -42,7 +42,7 @@ function reads(user: User, since: number): AuditedRequest[] {
 }
 
 /** What a request asks for, whatever its version and its way: `nodes labelSelector=site=a`. */
-function question({ resource, namespace, uri }: AuditedRequest): string {
+function query({ resource, namespace, uri }: AuditedRequest): string {
   const { searchParams } = new URL(uri, 'https://server');
   const selectors = ['labelSelector', 'fieldSelector'].flatMap((name) =>
     searchParams.get(name) ? [`${name}=${searchParams.get(name)}`] : [],
@@ -52,7 +52,7 @@ function question({ resource, namespace, uri }: AuditedRequest): string {
 
 function openWatches(user: User, since: number): string[] {
   const watches = reads(user, since).filter(({ verb, open }) => verb === 'watch' && open);
-  return watches.map(question).sort();
+  return watches.map(query).sort();
 }
 
 /** Waits until no new request has come for half a second. */
@@ -109,9 +109,9 @@ describe.each([
   test('is asked once for each list and watch', () => {
     const asked = reads('wrapper', since);
     const byVerb = (verb: string) => asked.filter((request) => request.verb === verb);
-    const questions = [...new Set(asked.map(question))].sort();
-    expect(byVerb('watch').map(question).sort()).toEqual(questions);
-    expect(byVerb('list').map(question).sort()).toEqual(questions);
+    const queries = [...new Set(asked.map(query))].sort();
+    expect(byVerb('watch').map(query).sort()).toEqual(queries);
+    expect(byVerb('list').map(query).sort()).toEqual(queries);
     const direct = reads('kubeProxy', since);
     const lists = direct.filter(({ verb }) => verb === 'list').length;
     process.stderr.write(
@@ -124,10 +124,10 @@ describe.each([
   test('is never asked for all Nodes, and for no more of other Nodes than metadata', () => {
     const ofNodes = reads('wrapper', since).filter(({ resource }) => resource === 'nodes');
     const own = `nodes fieldSelector=metadata.name=${nodeName}`;
-    expect([...new Set(ofNodes.map(question))].sort()).toEqual([own, ...NODE_SETS].sort());
+    expect([...new Set(ofNodes.map(query))].sort()).toEqual([own, ...NODE_SETS].sort());
     const kinds = ofNodes
       .filter((request) => request.verb === 'list')
-      .map((request) => [question(request), request.answerKind]);
+      .map((request) => [query(request), request.answerKind]);
     expect(new Map(kinds as [string, string][])).toEqual(
       new Map([
         [own, 'NodeList'],

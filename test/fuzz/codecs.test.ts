@@ -42,11 +42,11 @@ function attempt<T>(action: () => T): T | undefined {
 
 function readAll(codec: Codec, object: ObjectBytes, edit: RandomEdit): void {
   attempt(() => codec.meta(object));
-  attempt(() => codec.labelled(object));
+  attempt(() => codec.partialMetadata(object));
   attempt(() => codec.service(object));
   attempt(() => codec.endpointSlice(object));
   attempt(() => codec.endpoints(object));
-  attempt(() => codec.significant(object));
+  attempt(() => codec.semanticBytes(object));
   for (const resource of [ENDPOINT_SLICES, ENDPOINTS, SERVICES]) {
     attempt(() => codec.splice(resource, object, edit));
     attempt(() => codec.encodeObject(resource, object));
@@ -154,7 +154,7 @@ describe('splice()', () => {
 /** Where all readings succeed, those of the result do, with the version that was asked for. */
 function expectValidSplice({ codec, resource }: Fixture, object: Buffer, edit: RandomEdit): void {
   const facts = attempt(() => factsOf(codec, resource, object));
-  const same = attempt(() => codec.significant(object));
+  const same = attempt(() => codec.semanticBytes(object));
   if (facts === undefined || same === undefined) return;
   const isText = codec.encoding === 'json';
   if (isText && attempt(() => isJson(object)) !== true) return;
@@ -167,7 +167,7 @@ function expectValidSplice({ codec, resource }: Fixture, object: Buffer, edit: R
   if (spliced === undefined) return;
   expect(codec.meta(spliced).resourceVersion).toBe(resourceVersion);
   factsOf(codec, resource, spliced);
-  codec.significant(spliced);
+  codec.semanticBytes(spliced);
   if (isText) expect(isJson(spliced)).toBe(true);
 }
 

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { dump } from 'js-yaml';
 import { WrapperError } from '../../src/errors.ts';
 import { createKubeconfigSource } from '../../src/proxy/credentials/credentials-source.ts';
-import { loginFrom } from '../../src/proxy/credentials/kubeconfig-user.ts';
+import { userFromKubeconfig } from '../../src/proxy/credentials/kubeconfig-user.ts';
 import { budget, FUZZ_TIMEOUT_MS } from './budget.ts';
 import { mutate, mutations } from './mutate.ts';
 
@@ -39,7 +39,7 @@ afterAll(() => {
 
 function expectLoginOrReason(text: string): void {
   try {
-    expect(loginFrom(text, file).server.protocol).toMatch(/^https?:$/);
+    expect(userFromKubeconfig(text, file).server.protocol).toMatch(/^https?:$/);
   } catch (error) {
     if (!(error instanceof WrapperError)) throw error;
     expect(error.code).toBe('Credentials');

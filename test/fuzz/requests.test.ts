@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { WrapperError } from '../../src/errors.ts';
 import { RESOURCES } from '../../src/filter/codec/resource.ts';
-import { parseReadOptions } from '../../src/proxy/api/list-options.ts';
-import { parseTarget } from '../../src/proxy/api/request-info.ts';
+import { parseListOptions } from '../../src/proxy/api/list-options.ts';
+import { parseRequestInfo } from '../../src/proxy/api/request-info.ts';
 import { budget, FUZZ_TIMEOUT_MS } from './budget.ts';
 
 const words = fc.constantFrom(
@@ -54,7 +54,7 @@ describe('parseTarget()', () => {
     () => {
       const found = { collection: 0, object: 0, events: 0 };
       const property = fc.property(paths, (path) => {
-        const target = attempt(() => parseTarget(path));
+        const target = attempt(() => parseRequestInfo(path));
         if (target === undefined || target.kind === 'other') return;
         expect(pathsOf(target)).toContain(decodeURIComponent(path));
         found[target.kind]++;
@@ -68,7 +68,9 @@ describe('parseTarget()', () => {
 });
 
 /** The canonical paths of a target; events are of two groups. */
-function pathsOf(target: Exclude<ReturnType<typeof parseTarget>, { kind: 'other' }>): string[] {
+function pathsOf(
+  target: Exclude<ReturnType<typeof parseRequestInfo>, { kind: 'other' }>,
+): string[] {
   const name = target.kind === 'collection' || target.name === '' ? '' : `/${target.name}`;
   const within = target.namespace === '' ? '' : `/namespaces/${target.namespace}`;
   if (target.kind === 'events') {
@@ -98,7 +100,7 @@ describe('parseReadOptions()', () => {
     'takes any query: each parameter is read as it stands, or all is refused',
     () => {
       const property = fc.property(queries, (query) => {
-        const options = attempt(() => parseReadOptions(new URLSearchParams(query)));
+        const options = attempt(() => parseListOptions(new URLSearchParams(query)));
         if (options === undefined) return;
         const given = new Map(query);
         // Of those that are ignored the last counts; the others come once.

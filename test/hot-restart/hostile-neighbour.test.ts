@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
-import { usualQuestions } from '../../src/proxy/api/kube-proxy-queries.ts';
-import { writeQuestions } from '../../src/proxy/api/query-json.ts';
+import { currentKubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
+import { serializeQueries } from '../../src/proxy/api/query-json.ts';
 import { freePorts } from '../e2e/support/free-port.ts';
 import { startProcess, type WrapperProcess } from '../support/process/wrapper-process.ts';
 import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
@@ -93,7 +93,7 @@ test.each<[string, RequestListener]>([
 /** Versions of 31 digits wherever a process of this or an earlier version could look for them. */
 function poison(path: string): string {
   const version = '9'.repeat(31);
-  const queries = JSON.parse(writeQuestions(usualQuestions(NODE))) as object[];
+  const queries = JSON.parse(serializeQueries(currentKubeProxyQueries(NODE))) as object[];
   if (path === '/views') return JSON.stringify(queries.map((query) => ({ ...query, version })));
-  return JSON.stringify({ format: 1, node: NODE, views: [{ question: '', version, digests: {} }] });
+  return JSON.stringify({ format: 1, node: NODE, views: [{ query: '', version, digests: {} }] });
 }

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { KubeObject } from '../../embedded/kube-object.ts';
 import { startAdmin } from '../../src/admin/admin.ts';
-import { DEFAULT_BOUNDS } from '../../src/proxy/http/http-errors.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/http-errors.ts';
 import { recordWatch, STREAMING_LIST } from '../support/guarantees/watch-recorder.ts';
 import {
   createSmallCluster,
@@ -73,7 +73,7 @@ async function serve(server: ApiServer): Promise<Scene> {
   const proxy = await startWrapper(await server.listen(), { readyWaitMs: 60_000 });
   const logger = pino({ level: 'warn' });
   const address = { host: '127.0.0.1', port: 0 };
-  const admin = await startAdmin({ address, bounds: DEFAULT_BOUNDS, proxy, logger });
+  const admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
   const watch = await recordWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
   return {
     server,

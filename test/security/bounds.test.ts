@@ -35,7 +35,7 @@ afterEach(async () => {
 });
 
 const port = (): number => Number(new URL(proxy.url).port);
-const door = () => proxy.doors.listeners[0]?.door ?? { connections: 0, refused: 0 };
+const listener = () => proxy.listeners.handlers[0]?.listener ?? { connections: 0, refused: 0 };
 
 /** Opens a connection and keeps it. */
 function hold(bytes = ''): { readonly socket: Socket; received: string } {
@@ -92,14 +92,14 @@ describe('bounds', () => {
 
   test('a connection too many gets 503, which names the bound, and then there is room again', async () => {
     const watches = Array.from({ length: 4 }, () => hold(WATCH));
-    await until(() => proxy.doors.watches === 4, 'four watches');
+    await until(() => proxy.listeners.watches === 4, 'four watches');
     expect(await exchange(port(), `${GET}\r\n`)).toMatch(
       /^HTTP\/1.1 503 .*4 connections are in use already \(maxConnections\)/s,
     );
-    expect(door().refused).toBe(1);
+    expect(listener().refused).toBe(1);
     expect(watches.every(({ received }) => received.startsWith('HTTP/1.1 200'))).toBe(true);
     watches[0]?.socket.destroy();
-    await until(() => door().connections === 3, 'room');
+    await until(() => listener().connections === 3, 'room');
     expect(await exchange(port(), `${GET}Connection: close\r\n\r\n`)).toMatch(/^HTTP\/1.1 200 /);
   });
 
@@ -108,28 +108,28 @@ describe('bounds', () => {
     await until(() => idle.every(({ received }) => received.includes('200')), 'four answers');
     await delay(20);
     expect(await exchange(port(), `${GET}Connection: close\r\n\r\n`)).toMatch(/^HTTP\/1.1 200 /);
-    expect(door().refused).toBe(0);
+    expect(listener().refused).toBe(0);
   });
 
   test('a thousand connections take no more than the bound, and the listener lives', async () => {
     const many = Array.from({ length: 1000 }, () => hold());
-    await until(() => door().refused > 900, 'the refusals');
-    expect(door().connections).toBeLessThanOrEqual(4 + 32);
+    await until(() => listener().refused > 900, 'the refusals');
+    expect(listener().connections).toBeLessThanOrEqual(4 + 32);
     for (const { socket } of many) socket.destroy();
-    await until(() => door().connections === 0, 'room');
+    await until(() => listener().connections === 0, 'room');
     expect(await exchange(port(), `${GET}Connection: close\r\n\r\n`)).toMatch(/^HTTP\/1.1 200 /);
   });
 
   test('requests that do not wait for an answer: one is in work, and the connection ends', async () => {
     const { socket } = hold(WATCH.repeat(50));
     await once(socket, 'close');
-    await until(() => proxy.doors.watches === 0, 'no watch');
+    await until(() => proxy.listeners.watches === 0, 'no watch');
     const patient = hold(WATCH);
     await until(() => patient.received.includes('200'), 'the watch');
     patient.socket.write(`${GET}\r\n`.repeat(2));
     await once(patient.socket, 'close');
     expect(patient.received.match(/HTTP\/1.1/g)).toHaveLength(1);
-    await until(() => proxy.doors.watches === 0, 'no watch');
+    await until(() => proxy.listeners.watches === 0, 'no watch');
   });
 
   test('requests that do not wait for an answer of the admin port: one is in work', async () => {

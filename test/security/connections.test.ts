@@ -4,13 +4,13 @@ import { connect as connectTls } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
-import { DEFAULT_BOUNDS } from '../../src/proxy/http/http-errors.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/http-errors.ts';
 import { exchange } from '../support/http/review-server.ts';
 import { until } from '../support/http/until.ts';
 import { type HttpsWrapper, startHttpsWrapper } from '../support/wrapper/https-wrapper.ts';
 
 const HOST = 'Host: 127.0.0.1\r\n';
-const BOUNDS = { ...DEFAULT_BOUNDS, maxConnections: 16 };
+const BOUNDS = { ...DEFAULT_LISTENER_LIMITS, maxConnections: 16 };
 /** What a listener keeps beyond its bound for a moment, so that it can refuse requests. */
 const SPARE = 32;
 
@@ -96,18 +96,18 @@ test('over https, idle connections after a handshake keep nobody out', async () 
   });
   await until(() => open(held) <= BOUNDS.maxConnections + SPARE, 'the others to be closed');
   expect(await isServed('https.listen')).toBe(true);
-  const [secure] = wrapper.proxy.doors.listeners.filter(({ name }) => name === 'https.listen');
-  expect(secure?.door.connections).toBeLessThanOrEqual(BOUNDS.maxConnections + SPARE);
+  const [secure] = wrapper.proxy.listeners.handlers.filter(({ name }) => name === 'https.listen');
+  expect(secure?.listener.connections).toBeLessThanOrEqual(BOUNDS.maxConnections + SPARE);
 });
 
 test('a watch is not closed, however many connections come', async () => {
   const watch = `GET /api/v1/services?watch=1 HTTP/1.1\r\n${HOST}\r\n`;
   const [held] = await hold('listen', 1, watch);
-  await until(() => wrapper.proxy.doors.watches === 1, 'the watch');
+  await until(() => wrapper.proxy.listeners.watches === 1, 'the watch');
   await hold('listen', 400, '');
   await hold('listen', 400, idleOn('listen'));
   expect(await isServed('listen')).toBe(true);
-  expect([held?.closed, wrapper.proxy.doors.watches]).toEqual([false, 1]);
+  expect([held?.closed, wrapper.proxy.listeners.watches]).toEqual([false, 1]);
 });
 
 test('streams of the admin port leave room for probes', async () => {

@@ -19,7 +19,7 @@ afterAll(() => wrapper.close());
 afterEach(async () => {
   for (const socket of sockets) socket.destroy();
   sockets = [];
-  await until(() => wrapper.proxy.doors.forwarding?.active === 0, 'all requests to end');
+  await until(() => wrapper.proxy.listeners.forwarding?.active === 0, 'all requests to end');
   wrapper.api.passed.length = 0;
 });
 
@@ -42,9 +42,9 @@ const UPGRADE = 'Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n';
 
 /** Begins a watch and waits until it is forwarded. */
 async function watch(token: string) {
-  const { active = 0 } = wrapper.proxy.doors.forwarding ?? {};
+  const { active = 0 } = wrapper.proxy.listeners.forwarding ?? {};
   const begun = await begin(token, 'GET', WATCH);
-  await until(() => wrapper.proxy.doors.forwarding?.active === active + 1);
+  await until(() => wrapper.proxy.listeners.forwarding?.active === active + 1);
   return begun;
 }
 
@@ -63,7 +63,7 @@ test('a caller has a bound of its own for what is forwarded, watches and exec to
   expect((await wrapper.ask('/version', { token: 'b' })).code).not.toBe(429);
   expect((await wrapper.ask('/api/v1/services', { token: 'a' })).code).toBe(200);
   third.socket.destroy();
-  await until(() => wrapper.proxy.doors.forwarding?.active === 2);
+  await until(() => wrapper.proxy.listeners.forwarding?.active === 2);
   expect((await wrapper.ask('/version', { token: 'a' })).code).not.toBe(429);
 });
 
@@ -75,7 +75,7 @@ test('all callers together have a bound', async () => {
 test('a small body is read before the API server is asked; a large one is streamed', async () => {
   const path = '/api/v1/namespaces/default/configmaps';
   const slow = await begin('a', 'POST', path, 'Content-Length: 300\r\n\r\n{');
-  await until(() => wrapper.proxy.doors.forwarding?.active === 1);
+  await until(() => wrapper.proxy.listeners.forwarding?.active === 1);
   await begin('b', 'POST', path, 'Content-Length: 300000\r\n\r\n{');
   await begin('b', 'POST', path, 'Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n');
   await until(() => wrapper.api.passed.length === 2);

@@ -38,7 +38,7 @@ export function decisionsOf(proxy: NodeProxy, after: number, limit: number): Dec
   const { journal } = projection;
   const first = Math.max(after, journal.count - limit);
   return {
-    node: proxy.world.nodeName,
+    node: proxy.topology.nodeName,
     view: nameOf(proxy, source),
     count: journal.count,
     decisions: Array.from(journal.after(first), recordOf),

@@ -16,7 +16,7 @@ import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
 import type { Steps } from '../../topology/decide/steps.ts';
 import { decideAsHeld } from '../../topology/explain/explain-ports.ts';
 import { isSubdomain } from '../../topology/policy/label.ts';
-import { Turn } from '../time-slice.ts';
+import { TimeSlice } from '../time-slice.ts';
 import { explainedView, findService } from './explained-view.ts';
 
 /** What the wrapper changes in one object. */
@@ -62,7 +62,7 @@ export async function diffOf(
   proxy: NodeProxy,
   service: string,
   kind: string,
-  turn: Turn = new Turn(),
+  turn: TimeSlice = new TimeSlice(),
 ): Promise<Diff> {
   const resource = Object.hasOwn(KINDS, kind) ? KINDS[kind] : undefined;
   if (resource === undefined) {
@@ -76,7 +76,7 @@ export async function diffOf(
   if (objects.length === 0) {
     throw new WrapperError('NotFound', `there is no ${resource.kind} of Service ${service}`);
   }
-  const { nodeName } = proxy.world;
+  const { nodeName } = proxy.topology;
   const diffs =
     resource === SERVICES
       ? serviceDiffs(proxy, objects)
@@ -161,10 +161,10 @@ function applyPolicy(
   service: string,
   groups: readonly EndpointGroup[],
 ): { readonly hidden: boolean; readonly keep?: Uint8Array } {
-  const { world } = proxy;
-  const policy = world.policyInForce(service);
+  const { topology } = proxy;
+  const policy = topology.policyInForce(service);
   if (policy === undefined) {
-    const selectors = world.waitsFor(service).join('; ');
+    const selectors = topology.waitsFor(service).join('; ');
     const what = `the policy of ${service} waits for nodes with ${selectors}`;
     throw new WrapperError('NotReady', `${what}; what was shown before stands`);
   }
@@ -172,8 +172,8 @@ function applyPolicy(
   if (!policy.managed) return { hidden: policy.reason === 'other-proxy' };
   const { held } = explainedView(proxy).projection.inspect(service);
   const timeOf = (ms: number) => new Date(ms);
-  const decision = decideAsHeld({ groups, policy, relates: world.relates, held, timeOf });
-  return { hidden: world.withholds(policy, decision), keep: decision.keep };
+  const decision = decideAsHeld({ groups, policy, relates: topology.relates, held, timeOf });
+  return { hidden: topology.withholds(policy, decision), keep: decision.keep };
 }
 
 /** The version under which clients see an object; undefined: no view of this kind shows it. */
@@ -182,8 +182,8 @@ function shownVersion(
   resource: Resource,
   { namespace, name }: EndpointsFacts,
 ): string | undefined {
-  for (const { question, view } of views.sources) {
-    const object = question.resource === resource ? view.get(`${namespace}/${name}`) : undefined;
+  for (const { query, view } of views.sources) {
+    const object = query.resource === resource ? view.get(`${namespace}/${name}`) : undefined;
     if (object !== undefined) return view.codec.meta(object).resourceVersion;
   }
   return undefined;

@@ -7,7 +7,7 @@ import { type ExplainLimits, explainService } from '../../topology/explain/expla
 import type { PolicyOrigin, ServiceExplanation } from '../../topology/explain/explanation.ts';
 import { policyOrigins } from '../../topology/explain/policy-origins.ts';
 import { UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
-import { Turn } from '../time-slice.ts';
+import { TimeSlice } from '../time-slice.ts';
 import {
   type ExplainedView,
   explainedView,
@@ -34,14 +34,16 @@ export const IN_SHORT: ExplainLimits = { endpoints: 0, ports: 200 };
 export async function explainOne(
   proxy: NodeProxy,
   service: string,
-  turn: Turn = new Turn(),
+  turn: TimeSlice = new TimeSlice(),
 ): Promise<Explained> {
   const view = explainedView(proxy);
   if (!view.source.view.started) throw notStarted(proxy);
-  const known = proxy.world.policies.wanted(service) !== UNKNOWN_SERVICE;
+  const known = proxy.topology.policies.wanted(service) !== UNKNOWN_SERVICE;
   const { objects } = view.projection.inspect(service);
   if (!known && objects.length === 0 && findService(proxy, service) === undefined) {
-    const hint = proxy.book.settings.headless ? '' : '; headless ones only with headless: true';
+    const hint = proxy.policyResolver.settings.headless
+      ? ''
+      : '; headless ones only with headless: true';
     throw new WrapperError(
       'NotFound',
       `there is no Service ${service} that kube-proxy asks for${hint}`,
@@ -53,7 +55,7 @@ export async function explainOne(
 
 /** The steps of an explanation; it is of the moment at which the first one is taken. */
 export function* explainIn(
-  proxy: Pick<NodeProxy, 'world' | 'views' | 'book'>,
+  proxy: Pick<NodeProxy, 'topology' | 'views' | 'policyResolver'>,
   { source, projection }: ExplainedView,
   service: string,
   limits: ExplainLimits,
@@ -64,7 +66,7 @@ export function* explainIn(
   const offset = wallNow - performance.now();
   const timeOf = (ms: number) => new Date(offset + ms);
   return yield* explainService({
-    world: proxy.world,
+    topology: proxy.topology,
     service,
     objects: objects.map((object) => explainedObject(source.view, object)),
     origins: originsOf(proxy, service),
@@ -76,22 +78,22 @@ export function* explainIn(
 }
 
 function originsOf(
-  proxy: Pick<NodeProxy, 'views' | 'book'>,
+  proxy: Pick<NodeProxy, 'views' | 'policyResolver'>,
   service: string,
 ): readonly PolicyOrigin[] {
   const found = findService(proxy, service);
   if (found === undefined) return [];
   const facts = found.source.view.codec.service(found.object);
-  const { settings } = proxy.book;
+  const { settings } = proxy.policyResolver;
   return policyOrigins(
     describeService(facts),
     settings,
-    proxy.book.namespace(facts.namespace).keys,
+    proxy.policyResolver.namespace(facts.namespace).keys,
   );
 }
 
 export function notStarted(proxy: NodeProxy): WrapperError {
-  const waits = [...proxy.world.nodeSets.values()].filter(
+  const waits = [...proxy.topology.nodeSets.values()].filter(
     ({ state, needed }) => needed && state === 'syncing',
   );
   const what =

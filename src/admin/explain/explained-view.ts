@@ -1,7 +1,7 @@
 import { WrapperError } from '../../errors.ts';
 import { ENDPOINT_SLICES, SERVICES } from '../../filter/codec/resource.ts';
 import type { EndpointsProjection } from '../../filter/projection/endpoints-projection.ts';
-import { questionPath } from '../../proxy/api/query.ts';
+import { queryPath } from '../../proxy/api/query.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 
@@ -46,8 +46,8 @@ export function explainedView(proxy: Pick<NodeProxy, 'views' | 'url'>): Explaine
 }
 
 /** How much a view looks like the one of kube-proxy. */
-function likeness({ question, view }: ViewSource, users: number): number {
-  const { resource, namespace, labelSelector, encoding } = question;
+function likeness({ query, view }: ViewSource, users: number): number {
+  const { resource, namespace, labelSelector, encoding } = query;
   return (
     (view.started ? 16 : 0) +
     (users > 0 ? 8 : 0) +
@@ -60,9 +60,9 @@ function likeness({ question, view }: ViewSource, users: number): number {
 
 /** The view of Services that kube-proxy reads; if none does, any of all namespaces; undefined: there is none. */
 export function findServices({ views }: Pick<NodeProxy, 'views'>): ViewSource | undefined {
-  const all = views.sources.filter(({ question }) => question.resource === SERVICES);
+  const all = views.sources.filter(({ query }) => query.resource === SERVICES);
   return mostAlike(all, (source) => {
-    const { namespace, labelSelector, encoding } = source.question;
+    const { namespace, labelSelector, encoding } = source.query;
     return (
       // One namespace is a fraction of what is in the kernel: it is no answer, even if nobody reads all.
       (namespace === '' ? 8 : 0) +
@@ -75,9 +75,9 @@ export function findServices({ views }: Pick<NodeProxy, 'views'>): ViewSource | 
 
 /** How a view is named in an answer. */
 export function nameOf({ views }: Pick<NodeProxy, 'views'>, source: ViewSource): ViewName {
-  const { question } = source;
+  const { query } = source;
   const clients = views.users(source);
-  return { question: questionPath(question), encoding: question.encoding, clients };
+  return { question: queryPath(query), encoding: query.encoding, clients };
 }
 
 /** A Service as the API server has it, from any view that knows it. */
@@ -86,7 +86,7 @@ export function findService(
   service: string,
 ): { readonly source: ViewSource; readonly object: Buffer } | undefined {
   for (const source of views.sources) {
-    if (source.question.resource !== SERVICES) continue;
+    if (source.query.resource !== SERVICES) continue;
     const object = source.find(service);
     if (object !== undefined) return { source, object };
   }

@@ -4,7 +4,7 @@ import { readUrl } from '../../proxy/api/request-url.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { Steps } from '../../topology/decide/steps.ts';
 import { escapeJson } from '../../untrusted-text.ts';
-import { Turn } from '../time-slice.ts';
+import { TimeSlice } from '../time-slice.ts';
 import { decisionsOf } from './decisions.ts';
 import { diffOf } from './diff.ts';
 import { explainOne } from './explained-service.ts';
@@ -81,7 +81,7 @@ export class ExplainRoutes {
     const { path, query } = readUrl(request);
     const [, verb = '', ...names] = path.split('/');
     try {
-      const turn = new Turn({ signal: gone.signal });
+      const turn = new TimeSlice({ signal: gone.signal });
       const body = await answer(this.#proxy, { verb, names, query }, turn);
       json(response, 200, await turn.take(jsonParts(body)));
     } catch (error) {
@@ -108,7 +108,7 @@ interface Request {
 async function answer(
   proxy: NodeProxy,
   { verb, names, query }: Request,
-  turn: Turn,
+  turn: TimeSlice,
 ): Promise<object> {
   const after = query.get('after') ?? '';
   const limit = readLimit(query.get('limit') ?? '');

@@ -1,6 +1,6 @@
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { OutcomeKind, ServiceExplanation } from '../../topology/explain/explanation.ts';
-import { Turn } from '../time-slice.ts';
+import { TimeSlice } from '../time-slice.ts';
 import { explainIn, IN_SHORT, notStarted } from './explained-service.ts';
 import { type ExplainedView, explainedView, nameOf, type ViewName } from './explained-view.ts';
 
@@ -45,7 +45,7 @@ export interface SummaryOptions {
 export async function summarize(
   proxy: NodeProxy,
   options: SummaryOptions,
-  turn: Turn = new Turn(),
+  turn: TimeSlice = new TimeSlice(),
 ): Promise<Summary> {
   const view = explainedView(proxy);
   if (!view.source.view.started) throw notStarted(proxy);
@@ -66,14 +66,14 @@ export async function summarize(
     const summary = shorten(await turn.take(explainIn(proxy, view, name, IN_SHORT)));
     if (!options.warnings || summary.warnings.length > 0) services.push(summary);
   }
-  const { nodeName } = proxy.world;
+  const { nodeName } = proxy.topology;
   const answer = { node: nodeName, view: nameOf(proxy, view.source), services };
   return next === undefined ? answer : { ...answer, next };
 }
 
 /** All Services that have a policy or endpoints. */
-export function knownServices({ world }: NodeProxy, { projection }: ExplainedView): Set<string> {
-  return new Set([...world.policies.services(), ...projection.services()]);
+export function knownServices({ topology }: NodeProxy, { projection }: ExplainedView): Set<string> {
+  return new Set([...topology.policies.services(), ...projection.services()]);
 }
 
 /** Explains one Service in short. */

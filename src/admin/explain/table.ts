@@ -3,7 +3,7 @@ import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 import type { Endpoint } from '../../topology/decide/endpoint.ts';
 import { STEP, type Steps } from '../../topology/decide/steps.ts';
-import { Turn } from '../time-slice.ts';
+import { TimeSlice } from '../time-slice.ts';
 import { notStarted } from './explained-service.ts';
 import {
   type ExplainedView,
@@ -52,7 +52,7 @@ export async function tableOf(
   proxy: NodeProxy,
   after: string,
   limit: number,
-  turn: Turn = new Turn(),
+  turn: TimeSlice = new TimeSlice(),
 ): Promise<Table> {
   const explained = findView(proxy);
   const services = findServices(proxy);
@@ -80,9 +80,9 @@ export async function tableOf(
 const MAX_BACKENDS = 100_000;
 
 function headOf(proxy: NodeProxy): Pick<Table, 'node' | 'listen' | 'https' | 'dryRun'> {
-  const { world, url, httpsUrl, book } = proxy;
+  const { topology, url, httpsUrl, policyResolver: book } = proxy;
   return {
-    node: world.nodeName,
+    node: topology.nodeName,
     listen: url,
     ...(httpsUrl === undefined ? {} : { https: httpsUrl }),
     dryRun: book.settings.dryRun === true,

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import { loadPageAssets, type PageAssets } from './assets.ts';
-import { PageFeed } from './page-broadcaster.ts';
+import { PageBroadcaster } from './page-broadcaster.ts';
 
 /**
  * What a browser may do with the page: run its script and style, ask this port, and nothing else. Nobody may
@@ -38,7 +38,7 @@ export interface PageServer {
 }
 
 export function createPageServer(proxy: NodeProxy, logger: Logger): PageServer {
-  const feed = new PageFeed(proxy, logger);
+  const feed = new PageBroadcaster(proxy, logger);
   return {
     close: () => feed.close(),
     hasFile: (path) => Object.hasOwn(FILES, path),

@@ -1,4 +1,4 @@
-import { questionPath } from '../../proxy/api/query.ts';
+import { queryPath } from '../../proxy/api/query.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 import { explainKey, nodesOfKey } from '../../topology/explain/explain-keys.ts';
@@ -12,27 +12,27 @@ const MAX_NEIGHBOURS = 200;
 
 /** This node, and what it is connected to, as of now. */
 export function nodeState(proxy: NodeProxy): NodeState {
-  const { world, book, failover, doors, views } = proxy;
-  const { standpoint } = world;
+  const { topology, policyResolver: book, failover, listeners, views } = proxy;
+  const { nodeContext } = topology;
   const problem = problemOf(proxy);
   return {
-    node: world.nodeName,
-    labels: Object.fromEntries(standpoint?.labels ?? []),
-    communities: world.communities(),
-    off: standpoint?.off ?? false,
+    node: topology.nodeName,
+    labels: Object.fromEntries(nodeContext?.labels ?? []),
+    communities: topology.communities(),
+    off: nodeContext?.off ?? false,
     dryRun: book.settings.dryRun === true,
     ...(problem === undefined ? {} : { problem }),
-    keys: Array.from(world.policies.keysInUse(), (key) => keyState(proxy, key)),
+    keys: Array.from(topology.policies.keysInUse(), (key) => keyState(proxy, key)),
     checks: readiness(proxy),
     servers: failover.servers.map(({ origin }) => origin),
     failovers: failover.switches,
     views: views.sources.map((source) => viewState(source, views.users(source))),
-    listeners: doors.listeners.map(({ name, door: { connections, refused } }) => ({
+    listeners: listeners.handlers.map(({ name, listener: { connections, refused } }) => ({
       name,
       connections,
       refused,
     })),
-    watches: doors.watches,
+    watches: listeners.watches,
   };
 }
 
@@ -44,16 +44,16 @@ function problemOf(proxy: NodeProxy): string | undefined {
   return view.source.view.started ? undefined : notStarted(proxy).message;
 }
 
-function keyState({ world }: NodeProxy, key: string): KeyState {
-  const nodes = nodesOfKey(world, key) ?? new Set<string>();
-  const others = [...nodes].filter((node) => node !== world.nodeName).sort();
-  return { ...explainKey(world, key), neighbours: others.slice(0, MAX_NEIGHBOURS) };
+function keyState({ topology }: NodeProxy, key: string): KeyState {
+  const nodes = nodesOfKey(topology, key) ?? new Set<string>();
+  const others = [...nodes].filter((node) => node !== topology.nodeName).sort();
+  return { ...explainKey(topology, key), neighbours: others.slice(0, MAX_NEIGHBOURS) };
 }
 
-function viewState({ question, view, status }: ViewSource, clients: number): ViewState {
+function viewState({ query, view, status }: ViewSource, clients: number): ViewState {
   return {
-    question: questionPath(question),
-    encoding: question.encoding,
+    query: queryPath(query),
+    encoding: query.encoding,
     objects: view.size,
     clients,
     started: view.started,

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import { nodeState } from './node-state.ts';
 import { PageStream } from './page-stream.ts';
-import { Board } from './service-table.ts';
+import { ServiceTable } from './service-table.ts';
 
 /** Pages that may be open at once. */
 const MAX_PAGES = 8;
@@ -21,12 +21,12 @@ const FLUSH_MS = 100;
  * Invariant: each stream ends with its connection, or with the feed; while there is any, one loop runs, and
  * every row that changes is owed to each of them.
  */
-export class PageFeed {
+export class PageBroadcaster {
   readonly #proxy: NodeProxy;
   readonly #logger: Logger;
   readonly #streams = new Set<PageStream>();
   readonly #closed = new AbortController();
-  #board: Board | undefined;
+  #board: ServiceTable | undefined;
   #running: Promise<void> | undefined;
   #state = '';
   /** When that was made; what changes a Service may have changed it too. */
@@ -46,7 +46,7 @@ export class PageFeed {
   open(response: ServerResponse): boolean {
     if (this.#streams.size >= MAX_PAGES || this.#closed.signal.aborted) return false;
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
-    this.#board ??= new Board(this.#proxy);
+    this.#board ??= new ServiceTable(this.#proxy);
     const stream = new PageStream(response, this.#board);
     this.#streams.add(stream);
     response.once('close', () => this.#streams.delete(stream));
@@ -61,7 +61,7 @@ export class PageFeed {
     await this.#running;
   }
 
-  async #run(board: Board): Promise<void> {
+  async #run(board: ServiceTable): Promise<void> {
     try {
       for (;;) {
         await this.#look(board);
@@ -81,7 +81,7 @@ export class PageFeed {
     }
   }
 
-  async #look(board: Board): Promise<void> {
+  async #look(board: ServiceTable): Promise<void> {
     let flushed = Number.NEGATIVE_INFINITY;
     await board.refresh((services) => {
       this.#stateAt = Number.NEGATIVE_INFINITY;

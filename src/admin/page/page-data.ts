@@ -84,7 +84,7 @@ export interface KeyState {
 
 export interface ViewState {
   /** Path and query. */
-  readonly question: string;
+  readonly query: string;
   readonly encoding: string;
   readonly objects: number;
   /** Requests, watches included, that read it. */

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { recordOf } from '../explain/decisions.ts';
 import type { PageEvents } from './page-data.ts';
-import type { Board } from './service-table.ts';
+import type { ServiceTable } from './service-table.ts';
 
 /** Rows in one event, so that the first are on the screen before the last are written. */
 const ROWS_PER_EVENT = 1_000;
@@ -16,7 +16,7 @@ const QUIET_MS = 15_000;
  */
 export class PageStream {
   readonly #response: ServerResponse;
-  readonly #board: Board;
+  readonly #board: ServiceTable;
   readonly #owed: Set<string>;
   #state = '';
   #view: number | undefined;
@@ -25,7 +25,7 @@ export class PageStream {
   #left = Number.POSITIVE_INFINITY;
   #wroteAt = performance.now();
 
-  constructor(response: ServerResponse, board: Board) {
+  constructor(response: ServerResponse, board: ServiceTable) {
     this.#response = response;
     this.#board = board;
     this.#owed = new Set(board.services());

@@ -4,7 +4,7 @@ import { UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
 import { explainIn, IN_SHORT } from '../explain/explained-service.ts';
 import { type ExplainedView, findView } from '../explain/explained-view.ts';
 import { knownServices, type ServiceSummary, shorten } from '../explain/summary.ts';
-import { Turn } from '../time-slice.ts';
+import { TimeSlice } from '../time-slice.ts';
 import type { ServiceRow } from './page-data.ts';
 
 /**
@@ -14,7 +14,7 @@ import type { ServiceRow } from './page-data.ts';
  * Invariant: after a refresh the rows are those of the view that kube-proxy reads, but for what was decided
  * since the refresh began; that is noted for the next one.
  */
-export class Board {
+export class ServiceTable {
   readonly #proxy: NodeProxy;
   readonly #rows = new Map<string, string>();
   /** At most one entry for each Service. */
@@ -68,7 +68,7 @@ export class Board {
     if (!this.#complete) this.#touchAll();
     this.#complete = true;
     this.#touchWarned();
-    const turn = new Turn();
+    const turn = new TimeSlice();
     let explained: string[] = [];
     for (const service of [...this.#touched]) {
       await this.#explain(service, view, turn);
@@ -112,7 +112,7 @@ export class Board {
 
   /** That a policy begins to wait is no decision, but it is told. */
   #touchPending(): void {
-    const { pending } = this.#proxy.world.policies;
+    const { pending } = this.#proxy.topology.policies;
     for (const service of pending) if (!this.#pending.has(service)) this.#touched.add(service);
     for (const service of this.#pending) if (!pending.has(service)) this.#touched.add(service);
     this.#pending = new Set(pending);
@@ -123,22 +123,22 @@ export class Board {
    * endpoints, what the API server refuses, and labels of this node that wait.
    */
   #touchWarned(): void {
-    const { world } = this.#proxy;
+    const { topology } = this.#proxy;
     const warnings = new Map<string, string>();
-    for (const key of world.policies.keysInUse()) {
-      const serious = warnOfKey(world, key).filter(({ severity }) => severity === 'warning');
+    for (const key of topology.policies.keysInUse()) {
+      const serious = warnOfKey(topology, key).filter(({ severity }) => severity === 'warning');
       const codes = serious.map(({ code }) => code).join();
       warnings.set(key, codes);
       if (codes === this.#keyWarnings.get(key)) continue;
-      for (const service of world.policies.usersOf(key)) this.#touched.add(service);
+      for (const service of topology.policies.usersOf(key)) this.#touched.add(service);
     }
     this.#keyWarnings = warnings;
     for (const service of this.#waiting) {
-      if (world.waitsFor(service).length === 0) this.#touched.add(service);
+      if (topology.waitsFor(service).length === 0) this.#touched.add(service);
     }
   }
 
-  async #explain(service: string, view: ExplainedView | undefined, turn: Turn): Promise<void> {
+  async #explain(service: string, view: ExplainedView | undefined, turn: TimeSlice): Promise<void> {
     // First: what is decided while other work has its turn is noted again.
     this.#touched.delete(service);
     const summary = view === undefined ? undefined : await this.#summaryOf(service, view, turn);
@@ -152,10 +152,10 @@ export class Board {
   async #summaryOf(
     service: string,
     view: ExplainedView,
-    turn: Turn,
+    turn: TimeSlice,
   ): Promise<ServiceSummary | undefined> {
     const proxy = this.#proxy;
-    const known = proxy.world.policies.wanted(service) !== UNKNOWN_SERVICE;
+    const known = proxy.topology.policies.wanted(service) !== UNKNOWN_SERVICE;
     if (!known && view.projection.inspect(service).objects.length === 0) return undefined;
     return shorten(await turn.take(explainIn(proxy, view, service, IN_SHORT)));
   }

@@ -3,7 +3,12 @@ import { loadAll } from 'js-yaml';
 import { WrapperError } from '../../errors.ts';
 import { findKubeProxies } from './sockets.ts';
 import { fail, ok, skip, type Verdict } from './verdict.ts';
-import { leadsToDoor, namesDoor, serversOf, type WrapperDoor } from './wrapper-listeners.ts';
+import {
+  leadsToListener,
+  namesListener,
+  serversOf,
+  type WrapperListener,
+} from './wrapper-listeners.ts';
 
 interface Kubeconfig {
   readonly 'current-context'?: string;
@@ -14,16 +19,16 @@ interface Kubeconfig {
 /** Whether the kubeconfig of kube-proxy names the wrapper as its server. */
 export async function checkKubeconfig(
   file: string,
-  doors: readonly WrapperDoor[],
+  listeners: readonly WrapperListener[],
 ): Promise<Verdict> {
   const server = await readServer(file);
-  if (server !== undefined && (await namesDoor(server, doors))) {
+  if (server !== undefined && (await namesListener(server, listeners))) {
     return ok('kubeconfig', `${file} names ${server}`);
   }
   return fail(
     'kubeconfig',
-    `${file} names ${server || 'no server'}, but the wrapper listens at ${doors.map(({ url }) => url).join(' and ')}`,
-    `set server: ${serversOf(doors)} in it, and restart kube-proxy`,
+    `${file} names ${server || 'no server'}, but the wrapper listens at ${listeners.map(({ url }) => url).join(' and ')}`,
+    `set server: ${serversOf(listeners)} in it, and restart kube-proxy`,
   );
 }
 
@@ -42,7 +47,7 @@ async function readServer(file: string): Promise<string | undefined> {
 
 /** Whether kube-proxy is connected to the wrapper, and to nothing else that could be an API server. */
 export async function checkSockets(
-  doors: readonly WrapperDoor[],
+  listeners: readonly WrapperListener[],
   proc = '/proc',
 ): Promise<Verdict> {
   const processes = await findKubeProxies(proc);
@@ -54,19 +59,19 @@ export async function checkSockets(
     );
   }
   for (const { pid, peers } of processes) {
-    const others = peers.filter((peer) => !leadsToDoor(peer, doors));
+    const others = peers.filter((peer) => !leadsToListener(peer, listeners));
     if (others.length > 0) {
       return fail(
         'connection',
         `kube-proxy (pid ${pid}) is connected to ${others.join(', ')}, past the wrapper`,
-        `set server: ${serversOf(doors)} in the kubeconfig of kube-proxy, and restart it`,
+        `set server: ${serversOf(listeners)} in the kubeconfig of kube-proxy, and restart it`,
       );
     }
     if (peers.length === 0) {
       return fail(
         'connection',
         `kube-proxy (pid ${pid}) has no connection to the wrapper, nor any other`,
-        `see its log; is server: ${serversOf(doors)} in its kubeconfig?`,
+        `see its log; is server: ${serversOf(listeners)} in its kubeconfig?`,
       );
     }
   }

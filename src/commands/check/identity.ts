@@ -21,11 +21,11 @@ export async function checkIdentity(kubeconfig: string): Promise<Verdict> {
   const credentials = await loadCredentials({ kubeconfig, logger });
   const upstream = createUpstream({ credentials, logger });
   try {
-    const questions = NEEDS.flatMap(([group, resource, verbs]) =>
+    const queries = NEEDS.flatMap(([group, resource, verbs]) =>
       verbs.map((verb) => ({ group, resource, verb })),
     );
-    const allowed = await Promise.all(questions.map((each) => isAllowed(upstream, each)));
-    const denied = questions.filter((_, index) => !allowed[index]);
+    const allowed = await Promise.all(queries.map((each) => isAllowed(upstream, each)));
+    const denied = queries.filter((_, index) => !allowed[index]);
     if (denied.length === 0)
       return ok('identity', `${kubeconfig} may read all that kube-proxy needs`);
     const list = denied.map(({ verb, resource }) => `${verb} ${resource}`).join(', ');

@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os';
 import type { Table } from '../../admin/explain/table.ts';
 
 /** A door of the wrapper, as clients on this node find it. */
-export interface WrapperDoor {
+export interface WrapperListener {
   /** Where it listens. */
   readonly url: string;
   /** The same as a kubeconfig can name it: nobody connects to 0.0.0.0. */
@@ -16,7 +16,10 @@ export interface WrapperDoor {
 }
 
 /** The doors that a table tells, plain http first. */
-export function wrapperDoors({ listen, https }: Pick<Table, 'listen' | 'https'>): WrapperDoor[] {
+export function wrapperListeners({
+  listen,
+  https,
+}: Pick<Table, 'listen' | 'https'>): WrapperListener[] {
   const urls = new Set([listen, ...(https === undefined ? [] : [https])]);
   return [...urls].map((text) => {
     const url = new URL(text);
@@ -27,14 +30,16 @@ export function wrapperDoors({ listen, https }: Pick<Table, 'listen' | 'https'>)
 }
 
 /** What a kubeconfig should name as its server. */
-export function serversOf(doors: readonly WrapperDoor[]): string {
-  return doors.map(({ server }) => server).join(' or ');
+export function serversOf(listeners: readonly WrapperListener[]): string {
+  return listeners.map(({ server }) => server).join(' or ');
 }
 
 /** Whether a connection to `ip:port` (IPv6 in brackets) ends at one of the doors. */
-export function leadsToDoor(peer: string, doors: readonly WrapperDoor[]): boolean {
+export function leadsToListener(peer: string, listeners: readonly WrapperListener[]): boolean {
   const url = new URL(`http://${peer}`);
-  return doors.some((door) => portOf(url) === door.port && has(door.addresses, bare(url)));
+  return listeners.some(
+    (listener) => portOf(url) === listener.port && has(listener.addresses, bare(url)),
+  );
 }
 
 /**
@@ -43,10 +48,13 @@ export function leadsToDoor(peer: string, doors: readonly WrapperDoor[]): boolea
  * It is read as clientcmd and rest.DefaultServerURL of client-go read it. Without a scheme it is plain http, even
  * beside a certificate-authority: clientcmd takes that up only for a server that is https without it.
  */
-export async function namesDoor(server: string, doors: readonly WrapperDoor[]): Promise<boolean> {
+export async function namesListener(
+  server: string,
+  listeners: readonly WrapperListener[],
+): Promise<boolean> {
   const url = URL.parse(/^[a-z][a-z0-9+.-]*:\/\/[^/]/i.test(server) ? server : `http://${server}`);
   if (url === null) return false;
-  const likely = doors.filter(
+  const likely = listeners.filter(
     ({ scheme, port }) => scheme === url.protocol && port === portOf(url),
   );
   if (likely.length === 0) return false;

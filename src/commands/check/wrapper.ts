@@ -1,7 +1,7 @@
 import type { Table } from '../../admin/explain/table.ts';
 import { askAdmin } from '../admin-client.ts';
 import { fail, ok, type Verdict } from './verdict.ts';
-import { serversOf, wrapperDoors } from './wrapper-listeners.ts';
+import { serversOf, wrapperListeners } from './wrapper-listeners.ts';
 
 /** Takes the whole table, page by page. Throws `NotReady` while a view is not complete. */
 export async function readTable(url: string): Promise<Table> {
@@ -41,6 +41,6 @@ export function checkWatches(table: Table): Verdict {
   return fail(
     'watches',
     `nobody watches ${missing.join(' and ')} through the wrapper`,
-    `set server: ${serversOf(wrapperDoors(table))} in the kubeconfig of kube-proxy, and restart it`,
+    `set server: ${serversOf(wrapperListeners(table))} in the kubeconfig of kube-proxy, and restart it`,
   );
 }

@@ -1,4 +1,4 @@
-import type { LabelledObject } from '../../filter/codec/codec.ts';
+import type { PartialObjectMetadata } from '../../filter/codec/codec.ts';
 import { UsageError } from '../command.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 
@@ -44,7 +44,7 @@ export function applyChanges(
   return { ...cluster, nodes, services, namespaces };
 }
 
-function changed<T extends LabelledObject>(
+function changed<T extends PartialObjectMetadata>(
   objects: readonly T[],
   { kind, object, key, value }: TrialChange,
   field: 'labels' | 'annotations',

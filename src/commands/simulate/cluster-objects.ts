@@ -3,8 +3,8 @@ import { loadAll } from 'js-yaml';
 import { WrapperError } from '../../errors.ts';
 import type {
   EndpointsFacts,
-  LabelledObject,
   ObjectMeta,
+  PartialObjectMetadata,
   ServiceFacts,
 } from '../../filter/codec/codec.ts';
 import { createJsonCodec } from '../../filter/codec/json/codec.ts';
@@ -22,9 +22,9 @@ export interface SimulatedSlice extends EndpointsFacts {
 
 /** What a simulation is made from. */
 export interface ClusterObjects {
-  readonly nodes: LabelledObject[];
+  readonly nodes: PartialObjectMetadata[];
   readonly services: ServiceFacts[];
-  readonly namespaces: LabelledObject[];
+  readonly namespaces: PartialObjectMetadata[];
   readonly slices: SimulatedSlice[];
   readonly communities: CommunityFacts[];
 }
@@ -95,8 +95,8 @@ function addManifest(cluster: ClusterObjects, document: unknown): void {
   }
   if (apiVersion !== undefined && GROUPS.get(String(kind)) !== groupOf(String(apiVersion))) return;
   const codec = createJsonCodec();
-  if (kind === 'Node') cluster.nodes.push(codec.labelled(encode(document)));
-  if (kind === 'Namespace') cluster.namespaces.push(codec.labelled(encode(document)));
+  if (kind === 'Node') cluster.nodes.push(codec.partialMetadata(encode(document)));
+  if (kind === 'Namespace') cluster.namespaces.push(codec.partialMetadata(encode(document)));
   if (kind === 'Service') cluster.services.push(codec.service(encode(namespaced(document))));
   if (kind === 'EndpointSlice') cluster.slices.push(readSlice(encode(namespaced(document))));
   if (kind === 'Community') cluster.communities.push(communityFacts(codec, encode(document)));

@@ -10,7 +10,7 @@ import {
   type Resource,
   SERVICES,
 } from '../../filter/codec/resource.ts';
-import { DEFAULT_READ_BOUNDS } from '../../proxy/api/read-limits.ts';
+import { DEFAULT_READ_LIMITS } from '../../proxy/api/read-limits.ts';
 import { COMMUNITIES, communityFacts } from '../../proxy/cluster/communities-handler.ts';
 import { loadCredentials } from '../../proxy/credentials/credentials.ts';
 import { CollectionClient } from '../../proxy/reflector/collection-client.ts';
@@ -18,7 +18,7 @@ import { createUpstream, type Upstream } from '../../proxy/upstream/upstream.ts'
 import type { ClusterObjects } from './cluster-objects.ts';
 
 /** What of a cluster is read beside Nodes, Services and EndpointSlices. */
-export interface ReadOptions {
+export interface ReadClusterOptions {
   readonly namespaces: boolean;
   readonly communities: boolean;
 }
@@ -26,7 +26,7 @@ export interface ReadOptions {
 /** Reads a cluster once, with lists only. Rejects when the API server does not answer or does not let us. */
 export async function readCluster(
   kubeconfig: string,
-  { namespaces, communities }: ReadOptions,
+  { namespaces, communities }: ReadClusterOptions,
 ): Promise<ClusterObjects> {
   const logger = pino({ level: 'silent' });
   const credentials = await loadCredentials({ kubeconfig, logger });
@@ -44,10 +44,10 @@ export async function readCluster(
       communities ? list(COMMUNITIES, false, json).catch(absentIsEmpty) : [],
     ]);
     return {
-      nodes: nodes.map((object) => codec.labelled(object)),
+      nodes: nodes.map((object) => codec.partialMetadata(object)),
       services: services.map((object) => codec.service(object)),
       slices: slices.map((object) => readSlice(codec, object)),
-      namespaces: spaces.map((object) => codec.labelled(object)),
+      namespaces: spaces.map((object) => codec.partialMetadata(object)),
       communities: declared.map((object) => communityFacts(json, object)),
     };
   } finally {
@@ -63,10 +63,10 @@ async function listAll(
   codec: Codec,
 ): Promise<readonly ObjectBytes[]> {
   const { encoding } = codec;
-  const question = { resource, namespace: '', labelSelector: '', fieldSelector: '', encoding };
+  const query = { resource, namespace: '', labelSelector: '', fieldSelector: '', encoding };
   const client = new CollectionClient({
-    ...{ upstream, codec, question, metadataOnly },
-    bounds: DEFAULT_READ_BOUNDS,
+    ...{ upstream, codec, query, metadataOnly },
+    bounds: DEFAULT_READ_LIMITS,
   });
   return (await client.list('0', AbortSignal.timeout(60_000))).items;
 }

@@ -1,11 +1,11 @@
-import type { LabelledObject } from '../../filter/codec/codec.ts';
+import type { PartialObjectMetadata } from '../../filter/codec/codec.ts';
 import { matchesLabels, parseLabelSelector } from '../../topology/policy/label-selector.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
-import { type Communities, World, type WorldOptions } from '../../topology/state/topology.ts';
+import { type Communities, Topology, type TopologyOptions } from '../../topology/state/topology.ts';
 
 /** What all worlds of a simulation share. */
-export interface SharedWorld {
-  readonly options: Omit<WorldOptions, 'nodeName' | 'namespaces'>;
+export interface SharedTopology {
+  readonly options: Omit<TopologyOptions, 'nodeName' | 'namespaces'>;
   readonly communities: Communities;
   readonly policies: ReadonlyMap<string, Policy>;
   /** Services with an endpoint that names a node but no zone. */
@@ -15,10 +15,10 @@ export interface SharedWorld {
 
 /** Answers label selectors from the nodes, as the API server would, each once. */
 export class NodeSetMembers {
-  readonly #nodes: readonly LabelledObject[];
+  readonly #nodes: readonly PartialObjectMetadata[];
   readonly #known = new Map<string, readonly string[]>();
 
-  constructor(nodes: readonly LabelledObject[]) {
+  constructor(nodes: readonly PartialObjectMetadata[]) {
     this.#nodes = nodes;
   }
 
@@ -34,23 +34,23 @@ export class NodeSetMembers {
 }
 
 /** The world as the wrapper on a node would know it, settled: the same World that decides there. */
-export function simulateWorld(node: LabelledObject, shared: SharedWorld): World {
+export function simulateTopology(node: PartialObjectMetadata, shared: SharedTopology): Topology {
   const { options, communities, policies, zoneless, members } = shared;
-  const world = new World({ ...options, nodeName: node.name, namespaces: false });
-  if (options.declaredCommunities) world.setCommunities(communities);
-  world.setOwnNode(node);
-  world.setZoneless(
+  const topology = new Topology({ ...options, nodeName: node.name, namespaces: false });
+  if (options.declaredCommunities) topology.setCommunities(communities);
+  topology.setOwnNode(node);
+  topology.setZoneless(
     shared,
     zoneless.map((service) => [service, true] as const),
   );
-  world.setPolicies(policies);
-  world.setSynced('services');
+  topology.setPolicies(policies);
+  topology.setSynced('services');
   for (;;) {
-    const waiting = [...world.nodeSets.values()].filter(({ state }) => state === 'syncing');
-    if (waiting.length === 0) return world;
+    const waiting = [...topology.nodeSets.values()].filter(({ state }) => state === 'syncing');
+    if (waiting.length === 0) return topology;
     for (const { selector } of waiting) {
-      world.changeNodeSet(selector, members.of(selector), []);
-      world.setNodeSetState(selector);
+      topology.changeNodeSet(selector, members.of(selector), []);
+      topology.setNodeSetState(selector);
     }
   }
 }

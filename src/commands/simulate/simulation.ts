@@ -1,21 +1,21 @@
 import { EndpointCache } from '../../filter/codec/endpoint-cache.ts';
 import { Interner } from '../../filter/projection/endpoint-index.ts';
-import { CommunitiesFeed } from '../../proxy/cluster/communities-handler.ts';
+import { CommunitiesHandler } from '../../proxy/cluster/communities-handler.ts';
 import { describeService } from '../../proxy/cluster/services-handler.ts';
 import type { NodeProxyOptions } from '../../proxy/node-proxy.ts';
 import type { Endpoint, EndpointGroup } from '../../topology/decide/endpoint.ts';
 import type { OutcomeKind } from '../../topology/explain/explanation.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
-import { PolicyBook } from '../../topology/policy/policy-resolver.ts';
+import { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import {
   filterOf,
   PROXY_NAME_LABEL,
   TOPOLOGY_KEYS_ANNOTATION,
 } from '../../topology/policy/service-policy.ts';
-import type { Communities, World } from '../../topology/state/topology.ts';
-import { hasZoneless } from '../../topology/state/without-zone.ts';
+import type { Communities, Topology } from '../../topology/state/topology.ts';
+import { hasEndpointWithoutZone } from '../../topology/state/without-zone.ts';
 import type { ClusterObjects, SimulatedSlice } from './cluster-objects.ts';
-import { NodeSetMembers, type SharedWorld, simulateWorld } from './simulated-topology.ts';
+import { NodeSetMembers, type SharedTopology, simulateTopology } from './simulated-topology.ts';
 
 /** The settings that bear on decisions. */
 export type SimulationSettings = Pick<
@@ -73,17 +73,17 @@ export function simulate(
   for (const { policy } of rows) if (policy.managed) for (const key of policy.keys) keys.add(key);
   const empty = new Set([...keys].filter((key) => key !== '*'));
   for (const [index, node] of cluster.nodes.entries()) {
-    const world = simulateWorld(node, shared);
-    for (const key of empty) if (isRelated(world, key)) empty.delete(key);
-    for (const row of rows) row.add(index, world);
+    const topology = simulateTopology(node, shared);
+    for (const key of empty) if (isRelated(topology, key)) empty.delete(key);
+    for (const row of rows) row.add(index, topology);
   }
   const nodes = cluster.nodes.map(({ name }) => name);
   return { nodes, services: rows.map((row) => row.finish()), emptyKeys: [...empty] };
 }
 
-function shareWorld(cluster: ClusterObjects, settings: SimulationSettings): SharedWorld {
+function shareWorld(cluster: ClusterObjects, settings: SimulationSettings): SharedTopology {
   const { policies, relations, namespacePolicies, fabedgeCluster, cloudPassthrough } = settings;
-  const book = new PolicyBook({ ...policies, dryRun: false });
+  const book = new PolicyResolver({ ...policies, dryRun: false });
   for (const { name, annotations } of namespacePolicies ? cluster.namespaces : []) {
     const keys = annotations.get(TOPOLOGY_KEYS_ANNOTATION);
     book.setNamespace(name, { keys, filter: filterOf(annotations) });
@@ -99,7 +99,9 @@ function shareWorld(cluster: ClusterObjects, settings: SimulationSettings): Shar
       }),
     ),
     zoneless: [
-      ...new Set(cluster.slices.filter(({ groups }) => hasZoneless(groups)).map(serviceOf)),
+      ...new Set(
+        cluster.slices.filter(({ groups }) => hasEndpointWithoutZone(groups)).map(serviceOf),
+      ),
     ],
     members: new NodeSetMembers(cluster.nodes),
   };
@@ -121,7 +123,7 @@ function communitiesOf({ communities }: ClusterObjects, cluster: string): Commun
     },
   };
   const object = Buffer.alloc(0);
-  new CommunitiesFeed(listener, cluster).changed(
+  new CommunitiesHandler(listener, cluster).onChanges(
     communities.map((facts) => ({ type: 'ADDED', key: facts.name, facts, object })),
   );
   return told;
@@ -131,8 +133,8 @@ function serviceOf({ namespace, service }: SimulatedSlice): string {
   return `${namespace}/${service}`;
 }
 
-function isRelated(world: World, key: string): boolean {
-  const relation = world.relation(key);
+function isRelated(topology: Topology, key: string): boolean {
+  const relation = topology.relation(key);
   return relation !== undefined && (relation.self || relation.selectors.length > 0);
 }
 
@@ -184,14 +186,14 @@ class Row {
     this.#usable = usableByPort(this.#groups);
   }
 
-  add(node: number, world: World): void {
-    const policy = world.policyInForce(this.service);
+  add(node: number, topology: Topology): void {
+    const policy = topology.policyInForce(this.service);
     let outcome: OutcomeKind = 'unfiltered';
     let keep: Uint8Array | undefined;
     let winners: string[] = [];
     if (policy?.managed === true) {
-      const decision = world.decide(this.#groups, policy);
-      outcome = world.withholds(policy, decision) ? 'withheld' : 'filtered';
+      const decision = topology.decide(this.#groups, policy);
+      outcome = topology.withholds(policy, decision) ? 'withheld' : 'filtered';
       keep = decision.keep;
       winners = winnersOf(policy.keys, decision.ports);
     } else if (policy?.reason === 'other-proxy') {

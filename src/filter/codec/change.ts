@@ -16,11 +16,11 @@ export type Change<Facts extends ObjectMeta = ObjectMeta> =
   | { readonly type: 'DELETED'; readonly key: string };
 
 /** Takes changes, in order. Never throws: what does not parse was turned away before. */
-export interface ChangeSink<Facts extends ObjectMeta = ObjectMeta> {
+export interface ChangeHandler<Facts extends ObjectMeta = ObjectMeta> {
   /** Changes that arrived together. A list arrives whole, in one call. */
-  changed(changes: readonly Change<Facts>[]): void;
+  onChanges(changes: readonly Change<Facts>[]): void;
   /** All that exists at the API server has been told. Called after each list. */
-  synced(): void;
+  onSynced(): void;
 }
 
 /** Key of an object in its collection: `namespace/name`, or `name` for a cluster-scoped one. */

@@ -61,7 +61,7 @@ export interface ObjectMeta {
 }
 
 /** What the world needs of an object that is only looked at: a Node, or any PartialObjectMetadata. */
-export interface LabelledObject extends ObjectMeta {
+export interface PartialObjectMetadata extends ObjectMeta {
   readonly labels: ReadonlyMap<string, string>;
   readonly annotations: ReadonlyMap<string, string>;
 }
@@ -83,7 +83,7 @@ export interface EndpointsFacts extends ObjectMeta {
 }
 
 /** What a decision needs of a Service. */
-export interface ServiceFacts extends LabelledObject {
+export interface ServiceFacts extends PartialObjectMetadata {
   /** `spec.type`; empty when absent. */
   readonly type: string;
   /** `spec.clusterIP`, `None` for a headless Service; empty when absent. */
@@ -148,14 +148,14 @@ export interface Codec {
    * Decodes the body of a LIST, which may be cut anywhere. Throws `Refused` when it is a Status, and `TooLarge` at the
    * first item beyond `maxItems` (default: any number).
    */
-  decodeList(pieces: readonly Buffer[], maxItems?: number): RawList;
+  decodeList(buffers: readonly Buffer[], maxItems?: number): RawList;
   /** A decoder of one watch stream, that buffers no frame of more than `maxFrameBytes`. */
   watchDecoder(maxFrameBytes: number): WatchDecoder;
   /** Reads a Status body; undefined when it is none. */
   decodeStatus(body: Buffer): Status | undefined;
 
   meta(object: ObjectBytes): ObjectMeta;
-  labelled(object: ObjectBytes): LabelledObject;
+  partialMetadata(object: ObjectBytes): PartialObjectMetadata;
   service(object: ObjectBytes): ServiceFacts;
   endpointSlice(object: ObjectBytes): EndpointsFacts;
   endpoints(object: ObjectBytes): EndpointsFacts;
@@ -170,8 +170,8 @@ export interface Codec {
    * and the annotation `endpoints.kubernetes.io/last-change-trigger-time`. Two objects with equal results
    * are the same for kube-proxy. The result is for comparison only.
    */
-  significant(object: ObjectBytes): Buffer;
-  /** {@link significant} of what an edit makes of an object, whatever the version it is given. */
+  semanticBytes(object: ObjectBytes): Buffer;
+  /** {@link semanticBytes} of what an edit makes of an object, whatever the version it is given. */
   significantAfter(resource: Resource, object: ObjectBytes, edit: EndpointsEdit): Buffer;
 
   /** A LIST body, in pieces that are to be written one after the other; the objects are not copied. */
@@ -181,7 +181,7 @@ export interface Codec {
   /** One frame of a watch stream. */
   encodeEvent(resource: Resource, type: ChangeType, object: ObjectBytes): Buffer;
   /** The same in pieces, to be written one after the other; the object is not copied. */
-  encodeEventPieces(resource: Resource, type: ChangeType, object: ObjectBytes): Buffer[];
+  encodeEventBuffers(resource: Resource, type: ChangeType, object: ObjectBytes): Buffer[];
   /** A BOOKMARK frame; `initialEventsEnd` marks the end of a streaming list (annotation k8s.io/initial-events-end). */
   encodeBookmark(resource: Resource, resourceVersion: string, initialEventsEnd: boolean): Buffer;
   /** An ERROR frame. */

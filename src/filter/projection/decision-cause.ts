@@ -1,4 +1,4 @@
-import type { WorldChange } from '../../topology/state/topology-change.ts';
+import type { TopologyChange } from '../../topology/state/topology-change.ts';
 import type { Change } from '../codec/change.ts';
 import type { EndpointsFacts } from '../codec/codec.ts';
 import type { Cause } from './decision-journal.ts';
@@ -9,7 +9,7 @@ export function causeOfObjects(changes: readonly Change<EndpointsFacts>[]): Caus
 }
 
 /** Why the Services are decided that a change of the world touches. */
-export function causeOfWorld({ nodes, ownNode }: WorldChange): Cause {
+export function causeOfTopology({ nodes, ownNode }: TopologyChange): Cause {
   if (ownNode !== undefined) return { kind: 'own-node', subject: ownNode.join(', ') };
   if (nodes.size === 0) return { kind: 'policy', subject: '' };
   const [first] = nodes.keys();

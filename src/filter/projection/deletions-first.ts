@@ -1,4 +1,4 @@
-import type { Change, ChangeSink } from '../codec/change.ts';
+import type { Change, ChangeHandler } from '../codec/change.ts';
 import type { ObjectMeta } from '../codec/codec.ts';
 import type { View } from '../view/view.ts';
 
@@ -6,18 +6,18 @@ import type { View } from '../view/view.ts';
  * Takes from a view what leaves it before other sinks hear of the same changes: of a Service that goes clients
  * shall hear before its endpoints become others, or none. To be told first.
  */
-export class Departures<Facts extends ObjectMeta> implements ChangeSink<Facts> {
+export class DeletionsFirst<Facts extends ObjectMeta> implements ChangeHandler<Facts> {
   readonly #view: View;
 
   constructor(view: View) {
     this.#view = view;
   }
 
-  changed(changes: readonly Change<Facts>[]): void {
+  onChanges(changes: readonly Change<Facts>[]): void {
     if (!this.#view.started) return;
     const { log } = this.#view;
     const before = log.end;
-    for (const key of this.#departing(changes)) this.#view.hide(key);
+    for (const key of this.#departing(changes)) this.#view.delete(key);
     if (log.end !== before) log.commit();
   }
 
@@ -33,5 +33,5 @@ export class Departures<Facts extends ObjectMeta> implements ChangeSink<Facts> {
     return departing;
   }
 
-  synced(): void {}
+  onSynced(): void {}
 }

@@ -1,17 +1,17 @@
 import type { HeldKey } from '../../topology/decide/return-delay.ts';
-import type { World } from '../../topology/state/topology.ts';
-import type { WorldChange } from '../../topology/state/topology-change.ts';
-import { hasZoneless } from '../../topology/state/without-zone.ts';
-import type { Change, ChangeSink } from '../codec/change.ts';
+import type { Topology } from '../../topology/state/topology.ts';
+import type { TopologyChange } from '../../topology/state/topology-change.ts';
+import { hasEndpointWithoutZone } from '../../topology/state/without-zone.ts';
+import type { Change, ChangeHandler } from '../codec/change.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
 import type { View } from '../view/view.ts';
 import { changeSteps } from './change-steps.ts';
 import type { Clock } from './clock.ts';
-import { causeOfObjects, causeOfWorld } from './decision-cause.ts';
+import { causeOfObjects, causeOfTopology } from './decision-cause.ts';
 import { type Answer, type Cause, DecisionJournal } from './decision-journal.ts';
 import { EndpointIndex, type EndpointsObject } from './endpoint-index.ts';
-import { EndpointsDisplay } from './endpoints-writer.ts';
-import { type Outcome, ServiceDecider, type Shown } from './service-decider.ts';
+import { EndpointsWriter } from './endpoints-writer.ts';
+import { type Outcome, type ProjectedEndpoints, ServiceDecider } from './service-decider.ts';
 
 /** What the projection did since the start, for metrics. */
 export interface ProjectionCounters {
@@ -32,10 +32,10 @@ export interface ServiceInspection {
 
 export interface EndpointsProjectionOptions {
   readonly view: View;
-  readonly world: World;
+  readonly topology: Topology;
   readonly clock: Clock;
   /** Whether this is the view that tells the world which Services are withheld. */
-  readonly tellsWithheld: boolean;
+  readonly tellsCloudOnly: boolean;
 }
 
 /**
@@ -53,18 +53,18 @@ const FIRST_PORTION = 32;
  * would show it, but for its version and for changes that are none (see Codec.significant). None is seen of a
  * Service whose first policy waits.
  */
-export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
+export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   readonly view: View;
   /** What was decided otherwise since the view started. */
   readonly journal = new DecisionJournal();
   readonly #clock: Clock;
-  readonly #world: World;
+  readonly #topology: Topology;
   readonly #index = new EndpointIndex();
   readonly #decider: ServiceDecider;
-  readonly #display: EndpointsDisplay;
+  readonly #display: EndpointsWriter;
   readonly #unsubscribe: () => void;
   /** Services decided and not yet told to the world; undefined: another view tells. */
-  readonly #withheld: Map<string, boolean> | undefined;
+  readonly #cloudOnly: Map<string, boolean> | undefined;
   readonly #listeners = new Set<(service: string) => void>();
   /** Why Services are decided now. */
   #cause: Cause = { kind: 'endpoints', subject: '' };
@@ -73,14 +73,14 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   #committed = 0;
   #injected = 0;
 
-  constructor({ view, world, clock, tellsWithheld }: EndpointsProjectionOptions) {
+  constructor({ view, topology, clock, tellsCloudOnly }: EndpointsProjectionOptions) {
     this.view = view;
-    this.#display = new EndpointsDisplay(view);
-    this.#world = world;
+    this.#display = new EndpointsWriter(view);
+    this.#topology = topology;
     this.#clock = clock;
-    this.#withheld = tellsWithheld ? new Map() : undefined;
+    this.#cloudOnly = tellsCloudOnly ? new Map() : undefined;
     this.#decider = new ServiceDecider({
-      world,
+      topology,
       clock,
       onDue: (services) => {
         this.#cause = { kind: 'return-delay', subject: '' };
@@ -88,7 +88,7 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
       },
       onDecided: (service, from, to) => this.#decided(service, from, to),
     });
-    this.#unsubscribe = world.subscribe({ changed: (change) => this.#worldChanged(change) });
+    this.#unsubscribe = topology.subscribe({ changed: (change) => this.#topologyChanged(change) });
   }
 
   get counters(): ProjectionCounters {
@@ -129,18 +129,18 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   close(): void {
     this.#unsubscribe();
     this.#decider.close();
-    this.#world.setZoneless(
+    this.#topology.setZoneless(
       this,
       Array.from(this.#index.services(), (service) => [service, false] as const),
     );
   }
 
-  changed(changes: readonly Change<EndpointsFacts>[]): void {
+  onChanges(changes: readonly Change<EndpointsFacts>[]): void {
     for (const step of changeSteps(changes)) this.#apply(step);
     if (this.view.started) this.#commit();
   }
 
-  synced(): void {
+  onSynced(): void {
     this.#synced = true;
     this.#tryStart();
   }
@@ -193,11 +193,11 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   }
 
   #left({ key, service }: EndpointsObject, touched: Touched): void {
-    if (service === undefined) this.view.hide(key);
+    if (service === undefined) this.view.delete(key);
     else if (this.view.get(key) !== undefined) goneOf(touched, service).add(key);
   }
 
-  #worldChanged(change: WorldChange): void {
+  #topologyChanged(change: TopologyChange): void {
     if (!this.view.started) {
       this.#tryStart();
       return;
@@ -208,16 +208,16 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     for (const service of services) this.#decider.forget(service);
     if (ownNode !== undefined || firstKnown === true)
       for (const service of onNodes) this.#decider.forget(service);
-    this.#cause = causeOfWorld(change);
+    this.#cause = causeOfTopology(change);
     this.#decideAgain(new Set([...services, ...onNodes]));
   }
 
   /** Services with endpoints on these nodes that use one of the keys. */
-  #servicesOn(nodes: WorldChange['nodes']): Set<string> {
+  #servicesOn(nodes: TopologyChange['nodes']): Set<string> {
     const found = new Set<string>();
     for (const [node, keys] of nodes) {
       for (const service of this.#index.servicesOn(node)) {
-        const policy = this.#world.policyInForce(service);
+        const policy = this.#topology.policyInForce(service);
         if (policy?.managed === true && policy.keys.some((key) => keys.has(key))) {
           found.add(service);
         }
@@ -247,22 +247,22 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
    */
   #commit(): void {
     const { log } = this.view;
-    this.#tell((isWithheld) => isWithheld);
+    this.#tell((isCloudOnly) => isCloudOnly);
     if (log.end !== this.#committed) log.commit();
     this.#committed = log.end;
-    this.#tell((isWithheld) => !isWithheld);
+    this.#tell((isCloudOnly) => !isCloudOnly);
   }
 
   /** Tells the world of some of the Services that were decided whether they are withheld. */
-  #tell(which: (isWithheld: boolean) => boolean): void {
-    if (this.#withheld === undefined) return;
-    const decided = new Map([...this.#withheld].filter(([, isWithheld]) => which(isWithheld)));
-    for (const service of decided.keys()) this.#withheld.delete(service);
-    this.#world.setWithheld(decided);
+  #tell(which: (isCloudOnly: boolean) => boolean): void {
+    if (this.#cloudOnly === undefined) return;
+    const decided = new Map([...this.#cloudOnly].filter(([, isCloudOnly]) => which(isCloudOnly)));
+    for (const service of decided.keys()) this.#cloudOnly.delete(service);
+    this.#topology.setCloudOnly(decided);
   }
 
   #tryStart(): void {
-    if (!this.#synced || !this.#world.settled || this.view.started) return;
+    if (!this.#synced || !this.#topology.settled || this.view.started) return;
     this.view.start((version) => this.#initialObjects(version));
     this.#tell(() => true);
   }
@@ -283,16 +283,16 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
   #project(service: string, gone: ReadonlySet<string> = NONE): void {
     const outcome = this.#decide(service);
     if (typeof outcome === 'string') {
-      for (const object of this.#index.ofService(service)) this.view.hide(object.key);
+      for (const object of this.#index.ofService(service)) this.view.delete(object.key);
     } else {
       for (const shown of gainsFirst(outcome)) this.#display.show(shown);
     }
-    for (const key of gone) if (this.#index.get(key) === undefined) this.view.hide(key);
+    for (const key of gone) if (this.#index.get(key) === undefined) this.view.delete(key);
   }
 
   #decide(service: string): Outcome {
     const outcome = this.#decider.decide(service, [...this.#index.ofService(service)]);
-    this.#withheld?.set(service, outcome === 'withheld');
+    this.#cloudOnly?.set(service, outcome === 'withheld');
     return outcome;
   }
 
@@ -306,9 +306,9 @@ export class EndpointsProjection implements ChangeSink<EndpointsFacts> {
     const reports: [string, boolean][] = [];
     for (const service of services) {
       const objects = this.#index.ofService(service);
-      reports.push([service, objects.some(({ groups }) => hasZoneless(groups))]);
+      reports.push([service, objects.some(({ groups }) => hasEndpointWithoutZone(groups))]);
     }
-    this.#world.setZoneless(this, reports);
+    this.#topology.setZoneless(this, reports);
   }
 }
 
@@ -324,15 +324,15 @@ function goneOf(touched: Touched, service: string): Set<string> {
 }
 
 /** kube-proxy may look in between, and shall not find a Service without an endpoint that it can use. */
-function gainsFirst(outcome: readonly Shown[]): readonly Shown[] {
+function gainsFirst(outcome: readonly ProjectedEndpoints[]): readonly ProjectedEndpoints[] {
   if (outcome.length < 2) return outcome;
-  const byRank: Shown[][] = [[], [], []];
+  const byRank: ProjectedEndpoints[][] = [[], [], []];
   for (const shown of outcome) byRank[rankOf(shown)]?.push(shown);
   return byRank.flat();
 }
 
 /** 0: ready endpoints are shown; 1: others; 2: none. */
-function rankOf({ object, keep }: Shown): number {
+function rankOf({ object, keep }: ProjectedEndpoints): number {
   let index = 0;
   let rank = 2;
   for (const { endpoints } of object.groups) {

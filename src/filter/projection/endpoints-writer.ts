@@ -1,13 +1,13 @@
 import type { ObjectBytes } from '../codec/codec.ts';
 import type { View } from '../view/view.ts';
 import type { EndpointsObject } from './endpoint-index.ts';
-import type { Shown } from './service-decider.ts';
+import type { ProjectedEndpoints } from './service-decider.ts';
 
 /**
  * Writes endpoints objects as they are decided, and shows in a view what comes out different. Notes in each
  * object how it was shown last.
  */
-export class EndpointsDisplay {
+export class EndpointsWriter {
   readonly #view: View;
   #suppressed = 0;
   #copied = 0;
@@ -32,10 +32,10 @@ export class EndpointsDisplay {
   }
 
   /** Shows an object as decided; nothing happens where clients would see no difference. */
-  show({ object, keep, managed }: Shown): void {
+  show({ object, keep, managed }: ProjectedEndpoints): void {
     const cutHints = managed && object.hinted;
     // Another object of the same name is a new one.
-    if (object.replaces) this.#view.hide(object.key);
+    if (object.replaces) this.#view.delete(object.key);
     object.replaces = false;
     const shown = this.#view.get(object.key);
     if (shown !== undefined && this.#unchanged(object, shown, keep, cutHints, managed)) {
@@ -50,11 +50,11 @@ export class EndpointsDisplay {
       this.#noteCopy(object, object.raw === shown ? 0 : shown.length);
       return;
     }
-    this.#view.show(object.key, (version) => this.write({ object, keep, managed }, version));
+    this.#view.set(object.key, (version) => this.write({ object, keep, managed }, version));
   }
 
   /** Writes an object as decided, for a version of it that is about to be shown. */
-  write({ object, keep, managed }: Shown, resourceVersion: string): ObjectBytes {
+  write({ object, keep, managed }: ProjectedEndpoints, resourceVersion: string): ObjectBytes {
     const { codec, resource } = this.#view;
     const cutHints = managed && object.hinted;
     const edit = { resourceVersion, cutHints, ...(keep === undefined ? {} : { keep }) };
@@ -94,7 +94,7 @@ export class EndpointsDisplay {
     const edit = { cutHints, ...(keep === undefined ? {} : { keep }) };
     if (managed) {
       const next = codec.significantAfter(resource, object.raw, edit);
-      return next.equals(codec.significant(shown));
+      return next.equals(codec.semanticBytes(shown));
     }
     const next = codec.splice(resource, object.raw, { ...edit, resourceVersion: '0' });
     return next.equals(codec.splice(resource, shown, { resourceVersion: '0' }));

@@ -1,4 +1,4 @@
-import type { Change, ChangeSink } from '../codec/change.ts';
+import type { Change, ChangeHandler } from '../codec/change.ts';
 import type { ObjectBytes } from '../codec/codec.ts';
 import type { View } from '../view/view.ts';
 
@@ -6,7 +6,7 @@ import type { View } from '../view/view.ts';
  * Shows objects as they are, but for the resourceVersion: Services, the own Node, ServiceCIDRs. Every change
  * is passed on, and none is invented.
  */
-export class PlainProjection implements ChangeSink {
+export class PlainProjection implements ChangeHandler {
   readonly view: View;
   /** What arrives before the first list is complete. */
   #initial: Map<string, ObjectBytes> | undefined = new Map();
@@ -15,12 +15,12 @@ export class PlainProjection implements ChangeSink {
     this.view = view;
   }
 
-  changed(changes: readonly Change[]): void {
+  onChanges(changes: readonly Change[]): void {
     for (const change of changes) this.#apply(change);
     if (this.#initial === undefined) this.view.log.commit();
   }
 
-  synced(): void {
+  onSynced(): void {
     const initial = this.#initial;
     if (initial === undefined) return;
     this.#initial = undefined;
@@ -33,7 +33,7 @@ export class PlainProjection implements ChangeSink {
       if (change.type === 'DELETED') this.#initial.delete(key);
       else this.#initial.set(key, change.object);
     } else if (change.type === 'DELETED') {
-      this.view.hide(key);
+      this.view.delete(key);
     } else {
       this.view.showAsIs(key, change.object);
     }

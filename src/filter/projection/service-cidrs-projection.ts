@@ -1,5 +1,5 @@
-import type { World } from '../../topology/state/topology.ts';
-import type { Change, ChangeSink } from '../codec/change.ts';
+import type { Topology } from '../../topology/state/topology.ts';
+import type { Change, ChangeHandler } from '../codec/change.ts';
 import type { ObjectBytes } from '../codec/codec.ts';
 import type { View } from '../view/view.ts';
 
@@ -8,18 +8,18 @@ import type { View } from '../view/view.ts';
  * in nftables mode kube-proxy drops what goes to an address in a ServiceCIDR that no Service it knows has
  * (chain cluster-ips-check, pkg/proxy/nftables), and so what is to be routed to the cloud.
  */
-export class ServiceCidrsProjection implements ChangeSink {
+export class ServiceCidrsProjection implements ChangeHandler {
   readonly view: View;
-  readonly #world: World;
+  readonly #topology: Topology;
   readonly #objects = new Map<string, ObjectBytes>();
   readonly #unsubscribe: () => void;
   #synced = false;
   #hidden = false;
 
-  constructor(view: View, world: World) {
+  constructor(view: View, topology: Topology) {
     this.view = view;
-    this.#world = world;
-    this.#unsubscribe = world.subscribe({ changed: () => this.#worldChanged() });
+    this.#topology = topology;
+    this.#unsubscribe = topology.subscribe({ changed: () => this.#topologyChanged() });
   }
 
   /** Stops listening to the world. */
@@ -27,39 +27,39 @@ export class ServiceCidrsProjection implements ChangeSink {
     this.#unsubscribe();
   }
 
-  changed(changes: readonly Change[]): void {
+  onChanges(changes: readonly Change[]): void {
     for (const change of changes) {
       if (change.type === 'DELETED') this.#objects.delete(change.key);
       else this.#objects.set(change.key, change.object);
       if (!this.view.started) continue;
-      if (change.type === 'DELETED') this.view.hide(change.key);
+      if (change.type === 'DELETED') this.view.delete(change.key);
       else if (!this.#hidden) this.view.showAsIs(change.key, change.object);
     }
     if (this.view.started) this.view.log.commit();
   }
 
-  synced(): void {
+  onSynced(): void {
     this.#synced = true;
     this.#tryStart();
   }
 
-  #worldChanged(): void {
+  #topologyChanged(): void {
     if (!this.view.started) {
       this.#tryStart();
       return;
     }
-    if (this.#world.leavesAddressesToCloud === this.#hidden) return;
+    if (this.#topology.leavesAddressesToCloud === this.#hidden) return;
     this.#hidden = !this.#hidden;
     for (const [key, object] of this.#objects) {
-      if (this.#hidden) this.view.hide(key);
+      if (this.#hidden) this.view.delete(key);
       else this.view.showAsIs(key, object);
     }
     this.view.log.commit();
   }
 
   #tryStart(): void {
-    if (this.view.started || !this.#synced || this.#world.standpoint === undefined) return;
-    this.#hidden = this.#world.leavesAddressesToCloud;
+    if (this.view.started || !this.#synced || this.#topology.nodeContext === undefined) return;
+    this.#hidden = this.#topology.leavesAddressesToCloud;
     this.view.startAsIs(this.#hidden ? [] : this.#objects);
   }
 }

@@ -2,7 +2,7 @@ import type { Decision } from '../../topology/decide/decide.ts';
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
 import type { HeldKey } from '../../topology/decide/return-delay.ts';
 import type { ManagedPolicy, Policy } from '../../topology/policy/policy.ts';
-import type { World } from '../../topology/state/topology.ts';
+import type { Topology } from '../../topology/state/topology.ts';
 import { type HiddenReason, whyHidden } from '../../topology/state/visibility.ts';
 import type { Clock } from './clock.ts';
 import type { Answer } from './decision-journal.ts';
@@ -10,7 +10,7 @@ import { type EndpointsObject, Interner } from './endpoint-index.ts';
 import { ReturnDelays } from './return-delays.ts';
 
 /** What of an object is shown: with which endpoints, and whether a policy says so. */
-export interface Shown {
+export interface ProjectedEndpoints {
   readonly object: EndpointsObject;
   /** As in Edit.keep; undefined: all. */
   readonly keep: Uint8Array | undefined;
@@ -18,13 +18,13 @@ export interface Shown {
 }
 
 /** What is shown of a Service, or why nothing is. */
-export type Outcome = HiddenReason | readonly Shown[];
+export type Outcome = HiddenReason | readonly ProjectedEndpoints[];
 
 /** Longer masks are not looked for among those of other objects. */
 const MAX_SHARED_MASK = 64;
 
 export interface ServiceDeciderOptions {
-  readonly world: World;
+  readonly topology: Topology;
   readonly clock: Clock;
   /** Called with Services to be decided again, for a return delay has passed. */
   readonly onDue: (services: readonly string[]) => void;
@@ -34,7 +34,7 @@ export interface ServiceDeciderOptions {
 
 /** Decides about the objects of one Service at a time, and remembers what a decision depends on: the last one. */
 export class ServiceDecider {
-  readonly #world: World;
+  readonly #topology: Topology;
   readonly #clock: Clock;
   readonly #onDecided: ServiceDeciderOptions['onDecided'];
   readonly #delays: ReturnDelays;
@@ -43,8 +43,8 @@ export class ServiceDecider {
   readonly #texts = new Interner<string>();
   readonly #masks = new Interner<Uint8Array>();
 
-  constructor({ world, clock, onDue, onDecided }: ServiceDeciderOptions) {
-    this.#world = world;
+  constructor({ topology, clock, onDue, onDecided }: ServiceDeciderOptions) {
+    this.#topology = topology;
     this.#clock = clock;
     this.#onDecided = onDecided;
     this.#delays = new ReturnDelays(clock, onDue);
@@ -52,7 +52,7 @@ export class ServiceDecider {
 
   /** Decides about all objects of a Service together. */
   decide(service: string, objects: readonly EndpointsObject[]): Outcome {
-    const policy = this.#world.policyInForce(service);
+    const policy = this.#topology.policyInForce(service);
     if (policy?.managed === true) return this.#decideManaged(service, policy, objects);
     if (policy !== undefined) {
       const { reason } = policy;
@@ -114,13 +114,13 @@ export class ServiceDecider {
     const { returnDelayMs = 0 } = policy;
     const decision =
       returnDelayMs === 0 || objects.length === 0
-        ? this.#world.decide(groups, policy)
+        ? this.#topology.decide(groups, policy)
         : this.#delays.decide(service, returnDelayMs, (prefer) =>
-            this.#world.decide(groups, policy, prefer),
+            this.#topology.decide(groups, policy, prefer),
           );
-    const withheld = this.#world.withholds(policy, decision);
-    this.#note(service, objects, answerOf(policy, decision, withheld));
-    const hidden = this.#whyHidden(service, policy, withheld);
+    const cloudOnly = this.#topology.withholds(policy, decision);
+    this.#note(service, objects, answerOf(policy, decision, cloudOnly));
+    const hidden = this.#whyHidden(service, policy, cloudOnly);
     if (hidden !== undefined) return hidden;
     if (policy.dryRun === true) return showAll(objects);
     let offset = 0;
@@ -137,7 +137,7 @@ export class ServiceDecider {
     policy: Policy | undefined,
     cloudOnly: boolean,
   ): HiddenReason | undefined {
-    const wanted = this.#world.policies.wanted(service);
+    const wanted = this.#topology.policies.wanted(service);
     // A policy that is in force says so itself when the node is switched off, or another proxy is to serve it.
     return whyHidden({ nodeOff: false, ofOtherProxy: false, policy, wanted, cloudOnly });
   }
@@ -154,8 +154,8 @@ interface TimedAnswer extends Answer {
   readonly since: number;
 }
 
-function answerOf({ keys }: ManagedPolicy, { ports, keep }: Decision, withheld: boolean): Answer {
-  if (withheld) return { id: 'withheld', winner: 'withheld', kept: 0, mask: 0 };
+function answerOf({ keys }: ManagedPolicy, { ports, keep }: Decision, cloudOnly: boolean): Answer {
+  if (cloudOnly) return { id: 'withheld', winner: 'withheld', kept: 0, mask: 0 };
   let kept = 0;
   let mask = 0;
   for (const one of keep) {
@@ -175,7 +175,7 @@ function answerOf({ keys }: ManagedPolicy, { ports, keep }: Decision, withheld: 
   return { id, winner: winner === '' ? 'none' : winner, kept, mask };
 }
 
-function showAll(objects: readonly EndpointsObject[]): Shown[] {
+function showAll(objects: readonly EndpointsObject[]): ProjectedEndpoints[] {
   return objects.map((object) => ({ object, keep: undefined, managed: false }));
 }
 

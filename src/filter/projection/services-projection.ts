@@ -3,20 +3,20 @@ import {
   PROXY_NAME_LABEL,
   type ServiceFilter,
 } from '../../topology/policy/service-policy.ts';
-import type { World } from '../../topology/state/topology.ts';
-import type { Change, ChangeSink } from '../codec/change.ts';
+import type { Topology } from '../../topology/state/topology.ts';
+import type { Change, ChangeHandler } from '../codec/change.ts';
 import type { ObjectBytes, ServiceFacts } from '../codec/codec.ts';
 import type { View } from '../view/view.ts';
-import { Departures } from './deletions-first.ts';
+import { DeletionsFirst } from './deletions-first.ts';
 
 export interface ServicesProjectionOptions {
   readonly view: View;
-  readonly world: World;
+  readonly topology: Topology;
   readonly serviceFilter: ServiceFilter | undefined;
   /** Wait for the view of slices that tells which Services are withheld. */
-  readonly followsWithheld: boolean;
+  readonly followsCloudOnly: boolean;
   /** Told about each change first: what the world learns has to be in force when clients hear of it. */
-  readonly feed?: ChangeSink<ServiceFacts> | undefined;
+  readonly feed?: ChangeHandler<ServiceFacts> | undefined;
 }
 
 /**
@@ -26,10 +26,10 @@ export interface ServicesProjectionOptions {
  * Invariant: each Service that exists is either in the view or set aside, and set aside are exactly those
  * that are hidden now.
  */
-export class ServicesProjection implements ChangeSink<ServiceFacts> {
+export class ServicesProjection implements ChangeHandler<ServiceFacts> {
   readonly view: View;
   readonly #options: ServicesProjectionOptions;
-  readonly #departures: Departures<ServiceFacts>;
+  readonly #departures: DeletionsFirst<ServiceFacts>;
   readonly #aside = new Map<string, ObjectBytes>();
   /** Services that the filter hides by their label, on a node that is not switched off. */
   readonly #filtered = new Set<string>();
@@ -46,10 +46,10 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
 
   constructor(options: ServicesProjectionOptions) {
     this.view = options.view;
-    this.#departures = new Departures(options.view);
+    this.#departures = new DeletionsFirst(options.view);
     this.#options = options;
-    const { world } = options;
-    this.#unsubscribe = world.subscribe({
+    const { topology } = options;
+    this.#unsubscribe = topology.subscribe({
       hiding: (services) => this.#hide(services),
       showing: (services) => this.#showing(services),
     });
@@ -65,10 +65,10 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     this.#unsubscribe();
   }
 
-  changed(changes: readonly Change<ServiceFacts>[]): void {
-    this.#departures.changed(changes);
+  onChanges(changes: readonly Change<ServiceFacts>[]): void {
+    this.#departures.onChanges(changes);
     this.#later = new Set();
-    this.#options.feed?.changed(changes);
+    this.#options.feed?.onChanges(changes);
     for (const change of changes) {
       const { key } = change;
       if (change.type === 'DELETED') {
@@ -90,9 +90,9 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     this.view.log.commit();
   }
 
-  synced(): void {
+  onSynced(): void {
     this.#synced = true;
-    this.#options.feed?.synced();
+    this.#options.feed?.onSynced();
     this.#tryStart();
   }
 
@@ -109,9 +109,9 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     }
     this.#aside.delete(key);
     if (object === undefined) {
-      this.view.hide(key);
+      this.view.delete(key);
     } else if (this.#isHidden(key)) {
-      this.view.hide(key);
+      this.view.delete(key);
       this.#aside.set(key, object);
     } else {
       this.view.showAsIs(key, object);
@@ -123,7 +123,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
       this.#tryStart();
       return;
     }
-    const off = this.#options.world.standpoint?.off ?? false;
+    const off = this.#options.topology.nodeContext?.off ?? false;
     const switched = off !== this.#off;
     this.#off = off;
     if (switched) {
@@ -141,7 +141,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     return [...services].filter((key) => {
       const object = this.#aside.get(key);
       if (object === undefined) return false;
-      const policy = this.#options.world.policyInForce(key);
+      const policy = this.#options.topology.policyInForce(key);
       const isUnknown = policy?.managed === false && policy.reason === 'unknown-service';
       return !isUnknown || this.view.codec.service(object).labels.has(PROXY_NAME_LABEL);
     });
@@ -154,7 +154,7 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
     for (const key of services) {
       const shown = this.view.get(key);
       if (shown === undefined || !this.#isHidden(key)) continue;
-      this.view.hide(key);
+      this.view.delete(key);
       this.#aside.set(key, shown);
     }
     if (this.view.log.end !== before) this.view.log.commit();
@@ -181,17 +181,17 @@ export class ServicesProjection implements ChangeSink<ServiceFacts> {
   }
 
   #isHidden(key: string): boolean {
-    return this.#options.world.isHidden(key, this.#filtered.has(key));
+    return this.#options.topology.isHidden(key, this.#filtered.has(key));
   }
 
   #tryStart(): void {
-    const { world, followsWithheld } = this.#options;
+    const { topology, followsCloudOnly } = this.#options;
     const initial = this.#initial;
     if (initial === undefined || this.#later !== undefined) return;
-    if (!this.#synced || !world.settled) return;
-    if (followsWithheld && !world.withheld.known) return;
+    if (!this.#synced || !topology.settled) return;
+    if (followsCloudOnly && !topology.cloudOnly.known) return;
     this.#initial = undefined;
-    this.#off = world.standpoint?.off ?? false;
+    this.#off = topology.nodeContext?.off ?? false;
     for (const [key, object] of initial) if (this.#isHidden(key)) this.#aside.set(key, object);
     this.view.startAsIs([...initial].filter(([key]) => !this.#aside.has(key)));
   }

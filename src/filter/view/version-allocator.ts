@@ -25,7 +25,7 @@ const OFFSET_PER_MS = 100;
  * The upstream versions of all collections count, since they are revisions of one etcd; where they are not,
  * versions still only rise. Nothing else raises versions: no client and no other process.
  */
-export class VersionClock {
+export class VersionAllocator {
   readonly #offset: bigint;
   #upstream = 0n;
   #last = 0n;

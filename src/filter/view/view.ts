@@ -4,7 +4,7 @@ import type { Resource } from '../codec/resource.ts';
 import { EventFrames } from './event-frames.ts';
 import { EventLog, type LogBounds } from './event-log.ts';
 import { RecentPeak } from './recent-peak.ts';
-import type { VersionClock } from './version-allocator.ts';
+import type { VersionAllocator } from './version-allocator.ts';
 
 /** A consistent state of a view. */
 export interface Snapshot {
@@ -17,7 +17,7 @@ export interface Snapshot {
 export interface ViewOptions {
   readonly resource: Resource;
   readonly codec: Codec;
-  readonly clock: VersionClock;
+  readonly clock: VersionAllocator;
   /** The least that the event log keeps. */
   readonly window: LogBounds;
   /**
@@ -38,7 +38,7 @@ const UNLIMITED: LogBounds = { entries: Number.POSITIVE_INFINITY, bytes: Number.
 export class View {
   readonly resource: Resource;
   readonly codec: Codec;
-  readonly #clock: VersionClock;
+  readonly #clock: VersionAllocator;
   readonly #window: LogBounds;
   readonly #most: LogBounds;
   readonly #objects = new Map<string, ObjectBytes>();
@@ -164,7 +164,7 @@ export class View {
   }
 
   /** Shows an object: ADDED or MODIFIED. `make` writes it for its new version. */
-  show(key: string, make: (version: string) => ObjectBytes): ObjectBytes {
+  set(key: string, make: (version: string) => ObjectBytes): ObjectBytes {
     const version = this.#clock.next();
     const object = make(String(version));
     const before = this.#objects.get(key);
@@ -174,13 +174,13 @@ export class View {
     return object;
   }
 
-  /** {@link show}, of an object as the API server has it, but for the resourceVersion. */
+  /** {@link set}, of an object as the API server has it, but for the resourceVersion. */
   showAsIs(key: string, object: ObjectBytes): void {
-    this.show(key, (version) => this.#withVersion(object, version));
+    this.set(key, (version) => this.#withVersion(object, version));
   }
 
   /** Takes an object away: DELETED, in the state in which it was last shown. No event if it was not. */
-  hide(key: string): void {
+  delete(key: string): void {
     const before = this.#objects.get(key);
     if (before === undefined) return;
     this.#objects.delete(key);

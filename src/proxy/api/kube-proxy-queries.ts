@@ -5,7 +5,7 @@ import {
   SERVICE_CIDRS,
   SERVICES,
 } from '../../filter/codec/resource.ts';
-import { type Question, questionKey } from './query.ts';
+import { type Query, queryKey } from './query.ts';
 
 /*
  * What the stock kube-proxy of each version asks for (cmd/kube-proxy/app/server.go, Run). These queries always
@@ -25,30 +25,30 @@ const NEITHER = `${NOT_HEADLESS},${NO_OTHER_PROXY}`;
 const HAS_IP = 'spec.clusterIP!=None';
 
 /** From 1.35 on. */
-const SERVICES_WITH_IP: Question = {
+const SERVICES_WITH_IP: Query = {
   ...{ ...ALL, resource: SERVICES },
   ...{ labelSelector: NO_OTHER_PROXY, fieldSelector: HAS_IP },
 };
 /** As in 1.33, with the same labels for slices, which take them over from their Service. */
-const OLDER_SERVICES: Question = { ...SERVICES_WITH_IP, labelSelector: NEITHER };
+const OLDER_SERVICES: Query = { ...SERVICES_WITH_IP, labelSelector: NEITHER };
 /** Before; its slices are asked for by the same labels too. */
-const OLDEST_SERVICES: Question = { ...OLDER_SERVICES, fieldSelector: '' };
+const OLDEST_SERVICES: Query = { ...OLDER_SERVICES, fieldSelector: '' };
 /** No kube-proxy asks so: the world does where headless Services are decided about too. */
-const SERVICES_AND_HEADLESS: Question = { ...SERVICES_WITH_IP, fieldSelector: '' };
+const SERVICES_AND_HEADLESS: Query = { ...SERVICES_WITH_IP, fieldSelector: '' };
 
-const SLICES: Question = { ...ALL, resource: ENDPOINT_SLICES, labelSelector: NOT_HEADLESS };
-const OLDER_SLICES: Question = { ...SLICES, labelSelector: NEITHER };
+const SLICES: Query = { ...ALL, resource: ENDPOINT_SLICES, labelSelector: NOT_HEADLESS };
+const OLDER_SLICES: Query = { ...SLICES, labelSelector: NEITHER };
 /** Up to 1.20, and with slices switched off. */
-const OLDEST_ENDPOINTS: Question = { ...OLDER_SLICES, resource: ENDPOINTS };
-const CIDRS: Question = { ...ALL, resource: SERVICE_CIDRS };
+const OLDEST_ENDPOINTS: Query = { ...OLDER_SLICES, resource: ENDPOINTS };
+const CIDRS: Query = { ...ALL, resource: SERVICE_CIDRS };
 
 /** How each kube-proxy asks for its own Node. */
-export function ownNodeQuery(nodeName: string): Question {
+export function ownNodeQuery(nodeName: string): Query {
   return { ...ALL, resource: NODES, fieldSelector: `metadata.name=${nodeName}` };
 }
 
 /** Every query of every version's kube-proxy. */
-export function kubeProxyQueries(nodeName: string): readonly Question[] {
+export function kubeProxyQueries(nodeName: string): readonly Query[] {
   return [
     ...[ownNodeQuery(nodeName), CIDRS, SLICES, OLDER_SLICES, OLDEST_ENDPOINTS],
     ...[SERVICES_WITH_IP, OLDER_SERVICES, OLDEST_SERVICES],
@@ -56,13 +56,13 @@ export function kubeProxyQueries(nodeName: string): readonly Question[] {
 }
 
 /** Returns whether a query is one of kube-proxy's own. */
-export function kubeProxyQueryTest(nodeName: string): (query: Question) => boolean {
-  const keys = new Set(kubeProxyQueries(nodeName).map(questionKey));
-  return (query) => keys.has(questionKey(query));
+export function kubeProxyQueryTest(nodeName: string): (query: Query) => boolean {
+  const keys = new Set(kubeProxyQueries(nodeName).map(queryKey));
+  return (query) => keys.has(queryKey(query));
 }
 
 /** What the present kube-proxy reads, for when nobody can tell what is read. */
-export function usualQuestions(nodeName: string): Question[] {
+export function currentKubeProxyQueries(nodeName: string): Query[] {
   return [ownNodeQuery(nodeName), SLICES, SERVICES_WITH_IP, CIDRS];
 }
 
@@ -72,12 +72,8 @@ export function usualQuestions(nodeName: string): Question[] {
  *
  * @param hides whether some Services are hidden, which depends on what the world knows of them
  */
-export function servicesBeside(
-  question: Question,
-  headless: boolean,
-  hides: boolean,
-): Question | undefined {
-  const { resource, namespace, labelSelector, fieldSelector, encoding } = question;
+export function servicesBeside(query: Query, headless: boolean, hides: boolean): Query | undefined {
+  const { resource, namespace, labelSelector, fieldSelector, encoding } = query;
   const kinds = headless
     ? [SERVICES_AND_HEADLESS]
     : [OLDER_SERVICES, OLDEST_SERVICES, SERVICES_WITH_IP];
@@ -93,6 +89,6 @@ export function servicesBeside(
 }
 
 /** How the kube-proxy that asks for Services in this way asks for slices. */
-export function slicesBeside({ labelSelector }: Question): Question {
+export function slicesBeside({ labelSelector }: Query): Query {
   return labelSelector === NEITHER ? OLDER_SLICES : SLICES;
 }

@@ -2,7 +2,7 @@ import { WrapperError } from '../../errors.ts';
 import { parseVersion } from '../../filter/view/version-allocator.ts';
 
 /** The query of a read (apimachinery meta/v1 ListOptions and GetOptions), checked. */
-export interface ReadOptions {
+export interface ListOptions {
   readonly watch: boolean;
   readonly labelSelector: string;
   readonly fieldSelector: string;
@@ -35,13 +35,13 @@ const KNOWN = new Set([
  * Reads the query of a list, watch or get. Throws `BadRequest` for a parameter that is unknown (it may
  * change the meaning of the request), given twice, or that has a value of the wrong kind.
  */
-export function parseReadOptions(query: URLSearchParams): ReadOptions {
+export function parseListOptions(query: URLSearchParams): ListOptions {
   for (const name of new Set(query.keys())) {
     if (IGNORED.has(name)) continue;
     if (!KNOWN.has(name)) bad(`the query parameter ${JSON.stringify(name)} is not known here`);
     if (query.getAll(name).length > 1) bad(`the query parameter "${name}" is given more than once`);
   }
-  const options: ReadOptions = {
+  const options: ListOptions = {
     watch: boolean(query, 'watch') ?? false,
     labelSelector: query.get('labelSelector') ?? '',
     fieldSelector: query.get('fieldSelector') ?? '',
@@ -57,7 +57,7 @@ export function parseReadOptions(query: URLSearchParams): ReadOptions {
 }
 
 /** The rules of apimachinery's ValidateListOptions (meta/internalversion/validation). */
-function assertCombination(options: ReadOptions, resourceVersion: string): void {
+function assertCombination(options: ListOptions, resourceVersion: string): void {
   const { watch, match: matching, sendInitialEvents } = options;
   if (!watch && sendInitialEvents !== undefined) {
     invalid('sendInitialEvents is forbidden for list');
@@ -100,7 +100,7 @@ function version(query: URLSearchParams): bigint | undefined {
   return parseVersion(value) ?? bad(`resourceVersion=${JSON.stringify(value)} is no version`);
 }
 
-function match(query: URLSearchParams): ReadOptions['match'] {
+function match(query: URLSearchParams): ListOptions['match'] {
   const value = query.get('resourceVersionMatch') ?? '';
   if (value === '' || value === 'NotOlderThan' || value === 'Exact') return value;
   return bad(`resourceVersionMatch=${JSON.stringify(value)} is not supported`);

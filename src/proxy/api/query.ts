@@ -2,7 +2,7 @@ import type { Encoding } from '../../filter/codec/codec.ts';
 import { apiVersion, type Resource } from '../../filter/codec/resource.ts';
 
 /** What a list or watch asks for. Equal questions share one reflector and one view. */
-export interface Question {
+export interface Query {
   readonly resource: Resource;
   /** Empty: all namespaces, or a cluster-scoped resource. */
   readonly namespace: string;
@@ -13,16 +13,16 @@ export interface Question {
 }
 
 /** Identifies a question. */
-export function questionKey(question: Question): string {
-  return `${question.encoding} ${questionPath(question)}`;
+export function queryKey(query: Query): string {
+  return `${query.encoding} ${queryPath(query)}`;
 }
 
 /** Path and query of a question, e.g. for a log line; also the identity of what it asks. */
-export function questionPath(question: Question, query = new URLSearchParams()): string {
-  if (question.fieldSelector !== '') query.set('fieldSelector', question.fieldSelector);
-  if (question.labelSelector !== '') query.set('labelSelector', question.labelSelector);
-  const path = collectionPath(question.resource, question.namespace);
-  return query.size === 0 ? path : `${path}?${query}`;
+export function queryPath(query: Query, parameters = new URLSearchParams()): string {
+  if (query.fieldSelector !== '') parameters.set('fieldSelector', query.fieldSelector);
+  if (query.labelSelector !== '') parameters.set('labelSelector', query.labelSelector);
+  const path = collectionPath(query.resource, query.namespace);
+  return parameters.size === 0 ? path : `${path}?${parameters}`;
 }
 
 /** Path of a collection, of one namespace or (empty) of all. */

@@ -1,5 +1,5 @@
 /** What is read of the API server at most. Beyond it the answer is refused, and what was known before stands. */
-export interface ReadBounds {
+export interface ReadLimits {
   /** Bytes of one object, in a list or in a watch. */
   readonly maxObjectBytes: number;
   /** Bytes of the answer to a LIST, gunzipped; see also OwnReadMemory. */
@@ -8,7 +8,7 @@ export interface ReadBounds {
   readonly maxObjects: number;
 }
 
-export const DEFAULT_READ_BOUNDS: ReadBounds = {
+export const DEFAULT_READ_LIMITS: ReadLimits = {
   /** An object in etcd has at most 1.5 MiB by default; in JSON it can be several times that. */
   maxObjectBytes: 16 * 1024 * 1024,
   /**

@@ -3,7 +3,7 @@ import { RESOURCES, type Resource } from '../../filter/codec/resource.ts';
 import type { EventApiVersion } from '../passthrough/event-reader.ts';
 
 /** What a request path names, as far as this proxy serves it. */
-export type Target =
+export type RequestInfo =
   | {
       readonly kind: 'collection';
       readonly resource: Resource;
@@ -25,10 +25,10 @@ export type Target =
     }
   | { readonly kind: 'other' };
 
-const OTHER: Target = { kind: 'other' };
+const OTHER: RequestInfo = { kind: 'other' };
 
 /** Reads a request path. Throws `BadRequest` for one that is not canonical: filters are evaded that way. */
-export function parseTarget(path: string): Target {
+export function parseRequestInfo(path: string): RequestInfo {
   const segments = decodeSegments(path);
   const [root, ...rest] = segments;
   if (root === 'api') return parseGroup('', rest);
@@ -53,7 +53,7 @@ function decodeSegments(path: string): string[] {
 }
 
 /** `<version>[/namespaces/<namespace>]/<plural>[/<name>]` */
-function parseGroup(group: string, [version, ...rest]: readonly string[]): Target {
+function parseGroup(group: string, [version, ...rest]: readonly string[]): RequestInfo {
   const namespaced = rest[0] === 'namespaces' && rest.length > 2;
   const namespace = namespaced ? (rest[1] ?? '') : '';
   const [plural = '', name, ...below] = namespaced ? rest.slice(2) : rest;

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Target } from '../api/request-info.ts';
+import type { RequestInfo } from '../api/request-info.ts';
 
 /** Who asks, as far as that can be told. */
 export type Caller =
@@ -37,20 +37,25 @@ export interface ReadAttributes {
 }
 
 /** What a door does with those who come: who they are, what they may read, and what is passed on for them. */
-export interface Gate {
+export interface AccessPolicy {
   /** Throws `Unauthorized`, `Forbidden` or `BadRequest` for a request that is not let in at all. */
-  admit(request: IncomingMessage): Caller;
+  authenticate(request: IncomingMessage): Caller;
   /** Whether a request is passed on, rather than answered from a view. Throws for what is neither. */
-  isPassedOn(
+  shouldForward(
     request: IncomingMessage,
     path: string,
-    target: Target,
+    target: RequestInfo,
     query: URLSearchParams,
   ): boolean;
   /** Rejects with `Forbidden`, `Unauthorized` or `Unreachable` unless the caller may read this. */
-  assertMayRead(caller: Caller, attributes: ReadAttributes): Promise<void>;
+  authorize(caller: Caller, attributes: ReadAttributes): Promise<void>;
   /** Passes a request on to the API server. Throws `Forbidden` for what is not. */
-  pass(request: IncomingMessage, response: ServerResponse, caller: Caller, target: Target): void;
-  /** Passes on a request to switch protocols. Throws as {@link pass} does. */
+  forward(
+    request: IncomingMessage,
+    response: ServerResponse,
+    caller: Caller,
+    target: RequestInfo,
+  ): void;
+  /** Passes on a request to switch protocols. Throws as {@link forward} does. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
 }

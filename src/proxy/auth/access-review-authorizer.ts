@@ -3,9 +3,9 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { ReadAttributes } from './access-policy.ts';
 import type { KnownCaller, Verdict } from './access-review.ts';
-import { AccessMemory } from './decision-cache.ts';
+import { DecisionCache } from './decision-cache.ts';
 
-export interface AccessReviewsOptions {
+export interface AccessReviewAuthorizerOptions {
   /** Asks the API server. */
   readonly ask: (
     caller: KnownCaller,
@@ -43,22 +43,22 @@ const REVIEW_MS = 8_000;
  *
  * A yes and a no are kept apart: made-up tokens never push out a caller that was let in.
  */
-export class AccessReviews {
-  readonly #options: AccessReviewsOptions;
+export class AccessReviewAuthorizer {
+  readonly #options: AccessReviewAuthorizerOptions;
   readonly #now: () => number;
-  readonly #allowed: AccessMemory<Extract<Verdict, { kind: 'allowed' }>>;
-  readonly #refused: AccessMemory<Exclude<Verdict, { kind: 'allowed' }>>;
+  readonly #allowed: DecisionCache<Extract<Verdict, { kind: 'allowed' }>>;
+  readonly #refused: DecisionCache<Exclude<Verdict, { kind: 'allowed' }>>;
   /** Reviews under way, shared by all who ask the same. */
   readonly #asking = new Map<string, Promise<Verdict>>();
   #asked = 0;
   #strangers = 0;
   #stale = 0;
 
-  constructor(options: AccessReviewsOptions) {
+  constructor(options: AccessReviewAuthorizerOptions) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
-    this.#allowed = new AccessMemory(options.maxCallers, MAX_ANSWERS);
-    this.#refused = new AccessMemory(options.maxCallers, MAX_ANSWERS);
+    this.#allowed = new DecisionCache(options.maxCallers, MAX_ANSWERS);
+    this.#refused = new DecisionCache(options.maxCallers, MAX_ANSWERS);
   }
 
   /** Reviews asked of the API server, and answers given from memory because it was away, since the start. */
@@ -72,14 +72,14 @@ export class AccessReviews {
   }
 
   async #verdict(caller: KnownCaller, attributes: ReadAttributes): Promise<Verdict> {
-    const question = digest(attributes);
+    const query = digest(attributes);
     const { allowedMs, deniedMs } = this.#options;
-    const yes = this.#allowed.get(caller.id, question);
+    const yes = this.#allowed.get(caller.id, query);
     if (yes !== undefined && this.#now() - yes.at < allowedMs) return yes.answer;
-    const no = this.#refused.get(caller.id, ANY) ?? this.#refused.get(caller.id, question);
+    const no = this.#refused.get(caller.id, ANY) ?? this.#refused.get(caller.id, query);
     if (no !== undefined && this.#now() - no.at < deniedMs) return no.answer;
     try {
-      return await this.#ask(caller, attributes, question);
+      return await this.#ask(caller, attributes, query);
     } catch (error) {
       const last = yes ?? no;
       if (last === undefined || WrapperError.from(error, 'Unreachable').code === 'LimitExceeded') {
@@ -94,8 +94,8 @@ export class AccessReviews {
     }
   }
 
-  async #ask(caller: KnownCaller, attributes: ReadAttributes, question: string): Promise<Verdict> {
-    const key = `${caller.id} ${question}`;
+  async #ask(caller: KnownCaller, attributes: ReadAttributes, query: string): Promise<Verdict> {
+    const key = `${caller.id} ${query}`;
     const asking = this.#asking.get(key);
     if (asking !== undefined) return asking;
     const stranger = !this.#allowed.has(caller.id);
@@ -105,7 +105,7 @@ export class AccessReviews {
     if (stranger) this.#strangers++;
     const started = this.#answerTo(caller, attributes)
       .then((verdict) => {
-        this.#remember(caller.id, question, verdict);
+        this.#remember(caller.id, query, verdict);
         return verdict;
       })
       .finally(() => {
@@ -128,7 +128,7 @@ export class AccessReviews {
     }
   }
 
-  #remember(id: string, question: string, verdict: Verdict): void {
+  #remember(id: string, query: string, verdict: Verdict): void {
     if (verdict.kind === 'unauthenticated') {
       this.#allowed.forgetCaller(id);
       this.#refused.forgetCaller(id);
@@ -137,11 +137,11 @@ export class AccessReviews {
     }
     this.#refused.forget(id, ANY);
     if (verdict.kind === 'allowed') {
-      this.#refused.forget(id, question);
-      this.#allowed.set(id, question, verdict, this.#now());
+      this.#refused.forget(id, query);
+      this.#allowed.set(id, query, verdict, this.#now());
     } else {
-      this.#allowed.forget(id, question);
-      this.#refused.set(id, question, verdict, this.#now());
+      this.#allowed.forget(id, query);
+      this.#refused.set(id, query, verdict, this.#now());
     }
   }
 }

@@ -20,7 +20,7 @@ const REVIEWS = '/apis/authorization.k8s.io/v1';
  * the owner of a certificate. Rejects with `Unreachable` when there is no answer to rely on, with the
  * errors of {@link Upstream.request}, and when the signal aborts.
  */
-export async function askReview(
+export async function createAccessReview(
   upstream: Upstream,
   caller: KnownCaller,
   attributes: ReadAttributes,

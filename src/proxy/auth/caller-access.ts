@@ -2,24 +2,24 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WrapperError } from '../../errors.ts';
 import { NODES, RESOURCES } from '../../filter/codec/resource.ts';
-import { parseReadOptions } from '../api/list-options.ts';
+import { parseListOptions } from '../api/list-options.ts';
 import { metadataAccept } from '../api/media-type.ts';
-import { parseTarget, type Target } from '../api/request-info.ts';
+import { parseRequestInfo, type RequestInfo } from '../api/request-info.ts';
 import { readUrl } from '../api/request-url.ts';
 import { readBody } from '../http/request-body.ts';
 import { assertSameOrigin } from '../http/request-checks.ts';
 import type { ForwardingLimits } from '../passthrough/forwarding-limits.ts';
 import type { Passthrough } from '../passthrough/passthrough.ts';
-import type { Caller, Gate, ReadAttributes } from './access-policy.ts';
-import type { AccessReviews } from './access-review-authorizer.ts';
+import type { AccessPolicy, Caller, ReadAttributes } from './access-policy.ts';
+import type { AccessReviewAuthorizer } from './access-review-authorizer.ts';
 import { CallerReader } from './caller-identity.ts';
-import type { ViewTarget } from './resource-attributes.ts';
+import type { ViewRequestInfo } from './resource-attributes.ts';
 
-export interface CallersGateOptions {
+export interface CallerAccessOptions {
   readonly nodeName: string;
   /** Under the identity of the caller. */
   readonly passthrough: Pick<Passthrough, 'forward' | 'upgrade'>;
-  readonly reviews: AccessReviews;
+  readonly reviews: AccessReviewAuthorizer;
   readonly limits: ForwardingLimits;
   /** Writes an error to a client whose request was not forwarded after all. */
   readonly respond: (request: IncomingMessage, response: ServerResponse, error: unknown) => void;
@@ -38,25 +38,25 @@ const BODY_MS = 10_000;
  * The https door: callers bring their own identity. What a view shows is for those who may read it at the
  * API server; everything else is passed on with the caller's own token, and nothing of ours.
  */
-export class CallersGate implements Gate {
-  readonly #options: CallersGateOptions;
+export class CallerAccess implements AccessPolicy {
+  readonly #options: CallerAccessOptions;
   readonly #callers = new CallerReader();
 
-  constructor(options: CallersGateOptions) {
+  constructor(options: CallerAccessOptions) {
     this.#options = options;
   }
 
-  admit(request: IncomingMessage): Caller {
+  authenticate(request: IncomingMessage): Caller {
     const caller = this.#callers.read(request);
     // A browser adds a certificate by itself, a token it does not.
     if (caller.kind === 'certificate') assertSameOrigin(request);
     return caller;
   }
 
-  isPassedOn(
+  shouldForward(
     request: IncomingMessage,
     path: string,
-    target: Target,
+    target: RequestInfo,
     query: URLSearchParams,
   ): boolean {
     if (request.method !== 'GET') return true;
@@ -70,7 +70,7 @@ export class CallersGate implements Gate {
     );
   }
 
-  #isOtherNode(target: Target, query: URLSearchParams): boolean {
+  #isOtherNode(target: RequestInfo, query: URLSearchParams): boolean {
     if (!isViewTarget(target) || target.resource !== NODES) return false;
     const { nodeName } = this.#options;
     return target.kind === 'object'
@@ -78,12 +78,17 @@ export class CallersGate implements Gate {
       : query.get('fieldSelector') !== `metadata.name=${nodeName}`;
   }
 
-  async assertMayRead(caller: Caller, attributes: ReadAttributes): Promise<void> {
+  async authorize(caller: Caller, attributes: ReadAttributes): Promise<void> {
     if (caller.kind === 'anyone') throw new WrapperError('Unauthorized', 'who asks is not known');
     await this.#options.reviews.assert(caller, attributes);
   }
 
-  pass(request: IncomingMessage, response: ServerResponse, caller: Caller, target: Target): void {
+  forward(
+    request: IncomingMessage,
+    response: ServerResponse,
+    caller: Caller,
+    target: RequestInfo,
+  ): void {
     assertCanBePassedOn(caller);
     const { passthrough, limits, respond } = this.#options;
     const { query } = readUrl(request);
@@ -107,11 +112,11 @@ export class CallersGate implements Gate {
   }
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const caller = this.admit(request);
+    const caller = this.authenticate(request);
     assertCanBePassedOn(caller);
     const { headers } = request;
     const { path } = readUrl(request);
-    const target = parseTarget(path);
+    const target = parseRequestInfo(path);
     // An API server also watches over a websocket. Of the clients that try that first some go on only after a 503.
     if (isViewTarget(target)) {
       const { message } = noView(path);
@@ -131,7 +136,7 @@ export class CallersGate implements Gate {
   }
 }
 
-function isViewTarget(target: Target): target is ViewTarget {
+function isViewTarget(target: RequestInfo): target is ViewRequestInfo {
   return target.kind === 'collection' || target.kind === 'object';
 }
 
@@ -142,11 +147,11 @@ function isViewTarget(target: Target): target is ViewTarget {
  */
 function metadataAcceptOf(
   { headers: { accept } }: IncomingMessage,
-  target: Target,
+  target: RequestInfo,
   query: URLSearchParams,
 ): string | undefined {
   if (!isViewTarget(target) || !accept?.includes('PartialObjectMetadata')) return undefined;
-  const isList = target.kind === 'collection' && !parseReadOptions(query).watch;
+  const isList = target.kind === 'collection' && !parseListOptions(query).watch;
   return metadataAccept(accept, isList ? 'PartialObjectMetadataList' : 'PartialObjectMetadata');
 }
 

@@ -9,7 +9,7 @@ interface Remembered<Answer> {
  * Answers of the API server, by caller and question. Bounded: the caller that was heard of least recently is
  * forgotten first, and of one caller the oldest answer, so that nobody pushes out another by asking much.
  */
-export class AccessMemory<Answer> {
+export class DecisionCache<Answer> {
   readonly #maxCallers: number;
   readonly #maxAnswers: number;
   /** Least recently used first. */
@@ -29,27 +29,27 @@ export class AccessMemory<Answer> {
     return this.#callers.has(caller);
   }
 
-  get(caller: string, question: string): Remembered<Answer> | undefined {
+  get(caller: string, query: string): Remembered<Answer> | undefined {
     const answers = this.#callers.get(caller);
     if (answers === undefined) return undefined;
     this.#callers.delete(caller);
     this.#callers.set(caller, answers);
-    return answers.get(question);
+    return answers.get(query);
   }
 
-  set(caller: string, question: string, answer: Answer, at: number): void {
+  set(caller: string, query: string, answer: Answer, at: number): void {
     const answers = this.#callers.get(caller) ?? new Map<string, Remembered<Answer>>();
     this.#callers.delete(caller);
     this.#callers.set(caller, answers);
-    answers.delete(question);
-    answers.set(question, { answer, at });
+    answers.delete(query);
+    answers.set(query, { answer, at });
     dropFirst(answers, this.#maxAnswers);
     dropFirst(this.#callers, this.#maxCallers);
   }
 
-  forget(caller: string, question: string): void {
+  forget(caller: string, query: string): void {
     const answers = this.#callers.get(caller);
-    answers?.delete(question);
+    answers?.delete(query);
     if (answers?.size === 0) this.#callers.delete(caller);
   }
 

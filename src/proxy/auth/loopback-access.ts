@@ -1,35 +1,40 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { WrapperError } from '../../errors.ts';
-import type { Target } from '../api/request-info.ts';
+import type { RequestInfo } from '../api/request-info.ts';
 import { assertLocalRequest } from '../http/request-checks.ts';
 import type { EventForwarder } from '../passthrough/event-forwarder.ts';
 import { isLoopback } from '../util/address.ts';
-import type { Caller, Gate } from './access-policy.ts';
+import type { AccessPolicy, Caller } from './access-policy.ts';
 
 /**
  * The loopback http door: any process on the node may read the views, and kube-proxy's own Events are forwarded. It
  * lends the wrapper's identity to nobody: callers cannot be told apart here, so that whatever is granted is granted
  * to all of them.
  */
-export class LoopbackGate implements Gate {
+export class LoopbackAccess implements AccessPolicy {
   readonly #events: Pick<EventForwarder, 'handle'>;
 
   constructor(events: Pick<EventForwarder, 'handle'>) {
     this.#events = events;
   }
 
-  admit(request: IncomingMessage): Caller {
+  authenticate(request: IncomingMessage): Caller {
     assertLocalRequest(request);
     return { kind: 'anyone' };
   }
 
-  isPassedOn(_request: IncomingMessage, _path: string, target: Target): boolean {
+  shouldForward(_request: IncomingMessage, _path: string, target: RequestInfo): boolean {
     return target.kind === 'events';
   }
 
-  async assertMayRead(): Promise<void> {}
+  async authorize(): Promise<void> {}
 
-  pass(request: IncomingMessage, response: ServerResponse, _caller: Caller, target: Target): void {
+  forward(
+    request: IncomingMessage,
+    response: ServerResponse,
+    _caller: Caller,
+    target: RequestInfo,
+  ): void {
     if (target.kind !== 'events') throw notGranted(request);
     const needed = target.name === '' ? 'POST' : 'PATCH';
     if (request.method !== needed) throw notGranted(request);

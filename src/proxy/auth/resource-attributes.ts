@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { WrapperError } from '../../errors.ts';
-import type { ReadOptions } from '../api/list-options.ts';
-import type { Target } from '../api/request-info.ts';
+import type { ListOptions } from '../api/list-options.ts';
+import type { RequestInfo } from '../api/request-info.ts';
 import type { ReadAttributes } from './access-policy.ts';
 
 /** A path that a view answers. */
-export type ViewTarget = Extract<Target, { kind: 'collection' | 'object' }>;
+export type ViewRequestInfo = Extract<RequestInfo, { kind: 'collection' | 'object' }>;
 
 /** How an API server's authorizers see a read (apiserver/pkg/endpoints/request RequestInfoFactory). */
-export function attributesOf(target: ViewTarget, options: ReadOptions): ReadAttributes {
+export function attributesOf(target: ViewRequestInfo, options: ListOptions): ReadAttributes {
   const { group, version, plural } = target.resource;
   const { labelSelector, fieldSelector } = options;
   const one = /^metadata\.name==?([a-z0-9.-]+)$/.exec(fieldSelector)?.[1] ?? '';

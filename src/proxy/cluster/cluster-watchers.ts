@@ -1,40 +1,40 @@
 import type { Logger } from 'pino';
-import type { ChangeSink } from '../../filter/codec/change.ts';
+import type { ChangeHandler } from '../../filter/codec/change.ts';
 import type { Codec, ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
 import { NAMESPACES } from '../../filter/codec/resource.ts';
-import type { VersionClock } from '../../filter/view/version-allocator.ts';
-import type { PolicyBook } from '../../topology/policy/policy-resolver.ts';
-import type { World } from '../../topology/state/topology.ts';
-import type { Question } from '../api/query.ts';
-import type { ReadBounds } from '../api/read-limits.ts';
+import type { VersionAllocator } from '../../filter/view/version-allocator.ts';
+import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
+import type { Topology } from '../../topology/state/topology.ts';
+import type { Query } from '../api/query.ts';
+import type { ReadLimits } from '../api/read-limits.ts';
 import type { Codecs } from '../http/respond.ts';
 import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
 import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { OwnReadMemory } from '../util/read-memory.ts';
-import { COMMUNITIES, CommunitiesFeed, communityFacts } from './communities-handler.ts';
-import { NamespacesFeed } from './namespaces-handler.ts';
+import { COMMUNITIES, CommunitiesHandler, communityFacts } from './communities-handler.ts';
+import { NamespacesHandler } from './namespaces-handler.ts';
 
-export interface WorldSourcesOptions {
+export interface ClusterWatchersOptions {
   readonly upstream: Upstream;
   readonly codecs: Codecs;
-  readonly clock: VersionClock;
-  readonly world: World;
-  readonly book: PolicyBook;
+  readonly clock: VersionAllocator;
+  readonly topology: Topology;
+  readonly book: PolicyResolver;
   readonly logger: Logger;
   /** Whether annotations of Namespaces are read. */
   readonly namespaces: boolean;
   /** Name of this cluster in FabEdge's communities; undefined: these are not read. */
   readonly fabedgeCluster: string | undefined;
   /** As in ReflectorOptions. */
-  readonly bounds?: ReadBounds;
+  readonly bounds?: ReadLimits;
   readonly snapshots?: SnapshotStore;
   readonly ownMemory?: OwnReadMemory;
 }
 
 /** A collection that only the world reads. */
-export interface WorldSource {
-  readonly question: Question;
+export interface ClusterWatcher {
+  readonly query: Query;
   readonly status: ReflectorStatus;
   /** Why the API server does not let us read it. */
   readonly refusal: string | undefined;
@@ -44,30 +44,30 @@ export interface WorldSource {
  * Watches what the world has to know and no client asks for: Namespaces and FabEdge's communities, each only
  * when the settings want it.
  */
-export class WorldSources {
-  readonly #options: WorldSourcesOptions;
+export class ClusterWatchers {
+  readonly #options: ClusterWatchersOptions;
   readonly #controller = new AbortController();
   readonly #running: Promise<void>[] = [];
-  readonly sources: readonly WorldSource[];
+  readonly sources: readonly ClusterWatcher[];
 
-  constructor(options: WorldSourcesOptions) {
+  constructor(options: ClusterWatchersOptions) {
     this.#options = options;
-    const { codecs, world, namespaces, fabedgeCluster } = options;
-    const sources: WorldSource[] = [];
+    const { codecs, topology, namespaces, fabedgeCluster } = options;
+    const sources: ClusterWatcher[] = [];
     if (namespaces) {
       const codec = codecs.protobuf;
-      const sink = new NamespacesFeed(options);
-      const decode = (object: ObjectBytes) => codec.labelled(object);
-      const question = { ...ALL, resource: NAMESPACES, encoding: codec.encoding };
-      sources.push(this.#open({ question, codec, metadataOnly: true, decode, sink }));
+      const sink = new NamespacesHandler(options);
+      const decode = (object: ObjectBytes) => codec.partialMetadata(object);
+      const query = { ...ALL, resource: NAMESPACES, encoding: codec.encoding };
+      sources.push(this.#open({ query, codec, metadataOnly: true, decode, sink }));
     }
     if (fabedgeCluster !== undefined) {
       // Custom resources are served as JSON only.
       const codec = codecs.json;
-      const sink = new CommunitiesFeed(world, fabedgeCluster);
+      const sink = new CommunitiesHandler(topology, fabedgeCluster);
       const decode = (object: ObjectBytes) => communityFacts(codec, object);
-      const question = { ...ALL, resource: COMMUNITIES, encoding: codec.encoding };
-      sources.push(this.#open({ question, codec, metadataOnly: false, decode, sink }));
+      const query = { ...ALL, resource: COMMUNITIES, encoding: codec.encoding };
+      sources.push(this.#open({ query, codec, metadataOnly: false, decode, sink }));
     }
     this.sources = sources;
   }
@@ -79,14 +79,14 @@ export class WorldSources {
   }
 
   #open<Facts extends ObjectMeta>(parts: {
-    readonly question: Question;
+    readonly query: Query;
     readonly codec: Codec;
     readonly metadataOnly: boolean;
     readonly decode: (object: ObjectBytes) => Facts;
-    readonly sink: ChangeSink<Facts>;
-  }): WorldSource {
+    readonly sink: ChangeHandler<Facts>;
+  }): ClusterWatcher {
     const { logger } = this.#options;
-    const { plural } = parts.question.resource;
+    const { plural } = parts.query.resource;
     let refusal: string | undefined;
     const reflector = new Reflector({
       ...this.#options,
@@ -99,12 +99,12 @@ export class WorldSources {
         if (error === undefined) return;
         logger.error({ err: error.message }, `the API server does not let us read ${plural}`);
         // Policies go on without: what is known stands, and nothing at the start counts as empty.
-        parts.sink.synced();
+        parts.sink.onSynced();
       },
     });
     this.#running.push(reflector.run(this.#controller.signal));
     return {
-      question: parts.question,
+      query: parts.query,
       get status() {
         return reflector.status;
       },

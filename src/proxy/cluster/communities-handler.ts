@@ -1,7 +1,7 @@
-import type { Change, ChangeSink } from '../../filter/codec/change.ts';
+import type { Change, ChangeHandler } from '../../filter/codec/change.ts';
 import type { Codec, ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
 import type { Resource } from '../../filter/codec/resource.ts';
-import type { World } from '../../topology/state/topology.ts';
+import type { Topology } from '../../topology/state/topology.ts';
 
 /** FabEdge's communities (its pkg/apis/v1alpha1): cluster-scoped, `spec.members: ["<cluster>.<node>", …]`. */
 export const COMMUNITIES: Resource = {
@@ -28,18 +28,18 @@ export function communityFacts(codec: Codec, object: ObjectBytes): CommunityFact
 }
 
 /** Tells the world the nodes of each community that belong to this cluster. */
-export class CommunitiesFeed implements ChangeSink<CommunityFacts> {
-  readonly #world: Pick<World, 'setCommunities'>;
+export class CommunitiesHandler implements ChangeHandler<CommunityFacts> {
+  readonly #topology: Pick<Topology, 'setCommunities'>;
   readonly #prefix: string;
   #communities: ReadonlyMap<string, ReadonlySet<string>> = new Map();
 
   /** @param cluster name of this cluster, as members are prefixed with it */
-  constructor(world: Pick<World, 'setCommunities'>, cluster: string) {
-    this.#world = world;
+  constructor(topology: Pick<Topology, 'setCommunities'>, cluster: string) {
+    this.#topology = topology;
     this.#prefix = `${cluster}.`;
   }
 
-  changed(changes: readonly Change<CommunityFacts>[]): void {
+  onChanges(changes: readonly Change<CommunityFacts>[]): void {
     if (changes.length === 0) return;
     const communities = new Map(this.#communities);
     for (const change of changes) {
@@ -47,11 +47,11 @@ export class CommunitiesFeed implements ChangeSink<CommunityFacts> {
       else communities.set(change.key, this.#nodesOf(change.facts));
     }
     this.#communities = communities;
-    this.#world.setCommunities(communities);
+    this.#topology.setCommunities(communities);
   }
 
-  synced(): void {
-    this.#world.setCommunities(this.#communities);
+  onSynced(): void {
+    this.#topology.setCommunities(this.#communities);
   }
 
   #nodesOf({ members }: CommunityFacts): ReadonlySet<string> {

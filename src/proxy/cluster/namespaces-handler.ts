@@ -1,6 +1,6 @@
 import { WrapperError } from '../../errors.ts';
-import type { Change, ChangeSink } from '../../filter/codec/change.ts';
-import type { LabelledObject } from '../../filter/codec/codec.ts';
+import type { Change, ChangeHandler } from '../../filter/codec/change.ts';
+import type { PartialObjectMetadata } from '../../filter/codec/codec.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
 import {
   assertNamespacePolicy,
@@ -8,21 +8,21 @@ import {
   type NamespacePolicy,
   TOPOLOGY_KEYS_ANNOTATION,
 } from '../../topology/policy/service-policy.ts';
-import type { PolicyFeedOptions } from './services-handler.ts';
+import type { PolicyHandlerOptions } from './services-handler.ts';
 
 /**
  * Tells the world the policies that Services take over from their Namespaces, and the log of each annotation of
  * these that is invalid.
  */
-export class NamespacesFeed implements ChangeSink<LabelledObject> {
-  readonly #options: PolicyFeedOptions;
+export class NamespacesHandler implements ChangeHandler<PartialObjectMetadata> {
+  readonly #options: PolicyHandlerOptions;
 
-  constructor(options: PolicyFeedOptions) {
+  constructor(options: PolicyHandlerOptions) {
     this.#options = options;
   }
 
-  changed(changes: readonly Change<LabelledObject>[]): void {
-    const { world, book } = this.#options;
+  onChanges(changes: readonly Change<PartialObjectMetadata>[]): void {
+    const { topology, book } = this.#options;
     const policies = new Map<string, Policy | undefined>();
     for (const change of changes) {
       const annotations = change.type === 'DELETED' ? undefined : change.facts.annotations;
@@ -39,11 +39,11 @@ export class NamespacesFeed implements ChangeSink<LabelledObject> {
         this.#report(change.key, says);
       }
     }
-    world.setPolicies(policies);
+    topology.setPolicies(policies);
   }
 
-  synced(): void {
-    this.#options.world.setSynced('namespaces');
+  onSynced(): void {
+    this.#options.topology.setSynced('namespaces');
   }
 
   /** Its Services may not be known yet, so it is looked at by itself. */

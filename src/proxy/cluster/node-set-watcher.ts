@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
-import type { Change, ChangeSink } from '../../filter/codec/change.ts';
-import type { Codec, LabelledObject } from '../../filter/codec/codec.ts';
+import type { Change, ChangeHandler } from '../../filter/codec/change.ts';
+import type { Codec, PartialObjectMetadata } from '../../filter/codec/codec.ts';
 import { NODES } from '../../filter/codec/resource.ts';
 import type { Clock } from '../../filter/projection/clock.ts';
-import type { VersionClock } from '../../filter/view/version-allocator.ts';
+import type { VersionAllocator } from '../../filter/view/version-allocator.ts';
 import { consequenceOfRefusal, type NodeSet } from '../../topology/state/node-set.ts';
-import type { World } from '../../topology/state/topology.ts';
-import type { ReadBounds } from '../api/read-limits.ts';
+import type { Topology } from '../../topology/state/topology.ts';
+import type { ReadLimits } from '../api/read-limits.ts';
 import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
 import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -22,18 +22,18 @@ export interface NodeSetWatcherOptions {
   readonly upstream: Upstream;
   /** Codec for the encoding in which nodes are asked for. */
   readonly codec: Codec;
-  readonly clock: VersionClock;
+  readonly clock: VersionAllocator;
   /** When node sets that linger are closed. */
   readonly time: Clock;
-  readonly world: World;
+  readonly topology: Topology;
   readonly logger: Logger;
-  readonly bounds?: ReadBounds;
+  readonly bounds?: ReadLimits;
   readonly snapshots?: SnapshotStore;
   readonly ownMemory?: OwnReadMemory;
 }
 
 interface OpenSet {
-  readonly reflector: Reflector<LabelledObject>;
+  readonly reflector: Reflector<PartialObjectMetadata>;
   readonly controller: AbortController;
   readonly running: Promise<void>;
   /** Keeps a set that lingers from being closed; undefined while it is needed. */
@@ -58,7 +58,7 @@ export class NodeSetWatcher {
 
   constructor(context: NodeSetWatcherOptions) {
     this.#context = context;
-    this.#unsubscribe = context.world.subscribe({ wanted: () => this.#follow() });
+    this.#unsubscribe = context.topology.subscribe({ wanted: () => this.#follow() });
   }
 
   /** How each node set stands with the API server, by selector. */
@@ -76,7 +76,7 @@ export class NodeSetWatcher {
   }
 
   #follow(): void {
-    const { nodeSets } = this.#context.world;
+    const { nodeSets } = this.#context.topology;
     for (const selector of this.#open.keys()) {
       if (!nodeSets.has(selector)) this.#closeSet(selector);
     }
@@ -93,8 +93,8 @@ export class NodeSetWatcher {
       open.keep?.();
       open.keep = undefined;
     } else {
-      const { time, world } = this.#context;
-      open.keep ??= time.after(NODE_SET_LINGER_MS, () => world.dropNodeSet(selector));
+      const { time, topology } = this.#context;
+      open.keep ??= time.after(NODE_SET_LINGER_MS, () => topology.dropNodeSet(selector));
     }
   }
 
@@ -109,11 +109,11 @@ export class NodeSetWatcher {
   }
 
   #reportOverLimit(): void {
-    const { world, logger } = this.#context;
+    const { topology, logger } = this.#context;
     for (const selector of this.#reported) {
-      if (world.nodeSets.get(selector)?.state !== 'overLimit') this.#reported.delete(selector);
+      if (topology.nodeSets.get(selector)?.state !== 'overLimit') this.#reported.delete(selector);
     }
-    for (const { selector, state, refusal } of world.nodeSets.values()) {
+    for (const { selector, state, refusal } of topology.nodeSets.values()) {
       if (state !== 'overLimit' || this.#reported.has(selector)) continue;
       this.#reported.add(selector);
       logger.warn(
@@ -124,11 +124,11 @@ export class NodeSetWatcher {
   }
 
   #openSet(selector: string): OpenSet {
-    const { world, codec, logger } = this.#context;
+    const { topology, codec, logger } = this.#context;
     const controller = new AbortController();
-    const reflector = new Reflector<LabelledObject>({
+    const reflector = new Reflector<PartialObjectMetadata>({
       ...this.#context,
-      question: {
+      query: {
         resource: NODES,
         namespace: '',
         labelSelector: selector,
@@ -137,51 +137,52 @@ export class NodeSetWatcher {
       },
       metadataOnly: true,
       memory: this.#context.ownMemory?.account(),
-      decode: (object) => codec.labelled(object),
-      sinks: [new NodeSetFeed(world, selector, () => controller.signal.aborted)],
+      decode: (object) => codec.partialMetadata(object),
+      sinks: [new NodeSetFeed(topology, selector, () => controller.signal.aborted)],
       onRefused: (error) => {
-        const set = world.nodeSets.get(selector);
+        const set = topology.nodeSets.get(selector);
         if (error === undefined) {
           // Of a set that was never known this comes with its list.
-          if (set?.state === 'synced' && set.refusal !== undefined) world.setNodeSetState(selector);
+          if (set?.state === 'synced' && set.refusal !== undefined)
+            topology.setNodeSetState(selector);
           return;
         }
         const why =
           error.code === 'Refused' ? 'the API server does not let us watch' : 'nothing is known of';
         const what = `${why} these nodes: ${consequenceOfRefusal(set)}`;
         logger.error({ selector, err: error.message }, what);
-        world.setNodeSetState(selector, error.message);
+        topology.setNodeSetState(selector, error.message);
       },
     });
     return { reflector, controller, running: reflector.run(controller.signal), keep: undefined };
   }
 }
 
-class NodeSetFeed implements ChangeSink<LabelledObject> {
-  readonly #world: World;
+class NodeSetFeed implements ChangeHandler<PartialObjectMetadata> {
+  readonly #topology: Topology;
   readonly #selector: string;
   readonly #closed: () => boolean;
 
-  constructor(world: World, selector: string, closed: () => boolean) {
-    this.#world = world;
+  constructor(topology: Topology, selector: string, closed: () => boolean) {
+    this.#topology = topology;
     this.#selector = selector;
     this.#closed = closed;
   }
 
-  changed(changes: readonly Change<LabelledObject>[]): void {
+  onChanges(changes: readonly Change<PartialObjectMetadata>[]): void {
     // A set closed and wanted again has another feed: what is left in this one is not for it.
     if (this.#closed()) return;
     const members = new Map<string, boolean>();
     for (const { type, key } of changes) members.set(key, type !== 'DELETED');
     const nodes = [...members.keys()];
-    this.#world.changeNodeSet(
+    this.#topology.changeNodeSet(
       this.#selector,
       nodes.filter((node) => members.get(node)),
       nodes.filter((node) => !members.get(node)),
     );
   }
 
-  synced(): void {
-    if (!this.#closed()) this.#world.setNodeSetState(this.#selector);
+  onSynced(): void {
+    if (!this.#closed()) this.#topology.setNodeSetState(this.#selector);
   }
 }

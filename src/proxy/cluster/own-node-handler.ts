@@ -1,19 +1,19 @@
 import type { Logger } from 'pino';
-import type { Change, ChangeSink } from '../../filter/codec/change.ts';
-import type { LabelledObject } from '../../filter/codec/codec.ts';
+import type { Change, ChangeHandler } from '../../filter/codec/change.ts';
+import type { PartialObjectMetadata } from '../../filter/codec/codec.ts';
 import { FILTER_ANNOTATION, filterOf } from '../../topology/policy/service-policy.ts';
-import type { World } from '../../topology/state/topology.ts';
+import type { Topology } from '../../topology/state/topology.ts';
 
 /** Tells the world the labels and annotations of this node. */
-export class OwnNodeFeed implements ChangeSink<LabelledObject> {
-  readonly #world: World;
+export class OwnNodeHandler implements ChangeHandler<PartialObjectMetadata> {
+  readonly #topology: Topology;
   readonly #logger: Logger;
   #exists = false;
   /** The last value of the annotation that was told as wrong. */
   #wrongFilter: string | undefined;
 
-  constructor(world: World, logger: Logger) {
-    this.#world = world;
+  constructor(topology: Topology, logger: Logger) {
+    this.#topology = topology;
     this.#logger = logger;
   }
 
@@ -22,9 +22,9 @@ export class OwnNodeFeed implements ChangeSink<LabelledObject> {
     return this.#exists;
   }
 
-  changed(changes: readonly Change<LabelledObject>[]): void {
+  onChanges(changes: readonly Change<PartialObjectMetadata>[]): void {
     for (const change of changes) {
-      if (change.key !== this.#world.nodeName) continue;
+      if (change.key !== this.#topology.nodeName) continue;
       this.#exists = change.type !== 'DELETED';
       if (change.type === 'DELETED') {
         this.#logger.warn(
@@ -32,7 +32,7 @@ export class OwnNodeFeed implements ChangeSink<LabelledObject> {
           'own Node is gone; its last labels and annotations stay in force',
         );
       } else {
-        this.#world.setOwnNode(change.facts);
+        this.#topology.setOwnNode(change.facts);
         this.#reportFilter(filterOf(change.facts.annotations));
       }
     }
@@ -42,17 +42,17 @@ export class OwnNodeFeed implements ChangeSink<LabelledObject> {
     const isKnown = [undefined, 'on', 'off'].includes(filter);
     if (!isKnown && filter !== this.#wrongFilter) {
       this.#logger.warn(
-        { node: this.#world.nodeName, value: filter },
+        { node: this.#topology.nodeName, value: filter },
         `the annotation ${FILTER_ANNOTATION} of a Node is off, or on: this value changes nothing`,
       );
     }
     this.#wrongFilter = isKnown ? undefined : filter;
   }
 
-  synced(): void {
+  onSynced(): void {
     if (this.#exists) return;
     this.#logger.error(
-      { node: this.#world.nodeName },
+      { node: this.#topology.nodeName },
       'there is no Node of this name; views wait until there is (check --node-name)',
     );
   }

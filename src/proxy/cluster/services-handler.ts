@@ -1,50 +1,50 @@
 import type { Logger } from 'pino';
-import type { Change, ChangeSink } from '../../filter/codec/change.ts';
+import type { Change, ChangeHandler } from '../../filter/codec/change.ts';
 import type { ServiceFacts } from '../../filter/codec/codec.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
-import type { PolicyBook } from '../../topology/policy/policy-resolver.ts';
+import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import type { ServiceDescription } from '../../topology/policy/service-policy.ts';
-import type { World } from '../../topology/state/topology.ts';
+import type { Topology } from '../../topology/state/topology.ts';
 import type { PolicyEvents } from './policy-events.ts';
 
 /** Whom a feed of policies tells. */
-export interface PolicyFeedOptions {
-  readonly world: World;
-  readonly book: PolicyBook;
+export interface PolicyHandlerOptions {
+  readonly topology: Topology;
+  readonly book: PolicyResolver;
   readonly logger: Logger;
   /** Undefined: no Events are written. */
   readonly policyEvents?: Pick<PolicyEvents, 'tell'> | undefined;
 }
 
 /** Tells the world the policy of each Service, and the log of each mistake in its annotations, once. */
-export class ServicesFeed implements ChangeSink<ServiceFacts> {
-  readonly #options: PolicyFeedOptions;
+export class ServicesHandler implements ChangeHandler<ServiceFacts> {
+  readonly #options: PolicyHandlerOptions;
 
-  constructor(options: PolicyFeedOptions) {
+  constructor(options: PolicyHandlerOptions) {
     this.#options = options;
   }
 
-  changed(changes: readonly Change<ServiceFacts>[]): void {
+  onChanges(changes: readonly Change<ServiceFacts>[]): void {
     const policies = new Map<string, Policy | undefined>();
     for (const change of changes) {
       if (change.type === 'DELETED') this.#options.book.deleteService(change.key);
       const policy = change.type === 'DELETED' ? undefined : this.#policyOf(change.facts);
       policies.set(change.key, policy);
     }
-    this.#options.world.setPolicies(policies);
+    this.#options.topology.setPolicies(policies);
   }
 
-  synced(): void {
-    this.#options.world.setSynced('services');
+  onSynced(): void {
+    this.#options.topology.setSynced('services');
   }
 
   #policyOf(facts: ServiceFacts): Policy {
-    const { world, book, logger, policyEvents } = this.#options;
+    const { topology, book, logger, policyEvents } = this.#options;
     const policy = book.setService(describeService(facts));
     // What is wrong with a Namespace is told of the Namespace, once.
     if (!policy.managed && policy.reason === 'invalid-policy' && policy.ofNamespace !== true) {
       const service = `${facts.namespace}/${facts.name}`;
-      const before = world.policies.wanted(service);
+      const before = topology.policies.wanted(service);
       // Whatever else changes in the Service, its status perhaps all the time.
       if (before.managed || before.message !== policy.message) {
         logger.warn(

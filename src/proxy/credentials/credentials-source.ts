@@ -7,7 +7,7 @@ import { WrapperError } from '../../errors.ts';
 import { addressText } from '../util/address.ts';
 import { assertCertificates } from '../util/pem.ts';
 import { boundPlugins } from './exec-plugin.ts';
-import { type Login, loginFrom } from './kubeconfig-user.ts';
+import { type KubeconfigUser, userFromKubeconfig } from './kubeconfig-user.ts';
 
 /** How a connection to the API server is secured; node:https and node:tls take it as it is. */
 export interface TlsOptions {
@@ -49,13 +49,13 @@ export interface CredentialsSource {
 /** Credentials of a kubeconfig file; `pluginMs`: how long a credential plugin may take, in milliseconds. */
 export function createKubeconfigSource(path: string, pluginMs: number): CredentialsSource {
   const file = resolve(path);
-  let last: { readonly text: string; readonly login: Login } | undefined;
+  let last: { readonly text: string; readonly login: KubeconfigUser } | undefined;
   return {
     async read(force) {
       const text = await readKubeconfig(file);
       // The same login is kept while the file is the same, for it remembers what a credential plugin said.
       if (force || last?.text !== text) {
-        last = { text, login: loginFrom(text, file) };
+        last = { text, login: userFromKubeconfig(text, file) };
         boundPlugins(last.login.config, pluginMs);
       }
       return snapshotOf(last.login);
@@ -78,7 +78,7 @@ export function createInClusterSource(env: NodeJS.ProcessEnv, folder: string): C
     { name: 'in-cluster', server, caFile: join(folder, 'ca.crt'), skipTLSVerify: false },
     { name: 'service-account' },
   );
-  const login: Login = {
+  const login: KubeconfigUser = {
     config,
     server: new URL(server),
     file: folder,
@@ -102,7 +102,7 @@ async function readKubeconfig(file: string): Promise<string> {
 }
 
 /** Lets KubeConfig collect certificates and headers, and checks that they can be used. */
-async function snapshotOf(login: Login): Promise<Snapshot> {
+async function snapshotOf(login: KubeconfigUser): Promise<Snapshot> {
   const { server, tokenFile, dynamic, warning } = login;
   const shared = { servers: [server], dynamic, warning };
   if (server.protocol === 'http:') return { ...shared, tls: {}, headers: {}, tokenFile: undefined };
@@ -165,7 +165,7 @@ function assertUsable(tls: TlsOptions, file: string): void {
  * A file that is missing, or a credential plugin that fails. What a plugin printed is never shown: it may
  * hold the token, and JSON.parse quotes what it could not read.
  */
-function loginError(error: unknown, { file, dynamic }: Login): WrapperError {
+function loginError(error: unknown, { file, dynamic }: KubeconfigUser): WrapperError {
   const path = (error as NodeJS.ErrnoException).path;
   if (typeof path === 'string' && isAbsolute(path)) {
     const problem = `the file ${path} it names cannot be read (${codeOf(error)})`;

@@ -5,7 +5,7 @@ import { load, YAMLException } from 'js-yaml';
 import { WrapperError } from '../../errors.ts';
 
 /** The current context of a kubeconfig, made ready for KubeConfig to collect headers and certificates. */
-export interface Login {
+export interface KubeconfigUser {
   /** Knows this one cluster and user only. */
   readonly config: KubeConfig;
   readonly server: URL;
@@ -35,7 +35,7 @@ const PLUGIN_CONFIG = 'client.authentication.k8s.io/exec';
  * file is known by the key `tokenFile`, inline data goes before a file, paths are meant from the folder of
  * the kubeconfig, and over plain http no credentials are sent. Throws `Credentials`.
  */
-export function loginFrom(text: string, file: string): Login {
+export function userFromKubeconfig(text: string, file: string): KubeconfigUser {
   try {
     return readLogin(text, file);
   } catch (error) {
@@ -45,7 +45,7 @@ export function loginFrom(text: string, file: string): Login {
   }
 }
 
-function readLogin(text: string, file: string): Login {
+function readLogin(text: string, file: string): KubeconfigUser {
   const document = parseDocument(text, file);
   const all = new KubeConfig();
   try {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import { type Question, questionPath } from '../api/query.ts';
+import { type Query, queryPath } from '../api/query.ts';
 import { addressText } from '../util/address.ts';
 import { countListeners } from '../util/proc-net-tcp.ts';
 import type { ViewLease } from '../views/view-registry.ts';
@@ -28,19 +28,19 @@ const RIVAL_LOOKS = 5;
  * better than to refuse connections. When nobody listens at the start, this returns at once.
  * Rejects with the signal's reason when that aborts while it waits.
  */
-export async function waitForTurn(options: {
+export async function waitUntilReadyToListen(options: {
   readonly addresses: readonly SharedAddress[];
   /** What clients read there, as far as is known. */
-  readonly questions: readonly Question[];
-  readonly acquire: (question: Question) => ViewLease;
+  readonly queries: readonly Query[];
+  readonly acquire: (query: Query) => ViewLease;
   readonly signal: AbortSignal;
   readonly logger: Logger;
 }): Promise<void> {
-  const { addresses, questions, acquire, signal, logger } = options;
+  const { addresses, queries, acquire, signal, logger } = options;
   if (!othersListen(addresses)) return;
-  const leases = questions.flatMap((question) => tryAcquire(acquire, question, logger));
+  const leases = queries.flatMap((query) => tryAcquire(acquire, query, logger));
   logger.info(
-    { views: questions.map((question) => questionPath(question)) },
+    { views: queries.map((query) => queryPath(query)) },
     'another process listens at this address; this one will when its views are complete',
   );
   // One that the API server does not take was never complete there either.
@@ -62,7 +62,7 @@ export async function waitForTurn(options: {
  * Waits until another process listens at the addresses too, so that this one can stop; at most `forMs`
  * milliseconds, or until the signal aborts.
  */
-export async function waitForSuccessor(
+export async function waitForNextProcess(
   addresses: readonly SharedAddress[],
   forMs: number,
   signal: AbortSignal,
@@ -80,7 +80,7 @@ export async function waitForSuccessor(
  * each: the kernel spreads connections over both, and each knows nothing of the other's watches. Ends with the signal.
  * Never rejects.
  */
-export async function warnOfRival(options: {
+export async function warnOfSharedPort(options: {
   readonly addresses: readonly SharedAddress[];
   readonly signal: AbortSignal;
   readonly logger: Logger;
@@ -114,15 +114,15 @@ function canBeShared({ port, fd }: SharedAddress): boolean {
 }
 
 function tryAcquire(
-  acquire: (question: Question) => ViewLease,
-  question: Question,
+  acquire: (query: Query) => ViewLease,
+  query: Query,
   logger: Logger,
 ): ViewLease[] {
   try {
-    return [acquire(question)];
+    return [acquire(query)];
   } catch (error) {
     const { message } = WrapperError.from(error, 'NotReady');
-    logger.warn({ err: message, view: questionPath(question) }, 'a view cannot be opened ahead');
+    logger.warn({ err: message, view: queryPath(query) }, 'a view cannot be opened ahead');
     return [];
   }
 }

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { giveUpLater, type Patience } from './write-timeout.ts';
+import { giveUpLater, type WriteTimeout } from './write-timeout.ts';
 
 /** Pieces are copied into a block of at most this size: one write per block, not one per object. */
 const BLOCK_BYTES = 256 * 1024;
@@ -15,18 +15,18 @@ const BLOCK_BYTES = 256 * 1024;
  */
 export function writeBody(
   response: ServerResponse,
-  pieces: readonly Buffer[],
+  buffers: readonly Buffer[],
   bytes: number,
-  patience: Patience,
+  patience: WriteTimeout,
 ): void {
-  new BodyWriter(response, pieces, bytes, patience).start();
+  new BodyWriter(response, buffers, bytes, patience).start();
 }
 
 class BodyWriter {
   readonly #response: ServerResponse;
-  readonly #pieces: readonly Buffer[];
+  readonly #buffers: readonly Buffer[];
   readonly #block: Buffer;
-  readonly #patience: Patience;
+  readonly #patience: WriteTimeout;
   /** Runs while the client is to take what was written last. */
   #stall: NodeJS.Timeout | undefined;
   /** The piece that comes next, and how much of it has been copied already. */
@@ -35,12 +35,12 @@ class BodyWriter {
 
   constructor(
     response: ServerResponse,
-    pieces: readonly Buffer[],
+    buffers: readonly Buffer[],
     bytes: number,
-    patience: Patience,
+    patience: WriteTimeout,
   ) {
     this.#response = response;
-    this.#pieces = pieces;
+    this.#buffers = buffers;
     this.#patience = patience;
     this.#block = Buffer.allocUnsafeSlow(Math.min(BLOCK_BYTES, bytes));
   }
@@ -55,7 +55,7 @@ class BodyWriter {
     this.#stall = giveUpLater(this.#response, this.#patience);
     const used = this.#fill();
     const filled = this.#block.subarray(0, used);
-    if (this.#index === this.#pieces.length) {
+    if (this.#index === this.#buffers.length) {
       this.#response.end(filled);
       return;
     }
@@ -69,8 +69,8 @@ class BodyWriter {
   #fill(): number {
     const block = this.#block;
     let used = 0;
-    while (this.#index < this.#pieces.length) {
-      const piece = this.#pieces[this.#index] as Buffer;
+    while (this.#index < this.#buffers.length) {
+      const piece = this.#buffers[this.#index] as Buffer;
       const left = piece.length - this.#offset;
       const room = block.length - used;
       if (left > room) {

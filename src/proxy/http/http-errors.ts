@@ -9,7 +9,7 @@ import { WrapperError } from '../../errors.ts';
 import { statusOf } from '../api/status.ts';
 
 /** Bounds of what one door takes from its clients. */
-export interface DoorBounds {
+export interface ListenerLimits {
   /** Connections that are served at once (maxConnections). */
   readonly maxConnections: number;
   /** Bytes of the headers of one request (maxHeaderBytes). */
@@ -24,7 +24,7 @@ export interface DoorBounds {
 }
 
 /** Used where nobody sets others. */
-export const DEFAULT_BOUNDS: DoorBounds = {
+export const DEFAULT_LISTENER_LIMITS: ListenerLimits = {
   maxConnections: 256,
   maxHeaderBytes: 16 * 1024,
   headersTimeoutMs: 10_000,
@@ -32,7 +32,10 @@ export const DEFAULT_BOUNDS: DoorBounds = {
 };
 
 /** The error for bytes that are no request, or one that exceeds a bound; `error` is that of Node's parser. */
-export function parserRefusal(error: NodeJS.ErrnoException, bounds: DoorBounds): WrapperError {
+export function fromParserError(
+  error: NodeJS.ErrnoException,
+  bounds: ListenerLimits,
+): WrapperError {
   const { maxHeaderBytes, headersTimeoutMs, requestTimeoutMs } = bounds;
   switch (error.code) {
     case 'HPE_HEADER_OVERFLOW':
@@ -54,7 +57,7 @@ export function parserRefusal(error: NodeJS.ErrnoException, bounds: DoorBounds):
 }
 
 /** The error for a request beyond the bound of its kind, or of all. */
-export function requestRefusal({ maxConnections }: DoorBounds, ofKind?: number): WrapperError {
+export function tooManyRequests({ maxConnections }: ListenerLimits, ofKind?: number): WrapperError {
   const message =
     ofKind === undefined
       ? `${maxConnections} connections are in use already (maxConnections)`
@@ -63,7 +66,7 @@ export function requestRefusal({ maxConnections }: DoorBounds, ofKind?: number):
 }
 
 /** The error for a request body beyond the bound of that name. */
-export function bodyRefusal(bound: number, name: string): WrapperError {
+export function payloadTooLarge(bound: number, name: string): WrapperError {
   return limit(413, 'RequestEntityTooLarge', `the body takes more than ${bound} bytes (${name})`);
 }
 
@@ -76,7 +79,7 @@ function limit(code: number, reason: string, message: string): WrapperError {
 const LINGER_MS = 1_000;
 
 /** Writes a Status, as JSON, on a connection that has no response object, and ends it. */
-export function refuseSocket(socket: Duplex, error: unknown, current?: ServerResponse): void {
+export function respondAndDestroy(socket: Duplex, error: unknown, current?: ServerResponse): void {
   // It has been refused already, or its last answer is on its way.
   if (socket.writableEnded) return;
   // In the middle of an answer a second one would pass for a part of it.

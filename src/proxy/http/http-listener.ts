@@ -9,13 +9,18 @@ import { addressText } from '../util/address.ts';
 import { VerifiedBy } from './client-authorities.ts';
 import { ClientConnections } from './client-connections.ts';
 import type { RequestState } from './connection-table.ts';
-import { type DoorBounds, parserRefusal, refuseSocket, requestRefusal } from './http-errors.ts';
+import {
+  fromParserError,
+  type ListenerLimits,
+  respondAndDestroy,
+  tooManyRequests,
+} from './http-errors.ts';
 import { RefusalLog, reasonOf } from './refusal-log.ts';
-import { assertUnambiguous } from './request-checks.ts';
+import { assertNoRequestSmuggling } from './request-checks.ts';
 import type { ServerCertificate } from './server-certificate.ts';
 
 /** Where a door is. */
-export interface DoorAddress {
+export interface ListenAddress {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
@@ -23,13 +28,13 @@ export interface DoorAddress {
   readonly fd?: number;
 }
 
-export interface DoorOptions {
+export interface HttpListenerOptions {
   /** Name of the setting with its address, for messages. */
   readonly name: string;
-  readonly address: DoorAddress;
+  readonly address: ListenAddress;
   /** For https; absent: http. */
   readonly certificate?: ServerCertificate;
-  readonly bounds: DoorBounds;
+  readonly bounds: ListenerLimits;
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void;
   /** Absent: upgrades are refused. */
   readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
@@ -70,8 +75,8 @@ const QUIET_TURNS = 20;
  * A listening socket with its bounds, for http or https. Several processes of one user can share its port
  * (SO_REUSEPORT), so that the next one listens before the last one stops.
  */
-export class Door {
-  readonly #options: DoorOptions;
+export class HttpListener {
+  readonly #options: HttpListenerOptions;
   readonly #server: Server;
   /** Logs and counts what is refused. */
   readonly refusals: RefusalLog;
@@ -85,7 +90,7 @@ export class Door {
   #refused = 0;
   #closing = false;
 
-  constructor(options: DoorOptions) {
+  constructor(options: HttpListenerOptions) {
     this.#options = options;
     const { bounds, certificate, maxOfKind = {} } = options;
     this.refusals = options.refusals ?? new RefusalLog(options.logger);
@@ -208,7 +213,7 @@ export class Door {
     // After the last answer what comes is dropped. A client that only went away was refused nothing.
     if (socket.writableEnded) return;
     if (error.code === 'ECONNRESET' || error.code === 'EPIPE') socket.destroy();
-    else this.#refuseSocket(socket, parserRefusal(error, this.#options.bounds));
+    else this.#refuseSocket(socket, fromParserError(error, this.#options.bounds));
   }
 
   #requested(request: IncomingMessage, response: ServerResponse): void {
@@ -234,7 +239,7 @@ export class Door {
   #start(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
     try {
-      assertUnambiguous(request);
+      assertNoRequestSmuggling(request);
       if (this.#verifiedBy?.isOutdated(request) === true) throw outdated();
       this.#begin(request, {
         isReceived: () => request.complete,
@@ -259,7 +264,7 @@ export class Door {
     try {
       if (current?.writableEnded === false) throw pipelined();
       if (onUpgrade === undefined) throw noUpgrades();
-      assertUnambiguous(request);
+      assertNoRequestSmuggling(request);
       this.#begin(request, { isReceived: () => true, isAnswered: () => socket.writableEnded });
     } catch (error) {
       this.#refuseSocket(socket, error, request);
@@ -273,7 +278,7 @@ export class Door {
     const { bounds, kindOf, maxOfKind } = this.#options;
     const kind = kindOf?.(request) ?? '';
     if (this.#connections.begin(request.socket, { ...progress, kind })) return;
-    throw requestRefusal(bounds, maxOfKind?.[kind]);
+    throw tooManyRequests(bounds, maxOfKind?.[kind]);
   }
 
   /** A client that does not read the end of its answer is given up. */
@@ -293,7 +298,7 @@ export class Door {
     const resource = request?.url;
     if (code === 'LimitExceeded' && request) this.#refuse('TooManyRequests', message, resource);
     else this.#record(reasonOf(error), message, 'info', resource);
-    refuseSocket(socket, error, this.#answers.get(socket));
+    respondAndDestroy(socket, error, this.#answers.get(socket));
     request?.resume();
   }
 

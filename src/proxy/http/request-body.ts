@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { WrapperError } from '../../errors.ts';
-import { bodyRefusal } from './http-errors.ts';
+import { payloadTooLarge } from './http-errors.ts';
 
 export interface BodyLimits {
   /** Bytes of the body at most. */
@@ -38,7 +38,7 @@ export async function readBody(
     const take = (chunk: Buffer): void => {
       length += chunk.length;
       chunks.push(chunk);
-      if (length > maxBytes) end(bodyRefusal(maxBytes, name));
+      if (length > maxBytes) end(payloadTooLarge(maxBytes, name));
     };
     request.on('data', take).once('close', broken).once('error', broken);
     request.once('end', () => end());

@@ -40,7 +40,7 @@ function assertAddressedByIp({ headers }: IncomingMessage): void {
  * Node's parser refuses most of those; it lets pass an HTTP/1.0 request that is chunked, encodings before
  * `chunked`, and a second Host.
  */
-export function assertUnambiguous(request: IncomingMessage): void {
+export function assertNoRequestSmuggling(request: IncomingMessage): void {
   const { headers, rawHeaders } = request;
   const encoding = headers['transfer-encoding'];
   const plain = encoding === undefined || encoding.toLowerCase() === 'chunked';

@@ -4,29 +4,29 @@ import { MEDIA_TYPES, statusEncoding } from '../api/media-type.ts';
 import { statusOf } from '../api/status.ts';
 import { writeBody } from './body-writer.ts';
 import { refuseRequest } from './http-errors.ts';
-import type { Patience } from './write-timeout.ts';
+import type { WriteTimeout } from './write-timeout.ts';
 
 /** Codecs by encoding. */
 export type Codecs = Readonly<Record<Encoding, Codec>>;
 
 /** Answers with a whole body, given in pieces. */
-export function answerBody(
+export function sendBody(
   response: ServerResponse,
   encoding: Encoding,
-  pieces: readonly Buffer[],
-  patience: Patience,
+  buffers: readonly Buffer[],
+  patience: WriteTimeout,
 ): void {
-  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  const length = buffers.reduce((sum, piece) => sum + piece.length, 0);
   response.writeHead(200, {
     'content-type': MEDIA_TYPES[encoding],
     'content-length': length,
     'cache-control': 'no-cache, private',
   });
-  writeBody(response, pieces, length, patience);
+  writeBody(response, buffers, length, patience);
 }
 
 /** Answers with an error, as a Kubernetes Status in the caller's encoding. */
-export function answerError(
+export function sendError(
   request: IncomingMessage,
   response: ServerResponse,
   codecs: Codecs,

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { type Status, WrapperError } from '../../errors.ts';
-import type { Target } from '../api/request-info.ts';
+import type { RequestInfo } from '../api/request-info.ts';
 import { readUrl } from '../api/request-url.ts';
 import { readBody } from '../http/request-body.ts';
 import { ExpiringNames } from '../util/expiring-names.ts';
@@ -78,7 +78,7 @@ export class EventForwarder {
   handle(
     request: IncomingMessage,
     response: ServerResponse,
-    target: Extract<Target, { kind: 'events' }>,
+    target: Extract<RequestInfo, { kind: 'events' }>,
   ): void {
     const refusal = this.#checkHead(request) ?? this.#enter(response);
     if (refusal !== undefined) {
@@ -124,7 +124,7 @@ export class EventForwarder {
   #handleBody(
     request: IncomingMessage,
     response: ServerResponse,
-    { apiVersion, namespace, name }: Extract<Target, { kind: 'events' }>,
+    { apiVersion, namespace, name }: Extract<RequestInfo, { kind: 'events' }>,
     body: Buffer,
   ): void {
     if (response.destroyed) return;

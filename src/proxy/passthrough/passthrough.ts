@@ -6,7 +6,7 @@ import { readUrl } from '../api/request-url.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import { unreachable } from '../upstream/upstream-error.ts';
 import { type Identity, requestHeaders } from './passthrough-headers.ts';
-import { Destinations } from './proxy-targets.ts';
+import { ProxyTargets } from './proxy-targets.ts';
 import { type Exchange, RepairedHttpProxy } from './repaired-http-proxy.ts';
 
 /** Answers a request that could not be passed on; nothing has been written to the response yet. */
@@ -70,13 +70,13 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
 class HttpPassthrough implements Passthrough {
   readonly #options: PassthroughOptions;
   readonly #identity: Identity;
-  readonly #destinations: Destinations;
+  readonly #destinations: ProxyTargets;
   readonly #proxy: RepairedHttpProxy;
 
   constructor(options: PassthroughOptions) {
     this.#options = options;
     this.#identity = options.identity ?? 'own';
-    this.#destinations = new Destinations(options.credentials, this.#identity);
+    this.#destinations = new ProxyTargets(options.credentials, this.#identity);
     this.#proxy = new RepairedHttpProxy();
   }
 

@@ -9,7 +9,7 @@ import type { Identity } from './passthrough-headers.ts';
 const IDLE_MS = 60_000;
 
 /** An API server as http-proxy wants to have it named. */
-export interface Destination {
+export interface ProxyTarget {
   readonly target: {
     readonly protocol: string;
     readonly hostname: string;
@@ -24,11 +24,11 @@ export interface Destination {
 }
 
 /** The API server and the agent that holds the connections to it; both anew when the TLS options change. */
-export class Destinations {
+export class ProxyTargets {
   readonly #credentials: Credentials;
   readonly #identity: Identity;
   readonly #unsubscribe: () => void;
-  #current: Destination | undefined;
+  #current: ProxyTarget | undefined;
 
   constructor(credentials: Credentials, identity: Identity) {
     this.#credentials = credentials;
@@ -36,7 +36,7 @@ export class Destinations {
     this.#unsubscribe = credentials.onTlsChange(() => this.#retire());
   }
 
-  current(): Destination {
+  current(): ProxyTarget {
     this.#current ??= this.#open();
     return this.#current;
   }
@@ -46,7 +46,7 @@ export class Destinations {
     this.#retire();
   }
 
-  #open(): Destination {
+  #open(): ProxyTarget {
     const [server] = this.#credentials.servers;
     if (server === undefined) {
       throw new WrapperError('Credentials', 'the credentials name no API server');

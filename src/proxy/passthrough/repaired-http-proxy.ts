@@ -8,11 +8,11 @@ import { type Duplex, pipeline, Readable } from 'node:stream';
 import httpProxy from 'http-proxy';
 import { WrapperError } from '../../errors.ts';
 import { responseHeaders } from './passthrough-headers.ts';
-import type { Destination } from './proxy-targets.ts';
+import type { ProxyTarget } from './proxy-targets.ts';
 
 /** How one request is passed on. */
 export interface Exchange {
-  readonly destination: Destination;
+  readonly destination: ProxyTarget;
   readonly headers: IncomingHttpHeaders;
   /** The whole body; absent: that of the request, as it comes. */
   readonly body?: Buffer;

@@ -1,10 +1,10 @@
 import { type Status, WrapperError } from '../../errors.ts';
 import type { Codec, ObjectBytes, RawEvent, RawList } from '../../filter/codec/codec.ts';
 import { decodeStatus as decodeJsonStatus } from '../../filter/codec/json/decode.ts';
-import { type Question, questionPath } from '../api/query.ts';
-import type { ReadBounds } from '../api/read-limits.ts';
-import { isAnswer } from '../upstream/reachability.ts';
-import { Deadline } from '../upstream/request-timeouts.ts';
+import { type Query, queryPath } from '../api/query.ts';
+import type { ReadLimits } from '../api/read-limits.ts';
+import { isUsableResponse } from '../upstream/reachability.ts';
+import { RequestTimeouts } from '../upstream/request-timeouts.ts';
 import {
   readBody,
   readPieces,
@@ -51,7 +51,7 @@ const EARLY_MS = 1_000;
 const NOBODY = 'nobody.kube-proxy-wrapper.io';
 
 interface PageOptions {
-  readonly question?: Question;
+  readonly query?: Query;
   /** Told how many bytes have come, before they are kept; what it throws ends the request. */
   readonly onBytes?: (length: number) => void;
 }
@@ -60,25 +60,25 @@ interface PageOptions {
 export class CollectionClient {
   readonly #upstream: Upstream;
   readonly #codec: Codec;
-  readonly #question: Question;
+  readonly #query: Query;
   readonly #metadataOnly: boolean;
-  readonly #bounds: ReadBounds;
+  readonly #bounds: ReadLimits;
   readonly #memory: Pick<ReadMemory, 'reading'>;
   readonly #random: () => number;
 
   constructor(options: {
     readonly upstream: Upstream;
     readonly codec: Codec;
-    readonly question: Question;
+    readonly query: Query;
     readonly metadataOnly: boolean;
-    readonly bounds: ReadBounds;
+    readonly bounds: ReadLimits;
     /** Told of the bytes of a list as they are read; default: nobody is. */
     readonly memory?: Pick<ReadMemory, 'reading'> | undefined;
     readonly random?: () => number;
   }) {
     this.#upstream = options.upstream;
     this.#codec = options.codec;
-    this.#question = options.question;
+    this.#query = options.query;
     this.#metadataOnly = options.metadataOnly;
     this.#bounds = options.bounds;
     this.#memory = options.memory ?? { reading: () => {} };
@@ -101,10 +101,10 @@ export class CollectionClient {
     };
     let token = '';
     for (;;) {
-      const query = new URLSearchParams();
-      if (token !== '') query.set('continue', token);
-      else if (version !== '') query.set('resourceVersion', version);
-      const page = await this.#listPage(query, signal, { onBytes });
+      const parameters = new URLSearchParams();
+      if (token !== '') parameters.set('continue', token);
+      else if (version !== '') parameters.set('resourceVersion', version);
+      const page = await this.#listPage(parameters, signal, { onBytes });
       // A page may have more items than a call has room for arguments.
       for (const item of page.items) items.push(item);
       if (items.length > this.#bounds.maxObjects) {
@@ -130,17 +130,17 @@ export class CollectionClient {
     const started = performance.now();
     // As client-go: spread over 5 to 10 minutes, so that watches do not all end together.
     const timeout = Math.floor(300 + 300 * this.#random());
-    const query = new URLSearchParams({
+    const parameters = new URLSearchParams({
       allowWatchBookmarks: 'true',
       resourceVersion: version,
       timeoutSeconds: String(timeout),
       watch: 'true',
     });
     const decoder = this.#codec.watchDecoder(this.#bounds.maxObjectBytes);
-    const deadline = new Deadline(signal);
+    const deadline = new RequestTimeouts(signal);
     deadline.set('silence', SILENCE_MS, 'completed no event');
     try {
-      const { body } = await this.#request(query, deadline.signal);
+      const { body } = await this.#request(parameters, deadline.signal);
       // Not before: what it has reached now it cannot lose without ending the watch.
       if (!reached) await this.#assertReached(version, deadline.signal);
       handlers.opened();
@@ -168,9 +168,9 @@ export class CollectionClient {
    * list of a name that nothing has: answered from memory (waitUntilFreshAndList), and empty.
    */
   async #assertReached(version: string, signal: AbortSignal): Promise<void> {
-    const query = new URLSearchParams({ resourceVersion: version });
+    const parameters = new URLSearchParams({ resourceVersion: version });
     try {
-      await this.#listPage(query, signal, { question: aboutVersion(this.#question) });
+      await this.#listPage(parameters, signal, { query: aboutVersion(this.#query) });
     } catch (error) {
       const status = error instanceof WrapperError ? error.status : undefined;
       // A collection that cannot be asked by name: the watch is tried without.
@@ -181,15 +181,15 @@ export class CollectionClient {
   }
 
   async #listPage(
-    query: URLSearchParams,
+    parameters: URLSearchParams,
     signal: AbortSignal,
-    { question = this.#question, onBytes = () => {} }: PageOptions = {},
+    { query = this.#query, onBytes = () => {} }: PageOptions = {},
   ): Promise<RawList> {
     const { maxListBytes, maxObjects } = this.#bounds;
-    const deadline = new Deadline(signal);
+    const deadline = new RequestTimeouts(signal);
     deadline.set('whole', LIST_MS, 'did not end a list');
     try {
-      const { body, headers } = await this.#request(query, deadline.signal, question);
+      const { body, headers } = await this.#request(parameters, deadline.signal, query);
       deadline.set('silence', LIST_SILENCE_MS, 'said nothing in a list');
       const alive = async function* (): AsyncGenerator<Buffer, void, undefined> {
         for await (const chunk of body) {
@@ -197,8 +197,8 @@ export class CollectionClient {
           yield chunk;
         }
       };
-      const pieces = await readPieces(alive(), { maxBytes: maxListBytes, headers, onBytes });
-      return this.#codec.decodeList(pieces, maxObjects);
+      const buffers = await readPieces(alive(), { maxBytes: maxListBytes, headers, onBytes });
+      return this.#codec.decodeList(buffers, maxObjects);
     } catch (error) {
       throw named(deadline.explain(error), 'maxListBytes');
     } finally {
@@ -207,12 +207,12 @@ export class CollectionClient {
   }
 
   async #request(
-    query: URLSearchParams,
+    parameters: URLSearchParams,
     signal: AbortSignal,
-    question = this.#question,
+    query = this.#query,
   ): Promise<UpstreamResponse> {
-    const isWatch = query.has('watch');
-    const path = questionPath(question, query);
+    const isWatch = parameters.has('watch');
+    const path = queryPath(query, parameters);
     const headers: Record<string, string> = { accept: this.#accept(isWatch) };
     if (!isWatch) headers['accept-encoding'] = 'gzip';
     const response = await this.#upstream.request({ method: 'GET', path, headers, signal });
@@ -263,16 +263,16 @@ const MEDIA_TYPES = {
  * take the first in the alphabet for the one that is asked for (RequestInfo.Name), and so would the rights to it
  * and whatever caches the answer on the way.
  */
-function aboutVersion(question: Question): Question {
-  const { fieldSelector } = question;
-  if (/(^|,)metadata\.name==?[^=]/.test(fieldSelector)) return question;
+function aboutVersion(query: Query): Query {
+  const { fieldSelector } = query;
+  if (/(^|,)metadata\.name==?[^=]/.test(fieldSelector)) return query;
   const own = fieldSelector === '' ? '' : `${fieldSelector},`;
-  return { ...question, fieldSelector: `${own}metadata.name=${NOBODY}` };
+  return { ...query, fieldSelector: `${own}metadata.name=${NOBODY}` };
 }
 
 /** Whether a refusal is one of the moment: asked again, the API server may answer. */
 function mayPass(code: number): boolean {
-  return code === 401 || !isAnswer(code);
+  return code === 401 || !isUsableResponse(code);
 }
 
 /** Whether a watch can go on is not told, and will not be: as if the version had expired, only a list helps. */
@@ -284,7 +284,7 @@ function cannotTell(version: string, { code, message }: Status): WrapperError {
 }
 
 /** An error of a bound, with the setting it comes from. */
-function named(error: unknown, setting: keyof ReadBounds): unknown {
+function named(error: unknown, setting: keyof ReadLimits): unknown {
   if (!(error instanceof WrapperError) || error.code !== 'TooLarge') return error;
   if (/max[A-Z]/.test(error.message)) return error;
   return new WrapperError('TooLarge', `${error.message} (${setting})`, { cause: error });

@@ -2,7 +2,7 @@ import { WrapperError } from '../../errors.ts';
 import { type Change, objectKey } from '../../filter/codec/change.ts';
 import type { ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
 import { memoryCost } from '../../filter/codec/memory-cost.ts';
-import { DEFAULT_READ_BOUNDS, type ReadBounds } from '../api/read-limits.ts';
+import { DEFAULT_READ_LIMITS, type ReadLimits } from '../api/read-limits.ts';
 
 /** What is remembered of each object, to tell a difference by. */
 interface Known {
@@ -25,10 +25,10 @@ export interface Followed<Facts extends ObjectMeta> {
  * Turns lists and watch events into differences to what is known. Whatever happened in between, also an
  * object that was deleted or replaced while nobody watched, comes out as a change.
  */
-export class DifferenceTracker<Facts extends ObjectMeta> {
+export class DeltaTracker<Facts extends ObjectMeta> {
   readonly #meta: (object: ObjectBytes) => ObjectMeta;
   readonly #decode: (object: ObjectBytes) => Facts;
-  readonly #bounds: Pick<ReadBounds, 'maxObjectBytes' | 'maxObjects'>;
+  readonly #bounds: Pick<ReadLimits, 'maxObjectBytes' | 'maxObjects'>;
   readonly #known = new Map<string, Known>();
   #cost = 0;
 
@@ -39,7 +39,7 @@ export class DifferenceTracker<Facts extends ObjectMeta> {
   constructor(
     meta: (object: ObjectBytes) => ObjectMeta,
     decode: (object: ObjectBytes) => Facts,
-    bounds: Pick<ReadBounds, 'maxObjectBytes' | 'maxObjects'> = DEFAULT_READ_BOUNDS,
+    bounds: Pick<ReadLimits, 'maxObjectBytes' | 'maxObjects'> = DEFAULT_READ_LIMITS,
   ) {
     this.#meta = meta;
     this.#decode = decode;
@@ -79,7 +79,7 @@ export class DifferenceTracker<Facts extends ObjectMeta> {
    * The changes that watch events make, each as it came. Stops at the first event that cannot be used and
    * says why; what came before it counts.
    */
-  follow(events: readonly RawEvent[]): Followed<Facts> {
+  apply(events: readonly RawEvent[]): Followed<Facts> {
     const changes: Change<Facts>[] = [];
     /** Objects that this batch itself has changed. */
     const recent = new Map<string, Pick<Known, 'uid'> | undefined>();

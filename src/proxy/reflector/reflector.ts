@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import type { Change, ChangeSink } from '../../filter/codec/change.ts';
+import type { Change, ChangeHandler } from '../../filter/codec/change.ts';
 import type { Codec, ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
-import { parseVersion, type VersionClock } from '../../filter/view/version-allocator.ts';
-import { type Question, questionPath } from '../api/query.ts';
-import { DEFAULT_READ_BOUNDS, type ReadBounds } from '../api/read-limits.ts';
-import { ReflectorMemory } from '../snapshot/snapshot-restore.ts';
+import { parseVersion, type VersionAllocator } from '../../filter/view/version-allocator.ts';
+import { type Query, queryPath } from '../api/query.ts';
+import { DEFAULT_READ_LIMITS, type ReadLimits } from '../api/read-limits.ts';
+import { SnapshotRestore } from '../snapshot/snapshot-restore.ts';
 import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
 import type { StoredState } from '../snapshot/snapshot-writer.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -14,7 +14,7 @@ import { causeOf, isTooLargeVersion } from '../upstream/upstream-error.ts';
 import { createBackoff } from '../util/backoff.ts';
 import type { ReadMemory } from '../util/read-memory.ts';
 import { CollectionClient } from './collection-client.ts';
-import { DifferenceTracker } from './delta-tracker.ts';
+import { DeltaTracker } from './delta-tracker.ts';
 
 /** How a reflector stands with the API server, for readiness and metrics. */
 export interface ReflectorStatus {
@@ -48,14 +48,14 @@ export interface ReflectorStatus {
 export interface ReflectorOptions<Facts extends ObjectMeta> {
   readonly upstream: Upstream;
   readonly codec: Codec;
-  readonly question: Question;
+  readonly query: Query;
   /** Ask for PartialObjectMetadata: names and labels, no spec, no status. */
   readonly metadataOnly: boolean;
   /** Reads the facts of an object; throws `Malformed`. */
   readonly decode: (object: ObjectBytes) => Facts;
   /** Told of each change, in this order. */
-  readonly sinks: readonly ChangeSink<Facts>[];
-  readonly clock: VersionClock;
+  readonly sinks: readonly ChangeHandler<Facts>[];
+  readonly clock: VersionAllocator;
   readonly logger: Logger;
   /**
    * Called when the API server refused (403) three times in a row, or was out of reach since the start of the
@@ -74,8 +74,8 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
   readonly absentIsEmpty?: boolean;
   /** Where the last known state is kept over a restart; absent: nowhere. */
   readonly snapshots?: SnapshotStore;
-  /** Default: {@link DEFAULT_READ_BOUNDS}. */
-  readonly bounds?: ReadBounds;
+  /** Default: {@link DEFAULT_READ_LIMITS}. */
+  readonly bounds?: ReadLimits;
   /** Told what is about to be held; what it throws is a failure as any other. Default: nobody is told. */
   readonly memory?: ReadMemory | undefined;
   readonly random?: () => number;
@@ -119,7 +119,7 @@ const MAX_RETRY_AFTER_MS = 30_000;
 export class Reflector<Facts extends ObjectMeta> {
   readonly #options: ReflectorOptions<Facts>;
   readonly #client: CollectionClient;
-  readonly #tracker: DifferenceTracker<Facts>;
+  readonly #tracker: DeltaTracker<Facts>;
   readonly #backoff;
   readonly #log: Logger;
   /** What the next list asks for: `0` for any state, a version for that or newer, empty for the newest. */
@@ -148,17 +148,17 @@ export class Reflector<Facts extends ObjectMeta> {
   /** When what is known was last up to date for certain; monotonic. */
   #currentAt = Number.NEGATIVE_INFINITY;
   #restoredFrom: number | undefined;
-  readonly #memory: ReflectorMemory | undefined;
+  readonly #memory: SnapshotRestore | undefined;
 
   constructor(options: ReflectorOptions<Facts>) {
     this.#options = options;
-    const { codec, decode, snapshots: store, bounds = DEFAULT_READ_BOUNDS } = options;
+    const { codec, decode, snapshots: store, bounds = DEFAULT_READ_LIMITS } = options;
     this.#client = new CollectionClient({ ...options, bounds });
-    this.#tracker = new DifferenceTracker((object) => codec.meta(object), decode, bounds);
+    this.#tracker = new DeltaTracker((object) => codec.meta(object), decode, bounds);
     this.#backoff = createBackoff(options.random === undefined ? {} : { random: options.random });
-    this.#log = options.logger.child({ collection: questionPath(options.question) });
+    this.#log = options.logger.child({ collection: queryPath(options.query) });
     if (store === undefined) return;
-    this.#memory = new ReflectorMemory({
+    this.#memory = new SnapshotRestore({
       ...options,
       store,
       logger: this.#log,
@@ -251,8 +251,8 @@ export class Reflector<Facts extends ObjectMeta> {
   #tell(changes: readonly Change<Facts>[], resourceVersion: string): void {
     this.#options.clock.observe(resourceVersion);
     for (const sink of this.#options.sinks) {
-      sink.changed(changes);
-      sink.synced();
+      sink.onChanges(changes);
+      sink.onSynced();
     }
     this.#tracker.commit(changes);
     if (!this.#synced) this.#options.onUnanswerable?.(undefined);
@@ -293,11 +293,11 @@ export class Reflector<Facts extends ObjectMeta> {
   #take(events: readonly RawEvent[]): void {
     const arrived = performance.now();
     this.#heard();
-    const { changes, resourceVersion, error } = this.#tracker.follow(events);
+    const { changes, resourceVersion, error } = this.#tracker.apply(events);
     this.#assertRoom(changes);
     if (resourceVersion !== '') this.#options.clock.observe(resourceVersion);
     if (changes.length > 0) {
-      for (const sink of this.#options.sinks) sink.changed(changes);
+      for (const sink of this.#options.sinks) sink.onChanges(changes);
       this.#options.onHandled?.((performance.now() - arrived) / 1000);
     }
     this.#tracker.commit(changes);

@@ -39,15 +39,15 @@ export class InitialFrames {
     let used = 0;
     while (this.#index < this.#items.length) {
       const object = this.#items[this.#index] as ObjectBytes;
-      const pieces = codec.encodeEventPieces(resource, 'ADDED', object);
+      const buffers = codec.encodeEventBuffers(resource, 'ADDED', object);
       let bytes = 0;
-      for (const { length } of pieces) bytes += length;
+      for (const { length } of buffers) bytes += length;
       if (bytes > this.#block.length - used) {
         if (used > 0) break;
         this.#index++;
-        return Buffer.concat(pieces);
+        return Buffer.concat(buffers);
       }
-      for (const piece of pieces) {
+      for (const piece of buffers) {
         this.#block.set(piece, used);
         used += piece.length;
       }

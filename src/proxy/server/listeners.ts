@@ -1,16 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import type { Gate } from '../auth/access-policy.ts';
-import { askReview } from '../auth/access-review.ts';
-import { AccessReviews } from '../auth/access-review-authorizer.ts';
-import { CallersGate, type CallersGateOptions } from '../auth/caller-access.ts';
-import { assertLoopback, LoopbackGate } from '../auth/loopback-access.ts';
+import type { AccessPolicy } from '../auth/access-policy.ts';
+import { createAccessReview } from '../auth/access-review.ts';
+import { AccessReviewAuthorizer } from '../auth/access-review-authorizer.ts';
+import { CallerAccess, type CallerAccessOptions } from '../auth/caller-access.ts';
+import { assertLoopback, LoopbackAccess } from '../auth/loopback-access.ts';
 import type { Credentials } from '../credentials/credentials.ts';
-import { DEFAULT_BOUNDS, type DoorBounds } from '../http/http-errors.ts';
-import type { DoorAddress } from '../http/http-listener.ts';
+import { DEFAULT_LISTENER_LIMITS, type ListenerLimits } from '../http/http-errors.ts';
+import type { ListenAddress } from '../http/http-listener.ts';
 import { RefusalLog, reasonOf } from '../http/refusal-log.ts';
-import { answerError } from '../http/respond.ts';
+import { sendError } from '../http/respond.ts';
 import { makeSelfSigned, type SelfSignedOptions } from '../http/self-signed-certificate.ts';
 import {
   fileReader,
@@ -28,18 +28,18 @@ import { createPassthrough, type Passthrough } from '../passthrough/passthrough.
 import type { Identity } from '../passthrough/passthrough-headers.ts';
 import { assertConfidential } from '../upstream/assert-confidential.ts';
 import type { Upstream } from '../upstream/upstream.ts';
-import { Listener, type ListenerOptions } from './request-handler.ts';
+import { RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
 
 /** The https door. */
-export interface HttpsOptions {
-  readonly address: DoorAddress;
+export interface HttpsListenerOptions {
+  readonly address: ListenAddress;
   /** The certificate: from files, or made at start. */
   readonly certificate:
     | { readonly certFile: string; readonly keyFile: string }
     | { readonly selfSigned: SelfSignedOptions };
   /** Authorities of client certificates; absent: none is asked for. */
   readonly clientCaFile?: string;
-  /** See {@link AccessReviews}. */
+  /** See {@link AccessReviewAuthorizer}. */
   readonly allowedMs: number;
   readonly deniedMs: number;
   readonly maxCallers: number;
@@ -48,12 +48,12 @@ export interface HttpsOptions {
   readonly forwarding?: ForwardingLimitsOptions;
 }
 
-export interface DoorsOptions {
+export interface ListenersOptions {
   /** The plain http door, on loopback; absent: none. */
-  readonly http?: DoorAddress | undefined;
-  readonly https?: HttpsOptions | undefined;
-  /** Bounds of each door; default: {@link DEFAULT_BOUNDS}. */
-  readonly bounds?: DoorBounds;
+  readonly http?: ListenAddress | undefined;
+  readonly https?: HttpsListenerOptions | undefined;
+  /** Bounds of each door; default: {@link DEFAULT_LISTENER_LIMITS}. */
+  readonly bounds?: ListenerLimits;
   /** Bytes of an Event written over plain http; default 4 KiB. */
   readonly maxEventBytes?: number;
   /** Whether kube-proxy's Events are forwarded over plain http; default true. */
@@ -65,13 +65,13 @@ export interface DoorsOptions {
 }
 
 /** The doors of the proxy, each with its own idea of who may come in. */
-export interface Doors {
+export interface Listeners {
   /** Where the doors are, or will be. */
-  readonly addresses: readonly DoorAddress[];
-  readonly listeners: readonly Listener[];
+  readonly addresses: readonly ListenAddress[];
+  readonly handlers: readonly RequestHandler[];
   readonly certificate: ServerCertificate | undefined;
-  readonly reviews: AccessReviews | undefined;
-  /** Logs and counts what all listeners refuse, the admin port's too. */
+  readonly reviews: AccessReviewAuthorizer | undefined;
+  /** Logs and counts what all handlers refuse, the admin port's too. */
   readonly refusals: RefusalLog;
   /** Events over plain http; undefined: there is no such door. */
   readonly events: Pick<EventForwarder, 'counts'> | undefined;
@@ -84,8 +84,8 @@ export interface Doors {
   close(): Promise<void>;
 }
 
-type Context = DoorsOptions &
-  Pick<ListenerOptions, 'acquire' | 'codecs' | 'nodeName' | 'readyWaitMs' | 'times'> & {
+type ListenersContext = ListenersOptions &
+  Pick<RequestHandlerOptions, 'acquire' | 'codecs' | 'nodeName' | 'readyWaitMs' | 'times'> & {
     readonly refusals: RefusalLog;
     readonly upstream: Upstream;
     readonly credentials: Credentials;
@@ -96,7 +96,9 @@ const MAX_EVENT_BYTES = 4096;
 const STALL_MS = 60_000;
 
 /** Builds the doors; nothing listens yet. Rejects with `InvalidSettings`. */
-export async function openDoors(options: Omit<Context, 'refusals'>): Promise<Doors> {
+export async function createListeners(
+  options: Omit<ListenersContext, 'refusals'>,
+): Promise<Listeners> {
   const refusals = new RefusalLog(options.logger);
   const context = { ...options, refusals };
   const { http, https } = context;
@@ -119,24 +121,24 @@ export async function openDoors(options: Omit<Context, 'refusals'>): Promise<Doo
     reviews &&
     limits &&
     openHttps(context, https, certificate, { reviews, limits, passthrough: wayOf('caller') });
-  const listeners = [plain, secure].filter((each) => each !== undefined);
+  const handlers = [plain, secure].filter((each) => each !== undefined);
   const unfollow = https && warnOfClearText(context);
   return {
     addresses: [http, https?.address].filter((each) => each !== undefined),
-    listeners,
+    handlers: handlers,
     ...{ certificate, reviews, refusals, events, forwarding: limits },
     get watches() {
-      return listeners.reduce((sum, listener) => sum + listener.watches, 0);
+      return handlers.reduce((sum, handler) => sum + handler.watches, 0);
     },
     listen: async () => ({ https: await secure?.listen(), http: await plain?.listen() }),
     close: async () => {
-      let open = listeners.length;
+      let open = handlers.length;
       // Watches end when no door accepts any more: their clients come back to the next process only.
       const stopped = () => {
         if (--open > 0) return;
-        for (const listener of listeners) listener.endWatches();
+        for (const handler of handlers) handler.endWatches();
       };
-      await Promise.all(listeners.map((listener) => listener.close(stopped)));
+      await Promise.all(handlers.map((handler) => handler.close(stopped)));
       await Promise.all(ways.map((way) => way.close()));
       certificate?.close();
       unfollow?.();
@@ -146,7 +148,7 @@ export async function openDoors(options: Omit<Context, 'refusals'>): Promise<Doo
 }
 
 /** The kubeconfig may change to plain http later on. Only a warning: kube-proxy is not to lose its door for it. */
-function warnOfClearText({ credentials, logger }: Context): () => void {
+function warnOfClearText({ credentials, logger }: ListenersContext): () => void {
   return credentials.onTlsChange(() => {
     try {
       assertConfidential(credentials.servers);
@@ -156,49 +158,53 @@ function warnOfClearText({ credentials, logger }: Context): () => void {
   });
 }
 
-function eventOptions(context: Context, passthrough: Passthrough): EventForwarderOptions {
+function eventOptions(context: ListenersContext, passthrough: Passthrough): EventForwarderOptions {
   const { nodeName, codecs, logger, forwardEvents: enabled = true } = context;
   const { maxEventBytes = MAX_EVENT_BYTES } = context;
   return {
     ...{ nodeName, passthrough, enabled, maxEventBytes, logger },
-    respond: (request, response, error) => answerError(request, response, codecs, error),
+    respond: (request, response, error) => sendError(request, response, codecs, error),
   };
 }
 
-function openHttp(context: Context, address: DoorAddress, events: EventForwarder): Listener {
-  const gate = new LoopbackGate(events);
-  return listenerOf(context, { name: 'listen', address, gate, assertHost: assertLoopback });
+function openHttp(
+  context: ListenersContext,
+  address: ListenAddress,
+  events: EventForwarder,
+): RequestHandler {
+  const accessPolicy = new LoopbackAccess(events);
+  return listenerOf(context, { name: 'listen', address, accessPolicy, assertHost: assertLoopback });
 }
 
 function openHttps(
-  context: Context,
-  { address }: HttpsOptions,
+  context: ListenersContext,
+  { address }: HttpsListenerOptions,
   certificate: ServerCertificate,
-  parts: Pick<CallersGateOptions, 'reviews' | 'limits' | 'passthrough'>,
-): Listener {
+  parts: Pick<CallerAccessOptions, 'reviews' | 'limits' | 'passthrough'>,
+): RequestHandler {
   const { nodeName, codecs } = context;
-  const gate = new CallersGate({
+  const accessPolicy = new CallerAccess({
     ...{ ...parts, nodeName },
-    respond: (request, response, error) => answerError(request, response, codecs, error),
+    respond: (request, response, error) => sendError(request, response, codecs, error),
   });
-  return listenerOf(context, { name: 'https.listen', address, gate, certificate });
+  return listenerOf(context, { name: 'https.listen', address, accessPolicy, certificate });
 }
 
 function listenerOf(
-  context: Context,
-  door: {
+  context: ListenersContext,
+  listener: {
     readonly name: string;
-    readonly address: DoorAddress;
-    readonly gate: Gate;
+    readonly address: ListenAddress;
+    readonly accessPolicy: AccessPolicy;
     readonly certificate?: ServerCertificate;
     readonly assertHost?: (host: string) => void;
   },
-): Listener {
-  const { bounds = DEFAULT_BOUNDS, drainMs = 0, stallMs = STALL_MS } = context;
-  return new Listener({ ...context, ...door, bounds, drainMs, stallMs });
+): RequestHandler {
+  const { bounds = DEFAULT_LISTENER_LIMITS, drainMs = 0, stallMs = STALL_MS } = context;
+  return new RequestHandler({ ...context, ...listener, bounds, drainMs, stallMs });
 }
 
-function createWay(context: Context, identity: Identity): Passthrough {
+function createWay(context: ListenersContext, identity: Identity): Passthrough {
   const { credentials, codecs, logger, refusals } = context;
   const listener = identity === 'own' ? 'listen' : 'https.listen';
   return createPassthrough({
@@ -209,20 +215,26 @@ function createWay(context: Context, identity: Identity): Passthrough {
       const { method: verb, url: resource } = request;
       const { message } = error;
       refusals.record({ listener, reason: reasonOf(error), message, verb, resource });
-      answerError(request, response, codecs, error);
+      sendError(request, response, codecs, error);
     },
   });
 }
 
-function reviewsOf(https: HttpsOptions, { upstream, logger }: Context): AccessReviews {
-  return new AccessReviews({
+function reviewsOf(
+  https: HttpsListenerOptions,
+  { upstream, logger }: ListenersContext,
+): AccessReviewAuthorizer {
+  return new AccessReviewAuthorizer({
     ...https,
-    ask: (caller, attributes, signal) => askReview(upstream, caller, attributes, signal),
+    ask: (caller, attributes, signal) => createAccessReview(upstream, caller, attributes, signal),
     logger,
   });
 }
 
-async function certificateOf(https: HttpsOptions, logger: Logger): Promise<ServerCertificate> {
+async function certificateOf(
+  https: HttpsListenerOptions,
+  logger: Logger,
+): Promise<ServerCertificate> {
   const { certificate, clientCaFile } = https;
   const ca = clientCaFile === undefined ? {} : { clientCaFile };
   const followed = clientCaFile === undefined ? [] : [clientCaFile];

@@ -5,49 +5,49 @@ import { WrapperError } from '../../errors.ts';
 import type { Encoding } from '../../filter/codec/codec.ts';
 import { NODES } from '../../filter/codec/resource.ts';
 import type { View } from '../../filter/view/view.ts';
-import { parseReadOptions, type ReadOptions } from '../api/list-options.ts';
+import { type ListOptions, parseListOptions } from '../api/list-options.ts';
 import { negotiate } from '../api/media-type.ts';
-import type { Question } from '../api/query.ts';
-import { parseTarget, type Target } from '../api/request-info.ts';
+import type { Query } from '../api/query.ts';
+import { parseRequestInfo, type RequestInfo } from '../api/request-info.ts';
 import { readUrl } from '../api/request-url.ts';
-import type { Gate, ReadAttributes } from '../auth/access-policy.ts';
+import type { AccessPolicy, ReadAttributes } from '../auth/access-policy.ts';
 import { notGranted } from '../auth/loopback-access.ts';
 import {
   assertNotImpersonating,
   attributesOf,
-  type ViewTarget,
+  type ViewRequestInfo,
 } from '../auth/resource-attributes.ts';
-import { type DoorBounds, refuseSocket } from '../http/http-errors.ts';
-import { Door, type DoorAddress } from '../http/http-listener.ts';
+import { type ListenerLimits, respondAndDestroy } from '../http/http-errors.ts';
+import { HttpListener, type ListenAddress } from '../http/http-listener.ts';
 import { type RefusalLog, reasonOf } from '../http/refusal-log.ts';
-import { answerBody, answerError, type Codecs } from '../http/respond.ts';
+import { type Codecs, sendBody, sendError } from '../http/respond.ts';
 import type { ServerCertificate } from '../http/server-certificate.ts';
-import type { Patience } from '../http/write-timeout.ts';
+import type { WriteTimeout } from '../http/write-timeout.ts';
 import { ANYONE, type Holder } from '../views/view-budget.ts';
 import type { ViewLease } from '../views/view-registry.ts';
 import { readList, readObject, startWatch, type WatchTimes } from './view-response.ts';
 import type { Watcher } from './watcher.ts';
 
-export interface ListenerOptions {
+export interface RequestHandlerOptions {
   /** Name of the setting with the address, for messages. */
   readonly name: string;
-  readonly address: DoorAddress;
+  readonly address: ListenAddress;
   /** For https; absent: plain http. */
   readonly certificate?: ServerCertificate;
   /** Throws for an inherited socket that may not be served. */
   readonly assertHost?: (host: string) => void;
   /** Who is let in, and to what. */
-  readonly gate: Gate;
-  readonly bounds: DoorBounds;
+  readonly accessPolicy: AccessPolicy;
+  readonly bounds: ListenerLimits;
   readonly nodeName: string;
   readonly codecs: Codecs;
-  readonly acquire: (question: Question, caller: Holder) => ViewLease;
+  readonly acquire: (query: Query, caller: Holder) => ViewLease;
   /** How long a request waits for its view to be complete, in milliseconds. */
   readonly readyWaitMs: number;
   readonly times: WatchTimes;
   /** A client that takes nothing of an answer for this long is given up, in milliseconds. */
   readonly stallMs: number;
-  /** How long idle connections are kept after the close, in milliseconds; see {@link Door.close}. */
+  /** How long idle connections are kept after the close, in milliseconds; see {@link HttpListener.close}. */
   readonly drainMs: number;
   /** Logs and counts what is refused; default: one of its own. */
   readonly refusals?: RefusalLog;
@@ -55,16 +55,16 @@ export interface ListenerOptions {
 }
 
 /** Answers clients: reads from views, and the rest as the gate has it. */
-export class Listener {
-  readonly #options: ListenerOptions;
-  readonly #door: Door;
+export class RequestHandler {
+  readonly #options: RequestHandlerOptions;
+  readonly #listener: HttpListener;
   readonly #watchers = new Set<Watcher>();
   #stalled = 0;
   #closing = false;
 
-  constructor(options: ListenerOptions) {
+  constructor(options: RequestHandlerOptions) {
     this.#options = options;
-    this.#door = new Door({
+    this.#listener = new HttpListener({
       ...options,
       onRequest: (request, response) => {
         this.#handle(request, response).catch((error: unknown) => {
@@ -92,18 +92,18 @@ export class Listener {
     return this.#stalled;
   }
 
-  get door(): Pick<Door, 'connections' | 'refused'> {
-    return this.#door;
+  get listener(): Pick<HttpListener, 'connections' | 'refused'> {
+    return this.#listener;
   }
 
   /** Starts to listen; returns the URL. Rejects with `InvalidSettings` when the address is taken. */
   async listen(): Promise<string> {
-    return this.#door.listen();
+    return this.#listener.listen();
   }
 
   /** Stops accepting, which `stopped` hears of, and waits for what is under way. */
   async close(stopped: () => void): Promise<void> {
-    await this.#door.close(this.#options.drainMs, stopped);
+    await this.#listener.close(this.#options.drainMs, stopped);
   }
 
   /** Ends the watches with a bookmark, so that clients reconnect; one that still comes ends likewise. */
@@ -113,32 +113,32 @@ export class Listener {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { codecs, gate } = this.#options;
+    const { codecs, accessPolicy } = this.#options;
     try {
-      const caller = gate.admit(request);
-      const { path, query } = readUrl(request);
-      const target = parseTarget(path);
-      if (gate.isPassedOn(request, path, target, query)) {
-        gate.pass(request, response, caller, target);
+      const caller = accessPolicy.authenticate(request);
+      const { path, query: parameters } = readUrl(request);
+      const target = parseRequestInfo(path);
+      if (accessPolicy.shouldForward(request, path, target, parameters)) {
+        accessPolicy.forward(request, response, caller, target);
         return;
       }
       const encoding = negotiate(request.headers.accept);
-      const read = this.#readOf(request, target, query, encoding);
-      await gate.assertMayRead(caller, read.attributes);
+      const read = this.#readOf(request, target, parameters, encoding);
+      await accessPolicy.authorize(caller, read.attributes);
       const holder = caller.kind === 'anyone' ? ANYONE : caller.id;
       if (!response.closed) await this.#read(response, read, holder);
     } catch (error) {
       this.#refused(request, error);
-      answerError(request, response, codecs, error);
+      sendError(request, response, codecs, error);
     }
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     try {
-      this.#options.gate.upgrade(request, socket, head);
+      this.#options.accessPolicy.upgrade(request, socket, head);
     } catch (error) {
       this.#refused(request, error);
-      refuseSocket(socket, error);
+      respondAndDestroy(socket, error);
     }
   }
 
@@ -146,49 +146,49 @@ export class Listener {
     const { name: listener } = this.#options;
     const request = { ...{ listener, verb, resource }, reason: reasonOf(error) };
     if (error instanceof WrapperError) {
-      this.#door.refusals.record({ ...request, message: error.message });
+      this.#listener.refusals.record({ ...request, message: error.message });
     } else {
       const message = 'an error of the wrapper itself';
-      this.#door.refusals.record({ ...request, message, level: 'error', err: error });
+      this.#listener.refusals.record({ ...request, message, level: 'error', err: error });
     }
   }
 
   /** What is asked for. Throws for what no view answers. */
   #readOf(
     request: IncomingMessage,
-    target: Target,
-    query: URLSearchParams,
+    target: RequestInfo,
+    parameters: URLSearchParams,
     encoding: Encoding,
   ): Read {
     if (target.kind === 'other' || target.kind === 'events') throw notGranted(request);
     if (request.method !== 'GET') throw wrongVerb(request);
     assertNotImpersonating(request);
-    const options = parseReadOptions(query);
-    const question = this.#questionOf(target, options, encoding);
-    return { target, options, question, attributes: attributesOf(target, options) };
+    const options = parseListOptions(parameters);
+    const query = this.#queryOf(target, options, encoding);
+    return { target, options, query, attributes: attributesOf(target, options) };
   }
 
   async #read(
     response: ServerResponse,
-    { target, options, question }: Read,
+    { target, options, query }: Read,
     holder: Holder,
   ): Promise<void> {
-    const lease = this.#options.acquire(question, holder);
+    const lease = this.#options.acquire(query, holder);
     response.once('close', () => lease.release());
-    await this.#ready(lease.view, response, question);
+    await this.#ready(lease.view, response, query);
     if (response.closed) return;
-    const { encoding } = question;
+    const { encoding } = query;
     if (target.kind === 'object') {
-      const pieces = readObject(lease.view, target, options);
-      answerBody(response, encoding, pieces, this.#patience(response));
+      const buffers = readObject(lease.view, target, options);
+      sendBody(response, encoding, buffers, this.#patience(response));
     } else if (options.watch) {
       this.#watch(lease.view, response, options);
     } else {
-      answerBody(response, encoding, readList(lease.view, options), this.#patience(response));
+      sendBody(response, encoding, readList(lease.view, options), this.#patience(response));
     }
   }
 
-  #watch(view: View, response: ServerResponse, options: ReadOptions): void {
+  #watch(view: View, response: ServerResponse, options: ListOptions): void {
     const times = { ...this.#options.times, ...this.#patience(response) };
     const watcher = startWatch(view, response, options, times);
     this.#watchers.add(watcher);
@@ -196,13 +196,13 @@ export class Listener {
     if (this.#closing) watcher.end();
   }
 
-  #patience(response: ServerResponse): Patience {
+  #patience(response: ServerResponse): WriteTimeout {
     return { stallMs: this.#options.stallMs, onStalled: () => this.#stalledBy(response) };
   }
 
   #stalledBy({ req }: ServerResponse): void {
     this.#stalled++;
-    this.#door.refusals.record({
+    this.#listener.refusals.record({
       ...{ listener: this.#options.name, reason: 'StalledClient', level: 'warn' },
       message: 'a client has taken nothing for stalledClientSeconds: its connection is ended',
       client: `${req.socket.remoteAddress} ${req.headers['user-agent'] ?? ''}`,
@@ -211,7 +211,7 @@ export class Listener {
   }
 
   /** The question whose view holds the answer. Of Nodes only this one may be read. */
-  #questionOf(target: ViewTarget, options: ReadOptions, encoding: Encoding): Question {
+  #queryOf(target: ViewRequestInfo, options: ListOptions, encoding: Encoding): Query {
     const { resource, namespace } = target;
     const { labelSelector, fieldSelector } = options;
     const own = `metadata.name=${this.#options.nodeName}`;
@@ -242,12 +242,12 @@ export class Listener {
    * Waits until the view is complete: never a partial one. Throws `NotReady`, or, when the view is not served, why: the
    * API server does not take the question, or there is no room.
    */
-  async #ready(view: View, response: ServerResponse, question: Question): Promise<void> {
+  async #ready(view: View, response: ServerResponse, query: Query): Promise<void> {
     if (view.refusal !== undefined) throw view.refusal;
     if (view.started) return;
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {
-        const name = question.resource.plural;
+        const name = query.resource.plural;
         reject(new WrapperError('NotReady', `${name} are not synced yet; see /readyz for why`));
         stop();
       }, this.#options.readyWaitMs);
@@ -269,9 +269,9 @@ export class Listener {
 
 /** A read of a view, understood. */
 interface Read {
-  readonly target: ViewTarget;
-  readonly options: ReadOptions;
-  readonly question: Question;
+  readonly target: ViewRequestInfo;
+  readonly options: ListOptions;
+  readonly query: Query;
   readonly attributes: ReadAttributes;
 }
 

@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { WrapperError } from '../../errors.ts';
 import { objectKey } from '../../filter/codec/change.ts';
 import type { View } from '../../filter/view/view.ts';
-import type { ReadOptions } from '../api/list-options.ts';
-import type { Patience } from '../http/write-timeout.ts';
+import type { ListOptions } from '../api/list-options.ts';
+import type { WriteTimeout } from '../http/write-timeout.ts';
 import { Watcher } from './watcher.ts';
 
 export interface WatchTimes {
@@ -17,7 +17,7 @@ export interface WatchTimes {
 const MAX_WATCH_MS = 24 * 60 * 60_000;
 
 /** The body of a LIST. Throws `Expired` or `TooLargeResourceVersion` when the version asked for cannot be had. */
-export function readList(view: View, options: ReadOptions): Buffer[] {
+export function readList(view: View, options: ListOptions): Buffer[] {
   if (options.continue !== '') {
     // Our lists are never chunked: the token is another server's, for a state we do not have.
     throw new WrapperError('Expired', 'the continue token is of another server; list anew');
@@ -34,7 +34,7 @@ export function readList(view: View, options: ReadOptions): Buffer[] {
 export function readObject(
   view: View,
   target: { readonly namespace: string; readonly name: string },
-  options: ReadOptions,
+  options: ListOptions,
 ): Buffer[] {
   assertReached(view.log.version, options.version);
   const object = view.get(objectKey(target));
@@ -48,8 +48,8 @@ export function readObject(
 export function startWatch(
   view: View,
   response: ServerResponse,
-  options: ReadOptions,
-  times: WatchTimes & Patience,
+  options: ListOptions,
+  times: WatchTimes & WriteTimeout,
 ): Watcher {
   const timeoutMs =
     options.timeoutSeconds === undefined
@@ -70,7 +70,7 @@ export function startWatch(
 }
 
 /** Where a watch begins: with the whole state, or exactly after a version of the log. */
-function beginning(view: View, options: ReadOptions) {
+function beginning(view: View, options: ListOptions) {
   if (options.sendInitialEvents === true) {
     const initial = view.snapshot();
     assertReached(initial.version, options.version);

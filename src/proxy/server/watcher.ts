@@ -4,10 +4,10 @@ import type { EventLog } from '../../filter/view/event-log.ts';
 import type { Snapshot, View } from '../../filter/view/view.ts';
 import { STREAM_MEDIA_TYPES } from '../api/media-type.ts';
 import { statusOf } from '../api/status.ts';
-import { giveUpLater, type Patience } from '../http/write-timeout.ts';
+import { giveUpLater, type WriteTimeout } from '../http/write-timeout.ts';
 import { InitialFrames } from './initial-frames.ts';
 
-export interface WatcherOptions extends Patience {
+export interface WatcherOptions extends WriteTimeout {
   readonly view: View;
   readonly response: ServerResponse;
   /** Where in the log to begin. */

@@ -1,9 +1,9 @@
 import type { WrapperError } from '../../errors.ts';
-import type { Reach } from '../upstream/reachability.ts';
+import type { Reachability } from '../upstream/reachability.ts';
 import { isTooLargeVersion } from '../upstream/upstream-error.ts';
 
-export interface ColdStartOptions {
-  readonly reach: Reach;
+export interface SnapshotFallbackOptions {
+  readonly reach: Reachability;
   /** How long the API server may be out of reach, in milliseconds. */
   readonly graceMs: number;
   /** How long it may say nothing once it has accepted a connection, in milliseconds; default 10,000. */
@@ -30,8 +30,8 @@ const KNOWN_CUT_OFF_MS = 200;
  * list. A list that is under way, however slow the link, is an answer, and so is a refusal (401, 403, …): what it
  * does not let us read is not shown from disk either. That it is behind our version (504) is one too.
  */
-export class ColdStart {
-  readonly #options: ColdStartOptions;
+export class SnapshotFallback {
+  readonly #options: SnapshotFallbackOptions;
   /** Since when the server in use has been tried. */
   #started = performance.now();
   #attemptAt: number | undefined;
@@ -46,7 +46,7 @@ export class ColdStart {
   #superseded = false;
   #ended = false;
 
-  constructor(options: ColdStartOptions) {
+  constructor(options: SnapshotFallbackOptions) {
     this.#options = options;
   }
 

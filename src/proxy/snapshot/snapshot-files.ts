@@ -79,14 +79,14 @@ export class SnapshotFiles {
   }
 
   /** Writes a file in pieces, replacing the one before. Rejects, and leaves that one, when the disk fails. */
-  async write(name: string, pieces: Iterable<Buffer>): Promise<void> {
+  async write(name: string, buffers: Iterable<Buffer>): Promise<void> {
     const path = this.path(name);
     // Not the process id: while one Pod replaces another, both may be number 1, with this folder between them.
     const temporary = `${path}.${randomUUID()}.tmp`;
     const handle = await open(temporary, 'wx', 0o600);
     try {
       try {
-        for (const piece of pieces) await writeAll(handle, piece);
+        for (const piece of buffers) await writeAll(handle, piece);
         await handle.sync();
       } finally {
         await handle.close();

@@ -31,7 +31,7 @@ const headerSchema = z.object({
   /** SHA-256 fingerprints of the authorities that these were checked against; empty: those of Node. */
   authorities: z.array(z.string()),
   /** What was asked, with its encoding; see {@link snapshotQuestion}. */
-  question: z.string(),
+  query: z.string(),
   /** Version of the API server up to which everything is in here. */
   resourceVersion: z.string().regex(/^[0-9]{1,30}$/),
   /** When it was written, in milliseconds since the epoch. */

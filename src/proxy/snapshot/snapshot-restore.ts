@@ -1,30 +1,30 @@
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { Change } from '../../filter/codec/change.ts';
-import { type Question, questionKey } from '../api/query.ts';
-import type { Reach } from '../upstream/reachability.ts';
+import { type Query, queryKey } from '../api/query.ts';
+import type { Reachability } from '../upstream/reachability.ts';
 import type { Upstream } from '../upstream/upstream.ts';
-import { ColdStart } from './snapshot-fallback.ts';
+import { SnapshotFallback } from './snapshot-fallback.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
-import type { SnapshotKeeper, StoredState } from './snapshot-writer.ts';
+import type { SnapshotWriter, StoredState } from './snapshot-writer.ts';
 
 /**
  * What a reflector keeps on disk and, when the API server is out of reach at the start, gets back from there:
  * at most once, and only before the API server itself has told it anything.
  */
-export class ReflectorMemory {
-  readonly #keeper: SnapshotKeeper;
-  readonly #coldStart: ColdStart;
+export class SnapshotRestore {
+  readonly #keeper: SnapshotWriter;
+  readonly #coldStart: SnapshotFallback;
   readonly #log: Logger;
   readonly #restore: (stored: StoredState) => void;
   readonly #onNothing: ((error: WrapperError) => void) | undefined;
-  readonly #reach: Reach;
+  readonly #reach: Reachability;
   #stored: StoredState | undefined;
   #error: WrapperError | undefined;
 
   constructor(options: {
     readonly store: SnapshotStore;
-    readonly question: Question;
+    readonly query: Query;
     readonly metadataOnly: boolean;
     readonly upstream: Pick<Upstream, 'reach' | 'search'>;
     readonly logger: Logger;
@@ -33,13 +33,13 @@ export class ReflectorMemory {
     /** Called when there is nothing on disk that can be used and the API server has not answered since the start. */
     readonly onNothing?: (error: WrapperError) => void;
   }) {
-    const { store, question, metadataOnly, upstream } = options;
+    const { store, query, metadataOnly, upstream } = options;
     const { reach } = upstream;
     const kind = metadataOnly ? 'metadata ' : '';
-    this.#keeper = store.open(kind + questionKey(question));
+    this.#keeper = store.open(kind + queryKey(query));
     const onCutOff = (): void => this.#cutOff();
     const search = (): Promise<boolean> => upstream.search();
-    this.#coldStart = new ColdStart({ reach, graceMs: store.graceMs, search, onCutOff });
+    this.#coldStart = new SnapshotFallback({ reach, graceMs: store.graceMs, search, onCutOff });
     this.#log = options.logger;
     this.#restore = options.restore;
     this.#onNothing = options.onNothing;

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { ObjectBytes } from '../../filter/codec/codec.ts';
 import type { Credentials } from '../credentials/credentials.ts';
-import { within } from '../util/with-timeout.ts';
+import { withTimeout } from '../util/with-timeout.ts';
 import { type SetAsideCause, type SnapshotFile, SnapshotFiles } from './snapshot-files.ts';
 import { FolderWatch } from './snapshot-folder-watch.ts';
 import {
@@ -13,7 +13,7 @@ import {
   snapshotBytes,
 } from './snapshot-format.ts';
 import { foreignTo, ownerOf, type SnapshotOwner } from './snapshot-owner.ts';
-import { SnapshotKeeper, type StoredState } from './snapshot-writer.ts';
+import { SnapshotWriter, type StoredState } from './snapshot-writer.ts';
 
 export interface SnapshotStoreOptions {
   /** Folder of the snapshots, used by nothing else; made when it is missing. */
@@ -66,7 +66,7 @@ export class SnapshotStore {
   readonly graceMs: number;
   readonly #options: SnapshotStoreOptions;
   readonly #files: SnapshotFiles;
-  readonly #keepers = new Set<SnapshotKeeper>();
+  readonly #keepers = new Set<SnapshotWriter>();
   readonly #unsubscribe: () => void;
   /** The files as they are; undefined until the folder could be used. */
   #known: Map<string, SnapshotFile> | undefined;
@@ -127,22 +127,22 @@ export class SnapshotStore {
   }
 
   /** Keeps the objects of one question from now on; close it. */
-  open(question: string): SnapshotKeeper {
+  open(query: string): SnapshotWriter {
     const { quietMs = 1_000, unrestMs = 10_000, retryMs = RETRY_MS } = this.#options;
     const { writeBytesPerSecond } = this.#options;
-    const keeper = new SnapshotKeeper({
-      question,
+    const keeper = new SnapshotWriter({
+      query,
       times: { quietMs, unrestMs, retryMs, writeBytesPerSecond, closeMs: CLOSE_MS },
-      load: () => this.#load(question),
-      write: (state) => this.#enqueue(question, state),
-      distrust: (problem) => this.#distrust(nameOf(question), 'torn', problem),
-      notBefore: this.#notBefore.get(question) ?? 0,
+      load: () => this.#load(query),
+      write: (state) => this.#enqueue(query, state),
+      distrust: (problem) => this.#distrust(nameOf(query), 'torn', problem),
+      notBefore: this.#notBefore.get(query) ?? 0,
       isEnding: () => this.#ending,
       onLate: (error) => this.#late(error),
       onClose: (notBefore) => {
         this.#keepers.delete(keeper);
-        this.#complaints.delete(question);
-        this.#rest(question, notBefore);
+        this.#complaints.delete(query);
+        this.#rest(query, notBefore);
       },
     });
     this.#keepers.add(keeper);
@@ -159,12 +159,12 @@ export class SnapshotStore {
     this.#unsubscribe();
     const watched = this.#watch.close();
     const ended = Promise.all([watched, this.#queue]);
-    if (!this.#givenUp) await within(CLOSE_MS, ended).catch((error) => this.#late(error));
+    if (!this.#givenUp) await withTimeout(CLOSE_MS, ended).catch((error) => this.#late(error));
   }
 
   /** Remembers when a question may write again, and nothing of those that may. */
-  #rest(question: string, notBefore: number): void {
-    this.#notBefore.set(question, notBefore);
+  #rest(query: string, notBefore: number): void {
+    this.#notBefore.set(query, notBefore);
     const now = performance.now();
     for (const [each, until] of this.#notBefore) if (until <= now) this.#notBefore.delete(each);
   }
@@ -178,12 +178,12 @@ export class SnapshotStore {
     this.#options.logger.error({ folder, err }, said);
   }
 
-  async #load(question: string): Promise<StoredState | undefined> {
-    const name = nameOf(question);
+  async #load(query: string): Promise<StoredState | undefined> {
+    const name = nameOf(query);
     const { logger, maxBytes } = this.#options;
     let file: Buffer | undefined;
     try {
-      file = await within(LOAD_MS, this.#readNext(name, maxBytes));
+      file = await withTimeout(LOAD_MS, this.#readNext(name, maxBytes));
     } catch (error) {
       const err = (error as Error).message;
       logger.error({ file: this.#files.path(name), err }, 'a snapshot cannot be read (stateDir)');
@@ -197,9 +197,9 @@ export class SnapshotStore {
     }
     const { header, objects } = decoded;
     const foreign =
-      header.question === question
+      header.query === query
         ? foreignTo(this.#currentOwner(), header)
-        : `it answers ${JSON.stringify(header.question)}`;
+        : `it answers ${JSON.stringify(header.query)}`;
     if (foreign === undefined) return { ...header, objects };
     await this.#distrust(name, 'foreign', foreign);
     return undefined;
@@ -225,7 +225,7 @@ export class SnapshotStore {
     this.#setAside[cause]++;
     const { logger } = this.#options;
     try {
-      const file = await within(LOAD_MS, this.#files.setAside(name, cause));
+      const file = await withTimeout(LOAD_MS, this.#files.setAside(name, cause));
       logger.error({ file, cause, problem }, `a snapshot was set aside: ${WAY_OUT[cause]}`);
     } catch (error) {
       const { message: err } = error as Error;
@@ -236,26 +236,26 @@ export class SnapshotStore {
 
   /** Writes after what is being written. Rejects with `TooLarge`, or with what the disk says. */
   async #enqueue(
-    question: string,
+    query: string,
     state: { readonly resourceVersion: string; readonly objects: readonly ObjectBytes[] },
   ): Promise<number> {
     const { slowMs = SLOW_MS } = this.#options;
-    const write = this.#queue.then(() => this.#write(question, state));
+    const write = this.#queue.then(() => this.#write(query, state));
     this.#queue = write.catch(() => undefined);
     // Whatever waits behind a disk that hangs is as late. It goes on waiting: nothing can end a write.
     const slow = setTimeout(() => {
       this.#failures++;
-      this.#complain(question, new Error(`the disk takes more than ${slowMs / 1000} s`));
+      this.#complain(query, new Error(`the disk takes more than ${slowMs / 1000} s`));
     }, slowMs);
     slow.unref();
     try {
       const bytes = await write;
       this.#writes++;
-      this.#wentWell(question);
+      this.#wentWell(query);
       return bytes;
     } catch (error) {
       this.#failures++;
-      this.#complain(question, error as NodeJS.ErrnoException);
+      this.#complain(query, error as NodeJS.ErrnoException);
       // The folder may have gone, or be another one.
       if (!(error instanceof WrapperError)) this.#known = undefined;
       throw error;
@@ -265,39 +265,39 @@ export class SnapshotStore {
   }
 
   /** Once per cause: its message may name a file that has another name each time. */
-  #complain(question: string, { code, message }: NodeJS.ErrnoException): void {
+  #complain(query: string, { code, message }: NodeJS.ErrnoException): void {
     const cause = code ?? message;
     const known = [...this.#complaints.values()].some((each) => each.cause === cause);
     // Of one that nobody asks any more no write would take it back.
-    const isAsked = Array.from(this.#keepers, (keeper) => keeper.question).includes(question);
-    if (isAsked) this.#complaints.set(question, { cause, message });
+    const isAsked = Array.from(this.#keepers, (keeper) => keeper.query).includes(query);
+    if (isAsked) this.#complaints.set(query, { cause, message });
     // Where the folder is at fault, that was logged.
     if (known || this.#watch.problem !== undefined) return;
     const { folder } = this.#files;
     const said = 'a snapshot cannot be written, the one before is kept (stateDir)';
-    this.#options.logger.error({ folder, question, err: message }, said);
+    this.#options.logger.error({ folder, query, err: message }, said);
   }
 
-  #wentWell(question: string): void {
-    const complained = this.#complaints.delete(question);
+  #wentWell(query: string): void {
+    const complained = this.#complaints.delete(query);
     if (!complained || this.#complaints.size > 0) return;
     const { folder } = this.#files;
     this.#options.logger.info({ folder }, 'all snapshots can be written again (stateDir)');
   }
 
   async #write(
-    question: string,
+    query: string,
     { resourceVersion, objects }: Pick<StoredState, 'resourceVersion' | 'objects'>,
   ): Promise<number> {
     const header: SnapshotHeader = {
       ...this.#currentOwner(),
-      question,
+      query,
       resourceVersion,
       savedAt: Date.now(),
       objects: objects.length,
       bytes: objects.reduce((sum, { length }) => sum + length, 0),
     };
-    const name = nameOf(question);
+    const name = nameOf(query);
     const bytes = snapshotBytes(header);
     const known = await this.#prepared();
     await this.#makeRoom(known, name, bytes);
@@ -328,7 +328,7 @@ export class SnapshotStore {
   /** Removes files of questions that nobody asks now, the oldest first. Throws `TooLarge`. */
   async #makeRoom(known: Map<string, SnapshotFile>, name: string, bytes: number): Promise<void> {
     const { maxBytes } = this.#options;
-    const inUse = new Set([name, ...Array.from(this.#keepers, (each) => nameOf(each.question))]);
+    const inUse = new Set([name, ...Array.from(this.#keepers, (each) => nameOf(each.query))]);
     const unused = [...known]
       .filter(([other]) => !inUse.has(other))
       .sort(([, a], [, b]) => a.modified - b.modified);
@@ -358,7 +358,7 @@ export class SnapshotStore {
 }
 
 /** Name of a question's file: its kind, to be read by people, and a hash. */
-function nameOf(question: string): string {
-  const [kind = ''] = /[a-z]+(?=\?|$)/.exec(question) ?? [];
-  return `${kind}-${createHash('sha256').update(question).digest('hex').slice(0, 16)}`;
+function nameOf(query: string): string {
+  const [kind = ''] = /[a-z]+(?=\?|$)/.exec(query) ?? [];
+  return `${kind}-${createHash('sha256').update(query).digest('hex').slice(0, 16)}`;
 }

@@ -1,6 +1,6 @@
 import type { Change } from '../../filter/codec/change.ts';
 import type { ObjectBytes } from '../../filter/codec/codec.ts';
-import { within } from '../util/with-timeout.ts';
+import { withTimeout } from '../util/with-timeout.ts';
 
 /** A state of one question as it came from disk. */
 export interface StoredState {
@@ -10,9 +10,9 @@ export interface StoredState {
   readonly objects: readonly ObjectBytes[];
 }
 
-export interface KeeperOptions {
+export interface SnapshotWriterOptions {
   /** What is asked, with its encoding. */
-  readonly question: string;
+  readonly query: string;
   readonly times: {
     readonly quietMs: number;
     readonly unrestMs: number;
@@ -45,9 +45,9 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
  *
  * What is written is one state: the objects as they are after a change, with the version they were told for.
  */
-export class SnapshotKeeper {
-  readonly question: string;
-  readonly #options: KeeperOptions;
+export class SnapshotWriter {
+  readonly query: string;
+  readonly #options: SnapshotWriterOptions;
   readonly #objects = new Map<string, ObjectBytes>();
   #resourceVersion = '';
   /** The API server itself has spoken, so that there is something to write. */
@@ -60,8 +60,8 @@ export class SnapshotKeeper {
   #writing: Promise<void> | undefined;
   #closed = false;
 
-  constructor(options: KeeperOptions) {
-    this.question = options.question;
+  constructor(options: SnapshotWriterOptions) {
+    this.query = options.query;
     this.#options = options;
     this.#notBefore = options.notBefore;
   }
@@ -106,7 +106,7 @@ export class SnapshotKeeper {
     this.#closed = true;
     clearTimeout(this.#timer);
     const { times, onLate, onClose } = this.#options;
-    await within(times.closeMs, this.#flush()).catch(onLate);
+    await withTimeout(times.closeMs, this.#flush()).catch(onLate);
     this.#objects.clear();
     onClose(this.#notBefore);
   }

@@ -2,7 +2,7 @@ import { type BigIntStats, constants, type Stats } from 'node:fs';
 import { chmod, lstat, mkdir, realpath, stat, statfs } from 'node:fs/promises';
 import { dirname, parse, resolve } from 'node:path';
 import { WrapperError } from '../../errors.ts';
-import { within } from '../util/with-timeout.ts';
+import { withTimeout } from '../util/with-timeout.ts';
 
 /** File systems that hold no files of ours, by f_type of statfs(2); see linux/magic.h. */
 const PSEUDO_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
@@ -67,7 +67,7 @@ const START_MS = 2_000;
  */
 export async function assertStateFolder(setting: string): Promise<void> {
   try {
-    await within(START_MS, prepareStateFolder(setting));
+    await withTimeout(START_MS, prepareStateFolder(setting));
   } catch (error) {
     if (error instanceof WrapperError) throw error;
   }

@@ -1,23 +1,23 @@
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import type { LinkedAbort } from '../util/linked-abort-controller.ts';
-import { Pulse } from './health-check.ts';
+import type { LinkedAbortController } from '../util/linked-abort-controller.ts';
+import { HealthCheck } from './health-check.ts';
 import { addressOf } from './upstream-error.ts';
 
 interface OpenRequest {
-  readonly abort: LinkedAbort;
+  readonly abort: LinkedAbortController;
   /** Monotonic. */
   readonly since: number;
 }
 
 interface ServerRequests {
   readonly server: URL;
-  readonly pulse: Pulse;
+  readonly healthCheck: HealthCheck;
   readonly open: Set<OpenRequest>;
 }
 
-/** A request in the hands of {@link LiveRequests}. */
-export interface LiveRequest {
+/** A request in the hands of {@link ActiveRequests}. */
+export interface ActiveRequest {
   /** A byte came. */
   heard(): void;
   /** It has ended. */
@@ -25,7 +25,7 @@ export interface LiveRequest {
 }
 
 /** The requests that are open at each API server; ends those at one that is no longer there. */
-export class LiveRequests {
+export class ActiveRequests {
   readonly #servers = new Map<string, ServerRequests>();
   readonly #options: {
     readonly probe: (server: URL) => Promise<number | undefined>;
@@ -38,22 +38,22 @@ export class LiveRequests {
     /** Asks a server on a new connection: the status of its answer, or undefined. Never rejects. */
     readonly probe: (server: URL) => Promise<number | undefined>;
     readonly onDead: (server: URL) => void;
-    /** See {@link Pulse}. */
+    /** See {@link HealthCheck}. */
     readonly quietMs?: number;
     readonly logger: Logger;
   }) {
     this.#options = options;
   }
 
-  add(server: URL, abort: LinkedAbort): LiveRequest {
+  add(server: URL, abort: LinkedAbortController): ActiveRequest {
     const requests = this.#requestsOf(server);
     const request: OpenRequest = { abort, since: performance.now() };
     requests.open.add(request);
-    requests.pulse.opened();
+    requests.healthCheck.opened();
     return {
-      heard: () => requests.pulse.heard(),
+      heard: () => requests.healthCheck.heard(),
       release: () => {
-        if (requests.open.delete(request)) requests.pulse.ended();
+        if (requests.open.delete(request)) requests.healthCheck.ended();
       },
     };
   }
@@ -72,7 +72,7 @@ export class LiveRequests {
     const requests: ServerRequests = {
       server,
       open: new Set(),
-      pulse: new Pulse({
+      healthCheck: new HealthCheck({
         probe: async () => (await probe(server)) !== undefined,
         onDead: (since) => this.#dead(requests, since),
         ...(quietMs === undefined ? {} : { quietMs }),

@@ -18,7 +18,7 @@ const KEEP_ALIVE_MS = 15_000;
 const IDLE_MS = 60_000;
 
 /** Makes agents, and knows their connections: also those that an agent forgets once it is closed. */
-export class Connections {
+export class ConnectionTracker {
   readonly #sockets = new Set<Socket>();
   readonly #onConnect: () => void;
   readonly #headersMs: number;

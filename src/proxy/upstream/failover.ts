@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { Credentials, TlsOptions } from '../credentials/credentials.ts';
-import { isAnswer } from './reachability.ts';
+import { isUsableResponse } from './reachability.ts';
 import { addressOf } from './upstream-error.ts';
 
 /**
@@ -194,7 +194,7 @@ export class Failover implements Credentials {
   async #tryReturn(good: number): Promise<void> {
     const server = preferred(this.#credentials);
     const statusCode = await this.probe?.(server);
-    const answered = statusCode !== undefined && isAnswer(statusCode);
+    const answered = statusCode !== undefined && isUsableResponse(statusCode);
     if (this.#closed || server.href === this.#current) return;
     if (!answered || good + 1 < GOOD) {
       this.#armReturn(answered ? good + 1 : 0);

@@ -1,4 +1,4 @@
-export interface PulseOptions {
+export interface HealthCheckOptions {
   /** Asks the server on a new connection; resolves with whether it answered. Never rejects. */
   readonly probe: () => Promise<boolean>;
   /** The server does not answer any more: ends the requests that have heard nothing since `since` (monotonic). */
@@ -19,14 +19,14 @@ const QUIET_MS = 25_000;
  * bookmark about once a minute each, a few dozen such requests an hour, and never more than 144, each of
  * which the API server answers from memory.
  */
-export class Pulse {
-  readonly #options: PulseOptions;
+export class HealthCheck {
+  readonly #options: HealthCheckOptions;
   readonly #quietMs: number;
   #heardAt = performance.now();
   #timer: NodeJS.Timeout | undefined;
   #requests = 0;
 
-  constructor(options: PulseOptions) {
+  constructor(options: HealthCheckOptions) {
     this.#options = options;
     this.#quietMs = options.quietMs ?? QUIET_MS;
   }

@@ -1,8 +1,8 @@
 import type { ResponseHeaders } from './upstream-body.ts';
 
 /** Whether an answer is one to go by: with 5xx and 429 the API server may as well not be there. */
-export function isAnswer(statusCode: number, headers: ResponseHeaders = {}): boolean {
-  return !isBroken(statusCode, headers) && statusCode !== 429;
+export function isUsableResponse(statusCode: number, headers: ResponseHeaders = {}): boolean {
+  return !isServerFailure(statusCode, headers) && statusCode !== 429;
 }
 
 /**
@@ -10,12 +10,12 @@ export function isAnswer(statusCode: number, headers: ResponseHeaders = {}): boo
  * API server that is behind the version asked for answers so (NewTooLargeResourceVersionError in apiserver
  * storage/errors.go), a gateway that has waited in vain does not.
  */
-export function isBroken(statusCode: number, headers: ResponseHeaders): boolean {
+export function isServerFailure(statusCode: number, headers: ResponseHeaders): boolean {
   return statusCode >= 500 && !(statusCode === 504 && headers['retry-after'] !== undefined);
 }
 
 /** Whether the API server can be reached, as all requests together have found. Times are monotonic. */
-export class Reach {
+export class Reachability {
   #heardAt = Number.NEGATIVE_INFINITY;
   #answered = false;
   #cutOff = false;
@@ -45,7 +45,7 @@ export class Reach {
     this.#heardAt = performance.now();
   }
 
-  /** The headers of an answer came, or more of its body. @param toGoBy see {@link isAnswer} */
+  /** The headers of an answer came, or more of its body. @param toGoBy see {@link isUsableResponse} */
   noteAnswer(toGoBy: boolean): void {
     this.#heardAt = performance.now();
     if (!toGoBy) return;

@@ -4,7 +4,7 @@ import { WrapperError } from '../../errors.ts';
  * Ends a request that does not get on: a peer that is gone sends no FIN, and one that is hostile sends a byte
  * now and then. Has one timer for each of its limits.
  */
-export class Deadline {
+export class RequestTimeouts {
   readonly #controller = new AbortController();
   readonly #timers = new Map<string, NodeJS.Timeout>();
   readonly #outer: AbortSignal;

@@ -2,7 +2,7 @@ import { finished, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { WrapperError } from '../../errors.ts';
 import { asBuffer } from '../../filter/codec/as-buffer.ts';
-import { joinPieces } from '../../filter/codec/buffer-list.ts';
+import { concat } from '../../filter/codec/buffer-list.ts';
 
 /**
  * Bodies are kept in buffers of this size. Large ones go back to the operating system when they are
@@ -102,7 +102,7 @@ export async function readBody(
   maxBytes: number,
   headers: ResponseHeaders = {},
 ): Promise<Buffer> {
-  return joinPieces(await readPieces(body, { maxBytes, headers }));
+  return concat(await readBuffers(body, { maxBytes, headers }));
 }
 
 export interface ReadOptions {
@@ -117,7 +117,7 @@ export interface ReadOptions {
  * {@link readBody}, in pieces of {@link PIECE_BYTES}. A large block that is joined, and free soon, costs more than
  * itself: the C library keeps so much more for itself from then on (mallopt(3), M_MMAP_THRESHOLD).
  */
-export async function readPieces(
+export async function readBuffers(
   body: AsyncIterable<Uint8Array>,
   options: ReadOptions,
 ): Promise<Buffer[]> {
@@ -126,11 +126,11 @@ export async function readPieces(
   // Also of what is zipped: nobody zips what grows by it.
   if (declared > maxBytes) for await (const _ of body) throw tooLarge(maxBytes);
   if (headers['content-encoding'] === 'gzip') return gunzip(body, options);
-  const pieces = new PieceList();
+  const buffers = new PieceList();
   for await (const chunk of within(body, options)) {
-    pieces.add(chunk);
+    buffers.add(chunk);
   }
-  return pieces.end();
+  return buffers.end();
 }
 
 /** The chunks of a body, as long as they are within the bounds. A throw ends the request. */
@@ -149,7 +149,7 @@ async function* within(
 
 /** Copies chunks into pieces as they come, so that nothing is held twice, and no network buffer for long. */
 class PieceList {
-  readonly #pieces: Buffer[] = [];
+  readonly #buffers: Buffer[] = [];
   #filling: Buffer | undefined;
   #used = 0;
   /** Most answers are small: the first pieces are too. */
@@ -167,11 +167,11 @@ class PieceList {
 
   end(): Buffer[] {
     this.#close();
-    return this.#pieces.length === 0 ? [Buffer.alloc(0)] : this.#pieces;
+    return this.#buffers.length === 0 ? [Buffer.alloc(0)] : this.#buffers;
   }
 
   #close(): void {
-    if (this.#filling !== undefined) this.#pieces.push(this.#filling.subarray(0, this.#used));
+    if (this.#filling !== undefined) this.#buffers.push(this.#filling.subarray(0, this.#used));
     this.#filling = undefined;
     this.#used = 0;
     this.#size = Math.min(2 * this.#size, PIECE_BYTES);
@@ -183,9 +183,9 @@ async function gunzip(body: AsyncIterable<Uint8Array>, options: ReadOptions): Pr
   const unzip = createGunzip({ chunkSize: PIECE_BYTES });
   source.once('error', (error) => unzip.destroy(error));
   try {
-    const pieces: Buffer[] = [];
-    for await (const chunk of within(source.pipe(unzip), options)) pieces.push(chunk);
-    return pieces;
+    const buffers: Buffer[] = [];
+    for await (const chunk of within(source.pipe(unzip), options)) buffers.push(chunk);
+    return buffers;
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (!code?.startsWith('Z_')) throw error;

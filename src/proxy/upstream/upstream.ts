@@ -3,16 +3,21 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { VERSION } from '../../version.ts';
 import type { Credentials } from '../credentials/credentials.ts';
-import { LinkedAbort, unlessAborted } from '../util/linked-abort-controller.ts';
-import { LiveRequests } from './active-requests.ts';
-import { Connections } from './connection-tracker.ts';
+import { abortable, LinkedAbortController } from '../util/linked-abort-controller.ts';
+import { ActiveRequests } from './active-requests.ts';
+import { ConnectionTracker } from './connection-tracker.ts';
 import type { Outcome } from './failover.ts';
-import { isAnswer, isBroken, Reach } from './reachability.ts';
+import { isServerFailure, isUsableResponse, Reachability } from './reachability.ts';
 import { type AgentRequest, NoAnswer, type UpstreamAgent } from './upstream-agent.ts';
 import { createBody, type ResponseHeaders, type UpstreamBody } from './upstream-body.ts';
 import { addressOf, unreachable } from './upstream-error.ts';
 
-export { type ResponseHeaders, readBody, readPieces, type UpstreamBody } from './upstream-body.ts';
+export {
+  type ResponseHeaders,
+  readBody,
+  readBuffers as readPieces,
+  type UpstreamBody,
+} from './upstream-body.ts';
 
 export interface UpstreamRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -49,7 +54,7 @@ export interface Upstream {
   /** `host:port` of the API server, for messages. */
   readonly address: string;
   /** Whether the API server can be reached, as all requests have found. */
-  readonly reach: Reach;
+  readonly reach: Reachability;
   /**
    * Asks one API server, on a new connection, for a sign of life. Resolves with the status of its answer, or
    * with undefined when there is none in time. Never rejects.
@@ -100,13 +105,13 @@ class AgentUpstream implements Upstream {
   readonly #logger: Logger;
   readonly #unreadMs: number;
   readonly #unsubscribe: () => void;
-  readonly reach = new Reach();
+  readonly reach = new Reachability();
   readonly #onOutcome: (server: URL, outcome: Outcome, path: string) => void;
   readonly #onFound: (server: URL) => void;
-  readonly #connections: Connections;
-  readonly #requests: LiveRequests;
+  readonly #connections: ConnectionTracker;
+  readonly #requests: ActiveRequests;
   /** Requests from before they are sent until their bodies are closed. */
-  readonly #live = new Set<LinkedAbort>();
+  readonly #live = new Set<LinkedAbortController>();
   #own: UpstreamAgent | undefined;
   /** For requests under another identity than ours. */
   #foreign: UpstreamAgent | undefined;
@@ -119,8 +124,8 @@ class AgentUpstream implements Upstream {
     const { credentials, logger, unreadMs = UNREAD_MS, onOutcome = () => {} } = options;
     this.#onOutcome = onOutcome;
     this.#onFound = options.onFound ?? (() => {});
-    this.#connections = new Connections(() => this.reach.noteConnected(), options.headersMs);
-    this.#requests = new LiveRequests({
+    this.#connections = new ConnectionTracker(() => this.reach.noteConnected(), options.headersMs);
+    this.#requests = new ActiveRequests({
       ...options,
       probe: (server) => this.probe(server),
       onDead: (server) => onOutcome(server, 'unreachable', ''),
@@ -168,7 +173,7 @@ class AgentUpstream implements Upstream {
     if (current === undefined || others.length === 0) return false;
     const ask = async (server: URL): Promise<URL> => {
       const statusCode = await this.#probe(server, SEARCH_MS);
-      if (statusCode !== undefined && isAnswer(statusCode)) return server;
+      if (statusCode !== undefined && isUsableResponse(statusCode)) return server;
       throw new Error('no answer');
     };
     const other = Promise.any(others.map(ask)).catch(() => undefined);
@@ -191,8 +196,8 @@ class AgentUpstream implements Upstream {
       const request: UpstreamRequest = { method: 'GET', path: PROBE_PATH, signal };
       const identity = await this.#identityWithin(ms / 2, abort.signal);
       const options = this.#options(server, request, identity, abort.signal);
-      const { statusCode, body } = await unlessAborted(agent.request(options), abort.signal);
-      this.reach.noteAnswer(isAnswer(statusCode));
+      const { statusCode, body } = await abortable(agent.request(options), abort.signal);
+      this.reach.noteAnswer(isUsableResponse(statusCode));
       body.resume();
       await finished(body, { signal: abort.signal });
       return statusCode;
@@ -208,7 +213,7 @@ class AgentUpstream implements Upstream {
   /** None, when the credentials do not come in time: a server answers a stranger too, if only with 401. */
   async #identityWithin(ms: number, signal: AbortSignal): Promise<AgentRequest['headers']> {
     const late = AbortSignal.any([signal, AbortSignal.timeout(ms)]);
-    const identity = await unlessAborted(this.#credentials.headers(), late).catch(() => ({}));
+    const identity = await abortable(this.#credentials.headers(), late).catch(() => ({}));
     signal.throwIfAborted();
     return identity;
   }
@@ -217,21 +222,21 @@ class AgentUpstream implements Upstream {
   async #refresh(signal: AbortSignal | undefined): Promise<void> {
     const abort = this.#begin(signal);
     try {
-      await unlessAborted(this.#credentials.refresh(), abort.signal);
+      await abortable(this.#credentials.refresh(), abort.signal);
     } finally {
       this.#end(abort);
     }
   }
 
   /** What is begun here ends with the signal, and when this is closed. */
-  #begin(signal: AbortSignal | undefined): LinkedAbort {
-    const abort = new LinkedAbort(signal);
+  #begin(signal: AbortSignal | undefined): LinkedAbortController {
+    const abort = new LinkedAbortController(signal);
     this.#live.add(abort);
     if (this.#closed) abort.now(closedError());
     return abort;
   }
 
-  #end(abort: LinkedAbort): void {
+  #end(abort: LinkedAbortController): void {
     this.#live.delete(abort);
     abort.release();
   }
@@ -249,7 +254,7 @@ class AgentUpstream implements Upstream {
     const release = (): void => this.#end(abort);
     try {
       abort.signal.throwIfAborted();
-      const identity = await unlessAborted(this.#identity(request), abort.signal);
+      const identity = await abortable(this.#identity(request), abort.signal);
       return await this.#exchange(request, identity, abort, release);
     } catch (error) {
       release();
@@ -261,7 +266,7 @@ class AgentUpstream implements Upstream {
   async #exchange(
     request: UpstreamRequest,
     identity: Readonly<Record<string, string>>,
-    abort: LinkedAbort,
+    abort: LinkedAbortController,
     release: () => void,
   ): Promise<UpstreamResponse> {
     const server = this.#server();
@@ -272,12 +277,12 @@ class AgentUpstream implements Upstream {
       signal.aborted ? signal.reason : unreachable(error, server);
     try {
       const options = this.#options(server, request, identity, signal);
-      const answer = await unlessAborted(this.#agent(request).request(options), signal);
+      const answer = await abortable(this.#agent(request).request(options), signal);
       live.heard();
       const { statusCode, headers } = answer;
-      const toGoBy = isAnswer(statusCode, headers);
+      const toGoBy = isUsableResponse(statusCode, headers);
       this.reach.noteAnswer(toGoBy);
-      this.#onOutcome(server, isBroken(statusCode, headers) ? 'broken' : 'answered', path);
+      this.#onOutcome(server, isServerFailure(statusCode, headers) ? 'broken' : 'answered', path);
       answer.body.once('close', release).once('close', () => live.release());
       const onUnread = (): void => {
         this.#logger.warn({ path: request.path }, 'an answer was not read; its request is ended');

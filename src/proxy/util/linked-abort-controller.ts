@@ -2,7 +2,7 @@
  * The end of one request: when the caller's signal says so, or {@link now}. Unlike AbortSignal.any it leaves
  * nothing behind at a signal that lives longer than the request.
  */
-export class LinkedAbort {
+export class LinkedAbortController {
   readonly #controller = new AbortController();
   readonly #outer: AbortSignal | undefined;
   readonly #forward = () => this.now(this.#outer?.reason);
@@ -31,7 +31,7 @@ export class LinkedAbort {
  * Waits for a promise, but no longer than the signal. Whoever gets the promise's answer
  * after that has to let go of it.
  */
-export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   let stop: (() => void) | undefined;
   const aborted = new Promise<never>((_, reject) => {
     stop = () => reject(signal.reason);

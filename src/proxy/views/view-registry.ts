@@ -1,16 +1,16 @@
 import type { WrapperError } from '../../errors.ts';
 import { View } from '../../filter/view/view.ts';
-import type { PolicyBook } from '../../topology/policy/policy-resolver.ts';
+import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import {
   kubeProxyQueryTest,
   ownNodeQuery,
   servicesBeside,
   slicesBeside,
 } from '../api/kube-proxy-queries.ts';
-import { type Question, questionKey, questionPath } from '../api/query.ts';
-import { OwnNodeFeed } from '../cluster/own-node-handler.ts';
+import { type Query, queryKey, queryPath } from '../api/query.ts';
+import { OwnNodeHandler } from '../cluster/own-node-handler.ts';
 import type { PolicyEvents } from '../cluster/policy-events.ts';
-import { ServicesFeed } from '../cluster/services-handler.ts';
+import { ServicesHandler } from '../cluster/services-handler.ts';
 import type { Codecs } from '../http/respond.ts';
 import {
   ANYONE,
@@ -22,9 +22,9 @@ import {
 } from './view-budget.ts';
 import { openPlain, openViewSource, type SourceContext, type ViewSource } from './view-source.ts';
 
-export interface ViewsOptions extends SourceContext, BudgetLimits {
+export interface ViewRegistryOptions extends SourceContext, BudgetLimits {
   readonly codecs: Codecs;
-  readonly book: PolicyBook;
+  readonly book: PolicyResolver;
   readonly policyEvents?: Pick<PolicyEvents, 'tell'> | undefined;
   /** Whether callers of https share the budget with those of plain http. */
   readonly hasCallers: boolean;
@@ -72,25 +72,25 @@ export interface ViewLease {
  * learns from (own Node; Services, as soon as endpoints are asked for) are the ones kube-proxy asks for
  * too, so that they cost one watch.
  */
-export class Views {
-  readonly #options: ViewsOptions;
+export class ViewRegistry {
+  readonly #options: ViewRegistryOptions;
   readonly #open = new Map<string, OpenView>();
-  readonly #ownNode: OwnNodeFeed;
-  readonly #isKubeProxys: (question: Question) => boolean;
+  readonly #ownNode: OwnNodeHandler;
+  readonly #isKubeProxys: (query: Query) => boolean;
   /** What all views but kube-proxy's own take. */
   readonly budget: ViewBudget;
   #hasServices = false;
 
-  constructor(options: ViewsOptions) {
+  constructor(options: ViewRegistryOptions) {
     this.#options = options;
-    this.#isKubeProxys = kubeProxyQueryTest(options.world.nodeName);
+    this.#isKubeProxys = kubeProxyQueryTest(options.topology.nodeName);
     const { maxViews, maxViewBytes, hasCallers } = options;
     this.budget = new ViewBudget({
       ...{ maxViews, maxViewBytes },
       shareOf: (holder) => (holder !== ANYONE ? CALLER_SHARE : hasCallers ? ANYONE_SHARE : 1),
       makeRoom: (holder, except) => this.#closeIdlest(holder, except),
     });
-    this.#ownNode = new OwnNodeFeed(options.world, options.logger);
+    this.#ownNode = new OwnNodeHandler(options.topology, options.logger);
     this.#openOwnNode();
   }
 
@@ -106,27 +106,27 @@ export class Views {
 
   /** Number of requests, watches included, that read a view now. */
   users(source: ViewSource): number {
-    return this.#open.get(questionKey(source.question))?.users ?? 0;
+    return this.#open.get(queryKey(source.query))?.users ?? 0;
   }
 
   /**
    * Why a view is not served: the API server does not take its question, or there is no room for it. Undefined also for
    * a view that the world itself needs: that is more than a client's mistake.
    */
-  refusalOf({ question, view }: ViewSource): WrapperError | undefined {
-    return this.#open.get(questionKey(question))?.pinned ? undefined : view.refusal;
+  refusalOf({ query, view }: ViewSource): WrapperError | undefined {
+    return this.#open.get(queryKey(query))?.pinned ? undefined : view.refusal;
   }
 
   /**
    * Opens or shares the view of a question for a caller. Throws `LimitExceeded` when there is no room for another view.
    * Kube-proxy's own queries always have room.
    */
-  acquire(question: Question, caller: Holder = ANYONE): ViewLease {
+  acquire(query: Query, caller: Holder = ANYONE): ViewLease {
     const { book, serviceFilter, cloudPassthrough } = this.#options;
     const hides = serviceFilter !== undefined || cloudPassthrough;
-    const services = servicesBeside(question, book.settings.headless, hides);
+    const services = servicesBeside(query, book.settings.headless, hides);
     if (services !== undefined) this.#openServices(services);
-    const entry = this.#open.get(questionKey(question)) ?? this.#openView(question, caller);
+    const entry = this.#open.get(queryKey(query)) ?? this.#openView(query, caller);
     entry.charge?.use(caller);
     entry.users++;
     if (entry.source.view.closed === undefined) clearTimeout(entry.idle);
@@ -158,7 +158,7 @@ export class Views {
   /** Closes a view after a while if nobody uses it. */
   #rest(entry: OpenView): void {
     if (entry.users > 0 || entry.pinned || entry.source.view.closed !== undefined) return;
-    if (this.#open.get(questionKey(entry.source.question)) !== entry) return;
+    if (this.#open.get(queryKey(entry.source.query)) !== entry) return;
     const { idleMs } = this.#options;
     const refused = entry.source.view.refusal !== undefined;
     clearTimeout(entry.idle);
@@ -169,10 +169,10 @@ export class Views {
     );
   }
 
-  #openView(question: Question, caller: Holder): OpenView {
-    const codec = this.#options.codecs[question.encoding];
-    if (this.#isKubeProxys(question)) {
-      return this.#add(openViewSource(this.#options, question, codec), false);
+  #openView(query: Query, caller: Holder): OpenView {
+    const codec = this.#options.codecs[query.encoding];
+    if (this.#isKubeProxys(query)) {
+      return this.#add(openViewSource(this.#options, query, codec), false);
     }
     const charge = this.budget.open(caller);
     const pay = (bytes: number): void => {
@@ -183,7 +183,7 @@ export class Views {
         throw error;
       }
     };
-    const source = openViewSource(this.#options, question, codec, { payer: { pay } });
+    const source = openViewSource(this.#options, query, codec, { payer: { pay } });
     const entry = this.#add(source, false, charge);
     return entry;
   }
@@ -205,7 +205,7 @@ export class Views {
 
   #close({ source, idle, charge }: OpenView): void {
     clearTimeout(idle);
-    this.#open.delete(questionKey(source.question));
+    this.#open.delete(queryKey(source.query));
     charge?.close();
     void source.close();
   }
@@ -215,7 +215,7 @@ export class Views {
     const { source, charge } = entry;
     if (source.view.closed !== undefined) return;
     clearTimeout(entry.idle);
-    const path = questionPath(source.question);
+    const path = queryPath(source.query);
     this.#options.logger.warn({ view: path, err: error.message }, 'a view is closed');
     const closing = source.close();
     source.view.close(error);
@@ -227,40 +227,40 @@ export class Views {
   #add(source: ViewSource, pinned: boolean, charge?: ViewCharge): OpenView {
     const idleSince = performance.now();
     const entry: OpenView = { source, charge, users: 0, idle: undefined, idleSince, pinned };
-    this.#open.set(questionKey(source.question), entry);
+    this.#open.set(queryKey(source.query), entry);
     // When the question is refused, whoever asked it may have gone already.
     source.view.whenSettled(() => this.#rest(entry));
     return entry;
   }
 
   #openOwnNode(): void {
-    const question = ownNodeQuery(this.#options.world.nodeName);
+    const query = ownNodeQuery(this.#options.topology.nodeName);
     const codec = this.#options.codecs.protobuf;
-    const view = this.#createView(question);
-    const decode = (object: Buffer) => codec.labelled(object);
-    this.#add(openPlain(this.#options, question, view, decode, [this.#ownNode]), true);
+    const view = this.#createView(query);
+    const decode = (object: Buffer) => codec.partialMetadata(object);
+    this.#add(openPlain(this.#options, query, view, decode, [this.#ownNode]), true);
   }
 
   /** The first one that asks decides how the world asks for Services, for the life of the process. */
-  #openServices(question: Question): void {
+  #openServices(query: Query): void {
     if (this.#hasServices) return;
     this.#hasServices = true;
-    const feed = new ServicesFeed(this.#options);
+    const feed = new ServicesHandler(this.#options);
     const codec = this.#options.codecs.protobuf;
-    this.#add(openViewSource(this.#options, question, codec, { feed }), true);
+    this.#add(openViewSource(this.#options, query, codec, { feed }), true);
     if (!this.#options.cloudPassthrough) return;
     // Which Services are hidden is told by the view of slices that kube-proxy itself asks for.
-    const slices = slicesBeside(question);
-    this.#add(openViewSource(this.#options, slices, codec, { tellsWithheld: true }), true);
+    const slices = slicesBeside(query);
+    this.#add(openViewSource(this.#options, slices, codec, { tellsCloudOnly: true }), true);
   }
 
-  #createView({ resource, encoding }: Question): View {
+  #createView({ resource, encoding }: Query): View {
     const { codecs, clock, window } = this.#options;
     return new View({ resource, codec: codecs[encoding], clock, window });
   }
 }
 
 /** What is left of the source of a view that was closed: nothing that takes memory. */
-function huskOf({ question, view, status }: ViewSource, close: () => Promise<void>): ViewSource {
-  return { question, view, projection: undefined, status, find: () => undefined, close };
+function huskOf({ query, view, status }: ViewSource, close: () => Promise<void>): ViewSource {
+  return { query, view, projection: undefined, status, find: () => undefined, close };
 }

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { ChangeSink } from '../../filter/codec/change.ts';
+import type { ChangeHandler } from '../../filter/codec/change.ts';
 import type {
   Codec,
   EndpointsFacts,
@@ -14,18 +14,18 @@ import {
   SERVICES,
 } from '../../filter/codec/resource.ts';
 import type { Clock } from '../../filter/projection/clock.ts';
-import { Departures } from '../../filter/projection/deletions-first.ts';
+import { DeletionsFirst } from '../../filter/projection/deletions-first.ts';
 import { EndpointsProjection } from '../../filter/projection/endpoints-projection.ts';
 import { PlainProjection } from '../../filter/projection/plain-projection.ts';
 import { ServiceCidrsProjection } from '../../filter/projection/service-cidrs-projection.ts';
 import { ServicesProjection } from '../../filter/projection/services-projection.ts';
 import type { LogBounds } from '../../filter/view/event-log.ts';
-import type { VersionClock } from '../../filter/view/version-allocator.ts';
+import type { VersionAllocator } from '../../filter/view/version-allocator.ts';
 import { View } from '../../filter/view/view.ts';
 import type { ServiceFilter } from '../../topology/policy/service-policy.ts';
-import type { World } from '../../topology/state/topology.ts';
-import type { Question } from '../api/query.ts';
-import type { ReadBounds } from '../api/read-limits.ts';
+import type { Topology } from '../../topology/state/topology.ts';
+import type { Query } from '../api/query.ts';
+import type { ReadLimits } from '../api/read-limits.ts';
 import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
 import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -34,8 +34,8 @@ import type { OwnReadMemory, ReadMemory } from '../util/read-memory.ts';
 /** What every source of a view is made from. */
 export interface SourceContext {
   readonly upstream: Upstream;
-  readonly clock: VersionClock;
-  readonly world: World;
+  readonly clock: VersionAllocator;
+  readonly topology: Topology;
   readonly logger: Logger;
   /** The least that an event log keeps. */
   readonly window: LogBounds;
@@ -44,7 +44,7 @@ export interface SourceContext {
   /** Whether Services whose traffic all goes to the cloud are hidden. */
   readonly cloudPassthrough: boolean;
   /** What is read of the API server at most; see Reflector. */
-  readonly bounds?: ReadBounds;
+  readonly bounds?: ReadLimits;
   /** What lists of the wrapper itself and of kube-proxy hold together while they are read. */
   readonly ownMemory?: OwnReadMemory;
   /** Where the last known state is kept over a restart; absent: nowhere. */
@@ -55,7 +55,7 @@ export interface SourceContext {
 
 /** A view and all that fills it: one reflector, one projection. */
 export interface ViewSource {
-  readonly question: Question;
+  readonly query: Query;
   readonly view: View;
   /** Undefined for collections that are shown as they are. */
   readonly projection: EndpointsProjection | undefined;
@@ -69,9 +69,9 @@ export interface ViewSource {
 /** What a source needs beside its question. */
 export interface SourceRole {
   /** Told about each change before the view is: what the world learns has to be in force when clients hear of it. */
-  readonly feed?: ChangeSink<ServiceFacts> | undefined;
+  readonly feed?: ChangeHandler<ServiceFacts> | undefined;
   /** Whether this view of slices tells the world which Services are withheld. */
-  readonly tellsWithheld?: boolean;
+  readonly tellsCloudOnly?: boolean;
   /** Who pays for the memory; absent: nobody, for it is kube-proxy's or the world's. */
   readonly payer?: ViewPayer | undefined;
 }
@@ -90,76 +90,81 @@ const ENTRY_BYTES = 160;
 /** Opens a source for endpoints, filtered, or for any other collection, shown as it is. */
 export function openViewSource(
   context: SourceContext,
-  question: Question,
+  query: Query,
   codec: Codec,
-  { feed, tellsWithheld = false, payer }: SourceRole = {},
+  { feed, tellsCloudOnly = false, payer }: SourceRole = {},
 ): ViewSource {
-  const { resource } = question;
+  const { resource } = query;
   const { clock } = context;
   const most = payer === undefined ? undefined : PAID_WINDOW;
   const view = new View({ resource, codec, clock, window: context.window, most });
-  if (resource === SERVICES) return openServices(context, question, view, { feed, payer });
+  if (resource === SERVICES) return openServices(context, query, view, { feed, payer });
   if (resource === SERVICE_CIDRS && context.cloudPassthrough) {
-    const cidrs = new ServiceCidrsProjection(view, context.world);
+    const cidrs = new ServiceCidrsProjection(view, context.topology);
     const decode = (object: ObjectBytes) => codec.meta(object);
     const close = () => cidrs.close();
-    const parts = { question, view, projection: undefined, decode, sinks: [cidrs], close, payer };
+    const parts = { query, view, projection: undefined, decode, sinks: [cidrs], close, payer };
     return run(context, parts);
   }
   if (resource !== ENDPOINT_SLICES && resource !== ENDPOINTS) {
-    return openPlain(context, question, view, (object) => codec.meta(object), [], payer);
+    return openPlain(context, query, view, (object) => codec.meta(object), [], payer);
   }
-  const { world, time } = context;
-  const projection = new EndpointsProjection({ view, world, clock: time, tellsWithheld });
+  const { topology, time } = context;
+  const projection = new EndpointsProjection({
+    view,
+    topology,
+    clock: time,
+    tellsCloudOnly: tellsCloudOnly,
+  });
   const decode = (object: ObjectBytes): EndpointsFacts =>
     resource === ENDPOINTS ? codec.endpoints(object) : codec.endpointSlice(object);
   const close = () => projection.close();
-  return run(context, { question, view, projection, decode, sinks: [projection], close, payer });
+  return run(context, { query, view, projection, decode, sinks: [projection], close, payer });
 }
 
 /** Opens a source that shows objects as they are and tells feeds about them first. */
 export function openPlain<Facts extends ObjectMeta>(
   context: SourceContext,
-  question: Question,
+  query: Query,
   view: View,
   decode: (object: ObjectBytes) => Facts,
-  feeds: readonly ChangeSink<Facts>[],
+  feeds: readonly ChangeHandler<Facts>[],
   payer?: ViewPayer,
 ): ViewSource {
   const sinks = [...feeds, new PlainProjection(view)];
   const close = (): void => {};
-  return run(context, { question, view, projection: undefined, decode, sinks, close, payer });
+  return run(context, { query, view, projection: undefined, decode, sinks, close, payer });
 }
 
 function openServices(
   context: SourceContext,
-  question: Question,
+  query: Query,
   view: View,
   { feed, payer }: Pick<SourceRole, 'feed' | 'payer'>,
 ): ViewSource {
-  const { world, serviceFilter, cloudPassthrough } = context;
+  const { topology, serviceFilter, cloudPassthrough } = context;
   const decode = (object: ObjectBytes) => view.codec.service(object);
   const feeds = feed === undefined ? [] : [feed];
   if (serviceFilter === undefined && !cloudPassthrough) {
-    return openPlain(context, question, view, decode, [new Departures(view), ...feeds], payer);
+    return openPlain(context, query, view, decode, [new DeletionsFirst(view), ...feeds], payer);
   }
-  const options = { view, world, serviceFilter, followsWithheld: cloudPassthrough, feed };
+  const options = { view, topology, serviceFilter, followsCloudOnly: cloudPassthrough, feed };
   const services = new ServicesProjection(options);
   const sinks = [services];
   const find = (key: string) => services.find(key);
   const close = () => services.close();
-  const parts = { question, view, projection: undefined, decode, sinks, find, close, payer };
+  const parts = { query, view, projection: undefined, decode, sinks, find, close, payer };
   return run(context, parts);
 }
 
 function run<Facts extends ObjectMeta>(
   context: SourceContext,
   parts: {
-    readonly question: Question;
+    readonly query: Query;
     readonly view: View;
     readonly projection: EndpointsProjection | undefined;
     readonly decode: (object: ObjectBytes) => Facts;
-    readonly sinks: readonly ChangeSink<Facts>[];
+    readonly sinks: readonly ChangeHandler<Facts>[];
     /** Default: what the view shows. */
     readonly find?: ViewSource['find'];
     /** Ends what the sinks have opened. */
@@ -167,7 +172,7 @@ function run<Facts extends ObjectMeta>(
     readonly payer: ViewPayer | undefined;
   },
 ): ViewSource {
-  const { question, view, projection, payer } = parts;
+  const { query, view, projection, payer } = parts;
   const memory =
     payer === undefined ? context.ownMemory?.account() : memoryOf(context, parts, payer);
   const controller = new AbortController();
@@ -181,7 +186,7 @@ function run<Facts extends ObjectMeta>(
   });
   const running = reflector.run(controller.signal);
   return {
-    question,
+    query,
     view,
     projection,
     find: parts.find ?? ((key) => view.get(key)),

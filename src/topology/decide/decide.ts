@@ -34,7 +34,7 @@ export interface MatchedDecision extends Decision {
 }
 
 /** Whether this node and an endpoint are related by a key; see {@link Relations}. */
-export type Relates = (key: string, endpoint: Endpoint) => boolean;
+export type MatchesEndpoint = (key: string, endpoint: Endpoint) => boolean;
 
 /** What of a policy, beside its keys, bears on a decision. */
 export interface DecideOptions {
@@ -86,7 +86,7 @@ export function decideMatched(
 }
 
 /** The keys that match an endpoint, by asking for each of them. */
-export function matchesBy(keys: readonly string[], relates: Relates): Matches {
+export function matchesBy(keys: readonly string[], relates: MatchesEndpoint): Matches {
   return (endpoint) => {
     let mask = 0;
     for (let key = 0; key < keys.length; key++) {

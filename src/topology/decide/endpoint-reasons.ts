@@ -2,9 +2,9 @@ import {
   type DecideOptions,
   decideMatched,
   type MatchedDecision,
+  type MatchesEndpoint,
   matchesBy,
   type PortDecision,
-  type Relates,
 } from './decide.ts';
 import type { Endpoint, EndpointGroup } from './endpoint.ts';
 import { STEP, type Steps, takeAll } from './steps.ts';
@@ -23,7 +23,7 @@ export interface EndpointReason {
 export function explain(
   groups: readonly EndpointGroup[],
   keys: readonly string[],
-  relates: Relates,
+  relates: MatchesEndpoint,
   options: DecideOptions = {},
 ): EndpointReason[] {
   const decision = decideMatched(groups, matchesBy(keys, relates), options);

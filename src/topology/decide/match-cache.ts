@@ -1,4 +1,4 @@
-import { type Matches, matchesBy, type Relates } from './decide.ts';
+import { type Matches, type MatchesEndpoint, matchesBy } from './decide.ts';
 import type { Endpoint } from './endpoint.ts';
 
 /** More different lists of keys than this are not remembered at once. */
@@ -11,10 +11,10 @@ const MAX_ENDPOINTS = 100_000;
  * endpoints, as far as a decision needs them, are the same few objects.
  */
 export class MatchCache {
-  readonly #relates: Relates;
+  readonly #relates: MatchesEndpoint;
   readonly #byKeys = new Map<readonly string[], Matches>();
 
-  constructor(relates: Relates) {
+  constructor(relates: MatchesEndpoint) {
     this.#relates = relates;
   }
 

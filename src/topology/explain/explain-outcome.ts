@@ -1,5 +1,5 @@
 import type { ManagedPolicy, Policy, UnmanagedReason } from '../policy/policy.ts';
-import type { World } from '../state/topology.ts';
+import type { Topology } from '../state/topology.ts';
 import type { OutcomeExplanation, PolicyExplanation, PolicyOrigin } from './explanation.ts';
 
 /** Why a Service is left alone, in words that go on with what to do. */
@@ -56,23 +56,23 @@ export function explainPolicy(policy: Policy, origins: readonly PolicyOrigin[]):
  * What becomes of a Service on this node.
  *
  * @param policy in force; undefined: it waits for node sets
- * @param withheld whether the decision hides it for the cloud
+ * @param cloudOnly whether the decision hides it for the cloud
  */
 export function explainOutcome(
-  world: World,
+  topology: Topology,
   service: string,
   policy: Policy | undefined,
-  withheld: boolean,
+  cloudOnly: boolean,
 ): OutcomeExplanation {
-  const waitsFor = world.waitsFor(service);
-  const wanted = policy ?? world.policies.wanted(service);
+  const waitsFor = topology.waitsFor(service);
+  const wanted = policy ?? topology.policies.wanted(service);
   const dryRun = wanted.dryRun === true;
   const at = { dryRun, waitsFor };
   if (policy === undefined) {
     const text = `waits for the API server to tell which nodes match ${waitsFor.join('; ')}`;
     return { kind: 'undecided', text, ...at };
   }
-  if (policy.managed) return { ...managedOutcome(policy, withheld), ...at };
+  if (policy.managed) return { ...managedOutcome(policy, cloudOnly), ...at };
   if (policy.reason === 'other-proxy') {
     return { kind: 'hidden', text: UNMANAGED['other-proxy'], ...at };
   }
@@ -81,9 +81,9 @@ export function explainOutcome(
 
 function managedOutcome(
   { keys }: ManagedPolicy,
-  withheld: boolean,
+  cloudOnly: boolean,
 ): Pick<OutcomeExplanation, 'kind' | 'text'> {
-  if (!withheld)
+  if (!cloudOnly)
     return { kind: 'filtered', text: `the first of ${keys.join(', ')} that counts wins` };
   const text = 'all its traffic goes to the cloud, to which its address is routed';
   return { kind: 'withheld', text };

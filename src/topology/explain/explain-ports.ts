@@ -3,9 +3,9 @@ import {
   decideMatched,
   decidePort,
   type MatchedDecision,
+  type MatchesEndpoint,
   matchesBy,
   type PortDecision,
-  type Relates,
 } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
 import { type EndpointTally, tallyEndpoints, withoutKey } from '../decide/endpoint-tally.ts';
@@ -18,7 +18,7 @@ import type { KeyCounts, PortExplanation } from './explanation.ts';
 export interface PortsInput {
   readonly groups: readonly EndpointGroup[];
   readonly policy: ManagedPolicy;
-  readonly relates: Relates;
+  readonly relates: MatchesEndpoint;
   /** What a return delay holds of `<family> <port>`; undefined: nothing. */
   readonly held: (port: string) => HeldKey | undefined;
   /** Time of the clock by which the delay counts, in wall time. */

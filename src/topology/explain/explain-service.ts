@@ -3,7 +3,7 @@ import type { EndpointGroup } from '../decide/endpoint.ts';
 import { endpointReasons, type ReasonOf } from '../decide/endpoint-reasons.ts';
 import { STEP, type Steps } from '../decide/steps.ts';
 import type { ManagedPolicy, Policy } from '../policy/policy.ts';
-import type { World } from '../state/topology.ts';
+import type { Topology } from '../state/topology.ts';
 import { explainKey } from './explain-keys.ts';
 import { explainOutcome, explainPolicy } from './explain-outcome.ts';
 import { decideAsHeld, explainPorts, type PortsInput } from './explain-ports.ts';
@@ -27,7 +27,7 @@ export interface ExplainedObject {
 }
 
 export interface ExplainInput {
-  readonly world: World;
+  readonly topology: Topology;
   /** `namespace/name`. */
   readonly service: string;
   readonly objects: readonly ExplainedObject[];
@@ -53,24 +53,24 @@ export interface ExplainLimits {
  * nothing. Later steps read nothing that may have changed since.
  */
 export function* explainService(input: ExplainInput): Steps<ServiceExplanation> {
-  const { world, service, objects, origins, since, limits } = input;
-  const inForce = world.policyInForce(service);
-  const policy = inForce ?? world.policies.wanted(service);
+  const { topology, service, objects, origins, since, limits } = input;
+  const inForce = topology.policyInForce(service);
+  const policy = inForce ?? topology.policies.wanted(service);
   const decided = inForce?.managed === true ? decideFor(input, inForce) : undefined;
-  const withheld = decided !== undefined && world.withholds(decided.policy, decided.decision);
+  const cloudOnly = decided !== undefined && topology.withholds(decided.policy, decided.decision);
   const policyText = explainPolicy(policy, origins);
-  const outcome = explainOutcome(world, service, inForce, withheld);
+  const outcome = explainOutcome(topology, service, inForce, cloudOnly);
   const total = countEndpoints(groupsOf(objects));
   const warnings = warningsOf({
-    ...{ world, service, policy: policyText, inForce, outcome, total },
+    ...{ topology, service, policy: policyText, inForce, outcome, total },
     nodeless: countNodeless(objects),
     hinted: objects.some(({ hinted }) => hinted),
     portCount: decided?.decision.ports.length ?? 0,
   });
   const about = {
-    ...{ service, node: world.nodeName, policy: policyText, outcome },
+    ...{ service, node: topology.nodeName, policy: policyText, outcome },
     ...(since === undefined ? {} : { since: since.toISOString() }),
-    keys: (policyText.keys ?? []).map((key) => explainKey(world, key)),
+    keys: (policyText.keys ?? []).map((key) => explainKey(topology, key)),
     winners: decided === undefined ? [] : winnersOf(decided),
   };
   const ports = decided === undefined ? [] : yield* explainPorts(decided, limits.ports);
@@ -92,8 +92,8 @@ interface Decided extends PortsInput {
 }
 
 function decideFor(input: ExplainInput, policy: Extract<Policy, { managed: true }>): Decided {
-  const { world, objects, held, timeOf } = input;
-  const ports = { groups: groupsOf(objects), policy, relates: world.relates, held, timeOf };
+  const { topology, objects, held, timeOf } = input;
+  const ports = { groups: groupsOf(objects), policy, relates: topology.relates, held, timeOf };
   return { ...ports, decision: decideAsHeld(ports) };
 }
 

@@ -1,5 +1,5 @@
 import { ANY_KEY, type Policy, quote, samePolicy } from '../policy/policy.ts';
-import type { World } from '../state/topology.ts';
+import type { Topology } from '../state/topology.ts';
 import { warnOfKey } from './explain-keys.ts';
 import type {
   OutcomeExplanation,
@@ -10,7 +10,7 @@ import type {
 
 /** What warnings are made from. */
 export interface WarningsInput {
-  readonly world: World;
+  readonly topology: Topology;
   readonly service: string;
   readonly policy: PolicyExplanation;
   readonly inForce: Policy | undefined;
@@ -31,12 +31,12 @@ export interface WarningsInput {
 export function warningsOf(
   input: WarningsInput,
 ): (ports: readonly PortExplanation[]) => readonly Warning[] {
-  const { world, policy } = input;
+  const { topology, policy } = input;
   const keys = policy.keys ?? [];
   const before = [
     ...warnOfPolicy(input),
     ...warnOfMinReady(input),
-    ...keys.flatMap((key) => warnOfKey(world, key)),
+    ...keys.flatMap((key) => warnOfKey(topology, key)),
   ];
   const after = notes(input);
   return (ports) => {
@@ -67,8 +67,8 @@ function warnOfPolicy({ policy }: WarningsInput): Warning[] {
   return [];
 }
 
-function warnOfMinReady({ world, service, inForce }: WarningsInput): Warning[] {
-  const policy = inForce ?? world.policies.wanted(service);
+function warnOfMinReady({ topology, service, inForce }: WarningsInput): Warning[] {
+  const policy = inForce ?? topology.policies.wanted(service);
   if (!policy.managed || policy.unusedMinReady === undefined) return [];
   const unused = policy.unusedMinReady.map(quote).join(', ');
   const text = `its min-ready names ${unused}: none of its topology keys, so without effect`;
@@ -119,7 +119,7 @@ function nameOf(family: string, port: string): string {
   return `${family} ${port === '' ? 'without port' : port}`;
 }
 
-function notes({ policy, inForce, outcome, hinted, world, service }: WarningsInput): Warning[] {
+function notes({ policy, inForce, outcome, hinted, topology, service }: WarningsInput): Warning[] {
   const notes: Warning[] = [];
   if (outcome.dryRun) {
     notes.push(note('dry-run', 'dry run: everything is shown; this is what would be'));
@@ -134,10 +134,10 @@ function notes({ policy, inForce, outcome, hinted, world, service }: WarningsInp
     );
   }
   if (inForce === undefined || outcome.waitsFor.length === 0) return notes;
-  const { policies } = world;
+  const { policies } = topology;
   // The same one waits where endpoints have no zone; for these here it is in force.
   const isNew = policies.pending.has(service) && !samePolicy(inForce, policies.wanted(service));
-  if (isNew || world.moves) {
+  if (isNew || topology.moves) {
     const what = isNew ? 'a new policy comes' : 'new labels of this node come';
     const text = `${what} into force once nodes with ${outcome.waitsFor.join('; ')} are known; until then the old answer stands`;
     notes.push({ code: 'change-pending', severity: 'warning', message: text });

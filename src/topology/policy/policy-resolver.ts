@@ -14,7 +14,7 @@ export type PolicyChanges = ReadonlyMap<string, Policy | undefined>;
  * Puts together what Services, their Namespaces and the settings say. Remembers the Services whose policy
  * may come from their Namespace, so that they follow when its annotation changes.
  */
-export class PolicyBook {
+export class PolicyResolver {
   readonly settings: PolicySettings;
   readonly #namespaces = new Map<string, NamespacePolicy>();
   /** Namespace → name → Service that follows it. */

@@ -1,5 +1,5 @@
 /** Services whose traffic all goes to the cloud, as the one view of slices that decides about them reports. */
-export class Withheld {
+export class CloudOnlyServices {
   readonly #services = new Set<string>();
   #known = false;
 

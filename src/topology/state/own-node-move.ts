@@ -1,5 +1,5 @@
 import { ZONE_KEY } from '../policy/policy.ts';
-import type { Relation } from './topology-match.ts';
+import type { TopologyMatch } from './topology-match.ts';
 
 /** What becomes of a topology key when this node changes. */
 export interface KeyMove {
@@ -17,9 +17,9 @@ export interface KeyMove {
  */
 export function moveOfKey(
   key: string,
-  before: Relation | undefined,
-  after: Relation,
-  nodesOf: (relation: Relation) => ReadonlySet<string>,
+  before: TopologyMatch | undefined,
+  after: TopologyMatch,
+  nodesOf: (relation: TopologyMatch) => ReadonlySet<string>,
 ): KeyMove {
   if (before === undefined) return { moved: true, nodes: undefined };
   const moved = before.self !== after.self || !sameSelectors(before, after);
@@ -32,12 +32,12 @@ export function moveOfKey(
  * on these care. The zone key is also told by the zone of an endpoint, and whether this node itself is among
  * the nodes by policies for edge nodes only.
  */
-function differInNodesOnly(key: string, a: Relation, b: Relation): boolean {
+function differInNodesOnly(key: string, a: TopologyMatch, b: TopologyMatch): boolean {
   if (a.self !== b.self) return false;
   return key !== ZONE_KEY || sameSelectors(a, b);
 }
 
-function sameSelectors(a: Relation, b: Relation): boolean {
+function sameSelectors(a: TopologyMatch, b: TopologyMatch): boolean {
   return a.selectors.join('\n') === b.selectors.join('\n');
 }
 

@@ -1,5 +1,5 @@
 import { filterOf } from '../policy/service-policy.ts';
-import { type Standpoint, sameStandpoint } from './topology-match.ts';
+import { type NodeContext, sameNodeContext } from './topology-match.ts';
 
 /** This node, as its Node object tells. */
 export interface OwnNode {
@@ -28,9 +28,9 @@ export type Communities = ReadonlyMap<string, ReadonlySet<string>>;
  */
 type NodeState =
   | { readonly kind: 'unknown'; readonly current?: undefined; readonly next?: undefined }
-  | { readonly kind: 'starting'; readonly current?: undefined; readonly next: Standpoint }
-  | { readonly kind: 'inForce'; readonly current: Standpoint; readonly next?: undefined }
-  | { readonly kind: 'moving'; readonly current: Standpoint; readonly next: Standpoint };
+  | { readonly kind: 'starting'; readonly current?: undefined; readonly next: NodeContext }
+  | { readonly kind: 'inForce'; readonly current: NodeContext; readonly next?: undefined }
+  | { readonly kind: 'moving'; readonly current: NodeContext; readonly next: NodeContext };
 
 /** This node as far as it is in force, and as it is to be. */
 export class OwnNodeState {
@@ -51,12 +51,12 @@ export class OwnNodeState {
   }
 
   /** What is in force; undefined in `unknown` and `starting`. */
-  get current(): Standpoint | undefined {
+  get current(): NodeContext | undefined {
     return this.#state.current;
   }
 
   /** What is to come into force; undefined in `unknown` and `inForce`. */
-  get next(): Standpoint | undefined {
+  get next(): NodeContext | undefined {
     return this.#state.next;
   }
 
@@ -80,14 +80,14 @@ export class OwnNodeState {
 
   #look(): boolean {
     if (this.#ownNode === undefined || this.#communities === undefined) return false;
-    const next: Standpoint = {
+    const next: NodeContext = {
       node: this.#nodeName,
       labels: this.#ownNode.labels,
       off: filterOf(this.#ownNode.annotations) === 'off',
       declared: this.#communities,
     };
     const { current } = this.#state;
-    if (sameStandpoint(this.#state.next ?? current, next)) return false;
+    if (sameNodeContext(this.#state.next ?? current, next)) return false;
     this.#state =
       current === undefined ? { kind: 'starting', next } : { kind: 'moving', current, next };
     return true;

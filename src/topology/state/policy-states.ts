@@ -11,7 +11,7 @@ interface Entry {
  * The Services' policies: those in force, and those that wait for node sets. Knows which Services use a key,
  * so that a change of the world need not look at the others.
  */
-export class Policies {
+export class PolicyStates {
   readonly #entries = new Map<string, Entry>();
   readonly #users = new Map<string, Set<string>>();
   readonly #pending = new Set<string>();

@@ -1,5 +1,5 @@
 /** What a change of the world may alter; a view looks at these Services again, and at no others. */
-export interface WorldChange {
+export interface TopologyChange {
   /** Services (`namespace/name`) whose policy or whose relation to this node changed. */
   readonly services: ReadonlySet<string>;
   /**
@@ -17,7 +17,7 @@ export interface WorldChange {
 }
 
 /** Gathers all that one change touches. */
-export class WorldChangeBuilder implements WorldChange {
+export class TopologyChangeBuilder implements TopologyChange {
   readonly services = new Set<string>();
   readonly nodes = new Map<string, Set<string>>();
   ownNode?: readonly string[];

@@ -1,20 +1,20 @@
 import {
-  type Relation,
-  type RelationSettings,
-  relationOf,
-  type Standpoint,
+  type NodeContext,
+  type TopologyMatch,
+  type TopologyMatchSettings,
+  topologyMatchOf,
 } from './topology-match.ts';
 
 /** Relations by standpoint and topology key, as far as they were asked for: they depend on nothing else. */
-export class RelationCache {
-  readonly #settings: RelationSettings;
-  readonly #known = new WeakMap<Standpoint, Map<string, Relation>>();
+export class TopologyMatchCache {
+  readonly #settings: TopologyMatchSettings;
+  readonly #known = new WeakMap<NodeContext, Map<string, TopologyMatch>>();
 
-  constructor(settings: RelationSettings) {
+  constructor(settings: TopologyMatchSettings) {
     this.#settings = settings;
   }
 
-  of(from: Standpoint, key: string): Relation {
+  of(from: NodeContext, key: string): TopologyMatch {
     let relations = this.#known.get(from);
     if (relations === undefined) {
       relations = new Map();
@@ -22,7 +22,7 @@ export class RelationCache {
     }
     let relation = relations.get(key);
     if (relation === undefined) {
-      relation = relationOf(key, from, this.#settings);
+      relation = topologyMatchOf(key, from, this.#settings);
       relations.set(key, relation);
     }
     return relation;

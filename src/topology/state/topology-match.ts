@@ -18,14 +18,14 @@ export interface CommunitySettings {
 }
 
 /** What relates two nodes beyond equal labels. */
-export interface RelationSettings {
+export interface TopologyMatchSettings {
   readonly communities: CommunitySettings;
   /** An edge node matches this; all others are the cloud. */
   readonly edge: LabelSelector;
 }
 
 /** What is known of this node, in one state. */
-export interface Standpoint {
+export interface NodeContext {
   /** Name of this node. */
   readonly node: string;
   readonly labels: ReadonlyMap<string, string>;
@@ -36,7 +36,7 @@ export interface Standpoint {
 }
 
 /** Whether two standpoints are the same; that of declared communities is a matter of identity. */
-export function sameStandpoint(a: Standpoint | undefined, b: Standpoint): boolean {
+export function sameNodeContext(a: NodeContext | undefined, b: NodeContext): boolean {
   if (a === undefined || a.off !== b.off || a.declared !== b.declared) return false;
   if (a.labels.size !== b.labels.size) return false;
   for (const [key, value] of b.labels) if (a.labels.get(key) !== value) return false;
@@ -44,7 +44,7 @@ export function sameStandpoint(a: Standpoint | undefined, b: Standpoint): boolea
 }
 
 /** The nodes that a topology key matches from a standpoint. */
-export interface Relation {
+export interface TopologyMatch {
   /** This node is among them. */
   readonly self: boolean;
   /** Label selectors of the node sets that are among them. */
@@ -56,7 +56,11 @@ export interface Relation {
 const NO_NODES: ReadonlySet<string> = new Set();
 
 /** The nodes that a topology key matches; `*` matches them all, and is not asked here. Pure. */
-export function relationOf(key: string, from: Standpoint, settings: RelationSettings): Relation {
+export function topologyMatchOf(
+  key: string,
+  from: NodeContext,
+  settings: TopologyMatchSettings,
+): TopologyMatch {
   if (key === HOSTNAME_KEY || key === ANY_KEY) {
     return { self: true, selectors: [], nodes: NO_NODES };
   }
@@ -71,12 +75,12 @@ export function relationOf(key: string, from: Standpoint, settings: RelationSett
 }
 
 /** Whether this node is an edge node. */
-export function isEdge({ labels }: Standpoint, { edge }: RelationSettings): boolean {
+export function isEdge({ labels }: NodeContext, { edge }: TopologyMatchSettings): boolean {
   return matchesLabels(edge, labels);
 }
 
 /** The communities this node is in, from all sources, sorted. */
-export function communitiesOf(from: Standpoint, settings: CommunitySettings): readonly string[] {
+export function communitiesOf(from: NodeContext, settings: CommunitySettings): readonly string[] {
   const names = new Set<string>();
   for (const key of settings.nodeLabels) {
     const value = from.labels.get(key);
@@ -93,7 +97,7 @@ export function communitiesOf(from: Standpoint, settings: CommunitySettings): re
 }
 
 /** Every source is asked for every own community, so that nodes share one whichever source names it. */
-function communityRelation(from: Standpoint, settings: CommunitySettings): Relation {
+function communityRelation(from: NodeContext, settings: CommunitySettings): TopologyMatch {
   const names = communitiesOf(from, settings);
   const selectors = new Set<string>();
   // Names may be too long, or hold characters, for a label: then no node can carry it there.

@@ -3,30 +3,30 @@ import type { Endpoint, EndpointGroup } from '../decide/endpoint.ts';
 import { type EndpointReason, explain } from '../decide/endpoint-reasons.ts';
 import { MatchCache } from '../decide/match-cache.ts';
 import { ANY_KEY, CLOUD_KEY, type ManagedPolicy, type Policy, ZONE_KEY } from '../policy/policy.ts';
-import { Withheld } from './cloud-only-services.ts';
+import { CloudOnlyServices } from './cloud-only-services.ts';
 import type { NodeSet } from './node-set.ts';
 import { NodeSets } from './node-set-registry.ts';
 import { moveOfKey } from './own-node-move.ts';
 import { type Communities, type OwnNode, OwnNodeState } from './own-node-state.ts';
-import { Policies } from './policy-states.ts';
-import { WorldChangeBuilder } from './topology-change.ts';
-import { type WorldListener, WorldListeners } from './topology-listeners.ts';
+import { PolicyStates } from './policy-states.ts';
+import { TopologyChangeBuilder } from './topology-change.ts';
+import { type TopologyListener, TopologyListeners } from './topology-listeners.ts';
 import {
   communitiesOf,
   isEdge,
-  type Relation,
-  type RelationSettings,
-  type Standpoint,
+  type NodeContext,
+  type TopologyMatch,
+  type TopologyMatchSettings,
 } from './topology-match.ts';
-import { RelationCache } from './topology-match-cache.ts';
+import { TopologyMatchCache } from './topology-match-cache.ts';
 import { whyHidden } from './visibility.ts';
-import { ZonelessServices } from './without-zone.ts';
+import { ServicesWithoutZone } from './without-zone.ts';
 
 export type { Communities, OwnNode } from './own-node-state.ts';
 
-export interface WorldOptions {
+export interface TopologyOptions {
   readonly nodeName: string;
-  readonly relations: RelationSettings;
+  readonly relations: TopologyMatchSettings;
   /** Communities are declared by custom resources too: nothing is in force before these are known. */
   readonly declaredCommunities: boolean;
   /** Namespaces have a say in policies: the Services are complete only when these are known too. */
@@ -51,33 +51,33 @@ type Source = 'services' | 'namespaces';
  * not shown meanwhile. Only the nodes of the zone, for endpoints without one, are not waited for: until they are known
  * such an endpoint does not match.
  */
-export class World {
+export class Topology {
   readonly nodeName: string;
-  readonly policies = new Policies();
-  /** Services hidden from this node because their traffic is the cloud's; see {@link setWithheld}. */
-  readonly withheld = new Withheld();
-  readonly #options: WorldOptions;
-  readonly #listeners = new WorldListeners();
+  readonly policies = new PolicyStates();
+  /** Services hidden from this node because their traffic is the cloud's; see {@link setCloudOnly}. */
+  readonly cloudOnly = new CloudOnlyServices();
+  readonly #options: TopologyOptions;
+  readonly #listeners = new TopologyListeners();
   readonly #sets: NodeSets;
-  readonly #zoneless = new ZonelessServices();
+  readonly #zoneless = new ServicesWithoutZone();
   readonly #awaited: Set<Source>;
   /** What {@link relates} says, remembered until a relation changes. */
   readonly #matches = new MatchCache((key, endpoint) => this.relates(key, endpoint));
-  readonly #relations: RelationCache;
+  readonly #relations: TopologyMatchCache;
   readonly #state: OwnNodeState;
 
-  constructor(options: WorldOptions) {
+  constructor(options: TopologyOptions) {
     this.nodeName = options.nodeName;
     this.#options = options;
     this.#sets = new NodeSets(options.maxNodeSets);
-    this.#relations = new RelationCache(options.relations);
+    this.#relations = new TopologyMatchCache(options.relations);
     this.#state = new OwnNodeState(options.nodeName, options.declaredCommunities);
     this.#awaited = new Set(['services']);
     if (options.namespaces) this.#awaited.add('namespaces');
   }
 
   /** Calls a listener from now on; returns how to end that. */
-  subscribe(listener: WorldListener): () => void {
+  subscribe(listener: TopologyListener): () => void {
     return this.#listeners.add(listener);
   }
 
@@ -87,7 +87,7 @@ export class World {
   }
 
   /** What is in force of this node; undefined while the Node is unknown. */
-  get standpoint(): Standpoint | undefined {
+  get nodeContext(): NodeContext | undefined {
     return this.#state.current;
   }
 
@@ -105,17 +105,17 @@ export class World {
 
   /** Own Node seen or changed. A deleted Node keeps its last state: the last good answer stands. */
   setOwnNode(node: OwnNode): void {
-    if (this.#state.setOwnNode(node)) this.#settle(new WorldChangeBuilder());
+    if (this.#state.setOwnNode(node)) this.#settle(new TopologyChangeBuilder());
   }
 
   /** All communities that custom resources declare, as of now. */
   setCommunities(communities: Communities): void {
-    if (this.#state.setCommunities(communities)) this.#settle(new WorldChangeBuilder());
+    if (this.#state.setCommunities(communities)) this.#settle(new TopologyChangeBuilder());
   }
 
   /** Policies of Services that were seen, changed or (undefined) deleted, as `namespace/name`. */
   setPolicies(policies: ReadonlyMap<string, Policy | undefined>): void {
-    const change = new WorldChangeBuilder();
+    const change = new TopologyChangeBuilder();
     for (const [service, policy] of policies) {
       if (!this.policies.set(service, policy)) continue;
       // What was shown of a Service that nobody knew is not to be seen while its first policy waits, but for a dry run.
@@ -127,7 +127,7 @@ export class World {
   /** All Services, or all Namespaces, that exist at the start have been told. */
   setSynced(source: 'services' | 'namespaces'): void {
     this.#awaited.delete(source);
-    this.#settle(new WorldChangeBuilder());
+    this.#settle(new TopologyChangeBuilder());
   }
 
   /** Nodes that entered and left a node set. Unknown selectors are ignored: the set was just closed. */
@@ -139,7 +139,7 @@ export class World {
       .filter((node) => node !== this.nodeName);
     if (moved.length === 0) return;
     this.#matches.clear();
-    const change = new WorldChangeBuilder();
+    const change = new TopologyChangeBuilder();
     change.firstKnown = !wasKnown;
     for (const key of this.#keysOver(selector)) for (const node of moved) change.addNode(node, key);
     this.#listeners.changed(change);
@@ -148,7 +148,7 @@ export class World {
   /** A node set is complete, or (with a message) refused by the API server. */
   setNodeSetState(selector: string, refusal?: string): void {
     this.#sets.setState(selector, refusal);
-    this.#settle(new WorldChangeBuilder());
+    this.#settle(new TopologyChangeBuilder());
   }
 
   /** Forgets a node set that no policy has needed for a while; does nothing to one that is needed. */
@@ -173,15 +173,15 @@ export class World {
    * The view of slices that decides about cloud passthrough reports which of these Services it leaves to the cloud.
    * Those who show Services follow, before this returns.
    */
-  setWithheld(services: ReadonlyMap<string, boolean>): void {
-    if (this.withheld.known && services.size === 0) return;
-    this.withheld.set(services);
+  setCloudOnly(services: ReadonlyMap<string, boolean>): void {
+    if (this.cloudOnly.known && services.size === 0) return;
+    this.cloudOnly.set(services);
     this.#listeners.visibility([...services.keys()]);
   }
 
   /** What applies to a Service on this node now; undefined while its first policy waits for node sets. */
   policyInForce(service: string): Policy | undefined {
-    const from = this.standpoint;
+    const from = this.nodeContext;
     // What is switched off has nothing to wait for.
     if (from?.off === true) return NODE_OFF;
     const policy = this.policies.inForce(service);
@@ -199,11 +199,11 @@ export class World {
    */
   isHidden(service: string, ofOtherProxy: boolean): boolean {
     const known = {
-      nodeOff: this.standpoint?.off === true,
+      nodeOff: this.nodeContext?.off === true,
       ofOtherProxy,
       policy: this.policyInForce(service),
       wanted: this.policies.wanted(service),
-      cloudOnly: this.withheld.has(service),
+      cloudOnly: this.cloudOnly.has(service),
     };
     return whyHidden(known) !== undefined;
   }
@@ -239,7 +239,7 @@ export class World {
 
   /** Whether this node hides Services so that their addresses are routed to the cloud. */
   get leavesAddressesToCloud(): boolean {
-    const from = this.standpoint;
+    const from = this.nodeContext;
     if (!this.#options.cloudPassthrough || from === undefined || from.off) return false;
     return isEdge(from, this.#options.relations);
   }
@@ -248,7 +248,7 @@ export class World {
   readonly relates = (key: string, { node, zone }: Endpoint): boolean => {
     if (key === ANY_KEY) return true;
     if (node === '') return false;
-    if (key === ZONE_KEY && zone !== '') return this.standpoint?.labels.get(key) === zone;
+    if (key === ZONE_KEY && zone !== '') return this.nodeContext?.labels.get(key) === zone;
     const relation = this.relation(key);
     if (relation === undefined) return false;
     if (node === this.nodeName) return relation.self;
@@ -257,14 +257,14 @@ export class World {
   };
 
   /** The relation in force of a key; undefined while the Node is unknown. */
-  relation(key: string): Relation | undefined {
-    const from = this.standpoint;
+  relation(key: string): TopologyMatch | undefined {
+    const from = this.nodeContext;
     return from === undefined ? undefined : this.#relations.of(from, key);
   }
 
   /** The communities this node is in, by what is in force. */
   communities(): readonly string[] {
-    const from = this.standpoint;
+    const from = this.nodeContext;
     return from === undefined ? [] : communitiesOf(from, this.#options.relations.communities);
   }
 
@@ -273,7 +273,7 @@ export class World {
     const policy = this.policies.wanted(service);
     if (!policy.managed) return [];
     const pending = this.policies.pending.has(service);
-    const from = this.#state.next ?? (pending ? this.standpoint : undefined);
+    const from = this.#state.next ?? (pending ? this.nodeContext : undefined);
     if (from === undefined) return [];
     const selectors = policy.keys.flatMap((key) => this.#requiredBy(key, from));
     return selectors.filter((selector) => !this.#sets.areKnown([selector]));
@@ -293,12 +293,12 @@ export class World {
    *   for depends on itself, the standpoint and the states of node sets: while these stay, all other policies that
    *   wait go on waiting.
    */
-  #settle(change: WorldChangeBuilder, services?: readonly string[]): void {
+  #settle(change: TopologyChangeBuilder, services?: readonly string[]): void {
     this.#updateWanted();
     let candidates: Iterable<string> = services ?? this.policies.pending;
     // Each may be what the other waits for: a policy that goes may have held up the standpoint.
     for (;;) {
-      if (this.#adoptStandpoint(change)) candidates = this.policies.pending;
+      if (this.#adoptNodeContext(change)) candidates = this.policies.pending;
       else if (!this.#activatePolicies(change, candidates)) break;
     }
     this.#updateWanted();
@@ -306,8 +306,8 @@ export class World {
   }
 
   /** Puts those of these Services' policies in force that wait for nothing. Returns whether there were any. */
-  #activatePolicies(change: WorldChangeBuilder, services: Iterable<string>): boolean {
-    const from = this.standpoint;
+  #activatePolicies(change: TopologyChangeBuilder, services: Iterable<string>): boolean {
+    const from = this.nodeContext;
     if (from === undefined) return false;
     let activated = false;
     for (const service of services) {
@@ -321,7 +321,7 @@ export class World {
   }
 
   /** Starting or moving → in force, if all that the next standpoint needs is known. Returns whether it is now. */
-  #adoptStandpoint(change: WorldChangeBuilder): boolean {
+  #adoptNodeContext(change: TopologyChangeBuilder): boolean {
     const { current, next } = this.#state;
     if (next === undefined) return false;
     const keys = [...this.policies.keysInUse()];
@@ -347,7 +347,7 @@ export class World {
   }
 
   /** The other nodes of a relation, as far as they are known. */
-  #nodesOf({ selectors, nodes }: Relation): ReadonlySet<string> {
+  #nodesOf({ selectors, nodes }: TopologyMatch): ReadonlySet<string> {
     const all = new Set(nodes);
     for (const selector of selectors) {
       for (const node of this.#sets.all.get(selector)?.members ?? []) all.add(node);
@@ -357,18 +357,18 @@ export class World {
   }
 
   /** Whether every node set that a policy waits for is known, or known to be refused. */
-  #isResolved(policy: Policy, from: Standpoint): boolean {
+  #isResolved(policy: Policy, from: NodeContext): boolean {
     if (!policy.managed) return true;
     return policy.keys.every((key) => this.#sets.areKnown(this.#requiredBy(key, from)));
   }
 
   /** The node sets that must be known before a key can be decided. */
-  #requiredBy(key: string, from: Standpoint): readonly string[] {
+  #requiredBy(key: string, from: NodeContext): readonly string[] {
     // Where filtering is switched off nothing is decided. The zone is mostly told by the endpoint itself.
     return from.off || key === ZONE_KEY ? [] : this.#relations.of(from, key).selectors;
   }
 
-  *#selectorsFrom(from: Standpoint | undefined): Generator<string> {
+  *#selectorsFrom(from: NodeContext | undefined): Generator<string> {
     if (from === undefined || from.off) return;
     for (const key of this.policies.keysInUse()) {
       if (key === ZONE_KEY && !this.#zoneless.hasAnyOf(this.policies.usersOf(key))) continue;

@@ -1,7 +1,7 @@
 import type { EndpointGroup } from '../decide/endpoint.ts';
 
 /** Whether any of these endpoints names a node but no zone. */
-export function hasZoneless(groups: readonly EndpointGroup[]): boolean {
+export function hasEndpointWithoutZone(groups: readonly EndpointGroup[]): boolean {
   return groups.some(({ endpoints }) => {
     return endpoints.some(({ node, zone }) => node !== '' && zone === '');
   });
@@ -11,7 +11,7 @@ export function hasZoneless(groups: readonly EndpointGroup[]): boolean {
  * Services with an endpoint that names a node but no zone, by the view that has seen it: for these the zone key
  * needs the nodes of the zone.
  */
-export class ZonelessServices {
+export class ServicesWithoutZone {
   /** There are few views, and maybe many Services. */
   readonly #byView = new Map<object, Set<string>>();
 

@@ -31,7 +31,7 @@ export interface RecorderReport {
 }
 
 /** What is asked, and as what clients; those with `near` reach the wrapper without the relay. */
-const QUESTIONS = {
+const QUERIES = {
   slices: {
     path: '/apis/discovery.k8s.io/v1/endpointslices',
     clients: {
@@ -61,27 +61,27 @@ export function startRecorders(
   netns: NodeNetns,
   urls: { readonly near: string; readonly relayed: string },
 ): RecorderFleet {
-  const questions = Object.entries(QUESTIONS).map(([question, { path, clients }]) => ({
-    question,
+  const queries = Object.entries(QUERIES).map(([query, { path, clients }]) => ({
+    query,
     url: urls.near + path,
     clients: Object.entries<Omit<RecorderConfig, 'url' | 'file'>>(clients).map(([name, how]) => ({
       ...how,
-      name: `${question}: ${name}`,
+      name: `${query}: ${name}`,
       url: (name === 'near' ? urls.near : urls.relayed) + path,
-      file: join(netns.folder, `recorder-${question}-${name}.jsonl`.replaceAll(' ', '-')),
+      file: join(netns.folder, `recorder-${query}-${name}.jsonl`.replaceAll(' ', '-')),
     })),
   }));
   const process = spawnRecorders(
     netns,
-    questions.flatMap(({ clients }) => clients),
+    queries.flatMap(({ clients }) => clients),
   );
   return {
     settle: async (timeoutMs) => {
-      for (const { url, clients } of questions) await settle(netns, url, clients, timeoutMs);
+      for (const { url, clients } of queries) await settle(netns, url, clients, timeoutMs);
     },
     check: (generations, atom) => {
       const counts: Record<string, number> = {};
-      const violations = questions.flatMap(({ question, clients }) => {
+      const violations = queries.flatMap(({ query, clients }) => {
         const records = clients.map(({ name, file }) => [name, readRecords(file)] as const);
         for (const [, list] of records) {
           for (const { kind } of list) counts[kind] = (counts[kind] ?? 0) + 1;
@@ -89,7 +89,7 @@ export function startRecorders(
         const read = records.map(
           ([name, list]) => [name, toClientRecords(list, generations)] as const,
         );
-        const atoms = question === 'endpoints' ? [] : [atom];
+        const atoms = query === 'endpoints' ? [] : [atom];
         return checkGuarantees(new Map(read), atoms);
       });
       return { violations, counts };

@@ -55,15 +55,15 @@ export type ModelView = ReadonlyMap<string, readonly ModelEndpoint[]>;
 
 /** What a node sees of these slices, or of these Endpoints objects. */
 export function viewOf(
-  world: ModelWorld,
+  topology: ModelWorld,
   self: string,
   objects: ReadonlyMap<string, ModelObject>,
 ): ModelView {
   const view = new Map<string, readonly ModelEndpoint[]>();
   for (const [key, { service, groups }] of objects) {
-    if (isWithheld(world, self, service, objects)) continue;
+    if (isCloudOnly(topology, self, service, objects)) continue;
     const all = groups.flatMap(({ endpoints }) => endpoints);
-    const keys = keysFor(world, self, service);
+    const keys = keysFor(topology, self, service);
     if (keys === undefined) {
       view.set(key, all);
       continue;
@@ -72,7 +72,7 @@ export function viewOf(
     const chosen = choose(
       siblings.flatMap((object) => object.groups),
       keys,
-      (topologyKey, endpoint) => matches(world, self, topologyKey, endpoint),
+      (topologyKey, endpoint) => matches(topology, self, topologyKey, endpoint),
     );
     view.set(
       key,
@@ -83,31 +83,36 @@ export function viewOf(
 }
 
 /** Whether a Service is hidden from a node because the cloud is chosen for each of its ports. */
-export function isWithheld(
-  world: ModelWorld,
+export function isCloudOnly(
+  topology: ModelWorld,
   self: string,
   service: string,
   objects: ReadonlyMap<string, ModelObject>,
 ): boolean {
-  const keys = keysFor(world, self, service);
-  if (world.cloudPassthrough !== true || !isEdge(world, self) || keys === undefined) return false;
+  const keys = keysFor(topology, self, service);
+  if (topology.cloudPassthrough !== true || !isEdge(topology, self) || keys === undefined)
+    return false;
   const siblings = [...objects.values()].filter((object) => object.service === service);
   const ports = candidatesByPort(siblings.flatMap(({ groups }) => groups));
   const winners = ports.map((candidates) =>
-    winnerAmong(candidates, keys, (key, endpoint) => matches(world, self, key, endpoint)),
+    winnerAmong(candidates, keys, (key, endpoint) => matches(topology, self, key, endpoint)),
   );
   return winners.length > 0 && winners.every((key) => key === CLOUD);
 }
 
-function isEdge(world: ModelWorld, node: string): boolean {
-  return world.nodes.get(node)?.[EDGE_LABEL] !== undefined;
+function isEdge(topology: ModelWorld, node: string): boolean {
+  return topology.nodes.get(node)?.[EDGE_LABEL] !== undefined;
 }
 
 /** The keys that count on a node: the preset of FabEdge is for edge nodes only. */
-function keysFor(world: ModelWorld, self: string, service: string): readonly string[] | undefined {
-  const described = world.services.get(service);
+function keysFor(
+  topology: ModelWorld,
+  self: string,
+  service: string,
+): readonly string[] | undefined {
+  const described = topology.services.get(service);
   const isPreset = described?.topologyKeys === FAB_PROXY_COMMUNITY;
-  return isPreset && !isEdge(world, self) ? undefined : keysOf(described);
+  return isPreset && !isEdge(topology, self) ? undefined : keysOf(described);
 }
 
 /** The keys that count; undefined: the Service is left alone. */
@@ -192,7 +197,7 @@ export function isServing({ state }: ModelEndpoint): boolean {
 }
 
 function matches(
-  world: ModelWorld,
+  topology: ModelWorld,
   self: string,
   topologyKey: string,
   { node, zone }: ModelEndpoint,
@@ -200,15 +205,15 @@ function matches(
   if (topologyKey === '*') return true;
   if (node === undefined) return false;
   if (topologyKey === 'kubernetes.io/hostname') return node === self;
-  const labels = world.nodes.get(node);
-  if (topologyKey === CLOUD) return labels !== undefined && !isEdge(world, node);
+  const labels = topology.nodes.get(node);
+  if (topologyKey === CLOUD) return labels !== undefined && !isEdge(topology, node);
   if (topologyKey === COMMUNITY) {
-    const own = communitiesOf(world.nodes.get(self));
+    const own = communitiesOf(topology.nodes.get(self));
     return communitiesOf(labels).some((name) => own.includes(name));
   }
-  const here = world.nodes.get(self)?.[topologyKey];
+  const here = topology.nodes.get(self)?.[topologyKey];
   const isZone = topologyKey === 'topology.kubernetes.io/zone';
-  const there = isZone && zone !== undefined ? zone : world.nodes.get(node)?.[topologyKey];
+  const there = isZone && zone !== undefined ? zone : topology.nodes.get(node)?.[topologyKey];
   return here !== undefined && here === there;
 }
 

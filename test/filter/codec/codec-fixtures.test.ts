@@ -20,7 +20,7 @@ function encode({ codec, resource }: Fixture, event: RawEvent): Buffer {
     case 'ERROR':
       return codec.encodeErrorEvent(event.status);
     case 'BOOKMARK': {
-      const { resourceVersion, annotations } = codec.labelled(event.object);
+      const { resourceVersion, annotations } = codec.partialMetadata(event.object);
       return codec.encodeBookmark(resource, resourceVersion, annotations.has(INITIAL_EVENTS_END));
     }
     default:
@@ -82,8 +82,8 @@ describe.each(LISTS)('the list $file', (list) => {
 
   test('is encoded as the apiserver did it', () => {
     const { resourceVersion, items } = codec.decodeList([bytes]);
-    const pieces = codec.encodeList(resource, resourceVersion, items);
-    expect(Buffer.concat(pieces).equals(withoutItemTypes(list))).toBe(true);
+    const buffers = codec.encodeList(resource, resourceVersion, items);
+    expect(Buffer.concat(buffers).equals(withoutItemTypes(list))).toBe(true);
   });
 
   test('is complete', () => {
@@ -95,14 +95,14 @@ describe.each(LISTS)('the list $file', (list) => {
     const cut = fc.uniqueArray(fc.nat(bytes.length), { maxLength: 20 });
     fc.assert(
       fc.property(cut, (ends) => {
-        const pieces = [0, ...ends.toSorted((a, b) => a - b)].map((start, index, starts) =>
+        const buffers = [0, ...ends.toSorted((a, b) => a - b)].map((start, index, starts) =>
           Buffer.from(bytes.subarray(start, starts[index + 1] ?? bytes.length)),
         );
-        const decoded = codec.decodeList(pieces);
+        const decoded = codec.decodeList(buffers);
         expect(decoded).toEqual(whole);
         if (codec.encoding === 'json') return;
         const own = decoded.items.filter((item) =>
-          pieces.every((piece) => piece.buffer !== item.buffer),
+          buffers.every((piece) => piece.buffer !== item.buffer),
         );
         expect(own.length).toBeLessThanOrEqual(ends.length);
       }),
@@ -131,7 +131,7 @@ describe('both encodings', () => {
     const told = async (from: Fixture) =>
       (await objectsOf(from)).map((object) => [
         from.codec.meta(object),
-        from.codec.labelled(object),
+        from.codec.partialMetadata(object),
       ]);
     expect(await told(text)).toEqual(await told(binary));
   });
@@ -199,7 +199,7 @@ describe('facts of the fixtures', () => {
     'give the labels and annotations of metadata-only nodes (%s)',
     (extension) => {
       const { codec, bytes } = fixture(`nodes.list.meta.${extension}`);
-      const nodes = codec.decodeList([bytes]).items.map((item) => codec.labelled(item));
+      const nodes = codec.decodeList([bytes]).items.map((item) => codec.partialMetadata(item));
       expect(nodes.map(({ name, labels }) => [name, labels.get('site')])).toEqual([
         ['cloud-1', undefined],
         ['edge-1', 'a'],

@@ -16,7 +16,7 @@ async function passedOn(json: string): Promise<string[]> {
     ...codec.decodeList([list]).items,
     ...events.flatMap((each) => ('object' in each ? [each.object] : [])),
     codec.splice(ENDPOINT_SLICES, Buffer.from(json), VERSION),
-    codec.significant(Buffer.from(json)),
+    codec.semanticBytes(Buffer.from(json)),
   ].map(String);
 }
 
@@ -65,7 +65,7 @@ describe('a number that JavaScript cannot hold keeps its digits:', () => {
     const attempts = [
       splice('{"metadata":1e400}', {}),
       splice('{"endpoints":1e400}', { keep: Uint8Array.of(0) }),
-      () => codec.significant(Buffer.from('{"metadata":{"annotations":1e400}}')),
+      () => codec.semanticBytes(Buffer.from('{"metadata":{"annotations":1e400}}')),
       () => codec.service(Buffer.from('{"spec":1e400}')),
     ];
     const refused = expect.objectContaining({ message: expect.stringMatching(/' is not an /) });
@@ -81,7 +81,7 @@ describe('a key that means something to JavaScript is a key like any other:', ()
       for (const passed of await passedOn(text)) {
         expect(passed.split(`"${key}":`)).toHaveLength(4);
         expect(passed).toContain(`"${key}":{"endpoints":[{}],"a":1}`);
-        expect(codec.labelled(Buffer.from(passed)).labels).toEqual(new Map([[key, 'x']]));
+        expect(codec.partialMetadata(Buffer.from(passed)).labels).toEqual(new Map([[key, 'x']]));
         const { groups } = codec.endpointSlice(Buffer.from(passed));
         expect(groups).toEqual([{ ports: [], endpoints: [] }]);
       }
@@ -101,7 +101,7 @@ describe('a key with escapes is not taken for another one:', () => {
   ])('%s, %s', async (first, second) => {
     const json = (key: string) =>
       `{"metadata":{"name":"\\"x\\":","labels":{"a":"x","${key}":"y","é\ue000":""}}}`;
-    const keyOf = (text: string) => [...codec.labelled(Buffer.from(text)).labels.keys()];
+    const keyOf = (text: string) => [...codec.partialMetadata(Buffer.from(text)).labels.keys()];
     for (const key of [first, second, first, second]) {
       const wanted = ['a', JSON.parse(`"${key}"`), 'é\ue000'];
       const passed = await passedOn(json(key));

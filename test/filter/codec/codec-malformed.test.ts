@@ -52,14 +52,14 @@ function readings(codec: Codec, object: ObjectBytes): (() => unknown)[] {
   const edit = { resourceVersion: '7', keep: Uint8Array.of(1, 0, 1, 0), cutHints: true };
   return [
     () => codec.meta(object),
-    () => codec.labelled(object),
+    () => codec.partialMetadata(object),
     () => codec.service(object),
     () => codec.endpointSlice(object),
     () => codec.endpoints(object),
     () => codec.splice(ENDPOINT_SLICES, object, edit),
     () => codec.splice(ENDPOINTS, object, edit),
     () => codec.splice(SERVICES, object, edit),
-    () => codec.significant(object),
+    () => codec.semanticBytes(object),
     () => codec.encodeObject(SERVICES, object),
     () => codec.encodeEvent(SERVICES, 'ADDED', object),
   ];

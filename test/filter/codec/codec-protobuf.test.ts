@@ -234,9 +234,9 @@ describe('what is encoded', () => {
       field(1, field(1, `${index}`.padEnd(100))),
     );
     items.push(field(1, field(1, 'x'.repeat(200_000))));
-    const pieces = codec.encodeList(NODES, '1', items);
-    expect(items.every((item) => pieces.includes(item))).toBe(true);
-    const decoded = codec.decodeList([Buffer.concat(pieces)]).items;
+    const buffers = codec.encodeList(NODES, '1', items);
+    expect(items.every((item) => buffers.includes(item))).toBe(true);
+    const decoded = codec.decodeList([Buffer.concat(buffers)]).items;
     expect(Buffer.concat(decoded).equals(Buffer.concat(items))).toBe(true);
   });
 });

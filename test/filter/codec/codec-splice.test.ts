@@ -61,7 +61,7 @@ describe.each(CODECS)('facts ($encoding)', (codec) => {
   test('of any metadata are what was written', () => {
     fc.assert(
       fc.property(modelSlice, (slice) => {
-        const labelled = codec.labelled(encoder.slice(slice));
+        const labelled = codec.partialMetadata(encoder.slice(slice));
         const { labels, annotations } = slice.meta ?? { labels: {}, annotations: {} };
         expect(Object.fromEntries(labelled.labels)).toEqual(labels);
         expect(Object.fromEntries(labelled.annotations)).toEqual(annotations);

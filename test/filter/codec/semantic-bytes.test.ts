@@ -89,7 +89,7 @@ const changes: readonly [string, (slice: ModelSlice & { meta: ModelMeta }) => Mo
 describe.each(CODECS)('significant() ($encoding)', (codec) => {
   const encoder = encoderOf(codec.encoding);
   const significant = (slice: ModelSlice) =>
-    codec.significant(encoder.slice(slice)).toString('latin1');
+    codec.semanticBytes(encoder.slice(slice)).toString('latin1');
 
   test('ignores version, generation, managed fields and the trigger time', () => {
     fc.assert(
@@ -143,14 +143,14 @@ describe.each(LISTS)('significant() of the objects of $file', (list) => {
 
   test('stays the same under another version', async () => {
     const objects = await objectsOf(list);
-    const of = (all: ObjectBytes[]) => all.map((each) => codec.significant(each).toString('hex'));
+    const of = (all: ObjectBytes[]) => all.map((each) => codec.semanticBytes(each).toString('hex'));
     const spliced = objects.map((each) => codec.splice(resource, each, { resourceVersion: '9' }));
     expect(of(spliced)).toEqual(of(objects));
   });
 
   test('differs between objects', async () => {
     const objects = await objectsOf(list);
-    const distinct = new Set(objects.map((each) => codec.significant(each).toString('hex')));
+    const distinct = new Set(objects.map((each) => codec.semanticBytes(each).toString('hex')));
     expect(distinct.size).toBe(objects.length);
   });
 });
@@ -162,7 +162,9 @@ describe('an apiserver', () => {
     const objects = await objectsOf(watch);
     const headless = objects.filter((each) => watch.codec.meta(each).name === 'headless');
     const versions = new Set(headless.map((each) => watch.codec.meta(each).resourceVersion));
-    const meanings = new Set(headless.map((each) => watch.codec.significant(each).toString('hex')));
+    const meanings = new Set(
+      headless.map((each) => watch.codec.semanticBytes(each).toString('hex')),
+    );
     expect([versions.size, meanings.size]).toEqual([3, 2]);
   });
 });
@@ -179,7 +181,7 @@ describe.each(CODECS)('significantAfter() ($encoding)', (codec) => {
         const edit = { keep, cutHints };
         const after = codec.significantAfter(ENDPOINT_SLICES, object, edit);
         const spliced = codec.splice(ENDPOINT_SLICES, object, { ...edit, resourceVersion: '7' });
-        expect(after.toString('latin1')).toBe(codec.significant(spliced).toString('latin1'));
+        expect(after.toString('latin1')).toBe(codec.semanticBytes(spliced).toString('latin1'));
       }),
     );
   });

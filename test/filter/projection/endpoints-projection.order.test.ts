@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { View } from '../../../src/filter/view/view.ts';
-import type { World } from '../../../src/topology/state/topology.ts';
+import type { Topology } from '../../../src/topology/state/topology.ts';
 import { type SliceEndpoint, sliceChange } from '../../support/projection/slice-change.ts';
 import { startSliceProjection } from '../../support/projection/slice-projection.ts';
 
@@ -12,20 +12,20 @@ const codec = createProtobufCodec();
 const NEAR = { ip: '10.0.0.1', node: 'own' };
 const FAR = { ip: '10.0.0.2', node: 'far' };
 
-let world: World;
+let topology: Topology;
 let view: View;
 let projection: EndpointsProjection;
 let start: number;
 
 beforeEach(() => {
-  ({ world, view, projection } = startSliceProjection());
-  world.setOwnNode({ labels: new Map(), annotations: new Map() });
+  ({ topology, view, projection } = startSliceProjection());
+  topology.setOwnNode({ labels: new Map(), annotations: new Map() });
   const policy = { managed: true, keys: [HOST, '*'], source: 'default' } as const;
-  world.setPolicies(new Map([['default/web', { ...policy, returnDelayMs: 60_000 }]]));
-  world.setSynced('services');
-  projection.changed([slice('a', NEAR)]);
-  projection.changed([slice('b', FAR)]);
-  projection.synced();
+  topology.setPolicies(new Map([['default/web', { ...policy, returnDelayMs: 60_000 }]]));
+  topology.setSynced('services');
+  projection.onChanges([slice('a', NEAR)]);
+  projection.onChanges([slice('b', FAR)]);
+  projection.onSynced();
   start = view.log.end;
 });
 
@@ -34,14 +34,14 @@ function slice(name: string, endpoint: SliceEndpoint, uid = 'u', type?: 'ADDED')
 }
 
 function setZone(zone: string): void {
-  world.setOwnNode({ labels: new Map([[ZONE, zone]]), annotations: new Map() });
+  topology.setOwnNode({ labels: new Map([[ZONE, zone]]), annotations: new Map() });
 }
 
 /** Lets the zone alone decide, that of this node. */
 function decideByZone(zone: string): void {
   setZone(zone);
   const policy = { managed: true, keys: [ZONE], source: 'default' } as const;
-  world.setPolicies(new Map([['default/web', policy]]));
+  topology.setPolicies(new Map([['default/web', policy]]));
 }
 
 /** Events since the start, as `TYPE name address`. */
@@ -56,36 +56,36 @@ function events(): string[] {
 }
 
 test('an endpoint that moves to another slice is there all the time, whatever came first', () => {
-  projection.changed([{ type: 'DELETED', key: 'default/a' }, slice('c', NEAR, 'u', 'ADDED')]);
+  projection.onChanges([{ type: 'DELETED', key: 'default/a' }, slice('c', NEAR, 'u', 'ADDED')]);
   expect(events()).toEqual(['ADDED c 10.0.0.1', 'DELETED a 10.0.0.1']);
 });
 
 test('an object that another one of the same name replaces leaves no state in between', () => {
-  projection.changed([{ type: 'DELETED', key: 'default/a' }, slice('a', NEAR, 'v', 'ADDED')]);
+  projection.onChanges([{ type: 'DELETED', key: 'default/a' }, slice('a', NEAR, 'v', 'ADDED')]);
   expect(events()).toEqual(['DELETED a 10.0.0.1', 'ADDED a 10.0.0.1']);
 });
 
 test('an object that comes and goes at once is shown both ways', () => {
-  projection.changed([slice('c', NEAR, 'u', 'ADDED'), { type: 'DELETED', key: 'default/c' }]);
+  projection.onChanges([slice('c', NEAR, 'u', 'ADDED'), { type: 'DELETED', key: 'default/c' }]);
   expect(events()).toEqual(['ADDED c 10.0.0.1', 'DELETED c 10.0.0.1']);
 });
 
 test('slices that gain endpoints come before those that lose them, whichever are first', () => {
   const near = { ...NEAR, zone: 'z2' };
-  world.setOwnNode({ labels: new Map([[ZONE, 'z1']]), annotations: new Map() });
+  topology.setOwnNode({ labels: new Map([[ZONE, 'z1']]), annotations: new Map() });
   const policy = { managed: true, keys: [HOST, ZONE], source: 'default' } as const;
-  world.setPolicies(new Map([['default/web', policy]]));
-  projection.changed([slice('b', { ...FAR, zone: 'z1' })]);
-  projection.changed([slice('a', near)]);
+  topology.setPolicies(new Map([['default/web', policy]]));
+  projection.onChanges([slice('b', { ...FAR, zone: 'z1' })]);
+  projection.onChanges([slice('a', near)]);
   start = view.log.end;
-  projection.changed([slice('a', { ...near, ready: false })]);
+  projection.onChanges([slice('a', { ...near, ready: false })]);
   expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a']);
   start = view.log.end;
-  projection.changed([slice('a', near)]);
+  projection.onChanges([slice('a', near)]);
   expect(events()).toEqual(['MODIFIED a 10.0.0.1', 'MODIFIED b']);
-  projection.changed([slice('b', { ...FAR, zone: 'z1' })]);
+  projection.onChanges([slice('b', { ...FAR, zone: 'z1' })]);
   start = view.log.end;
-  projection.changed([slice('a', { ...near, ready: false })]);
+  projection.onChanges([slice('a', { ...near, ready: false })]);
   expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a']);
 });
 
@@ -95,8 +95,8 @@ test('endpoints that are not ready are no gain: those that are come first', () =
     { ...NEAR, zone: 'z1' },
     { ip: '10.0.0.3', node: 'far', zone: 'z2', ready: false },
   ];
-  projection.changed([sliceChange(codec, { name: 'a', service: 'web', endpoints })]);
-  projection.changed([slice('b', { ...FAR, zone: 'z2' })]);
+  projection.onChanges([sliceChange(codec, { name: 'a', service: 'web', endpoints })]);
+  projection.onChanges([slice('b', { ...FAR, zone: 'z2' })]);
   start = view.log.end;
   setZone('z2');
   expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a 10.0.0.3']);
@@ -108,8 +108,8 @@ test('a slice that keeps some of its endpoints comes before one that loses them 
     { ...FAR, zone: 'z2' },
     { ip: '10.0.0.3', node: 'third', zone: 'z3' },
   ];
-  projection.changed([slice('a', { ...NEAR, zone: 'z1' })]);
-  projection.changed([sliceChange(codec, { name: 'b', service: 'web', endpoints })]);
+  projection.onChanges([slice('a', { ...NEAR, zone: 'z1' })]);
+  projection.onChanges([sliceChange(codec, { name: 'b', service: 'web', endpoints })]);
   start = view.log.end;
   setZone('z2');
   expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a']);
@@ -117,15 +117,15 @@ test('a slice that keeps some of its endpoints comes before one that loses them 
 
 test('where none is ready, slices with what is left come before those with nothing', () => {
   decideByZone('z1');
-  projection.changed([slice('a', { ...NEAR, zone: 'z1', ready: false })]);
-  projection.changed([slice('b', { ...FAR, zone: 'z2', ready: false })]);
+  projection.onChanges([slice('a', { ...NEAR, zone: 'z1', ready: false })]);
+  projection.onChanges([slice('b', { ...FAR, zone: 'z2', ready: false })]);
   start = view.log.end;
   setZone('z2');
   expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a']);
 });
 
 test('of a list that replaces all, an object goes only when the one in its place comes', () => {
-  projection.changed([
+  projection.onChanges([
     { type: 'DELETED', key: 'default/a' },
     { type: 'DELETED', key: 'default/b' },
     slice('a', NEAR, 'v', 'ADDED'),
@@ -144,17 +144,17 @@ describe('while the nodes of the zone are not known', () => {
   const ZONELESS = { ip: '10.0.0.3', node: 'new' };
 
   beforeEach(() => {
-    world.setOwnNode({ labels: new Map([[ZONE, 'z1']]), annotations: new Map() });
-    world.setPolicies(
+    topology.setOwnNode({ labels: new Map([[ZONE, 'z1']]), annotations: new Map() });
+    topology.setPolicies(
       new Map([['default/web', { managed: true, keys: [ZONE], source: 'default' }]]),
     );
-    projection.changed([{ type: 'DELETED', key: 'default/b' }, slice('a', IN_ZONE)]);
+    projection.onChanges([{ type: 'DELETED', key: 'default/b' }, slice('a', IN_ZONE)]);
     start = view.log.end;
   });
 
   function answer(): void {
-    world.changeNodeSet(`${ZONE}=z1`, ['new'], []);
-    world.setNodeSetState(`${ZONE}=z1`);
+    topology.changeNodeSet(`${ZONE}=z1`, ['new'], []);
+    topology.setNodeSetState(`${ZONE}=z1`);
   }
 
   function both(name: string) {
@@ -163,7 +163,7 @@ describe('while the nodes of the zone are not known', () => {
   }
 
   test('an endpoint without a zone is not shown; it is once they are known', () => {
-    projection.changed([{ type: 'DELETED', key: 'default/a' }, both('c')]);
+    projection.onChanges([{ type: 'DELETED', key: 'default/a' }, both('c')]);
     expect(events()).toEqual(['ADDED c 10.0.0.1', 'DELETED a 10.0.0.1']);
     start = view.log.end;
     answer();
@@ -171,7 +171,7 @@ describe('while the nodes of the zone are not known', () => {
   });
 
   test('an object that another one of the same name replaces leaves no state in between', () => {
-    projection.changed([{ type: 'DELETED', key: 'default/a' }, both('a')]);
+    projection.onChanges([{ type: 'DELETED', key: 'default/a' }, both('a')]);
     expect(events()).toEqual(['DELETED a 10.0.0.1', 'ADDED a 10.0.0.1']);
     start = view.log.end;
     answer();
@@ -180,40 +180,40 @@ describe('while the nodes of the zone are not known', () => {
 
   test('a view whose own endpoints all name a zone goes on, and notices nothing of them', () => {
     const other = {};
-    world.setZoneless(other, [['default/web', true]]);
-    expect([...world.nodeSets.keys()]).toEqual([`${ZONE}=z1`]);
-    projection.changed([slice('a', { ...IN_ZONE, ip: '10.0.0.4' })]);
+    topology.setZoneless(other, [['default/web', true]]);
+    expect([...topology.nodeSets.keys()]).toEqual([`${ZONE}=z1`]);
+    projection.onChanges([slice('a', { ...IN_ZONE, ip: '10.0.0.4' })]);
     answer();
     expect(events()).toEqual(['MODIFIED a 10.0.0.4']);
   });
 });
 
 test('a Service that was not known is not seen while its first policy waits', () => {
-  world.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
-  world.setPolicies(new Map([['default/web', undefined]]));
+  topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
+  topology.setPolicies(new Map([['default/web', undefined]]));
   start = view.log.end;
-  world.setPolicies(
+  topology.setPolicies(
     new Map([['default/web', { managed: true, keys: ['site'], source: 'default' }]]),
   );
   expect(events()).toEqual(['DELETED a 10.0.0.1', 'DELETED b 10.0.0.2']);
   start = view.log.end;
-  projection.changed([slice('a', { ...NEAR, ip: '10.0.0.4' })]);
+  projection.onChanges([slice('a', { ...NEAR, ip: '10.0.0.4' })]);
   expect(events()).toEqual([]);
-  world.setNodeSetState('site=a');
+  topology.setNodeSetState('site=a');
   expect(events()).toEqual(['ADDED a 10.0.0.4', 'ADDED b']);
 });
 
 test('a dry run shows all, also of a Service whose first policy waits; and its end hides it again', () => {
-  world.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
-  world.setPolicies(new Map([['default/web', undefined]]));
+  topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
+  topology.setPolicies(new Map([['default/web', undefined]]));
   const policy = { managed: true, keys: ['site'], source: 'default' } as const;
-  world.setPolicies(new Map([['default/web', policy]]));
+  topology.setPolicies(new Map([['default/web', policy]]));
   expect([...view.keys()]).toEqual([]);
-  world.setPolicies(new Map([['default/web', { ...policy, dryRun: true }]]));
+  topology.setPolicies(new Map([['default/web', { ...policy, dryRun: true }]]));
   expect([...view.keys()]).toEqual(['default/a', 'default/b']);
   start = view.log.end;
-  projection.changed([slice('a', { ...NEAR, ip: '10.0.0.4' })]);
+  projection.onChanges([slice('a', { ...NEAR, ip: '10.0.0.4' })]);
   expect(events()).toEqual(['MODIFIED a 10.0.0.4']);
-  world.setPolicies(new Map([['default/web', policy]]));
+  topology.setPolicies(new Map([['default/web', policy]]));
   expect([...view.keys()]).toEqual([]);
 });

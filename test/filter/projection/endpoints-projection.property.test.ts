@@ -208,7 +208,7 @@ function significantOf(harness: ProjectionHarness): Map<string, string> {
   const { codec, view } = harness;
   const entries = view.snapshot().items.map((item) => {
     const { namespace, name } = codec.meta(item);
-    return [`${namespace}/${name}`, codec.significant(item).toString('latin1')] as const;
+    return [`${namespace}/${name}`, codec.semanticBytes(item).toString('latin1')] as const;
   });
   return new Map(entries.sort());
 }
@@ -237,7 +237,7 @@ function replay(harness: ProjectionHarness): Map<string, ObjectBytes> {
  * Addresses by object, as they are shown and as they are explained. Of a Service that waits for a node set an
  * earlier state is shown: explained is what of it is still there.
  */
-function shownAndExplained({ codec, view, projection, world }: ProjectionHarness) {
+function shownAndExplained({ codec, view, projection, topology }: ProjectionHarness) {
   const { resource } = view;
   const shown: string[] = [];
   for (const object of view.snapshot().items) {
@@ -251,7 +251,7 @@ function shownAndExplained({ codec, view, projection, world }: ProjectionHarness
   for (const service of projection.services()) {
     const { objects, held } = projection.inspect(service);
     const steps = explainService({
-      world,
+      topology,
       service,
       objects: objects.map((object) => explainedObject(view, object)),
       origins: [],

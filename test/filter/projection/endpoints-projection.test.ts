@@ -5,7 +5,7 @@ import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
-import type { World } from '../../../src/topology/state/topology.ts';
+import type { Topology } from '../../../src/topology/state/topology.ts';
 import { encodeObject } from '../../support/codec/encode-object.ts';
 import { sliceChange } from '../../support/projection/slice-change.ts';
 import { startSliceProjection } from '../../support/projection/slice-projection.ts';
@@ -18,16 +18,16 @@ const NEAR = { ip: '10.0.0.1', node: 'own' };
 const FAR = { ip: '10.0.0.2', node: 'far' };
 const ALONE = sliceChange(codec, { name: 'alone', service: '', endpoints: [FAR] });
 
-let world: World;
+let topology: Topology;
 let view: View;
 let clock: ManualClock;
 let projection: EndpointsProjection;
 
 beforeEach(() => {
-  ({ world, view, clock, projection } = startSliceProjection({ tellsWithheld: true }));
-  world.setOwnNode({ labels: new Map([[ZONE, 'z']]), annotations: new Map() });
+  ({ topology, view, clock, projection } = startSliceProjection({ tellsCloudOnly: true }));
+  topology.setOwnNode({ labels: new Map([[ZONE, 'z']]), annotations: new Map() });
   setKeys(['default/web'], HOST);
-  world.setSynced('services');
+  topology.setSynced('services');
 });
 
 function policy(...keys: string[]): ManagedPolicy {
@@ -35,7 +35,7 @@ function policy(...keys: string[]): ManagedPolicy {
 }
 
 function setKeys(services: readonly string[], ...keys: string[]): void {
-  world.setPolicies(new Map(services.map((service) => [service, policy(...keys)])));
+  topology.setPolicies(new Map(services.map((service) => [service, policy(...keys)])));
 }
 
 function slice(name: string, service: string, ...endpoints: (typeof NEAR)[]) {
@@ -67,37 +67,37 @@ function shown(): Record<string, string[]> {
 
 describe('a slice of no Service', () => {
   test('is shown as it is, from the start on, and goes when it is deleted', () => {
-    projection.changed([ALONE]);
-    projection.synced();
+    projection.onChanges([ALONE]);
+    projection.onSynced();
     expect(shown()).toEqual({ 'default/alone': ['10.0.0.2'] });
-    projection.changed([slice('alone', '', NEAR)]);
+    projection.onChanges([slice('alone', '', NEAR)]);
     expect(shown()).toEqual({ 'default/alone': ['10.0.0.1'] });
     const { end } = view.log;
-    projection.changed([slice('alone', '', NEAR)]);
+    projection.onChanges([slice('alone', '', NEAR)]);
     expect(view.log.end).toBe(end + 1);
-    projection.changed([{ type: 'DELETED', key: 'default/alone' }]);
+    projection.onChanges([{ type: 'DELETED', key: 'default/alone' }]);
     expect(shown()).toEqual({});
   });
 
   test('comes, joins a Service, moves to another one and is of none again', () => {
-    projection.synced();
-    projection.changed([ALONE]);
+    projection.onSynced();
+    projection.onChanges([ALONE]);
     expect(shown()).toEqual({ 'default/alone': ['10.0.0.2'] });
-    projection.changed([slice('alone', 'web', FAR)]);
+    projection.onChanges([slice('alone', 'web', FAR)]);
     expect(shown()).toEqual({ 'default/alone': [] });
-    projection.changed([slice('alone', 'other', FAR)]);
+    projection.onChanges([slice('alone', 'other', FAR)]);
     expect(shown()).toEqual({ 'default/alone': ['10.0.0.2'] });
-    projection.changed([slice('alone', 'web', FAR)]);
-    projection.changed([slice('alone', '', FAR)]);
+    projection.onChanges([slice('alone', 'web', FAR)]);
+    projection.onChanges([slice('alone', '', FAR)]);
     expect(shown()).toEqual({ 'default/alone': ['10.0.0.2'] });
     expect([...projection.services()]).toEqual([]);
   });
 });
 
 test('hints that come to a slice, and nothing else with them, are cut if a policy says what it shows', () => {
-  projection.changed([withHints('a', 'web'), withHints('b', ''), withHints('c', '', 'south')]);
-  projection.synced();
-  projection.changed([withHints('a', 'web', 'north'), withHints('b', '', 'north')]);
+  projection.onChanges([withHints('a', 'web'), withHints('b', ''), withHints('c', '', 'south')]);
+  projection.onSynced();
+  projection.onChanges([withHints('a', 'web', 'north'), withHints('b', '', 'north')]);
   const zones = [...view.keys()].map(
     (key) =>
       view
@@ -109,21 +109,21 @@ test('hints that come to a slice, and nothing else with them, are cut if a polic
 });
 
 test('a node stays one of a Service when one of several slices with it, or of Services on it, is gone', () => {
-  world.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
+  topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   setKeys(['default/web'], 'site');
-  world.setNodeSetState('site=a');
-  projection.changed([slice('a', 'web', FAR), slice('b', 'web', FAR), slice('c', 'other', FAR)]);
-  projection.synced();
-  projection.changed([{ type: 'DELETED', key: 'default/a' }]);
-  projection.changed([{ type: 'DELETED', key: 'default/c' }]);
-  world.changeNodeSet('site=a', ['far'], []);
+  topology.setNodeSetState('site=a');
+  projection.onChanges([slice('a', 'web', FAR), slice('b', 'web', FAR), slice('c', 'other', FAR)]);
+  projection.onSynced();
+  projection.onChanges([{ type: 'DELETED', key: 'default/a' }]);
+  projection.onChanges([{ type: 'DELETED', key: 'default/c' }]);
+  topology.changeNodeSet('site=a', ['far'], []);
   expect(shown()).toEqual({ 'default/b': ['10.0.0.2'] });
 });
 
 test('watchers hear of a change of many Services in portions, each twice the one before', () => {
   const names = Array.from({ length: 100 }, (_, index) => `s${index}`);
-  projection.changed(names.map((name) => slice(name, name, FAR)));
-  projection.synced();
+  projection.onChanges(names.map((name) => slice(name, name, FAR)));
+  projection.onSynced();
   const services = names.map((name) => `default/${name}`);
   const commits: number[] = [];
   view.log.subscribe(() => commits.push(view.log.end));
@@ -134,41 +134,41 @@ test('watchers hear of a change of many Services in portions, each twice the one
 });
 
 test('a Service without endpoints has no answer', () => {
-  projection.changed([slice('a', 'web', NEAR), slice('b', 'other', NEAR)]);
-  projection.synced();
+  projection.onChanges([slice('a', 'web', NEAR), slice('b', 'other', NEAR)]);
+  projection.onSynced();
   expect(Object.fromEntries(projection.winners())).toEqual({ [HOST]: 1, 'unknown-service': 1 });
-  projection.changed([{ type: 'DELETED', key: 'default/a' }]);
+  projection.onChanges([{ type: 'DELETED', key: 'default/a' }]);
   expect(Object.fromEntries(projection.winners())).toEqual({ 'unknown-service': 1 });
   expect(projection.inspect('default/web').ageMs).toBeUndefined();
 });
 
 test('of what is withheld only Services are told that were decided', () => {
-  projection.changed([slice('a', 'web', NEAR), slice('b', 'other', NEAR)]);
-  projection.synced();
+  projection.onChanges([slice('a', 'web', NEAR), slice('b', 'other', NEAR)]);
+  projection.onSynced();
   const told: (readonly string[])[] = [];
-  const setWithheld = world.setWithheld.bind(world);
-  world.setWithheld = (services) => {
+  const setCloudOnly = topology.setCloudOnly.bind(topology);
+  topology.setCloudOnly = (services) => {
     if (services.size > 0) told.push([...services.keys()]);
-    setWithheld(services);
+    setCloudOnly(services);
   };
-  projection.changed([slice('a', 'web', FAR)]);
-  projection.changed([slice('b', 'other', FAR)]);
+  projection.onChanges([slice('a', 'web', FAR)]);
+  projection.onChanges([slice('b', 'other', FAR)]);
   expect(told).toEqual([['default/web'], ['default/other']]);
 });
 
 test('after its end a view shows nothing new, waits for nothing, and needs no nodes', () => {
-  world.setPolicies(
+  topology.setPolicies(
     new Map([['default/web', { ...policy(ZONE, '*'), returnDelayMs: 60_000 }] as const]),
   );
-  projection.changed([slice('a', 'web', FAR)]);
-  world.setNodeSetState(`${ZONE}=z`);
-  projection.synced();
-  world.changeNodeSet(`${ZONE}=z`, ['far'], []);
+  projection.onChanges([slice('a', 'web', FAR)]);
+  topology.setNodeSetState(`${ZONE}=z`);
+  projection.onSynced();
+  topology.changeNodeSet(`${ZONE}=z`, ['far'], []);
   expect(clock.waiting).toBe(1);
   const { end } = view.log;
   projection.close();
   expect(clock.waiting).toBe(0);
-  expect([...world.nodeSets.values()].filter(({ needed }) => needed)).toEqual([]);
+  expect([...topology.nodeSets.values()].filter(({ needed }) => needed)).toEqual([]);
   setKeys(['default/web'], HOST);
   expect(view.log.end).toBe(end);
 });

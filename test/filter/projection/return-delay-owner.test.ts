@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { View } from '../../../src/filter/view/view.ts';
-import type { World } from '../../../src/topology/state/topology.ts';
+import type { Topology } from '../../../src/topology/state/topology.ts';
 import { sliceChange } from '../../support/projection/slice-change.ts';
 import { startSliceProjection } from '../../support/projection/slice-projection.ts';
 import type { ManualClock } from '../../support/projection/topology.ts';
@@ -11,29 +11,29 @@ const HOST = 'kubernetes.io/hostname';
 const ZONE = 'topology.kubernetes.io/zone';
 const codec = createProtobufCodec();
 
-let world: World;
+let topology: Topology;
 let view: View;
 let clock: ManualClock;
 let projection: EndpointsProjection;
 
 beforeEach(() => {
-  ({ world, view, clock, projection } = startSliceProjection());
+  ({ topology, view, clock, projection } = startSliceProjection());
   setZone('z');
   setKeys(HOST, '*');
-  world.setSynced('services');
-  projection.synced();
+  topology.setSynced('services');
+  projection.onSynced();
   // Traffic is at 2, and 1, on this node, waits.
   put(false);
   put(true);
 });
 
 function setZone(zone: string): void {
-  world.setOwnNode({ labels: new Map([[ZONE, zone]]), annotations: new Map() });
+  topology.setOwnNode({ labels: new Map([[ZONE, zone]]), annotations: new Map() });
 }
 
 function setKeys(...keys: string[]): void {
   const policy = { managed: true, keys, source: 'default', returnDelayMs: 60_000 } as const;
-  world.setPolicies(new Map([['default/web', policy]]));
+  topology.setPolicies(new Map([['default/web', policy]]));
 }
 
 /** 1 on this node, ready or not, and 2 in zone y. */
@@ -41,13 +41,13 @@ function put(ready: boolean, zone = 'z'): void {
   const near = { ip: '10.0.0.1', node: 'own', zone, ready };
   const far = { ip: '10.0.0.2', node: 'far', zone: 'y' };
   const slice = { name: 'web-a', service: 'web', endpoints: [near, far] };
-  projection.changed([sliceChange(codec, slice)]);
+  projection.onChanges([sliceChange(codec, slice)]);
 }
 
 /** Endpoints of another Service, of which the node is far. */
 function putOther(zone: string): void {
   const endpoints = [{ ip: '10.0.0.9', node: 'far', zone }];
-  projection.changed([sliceChange(codec, { name: 'other-a', service: 'other', endpoints })]);
+  projection.onChanges([sliceChange(codec, { name: 'other-a', service: 'other', endpoints })]);
 }
 
 function shown(): string[] {
@@ -83,7 +83,7 @@ test('another label of this node takes effect at once', () => {
 });
 
 test('a Service without any slice is forgotten: when they come again the choice is free', () => {
-  projection.changed([{ type: 'DELETED', key: 'default/web-a' }]);
+  projection.onChanges([{ type: 'DELETED', key: 'default/web-a' }]);
   expect(clock.waiting).toBe(0);
   put(true);
   expect(shown()).toEqual(['10.0.0.1']);
@@ -92,7 +92,7 @@ test('a Service without any slice is forgotten: when they come again the choice 
 test('another policy takes effect at once, also while the nodes of the zone are not known', () => {
   put(true, '');
   setKeys(ZONE, '*');
-  expect(world.policies.pending.size).toBe(0);
+  expect(topology.policies.pending.size).toBe(0);
   expect(shown()).toEqual(['10.0.0.1']);
 });
 
@@ -102,11 +102,11 @@ test('another label of this node takes effect at once, also while the nodes of t
   put(true);
   expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
   const policy = { managed: true, keys: [ZONE, '*'], source: 'default' } as const;
-  world.setPolicies(new Map([['default/other', policy]]));
+  topology.setPolicies(new Map([['default/other', policy]]));
   putOther('');
-  world.setNodeSetState(`${ZONE}=z`);
+  topology.setNodeSetState(`${ZONE}=z`);
   setZone('y');
-  expect(world.standpoint?.labels.get(ZONE)).toBe('y');
+  expect(topology.nodeContext?.labels.get(ZONE)).toBe('y');
   expect(shown()).toEqual(['10.0.0.2']);
 });
 
@@ -115,16 +115,16 @@ test('nodes of the zone take effect at once when they become known, and later on
     const near = { ip: '10.0.0.1', node: 'own', zone: 'y' };
     const far = { ip: '10.0.0.2', node: 'far', zone: '', ready };
     const slice = { name: 'web-a', service: 'web', endpoints: [near, far] };
-    projection.changed([sliceChange(codec, slice)]);
+    projection.onChanges([sliceChange(codec, slice)]);
   };
   setKeys(ZONE, '*');
   putFar(true);
   expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
-  world.changeNodeSet(`${ZONE}=z`, ['far'], []);
-  world.setNodeSetState(`${ZONE}=z`);
+  topology.changeNodeSet(`${ZONE}=z`, ['far'], []);
+  topology.setNodeSetState(`${ZONE}=z`);
   expect(shown()).toEqual(['10.0.0.2']);
-  world.changeNodeSet(`${ZONE}=z`, [], ['far']);
-  world.changeNodeSet(`${ZONE}=z`, ['far'], []);
+  topology.changeNodeSet(`${ZONE}=z`, [], ['far']);
+  topology.changeNodeSet(`${ZONE}=z`, ['far'], []);
   expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
 });
 
@@ -134,7 +134,7 @@ test('an endpoint that loses its zone does not cut the delay short', () => {
   put(false);
   put(true);
   put(true, '');
-  world.setNodeSetState(`${ZONE}=z`);
+  topology.setNodeSetState(`${ZONE}=z`);
   put(true);
   expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
 });
@@ -145,7 +145,7 @@ test('what the owner decides while an endpoint’s zone is looked for takes effe
       [ZONE, 'z'],
       ['rack', rack],
     ]);
-    world.setOwnNode({ labels, annotations: new Map() });
+    topology.setOwnNode({ labels, annotations: new Map() });
   };
   const putThree = (zone: string) => {
     const endpoints = [
@@ -153,17 +153,17 @@ test('what the owner decides while an endpoint’s zone is looked for takes effe
       { ip: '10.0.0.2', node: 'mid', zone: 'z' },
       { ip: '10.0.0.3', node: 'far', zone },
     ];
-    projection.changed([sliceChange(codec, { name: 'web-a', service: 'web', endpoints })]);
+    projection.onChanges([sliceChange(codec, { name: 'web-a', service: 'web', endpoints })]);
   };
   own('1');
   setKeys('rack', ZONE, '*');
-  world.setNodeSetState('rack=1');
+  topology.setNodeSetState('rack=1');
   putThree('y');
   expect(shown()).toEqual(['10.0.0.2']);
   putThree('');
   own('2');
-  world.changeNodeSet('rack=2', ['near'], []);
-  world.setNodeSetState('rack=2');
-  world.setNodeSetState(`${ZONE}=z`);
+  topology.changeNodeSet('rack=2', ['near'], []);
+  topology.setNodeSetState('rack=2');
+  topology.setNodeSetState(`${ZONE}=z`);
   expect(shown()).toEqual(['10.0.0.1']);
 });

@@ -58,14 +58,14 @@ function slice(port: string, counts: readonly number[], version: number): Change
 }
 
 function start(minReady: readonly number[] | undefined) {
-  const { world, view, clock, projection } = startSliceProjection();
+  const { topology, view, clock, projection } = startSliceProjection();
   const labels = new Map([['topology.kubernetes.io/zone', 'z']]);
-  world.setOwnNode({ labels, annotations: new Map() });
+  topology.setOwnNode({ labels, annotations: new Map() });
   const policy = { managed: true, keys: KEYS, source: 'default', returnDelayMs: DELAY } as const;
   const whole = { ...policy, ...(minReady === undefined ? {} : { minReady }) };
-  world.setPolicies(new Map([['default/web', whole]]));
-  world.setSynced('services');
-  projection.synced();
+  topology.setPolicies(new Map([['default/web', whole]]));
+  topology.setSynced('services');
+  projection.onSynced();
   return { view, clock, projection };
 }
 
@@ -129,7 +129,7 @@ test('for any history of readiness, traffic returns exactly when a nearer key wa
         model = new Map(
           ports.map((port) => [port, model.get(port) ?? new SlowPort(minReady ?? [1, 1, 1])]),
         );
-        projection.changed(
+        projection.onChanges(
           PORTS.map((port) => {
             const counts = ready[port];
             if (counts === undefined) return { type: 'DELETED', key: `default/web-${port}` };

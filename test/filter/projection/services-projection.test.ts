@@ -4,31 +4,31 @@ import type { ServiceFacts } from '../../../src/filter/codec/codec.ts';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { SERVICES } from '../../../src/filter/codec/resource.ts';
 import { ServicesProjection } from '../../../src/filter/projection/services-projection.ts';
-import { VersionClock } from '../../../src/filter/view/version-allocator.ts';
+import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
-import { World } from '../../../src/topology/state/topology.ts';
-import { PLAIN_WORLD } from '../../support/projection/topology.ts';
+import { Topology } from '../../../src/topology/state/topology.ts';
+import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 
 const codec = createJsonCodec();
 const window = { entries: 1000, bytes: 1 << 20 };
 
-let world: World;
+let topology: Topology;
 let view: View;
 let projection: ServicesProjection;
 
 beforeEach(() => {
-  world = new World({ ...PLAIN_WORLD, nodeName: 'own' });
-  view = new View({ resource: SERVICES, codec, clock: new VersionClock(0), window });
+  topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
+  view = new View({ resource: SERVICES, codec, clock: new VersionAllocator(0), window });
   const serviceFilter = { label: 'mesh', hides: 'labelled' } as const;
-  projection = new ServicesProjection({ view, world, serviceFilter, followsWithheld: false });
+  projection = new ServicesProjection({ view, topology, serviceFilter, followsCloudOnly: false });
   switchNode('on');
-  world.setSynced('services');
-  projection.synced();
+  topology.setSynced('services');
+  projection.onSynced();
 });
 
 function switchNode(value: 'on' | 'off'): void {
   const annotations = new Map([['kube-proxy-wrapper.io/filter', value]]);
-  world.setOwnNode({ labels: new Map(), annotations });
+  topology.setOwnNode({ labels: new Map(), annotations });
 }
 
 function service(name: string, labels: Record<string, string>): Change<ServiceFacts> {
@@ -43,7 +43,7 @@ function shown(): string[] {
 
 describe('a Service that the world does not know', () => {
   test('is hidden by its own label, but not on a node that is switched off', () => {
-    projection.changed([service('web', {}), service('mesh', { mesh: '' })]);
+    projection.onChanges([service('web', {}), service('mesh', { mesh: '' })]);
     expect(shown()).toEqual(['web']);
     switchNode('off');
     expect(shown()).toEqual(['web', 'mesh']);
@@ -52,29 +52,29 @@ describe('a Service that the world does not know', () => {
   });
 
   test('that is hidden and deleted is not heard of', () => {
-    projection.changed([service('mesh', { mesh: '' })]);
-    projection.changed([{ type: 'DELETED', key: 'default/mesh' }]);
+    projection.onChanges([service('mesh', { mesh: '' })]);
+    projection.onChanges([{ type: 'DELETED', key: 'default/mesh' }]);
     switchNode('off');
     expect(view.log.end).toBe(0);
   });
 });
 
 test('a Service that is deleted before all is known is not among the first', () => {
-  world = new World({ ...PLAIN_WORLD, nodeName: 'own' });
-  view = new View({ resource: SERVICES, codec, clock: new VersionClock(0), window });
-  const options = { view, world, serviceFilter: undefined, followsWithheld: false };
+  topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
+  view = new View({ resource: SERVICES, codec, clock: new VersionAllocator(0), window });
+  const options = { view, topology, serviceFilter: undefined, followsCloudOnly: false };
   projection = new ServicesProjection(options);
-  projection.changed([service('web', {}), service('db', {})]);
-  projection.synced();
-  projection.changed([{ type: 'DELETED', key: 'default/db' }]);
+  projection.onChanges([service('web', {}), service('db', {})]);
+  projection.onSynced();
+  projection.onChanges([{ type: 'DELETED', key: 'default/db' }]);
   switchNode('on');
   expect(view.started).toBe(false);
-  world.setSynced('services');
+  topology.setSynced('services');
   expect(shown()).toEqual(['web']);
 });
 
 test('a Service can be looked up, hidden or not', () => {
-  projection.changed([service('web', {}), service('mesh', { mesh: '' })]);
+  projection.onChanges([service('web', {}), service('mesh', { mesh: '' })]);
   expect(shown()).toEqual(['web']);
   for (const name of ['web', 'mesh']) {
     const object = projection.find(`default/${name}`);
@@ -84,46 +84,47 @@ test('a Service can be looked up, hidden or not', () => {
 });
 
 test('a Service whose first policy waits for node sets is seen once they are known', () => {
-  world.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
+  topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   const policy = { managed: true, keys: ['site'], source: 'default' } as const;
-  world.setPolicies(new Map([['default/web', policy]]));
-  projection.changed([service('web', {})]);
+  topology.setPolicies(new Map([['default/web', policy]]));
+  projection.onChanges([service('web', {})]);
   expect(shown()).toEqual([]);
-  world.setNodeSetState('site=a');
+  topology.setNodeSetState('site=a');
   expect(shown()).toEqual(['web']);
 });
 
 test('a dry run shows a Service whose first policy waits; its end hides it again', () => {
-  world.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
+  topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   const policy = { managed: true, keys: ['site'], source: 'default' } as const;
-  world.setPolicies(new Map([['default/web', { ...policy, dryRun: true }]]));
-  projection.changed([service('web', {})]);
+  topology.setPolicies(new Map([['default/web', { ...policy, dryRun: true }]]));
+  projection.onChanges([service('web', {})]);
   expect(shown()).toEqual(['web']);
-  world.setPolicies(new Map([['default/web', policy]]));
+  topology.setPolicies(new Map([['default/web', policy]]));
   expect(shown()).toEqual([]);
-  world.setPolicies(new Map([['default/web', { ...policy, dryRun: true }]]));
+  topology.setPolicies(new Map([['default/web', { ...policy, dryRun: true }]]));
   expect(shown()).toEqual(['web']);
 });
 
 describe('a withheld Service that the world loses', () => {
-  const withhold = (withheld: boolean) => world.setWithheld(new Map([['default/web', withheld]]));
+  const withhold = (cloudOnly: boolean) =>
+    topology.setCloudOnly(new Map([['default/web', cloudOnly]]));
   const policy = { managed: true, keys: ['kubernetes.io/hostname'], source: 'default' } as const;
 
   beforeEach(() => {
-    world.setPolicies(new Map([['default/web', policy]]));
+    topology.setPolicies(new Map([['default/web', policy]]));
     withhold(true);
-    projection.changed([service('web', {})]);
+    projection.onChanges([service('web', {})]);
   });
 
   function lose(): void {
-    world.setPolicies(new Map([['default/web', undefined]]));
+    topology.setPolicies(new Map([['default/web', undefined]]));
     withhold(false);
   }
 
   test('stays hidden where its end has yet to be heard', () => {
     lose();
     expect(shown()).toEqual([]);
-    projection.changed([{ type: 'DELETED', key: 'default/web' }]);
+    projection.onChanges([{ type: 'DELETED', key: 'default/web' }]);
     expect(view.log.end).toBe(0);
   });
 
@@ -135,16 +136,16 @@ describe('a withheld Service that the world loses', () => {
     'comes back if it is labelled as another proxy\u2019s, heard of %s the world',
     (_when, first) => {
       const labelled = service('web', { 'service.kubernetes.io/service-proxy-name': 'mesh' });
-      if (first) projection.changed([labelled]);
+      if (first) projection.onChanges([labelled]);
       lose();
-      if (!first) projection.changed([labelled]);
+      if (!first) projection.onChanges([labelled]);
       expect(shown()).toEqual(['web']);
     },
   );
 });
 
 test('a Service that becomes another proxy\u2019s in the batch that shows it is not left there', () => {
-  projection.changed([service('web', {}), service('web', { mesh: '' })]);
+  projection.onChanges([service('web', {}), service('web', { mesh: '' })]);
   expect(shown()).toEqual([]);
   switchNode('off');
   expect(shown()).toEqual(['web']);
@@ -153,31 +154,31 @@ test('a Service that becomes another proxy\u2019s in the batch that shows it is 
 // The own labels wait for the nodes of one Service, and the first policy of another for the own labels.
 test('a Service that the change of another one lets come is seen at once', () => {
   const setKeys = (name: string, key: string) =>
-    world.setPolicies(
+    topology.setPolicies(
       new Map([[`default/${name}`, { managed: true, keys: [key], source: 'default' }]]),
     );
   let feed = () => {};
-  view = new View({ resource: SERVICES, codec, clock: new VersionClock(0), window });
-  const options = { view, world, serviceFilter: undefined, followsWithheld: false };
+  view = new View({ resource: SERVICES, codec, clock: new VersionAllocator(0), window });
+  const options = { view, topology, serviceFilter: undefined, followsCloudOnly: false };
   projection = new ServicesProjection({
     ...options,
-    feed: { changed: () => feed(), synced: () => {} },
+    feed: { onChanges: () => feed(), onSynced: () => {} },
   });
-  world.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
+  topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   setKeys('web', 'rack');
-  projection.synced();
-  projection.changed([service('web', {})]);
-  world.setOwnNode({ labels: new Map([['rack', 'r']]), annotations: new Map() });
+  projection.onSynced();
+  projection.onChanges([service('web', {})]);
+  topology.setOwnNode({ labels: new Map([['rack', 'r']]), annotations: new Map() });
   setKeys('db', 'site');
-  projection.changed([service('db', {})]);
+  projection.onChanges([service('db', {})]);
   expect(shown()).toEqual(['web']);
   feed = () => setKeys('web', '*');
-  projection.changed([service('web', {})]);
+  projection.onChanges([service('web', {})]);
   expect(shown()).toEqual(['web', 'db']);
 });
 
 test('nothing is heard after the end', () => {
-  projection.changed([service('mesh', { mesh: '' })]);
+  projection.onChanges([service('mesh', { mesh: '' })]);
   projection.close();
   switchNode('off');
   expect(shown()).toEqual([]);

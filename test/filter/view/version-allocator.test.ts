@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { parseVersion, VersionClock } from '../../../src/filter/view/version-allocator.ts';
+import { parseVersion, VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 
 describe('VersionClock', () => {
   test('a version reads as the upstream version followed by nine digits', () => {
-    const clock = new VersionClock(420);
+    const clock = new VersionAllocator(420);
     clock.observe('326');
     expect(String(clock.next())).toBe('326000042000');
     expect(String(clock.next())).toBe('326000042001');
@@ -18,7 +18,7 @@ describe('VersionClock', () => {
     );
     fc.assert(
       fc.property(anyObservations, fc.nat(), (observed, now) => {
-        const clock = new VersionClock(now);
+        const clock = new VersionAllocator(now);
         let last = -1n;
         for (const version of observed) {
           clock.observe(version);
@@ -31,8 +31,8 @@ describe('VersionClock', () => {
   });
 
   test('a process that starts later hands out other versions while upstream stands still', () => {
-    const before = new VersionClock(1_000_000);
-    const after = new VersionClock(1_000_500);
+    const before = new VersionAllocator(1_000_000);
+    const after = new VersionAllocator(1_000_500);
     for (const clock of [before, after]) clock.observe('326');
     const versions = new Set([before.next(), before.next(), after.next(), after.next()]);
     expect(versions.size).toBe(4);
@@ -42,8 +42,8 @@ describe('VersionClock', () => {
   // second later began with a version from among those 300, and let a client resume from there that had
   // been cut off amid them.
   test('nor do they meet when the earlier one has just made many changes at once', () => {
-    const before = new VersionClock(1_000_000);
-    const after = new VersionClock(1_000_500);
+    const before = new VersionAllocator(1_000_000);
+    const after = new VersionAllocator(1_000_500);
     for (const clock of [before, after]) clock.observe('326');
     for (let changes = 1; changes < 20_000; changes++) before.next();
     expect(after.next() > before.next()).toBe(true);
@@ -58,8 +58,8 @@ describe('VersionClock', () => {
     const apartMs = fc.integer({ min: 20, max: 9_999_900 });
     fc.assert(
       fc.property(fc.nat(2 ** 41), apartMs, changes, changes, (now, apart, first, second) => {
-        const before = new Set(versionsOf(new VersionClock(now), first));
-        const after = versionsOf(new VersionClock(now + apart), second);
+        const before = new Set(versionsOf(new VersionAllocator(now), first));
+        const after = versionsOf(new VersionAllocator(now + apart), second);
         expect(after.filter((version) => before.has(version))).toEqual([]);
       }),
     );
@@ -74,7 +74,7 @@ describe('VersionClock', () => {
     );
     fc.assert(
       fc.property(fc.array(upstream), fc.nat(2 ** 41), (observed, now) => {
-        const clock = new VersionClock(now);
+        const clock = new VersionAllocator(now);
         for (const version of observed) {
           clock.observe(version);
           const next = clock.next();
@@ -87,7 +87,7 @@ describe('VersionClock', () => {
 });
 
 /** The versions of a process that sees these upstream versions, and makes so many changes under each. */
-function versionsOf(clock: VersionClock, changes: readonly [number, number][]): bigint[] {
+function versionsOf(clock: VersionAllocator, changes: readonly [number, number][]): bigint[] {
   return changes.flatMap(([upstream, count]) => {
     clock.observe(String(upstream));
     return Array.from({ length: count }, () => clock.next());

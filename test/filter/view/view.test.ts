@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { SERVICES } from '../../../src/filter/codec/resource.ts';
-import { VersionClock } from '../../../src/filter/view/version-allocator.ts';
+import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
 
 const OBJECT = Buffer.from('{"metadata":{"name":"web","resourceVersion":"1"}}');
@@ -15,7 +15,7 @@ test.each([
     let now = 0;
     const view = new View({
       ...{ resource: SERVICES, codec: createJsonCodec(), window },
-      clock: new VersionClock(0),
+      clock: new VersionAllocator(0),
       now: () => now,
     });
     const keys = Array.from({ length: 100 }, (_, index) => `default/web-${index}`);
@@ -23,7 +23,7 @@ test.each([
     const position = view.log.end;
     // In portions, as many decisions are.
     for (const [index, key] of keys.entries()) {
-      view.hide(key);
+      view.delete(key);
       if (index % 32 === 0) view.log.commit();
     }
     view.log.commit();

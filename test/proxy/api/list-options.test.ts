@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { parseReadOptions } from '../../../src/proxy/api/list-options.ts';
+import { parseListOptions } from '../../../src/proxy/api/list-options.ts';
 
 test.each([
   ['', false],
@@ -10,18 +10,18 @@ test.each([
   ['watch=0', false],
   ['watch=False', false],
 ])('%j is a watch as it is for an API server: %j', (query, watch) => {
-  expect(parseReadOptions(new URLSearchParams(query)).watch).toBe(watch);
+  expect(parseListOptions(new URLSearchParams(query)).watch).toBe(watch);
 });
 
 test.each(['watch=f', 'watch=no', 'watch=true,'])('%s is a mistake', (query) => {
-  const parse = () => parseReadOptions(new URLSearchParams(query));
+  const parse = () => parseListOptions(new URLSearchParams(query));
   expect(parse).toThrow(/neither true nor false/);
 });
 
 // kubectl get --sort-by sends it with a request for a Table.
 test('what only a Table would heed is ignored', () => {
   const query = new URLSearchParams('includeObject=Object&limit=500');
-  expect(parseReadOptions(query)).toEqual(parseReadOptions(new URLSearchParams()));
+  expect(parseListOptions(query)).toEqual(parseListOptions(new URLSearchParams()));
 });
 
 // A watch of no time at all would end at once, and be asked for again.
@@ -31,13 +31,13 @@ test.each([
   ['timeoutSeconds=0', undefined],
   ['timeoutSeconds=570', 570],
 ])('%j is a watch of so many seconds: %j', (query, seconds) => {
-  expect(parseReadOptions(new URLSearchParams(query)).timeoutSeconds).toBe(seconds);
+  expect(parseListOptions(new URLSearchParams(query)).timeoutSeconds).toBe(seconds);
 });
 
 test.each(['timeoutSeconds=-1', 'timeoutSeconds=1.5', 'timeoutSeconds=x'])(
   '%s is a mistake',
   (query) => {
-    const parse = () => parseReadOptions(new URLSearchParams(query));
+    const parse = () => parseListOptions(new URLSearchParams(query));
     expect(parse).toThrow(/is no number/);
   },
 );
@@ -50,7 +50,7 @@ test.each([
   ['resourceVersionMatch=NotOlderThan', 'unless resourceVersion is provided'],
   ['resourceVersion=0&resourceVersionMatch=Exact', 'forbidden for resourceVersion "0"'],
 ])('%s is refused with 422', (query, problem) => {
-  const parse = () => parseReadOptions(new URLSearchParams(query));
+  const parse = () => parseListOptions(new URLSearchParams(query));
   expect(parse).toThrow(
     expect.objectContaining({
       message: expect.stringContaining(problem),
@@ -64,5 +64,5 @@ test.each([
   'resourceVersion=5&resourceVersionMatch=Exact',
   'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan',
 ])('%s is none of these', (query) => {
-  expect(() => parseReadOptions(new URLSearchParams(query))).not.toThrow();
+  expect(() => parseListOptions(new URLSearchParams(query))).not.toThrow();
 });

@@ -3,8 +3,8 @@ import { pino } from 'pino';
 import { WrapperError } from '../../../src/errors.ts';
 import type { ReadAttributes } from '../../../src/proxy/auth/access-policy.ts';
 import type { KnownCaller, Verdict } from '../../../src/proxy/auth/access-review.ts';
-import { AccessReviews } from '../../../src/proxy/auth/access-review-authorizer.ts';
-import { AccessMemory } from '../../../src/proxy/auth/decision-cache.ts';
+import { AccessReviewAuthorizer } from '../../../src/proxy/auth/access-review-authorizer.ts';
+import { DecisionCache } from '../../../src/proxy/auth/decision-cache.ts';
 
 const READ: ReadAttributes = {
   verb: 'list',
@@ -22,13 +22,13 @@ const DENIED: Verdict = { kind: 'denied', reason: '' };
 let now: number;
 let asked: string[];
 let answer: (caller: string) => Promise<Verdict>;
-let reviews: AccessReviews;
+let reviews: AccessReviewAuthorizer;
 
 beforeEach(() => {
   now = 0;
   asked = [];
   answer = async () => ALLOWED;
-  reviews = new AccessReviews({
+  reviews = new AccessReviewAuthorizer({
     ask: async (caller) => {
       asked.push(caller.id);
       return answer(caller.id);
@@ -54,7 +54,7 @@ async function outcome(id: string, attributes = READ): Promise<string> {
 }
 
 test('an API server that does not answer in time is Unreachable', async () => {
-  const late = new AccessReviews({
+  const late = new AccessReviewAuthorizer({
     ask: (_caller, _attributes, signal) =>
       new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
     ...{ allowedMs: 30, deniedMs: 5, maxCallers: 3, maxReviews: 2, reviewMs: 5 },
@@ -196,25 +196,25 @@ describe('bounds', () => {
     }
     answer = async () => DENIED;
     expect(await outcome('d')).toBe('Forbidden');
-    const gate = Promise.withResolvers<Verdict>();
-    answer = async (id) => (id === 'kube-proxy' ? ALLOWED : gate.promise);
+    const accessPolicy = Promise.withResolvers<Verdict>();
+    answer = async (id) => (id === 'kube-proxy' ? ALLOWED : accessPolicy.promise);
     const waiting = [outcome('a'), outcome('b')];
     expect(await outcome('c')).toBe('LimitExceeded');
     now += 30;
     expect(await outcome('d')).toBe('LimitExceeded');
     expect(await outcome('kube-proxy')).toBe('allowed');
-    gate.resolve(ALLOWED);
+    accessPolicy.resolve(ALLOWED);
     expect(await Promise.all(waiting)).toEqual(['allowed', 'allowed']);
     expect(await outcome('c')).toBe('allowed');
   });
 });
 
 test('what is remembered of a question is short, however long the question is', async () => {
-  const set = jest.spyOn(AccessMemory.prototype, 'set');
+  const set = jest.spyOn(DecisionCache.prototype, 'set');
   const long = { ...READ, labelSelector: 'a'.repeat(15_000) };
   await outcome('a', long);
   answer = async () => DENIED;
   await outcome('b', long);
-  expect(set.mock.calls.map(([, question]) => question.length < 50)).toEqual([true, true]);
+  expect(set.mock.calls.map(([, query]) => query.length < 50)).toEqual([true, true]);
   set.mockRestore();
 });

@@ -1,9 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
-import { CommunitiesFeed, communityFacts } from '../../../src/proxy/cluster/communities-handler.ts';
+import {
+  CommunitiesHandler,
+  communityFacts,
+} from '../../../src/proxy/cluster/communities-handler.ts';
 import type { Communities } from '../../../src/topology/state/topology.ts';
-import { World } from '../../../src/topology/state/topology.ts';
-import { PLAIN_WORLD } from '../../support/projection/topology.ts';
+import { Topology } from '../../../src/topology/state/topology.ts';
+import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 
 const codec = createJsonCodec();
 
@@ -13,13 +16,13 @@ function facts(spec: unknown) {
 }
 
 /** The communities that the world is told, one after the other. */
-function feed(): { feed: CommunitiesFeed; told: Record<string, string[]>[] } {
+function feed(): { feed: CommunitiesHandler; told: Record<string, string[]>[] } {
   const told: Record<string, string[]>[] = [];
-  const world = new World({ ...PLAIN_WORLD, nodeName: 'own', declaredCommunities: true });
-  world.setCommunities = (communities: Communities) => {
+  const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own', declaredCommunities: true });
+  topology.setCommunities = (communities: Communities) => {
     told.push(Object.fromEntries([...communities].map(([name, nodes]) => [name, [...nodes]])));
   };
-  return { feed: new CommunitiesFeed(world, 'here'), told };
+  return { feed: new CommunitiesHandler(topology, 'here'), told };
 }
 
 test.each([
@@ -36,17 +39,17 @@ test('the nodes of this cluster count, a node’s name may have dots', () => {
   const { feed: communities, told } = feed();
   const object = Buffer.alloc(0);
   const members = ['here.a', 'here.b.c', 'hereafter.d', 'there.e', 'f', 'here.'];
-  communities.changed([
+  communities.onChanges([
     { type: 'ADDED', key: 'red', object, facts: facts({ members }) },
     { type: 'ADDED', key: 'blue', object, facts: facts({ members: ['there.a'] }) },
   ]);
   expect(told).toEqual([{ red: ['a', 'b.c', ''], blue: [] }]);
-  communities.changed([{ type: 'DELETED', key: 'red' }]);
+  communities.onChanges([{ type: 'DELETED', key: 'red' }]);
   expect(told.at(-1)).toEqual({ blue: [] });
 });
 
 test('that there is none is told too', () => {
   const { feed: communities, told } = feed();
-  communities.synced();
+  communities.onSynced();
   expect(told).toEqual([{}]);
 });

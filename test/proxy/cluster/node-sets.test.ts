@@ -81,7 +81,7 @@ test('a node set closes a minute after the last policy that needs it, and at the
   expect(readiness(proxy).map(({ name }) => name)).not.toContain('nodes site=a');
   time.pass(1);
   expect(proxy.nodeSets.statuses.size).toBe(0);
-  expect(proxy.world.nodeSets.size).toBe(0);
+  expect(proxy.topology.nodeSets.size).toBe(0);
   server.annotate('web', 'topologyKeys', '["site"]');
   await eventually(shown, [1, 2]);
   await eventually(asked, { lists: 2, watches: 2 });
@@ -100,7 +100,7 @@ test('a key that every node shares is invalid, and asks the API server for nothi
   await start({}, { logger });
   expect(await shown()).toEqual([1, 2, 3]);
   await eventually(asked, { lists: 0, watches: 0 });
-  expect(proxy.world.policies.countByKind()).toEqual(new Map([['invalid-policy', 1]]));
+  expect(proxy.topology.policies.countByKind()).toEqual(new Map([['invalid-policy', 1]]));
   const [line] = lines.filter(({ service }) => service === 'default/web');
   expect(line?.err).toContain('allowedTopologyKeys');
 });
@@ -112,7 +112,7 @@ test('so it is in the annotation of a Namespace', async () => {
   });
   await start({ namespacePolicies: true }, { logger });
   expect(await shown()).toEqual([1, 2, 3]);
-  await eventually(() => proxy.world.policies.countByKind(), new Map([['invalid-policy', 1]]));
+  await eventually(() => proxy.topology.policies.countByKind(), new Map([['invalid-policy', 1]]));
   const [line] = lines.filter(({ namespace }) => namespace === 'default');
   expect(line?.err).toContain('allowedTopologyKeys');
 });
@@ -126,7 +126,7 @@ test('more node sets than maxNodeSets are not watched: only this node counts, wh
   await start({ maxNodeSets: 1 }, { logger });
   await eventually(shown, [1, 8]);
   await eventually(() => asked().watches, 1);
-  expect(proxy.world.nodeSets.get('site=a')?.state).toBe('overLimit');
+  expect(proxy.topology.nodeSets.get('site=a')?.state).toBe('overLimit');
   const check = readiness(proxy).find(({ name }) => name === 'nodes site=a');
   expect(check).toMatchObject({
     problem: undefined,

@@ -1,26 +1,26 @@
 import { describe, expect, test } from '@jest/globals';
-import type { LabelledObject, ServiceFacts } from '../../../src/filter/codec/codec.ts';
-import { NamespacesFeed } from '../../../src/proxy/cluster/namespaces-handler.ts';
-import { ServicesFeed } from '../../../src/proxy/cluster/services-handler.ts';
-import { PolicyBook } from '../../../src/topology/policy/policy-resolver.ts';
-import { World } from '../../../src/topology/state/topology.ts';
+import type { PartialObjectMetadata, ServiceFacts } from '../../../src/filter/codec/codec.ts';
+import { NamespacesHandler } from '../../../src/proxy/cluster/namespaces-handler.ts';
+import { ServicesHandler } from '../../../src/proxy/cluster/services-handler.ts';
+import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
+import { Topology } from '../../../src/topology/state/topology.ts';
 import { captureLogger } from '../../support/http/logger.ts';
-import { NO_POLICY, PLAIN_WORLD } from '../../support/projection/topology.ts';
+import { NO_POLICY, PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 
 type Annotations = Readonly<Record<string, string>>;
 
 /** Both feeds of one node, with what they say. */
 function start() {
-  const world = new World({ ...PLAIN_WORLD, nodeName: 'own', namespaces: true });
-  const book = new PolicyBook(NO_POLICY);
+  const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own', namespaces: true });
+  const book = new PolicyResolver(NO_POLICY);
   const { logger, lines } = captureLogger();
   const events: string[] = [];
   const policyEvents = {
     tell: ({ name }: { name: string }, problem: string) => void events.push(`${name}: ${problem}`),
   };
-  const options = { world, book, logger, policyEvents };
-  const services = new ServicesFeed(options);
-  const namespaces = new NamespacesFeed(options);
+  const options = { topology, book, logger, policyEvents };
+  const services = new ServicesHandler(options);
+  const namespaces = new NamespacesHandler(options);
   const said = (key: string) =>
     lines.flatMap((line) => (JSON.parse(line)[key] === undefined ? [] : [JSON.parse(line)[key]]));
   return {
@@ -29,10 +29,10 @@ function start() {
     /** Names of the Services and Namespaces that the log speaks of. */
     logged: () => [...said('namespace'), ...said('service')],
     service(name: string, annotations: Annotations = {}) {
-      services.changed([change(`shop/${name}`, serviceFacts(name, annotations))]);
+      services.onChanges([change(`shop/${name}`, serviceFacts(name, annotations))]);
     },
     namespace(annotations: Annotations) {
-      namespaces.changed([change('shop', facts('', 'shop', annotations))]);
+      namespaces.onChanges([change('shop', facts('', 'shop', annotations))]);
     },
   };
 }
@@ -41,7 +41,7 @@ function change<Facts>(key: string, each: Facts) {
   return { type: 'MODIFIED' as const, key, facts: each, object: Buffer.alloc(0) };
 }
 
-function facts(namespace: string, name: string, annotations: Annotations): LabelledObject {
+function facts(namespace: string, name: string, annotations: Annotations): PartialObjectMetadata {
   const meta = { namespace, name, uid: `u-${name}`, resourceVersion: '1' };
   return { ...meta, labels: new Map(), annotations: new Map(Object.entries(annotations)) };
 }

@@ -29,11 +29,11 @@ describe('writeBody()', () => {
     await closed;
   });
 
-  function answerWith(pieces: readonly Buffer[]): void {
-    const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
+  function answerWith(buffers: readonly Buffer[]): void {
+    const bytes = buffers.reduce((sum, { length }) => sum + length, 0);
     answer = (response) => {
       response.setHeader('content-length', bytes);
-      writeBody(response, pieces, bytes, PATIENT);
+      writeBody(response, buffers, bytes, PATIENT);
     };
   }
 
@@ -44,18 +44,18 @@ describe('writeBody()', () => {
     });
     await fc.assert(
       fc.asyncProperty(sizes, async (lengths) => {
-        const pieces = lengths.map((length, index) => pattern(length, index * 7_919));
-        answerWith(pieces);
+        const buffers = lengths.map((length, index) => pattern(length, index * 7_919));
+        answerWith(buffers);
         const response = await fetch(`http://127.0.0.1:${port}/`);
         const body = Buffer.from(await response.arrayBuffer());
-        expect(body.equals(Buffer.concat(pieces))).toBe(true);
+        expect(body.equals(Buffer.concat(buffers))).toBe(true);
       }),
       { numRuns: 25 },
     );
   });
 
   test('keeps a body whole that waits for the answer to an earlier request of its connection', async () => {
-    const pieces = [pattern(400_000, 1), pattern(400_000, 2), pattern(400_000, 3)];
+    const buffers = [pattern(400_000, 1), pattern(400_000, 2), pattern(400_000, 3)];
     const bytes = 1_200_000;
     let first: ServerResponse | undefined;
     answer = (response, path) => {
@@ -64,7 +64,7 @@ describe('writeBody()', () => {
         return;
       }
       response.setHeader('content-length', bytes);
-      writeBody(response, pieces, bytes, PATIENT);
+      writeBody(response, buffers, bytes, PATIENT);
       setTimeout(() => first?.end('first'), 20);
     };
     const socket = connect(port, '127.0.0.1');
@@ -72,13 +72,13 @@ describe('writeBody()', () => {
     socket.write('GET /second HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
     const chunks: Buffer[] = [];
     for await (const chunk of socket) chunks.push(chunk as Buffer);
-    expect(Buffer.concat(chunks).subarray(-bytes).equals(Buffer.concat(pieces))).toBe(true);
+    expect(Buffer.concat(chunks).subarray(-bytes).equals(Buffer.concat(buffers))).toBe(true);
   });
 
   test('stops copying when the client goes away', async () => {
     let reads = 0;
     const piece = pattern(200_000, 1);
-    const pieces = new Proxy(
+    const buffers = new Proxy(
       Array.from({ length: 500 }, () => piece),
       {
         get(target, key, receiver) {
@@ -90,7 +90,7 @@ describe('writeBody()', () => {
     const gone = new Promise<void>((resolve) => {
       answer = (response) => {
         response.once('close', resolve);
-        writeBody(response, pieces, 500 * piece.length, PATIENT);
+        writeBody(response, buffers, 500 * piece.length, PATIENT);
       };
     });
     const socket = connect(port, '127.0.0.1');

@@ -5,8 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
-import { DEFAULT_BOUNDS } from '../../../src/proxy/http/http-errors.ts';
-import { Door, type DoorOptions } from '../../../src/proxy/http/http-listener.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../../src/proxy/http/http-errors.ts';
+import { HttpListener, type HttpListenerOptions } from '../../../src/proxy/http/http-listener.ts';
 import { loadCertificate } from '../../../src/proxy/http/server-certificate.ts';
 import { issue, makeAuthority } from '../../support/http/certificates.ts';
 import { until } from '../../support/http/until.ts';
@@ -25,11 +25,11 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-function makeDoor(options: Partial<DoorOptions> = {}): Door {
-  return new Door({
+function makeListener(options: Partial<HttpListenerOptions> = {}): HttpListener {
+  return new HttpListener({
     name: 'listen',
     address: { host: '127.0.0.1', port: 0 },
-    bounds: DEFAULT_BOUNDS,
+    bounds: DEFAULT_LISTENER_LIMITS,
     onRequest: (_request, response) => void response.end('served'),
     logger,
     ...options,
@@ -71,14 +71,14 @@ function clientOf(socket: Socket): Client {
 
 describe('closing a door', () => {
   test('serves all connections that wait in its socket', async () => {
-    const door = makeDoor();
-    const url = await door.listen();
+    const listener = makeListener();
+    const url = await listener.listen();
     const clients = Array.from({ length: 30 }, () => open(url));
     for (const { write } of clients) write(GET);
     await new Promise<void>((resolve) => process.nextTick(resolve));
     // The kernel completes the handshakes while this process has no turn to accept.
     execFileSync('sleep', ['0.1']);
-    await door.close(1000, () => {});
+    await listener.close(1000, () => {});
     const answers = await Promise.all(clients.map(({ ended }) => ended));
     expect(answers.filter((answer) => !/^HTTP\/1.1 200 .*close.*served$/s.test(answer))).toEqual(
       [],
@@ -86,11 +86,11 @@ describe('closing a door', () => {
   });
 
   test('answers a request that comes late on an idle connection, as the last one', async () => {
-    const door = makeDoor();
-    const client = open(await door.listen());
+    const listener = makeListener();
+    const client = open(await listener.listen());
     client.write(GET);
     await until(() => client.received().endsWith('served'), 'the first answer');
-    const closed = door.close(1000, () => setTimeout(() => client.write(GET), 100));
+    const closed = listener.close(1000, () => setTimeout(() => client.write(GET), 100));
     const answers = (await client.ended).match(/Connection: [a-z-]+/g);
     expect(answers).toEqual(['Connection: keep-alive', 'Connection: close']);
     const start = performance.now();
@@ -100,12 +100,12 @@ describe('closing a door', () => {
   });
 
   test('does not wait for clients that stay idle', async () => {
-    const door = makeDoor();
-    const client = open(await door.listen());
+    const listener = makeListener();
+    const client = open(await listener.listen());
     client.write(GET);
     await until(() => client.received().endsWith('served'), 'the first answer');
     const start = performance.now();
-    await door.close(100, () => {});
+    await listener.close(100, () => {});
     expect(performance.now() - start).toBeLessThan(1500);
     expect(await client.ended).toMatch(/served$/);
   });
@@ -116,30 +116,30 @@ describe('closing a door', () => {
     'ends all connections over %s, whatever they wait for',
     async (protocol) => {
       const asked: string[] = [];
-      const door = makeDoor({
+      const listener = makeListener({
         ...(protocol === 'https' ? { certificate } : {}),
         onRequest: ({ url = '' }) => void asked.push(url),
         onUpgrade: (_request, socket) => void socket.write('switched'),
       });
-      const url = await door.listen();
+      const url = await listener.listen();
       const [silent, waiting, switched] = [openRaw(url), open(url), open(url)];
       waiting.write(GET);
       switched.write(GET.replace('\r\n\r\n', '\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'));
       await until(() => asked.length === 1 && switched.received() !== '', 'all to be served');
-      expect(door.connections).toBe(3);
+      expect(listener.connections).toBe(3);
       const start = performance.now();
-      await door.close(100, () => {});
+      await listener.close(100, () => {});
       expect(performance.now() - start).toBeLessThan(3000);
       await Promise.all([silent, waiting, switched].map(({ ended }) => ended));
-      await until(() => door.connections === 0, 'the end');
+      await until(() => listener.connections === 0, 'the end');
     },
   );
 
   test('goes on after an error of its socket', async () => {
     const listen = jest.spyOn(Server.prototype, 'listen');
-    const door = makeDoor();
-    await door.listen();
-    const closed = door.close(0, () => {
+    const listener = makeListener();
+    await listener.listen();
+    const closed = listener.close(0, () => {
       // What Node reports when a connection cannot be accepted, e.g. for too many open files.
       (listen.mock.contexts[0] as Server).emit('error', new Error('accept EMFILE'));
     });
@@ -148,7 +148,7 @@ describe('closing a door', () => {
 });
 
 describe('the handshake of https', () => {
-  const bounds = { ...DEFAULT_BOUNDS, maxConnections: 1, headersTimeoutMs: 300 };
+  const bounds = { ...DEFAULT_LISTENER_LIMITS, maxConnections: 1, headersTimeoutMs: 300 };
 
   // The refusal waited to be written until after the handshake.
   test.each([
@@ -157,35 +157,35 @@ describe('the handshake of https', () => {
     ['never ends', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc'],
     ['is plain http', GET],
   ])('that %s ends the connection', async (_name, bytes) => {
-    const door = makeDoor({ certificate, bounds });
-    const client = openRaw(await door.listen());
+    const listener = makeListener({ certificate, bounds });
+    const client = openRaw(await listener.listen());
     client.write(bytes);
     const start = performance.now();
     await client.ended;
     expect(performance.now() - start).toBeLessThan(1500);
-    await until(() => door.connections === 0, 'the end');
-    await door.close(0, () => {});
+    await until(() => listener.connections === 0, 'the end');
+    await listener.close(0, () => {});
   });
 
   test('that never comes takes a place for a time only', async () => {
-    const door = makeDoor({ certificate, bounds: { ...bounds, headersTimeoutMs: 1000 } });
-    const url = await door.listen();
+    const listener = makeListener({ certificate, bounds: { ...bounds, headersTimeoutMs: 1000 } });
+    const url = await listener.listen();
     for (let i = 0; i < 50; i++) openRaw(url);
-    await until(() => door.refused > 0, 'the refusals');
-    expect(door.connections).toBeLessThanOrEqual(1 + 32);
-    await until(() => door.connections === 0, 'room');
+    await until(() => listener.refused > 0, 'the refusals');
+    expect(listener.connections).toBeLessThanOrEqual(1 + 32);
+    await until(() => listener.connections === 0, 'room');
     const client = open(url);
     client.write(GET);
     await until(() => client.received().endsWith('served'), 'an answer');
-    await door.close(0, () => {});
+    await listener.close(0, () => {});
   });
 });
 
 describe('requests of one connection', () => {
   /** Counts the requests under way; answers each at once, with more than a socket takes. */
-  function busyDoor(body: Buffer) {
+  function busyListener(body: Buffer) {
     const counts = { now: 0, most: 0, all: 0 };
-    const door = makeDoor({
+    const listener = makeListener({
       onRequest: (_request, response) => {
         counts.all++;
         counts.most = Math.max(counts.most, ++counts.now);
@@ -193,23 +193,23 @@ describe('requests of one connection', () => {
         response.end(body);
       },
     });
-    return { door, counts };
+    return { listener, counts };
   }
 
   test('a second one waits until the answer to the first has been taken', async () => {
-    const { door, counts } = busyDoor(Buffer.alloc(32 * 1024 * 1024));
-    const client = open(await door.listen());
+    const { listener, counts } = busyListener(Buffer.alloc(32 * 1024 * 1024));
+    const client = open(await listener.listen());
     client.write(GET);
     await until(() => client.received().length > 0, 'the first answer');
     client.write(GET);
     await until(() => client.received().length > 64 * 1024 * 1024, 'the second answer');
     expect(counts).toMatchObject({ most: 1, all: 2 });
-    await door.close(0, () => {});
+    await listener.close(0, () => {});
   });
 
   test('one that comes while the first is in work waits for its answer, however late that ends', async () => {
     const responses: ServerResponse[] = [];
-    const door = makeDoor({
+    const listener = makeListener({
       onRequest: (_request, response) => {
         responses.push(response);
         if (responses.length === 2) response.end('second');
@@ -217,7 +217,7 @@ describe('requests of one connection', () => {
         else response.writeHead(200, { 'content-length': 5 }).write('first');
       },
     });
-    const client = open(await door.listen());
+    const client = open(await listener.listen());
     client.write(GET);
     await until(() => client.received().endsWith('first'), 'the first answer');
     client.write(GET);
@@ -225,41 +225,41 @@ describe('requests of one connection', () => {
     expect(responses).toHaveLength(1);
     responses[0]?.end();
     await until(() => client.received().endsWith('second'), 'the second answer');
-    await door.close(0, () => {});
+    await listener.close(0, () => {});
   });
 
   test('many at once are refused, and take nothing', async () => {
-    const { door, counts } = busyDoor(Buffer.alloc(8 * 1024 * 1024));
-    const client = open(await door.listen());
+    const { listener, counts } = busyListener(Buffer.alloc(8 * 1024 * 1024));
+    const client = open(await listener.listen());
     client.write(GET.repeat(20));
     await client.ended;
     await until(() => counts.now === 0, 'the end of all');
     expect(counts).toMatchObject({ most: 1, all: 1 });
-    await door.close(0, () => {});
+    await listener.close(0, () => {});
   });
 
   test('one to switch protocols does not come while another is in work', async () => {
     const upgraded: string[] = [];
-    const door = makeDoor({
+    const listener = makeListener({
       onRequest: (_request, response) => void response.write('begun'),
       onUpgrade: ({ url = '' }, socket) => {
         upgraded.push(url);
         socket.destroy();
       },
     });
-    const client = open(await door.listen());
+    const client = open(await listener.listen());
     client.write(GET);
     await until(() => client.received().includes('begun'), 'the first answer');
     client.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: a\r\n\r\n');
     await client.ended;
     expect(upgraded).toEqual([]);
-    await door.close(0, () => {});
+    await listener.close(0, () => {});
   });
 });
 
 describe('clients that do not read their answers', () => {
   const body = Buffer.alloc(32 * 1024 * 1024);
-  const bounds = { ...DEFAULT_BOUNDS, maxConnections: 2 };
+  const bounds = { ...DEFAULT_LISTENER_LIMITS, maxConnections: 2 };
 
   /** Opens two connections, asks, and reads nothing; resolves when both answers are written. */
   async function stall(url: string, answers: ServerResponse[]): Promise<void> {
@@ -274,46 +274,46 @@ describe('clients that do not read their answers', () => {
 
   test('give way to the request of another', async () => {
     const answers: ServerResponse[] = [];
-    const door = makeDoor({
+    const listener = makeListener({
       bounds,
       onRequest: (_request, response) => {
         answers.push(response);
         response.end(answers.length > 2 ? 'served' : body);
       },
     });
-    const url = await door.listen();
+    const url = await listener.listen();
     await stall(url, answers);
     const client = open(url);
     client.write(GET);
     await until(() => client.received().endsWith('served'), 'the answer');
     expect(answers.slice(0, 2).map(({ destroyed }) => destroyed)).toEqual([true, false]);
-    await door.close(0, () => {});
+    await listener.close(0, () => {});
   });
 
   test('are given up after a time', async () => {
     const { logger: recording, lines } = recordingLogger();
     const answers: ServerResponse[] = [];
-    const door = makeDoor({
+    const listener = makeListener({
       ...{ bounds, writeTimeoutMs: 100, logger: recording },
       onRequest: (_request, response) => void answers.push(response.end(body)),
     });
-    await stall(await door.listen(), answers);
-    await until(() => door.connections === 0, 'the end');
+    await stall(await listener.listen(), answers);
+    await until(() => listener.connections === 0, 'the end');
     expect(lines).toMatchObject([{ reason: 'WriteTimeout' }]);
-    await door.close(0, () => {});
+    await listener.close(0, () => {});
   });
 });
 
 test('requests of a kind are bounded by themselves, and refusals are logged once', async () => {
   const { logger: recording, lines } = recordingLogger();
-  const door = makeDoor({
+  const listener = makeListener({
     logger: recording,
     kindOf: ({ url = '' }) => url,
     maxOfKind: { '/slow': 2 },
     onRequest: ({ url }, response) =>
       void (url === '/slow' ? response.write('-') : response.end('served')),
   });
-  const url = await door.listen();
+  const url = await listener.listen();
   const slow = Array.from({ length: 12 }, () => open(url));
   for (const { write } of slow) write(GET.replace('/', '/slow'));
   const refused = () => slow.filter(({ received }) => / 503 /.test(received()));
@@ -322,7 +322,7 @@ test('requests of a kind are bounded by themselves, and refusals are logged once
   const client = open(url);
   client.write(GET);
   await until(() => client.received().endsWith('served'), 'the answer');
-  expect(door.refused).toBe(10);
+  expect(listener.refused).toBe(10);
   expect(lines).toMatchObject([{ level: 40, listener: 'listen', reason: 'TooManyRequests' }]);
-  await door.close(0, () => {});
+  await listener.close(0, () => {});
 });

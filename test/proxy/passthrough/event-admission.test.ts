@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { parseTarget } from '../../../src/proxy/api/request-info.ts';
+import { parseRequestInfo } from '../../../src/proxy/api/request-info.ts';
 import { EventAdmission } from '../../../src/proxy/passthrough/event-admission.ts';
 import {
   EVENTS,
@@ -15,7 +15,7 @@ const [START] = EVENTS;
 const admission = new EventAdmission('edge-1', 'edge-1.example.com');
 
 function create(body: Buffer | string, contentType = JSON_TYPE, path = START.path) {
-  const target = parseTarget(path);
+  const target = parseRequestInfo(path);
   if (target.kind !== 'events') throw new Error('not a path of Events');
   return admission.checkCreate(Buffer.from(body), contentType, target);
 }

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { WrapperError } from '../../../src/errors.ts';
-import { parseTarget } from '../../../src/proxy/api/request-info.ts';
+import { parseRequestInfo } from '../../../src/proxy/api/request-info.ts';
 import { statusOf } from '../../../src/proxy/api/status.ts';
 import {
   EventForwarder,
@@ -61,7 +61,7 @@ async function setUp(options: Partial<EventForwarderOptions> = {}): Promise<void
     ...options,
   });
   server = await startServer((request, response) => {
-    const target = parseTarget(request.url?.split('?')[0] ?? '');
+    const target = parseRequestInfo(request.url?.split('?')[0] ?? '');
     if (target.kind === 'events') forwarder.handle(request, response, target);
     else response.writeHead(500).end();
   });

@@ -21,7 +21,10 @@ test('communities that are not defined are none; defined later they count, and r
   const seen = () => listAddresses(proxy.url + SLICES_PATH);
   try {
     expect(await seen()).toEqual([]);
-    expect(proxy.worldSources.sources[0]?.status).toMatchObject({ synced: true, error: undefined });
+    expect(proxy.clusterWatchers.sources[0]?.status).toMatchObject({
+      synced: true,
+      error: undefined,
+    });
     expect(readiness(proxy).filter(({ problem }) => problem !== undefined)).toEqual([]);
     server.refuse(absent, undefined);
     // It is looked for again every five seconds.

@@ -3,15 +3,15 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
 import { NODES, SERVICES } from '../../../src/filter/codec/resource.ts';
-import type { Question } from '../../../src/proxy/api/query.ts';
-import { DEFAULT_READ_BOUNDS } from '../../../src/proxy/api/read-limits.ts';
+import type { Query } from '../../../src/proxy/api/query.ts';
+import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
 import { CollectionClient } from '../../../src/proxy/reflector/collection-client.ts';
 import { isTooLargeVersion } from '../../../src/proxy/upstream/upstream-error.ts';
 import { until } from '../../support/http/until.ts';
 import { upstreamPerTest } from '../../support/http/upstream.ts';
 
 const startUpstream = upstreamPerTest();
-const QUESTION = {
+const QUERY = {
   ...{ resource: SERVICES, namespace: '', labelSelector: '', fieldSelector: '' },
   encoding: 'json',
 } as const;
@@ -24,15 +24,15 @@ async function clientOf(...args: Parameters<typeof clientAndUpstream>): Promise<
 
 async function clientAndUpstream(
   answer: (query: URLSearchParams, response: ServerResponse) => void,
-  { question = QUESTION as Question, maxObjects = 100 } = {},
+  { query = QUERY as Query, maxObjects = 100 } = {},
 ) {
   const { upstream } = await startUpstream((request, response) => {
     response.setHeader('content-type', 'application/json');
     answer(new URL(request.url ?? '', 'http://x').searchParams, response);
   });
-  const bounds = { ...DEFAULT_READ_BOUNDS, maxObjects };
+  const bounds = { ...DEFAULT_READ_LIMITS, maxObjects };
   const client = new CollectionClient({
-    ...{ upstream, codec: createJsonCodec(), metadataOnly: false, bounds, question },
+    ...{ upstream, codec: createJsonCodec(), metadataOnly: false, bounds, query },
   });
   return { client, upstream };
 }
@@ -132,7 +132,7 @@ test.each([
 );
 
 describe('a watch that goes on where another was cut', () => {
-  const question: Question = { ...QUESTION, fieldSelector: 'spec.clusterIP!=None' };
+  const query: Query = { ...QUERY, fieldSelector: 'spec.clusterIP!=None' };
 
   // What may pass leaves the watch to be tried again; after anything else only a list helps.
   test.each([
@@ -144,7 +144,7 @@ describe('a watch that goes on where another was cut', () => {
     [404, 410],
     [410, 410],
   ])(
-    'is not opened when the question about its version is answered %d, and fails with %d',
+    'is not opened when the query about its version is answered %d, and fails with %d',
     async (asked, code) => {
       const fields: (string | null)[] = [];
       const client = await clientOf(
@@ -155,7 +155,7 @@ describe('a watch that goes on where another was cut', () => {
             response.writeHead(asked).end('{}');
           }
         },
-        { question },
+        { query },
       );
       let opened = 0;
       const handlers = { opened: () => opened++, events: () => {} };
@@ -260,10 +260,10 @@ test('a page of 200,000 objects is read', async () => {
   const { upstream } = await startUpstream((_request, response) => {
     response.setHeader('content-type', 'application/json').end(JSON.stringify(list));
   });
-  const question = { resource: SERVICES, namespace: '', labelSelector: '', fieldSelector: '' };
+  const query = { resource: SERVICES, namespace: '', labelSelector: '', fieldSelector: '' };
   const client = new CollectionClient({
-    ...{ upstream, codec: createJsonCodec(), metadataOnly: false, bounds: DEFAULT_READ_BOUNDS },
-    question: { ...question, encoding: 'json' },
+    ...{ upstream, codec: createJsonCodec(), metadataOnly: false, bounds: DEFAULT_READ_LIMITS },
+    query: { ...query, encoding: 'json' },
   });
   const listed = await client.list('0', new AbortController().signal);
   expect(listed.resourceVersion).toBe('10');
@@ -285,10 +285,10 @@ test('an error in JSON is understood where metadata was asked for in protobuf', 
     response.writeHead(504, { 'content-type': 'application/json', 'retry-after': '1' });
     response.end(JSON.stringify(said));
   });
-  const question = { resource: NODES, namespace: '', labelSelector: 'site=a', fieldSelector: '' };
+  const query = { resource: NODES, namespace: '', labelSelector: 'site=a', fieldSelector: '' };
   const client = new CollectionClient({
-    ...{ upstream, codec: createProtobufCodec(), metadataOnly: true, bounds: DEFAULT_READ_BOUNDS },
-    question: { ...question, encoding: 'protobuf' },
+    ...{ upstream, codec: createProtobufCodec(), metadataOnly: true, bounds: DEFAULT_READ_LIMITS },
+    query: { ...query, encoding: 'protobuf' },
   });
   const refused = await client.list('693', new AbortController().signal).catch((error) => error);
   expect(refused).toMatchObject({ code: 'Refused', message: expect.stringContaining('693') });

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { WrapperError } from '../../../src/errors.ts';
 import type { ObjectMeta, RawEvent } from '../../../src/filter/codec/codec.ts';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
-import { DifferenceTracker } from '../../../src/proxy/reflector/delta-tracker.ts';
+import { DeltaTracker } from '../../../src/proxy/reflector/delta-tracker.ts';
 
 const codec = createJsonCodec();
 
@@ -16,16 +16,16 @@ function event(type: 'ADDED' | 'MODIFIED' | 'DELETED', name: string, version: st
   return { type, object: object(name, version, uid) } satisfies RawEvent;
 }
 
-function trackerOf(...items: Buffer[]): DifferenceTracker<ObjectMeta> {
+function trackerOf(...items: Buffer[]): DeltaTracker<ObjectMeta> {
   return boundedTracker({ maxObjects: 100, maxObjectBytes: 1000 }, ...items);
 }
 
 function boundedTracker(
   bounds: { readonly maxObjects: number; readonly maxObjectBytes: number },
   ...items: Buffer[]
-): DifferenceTracker<ObjectMeta> {
+): DeltaTracker<ObjectMeta> {
   const meta = (bytes: Buffer) => codec.meta(bytes);
-  const tracker = new DifferenceTracker<ObjectMeta>(meta, meta, bounds);
+  const tracker = new DeltaTracker<ObjectMeta>(meta, meta, bounds);
   tracker.commit(tracker.replace(items));
   return tracker;
 }
@@ -53,7 +53,7 @@ describe('DifferenceTracker', () => {
     const tracker = trackerOf(object('web', '1'));
     tracker.commit(tracker.replace([]));
     expect(names(tracker.replace([]))).toEqual([]);
-    expect(names(tracker.follow([event('ADDED', 'web', '2')]).changes)).toEqual([
+    expect(names(tracker.apply([event('ADDED', 'web', '2')]).changes)).toEqual([
       'ADDED default/web',
     ]);
   });
@@ -85,7 +85,7 @@ describe('DifferenceTracker', () => {
   test('of a list only what is new or changed is read, and has to parse', () => {
     const read: string[] = [];
     const meta = (bytes: Buffer) => codec.meta(bytes);
-    const tracker = new DifferenceTracker<ObjectMeta>(meta, (bytes) => {
+    const tracker = new DeltaTracker<ObjectMeta>(meta, (bytes) => {
       const facts = codec.meta(bytes);
       if (facts.uid === 'spoilt') throw new WrapperError('Malformed', 'facts that do not parse');
       read.push(facts.name);
@@ -116,7 +116,7 @@ describe('DifferenceTracker', () => {
 
   test('events follow what is known, each by itself, also within one batch', () => {
     const tracker = trackerOf(object('web', '1'));
-    const { changes, resourceVersion } = tracker.follow([
+    const { changes, resourceVersion } = tracker.apply([
       event('MODIFIED', 'web', '2'),
       event('ADDED', 'db', '3'),
       event('MODIFIED', 'db', '4'),
@@ -139,13 +139,13 @@ describe('DifferenceTracker', () => {
 
   test('a bookmark moves the version and changes nothing', () => {
     const bookmark = Buffer.from('{"metadata":{"resourceVersion":"99"}}');
-    const followed = trackerOf().follow([{ type: 'BOOKMARK', object: bookmark }]);
+    const followed = trackerOf().apply([{ type: 'BOOKMARK', object: bookmark }]);
     expect(followed).toEqual({ changes: [], resourceVersion: '99', error: undefined });
   });
 
   test('what came before an event that cannot be used counts', () => {
     const status = { code: 410, reason: 'Expired', message: 'too old' };
-    const { changes, resourceVersion, error } = trackerOf().follow([
+    const { changes, resourceVersion, error } = trackerOf().apply([
       event('ADDED', 'web', '2'),
       { type: 'ERROR', status },
       event('ADDED', 'db', '3'),
@@ -160,7 +160,7 @@ describe('DifferenceTracker', () => {
       { maxObjects: 2, maxObjectBytes: 1000 },
       ...[object('web', '1'), object('db', '2')],
     );
-    const { changes, error } = tracker.follow([
+    const { changes, error } = tracker.apply([
       event('MODIFIED', 'web', '3'),
       event('DELETED', 'web', '4'),
       event('DELETED', 'unknown', '5'),

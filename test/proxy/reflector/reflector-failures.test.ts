@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { SERVICES } from '../../../src/filter/codec/resource.ts';
-import { VersionClock } from '../../../src/filter/view/version-allocator.ts';
+import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { Reflector } from '../../../src/proxy/reflector/reflector.ts';
 import { eventually } from '../../support/eventually.ts';
 import { upstreamPerTest } from '../../support/http/upstream.ts';
@@ -48,13 +48,13 @@ async function follow(
   });
   const codec = createJsonCodec();
   const { logger, lines } = recordingLogger();
-  const question = { resource: SERVICES, namespace: '', labelSelector: '', fieldSelector: '' };
+  const query = { resource: SERVICES, namespace: '', labelSelector: '', fieldSelector: '' };
   const refused: (number | undefined)[] = [];
   const reflector = new Reflector({
     ...{ upstream, codec, logger, random, sinks: [], metadataOnly: false },
-    question: { ...question, encoding: 'json' },
+    query: { ...query, encoding: 'json' },
     decode: (object) => codec.meta(object),
-    clock: new VersionClock(0),
+    clock: new VersionAllocator(0),
     onRefused: (error) => refused.push(error?.status?.code),
   });
   const controller = new AbortController();

@@ -71,8 +71,7 @@ function isAboutVersion({ query }: { readonly query: URLSearchParams }): boolean
 }
 
 function statusOfSlices(of = proxy) {
-  return of.views.sources.find(({ question }) => question.resource.plural === 'endpointslices')
-    ?.status;
+  return of.views.sources.find(({ query }) => query.resource.plural === 'endpointslices')?.status;
 }
 
 describe('the way to the API server', () => {
@@ -81,11 +80,11 @@ describe('the way to the API server', () => {
     server.cutWatches();
     put(1, 2);
     await eventually(seen, ['10.0.0.1', '10.0.0.2']);
-    const [again, question, ...more] = slicesRequests().slice(before);
+    const [again, query, ...more] = slicesRequests().slice(before);
     // Whether the API server has reached the version, with an empty list as the answer.
-    expect(question && isAboutVersion(question)).toBe(true);
+    expect(query && isAboutVersion(query)).toBe(true);
     expect(again?.query.get('watch')).toBe('true');
-    const versions = [question, again].map((each) => each?.query.get('resourceVersion'));
+    const versions = [query, again].map((each) => each?.query.get('resourceVersion'));
     expect(versions).toEqual([expect.stringMatching(/^[1-9]/), versions[0]]);
     expect(more).toEqual([]);
   });
@@ -189,7 +188,7 @@ describe('the way to the API server', () => {
 
   test('no question ever asks for all nodes', async () => {
     server.annotate('web', 'topologyKeys', '["site","topology.kubernetes.io/zone","*"]');
-    await eventually(() => proxy.world.nodeSets.size, 1);
+    await eventually(() => proxy.topology.nodeSets.size, 1);
     const nodes = server.requests.filter(({ path }) => path === '/api/v1/nodes');
     for (const { query } of nodes) {
       expect(query.get('fieldSelector') ?? query.get('labelSelector')).toMatch(/=./);
@@ -202,7 +201,7 @@ describe('bad input', () => {
     server.refuse(({ query }) => query.get('labelSelector') === 'site=a', 403);
     put(1, 2);
     server.annotate('web', 'topologyKeys', '["site"]');
-    await eventually(() => proxy.world.nodeSets.get('site=a')?.state, 'refused');
+    await eventually(() => proxy.topology.nodeSets.get('site=a')?.state, 'refused');
     expect(log.some(({ msg, level }) => level === 50 && msg.includes('does not let us'))).toBe(
       true,
     );
@@ -211,17 +210,17 @@ describe('bad input', () => {
 
   test('a node set that was known and is refused keeps its nodes, and says so until it is not', async () => {
     server.annotate('web', 'topologyKeys', '["site"]');
-    await eventually(() => proxy.world.nodeSets.get('site=a')?.state, 'synced');
+    await eventually(() => proxy.topology.nodeSets.get('site=a')?.state, 'synced');
     const ofSet = ({ query }: { query: URLSearchParams }) =>
       query.get('labelSelector') === 'site=a';
     const problem = () => readiness(proxy).find(({ name }) => name === 'nodes site=a')?.problem;
     server.refuse(ofSet, 403);
     server.cutWatches();
     await eventually(() => problem()?.includes('the nodes that were known stay'), true);
-    expect(proxy.world.nodeSets.get('site=a')?.members).toContain('edge-2');
+    expect(proxy.topology.nodeSets.get('site=a')?.members).toContain('edge-2');
     server.refuse(ofSet, undefined);
     await eventually(problem, undefined);
-    expect(proxy.world.nodeSets.get('site=a')?.refusal).toBeUndefined();
+    expect(proxy.topology.nodeSets.get('site=a')?.refusal).toBeUndefined();
   });
 
   test('an invalid annotation is logged once, and counted', async () => {
@@ -232,7 +231,7 @@ describe('bad input', () => {
     put(1, 2);
     await eventually(seen, ['10.0.0.1', '10.0.0.2']);
     expect(invalid()).toMatchObject([{ service: 'default/web' }]);
-    expect(proxy.world.policies.countByKind().get('invalid-policy')).toBe(1);
+    expect(proxy.topology.policies.countByKind().get('invalid-policy')).toBe(1);
     // Another change of the Service is no reason to say it again; another mistake is.
     server.annotate('web', 'example.com/anything', 'else');
     server.annotate('web', 'topologyKeys', '{}');

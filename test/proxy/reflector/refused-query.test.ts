@@ -4,8 +4,8 @@ import { pino } from 'pino';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { createMetrics } from '../../../src/admin/metrics.ts';
 import { type Check, readiness } from '../../../src/admin/readiness.ts';
-import { usualQuestions } from '../../../src/proxy/api/kube-proxy-queries.ts';
-import { waitForTurn } from '../../../src/proxy/hot-restart/hot-restart.ts';
+import { currentKubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';
+import { waitUntilReadyToListen } from '../../../src/proxy/hot-restart/hot-restart.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { createSmallCluster } from '../../support/wrapper/small-cluster.ts';
@@ -64,7 +64,7 @@ const checkOf = (part: string): Check | undefined =>
 const eventuallyTold = (code: number) =>
   eventually(() => new RegExp(`\\b${code}\\b`).test(problemsOf(proxy).join()), true);
 
-const collections = () => proxy.views.sources.map(({ question }) => question.resource.plural);
+const collections = () => proxy.views.sources.map(({ query }) => query.resource.plural);
 
 test('whoever asks what the API server refuses gets its Status at once, each time', async () => {
   const given = await ask(upstream, BAD);
@@ -166,12 +166,12 @@ test('a process that takes over does not wait for a view that is refused', async
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   const { port } = other.address() as { port: number };
   const began = performance.now();
-  await waitForTurn({
+  await waitUntilReadyToListen({
     addresses: [{ host: '127.0.0.1', port }],
-    questions: usualQuestions('edge-1').filter(
+    queries: currentKubeProxyQueries('edge-1').filter(
       ({ resource }) => resource.plural === 'servicecidrs',
     ),
-    acquire: (question) => proxy.views.acquire(question),
+    acquire: (query) => proxy.views.acquire(query),
     signal: new AbortController().signal,
     logger: pino({ level: 'silent' }),
   }).finally(() => other.close());

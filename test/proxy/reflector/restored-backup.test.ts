@@ -42,9 +42,7 @@ afterEach(async () => {
 });
 
 const slices = () => {
-  const found = proxy.views.sources.find(
-    ({ question }) => question.resource.plural === 'endpointslices',
-  );
+  const found = proxy.views.sources.find(({ query }) => query.resource.plural === 'endpointslices');
   if (found === undefined) throw new Error('no view of slices');
   return found.status;
 };
@@ -155,10 +153,10 @@ describe('a watch that goes on', () => {
   test.each([
     ['in its time: the API server is known to have the version', () => -0.994, 0],
     ['sooner, as by an API server that stops: it is asked', () => 0, 1],
-  ])('where another ended %s', async (_what, random, questions) => {
+  ])('where another ended %s', async (_what, random, queries) => {
     const { asked } = await follow({ event: bookmark, watchMs: 300, random });
     await eventually(() => asked.watches, 2);
-    await eventually(() => asked.versions, questions);
+    await eventually(() => asked.versions, queries);
     expect(asked.lists).toBe(1);
   });
 });

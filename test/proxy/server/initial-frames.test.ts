@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
 import { ENDPOINT_SLICES } from '../../../src/filter/codec/resource.ts';
-import { VersionClock } from '../../../src/filter/view/version-allocator.ts';
+import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
 import { InitialFrames } from '../../../src/proxy/server/initial-frames.ts';
 
@@ -14,7 +14,7 @@ describe.each([createProtobufCodec(), createJsonCodec()])('InitialFrames, $encod
   const view = new View({
     resource: ENDPOINT_SLICES,
     codec,
-    clock: new VersionClock(0),
+    clock: new VersionAllocator(0),
     window: { entries: 10, bytes: 10 },
   });
   const object = (bytes: number, index: number) =>

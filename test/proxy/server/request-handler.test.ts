@@ -3,10 +3,10 @@ import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../../embedded/api-server.ts';
-import type { Gate } from '../../../src/proxy/auth/access-policy.ts';
-import { DEFAULT_BOUNDS } from '../../../src/proxy/http/http-errors.ts';
+import type { AccessPolicy } from '../../../src/proxy/auth/access-policy.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../../src/proxy/http/http-errors.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
-import { Listener } from '../../../src/proxy/server/request-handler.ts';
+import { RequestHandler } from '../../../src/proxy/server/request-handler.ts';
 import { ACCEPT, CODECS } from '../../support/guarantees/watch-recorder.ts';
 import { EVENTS, PROTOBUF } from '../../support/http/kube-proxy-events.ts';
 import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
@@ -169,13 +169,13 @@ describe('requests that are not understood', () => {
 
   test('an error that cannot even be told ends its connection, and nothing else', async () => {
     const { encodeStatus } = CODECS.json;
-    const listener = new Listener({
+    const listener = new RequestHandler({
       ...{ name: 'listen', address: { host: '127.0.0.1', port: 0 }, nodeName: 'edge-1' },
-      gate: {
+      accessPolicy: {
         admit: () => {
           throw new Error('no gate');
         },
-      } as unknown as Gate,
+      } as unknown as AccessPolicy,
       codecs: {
         ...CODECS,
         json: {
@@ -189,7 +189,7 @@ describe('requests that are not understood', () => {
       acquire: () => {
         throw new Error('no views');
       },
-      bounds: DEFAULT_BOUNDS,
+      bounds: DEFAULT_LISTENER_LIMITS,
       times: { bookmarkMs: 60_000, minWatchMs: 60_000 },
       ...{ readyWaitMs: 1_000, stallMs: 1_000, drainMs: 0 },
       logger: pino({ level: 'silent' }),
@@ -247,7 +247,7 @@ describe('requests that are not understood', () => {
 
 describe('views that nobody uses', () => {
   const ask = (n: number) => send('GET', `${SLICES}?labelSelector=n%3D${n}`);
-  const open = () => proxy.views.sources.map(({ question }) => question.labelSelector);
+  const open = () => proxy.views.sources.map(({ query }) => query.labelSelector);
 
   beforeEach(async () => {
     await proxy.close();

@@ -95,7 +95,7 @@ describe('WATCH', () => {
       const [, , bookmark] = recorder.events;
       const annotations =
         bookmark?.type === 'BOOKMARK'
-          ? CODECS[encoding].labelled(bookmark.object).annotations
+          ? CODECS[encoding].partialMetadata(bookmark.object).annotations
           : undefined;
       expect(annotations?.get('k8s.io/initial-events-end')).toBe('true');
       await change(1);
@@ -194,7 +194,7 @@ describe('WATCH', () => {
       `GET ${SLICES}?watch=1 HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n`,
     );
     slow.pause();
-    await eventually(() => proxy.doors.watches, 2);
+    await eventually(() => proxy.listeners.watches, 2);
     for (let i = 0; i < 400; i++) {
       putSlice(server, 'web-a', 'web', [
         ...fat,
@@ -224,8 +224,8 @@ describe('WATCH', () => {
       `GET ${SLICES}?watch=1 HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n`,
     );
     stalled.pause();
-    await eventually(() => proxy.doors.watches, 2);
-    await eventually(() => proxy.doors.watches, 1);
+    await eventually(() => proxy.listeners.watches, 2);
+    await eventually(() => proxy.listeners.watches, 1);
     stalled.destroy();
     putSlice(server, 'web-a', 'web', [near, { ip: '10.0.0.2', node: 'edge-1' }]);
     await quick.until(84);
@@ -234,20 +234,20 @@ describe('WATCH', () => {
   test('so is one that takes nothing of a list', async () => {
     putFatSlices(80);
     await restart({ stallMs: 200, readyWaitMs: 5000 });
-    const [listener] = proxy.doors.listeners;
+    const [listener] = proxy.listeners.handlers;
     const stalled = connect(Number(new URL(proxy.url).port), '127.0.0.1');
     stalled.write(`GET ${SLICES} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n`);
     stalled.pause();
     await eventually(() => listener?.stalled, 1);
-    await eventually(() => listener?.door.connections, 0);
+    await eventually(() => listener?.listener.connections, 0);
     stalled.destroy();
   }, 60_000);
 
   test('watches of clients that went away are forgotten', async () => {
     const recorder = await watch(STREAMING_LIST);
     await recorder.until(3);
-    expect(proxy.doors.watches).toBe(1);
+    expect(proxy.listeners.watches).toBe(1);
     recorder.close();
-    await eventually(() => proxy.doors.watches, 0);
+    await eventually(() => proxy.listeners.watches, 0);
   });
 });

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { SERVICES } from '../../../src/filter/codec/resource.ts';
-import { VersionClock } from '../../../src/filter/view/version-allocator.ts';
+import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
 import { Watcher } from '../../../src/proxy/server/watcher.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -30,7 +30,7 @@ beforeEach(async () => {
   [stalled, taken] = [0, true];
   const codec = createJsonCodec();
   const window = { entries: 100, bytes: 1 << 20 };
-  view = new View({ resource: SERVICES, codec, clock: new VersionClock(0), window });
+  view = new View({ resource: SERVICES, codec, clock: new VersionAllocator(0), window });
   view.startAsIs([['a/x', objectOf('x')]]);
   const subscribe = view.log.subscribe.bind(view.log);
   let unsubscribed = 0;

@@ -1,17 +1,17 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { type ErrorCode, WrapperError } from '../../../src/errors.ts';
-import { ColdStart } from '../../../src/proxy/snapshot/snapshot-fallback.ts';
-import { Reach } from '../../../src/proxy/upstream/reachability.ts';
+import { SnapshotFallback } from '../../../src/proxy/snapshot/snapshot-fallback.ts';
+import { Reachability } from '../../../src/proxy/upstream/reachability.ts';
 
-let reach: Reach;
+let reach: Reachability;
 let cutOff: number;
 let searches: number;
 let found: boolean;
-let start: ColdStart;
+let start: SnapshotFallback;
 
 beforeEach(() => {
   jest.useFakeTimers();
-  reach = new Reach();
+  reach = new Reachability();
   [cutOff, searches, found] = [0, 0, false];
   start = coldStart();
 });
@@ -22,12 +22,12 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-function coldStart(): ColdStart {
+function coldStart(): SnapshotFallback {
   const search = async (): Promise<boolean> => {
     searches++;
     return found;
   };
-  return new ColdStart({ reach, graceMs: 1000, search, onCutOff: () => cutOff++ });
+  return new SnapshotFallback({ reach, graceMs: 1000, search, onCutOff: () => cutOff++ });
 }
 
 function failure(code: ErrorCode, status?: number): WrapperError {
@@ -128,7 +128,7 @@ describe('the API server is out of reach', () => {
         end = resolve;
       });
     };
-    start = new ColdStart({ reach, graceMs: 1000, search, onCutOff: () => cutOff++ });
+    start = new SnapshotFallback({ reach, graceMs: 1000, search, onCutOff: () => cutOff++ });
     start.attempting();
     await pass(1010);
     start.failed(failure('Unreachable'));

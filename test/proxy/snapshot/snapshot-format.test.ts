@@ -13,7 +13,7 @@ function headerFor(objects: readonly Buffer[], node = 'edge-1'): SnapshotHeader 
     node,
     servers: ['https://10.0.0.1:6443'],
     authorities: ['AA:BB'],
-    question: 'protobuf /api/v1/services',
+    query: 'protobuf /api/v1/services',
     resourceVersion: '123',
     savedAt: 1_700_000_000_000,
     objects: objects.length,
@@ -42,10 +42,10 @@ describe('a snapshot file', () => {
 
   test('is made in pieces of about a megabyte', () => {
     const objects = Array.from({ length: 500 }, (_, n) => Buffer.alloc(10_000, n));
-    const pieces = [...encodeSnapshot(headerFor(objects), objects)];
-    expect(pieces.length).toBeGreaterThan(4);
-    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(1_100_000);
-    const decoded = decodeSnapshot(Buffer.concat(pieces));
+    const buffers = [...encodeSnapshot(headerFor(objects), objects)];
+    expect(buffers.length).toBeGreaterThan(4);
+    expect(Math.max(...buffers.map(({ length }) => length))).toBeLessThan(1_100_000);
+    const decoded = decodeSnapshot(Buffer.concat(buffers));
     const read = decoded.kind === 'whole' ? Buffer.concat(decoded.objects) : undefined;
     // jest would compare five million numbers.
     expect(read?.equals(Buffer.concat(objects))).toBe(true);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { createMetrics } from '../../../src/admin/metrics.ts';
-import { DEFAULT_READ_BOUNDS } from '../../../src/proxy/api/read-limits.ts';
+import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { decodeSnapshot, encodeSnapshot } from '../../../src/proxy/snapshot/snapshot-format.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -221,7 +221,7 @@ describe('a start while the API server is out of reach', () => {
     await leaveState();
     const files = await readdir(folder);
     await server.close();
-    const proxy = await start({ readBounds: { ...DEFAULT_READ_BOUNDS, maxObjects: 1 } });
+    const proxy = await start({ readBounds: { ...DEFAULT_READ_LIMITS, maxObjects: 1 } });
     expect(addresses(await shownBy(proxy, PATHS.slices))).toEqual(['10.0.0.1']);
     expect(lines.filter(({ msg }) => msg.includes('larger than a bound'))).toHaveLength(1);
     expect(await readdir(folder)).toEqual(files);

@@ -20,13 +20,13 @@ import {
   SnapshotStore,
   type SnapshotStoreOptions,
 } from '../../../src/proxy/snapshot/snapshot-store.ts';
-import type { SnapshotKeeper } from '../../../src/proxy/snapshot/snapshot-writer.ts';
+import type { SnapshotWriter } from '../../../src/proxy/snapshot/snapshot-writer.ts';
 import { eventually } from '../../support/eventually.ts';
 import { makeAuthority } from '../../support/http/certificates.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
-const QUESTION = 'protobuf /api/v1/services';
+const QUERY = 'protobuf /api/v1/services';
 
 let folder: string;
 let lines: readonly LogLine[];
@@ -64,7 +64,7 @@ async function leave(
   options: Partial<SnapshotStoreOptions> = {},
 ): Promise<string> {
   const store = storeOf(options);
-  const keeper = store.open(QUESTION);
+  const keeper = store.open(QUERY);
   keeper.told([change('web', text)], '7');
   await keeper.close();
   await store.close();
@@ -72,9 +72,9 @@ async function leave(
   return join(folder, name);
 }
 
-async function loadAnew(options: Partial<SnapshotStoreOptions> = {}, question = QUESTION) {
+async function loadAnew(options: Partial<SnapshotStoreOptions> = {}, query = QUERY) {
   const store = storeOf(options);
-  const keeper = store.open(question);
+  const keeper = store.open(query);
   const stored = await keeper.load();
   await keeper.close();
   await store.close();
@@ -101,7 +101,7 @@ describe('what is written', () => {
    * Changes something every 50 ms, at least twelve times, until all is done. Returns how often it was quiet for
    * `quietMs` all the same, for the machine was busy.
    */
-  async function unrest(keeper: SnapshotKeeper, quietMs: number, isDone: () => boolean) {
+  async function unrest(keeper: SnapshotWriter, quietMs: number, isDone: () => boolean) {
     let pauses = 0;
     for (let n = 0; n < 12 || !isDone(); n++) {
       keeper.told([change('web', `state ${n}`)], String(n));
@@ -115,7 +115,7 @@ describe('what is written', () => {
 
   test('is written once nothing changes for a while', async () => {
     const store = storeOf({ quietMs: 200, unrestMs: 60_000 });
-    const keeper = store.open(QUESTION);
+    const keeper = store.open(QUERY);
     const pauses = await unrest(keeper, 200, () => true);
     expect(store.counters.writes).toBeLessThanOrEqual(pauses);
     await eventually(async () => (await keeper.load())?.resourceVersion, '11');
@@ -128,7 +128,7 @@ describe('what is written', () => {
 
   test('is written under unrest at the latest after a longer while, and no more often', async () => {
     const store = storeOf({ quietMs: 200, unrestMs: 400 });
-    const keeper = store.open(QUESTION);
+    const keeper = store.open(QUERY);
     const began = performance.now();
     const isDone = () => store.counters.writes > 0 || performance.now() - began > 20_000;
     const pauses = await unrest(keeper, 200, isDone);
@@ -144,7 +144,7 @@ describe('what is written', () => {
     'is no more in the long run than the disk shall bear (%d bytes/s)',
     async (rate) => {
       const store = storeOf({ quietMs: 1, unrestMs: 1, writeBytesPerSecond: rate });
-      const keeper = store.open(QUESTION);
+      const keeper = store.open(QUERY);
       keeper.told([change('web', 'x'.repeat(100_000))], '1');
       await eventually(() => store.counters.writes, 1);
       keeper.told([change('web', 'y')], '2');
@@ -160,7 +160,7 @@ describe('what is written', () => {
 
   test('is not written for a bookmark', async () => {
     const store = storeOf();
-    const keeper = store.open(QUESTION);
+    const keeper = store.open(QUERY);
     keeper.told([], '1');
     await eventually(() => store.counters.writes, 1);
     keeper.told([], '2');
@@ -173,7 +173,7 @@ describe('what is written', () => {
   test('is not written more often because its question comes and goes, but once more at the end', async () => {
     const store = storeOf({ writeBytesPerSecond: 1 });
     const ask = async (version: string) => {
-      const keeper = store.open(QUESTION);
+      const keeper = store.open(QUERY);
       keeper.told([change('web', 'object')], version);
       return keeper;
     };
@@ -193,7 +193,7 @@ describe('what is written', () => {
     const [old, next] = [(await makeAuthority('old')).cert, (await makeAuthority('next')).cert];
     credentials.setTls({ ca: old });
     const store = storeOf();
-    const keeper = store.open(QUESTION);
+    const keeper = store.open(QUERY);
     keeper.told([change('web', 'object')], '7');
     await eventually(() => store.counters.writes, 1);
     credentials.setTls({ ca: old + next });
@@ -280,12 +280,8 @@ describe('what is not to be trusted', () => {
 });
 
 describe('the disk', () => {
-  async function told(
-    store: SnapshotStore,
-    question: string,
-    bytes: number,
-  ): Promise<SnapshotKeeper> {
-    const keeper = store.open(question);
+  async function told(store: SnapshotStore, query: string, bytes: number): Promise<SnapshotWriter> {
+    const keeper = store.open(query);
     const writes = store.counters.writes + store.counters.failures;
     keeper.told([change('web', 'x'.repeat(bytes))], '1');
     await eventually(() => store.counters.writes + store.counters.failures, writes + 1);
@@ -315,7 +311,7 @@ describe('the disk', () => {
     await rm(path);
     await mkdir(join(path, 'in-the-way'), { recursive: true });
     const store = storeOf({ retryMs: 20 });
-    const keeper = store.open(QUESTION);
+    const keeper = store.open(QUERY);
     keeper.told([change('web', 'new')], '8');
     await eventually(() => store.counters.failures > 3, true);
     const about = (words: string) => lines.filter(({ msg }) => msg.includes(words));
@@ -343,7 +339,7 @@ describe('the disk', () => {
 
   test('whose folder was taken away gets a new one', async () => {
     const store = storeOf({ retryMs: 20 });
-    const keeper = await told(store, QUESTION, 10);
+    const keeper = await told(store, QUERY, 10);
     await rm(folder, { recursive: true });
     keeper.told([change('web', 'new')], '8');
     await eventually(() => store.counters.writes, 2);
@@ -355,7 +351,7 @@ describe('the disk', () => {
   test('never holds more than is set: files that nobody needs go first, then it says which bound', async () => {
     const maxBytes = 100_000;
     const old = storeOf({ maxBytes });
-    for (const question of ['a /x', 'b /x']) await (await told(old, question, 40_000)).close();
+    for (const query of ['a /x', 'b /x']) await (await told(old, query, 40_000)).close();
     await old.close();
     const store = storeOf({ maxBytes });
     const c = await told(store, 'c /x', 50_000);
@@ -371,7 +367,7 @@ describe('the disk', () => {
   test('that hangs does not keep the process from ending for more than 5 s, which is logged once', async () => {
     jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(new Promise(() => {}));
     const store = storeOf();
-    const keepers = ['a /x', 'b /x'].map((question) => store.open(question));
+    const keepers = ['a /x', 'b /x'].map((query) => store.open(query));
     for (const keeper of keepers) keeper.told([change('web', 'new')], '8');
     const started = performance.now();
     await Promise.all(keepers.map((keeper) => keeper.close()));
@@ -389,7 +385,7 @@ describe('the disk', () => {
     });
     jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(hanging);
     const store = storeOf({ slowMs: 20 });
-    const keepers = ['a /x', 'b /x'].map((question) => store.open(question));
+    const keepers = ['a /x', 'b /x'].map((query) => store.open(query));
     for (const keeper of keepers) keeper.told([change('web', 'new')], '8');
     await eventually(() => store.counters.failures, 2);
     expect(store.problem).toContain('the disk takes more than 0.02 s');
@@ -422,7 +418,7 @@ describe('the disk', () => {
   test('that hangs with the state of a view that was closed before is waited for no longer either', async () => {
     jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(new Promise(() => {}));
     const store = storeOf();
-    const keeper = store.open(QUESTION);
+    const keeper = store.open(QUERY);
     keeper.told([change('web', 'new')], '8');
     void keeper.close();
     await delay(20);

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { Pulse } from '../../../src/proxy/upstream/health-check.ts';
+import { HealthCheck } from '../../../src/proxy/upstream/health-check.ts';
 
 let answers: boolean;
 let probes: number;
 let dead: number;
-let pulse: Pulse;
+let healthCheck: HealthCheck;
 
 beforeEach(() => {
   jest.useFakeTimers();
   [answers, probes, dead] = [true, 0, 0];
-  pulse = new Pulse({
+  healthCheck = new HealthCheck({
     probe: async () => {
       probes++;
       return answers;
@@ -26,16 +26,16 @@ const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms);
 
 describe('a server with open requests', () => {
   test('is not asked while bytes come', async () => {
-    pulse.opened();
+    healthCheck.opened();
     for (let n = 0; n < 10; n++) {
       await pass(20_000);
-      pulse.heard();
+      healthCheck.heard();
     }
     expect(probes).toBe(0);
   });
 
   test('is asked after 25 s without any, and then every 25 s: 144 times an hour at most', async () => {
-    pulse.opened();
+    healthCheck.opened();
     await pass(24_900);
     expect(probes).toBe(0);
     await pass(200);
@@ -47,7 +47,7 @@ describe('a server with open requests', () => {
 
   test('that does not answer is dead', async () => {
     answers = false;
-    pulse.opened();
+    healthCheck.opened();
     await pass(25_100);
     expect(dead).toBe(1);
   });
@@ -55,7 +55,7 @@ describe('a server with open requests', () => {
   test('is not dead when bytes came while it was asked', async () => {
     answers = false;
     let asked = (): void => {};
-    const slow = new Pulse({
+    const slow = new HealthCheck({
       probe: () =>
         new Promise((resolve) => {
           asked = () => resolve(false);
@@ -72,10 +72,10 @@ describe('a server with open requests', () => {
   });
 
   test('is left alone once all requests have ended', async () => {
-    pulse.opened();
-    pulse.opened();
-    pulse.ended();
-    pulse.ended();
+    healthCheck.opened();
+    healthCheck.opened();
+    healthCheck.ended();
+    healthCheck.ended();
     await pass(100_000);
     expect([probes, jest.getTimerCount()]).toEqual([0, 0]);
   });

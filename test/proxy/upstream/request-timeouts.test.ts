@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { Deadline } from '../../../src/proxy/upstream/request-timeouts.ts';
+import { RequestTimeouts } from '../../../src/proxy/upstream/request-timeouts.ts';
 
 let outer: AbortController;
-let deadline: Deadline;
+let deadline: RequestTimeouts;
 
 beforeEach(() => {
   jest.useFakeTimers();
   outer = new AbortController();
-  deadline = new Deadline(outer.signal);
+  deadline = new RequestTimeouts(outer.signal);
 });
 
 afterEach(() => {

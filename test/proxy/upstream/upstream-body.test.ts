@@ -2,7 +2,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { createBody, readBody, readPieces } from '../../../src/proxy/upstream/upstream-body.ts';
+import { createBody, readBody, readBuffers } from '../../../src/proxy/upstream/upstream-body.ts';
 import { until } from '../../support/http/until.ts';
 
 /** Feeds these chunks, and tells how many were taken and whether the reader let go. */
@@ -113,7 +113,7 @@ describe('readPieces()', () => {
         told += length;
         if (told > 2_000_000) throw new Error('no room');
       };
-      const read = readPieces(body, { maxBytes: 1e9, headers, onBytes });
+      const read = readBuffers(body, { maxBytes: 1e9, headers, onBytes });
       await expect(read).rejects.toThrow('no room');
       expect(told).toBeLessThan(3_500_000);
       await until(() => state.released, 'the body to be let go');
@@ -122,11 +122,11 @@ describe('readPieces()', () => {
 
   test('keeps no network buffer, and no piece of more than 1 MB', async () => {
     const chunks = cut(Buffer.alloc(3_000_000, 7), 65_536);
-    const pieces = await readPieces(feed(...chunks).body, { maxBytes: 1e9 });
-    expect(Buffer.concat(pieces).equals(Buffer.concat(chunks))).toBe(true);
-    const buffers = new Set(chunks.map(({ buffer }) => buffer));
-    for (const piece of pieces) {
-      expect(buffers.has(piece.buffer)).toBe(false);
+    const buffers = await readBuffers(feed(...chunks).body, { maxBytes: 1e9 });
+    expect(Buffer.concat(buffers).equals(Buffer.concat(chunks))).toBe(true);
+    const whole = new Set(chunks.map(({ buffer }) => buffer));
+    for (const piece of buffers) {
+      expect(whole.has(piece.buffer)).toBe(false);
       expect(piece.buffer.byteLength).toBeLessThanOrEqual(1024 * 1024);
     }
   });

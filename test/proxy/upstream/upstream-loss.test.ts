@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
-import { DEFAULT_READ_BOUNDS } from '../../../src/proxy/api/read-limits.ts';
+import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import {
@@ -230,7 +230,7 @@ describe('what is too large', () => {
   ])('in a list is refused by the bound %s, which readyz and log name', async (name, bounds) => {
     const recorded = recordingLogger();
     proxy = await startWrapper(first.url, {
-      ...{ logger: recorded.logger, readBounds: { ...DEFAULT_READ_BOUNDS, ...bounds } },
+      ...{ logger: recorded.logger, readBounds: { ...DEFAULT_READ_LIMITS, ...bounds } },
       readyWaitMs: 300,
     });
     await expect(shownBy(proxy, PATHS.slices)).rejects.toThrow('HTTP 503');
@@ -252,9 +252,9 @@ describe('what is too large', () => {
       },
     ],
   ])('in a watch is refused by %s, and what was known stands', async (name, bounds, overdo) => {
-    const of = await start({ readBounds: { ...DEFAULT_READ_BOUNDS, ...bounds } });
+    const of = await start({ readBounds: { ...DEFAULT_READ_LIMITS, ...bounds } });
     const slices = () =>
-      of.views.sources.find(({ question }) => question.resource.plural === 'endpointslices');
+      of.views.sources.find(({ query }) => query.resource.plural === 'endpointslices');
     overdo();
     await eventually(() => slices()?.status.error?.message.includes(name), true);
     expect([...(await shownBy(of, PATHS.slices)).keys()]).toContain('web-a');

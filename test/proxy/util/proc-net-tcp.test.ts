@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
-import { usualQuestions } from '../../../src/proxy/api/kube-proxy-queries.ts';
-import { readQuestions, writeQuestions } from '../../../src/proxy/api/query-json.ts';
-import { warnOfRival } from '../../../src/proxy/hot-restart/hot-restart.ts';
+import { currentKubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';
+import { parseQueries, serializeQueries } from '../../../src/proxy/api/query-json.ts';
+import { warnOfSharedPort } from '../../../src/proxy/hot-restart/hot-restart.ts';
 import { countListeners } from '../../../src/proxy/util/proc-net-tcp.ts';
 import { loopbackHosts } from '../../support/http/loopback-hosts.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
@@ -58,7 +58,7 @@ describe('warnOfRival()', () => {
     await listen('127.0.0.1', port);
     const { logger, lines } = recordingLogger();
     const addresses = [{ host: '127.0.0.1', port }];
-    const watching = warnOfRival({ addresses, logger, signal: ended.signal, pollMs: 100 });
+    const watching = warnOfSharedPort({ addresses, logger, signal: ended.signal, pollMs: 100 });
     // Successors that listen beside their predecessors for a moment are none, however many come in a year.
     for (let updates = 0; updates < 3; updates++) {
       await listen('127.0.0.1', port);
@@ -75,7 +75,7 @@ describe('warnOfRival()', () => {
   test('says nothing when the process ends', async () => {
     const { logger, lines } = recordingLogger();
     const own = new AbortController();
-    const watching = warnOfRival({ addresses: [], logger, signal: own.signal });
+    const watching = warnOfSharedPort({ addresses: [], logger, signal: own.signal });
     own.abort();
     await watching;
     expect(lines).toEqual([]);
@@ -83,12 +83,12 @@ describe('warnOfRival()', () => {
 });
 
 describe('what a successor is told', () => {
-  const [, slices, , cidrs] = JSON.parse(writeQuestions(usualQuestions('edge-1')));
+  const [, slices, , cidrs] = JSON.parse(serializeQueries(currentKubeProxyQueries('edge-1')));
 
   test('reads as it was written', () => {
-    const questions = usualQuestions('edge-1');
-    expect(questions).toHaveLength(4);
-    expect(readQuestions(writeQuestions(questions), 'edge-1')).toEqual(questions);
+    const queries = currentKubeProxyQueries('edge-1');
+    expect(queries).toHaveLength(4);
+    expect(parseQueries(serializeQueries(queries), 'edge-1')).toEqual(queries);
   });
 
   test.each([
@@ -99,7 +99,7 @@ describe('what a successor is told', () => {
       'what is no view',
       '[{"group":"","plural":"secrets","namespace":"","labelSelector":"","fieldSelector":"","encoding":"json"}]',
     ],
-    ['another node', writeQuestions(usualQuestions('edge-2').slice(0, 1))],
+    ['another node', serializeQueries(currentKubeProxyQueries('edge-2').slice(0, 1))],
     [
       'an unknown encoding',
       '[{"group":"","plural":"services","namespace":"","labelSelector":"","fieldSelector":"","encoding":"cbor"}]',
@@ -119,11 +119,11 @@ describe('what a successor is told', () => {
     ]),
     ['a namespace of what has none', JSON.stringify([{ ...cidrs, namespace: 'default' }])],
   ])('%s is left out', (_name, text) => {
-    expect(readQuestions(text, 'edge-1')).toEqual([]);
+    expect(parseQueries(text, 'edge-1')).toEqual([]);
   });
 
   test('no more than a bounded number is read', () => {
-    const many = Array.from({ length: 1000 }, () => usualQuestions('n')).flat();
-    expect(readQuestions(writeQuestions(many), 'n')).toEqual(many.slice(0, 32));
+    const many = Array.from({ length: 1000 }, () => currentKubeProxyQueries('n')).flat();
+    expect(parseQueries(serializeQueries(many), 'n')).toEqual(many.slice(0, 32));
   });
 });

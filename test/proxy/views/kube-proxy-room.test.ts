@@ -5,7 +5,7 @@ import { createMetrics } from '../../../src/admin/metrics.ts';
 import { readiness } from '../../../src/admin/readiness.ts';
 import { ENDPOINT_SLICES } from '../../../src/filter/codec/resource.ts';
 import { kubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';
-import { type Question, questionPath } from '../../../src/proxy/api/query.ts';
+import { type Query, queryPath } from '../../../src/proxy/api/query.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import type { ViewLease } from '../../../src/proxy/views/view-registry.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -45,8 +45,8 @@ async function start(options: { maxViews?: number; maxViewBytes?: number }): Pro
   proxy = await startWrapper(await server.listen(), options);
 }
 
-const pathOf = (query: Question) => {
-  const path = questionPath(query);
+const pathOf = (query: Query) => {
+  const path = queryPath(query);
   return `${path}${path.includes('?') ? '&' : '?'}`;
 };
 
@@ -57,7 +57,7 @@ async function hold(path: string, headers = {}): Promise<Response> {
   return await fetch(`${proxy.url}${path}${STREAM}`, { headers, signal: controller.signal });
 }
 
-const others = (n: number): Question => ({
+const others = (n: number): Query => ({
   ...{ resource: ENDPOINT_SLICES, namespace: '', labelSelector: `x!=${n}`, fieldSelector: '' },
   encoding: 'protobuf',
 });
@@ -152,7 +152,7 @@ test('kube-proxy is granted each of its queries whatever others acquire and rele
       const leases: ViewLease[] = [];
       for (const { query: one, release } of steps) {
         try {
-          const wanted = one.own ? (own[one.n] as Question) : others(one.n);
+          const wanted = one.own ? (own[one.n] as Query) : others(one.n);
           leases.push(proxy.views.acquire(wanted, one.own ? '' : `caller-${one.n % 2}`));
         } catch (error) {
           expect([one.own, (error as { code: string }).code]).toEqual([false, 'LimitExceeded']);
@@ -163,7 +163,7 @@ test('kube-proxy is granted each of its queries whatever others acquire and rele
         expect(used.views).toBeLessThanOrEqual(limits.maxViews);
         expect(used.bytes).toBeLessThanOrEqual(limits.maxViewBytes);
         for (const each of own) {
-          const source = proxy.views.sources.find(({ question }) => question === each);
+          const source = proxy.views.sources.find(({ query }) => query === each);
           expect(source?.view.closed).toBeUndefined();
         }
       }

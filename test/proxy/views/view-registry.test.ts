@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
 import { ENDPOINT_SLICES, SERVICES } from '../../../src/filter/codec/resource.ts';
-import type { Question } from '../../../src/proxy/api/query.ts';
+import type { Query } from '../../../src/proxy/api/query.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { createSmallCluster } from '../../support/wrapper/small-cluster.ts';
@@ -11,7 +11,7 @@ import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
 
 const NAME = '!service.kubernetes.io/service-proxy-name';
 const HEADLESS = '!service.kubernetes.io/headless';
-const slices = (labelSelector: string): Question => ({
+const slices = (labelSelector: string): Query => ({
   ...{ resource: ENDPOINT_SLICES, namespace: '', labelSelector, fieldSelector: '' },
   encoding: 'protobuf',
 });
@@ -35,7 +35,7 @@ async function start(options: Partial<NodeProxyOptions>, raw: RawSettings = {}):
 /** The open views but that of the own Node: of what, and by which selectors. */
 const open = () =>
   proxy.views.sources
-    .map(({ question }) => question)
+    .map(({ query }) => query)
     .filter(({ resource }) => resource === SERVICES || resource === ENDPOINT_SLICES)
     .map(({ resource, labelSelector, fieldSelector }) =>
       [resource.plural, labelSelector, fieldSelector].join(' ').trim(),
@@ -45,12 +45,12 @@ describe('a view', () => {
   // Whoever used it next would have followed what nothing fed any more.
   test('that is used again while it waits to be closed stays open, until nobody has used it for its time', async () => {
     await start({ idleViewMs: 50 });
-    const question = slices('a=b');
-    proxy.views.acquire(question).release();
-    const lease = proxy.views.acquire(question);
+    const query = slices('a=b');
+    proxy.views.acquire(query).release();
+    const lease = proxy.views.acquire(query);
     await delay(150);
     expect(open()).toContain('endpointslices a=b');
-    expect(proxy.views.acquire(question).view).toBe(lease.view);
+    expect(proxy.views.acquire(query).view).toBe(lease.view);
     lease.release();
     await delay(150);
     expect(open()).toContain('endpointslices a=b');
@@ -71,7 +71,7 @@ describe('the world asks for Services', () => {
     'as the kube-proxy %s that asked first for slices does, and for its slices',
     async (_version, labels, ...asked) => {
       await start({}, { cloud: { mode: 'passthrough' }, edge: { labelSelector: 'role=edge' } });
-      const services: Question = {
+      const services: Query = {
         ...{ resource: SERVICES, namespace: '', labelSelector: asked[0], fieldSelector: asked[1] },
         encoding: 'protobuf',
       };

@@ -33,7 +33,7 @@ const KEY =
 /** The state that the process before showed last, as 1.0 handed it over, with a version of 31 digits. */
 const LARGE_VERSION = JSON.stringify({
   ...{ format: 1, node: HERE },
-  views: [{ question: KEY, version: '9'.repeat(31), digests: {} }],
+  views: [{ query: KEY, version: '9'.repeat(31), digests: {} }],
 });
 
 type Answer = (response: ServerResponse) => void;

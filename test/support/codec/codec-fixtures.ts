@@ -124,6 +124,6 @@ export function factsOf(codec: Codec, resource: Resource, object: ObjectBytes): 
     case 'Service':
       return codec.service(object);
     default:
-      return codec.labelled(object);
+      return codec.partialMetadata(object);
   }
 }

@@ -13,16 +13,16 @@ import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts
 import { ENDPOINT_SLICES, type Resource, SERVICES } from '../../../src/filter/codec/resource.ts';
 import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import { ServicesProjection } from '../../../src/filter/projection/services-projection.ts';
-import { VersionClock } from '../../../src/filter/view/version-allocator.ts';
+import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
-import { CommunitiesFeed } from '../../../src/proxy/cluster/communities-handler.ts';
-import { NamespacesFeed } from '../../../src/proxy/cluster/namespaces-handler.ts';
-import { ServicesFeed } from '../../../src/proxy/cluster/services-handler.ts';
+import { CommunitiesHandler } from '../../../src/proxy/cluster/communities-handler.ts';
+import { NamespacesHandler } from '../../../src/proxy/cluster/namespaces-handler.ts';
+import { ServicesHandler } from '../../../src/proxy/cluster/services-handler.ts';
 import { parseLabelSelector } from '../../../src/topology/policy/label-selector.ts';
 import { PRESETS } from '../../../src/topology/policy/policy.ts';
-import { PolicyBook } from '../../../src/topology/policy/policy-resolver.ts';
+import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
 import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';
-import { World } from '../../../src/topology/state/topology.ts';
+import { Topology } from '../../../src/topology/state/topology.ts';
 import { stillClock } from '../projection/topology.ts';
 import {
   type ModelCluster,
@@ -57,15 +57,15 @@ const logger = pino({ level: 'silent' });
  * cluster in the place of an API server. Node sets are answered when {@link answer} says so.
  */
 export class PolicyHarness {
-  readonly world: World;
+  readonly topology: Topology;
   readonly views: readonly HarnessViews[];
   /** Those of them that kube-proxy has: in protobuf. */
   readonly ofKubeProxy: HarnessViews;
   readonly #opened: readonly Opened[];
-  readonly #clock = new VersionClock(12_345_670);
+  readonly #clock = new VersionAllocator(12_345_670);
   /** Undefined: annotations of namespaces are not read. */
-  readonly #namespaces: NamespacesFeed | undefined;
-  readonly #communities: CommunitiesFeed;
+  readonly #namespaces: NamespacesHandler | undefined;
+  readonly #communities: CommunitiesHandler;
   readonly #objects: ModelObjects;
   /** Node sets that were answered, with the nodes the world knows of. */
   readonly #answered = new Map<string, Set<string>>();
@@ -73,29 +73,29 @@ export class PolicyHarness {
   constructor(settings: ModelSettings, objects: ModelObjects) {
     this.#objects = objects;
     const policies = policySettings(settings);
-    const book = new PolicyBook(policies);
-    this.world = new World({
+    const book = new PolicyResolver(policies);
+    this.topology = new Topology({
       nodeName: OWN,
       relations: { communities: SOURCES, edge: parseLabelSelector(settings.edge) },
       declaredCommunities: true,
       namespaces: settings.namespaces,
       cloudPassthrough: settings.passthrough,
     });
-    const { world } = this;
+    const { topology } = this;
     this.#namespaces = settings.namespaces
-      ? new NamespacesFeed({ world, book, logger })
+      ? new NamespacesHandler({ topology, book, logger })
       : undefined;
-    this.#communities = new CommunitiesFeed(world, 'here');
-    const feed = new ServicesFeed({ world, book, logger });
+    this.#communities = new CommunitiesHandler(topology, 'here');
+    const feed = new ServicesHandler({ topology, book, logger });
     const ofKubeProxy = this.#open(createProtobufCodec(), policies, settings.passthrough, feed);
     const others = this.#open(createJsonCodec(), policies, settings.passthrough, undefined);
     this.#opened = [ofKubeProxy, others];
     this.views = this.#opened;
     this.ofKubeProxy = ofKubeProxy;
-    world.subscribe({
+    topology.subscribe({
       wanted: () => {
         for (const selector of this.#answered.keys()) {
-          if (!world.nodeSets.has(selector)) this.#answered.delete(selector);
+          if (!topology.nodeSets.has(selector)) this.#answered.delete(selector);
         }
       },
     });
@@ -103,7 +103,7 @@ export class PolicyHarness {
 
   /** Node sets that the world waits for. */
   unanswered(): string[] {
-    return [...this.world.nodeSets.keys()].filter((selector) => !this.#answered.has(selector));
+    return [...this.topology.nodeSets.keys()].filter((selector) => !this.#answered.has(selector));
   }
 
   /** Tells all there is, as the first lists would. */
@@ -111,24 +111,27 @@ export class PolicyHarness {
     this.setOwnNode(cluster);
     this.setCommunities([...cluster.communities].map(([key, value]) => [key, value, false]));
     this.setNamespaces([...cluster.namespaces].map(([key, value]) => [key, value, false]));
-    this.#communities.synced();
-    this.#namespaces?.synced();
+    this.#communities.onSynced();
+    this.#namespaces?.onSynced();
     this.setSlices([...cluster.slices].map(([key, slice]) => [key, slice, false]));
     this.setServices([...cluster.services].map(([key, service]) => [key, service, false]));
     for (const { endpointsProjection, servicesProjection } of this.#opened) {
-      servicesProjection.synced();
-      endpointsProjection.synced();
+      servicesProjection.onSynced();
+      endpointsProjection.onSynced();
     }
     while (this.unanswered().length > 0) this.answer(0, cluster);
   }
 
   setOwnNode({ nodes, off }: ModelCluster): void {
     const annotations = new Map(off ? [['kube-proxy-wrapper.io/filter', 'off']] : []);
-    this.world.setOwnNode({ labels: new Map(Object.entries(nodes.get(OWN) ?? {})), annotations });
+    this.topology.setOwnNode({
+      labels: new Map(Object.entries(nodes.get(OWN) ?? {})),
+      annotations,
+    });
   }
 
   setCommunities(told: Told<readonly string[]>): void {
-    this.#communities.changed(
+    this.#communities.onChanges(
       told.map(([key, members, existed]) => {
         if (members === undefined) return { type: 'DELETED', key };
         const facts = { namespace: '', name: key, uid: key, resourceVersion: '1' };
@@ -141,7 +144,7 @@ export class PolicyHarness {
   }
 
   setNamespaces(told: Told<string>): void {
-    this.#namespaces?.changed(
+    this.#namespaces?.onChanges(
       told.map(([key, keys, existed]) => {
         const annotations = new Map(keys === undefined ? [] : [['topologyKeys', keys]]);
         const meta = { namespace: '', name: key, uid: key, resourceVersion: '1' };
@@ -153,21 +156,23 @@ export class PolicyHarness {
 
   setServices(told: Told<ModelService>): void {
     for (const { codec, servicesProjection } of this.#opened) {
-      servicesProjection.changed(this.#changes(told, codec, SERVICES, (raw) => codec.service(raw)));
+      servicesProjection.onChanges(
+        this.#changes(told, codec, SERVICES, (raw) => codec.service(raw)),
+      );
     }
   }
 
   setSlices(told: Told<ModelSlice>): void {
     for (const { codec, endpointsProjection } of this.#opened) {
       const decode = (raw: Buffer) => codec.endpointSlice(raw);
-      endpointsProjection.changed(this.#changes(told, codec, ENDPOINT_SLICES, decode));
+      endpointsProjection.onChanges(this.#changes(told, codec, ENDPOINT_SLICES, decode));
     }
   }
 
   /** Closes the node sets that no policy needs, as after a minute. */
   closeLingering(): void {
-    for (const { selector, needed } of [...this.world.nodeSets.values()]) {
-      if (!needed) this.world.dropNodeSet(selector);
+    for (const { selector, needed } of [...this.topology.nodeSets.values()]) {
+      if (!needed) this.topology.dropNodeSet(selector);
     }
   }
 
@@ -184,7 +189,7 @@ export class PolicyHarness {
     const known = new Set<string>();
     this.#answered.set(selector, known);
     this.#update(selector, known, cluster);
-    this.world.setNodeSetState(selector);
+    this.topology.setNodeSetState(selector);
   }
 
   #update(selector: string, known: Set<string>, { nodes }: ModelCluster): void {
@@ -196,7 +201,7 @@ export class PolicyHarness {
     const removed = [...known].filter((node) => !names.has(node));
     for (const node of added) known.add(node);
     for (const node of removed) known.delete(node);
-    if (added.length + removed.length > 0) this.world.changeNodeSet(selector, added, removed);
+    if (added.length + removed.length > 0) this.topology.changeNodeSet(selector, added, removed);
   }
 
   #changes<Facts extends ServiceFacts | EndpointsFacts>(
@@ -218,25 +223,25 @@ export class PolicyHarness {
     codec: Codec,
     { serviceFilter }: PolicySettings,
     passthrough: boolean,
-    feed: ServicesFeed | undefined,
+    feed: ServicesHandler | undefined,
   ): Opened {
-    const { world } = this;
+    const { topology } = this;
     const window = { entries: 1_000_000, bytes: 1 << 30 };
     const common = { codec, clock: this.#clock, window };
     const services = new View({ ...common, resource: SERVICES });
     const slices = new View({ ...common, resource: ENDPOINT_SLICES });
     const servicesProjection = new ServicesProjection({
       view: services,
-      world,
+      topology,
       serviceFilter,
-      followsWithheld: passthrough,
+      followsCloudOnly: passthrough,
       feed,
     });
     const endpointsProjection = new EndpointsProjection({
       view: slices,
-      world,
+      topology,
       clock: stillClock,
-      tellsWithheld: passthrough && feed !== undefined,
+      tellsCloudOnly: passthrough && feed !== undefined,
     });
     const { encoding } = codec;
     return { encoding, codec, slices, services, servicesProjection, endpointsProjection };

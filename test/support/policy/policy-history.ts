@@ -61,7 +61,7 @@ export class History {
     this.#now = cluster;
     this.#harness = new PolicyHarness(settings, this.#objects);
     this.#harness.start(cluster);
-    this.#order = new OrderWatch(this.#harness.world, this.#harness.ofKubeProxy);
+    this.#order = new OrderWatch(this.#harness.topology, this.#harness.ofKubeProxy);
     for (const views of this.#harness.views) {
       for (const view of [views.slices, views.services]) {
         follow(view, (object) => this.#isManaged(serviceOf(keyOf(views.encoding, object))));
@@ -90,7 +90,7 @@ export class History {
   #settle(): void {
     this.#past = [this.#now];
     this.#remember();
-    if (!this.#harness.world.settled) throw new Error('all node sets are known, yet it waits');
+    if (!this.#harness.topology.settled) throw new Error('all node sets are known, yet it waits');
     for (const views of this.#harness.views) {
       for (const view of [views.slices, views.services]) {
         for (const service of SERVICE_KEYS) {
@@ -133,13 +133,13 @@ export class History {
     if (view.resource.plural === 'services' && !this.#now.services.has(service)) yield new Map();
     const moments = [this.#now, ...[...this.#past].reverse()];
     for (const slices of [this.#now, before, ...this.#between]) {
-      for (const standpoint of moments) {
+      for (const nodeContext of moments) {
         for (const policy of moments) {
           // A Service that is not there yet has no policy, and none can be seen under an earlier one.
           if (view.resource.plural === 'services' && !policy.services.has(service)) continue;
           if (this.#isOlderThanItsPolicy(views, view, service, slices, policy)) continue;
           for (const nodes of this.#nodesByKey(service, policy, before)) {
-            const inputs = { ...this.#inputs(service, policy), slices, standpoint, nodes };
+            const inputs = { ...this.#inputs(service, policy), slices, nodeContext, nodes };
             yield this.#expected(views, view, service, inputs);
             if (!this.#zoneIsUnknown()) continue;
             const unknown = (key: string) => (key === ZONE ? NO_NODES : nodes(key));
@@ -162,7 +162,7 @@ export class History {
 
   /** Whether a Service that was not known waits for node sets, and is not to be shown meanwhile. */
   #waitsForFirst(service: string): boolean {
-    const { policies } = this.#harness.world;
+    const { policies } = this.#harness.topology;
     return policies.awaitsFirst(service) && policies.wanted(service).dryRun !== true;
   }
 
@@ -198,7 +198,7 @@ export class History {
 
   #inputs(service: string, at: ModelCluster): Inputs {
     const policy = policyOf(service, at, this.#settings);
-    return { settings: this.#settings, policy, standpoint: at, nodes: () => at, slices: at };
+    return { settings: this.#settings, policy, nodeContext: at, nodes: () => at, slices: at };
   }
 
   #expected({ encoding }: HarnessViews, view: View, service: string, inputs: Inputs): Seen {

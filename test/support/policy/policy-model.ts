@@ -138,7 +138,7 @@ export interface Inputs {
   readonly settings: ModelSettings;
   readonly policy: ModelPolicy;
   /** Own node and declared communities. */
-  readonly standpoint: ModelCluster;
+  readonly nodeContext: ModelCluster;
   /** The other nodes, for each key. */
   readonly nodes: (key: string) => ModelCluster;
   readonly slices: ModelCluster;
@@ -153,14 +153,14 @@ export interface ShownSlice {
 
 /** What is shown of the slices of a Service; undefined: the Service is hidden, with all of them. */
 export function shownOf(service: string, inputs: Inputs): Map<string, ShownSlice> | undefined {
-  const { policy, standpoint, settings } = inputs;
+  const { policy, nodeContext, settings } = inputs;
   const slices = [...inputs.slices.slices].filter(([, slice]) => slice.service === service);
-  const edge = EDGE_NODES[settings.edge](standpoint.nodes.get(OWN) ?? {});
+  const edge = EDGE_NODES[settings.edge](nodeContext.nodes.get(OWN) ?? {});
   const all = () =>
     new Map(
       slices.map(([key, slice]) => [key, { slice, endpoints: slice.endpoints, hints: true }]),
     );
-  if (standpoint.off || policy === 'all') return all();
+  if (nodeContext.off || policy === 'all') return all();
   if (policy === 'hidden') return undefined;
   if (policy.edgeOnly && !edge) return all();
   const winners = winnersOf(
@@ -218,12 +218,12 @@ function relates(key: string, { node, zone }: ModelEndpoint, inputs: Inputs): bo
   if (key === '*') return true;
   if (node === '') return false;
   if (key === HOST) return node === OWN;
-  const own = inputs.standpoint.nodes.get(OWN) ?? {};
+  const own = inputs.nodeContext.nodes.get(OWN) ?? {};
   const other = node === OWN ? own : inputs.nodes(key).nodes.get(node);
   if (key === ZONE && zone !== '') return own[ZONE] === zone;
   if (key === CLOUD) return other !== undefined && !EDGE_NODES[inputs.settings.edge](other);
   if (key === COMMUNITY) {
-    const declared = inputs.standpoint.communities;
+    const declared = inputs.nodeContext.communities;
     const mine = communitiesOf(OWN, own, declared);
     return communitiesOf(node, other ?? {}, declared).some((name) => mine.includes(name));
   }

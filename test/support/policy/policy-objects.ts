@@ -38,7 +38,7 @@ export class ModelObjects {
 
 /** What of an object matters to a client. */
 export function significant(encoding: Encoding, object: Buffer): string {
-  return CODECS[encoding].significant(object).toString('latin1');
+  return CODECS[encoding].semanticBytes(object).toString('latin1');
 }
 
 /** The namespace/name of an object. */

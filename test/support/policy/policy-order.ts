@@ -1,5 +1,5 @@
 import type { View } from '../../../src/filter/view/view.ts';
-import type { World } from '../../../src/topology/state/topology.ts';
+import type { Topology } from '../../../src/topology/state/topology.ts';
 import type { HarnessViews } from './policy-harness.ts';
 import { keyOf } from './policy-objects.ts';
 
@@ -8,15 +8,15 @@ import { keyOf } from './policy-objects.ts';
  * knows and that has no ready endpoint is refused.
  */
 export class OrderWatch {
-  readonly #world: World;
+  readonly #topology: Topology;
   readonly #services = new Set<string>();
   /** Slices that show ready endpoints → their Service. */
   readonly #ready = new Map<string, string>();
   /** Services that were refused since the step began → the event after which they first were. */
   readonly #refusedAfter = new Map<string, string>();
 
-  constructor(world: World, { encoding, services, slices }: HarnessViews) {
-    this.#world = world;
+  constructor(topology: Topology, { encoding, services, slices }: HarnessViews) {
+    this.#topology = topology;
     for (const view of [services, slices]) {
       const take = (object: Buffer, type: string) =>
         this.#take(view, keyOf(encoding, object), object, type);
@@ -35,11 +35,11 @@ export class OrderWatch {
    * the node is switched, Services and endpoints follow in no order.
    */
   step(change: () => void): void {
-    const off = this.#world.standpoint?.off;
+    const off = this.#topology.nodeContext?.off;
     const before = this.#refused();
     this.#refusedAfter.clear();
     change();
-    if (this.#world.standpoint?.off !== off) return;
+    if (this.#topology.nodeContext?.off !== off) return;
     const after = this.#refused();
     for (const [service, event] of this.#refusedAfter) {
       if (before.has(service) || after.has(service)) continue;

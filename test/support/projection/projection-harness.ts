@@ -2,12 +2,12 @@ import type { Change } from '../../../src/filter/codec/change.ts';
 import type { Codec, EndpointsFacts, ObjectBytes } from '../../../src/filter/codec/codec.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../../src/filter/codec/resource.ts';
 import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
-import { VersionClock } from '../../../src/filter/view/version-allocator.ts';
+import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
 import type { Policy } from '../../../src/topology/policy/policy.ts';
 import { policyFor } from '../../../src/topology/policy/service-policy.ts';
-import { World } from '../../../src/topology/state/topology.ts';
-import { NO_POLICY, PLAIN_WORLD, stillClock } from './topology.ts';
+import { Topology } from '../../../src/topology/state/topology.ts';
+import { NO_POLICY, PLAIN_TOPOLOGY, stillClock } from './topology.ts';
 
 /** The cluster as the API server would have it. */
 export interface ClusterModel {
@@ -26,12 +26,12 @@ export const OWN_NODE = 'edge-1';
  * {@link syncNodeSets} says so, as a slow API server would.
  */
 export class ProjectionHarness {
-  readonly world = new World({ ...PLAIN_WORLD, nodeName: OWN_NODE });
+  readonly topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: OWN_NODE });
   readonly view: View;
   readonly projection: EndpointsProjection;
   readonly codec: Codec;
   readonly #resource: Resource;
-  readonly #clock: VersionClock;
+  readonly #clock: VersionAllocator;
   readonly #model: ClusterModel;
   /** Node sets the world has been told, with the members it knows of. */
   readonly #sets = new Map<string, Set<string>>();
@@ -40,7 +40,7 @@ export class ProjectionHarness {
     this.codec = codec;
     this.#resource = resource;
     this.#model = model;
-    this.#clock = new VersionClock(now);
+    this.#clock = new VersionAllocator(now);
     this.view = new View({
       resource,
       codec,
@@ -49,14 +49,14 @@ export class ProjectionHarness {
     });
     this.projection = new EndpointsProjection({
       view: this.view,
-      world: this.world,
+      topology: this.topology,
       clock: stillClock,
-      tellsWithheld: false,
+      tellsCloudOnly: false,
     });
-    this.world.subscribe({
+    this.topology.subscribe({
       wanted: () => {
         for (const selector of this.#sets.keys()) {
-          if (!this.world.nodeSets.has(selector)) this.#sets.delete(selector);
+          if (!this.topology.nodeSets.has(selector)) this.#sets.delete(selector);
         }
       },
     });
@@ -66,31 +66,31 @@ export class ProjectionHarness {
   start(unknown?: (selector: string) => boolean): void {
     this.setOwnLabels();
     this.setPolicies([...this.#model.services.keys()]);
-    this.world.setSynced('services');
-    this.projection.changed(
+    this.topology.setSynced('services');
+    this.projection.onChanges(
       [...this.#model.objects].map(([key, object]) => this.#change('ADDED', key, object)),
     );
-    this.projection.synced();
+    this.projection.onSynced();
     this.syncNodeSets(unknown);
   }
 
   setOwnLabels(): void {
     const labels = this.#model.nodes.get(OWN_NODE);
     if (labels === undefined) return;
-    this.world.setOwnNode({ labels: new Map(Object.entries(labels)), annotations: new Map() });
+    this.topology.setOwnNode({ labels: new Map(Object.entries(labels)), annotations: new Map() });
   }
 
   setPolicies(services: readonly string[]): void {
-    this.world.setPolicies(new Map(services.map((service) => [service, this.#policy(service)])));
+    this.topology.setPolicies(new Map(services.map((service) => [service, this.#policy(service)])));
   }
 
   /** Tells one object as the model has it now. */
   tell(key: string, existed: boolean): void {
     const object = this.#model.objects.get(key);
     if (object !== undefined) {
-      this.projection.changed([this.#change(existed ? 'MODIFIED' : 'ADDED', key, object)]);
+      this.projection.onChanges([this.#change(existed ? 'MODIFIED' : 'ADDED', key, object)]);
     } else if (existed) {
-      this.projection.changed([{ type: 'DELETED', key }]);
+      this.projection.onChanges([{ type: 'DELETED', key }]);
     }
   }
 
@@ -102,21 +102,21 @@ export class ProjectionHarness {
   /** Answers every node set that is wanted, until nothing more is. */
   syncNodeSets(unknown: (selector: string) => boolean = () => false): void {
     for (;;) {
-      const next = [...this.world.nodeSets.keys()].find(
+      const next = [...this.topology.nodeSets.keys()].find(
         (selector) => !this.#sets.has(selector) && !unknown(selector),
       );
       if (next === undefined) return;
       const known = new Set<string>();
       this.#sets.set(next, known);
       this.#update(next, known);
-      this.world.setNodeSetState(next);
+      this.topology.setNodeSetState(next);
     }
   }
 
   /** Closes the node sets that no policy needs, as after a minute. */
   closeLingering(): void {
-    for (const { selector, needed } of [...this.world.nodeSets.values()]) {
-      if (!needed) this.world.dropNodeSet(selector);
+    for (const { selector, needed } of [...this.topology.nodeSets.values()]) {
+      if (!needed) this.topology.dropNodeSet(selector);
     }
   }
 
@@ -126,7 +126,7 @@ export class ProjectionHarness {
     const removed = [...known].filter((node) => !members.has(node));
     for (const node of added) known.add(node);
     for (const node of removed) known.delete(node);
-    if (added.length + removed.length > 0) this.world.changeNodeSet(selector, added, removed);
+    if (added.length + removed.length > 0) this.topology.changeNodeSet(selector, added, removed);
   }
 
   #membersOf(selector: string): Set<string> {

@@ -1,7 +1,7 @@
 import { afterEach } from '@jest/globals';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { SERVICES } from '../../../src/filter/codec/resource.ts';
-import { VersionClock } from '../../../src/filter/view/version-allocator.ts';
+import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { Reflector } from '../../../src/proxy/reflector/reflector.ts';
 import { upstreamPerTest } from '../http/upstream.ts';
 import { recordingLogger } from '../wrapper/wrapper-fixture.ts';
@@ -36,12 +36,12 @@ export function scriptedReflectors() {
     });
     const codec = createJsonCodec();
     const { logger, lines } = recordingLogger();
-    const question = { resource: SERVICES, namespace: '', labelSelector: '', fieldSelector: '' };
+    const query = { resource: SERVICES, namespace: '', labelSelector: '', fieldSelector: '' };
     const reflector = new Reflector({
       ...{ upstream, codec, logger, random, sinks: [], metadataOnly: false },
-      question: { ...question, encoding: 'json' },
+      query: { ...query, encoding: 'json' },
       decode: (object) => codec.meta(object),
-      clock: new VersionClock(0),
+      clock: new VersionAllocator(0),
       bounds: { maxObjects, maxListBytes: 1 << 20, maxObjectBytes: 1 << 20 },
     });
     const controller = new AbortController();

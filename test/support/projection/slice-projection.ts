@@ -1,18 +1,28 @@
 import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
 import { ENDPOINT_SLICES } from '../../../src/filter/codec/resource.ts';
 import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
-import { VersionClock } from '../../../src/filter/view/version-allocator.ts';
+import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
-import { World } from '../../../src/topology/state/topology.ts';
-import { ManualClock, PLAIN_WORLD } from './topology.ts';
+import { Topology } from '../../../src/topology/state/topology.ts';
+import { ManualClock, PLAIN_TOPOLOGY } from './topology.ts';
 
 /** The world of the node `own`, of which nothing is known yet, and the view of slices made from it, in protobuf. */
-export function startSliceProjection({ tellsWithheld = false } = {}) {
-  const world = new World({ ...PLAIN_WORLD, nodeName: 'own' });
+export function startSliceProjection({ tellsCloudOnly = false } = {}) {
+  const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
   const clock = new ManualClock();
   const codec = createProtobufCodec();
   const window = { entries: 10_000, bytes: 1 << 24 };
-  const view = new View({ resource: ENDPOINT_SLICES, codec, clock: new VersionClock(0), window });
-  const projection = new EndpointsProjection({ view, world, clock, tellsWithheld });
-  return { world, view, clock, projection };
+  const view = new View({
+    resource: ENDPOINT_SLICES,
+    codec,
+    clock: new VersionAllocator(0),
+    window,
+  });
+  const projection = new EndpointsProjection({
+    view,
+    topology,
+    clock,
+    tellsCloudOnly: tellsCloudOnly,
+  });
+  return { topology, view, clock, projection };
 }

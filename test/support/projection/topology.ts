@@ -1,10 +1,10 @@
 import type { Clock } from '../../../src/filter/projection/clock.ts';
 import { parseLabelSelector } from '../../../src/topology/policy/label-selector.ts';
 import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';
-import type { WorldOptions } from '../../../src/topology/state/topology.ts';
+import type { TopologyOptions } from '../../../src/topology/state/topology.ts';
 
 /** A world in which only labels relate nodes. */
-export const PLAIN_WORLD: Omit<WorldOptions, 'nodeName'> = {
+export const PLAIN_TOPOLOGY: Omit<TopologyOptions, 'nodeName'> = {
   relations: {
     communities: { nodeLabels: [], labelPrefix: '', labelValues: [] },
     edge: parseLabelSelector('node-role.kubernetes.io/edge'),

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { generate } from 'selfsigned';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
-import type { HttpsOptions } from '../../../src/proxy/server/listeners.ts';
+import type { HttpsListenerOptions } from '../../../src/proxy/server/listeners.ts';
 import { issue, type KeyPair, makeAuthority } from '../http/certificates.ts';
 import { FakeCredentials } from '../http/credentials.ts';
 import { type ReviewServer, startReviewServer } from '../http/review-server.ts';
@@ -73,7 +73,7 @@ export async function issueClient(
 }
 
 export async function startHttpsWrapper(
-  https: Partial<HttpsOptions> = {},
+  https: Partial<HttpsListenerOptions> = {},
   options: Partial<NodeProxyOptions> = {},
 ): Promise<HttpsWrapper> {
   const folder = mkdtempSync(join(tmpdir(), 'https-wrapper-'));

@@ -31,7 +31,7 @@ export async function shownBy(proxy: NodeProxy, path: string): Promise<Map<strin
   const codec = CODECS.protobuf;
   return new Map(
     codec.decodeList([body]).items.map((object) => {
-      return [codec.meta(object).name, codec.significant(object).toString('latin1')] as const;
+      return [codec.meta(object).name, codec.semanticBytes(object).toString('latin1')] as const;
     }),
   );
 }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { explainKey, nodesOfKey, warnOfKey } from '../../../src/topology/explain/explain-keys.ts';
 import type { Warning } from '../../../src/topology/explain/explanation.ts';
-import { World } from '../../../src/topology/state/topology.ts';
-import { PLAIN_WORLD } from '../../support/projection/topology.ts';
+import { Topology } from '../../../src/topology/state/topology.ts';
+import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 
 const COMMUNITY = 'kube-proxy-wrapper.io/community';
 const CLOUD = 'kube-proxy-wrapper.io/cloud';
@@ -19,20 +19,22 @@ interface Scene {
 }
 
 /** The world of node `here`, where `pool` and `ring` are labels of communities. */
-function worldOf({ key, labels = { site: 'a' }, sets = {}, declared = {} }: Scene): World {
+function topologyOf({ key, labels = { site: 'a' }, sets = {}, declared = {} }: Scene): Topology {
   const communities = { nodeLabels: ['pool', 'ring'], labelPrefix: '', labelValues: [] };
-  const relations = { ...PLAIN_WORLD.relations, communities };
-  const world = new World({ ...PLAIN_WORLD, relations, nodeName: 'here' });
+  const relations = { ...PLAIN_TOPOLOGY.relations, communities };
+  const topology = new Topology({ ...PLAIN_TOPOLOGY, relations, nodeName: 'here' });
   const members = Object.entries(declared).map(([name, nodes]) => [name, new Set(nodes)] as const);
-  world.setCommunities(new Map(members));
-  world.setOwnNode({ labels: new Map(Object.entries(labels)), annotations: new Map() });
-  world.setPolicies(new Map([['shop/web', { managed: true, keys: [key], source: 'annotation' }]]));
-  world.setSynced('services');
+  topology.setCommunities(new Map(members));
+  topology.setOwnNode({ labels: new Map(Object.entries(labels)), annotations: new Map() });
+  topology.setPolicies(
+    new Map([['shop/web', { managed: true, keys: [key], source: 'annotation' }]]),
+  );
+  topology.setSynced('services');
   for (const [selector, nodes] of Object.entries(sets)) {
-    world.changeNodeSet(selector, nodes, []);
-    world.setNodeSetState(selector);
+    topology.changeNodeSet(selector, nodes, []);
+    topology.setNodeSetState(selector);
   }
-  return world;
+  return topology;
 }
 
 describe('the nodes of a key', () => {
@@ -117,19 +119,19 @@ describe('the nodes of a key', () => {
       ['far', 'here', 'near'],
     ],
   ])('%s', (_, scene, nodes) => {
-    const world = worldOf(scene);
-    const known = nodesOfKey(world, scene.key);
+    const topology = topologyOf(scene);
+    const known = nodesOfKey(topology, scene.key);
     expect(known === undefined ? undefined : [...known].sort()).toEqual(nodes);
-    expect(explainKey(world, scene.key).nodes).toBe(nodes?.length);
-    const codes = warnOfKey(world, scene.key).map(({ code }) => code);
+    expect(explainKey(topology, scene.key).nodes).toBe(nodes?.length);
+    const codes = warnOfKey(topology, scene.key).map(({ code }) => code);
     expect(codes).toEqual(scene.warning === undefined ? [] : [scene.warning]);
   });
 
   test('are those of now, whenever they are asked for', () => {
-    const world = worldOf({ key: 'site', sets: { 'site=a': ['here', 'near'] } });
-    expect(explainKey(world, 'site').nodes).toBe(2);
-    world.changeNodeSet('site=a', ['far', 'other'], ['near']);
-    expect(explainKey(world, 'site').nodes).toBe(3);
-    expect(world.nodeSets.get('site=a')?.members).toEqual(new Set(['here', 'far', 'other']));
+    const topology = topologyOf({ key: 'site', sets: { 'site=a': ['here', 'near'] } });
+    expect(explainKey(topology, 'site').nodes).toBe(2);
+    topology.changeNodeSet('site=a', ['far', 'other'], ['near']);
+    expect(explainKey(topology, 'site').nodes).toBe(3);
+    expect(topology.nodeSets.get('site=a')?.members).toEqual(new Set(['here', 'far', 'other']));
   });
 });

@@ -14,8 +14,8 @@ import type {
   ServiceExplanation,
 } from '../../../src/topology/explain/explanation.ts';
 import type { Policy } from '../../../src/topology/policy/policy.ts';
-import { World } from '../../../src/topology/state/topology.ts';
-import { PLAIN_WORLD } from '../../support/projection/topology.ts';
+import { Topology } from '../../../src/topology/state/topology.ts';
+import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 
 const SERVICE = 'shop/web';
 const HOST = 'kubernetes.io/hostname';
@@ -35,7 +35,7 @@ interface Scene {
   /** Members of node sets; a set that is not named here does not sync. */
   readonly sets?: Readonly<Record<string, readonly string[]>>;
   readonly refused?: string;
-  readonly world?: Partial<typeof PLAIN_WORLD>;
+  readonly topology?: Partial<typeof PLAIN_TOPOLOGY>;
   readonly input?: Partial<ExplainInput>;
   readonly hinted?: boolean;
   /** Whether another view has endpoints of the Service without a zone. */
@@ -44,20 +44,20 @@ interface Scene {
 
 function explain(scene: Scene): ServiceExplanation {
   const { policy, endpoints = [], labels = { site: 'a' }, sets = {} } = scene;
-  const world = new World({ ...PLAIN_WORLD, ...scene.world, nodeName: 'here' });
-  world.setOwnNode({ labels: new Map(Object.entries(labels)), annotations: new Map() });
-  world.setPolicies(new Map([[SERVICE, policy]]));
-  world.setSynced('services');
+  const topology = new Topology({ ...PLAIN_TOPOLOGY, ...scene.topology, nodeName: 'here' });
+  topology.setOwnNode({ labels: new Map(Object.entries(labels)), annotations: new Map() });
+  topology.setPolicies(new Map([[SERVICE, policy]]));
+  topology.setSynced('services');
   for (const [selector, members] of Object.entries(sets)) {
-    world.changeNodeSet(selector, members, []);
-    world.setNodeSetState(selector);
+    topology.changeNodeSet(selector, members, []);
+    topology.setNodeSetState(selector);
   }
-  if (scene.refused !== undefined) world.setNodeSetState(scene.refused, '403 Forbidden');
-  if (scene.zonelessElsewhere === true) world.setZoneless({}, [[SERVICE, true]]);
+  if (scene.refused !== undefined) topology.setNodeSetState(scene.refused, '403 Forbidden');
+  if (scene.zonelessElsewhere === true) topology.setZoneless({}, [[SERVICE, true]]);
   const addresses = endpoints.map((_, index) => `10.0.0.${index + 1}`);
   const groups = [{ ports: ['TCP/http'], endpoints }];
   const steps = explainService({
-    world,
+    topology,
     service: SERVICE,
     objects: [
       { name: 'web-1', hinted: scene.hinted ?? false, groups, addresses, isShown: () => false },
@@ -353,7 +353,7 @@ describe('explainService()', () => {
       labels: { 'node-role.kubernetes.io/edge': '' },
       sets: { '!node-role.kubernetes.io/edge': ['cloud-1'] },
       endpoints: [on('cloud-1')],
-      world: { cloudPassthrough: true },
+      topology: { cloudPassthrough: true },
     });
     expect(cloud).toMatchObject({ outcome: { kind: 'withheld' }, counts: { kept: 0, leftOut: 1 } });
     expect(cloud.endpoints).toMatchObject([{ kept: false }]);

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { policyOrigins } from '../../../src/topology/explain/policy-origins.ts';
-import { PolicyBook } from '../../../src/topology/policy/policy-resolver.ts';
+import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
 import {
   DRY_RUN,
   FILTER_ANNOTATION,
@@ -59,7 +59,7 @@ test.each([
 });
 
 test('Services follow when the annotation of their Namespace changes', () => {
-  const book = new PolicyBook(SETTINGS);
+  const book = new PolicyResolver(SETTINGS);
   expect(book.setService(service({})).dryRun).toBeUndefined();
   const changes = book.setNamespace('shop', { filter: DRY_RUN });
   expect(changes.get('shop/web')).toMatchObject({ managed: true, dryRun: true });

@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { PolicyBook } from '../../../src/topology/policy/policy-resolver.ts';
+import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
 import type { ServiceDescription } from '../../../src/topology/policy/service-policy.ts';
 import { NO_POLICY } from '../../support/projection/topology.ts';
 
 const HOST = 'kubernetes.io/hostname';
-let book: PolicyBook;
+let book: PolicyResolver;
 
 beforeEach(() => {
-  book = new PolicyBook({ ...NO_POLICY, defaults: { keys: ['*'] } });
+  book = new PolicyResolver({ ...NO_POLICY, defaults: { keys: ['*'] } });
 });
 
 function service(name: string, keys?: string, namespace = 'shop'): ServiceDescription {

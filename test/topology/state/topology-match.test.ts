@@ -3,21 +3,24 @@ import { parseLabelSelector } from '../../../src/topology/policy/label-selector.
 import {
   communitiesOf,
   isEdge,
-  type RelationSettings,
-  relationOf,
-  type Standpoint,
-  sameStandpoint,
+  type NodeContext,
+  sameNodeContext,
+  type TopologyMatchSettings,
+  topologyMatchOf,
 } from '../../../src/topology/state/topology-match.ts';
 
 const COMMUNITY = 'kube-proxy-wrapper.io/community';
 const CLOUD = 'kube-proxy-wrapper.io/cloud';
 
-const settings: RelationSettings = {
+const settings: TopologyMatchSettings = {
   communities: { nodeLabels: ['pool', 'x.io/group'], labelPrefix: 'c.x/', labelValues: ['unit'] },
   edge: parseLabelSelector('role in (edge,far),!lab'),
 };
 
-function from(labels: Record<string, string>, declared: Record<string, string[]> = {}): Standpoint {
+function from(
+  labels: Record<string, string>,
+  declared: Record<string, string[]> = {},
+): NodeContext {
   const communities = Object.entries(declared).map(([k, v]) => [k, new Set(v)] as const);
   return {
     node: 'own',
@@ -28,7 +31,7 @@ function from(labels: Record<string, string>, declared: Record<string, string[]>
 }
 
 function communities(labels: Record<string, string>, declared?: Record<string, string[]>) {
-  const { self, selectors, nodes } = relationOf(COMMUNITY, from(labels, declared), settings);
+  const { self, selectors, nodes } = topologyMatchOf(COMMUNITY, from(labels, declared), settings);
   return { self, selectors: [...selectors].sort(), nodes: [...nodes].sort() };
 }
 
@@ -47,8 +50,8 @@ describe('communitiesOf()', () => {
   });
 
   test('without a prefix no label is one for being true', () => {
-    const standpoint = from({ pool: 'red', gpu: 'true' });
-    expect(communitiesOf(standpoint, { ...settings.communities, labelPrefix: '' })).toEqual([
+    const nodeContext = from({ pool: 'red', gpu: 'true' });
+    expect(communitiesOf(nodeContext, { ...settings.communities, labelPrefix: '' })).toEqual([
       'red',
     ]);
   });
@@ -100,18 +103,18 @@ describe('the relation of communities', () => {
 
   test('sources that are not set are not asked', () => {
     const none = { nodeLabels: [], labelPrefix: '', labelValues: [] };
-    const standpoint = from({ true: 'true' }, { red: ['own', 'near'] });
-    const relation = relationOf(COMMUNITY, standpoint, { ...settings, communities: none });
+    const nodeContext = from({ true: 'true' }, { red: ['own', 'near'] });
+    const relation = topologyMatchOf(COMMUNITY, nodeContext, { ...settings, communities: none });
     expect(relation).toEqual({ self: true, selectors: [], nodes: new Set(['own', 'near']) });
   });
 });
 
 describe('the relation of the cloud', () => {
   test('is every node that is no edge node: one selector for each way not to be one', () => {
-    const { self, selectors } = relationOf(CLOUD, from({ role: 'edge' }), settings);
+    const { self, selectors } = topologyMatchOf(CLOUD, from({ role: 'edge' }), settings);
     expect(self).toBe(false);
     expect(selectors).toEqual(['role notin (edge,far)', 'lab']);
-    expect(relationOf(CLOUD, from({ role: 'edge', lab: '' }), settings).self).toBe(true);
+    expect(topologyMatchOf(CLOUD, from({ role: 'edge', lab: '' }), settings).self).toBe(true);
   });
 
   test.each<[Record<string, string>, boolean]>([
@@ -126,7 +129,7 @@ describe('the relation of the cloud', () => {
 
 describe('sameStandpoint()', () => {
   const one = from({ a: '1' });
-  test.each<[string, Standpoint, boolean]>([
+  test.each<[string, NodeContext, boolean]>([
     ['equal labels', { ...one, labels: new Map([['a', '1']]) }, true],
     ['another value', { ...one, labels: new Map([['a', '2']]) }, false],
     ['one label less', { ...one, labels: new Map() }, false],
@@ -134,10 +137,10 @@ describe('sameStandpoint()', () => {
     ['switched off', { ...one, off: true }, false],
     ['communities told anew', { ...one, declared: new Map() }, false],
   ])('%s', (_what, other, expected) => {
-    expect(sameStandpoint(one, other)).toBe(expected);
+    expect(sameNodeContext(one, other)).toBe(expected);
   });
 
   test('none is never the same', () => {
-    expect(sameStandpoint(undefined, one)).toBe(false);
+    expect(sameNodeContext(undefined, one)).toBe(false);
   });
 });

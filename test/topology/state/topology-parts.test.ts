@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { NodeSets } from '../../../src/topology/state/node-set-registry.ts';
-import { World } from '../../../src/topology/state/topology.ts';
-import { ZonelessServices } from '../../../src/topology/state/without-zone.ts';
-import { PLAIN_WORLD } from '../../support/projection/topology.ts';
+import { Topology } from '../../../src/topology/state/topology.ts';
+import { ServicesWithoutZone } from '../../../src/topology/state/without-zone.ts';
+import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 
 describe('NodeSets', () => {
   test('opens what is missing, lets the rest linger, and says whether that changed anything', () => {
@@ -126,54 +126,54 @@ describe('NodeSets', () => {
 
 describe('World.setWithheld()', () => {
   const start = () => {
-    const world = new World({ ...PLAIN_WORLD, nodeName: 'own' });
+    const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
     const told: string[] = [];
     const note = (turn: string) => (services: Iterable<string>) => {
-      const all = [...services].map((service) => `${service} ${world.withheld.has(service)}`);
+      const all = [...services].map((service) => `${service} ${topology.cloudOnly.has(service)}`);
       told.push([turn, ...all].join(' '));
     };
-    const end = world.subscribe({ hiding: note('hiding'), showing: note('showing') });
-    return { world, told, end };
+    const end = topology.subscribe({ hiding: note('hiding'), showing: note('showing') });
+    return { topology, told, end };
   };
 
   test('is known from the first time it is told, even if nothing is withheld', () => {
-    const { world, told, end } = start();
-    expect(world.withheld.known).toBe(false);
-    world.setWithheld(new Map());
-    expect([world.withheld.known, world.withheld.size, told]).toEqual([
+    const { topology, told, end } = start();
+    expect(topology.cloudOnly.known).toBe(false);
+    topology.setCloudOnly(new Map());
+    expect([topology.cloudOnly.known, topology.cloudOnly.size, told]).toEqual([
       true,
       0,
       ['hiding', 'showing'],
     ]);
-    world.setWithheld(new Map());
+    topology.setCloudOnly(new Map());
     expect(told).toHaveLength(2);
     end();
-    world.setWithheld(new Map([['web', true]]));
+    topology.setCloudOnly(new Map([['web', true]]));
     expect(told).toHaveLength(2);
   });
 
   test('names all that were decided, after they are', () => {
-    const { world, told } = start();
-    world.setWithheld(
+    const { topology, told } = start();
+    topology.setCloudOnly(
       new Map([
         ['web', true],
         ['db', false],
       ]),
     );
-    world.setWithheld(new Map([['web', false]]));
+    topology.setCloudOnly(new Map([['web', false]]));
     expect(told).toEqual([
       'hiding web true db false',
       'showing web true db false',
       'hiding web false',
       'showing web false',
     ]);
-    expect(world.withheld.size).toBe(0);
+    expect(topology.cloudOnly.size).toBe(0);
   });
 });
 
 describe('ZonelessServices', () => {
   test('a Service is one as long as any view says so', () => {
-    const services = new ZonelessServices();
+    const services = new ServicesWithoutZone();
     const [one, other] = [{}, {}];
     const isOne = () => services.hasAnyOf(new Set(['web']));
     expect(services.set(one, [['web', true]])).toBe(true);
@@ -192,7 +192,7 @@ describe('ZonelessServices', () => {
     [['web'], ['db', 'x'], false],
     [[], ['db'], false],
   ])('of %j, any is among %j: %j', (zoneless, asked, expected) => {
-    const services = new ZonelessServices();
+    const services = new ServicesWithoutZone();
     services.set(
       {},
       zoneless.map((name) => [name, true] as const),

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Endpoint } from '../../../src/topology/decide/endpoint.ts';
 import type { ManagedPolicy, Policy } from '../../../src/topology/policy/policy.ts';
-import { World } from '../../../src/topology/state/topology.ts';
-import type { WorldChange } from '../../../src/topology/state/topology-change.ts';
-import { PLAIN_WORLD } from '../../support/projection/topology.ts';
+import { Topology } from '../../../src/topology/state/topology.ts';
+import type { TopologyChange } from '../../../src/topology/state/topology-change.ts';
+import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 
 function managed(...keys: string[]): ManagedPolicy {
   return { managed: true, keys, source: 'annotation' };
@@ -17,15 +17,15 @@ function on(node: string, zone = ''): Endpoint {
   return { family: 'IPv4', node, zone, state: 'ready' };
 }
 
-let world: World;
-let changes: WorldChange[];
+let topology: Topology;
+let changes: TopologyChange[];
 let wanted: string[];
 
 beforeEach(() => {
-  world = new World({ ...PLAIN_WORLD, nodeName: 'edge-1' });
+  topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'edge-1' });
   changes = [];
   wanted = [];
-  world.subscribe({
+  topology.subscribe({
     changed: (change) => changes.push(change),
     wanted: (selectors) => {
       wanted = [...selectors].sort();
@@ -49,19 +49,19 @@ function touchedNodes(): Record<string, string[]> {
 /** Whether this node sees endpoints, by keys, one after the other. */
 function sees(keys: string[], ...endpoints: Endpoint[]): boolean[] {
   return endpoints.map((endpoint) => {
-    const { keep } = world.decide([{ ports: [], endpoints: [endpoint] }], managed(...keys));
+    const { keep } = topology.decide([{ ports: [], endpoints: [endpoint] }], managed(...keys));
     return keep[0] === 1;
   });
 }
 
 function setOwn(own: Record<string, string>): void {
-  world.setOwnNode({ labels: labels(own), annotations: labels({}) });
+  topology.setOwnNode({ labels: labels(own), annotations: labels({}) });
 }
 
 function settle(own: Record<string, string>, policies: Record<string, Policy>): void {
   setOwn(own);
-  world.setPolicies(new Map(Object.entries(policies)));
-  world.setSynced('services');
+  topology.setPolicies(new Map(Object.entries(policies)));
+  topology.setSynced('services');
 }
 
 describe('World', () => {
@@ -71,7 +71,7 @@ describe('World', () => {
       { 'default/web': managed('kubernetes.io/hostname', 'topology.kubernetes.io/zone', '*') },
     );
     expect(wanted).toEqual([]);
-    expect(world.settled).toBe(true);
+    expect(topology.settled).toBe(true);
     expect(sees(['kubernetes.io/hostname'], on('edge-1'), on('edge-2'), on(''))).toEqual([
       true,
       false,
@@ -85,11 +85,11 @@ describe('World', () => {
   test('a label key asks for the nodes with the own value, and is in force once they are known', () => {
     settle({ site: 'a' }, { 'default/web': managed('site') });
     expect(wanted).toEqual(['site=a']);
-    expect(world.settled).toBe(false);
-    expect(world.policyInForce('default/web')).toBeUndefined();
-    world.changeNodeSet('site=a', ['edge-1', 'edge-2'], []);
-    world.setNodeSetState('site=a');
-    expect(world.settled).toBe(true);
+    expect(topology.settled).toBe(false);
+    expect(topology.policyInForce('default/web')).toBeUndefined();
+    topology.changeNodeSet('site=a', ['edge-1', 'edge-2'], []);
+    topology.setNodeSetState('site=a');
+    expect(topology.settled).toBe(true);
     expect(touched()).toEqual(['default/web']);
     expect(sees(['site'], on('edge-1'), on('edge-2'), on('edge-3'))).toEqual([true, true, false]);
   });
@@ -97,29 +97,29 @@ describe('World', () => {
   test('nothing is complete before all that has a say was told once, nor while this node moves', () => {
     const sources = { declaredCommunities: true, namespaces: true };
     const steps: (() => void)[] = [
-      () => world.setSynced('namespaces'),
-      () => world.setSynced('services'),
+      () => topology.setSynced('namespaces'),
+      () => topology.setSynced('services'),
       () => setOwn({}),
-      () => world.setCommunities(new Map()),
+      () => topology.setCommunities(new Map()),
     ];
     for (const last of steps) {
-      world = new World({ ...PLAIN_WORLD, ...sources, nodeName: 'edge-1' });
+      topology = new Topology({ ...PLAIN_TOPOLOGY, ...sources, nodeName: 'edge-1' });
       for (const step of steps) if (step !== last) step();
-      expect(world.settled).toBe(false);
+      expect(topology.settled).toBe(false);
       last();
-      expect(world.settled).toBe(true);
+      expect(topology.settled).toBe(true);
     }
-    world.setPolicies(new Map([['default/web', managed('site')]]));
+    topology.setPolicies(new Map([['default/web', managed('site')]]));
     setOwn({ site: 'a' });
-    expect([world.moves, world.settled]).toEqual([true, false]);
-    world.setNodeSetState('site=a');
-    expect([world.moves, world.settled]).toEqual([false, true]);
+    expect([topology.moves, topology.settled]).toEqual([true, false]);
+    topology.setNodeSetState('site=a');
+    expect([topology.moves, topology.settled]).toEqual([false, true]);
   });
 
   test('a missing own label matches nothing, not even this node, and asks for nothing', () => {
     settle({}, { 'default/web': managed('site') });
     expect(wanted).toEqual([]);
-    expect(world.settled).toBe(true);
+    expect(topology.settled).toBe(true);
     expect(sees(['site'], on('edge-1'), on('edge-2'))).toEqual([false, false]);
   });
 
@@ -131,18 +131,18 @@ describe('World', () => {
 
   test('when an own label changes, the old answer stands until the new nodes are known', () => {
     settle({ site: 'a' }, { 'default/web': managed('site'), 'default/db': managed('*') });
-    world.changeNodeSet('site=a', ['edge-1', 'edge-2'], []);
-    world.setNodeSetState('site=a');
+    topology.changeNodeSet('site=a', ['edge-1', 'edge-2'], []);
+    topology.setNodeSetState('site=a');
     touched();
 
     setOwn({ site: 'b' });
     expect(wanted).toEqual(['site=a', 'site=b']);
     expect(touched()).toEqual([]);
     expect(sees(['site'], on('edge-2'), on('edge-3'))).toEqual([true, false]);
-    world.changeNodeSet('site=b', ['edge-1', 'edge-3'], []);
+    topology.changeNodeSet('site=b', ['edge-1', 'edge-3'], []);
     expect(sees(['site'], on('edge-2'), on('edge-3'))).toEqual([true, false]);
 
-    world.setNodeSetState('site=b');
+    topology.setNodeSetState('site=b');
     expect(sees(['site'], on('edge-2'), on('edge-3'))).toEqual([false, true]);
     // Only Services with an endpoint on these can look different; the own node is in both sets.
     expect(touchedNodes()).toEqual({ 'edge-2': ['site'], 'edge-3': ['site'] });
@@ -153,54 +153,54 @@ describe('World', () => {
 
   test('a node set that this node itself enters or leaves touches nothing: its own Node tells', () => {
     settle({ site: 'a' }, { 'default/web': managed('site') });
-    world.changeNodeSet('site=a', ['edge-2'], []);
-    world.setNodeSetState('site=a');
+    topology.changeNodeSet('site=a', ['edge-2'], []);
+    topology.setNodeSetState('site=a');
     touched();
 
-    world.changeNodeSet('site=a', ['edge-1'], []);
-    world.changeNodeSet('site=a', [], ['edge-1']);
+    topology.changeNodeSet('site=a', ['edge-1'], []);
+    topology.changeNodeSet('site=a', [], ['edge-1']);
     expect(changes).toEqual([]);
     expect(sees(['site'], on('edge-1'), on('edge-2'))).toEqual([true, true]);
-    world.changeNodeSet('site=a', [], ['edge-1', 'edge-2']);
+    topology.changeNodeSet('site=a', [], ['edge-1', 'edge-2']);
     expect(touchedNodes()).toEqual({ 'edge-2': ['site'] });
   });
 
   test('a label that changes back before its nodes are known changes nothing', () => {
     settle({ site: 'a' }, { 'default/web': managed('site') });
-    world.setNodeSetState('site=a');
+    topology.setNodeSetState('site=a');
     touched();
     setOwn({ site: 'b' });
     setOwn({ site: 'a' });
     expect(wanted).toEqual(['site=a']);
     expect(touched()).toEqual([]);
-    expect(world.settled).toBe(true);
+    expect(topology.settled).toBe(true);
   });
 
   test('own labels that no policy uses touch no Service', () => {
     settle({ site: 'a' }, { 'default/web': managed('site') });
-    world.setNodeSetState('site=a');
+    topology.setNodeSetState('site=a');
     touched();
     setOwn({ site: 'a', color: 'red' });
     expect(touched()).toEqual([]);
-    expect(world.settled).toBe(true);
+    expect(topology.settled).toBe(true);
   });
 
   test('a new policy waits for its nodes while the old one stands', () => {
     settle({ site: 'a' }, { 'default/web': managed('kubernetes.io/hostname') });
-    world.setPolicies(new Map([['default/web', managed('site')]]));
-    expect(world.policyInForce('default/web')).toMatchObject({
+    topology.setPolicies(new Map([['default/web', managed('site')]]));
+    expect(topology.policyInForce('default/web')).toMatchObject({
       keys: ['kubernetes.io/hostname'],
     });
-    world.setNodeSetState('site=a');
-    expect(world.policyInForce('default/web')).toMatchObject({ keys: ['site'] });
+    topology.setNodeSetState('site=a');
+    expect(topology.policyInForce('default/web')).toMatchObject({ keys: ['site'] });
   });
 
   test('a node that enters or leaves a set is told with the key it matters to', () => {
     settle({ site: 'a' }, { 'default/web': managed('site') });
-    world.changeNodeSet('site=a', ['edge-1', 'edge-2'], []);
-    world.setNodeSetState('site=a');
+    topology.changeNodeSet('site=a', ['edge-1', 'edge-2'], []);
+    topology.setNodeSetState('site=a');
     changes = [];
-    world.changeNodeSet('site=a', ['edge-4'], ['edge-2']);
+    topology.changeNodeSet('site=a', ['edge-4'], ['edge-2']);
     expect(changes).toHaveLength(1);
     expect([...(changes[0]?.nodes ?? [])]).toEqual([
       ['edge-4', new Set(['site'])],
@@ -212,104 +212,104 @@ describe('World', () => {
   test('a node that matters to several keys is told with all of them', () => {
     const own = { site: 'a', rack: 'a1' };
     settle(own, { 'default/web': managed('site'), 'default/db': managed('rack') });
-    for (const selector of wanted) world.setNodeSetState(selector);
-    for (const selector of wanted) world.changeNodeSet(selector, ['edge-2'], []);
+    for (const selector of wanted) topology.setNodeSetState(selector);
+    for (const selector of wanted) topology.changeNodeSet(selector, ['edge-2'], []);
     setOwn({ site: 'b', rack: 'b1' });
     changes = [];
-    for (const selector of wanted) world.setNodeSetState(selector);
+    for (const selector of wanted) topology.setNodeSetState(selector);
     expect(touchedNodes()).toEqual({ 'edge-2': ['site', 'rack'] });
   });
 
   test('nodes are no longer asked for when the last policy that needs them goes', () => {
     settle({ site: 'a' }, { 'default/web': managed('site'), 'default/db': managed('site') });
-    world.setNodeSetState('site=a');
-    world.setPolicies(new Map([['default/web', undefined]]));
+    topology.setNodeSetState('site=a');
+    topology.setPolicies(new Map([['default/web', undefined]]));
     expect(wanted).toEqual(['site=a']);
-    world.setPolicies(new Map([['default/db', managed('*')]]));
+    topology.setPolicies(new Map([['default/db', managed('*')]]));
     expect(wanted).toEqual([]);
     expect(touched()).toEqual(['default/db', 'default/web']);
   });
 
   test('a Service that goes, and lets a change of this node in, lets in a policy that waits for that', () => {
     settle({ site: 'a', rack: 'x' }, { 'default/web': managed('site') });
-    world.setNodeSetState('site=a');
-    world.setPolicies(new Map([['default/db', managed('rack')]]));
+    topology.setNodeSetState('site=a');
+    topology.setPolicies(new Map([['default/db', managed('rack')]]));
     setOwn({ site: 'b' });
     expect(wanted).toEqual(['rack=x', 'site=a', 'site=b']);
-    world.setPolicies(new Map([['default/web', undefined]]));
-    expect(world.settled).toBe(true);
-    expect(world.policyInForce('default/db')).toMatchObject({ keys: ['rack'] });
+    topology.setPolicies(new Map([['default/web', undefined]]));
+    expect(topology.settled).toBe(true);
+    expect(topology.policyInForce('default/db')).toMatchObject({ keys: ['rack'] });
     expect(wanted).toEqual([]);
   });
 
   test('a policy that comes back while its nodes linger is in force without a wait', () => {
     settle({ site: 'a' }, { 'default/web': managed('site') });
-    world.changeNodeSet('site=a', ['edge-2'], []);
-    world.setNodeSetState('site=a');
-    world.setPolicies(new Map([['default/web', managed('*')]]));
-    world.changeNodeSet('site=a', ['edge-3'], ['edge-2']);
-    world.dropNodeSet('site=b');
-    world.setPolicies(new Map([['default/web', managed('site')]]));
-    expect(world.settled).toBe(true);
+    topology.changeNodeSet('site=a', ['edge-2'], []);
+    topology.setNodeSetState('site=a');
+    topology.setPolicies(new Map([['default/web', managed('*')]]));
+    topology.changeNodeSet('site=a', ['edge-3'], ['edge-2']);
+    topology.dropNodeSet('site=b');
+    topology.setPolicies(new Map([['default/web', managed('site')]]));
+    expect(topology.settled).toBe(true);
     expect(sees(['site'], on('edge-2'), on('edge-3'))).toEqual([false, true]);
-    world.dropNodeSet('site=a');
+    topology.dropNodeSet('site=a');
     expect(sees(['site'], on('edge-3'))).toEqual([true]);
-    world.setPolicies(new Map([['default/web', undefined]]));
-    world.dropNodeSet('site=a');
+    topology.setPolicies(new Map([['default/web', undefined]]));
+    topology.dropNodeSet('site=a');
     expect(sees(['site'], on('edge-3'))).toEqual([false]);
-    expect(world.nodeSets.size).toBe(0);
+    expect(topology.nodeSets.size).toBe(0);
   });
 
   test('with more node sets than maxNodeSets, those in use stay, and the next one is this node only', () => {
-    world = new World({ ...PLAIN_WORLD, nodeName: 'edge-1', maxNodeSets: 1 });
+    topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'edge-1', maxNodeSets: 1 });
     settle({ site: 'a', rack: 'r' }, { 'default/web': managed('site') });
-    world.setNodeSetState('site=a');
-    world.changeNodeSet('site=a', ['edge-2'], []);
-    world.setPolicies(new Map([['default/db', managed('rack')]]));
-    expect(world.settled).toBe(true);
-    expect(world.nodeSets.get('rack=r')).toMatchObject({ state: 'overLimit', needed: true });
+    topology.setNodeSetState('site=a');
+    topology.changeNodeSet('site=a', ['edge-2'], []);
+    topology.setPolicies(new Map([['default/db', managed('rack')]]));
+    expect(topology.settled).toBe(true);
+    expect(topology.nodeSets.get('rack=r')).toMatchObject({ state: 'overLimit', needed: true });
     expect(sees(['rack'], on('edge-1'), on('edge-2'))).toEqual([true, false]);
     expect(sees(['site'], on('edge-2'))).toEqual([true]);
-    world.setPolicies(new Map([['default/web', undefined]]));
-    expect(world.nodeSets.get('rack=r')).toMatchObject({ state: 'syncing', refusal: undefined });
-    expect(world.nodeSets.has('site=a')).toBe(false);
-    world.changeNodeSet('rack=r', ['edge-2'], []);
+    topology.setPolicies(new Map([['default/web', undefined]]));
+    expect(topology.nodeSets.get('rack=r')).toMatchObject({ state: 'syncing', refusal: undefined });
+    expect(topology.nodeSets.has('site=a')).toBe(false);
+    topology.changeNodeSet('rack=r', ['edge-2'], []);
     expect(sees(['rack'], on('edge-2'))).toEqual([true]);
   });
 
   test('a refused node set leaves only this node, and says so', () => {
     settle({ site: 'a' }, { 'default/web': managed('site') });
-    world.setNodeSetState('site=a', 'nodes is forbidden');
-    expect(world.settled).toBe(true);
+    topology.setNodeSetState('site=a', 'nodes is forbidden');
+    expect(topology.settled).toBe(true);
     expect(sees(['site'], on('edge-1'), on('edge-2'))).toEqual([true, false]);
-    expect(world.nodeSets.get('site=a')).toMatchObject({
+    expect(topology.nodeSets.get('site=a')).toMatchObject({
       state: 'refused',
       refusal: 'nodes is forbidden',
     });
-    world.changeNodeSet('site=a', ['edge-2'], []);
-    world.setNodeSetState('site=a');
+    topology.changeNodeSet('site=a', ['edge-2'], []);
+    topology.setNodeSetState('site=a');
     expect(sees(['site'], on('edge-2'))).toEqual([true]);
-    expect(world.nodeSets.get('site=a')).toMatchObject({ state: 'synced', refusal: undefined });
+    expect(topology.nodeSets.get('site=a')).toMatchObject({ state: 'synced', refusal: undefined });
   });
 
   test('a node set that was known keeps its nodes when the API server refuses later', () => {
     settle({ site: 'a' }, { 'default/web': managed('site') });
-    world.changeNodeSet('site=a', ['edge-2'], []);
-    world.setNodeSetState('site=a');
-    world.setNodeSetState('site=a', 'nodes is forbidden');
+    topology.changeNodeSet('site=a', ['edge-2'], []);
+    topology.setNodeSetState('site=a');
+    topology.setNodeSetState('site=a', 'nodes is forbidden');
     expect(sees(['site'], on('edge-2'))).toEqual([true]);
-    expect(world.nodeSets.get('site=a')?.refusal).toBe('nodes is forbidden');
+    expect(topology.nodeSets.get('site=a')?.refusal).toBe('nodes is forbidden');
   });
 
   test('the zone asks for nodes only where an endpoint has no zone of its own', () => {
     const zone = 'topology.kubernetes.io/zone';
     settle({ [zone]: 'z1' }, { 'default/web': managed(zone), 'default/db': managed('*') });
     const view = {};
-    world.setZoneless(view, [['default/db', true]]);
+    topology.setZoneless(view, [['default/db', true]]);
     expect(wanted).toEqual([]);
-    world.setZoneless(view, [['default/web', true]]);
+    topology.setZoneless(view, [['default/web', true]]);
     expect(wanted).toEqual([`${zone}=z1`]);
-    world.setZoneless(view, [['default/web', false]]);
+    topology.setZoneless(view, [['default/web', false]]);
     expect(wanted).toEqual([]);
   });
 
@@ -317,15 +317,15 @@ describe('World', () => {
     const zone = 'topology.kubernetes.io/zone';
     settle({ [zone]: 'z1' }, { 'default/web': managed(zone) });
     touched();
-    world.setZoneless({}, [['default/web', true]]);
+    topology.setZoneless({}, [['default/web', true]]);
     expect(changes).toEqual([]);
-    expect([world.settled, world.waitsFor('default/web')]).toEqual([true, []]);
-    expect(world.policyInForce('default/web')).toMatchObject({ keys: [zone] });
+    expect([topology.settled, topology.waitsFor('default/web')]).toEqual([true, []]);
+    expect(topology.policyInForce('default/web')).toMatchObject({ keys: [zone] });
     const endpoints = [on('edge-1'), on('edge-2'), on('edge-3'), on('edge-3', 'z1')];
     expect(sees([zone], ...endpoints)).toEqual([true, false, false, true]);
-    world.changeNodeSet(`${zone}=z1`, ['edge-2'], []);
+    topology.changeNodeSet(`${zone}=z1`, ['edge-2'], []);
     expect(touchedNodes()).toEqual({ 'edge-2': [zone] });
-    world.setNodeSetState(`${zone}=z1`);
+    topology.setNodeSetState(`${zone}=z1`);
     expect(sees([zone], ...endpoints, on('edge-2', 'z2'))).toEqual([
       true,
       true,
@@ -334,7 +334,7 @@ describe('World', () => {
       false,
     ]);
     setOwn({ [zone]: 'z2' });
-    expect(world.settled).toBe(true);
+    expect(topology.settled).toBe(true);
     expect(sees([zone], ...endpoints)).toEqual([true, false, false, false]);
   });
 
@@ -342,30 +342,30 @@ describe('World', () => {
   test('a policy that is replaced while it waits for the zone asks for nothing any more', () => {
     const zone = 'topology.kubernetes.io/zone';
     settle({ [zone]: 'z1', site: 'a' }, { 'default/web': managed(zone) });
-    world.setPolicies(new Map([['default/web', managed('site')]]));
-    world.setZoneless({}, [['default/web', true]]);
-    world.setNodeSetState('site=a');
+    topology.setPolicies(new Map([['default/web', managed('site')]]));
+    topology.setZoneless({}, [['default/web', true]]);
+    topology.setNodeSetState('site=a');
     expect(wanted).toEqual(['site=a']);
   });
 
   test('a policy that is replaced while it waits for its nodes asks for them no more', () => {
     settle({ site: 'a', rack: 'r' }, { 'default/web': managed('*') });
-    world.setPolicies(new Map([['default/web', managed('site')]]));
-    world.setPolicies(new Map([['default/web', managed('rack')]]));
+    topology.setPolicies(new Map([['default/web', managed('site')]]));
+    topology.setPolicies(new Map([['default/web', managed('rack')]]));
     expect(wanted).toEqual(['rack=r']);
-    expect([...world.policies.keysInUse()]).toEqual(['*', 'rack']);
-    world.setPolicies(new Map([['default/web', managed('*')]]));
+    expect([...topology.policies.keysInUse()]).toEqual(['*', 'rack']);
+    topology.setPolicies(new Map([['default/web', managed('*')]]));
     expect(wanted).toEqual([]);
-    expect(world.settled).toBe(true);
+    expect(topology.settled).toBe(true);
   });
 
   test('a policy that waits touches no Service that has one, nor does one that says the same', () => {
     settle({ site: 'a' }, { 'default/web': managed('*') });
     touched();
-    world.setPolicies(new Map([['default/web', managed('*')]]));
-    world.setPolicies(new Map([['default/web', managed('site')]]));
+    topology.setPolicies(new Map([['default/web', managed('*')]]));
+    topology.setPolicies(new Map([['default/web', managed('site')]]));
     expect(touched()).toEqual([]);
-    world.setNodeSetState('site=a');
+    topology.setNodeSetState('site=a');
     expect(touched()).toEqual(['default/web']);
   });
 
@@ -374,22 +374,22 @@ describe('World', () => {
     const policy = managed(zone);
     const view = {};
     const endpoint = on('edge-2');
-    const seen = () => world.decide([{ ports: [], endpoints: [endpoint] }], policy).keep[0];
+    const seen = () => topology.decide([{ ports: [], endpoints: [endpoint] }], policy).keep[0];
     settle({ [zone]: 'z1' }, { 'default/web': policy });
-    world.setZoneless(view, [['default/web', true]]);
-    world.changeNodeSet(`${zone}=z1`, ['edge-2'], []);
-    world.setNodeSetState(`${zone}=z1`);
+    topology.setZoneless(view, [['default/web', true]]);
+    topology.changeNodeSet(`${zone}=z1`, ['edge-2'], []);
+    topology.setNodeSetState(`${zone}=z1`);
     expect(seen()).toBe(1);
-    world.setZoneless(view, [['default/web', false]]);
-    world.dropNodeSet(`${zone}=z1`);
-    world.setZoneless(view, [['default/web', true]]);
-    world.setNodeSetState(`${zone}=z1`);
+    topology.setZoneless(view, [['default/web', false]]);
+    topology.dropNodeSet(`${zone}=z1`);
+    topology.setZoneless(view, [['default/web', true]]);
+    topology.setNodeSetState(`${zone}=z1`);
     expect(seen()).toBe(0);
   });
 
   test('a Service that nobody knows is left alone', () => {
     settle({}, {});
-    expect(world.policyInForce('default/nobody')).toMatchObject({
+    expect(topology.policyInForce('default/nobody')).toMatchObject({
       reason: 'unknown-service',
     });
   });
@@ -399,7 +399,7 @@ describe('World', () => {
       {},
       { 'default/web': managed('*'), 'default/db': { managed: false, reason: 'headless' } },
     );
-    expect(Object.fromEntries(world.policies.countByKind())).toEqual({
+    expect(Object.fromEntries(topology.policies.countByKind())).toEqual({
       annotation: 1,
       headless: 1,
     });
@@ -407,24 +407,24 @@ describe('World', () => {
 
   test('a node that is switched off waits for nothing, asks for nothing, and sees everything', () => {
     settle({ site: 'a' }, { 'default/web': managed('site') });
-    expect(world.settled).toBe(false);
+    expect(topology.settled).toBe(false);
     const off = new Map([['kube-proxy-wrapper.io/filter', 'off']]);
-    world.setOwnNode({ labels: labels({ site: 'b' }), annotations: off });
-    expect(world.settled).toBe(true);
+    topology.setOwnNode({ labels: labels({ site: 'b' }), annotations: off });
+    expect(topology.settled).toBe(true);
     expect(wanted).toEqual([]);
-    expect(world.policyInForce('default/web')).toEqual({
+    expect(topology.policyInForce('default/web')).toEqual({
       managed: false,
       reason: 'node-off',
     });
 
     setOwn({ site: 'b' });
     expect(wanted).toEqual(['site=b']);
-    expect(world.policyInForce('default/web')).toEqual({
+    expect(topology.policyInForce('default/web')).toEqual({
       managed: false,
       reason: 'node-off',
     });
-    world.setNodeSetState('site=b');
-    expect(world.policyInForce('default/web')).toMatchObject({ managed: true });
+    topology.setNodeSetState('site=b');
+    expect(topology.policyInForce('default/web')).toMatchObject({ managed: true });
   });
 });
 
@@ -433,37 +433,37 @@ describe('what this node waits for', () => {
   const pools = { nodeLabels: ['pool'], labelPrefix: 'c.x/', labelValues: [] };
 
   beforeEach(() => {
-    const relations = { ...PLAIN_WORLD.relations, communities: pools };
-    world = new World({ ...PLAIN_WORLD, relations, nodeName: 'edge-1' });
+    const relations = { ...PLAIN_TOPOLOGY.relations, communities: pools };
+    topology = new Topology({ ...PLAIN_TOPOLOGY, relations, nodeName: 'edge-1' });
     settle({}, { 'default/web': managed(community, 'site') });
   });
 
-  const waits = () => [...world.waitsFor('default/web')].sort();
+  const waits = () => [...topology.waitsFor('default/web')].sort();
 
   test('follows its labels and its communities, whichever change while others wait', () => {
     setOwn({ pool: 'red' });
     expect(waits()).toEqual(['c.x/red=true', 'pool=red']);
     setOwn({ pool: 'blue', site: 'a' });
     expect(waits()).toEqual(['c.x/blue=true', 'pool=blue', 'site=a']);
-    world.setCommunities(new Map([['ring', new Set(['edge-1', 'edge-2'])]]));
+    topology.setCommunities(new Map([['ring', new Set(['edge-1', 'edge-2'])]]));
     expect(waits()).toEqual(['c.x/blue=true', 'c.x/ring=true', 'pool in (blue,ring)', 'site=a']);
-    world.setCommunities(new Map());
+    topology.setCommunities(new Map());
     expect(waits()).toEqual(['c.x/blue=true', 'pool=blue', 'site=a']);
   });
 
   test('is what comes into force once it is known, and is not waited for then', () => {
     setOwn({ pool: 'red' });
     expect(waits()).toEqual(['c.x/red=true', 'pool=red']);
-    world.setCommunities(new Map([['red', new Set(['edge-1', 'edge-2'])]]));
-    world.setNodeSetState('pool=red');
+    topology.setCommunities(new Map([['red', new Set(['edge-1', 'edge-2'])]]));
+    topology.setNodeSetState('pool=red');
     expect(waits()).toEqual(['c.x/red=true']);
     expect(sees([community], on('edge-1'), on('edge-2'))).toEqual([false, false]);
-    world.changeNodeSet('c.x/red=true', ['edge-3'], []);
-    world.setNodeSetState('c.x/red=true');
+    topology.changeNodeSet('c.x/red=true', ['edge-3'], []);
+    topology.setNodeSetState('c.x/red=true');
     expect(waits()).toEqual([]);
     expect(sees([community], on('edge-1'), on('edge-2'), on('edge-3'))).toEqual([true, true, true]);
     setOwn({});
-    world.setCommunities(new Map());
+    topology.setCommunities(new Map());
     expect(sees([community], on('edge-1'), on('edge-2'), on('edge-3'))).toEqual([
       false,
       false,
@@ -480,7 +480,7 @@ describe('what this node waits for', () => {
         return super[Symbol.iterator]();
       }
     }
-    world.setCommunities(new Map([['red', new Members(['edge-1', 'edge-2'])]]));
+    topology.setCommunities(new Map([['red', new Members(['edge-1', 'edge-2'])]]));
     expect(waits()).toEqual(['c.x/red=true', 'pool=red']);
     looks = 0;
     waits();

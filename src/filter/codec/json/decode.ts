@@ -1,5 +1,5 @@
 import { type Status, WrapperError } from '../../../errors.ts';
-import { joinPieces } from '../buffer-list.ts';
+import { concat } from '../buffer-list.ts';
 import type { ObjectBytes, RawEvent, RawList } from '../codec.ts';
 import { malformed } from '../malformed.ts';
 import { array, type Fields, fields, isFields, text } from './fields.ts';
@@ -11,10 +11,10 @@ const WHITESPACE = Buffer.from(' \t\r');
 
 /** Decodes the body of a LIST; see `Codec.decodeList`. */
 export function decodeList(
-  pieces: readonly Buffer[],
+  buffers: readonly Buffer[],
   maxItems = Number.POSITIVE_INFINITY,
 ): RawList {
-  const { envelope, items } = splitList(joinPieces(pieces), maxItems);
+  const { envelope, items } = splitList(concat(buffers), maxItems);
   const body = parseObject(envelope);
   const kind = text(body, 'kind');
   if (kind === 'Status') {

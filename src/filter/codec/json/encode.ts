@@ -41,13 +41,13 @@ export function encodeList(
 ): Buffer[] {
   const type = typeMembers(apiVersion(resource), `${resource.kind}List`);
   const metadata = `{"resourceVersion":${JSON.stringify(resourceVersion)}}`;
-  const pieces: Buffer[] = [Buffer.from(`${type},"metadata":${metadata},"items":[`)];
+  const buffers: Buffer[] = [Buffer.from(`${type},"metadata":${metadata},"items":[`)];
   items.forEach((item, index) => {
-    if (index > 0) pieces.push(COMMA);
-    pieces.push(item);
+    if (index > 0) buffers.push(COMMA);
+    buffers.push(item);
   });
-  pieces.push(LIST_END);
-  return pieces;
+  buffers.push(LIST_END);
+  return buffers;
 }
 
 /** The body of a GET of one object; see `Codec.encodeObject`. */
@@ -61,11 +61,11 @@ export function encodeEvent(
   type: ChangeType | 'BOOKMARK',
   object: ObjectBytes,
 ): Buffer {
-  return Buffer.concat(encodeEventPieces(resource, type, object));
+  return Buffer.concat(encodeEventBuffers(resource, type, object));
 }
 
 /** The same in pieces; see `Codec.encodeEventPieces`. */
-export function encodeEventPieces(
+export function encodeEventBuffers(
   resource: Resource,
   type: ChangeType | 'BOOKMARK',
   object: ObjectBytes,

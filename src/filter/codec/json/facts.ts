@@ -1,9 +1,9 @@
 import type { Endpoint, EndpointState } from '../../../topology/decide/endpoint.ts';
 import type {
   EndpointsFacts,
-  LabelledObject,
   ObjectBytes,
   ObjectMeta,
+  PartialObjectMetadata,
   ServiceFacts,
 } from '../codec.ts';
 import { EndpointCache } from '../endpoint-cache.ts';
@@ -18,7 +18,7 @@ export function readMeta(object: ObjectBytes): ObjectMeta {
 }
 
 /** Reads metadata with labels and annotations, which every kind has in the same place. */
-export function readLabelled(object: ObjectBytes): LabelledObject {
+export function readLabelled(object: ObjectBytes): PartialObjectMetadata {
   return labelledOf(parseObject(object));
 }
 
@@ -104,7 +104,7 @@ function metaOf(object: Fields): ObjectMeta {
   };
 }
 
-function labelledOf(object: Fields): LabelledObject {
+function labelledOf(object: Fields): PartialObjectMetadata {
   const metadata = fields(object, 'metadata');
   const texts = (key: string): Map<string, string> => {
     const map = fields(metadata, key);

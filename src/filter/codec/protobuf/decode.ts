@@ -1,10 +1,10 @@
 import type { Status } from '../../../errors.ts';
 import { WrapperError } from '../../../errors.ts';
-import { Pieces } from '../buffer-list.ts';
+import { BufferList } from '../buffer-list.ts';
 import type { ObjectBytes, RawEvent, RawList } from '../codec.ts';
 import { malformed, tooManyItems } from '../malformed.ts';
 import { ownedCopy } from '../owned-copy.ts';
-import { hasMagic, openEnvelope, openEnvelopeInPieces } from './envelope.ts';
+import { hasMagic, openEnvelope, openEnvelopeInBuffers } from './envelope.ts';
 import { FieldCursor } from './field-cursor.ts';
 import { readStatus } from './status.ts';
 
@@ -19,11 +19,11 @@ const RAW_EXTENSION_RAW = 1;
 
 /** Decodes the body of a LIST; see `Codec.decodeList`. */
 export function decodeList(
-  pieces: readonly Buffer[],
+  buffers: readonly Buffer[],
   maxItems = Number.POSITIVE_INFINITY,
 ): RawList {
-  const body = new Pieces(pieces);
-  const { kind, start, end } = openEnvelopeInPieces(body);
+  const body = new BufferList(buffers);
+  const { kind, start, end } = openEnvelopeInBuffers(body);
   if (kind === 'Status') {
     const status = readStatus(body.slice(start, end), start);
     throw new WrapperError('Refused', `list refused: ${status.message}`, { status });

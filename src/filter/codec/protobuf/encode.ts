@@ -71,7 +71,7 @@ export function encodeList(
   );
   let size = listMeta.length;
   for (const item of items) size += 1 + varintSize(item.length) + item.length;
-  const pieces: Buffer[] = [
+  const buffers: Buffer[] = [
     bodyPrefix(bodyHead(apiVersion(resource), `${resource.kind}List`), size),
     listMeta,
   ];
@@ -80,10 +80,10 @@ export function encodeList(
   for (const item of items) {
     const prefix = prefixes.get(item.length) ?? itemPrefix(item.length);
     prefixes.set(item.length, prefix);
-    pieces.push(prefix, item);
+    buffers.push(prefix, item);
   }
-  pieces.push(UNKNOWN_TAIL);
-  return pieces;
+  buffers.push(UNKNOWN_TAIL);
+  return buffers;
 }
 
 function itemPrefix(bytes: number): Buffer {
@@ -108,7 +108,7 @@ export function encodeEvent(
 }
 
 /** The same in pieces; see `Codec.encodeEventPieces`. */
-export function encodeEventPieces(
+export function encodeEventBuffers(
   resource: Resource,
   type: ChangeType,
   object: ObjectBytes,

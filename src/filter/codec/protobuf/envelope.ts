@@ -1,4 +1,4 @@
-import type { Pieces } from '../buffer-list.ts';
+import type { BufferList } from '../buffer-list.ts';
 import { malformed } from '../malformed.ts';
 import { FieldCursor } from './field-cursor.ts';
 
@@ -38,7 +38,7 @@ export function openEnvelope(bytes: Buffer, base: number): Opened {
 }
 
 /** The same of a body in pieces: what lies before the object must fit into `HEAD_BYTES`. */
-export function openEnvelopeInPieces(body: Pieces): Opened {
+export function openEnvelopeInBuffers(body: BufferList): Opened {
   const head = body.slice(0, Math.min(HEAD_BYTES, body.length));
   assertMagic(head, 0);
   const envelope = new Envelope();

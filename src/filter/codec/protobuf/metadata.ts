@@ -1,4 +1,4 @@
-import type { LabelledObject, ObjectBytes, ObjectMeta } from '../codec.ts';
+import type { ObjectBytes, ObjectMeta, PartialObjectMetadata } from '../codec.ts';
 import { FieldCursor } from './field-cursor.ts';
 
 /** Field number of `metadata` in every Kubernetes object. */
@@ -73,7 +73,7 @@ export function readMeta(object: ObjectBytes): ObjectMeta {
 export function readLabelled(
   object: ObjectBytes,
   visit?: (field: FieldCursor) => void,
-): LabelledObject {
+): PartialObjectMetadata {
   const meta = emptyMeta();
   const labels = new Map<string, string>();
   const annotations = new Map<string, string>();

@@ -1,7 +1,7 @@
 import type { ApiClient, KubeObject } from '../../support/api.ts';
 import {
   asBackends,
-  isWithheld,
+  isCloudOnly,
   type ModelObject,
   type ModelState,
   type ModelWorld,
@@ -47,12 +47,12 @@ export function expectedIpvs(
   cloudPassthrough: boolean,
 ): ExpectedIpvs {
   const objects = new Map(state.slices.map((slice) => [keyOf(slice), modelSlice(slice)] as const));
-  const world = { ...modelWorld(state), cloudPassthrough };
-  const view = viewOf(world, node.nodeName, objects);
+  const topology = { ...modelWorld(state), cloudPassthrough };
+  const view = viewOf(topology, node.nodeName, objects);
   const backends = new Map<string, readonly string[]>();
   const addresses = new Set<string>();
   for (const service of state.services.filter(({ spec }) => spec.clusterIP !== 'None')) {
-    if (isWithheld(world, node.nodeName, keyOf(service), objects)) continue;
+    if (isCloudOnly(topology, node.nodeName, keyOf(service), objects)) continue;
     addresses.add(service.spec.clusterIP);
     for (const port of service.spec.ports as ServicePort[]) {
       const name = port.name ?? '';
