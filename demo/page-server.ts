@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import type { ApiServer } from '../embedded/api-server.ts';
 import { bundleForBrowser } from '../scripts/bundle-page.ts';
 import { PAGE_HEADERS } from '../src/admin/page/answer-page.ts';
-import { loadPageAssets } from '../src/admin/page/assets.ts';
+import { loadPageAssets } from '../src/admin/page/load-page-assets.ts';
 import { WrapperError } from '../src/errors.ts';
 import { Door } from '../src/proxy/door.ts';
 import { DEFAULT_BOUNDS } from '../src/proxy/door-refusal.ts';
