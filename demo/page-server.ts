@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import type { ApiServer } from '../embedded/api-server.ts';
 import { bundleForBrowser } from '../scripts/bundle-page.ts';
 import { PAGE_HEADERS } from '../src/admin/page/answer-page.ts';
-import { loadPageAssets } from '../src/admin/page/assets.ts';
+import { loadPageAssets } from '../src/admin/page/load-page-assets.ts';
 import { WrapperError } from '../src/errors.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../src/proxy/http/http-errors.ts';
 import { HttpListener } from '../src/proxy/http/http-listener.ts';

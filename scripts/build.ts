@@ -84,7 +84,7 @@ const embedPage: Plugin = {
   name: 'embed-page',
   setup({ onLoad }) {
     const { inputs: _, ...assets } = page;
-    onLoad({ filter: /\/src\/admin\/page\/assets\.ts$/ }, () => ({
+    onLoad({ filter: /\/src\/admin\/page\/load-page-assets\.ts$/ }, () => ({
       contents: `const assets = ${JSON.stringify(assets)};
 export const loadPageAssets = async () => assets;`,
     }));

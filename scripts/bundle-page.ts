@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { build, type Metafile } from 'esbuild';
-import type { PageAssets } from '../src/admin/page/assets.ts';
+import type { PageAssets } from '../src/admin/page/page-assets.ts';
 
 const root = resolve(import.meta.dirname, '..');
 

@@ -4,7 +4,7 @@ import { adminUrl } from './admin-client.ts';
 import { checkKubeconfig, checkSockets } from './check/connection.ts';
 import { checkIdentity } from './check/identity.ts';
 import { checkKernel } from './check/kernel.ts';
-import { MODES } from './check/kernel-table.ts';
+import { MODES } from './check/read-kernel-table.ts';
 import { fail, formatVerdicts, ok, skip, type Verdict } from './check/verdict.ts';
 import { checkReadiness, checkWatches, readTable } from './check/wrapper.ts';
 import { wrapperListeners } from './check/wrapper-listeners.ts';

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import { loadPageAssets, type PageAssets } from './assets.ts';
+import { loadPageAssets } from './load-page-assets.ts';
+import type { PageAssets } from './page-assets.ts';
 import { PageBroadcaster } from './page-broadcaster.ts';
 
 /**

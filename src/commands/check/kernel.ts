@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { WrapperError } from '../../errors.ts';
 import { compareTables, type TableDifference } from './compare-tables.ts';
-import { detectMode, type Mode, readKernelTable } from './kernel-table.ts';
+import { detectMode, type Mode, readKernelTable } from './read-kernel-table.ts';
 import { fail, ok, skip, type Verdict } from './verdict.ts';
 import { readTable } from './wrapper.ts';
 

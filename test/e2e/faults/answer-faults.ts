@@ -1,5 +1,5 @@
 import type { AnswerFault } from '../support/relay-answerer.ts';
-import type { FaultKind } from './fault-kinds.ts';
+import type { FaultKind } from './fault.ts';
 import type { FaultScene } from './fault-scene.ts';
 
 type Answer = Pick<AnswerFault, 'status' | 'headers' | 'body'>;

@@ -1,7 +1,7 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from '../support/random.ts';
-import type { FaultKind, Heal } from './fault-kinds.ts';
+import type { FaultKind, Heal } from './fault.ts';
 import type { FaultScene } from './fault-scene.ts';
 import { tearSnapshot } from './tear-snapshot.ts';
 

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { chooseSeed, createRandom } from '../support/random.ts';
-import { type FaultKind, faultKinds } from './fault-kinds.ts';
+import type { FaultKind } from './fault.ts';
+import { faultKinds } from './fault-kinds.ts';
 import { createFaultReport } from './fault-report.ts';
 import { type FaultScene, startFaultScene } from './fault-scene.ts';
 

@@ -1,10 +1,4 @@
-/** The files of the page. */
-export interface PageAssets {
-  readonly html: string;
-  readonly js: string;
-  readonly css: string;
-  readonly icon: string;
-}
+import type { PageAssets } from './page-assets.ts';
 
 let assets: Promise<PageAssets> | undefined;
 
