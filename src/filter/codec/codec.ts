@@ -189,3 +189,6 @@ export interface Codec {
   /** A Status as a whole body. */
   encodeStatus(status: Status): Buffer;
 }
+
+/** Codecs by encoding. */
+export type Codecs = Readonly<Record<Encoding, Codec>>;

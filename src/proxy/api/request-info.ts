@@ -1,6 +1,8 @@
 import { WrapperError } from '../../errors.ts';
 import { RESOURCES, type Resource } from '../../filter/codec/resource.ts';
-import type { EventApiVersion } from '../passthrough/event-reader.ts';
+
+/** The API versions in which kube-proxy writes Events: the second one before Kubernetes 1.19. */
+export type EventApiVersion = 'events.k8s.io/v1' | 'v1';
 
 /** What a request path names, as far as this proxy serves it. */
 export type RequestInfo =

@@ -1,13 +1,12 @@
 import type { Logger } from 'pino';
 import type { ChangeHandler } from '../../filter/codec/change.ts';
-import type { Codec, ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
+import type { Codec, Codecs, ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
 import { NAMESPACES } from '../../filter/codec/resource.ts';
 import type { VersionAllocator } from '../../filter/view/version-allocator.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Query } from '../api/query.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
-import type { Codecs } from '../http/respond.ts';
 import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
 import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
 import type { Upstream } from '../upstream/upstream.ts';

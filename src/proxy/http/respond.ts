@@ -1,13 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Codec, Encoding } from '../../filter/codec/codec.ts';
+import type { Codecs, Encoding } from '../../filter/codec/codec.ts';
 import { MEDIA_TYPES, statusEncoding } from '../api/media-type.ts';
 import { statusOf } from '../api/status.ts';
 import { writeBody } from './body-writer.ts';
 import { refuseRequest } from './http-errors.ts';
 import type { WriteTimeout } from './write-timeout.ts';
-
-/** Codecs by encoding. */
-export type Codecs = Readonly<Record<Encoding, Codec>>;
 
 /** Answers with a whole body, given in pieces. */
 export function sendBody(

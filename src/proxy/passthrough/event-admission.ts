@@ -1,11 +1,7 @@
 import { type Fields, fields, number, text } from '../../filter/codec/json/fields.ts';
 import { isSubdomain } from '../../topology/policy/label.ts';
-import {
-  type EventApiVersion,
-  parseUnambiguous,
-  type ReportedEvent,
-  readEvent,
-} from './event-reader.ts';
+import type { EventApiVersion } from '../api/request-info.ts';
+import { parseUnambiguous, type ReportedEvent, readEvent } from './event-reader.ts';
 
 /** Rules by which an Event is refused, as the metric has them; see {@link REFUSALS}. */
 export type EventRule = keyof typeof REFUSALS;

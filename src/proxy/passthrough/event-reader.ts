@@ -5,9 +5,7 @@ import { COLON, scan } from '../../filter/codec/json/scan.ts';
 import { malformed } from '../../filter/codec/malformed.ts';
 import { hasMagic, MAGIC } from '../../filter/codec/protobuf/envelope.ts';
 import { FieldCursor } from '../../filter/codec/protobuf/field-cursor.ts';
-
-/** The API versions in which kube-proxy writes Events: the second one before Kubernetes 1.19. */
-export type EventApiVersion = 'events.k8s.io/v1' | 'v1';
+import type { EventApiVersion } from '../api/request-info.ts';
 
 /** What an Event says about where it comes from and what it is about; empty: not set. */
 export interface ReportedEvent {

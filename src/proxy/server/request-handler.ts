@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import type { Encoding } from '../../filter/codec/codec.ts';
+import type { Codecs, Encoding } from '../../filter/codec/codec.ts';
 import { NODES } from '../../filter/codec/resource.ts';
 import type { View } from '../../filter/view/view.ts';
 import { type ListOptions, parseListOptions } from '../api/list-options.ts';
@@ -20,7 +20,7 @@ import {
 import { type ListenerLimits, respondAndDestroy } from '../http/http-errors.ts';
 import { HttpListener, type ListenAddress } from '../http/http-listener.ts';
 import { type RefusalLog, reasonOf } from '../http/refusal-log.ts';
-import { type Codecs, sendBody, sendError } from '../http/respond.ts';
+import { sendBody, sendError } from '../http/respond.ts';
 import type { ServerCertificate } from '../http/server-certificate.ts';
 import type { WriteTimeout } from '../http/write-timeout.ts';
 import { ANYONE, type Holder } from '../views/view-budget.ts';

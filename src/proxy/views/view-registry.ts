@@ -1,4 +1,5 @@
 import type { WrapperError } from '../../errors.ts';
+import type { Codecs } from '../../filter/codec/codec.ts';
 import { View } from '../../filter/view/view.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import {
@@ -11,7 +12,6 @@ import { type Query, queryKey, queryPath } from '../api/query.ts';
 import { OwnNodeHandler } from '../cluster/own-node-handler.ts';
 import type { PolicyEvents } from '../cluster/policy-events.ts';
 import { ServicesHandler } from '../cluster/services-handler.ts';
-import type { Codecs } from '../http/respond.ts';
 import {
   ANYONE,
   type BudgetLimits,
