@@ -1,4 +1,4 @@
-/** What there is to be said of the settings, made from their schema: a JSON schema, and a table in Markdown. */
+/** Documents the settings from their schema: as a JSON schema, and as a table in Markdown. */
 import { z } from 'zod';
 import { runCommand } from '../src/commands/run-command.ts';
 import { settingsShape } from '../src/config/settings-schema.ts';
@@ -26,21 +26,21 @@ export function settingsJsonSchema(): JsonSchema {
     target: 'draft-7',
     io: 'input',
     override({ jsonSchema }) {
-      // zod says of an integer that it is a safe one, and of a positive one that it is more than 0.
+      // zod adds the limits of safe integers, and describes a positive integer as more than 0.
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       if (jsonSchema.type === 'integer' && jsonSchema.exclusiveMinimum === 0) {
         delete jsonSchema.exclusiveMinimum;
         jsonSchema.minimum = 1;
       }
-      // Of a mapping with defaults of its own there is nothing to say.
+      // The members of a mapping have their own defaults.
       if (jsonSchema.type === 'object') delete jsonSchema.default;
     },
   });
   return schema as JsonSchema;
 }
 
-/** The same without the name of the node, which the chart takes from the Pod; nothing of it is required. */
+/** The same for the chart: without the node's name, which comes from the Pod, and with nothing required. */
 export function chartSettingsSchema(): JsonSchema {
   const { properties = {}, required: _nodeName, ...schema } = settingsJsonSchema();
   const { nodeName, ...others } = properties;
@@ -48,7 +48,7 @@ export function chartSettingsSchema(): JsonSchema {
   return { description, ...schema, properties: others };
 }
 
-/** One setting, in words. */
+/** One setting, as its row of the table describes it. */
 export interface SettingRow {
   /** `a.b`. */
   readonly key: string;
@@ -60,7 +60,7 @@ export interface SettingRow {
   readonly meaning: string;
 }
 
-/** All settings, mappings before what is in them. */
+/** All settings; a mapping comes before its members. */
 export function settingRows(schema = settingsJsonSchema(), prefix = ''): SettingRow[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, each]) => {
     const isRequired = schema.required?.includes(name) ?? false;
@@ -119,9 +119,14 @@ function boundsOf({ minimum, maximum, maxItems, anyOf = [] }: JsonSchema): strin
 
 const intro = `# Settings
 
-Made from \`src/config/settings-schema.ts\` by \`npm run settings\`; a test says whether it is current. Keys are those of the
-settings file (\`--config\`, YAML). Flags win over the environment (\`NODE_NAME\`, \`KUBECONFIG\`), that over the file, that
-over the defaults. An unknown key or a bad value is an error that names it.
+\`npm run settings\` generates this file from the schema of the settings. A test checks that it is current.
+
+The keys are those of the settings file (\`--config\`, YAML). Flags override the environment (\`NODE_NAME\`,
+\`KUBECONFIG\`), the environment overrides the file, and the file overrides the defaults. An unknown key or an invalid
+value is an error that names the key.
+
+- Without \`kubeconfig\` the wrapper uses the service account of its Pod.
+- A kubeconfig with \`proxy-url\`, or one that impersonates groups, a UID or extra fields, is refused.
 
 `;
 
