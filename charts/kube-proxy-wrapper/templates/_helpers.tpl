@@ -1,4 +1,4 @@
-{{- /* One installation for each cluster, for one kube-proxy on each node: so names are fixed. */ -}}
+{{- /* The names are fixed: there is one installation per cluster, and one kube-proxy per node. */ -}}
 {{- define "kpw.name" -}}kube-proxy-wrapper{{- end }}
 
 {{- define "kpw.selectorLabels" -}}
@@ -21,7 +21,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- toYaml $settings }}
 {{- end }}
 
-{{- /* A changed setting changes the name, and so rolls the DaemonSet. */ -}}
+{{- /* A changed setting changes the name, and that rolls the DaemonSet. */ -}}
 {{- define "kpw.configName" -}}
 {{ include "kpw.name" . }}-{{ print (include "kpw.settings" .) .Values.kubeconfig | sha256sum | trunc 10 }}
 {{- end }}
@@ -30,7 +30,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{ .Values.settings.adminListen | default "127.0.0.1:10361" | splitList ":" | last }}
 {{- end }}
 
-{{- /* Where kubelet probes; without a host it is the Pod's address, which is the node's. */ -}}
+{{- /* The address that kubelet probes. Without a host it is the Pod's address, which is the node's. */ -}}
 {{- define "kpw.probeTarget" -}}
 {{- if not .Values.metrics.onNodeAddress }}
 {{- $parts := regexFind "^.*:" (.Values.settings.adminListen | default "127.0.0.1:10361") | trimSuffix ":" }}
@@ -46,7 +46,7 @@ imagePullPolicy: {{ . }}
 {{- end }}
 {{- end }}
 
-{{- /* The setting, or what an update with maxSurge needs. */ -}}
+{{- /* The setting, or the value that an update with maxSurge needs. */ -}}
 {{- define "kpw.handoverSeconds" -}}
 {{- if hasKey .Values.settings "handoverSeconds" }}{{ int .Values.settings.handoverSeconds }}{{ else }}20{{ end }}
 {{- end }}
