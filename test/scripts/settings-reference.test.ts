@@ -46,7 +46,7 @@ test('the table of the README has a few settings, each with its flag and default
 test.each([
   ['listen', { flag: '`--listen`', type: 'string', default: '`127.0.0.1:10360`' }],
   ['nodeName', { default: 'required' }],
-  ['maxListBytes', { type: 'integer', unit: 'bytes', bounds: '≥ 1', default: '67108864' }],
+  ['maxListBytes', { type: 'integer', unit: 'bytes', bounds: '≥ 1', default: '134217728' }],
   ['stateWriteBytesPerSecond', { unit: 'bytes/s' }],
   ['returnDelaySeconds', { type: 'number', unit: 's', bounds: '≥ 0, ≤ 86400' }],
   ['cloud.mode', { type: '`endpoints`, `passthrough`', default: '`endpoints`' }],

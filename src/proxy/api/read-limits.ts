@@ -12,9 +12,9 @@ export const DEFAULT_READ_LIMITS: ReadLimits = {
   /** An object in etcd has at most 1.5 MiB by default; in JSON it can be several times that. */
   maxObjectBytes: 16 * 1024 * 1024,
   /**
-   * 10,000 slices of 10 endpoints are 18.8 MB in protobuf; 150,000 Pods, the most that Kubernetes is made for, some 30 MB.
-   * The memory limits of the manifests leave room for that; see docs/operations.md.
+   * 10,000 slices of 10 endpoints are 18.8 MB in protobuf, 50,000 are 94 MB. The memory limits of the manifests leave
+   * room for that; see docs/operations.md.
    */
-  maxListBytes: 64 * 1024 * 1024,
+  maxListBytes: 128 * 1024 * 1024,
   maxObjects: 500_000,
 };

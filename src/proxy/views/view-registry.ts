@@ -176,6 +176,8 @@ export class ViewRegistry {
     }
     const charge = this.budget.open(caller);
     const pay = (bytes: number): void => {
+      // What ends the list of a view that was closed costs nothing any more.
+      if (entry.source.view.closed !== undefined) return;
       try {
         charge.resize(bytes);
       } catch (error) {

@@ -210,22 +210,16 @@ function memoryOf(
   }: { readonly view: View; readonly projection: EndpointsProjection | undefined },
   payer: ViewPayer,
 ): ReadMemory {
-  let list = 0;
-  let objects = 0;
-  const pay = (): void => {
+  let held = { list: 0, objects: 0 };
+  const pay = (next: typeof held): void => {
     const log = view.started ? view.log.bytes + view.log.size * ENTRY_BYTES : 0;
     // The raw objects are held once more for the disk.
-    const raw = snapshots === undefined ? objects : 2 * objects;
-    payer.pay(list + raw + log + (projection?.copiedBytes ?? 0));
+    const raw = snapshots === undefined ? next.objects : 2 * next.objects;
+    payer.pay(next.list + raw + log + (projection?.copiedBytes ?? 0));
+    held = next;
   };
   return {
-    reading: (bytes) => {
-      list = bytes;
-      pay();
-    },
-    objects: (bytes) => {
-      objects = bytes;
-      pay();
-    },
+    reading: (list) => pay({ ...held, list }),
+    objects: (objects) => pay({ ...held, objects }),
   };
 }

@@ -202,6 +202,12 @@ describe('facts', () => {
 });
 
 describe('decodeList()', () => {
+  test('refuses more items than it may take', () => {
+    const body = Buffer.from('{"kind":"NodeList","items":[{},{},{}]}');
+    expect(codec.decodeList([body], 3).items).toHaveLength(3);
+    expect(() => codec.decodeList([body], 2)).toThrow('maxObjects=2');
+  });
+
   test('takes kind and apiVersion from items, wherever they stand', () => {
     const body =
       '{"items":[{"kind":"A","apiVersion":"v1"},{"kind":"A","a":{"kind":"B"},"apiVersion":"v1"},' +

@@ -12,6 +12,27 @@ function filled(versions: readonly bigint[], entries = 1000, bytes = 1_000_000):
 }
 
 describe('EventLog', () => {
+  test('keeps the newest change, also one that is larger than the window', () => {
+    const log = filled([20n, 30n], 1000, 50);
+    expect([log.size, log.bytes]).toEqual([1, 100]);
+    expect(log.positionAfter(20n)).toBe(1);
+    expect(log.positionAfter(10n)).toBeUndefined();
+  });
+
+  test('that is cleared has missed everything, also for a watcher at its end, and wakes it', () => {
+    const log = filled([20n, 30n]);
+    const { end } = log;
+    let woken = 0;
+    log.subscribe(() => woken++);
+    log.clear();
+    expect([log.size, log.bytes, woken, log.holds(end)]).toEqual([0, 0, 1, false]);
+    expect([10n, 20n, 30n].map((version) => log.positionAfter(version))).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
   test('a watch continues after exactly the version it names', () => {
     const log = filled([20n, 30n, 40n]);
     expect(log.positionAfter(10n)).toBe(0);

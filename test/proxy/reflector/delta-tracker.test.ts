@@ -49,6 +49,26 @@ describe('DifferenceTracker', () => {
     ]);
   });
 
+  test('what all objects cost is the sum of those that are known, whatever has come and gone', () => {
+    const costs = (...items: Buffer[]) => trackerOf(...items).costWith([]);
+    const tracker = trackerOf(object('a', '1'), object('b', '2'));
+    expect(tracker.costWith([])).toBeGreaterThan(2 * object('a', '1').length);
+    const events = [
+      event('MODIFIED', 'a', '10'),
+      event('MODIFIED', 'a', '100'),
+      event('ADDED', 'c', '101'),
+      event('DELETED', 'b', '102'),
+      event('ADDED', 'a', '1000', 'another'),
+    ];
+    const { changes } = tracker.follow(events);
+    const after = costs(object('a', '1000', 'another'), object('c', '101'));
+    expect(tracker.costWith(changes)).toBe(after);
+    tracker.commit(changes);
+    expect(tracker.costWith([])).toBe(after);
+    tracker.commit(tracker.replace([]));
+    expect(tracker.costWith([])).toBe(0);
+  });
+
   test('what is gone is forgotten: it is not told again, and comes back as ADDED', () => {
     const tracker = trackerOf(object('web', '1'));
     tracker.commit(tracker.replace([]));

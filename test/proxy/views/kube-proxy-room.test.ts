@@ -109,6 +109,14 @@ describe('a view that there is no room for', () => {
     const before = lists();
     for (let n = 0; n < 20; n++) expect((await hold(pathOf(others(1)))).status).toBe(503);
     expect(lists()).toBe(before);
+    expect(proxy.views.budget.refusals.bytes).toBe(1);
+  });
+
+  test('also when only its list has room, and not its objects, is refused once and holds nothing', async () => {
+    await start({ maxViewBytes: 150_000 });
+    expect((await hold(pathOf(others(1)), PROTOBUF)).status).toBe(503);
+    const { refusals, used } = proxy.views.budget;
+    expect([refusals.bytes, used]).toEqual([1, { views: 1, bytes: 0 }]);
   });
 
   test('costs it no more lists than maxViews where each is another one', async () => {

@@ -89,6 +89,23 @@ describe('the budget of views', () => {
     );
   });
 
+  test('charges an idle view to who uses it next, and refuses who has no room for it', () => {
+    const budget = create();
+    const charge = budget.open('a');
+    charge.use('a');
+    charge.resize(200);
+    charge.leave('a');
+    expect(budget.usedBy('a')).toEqual({ views: 1, bytes: 200 });
+    const own = budget.open('b');
+    own.resize(100);
+    expect(attempt(() => charge.use('b'))).toBe(false);
+    expect(attempt(() => charge.use('c'))).toBe(true);
+    expect([budget.usedBy('a').bytes, budget.usedBy('c').bytes]).toEqual([0, 200]);
+    charge.use('a');
+    expect(charge.leave('c')).toBe(true);
+    expect(charge.holder).toBe('a');
+  });
+
   test('asks for room before it refuses, of the caller itself where its share is used up', () => {
     const asked: (string | undefined)[] = [];
     const idle: ViewCharge[] = [];

@@ -78,6 +78,12 @@ test.each([
     const charged = proxy.views.budget.used.bytes - before.charged;
     expect(charged).toBeGreaterThan(taken / FACTOR);
     expect(charged).toBeLessThan(taken * FACTOR);
+    for (const { projection, view } of proxy.views.sources) {
+      // Of every other Service all endpoints are cut, and hold their raw bytes beside.
+      const cut = Array.from({ length: 750 }, (_, n) => view.get(`default/s${2 * n}-abcde`));
+      const copied = cut.reduce((sum, object) => sum + (object?.length ?? 0), 0);
+      if (projection !== undefined) expect(projection.copiedBytes).toBe(copied);
+    }
     for (const lease of warm) lease.release();
   },
 );
