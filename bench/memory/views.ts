@@ -3,8 +3,11 @@ import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { kubeProxyQueries, usualQuestions } from '../../src/proxy/kube-proxy-queries.ts';
-import { type Question, questionPath } from '../../src/proxy/question.ts';
+import {
+  currentKubeProxyQueries,
+  kubeProxyQueries,
+} from '../../src/proxy/api/kube-proxy-queries.ts';
+import { type Query, queryPath } from '../../src/proxy/api/query.ts';
 import { startBigCluster } from './big-cluster.ts';
 import { startMeasured } from './process.ts';
 
@@ -23,13 +26,13 @@ const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const STREAM =
   'allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&watch=true';
 /** The path of a streaming list. */
-function streamOf(query: Question): string {
-  const path = questionPath(query);
+function streamOf(query: Query): string {
+  const path = queryPath(query);
   return `${path}${path.includes('?') ? '&' : '?'}${STREAM}`;
 }
 
 /** What kube-proxy 1.36 asks. */
-const OWN = usualQuestions('node-0').map(streamOf);
+const OWN = currentKubeProxyQueries('node-0').map(streamOf);
 
 const open: ClientRequest[] = [];
 const cluster = await startBigCluster(Number(values.services), Number(values.endpoints));

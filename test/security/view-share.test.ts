@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { kubeProxyQueries } from '../../src/proxy/kube-proxy-queries.ts';
-import { questionPath } from '../../src/proxy/question.ts';
-import { type HttpsWrapper, startHttpsWrapper } from '../support/https-wrapper.ts';
+import { kubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
+import { queryPath } from '../../src/proxy/query.ts';
+import { type HttpsWrapper, startHttpsWrapper } from '../support/wrapper/https-wrapper.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const PROTOBUF = { accept: 'application/vnd.kubernetes.protobuf' };
@@ -26,7 +26,7 @@ test('a caller of https has a quarter of maxViews, the others have theirs, and k
   expect((await ask(1, 'other')).code).toBe(200);
   expect(wrapper.proxy.views.budget.refusals).toMatchObject({ caller_views: 1, views: 0 });
   for (const query of kubeProxyQueries('edge-1')) {
-    const answer = await wrapper.ask(questionPath(query), { token: 'weak', headers: PROTOBUF });
+    const answer = await wrapper.ask(queryPath(query), { token: 'weak', headers: PROTOBUF });
     expect([query, answer.code]).toEqual([query, 200]);
   }
 });

@@ -60,7 +60,7 @@ describe('DifferenceTracker', () => {
       event('DELETED', 'b', '102'),
       event('ADDED', 'a', '1000', 'another'),
     ];
-    const { changes } = tracker.follow(events);
+    const { changes } = tracker.apply(events);
     const after = costs(object('a', '1000', 'another'), object('c', '101'));
     expect(tracker.costWith(changes)).toBe(after);
     tracker.commit(changes);
