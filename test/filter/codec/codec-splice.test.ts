@@ -205,8 +205,8 @@ describe.each(['pb', 'json'])('splice() of real slices (%s)', (extension) => {
     const object = objects.find((each) => countOf(codec.endpointSlice(each)) === 4);
     const cut = (keep: Uint8Array) => () =>
       codec.splice(ENDPOINT_SLICES, object ?? Buffer.alloc(0), { resourceVersion: '1', keep });
-    expect(cut(new Uint8Array(3))).toThrow('an object of 4 endpoints for a decision about 3');
-    expect(cut(new Uint8Array(5))).toThrow('an object of 4 endpoints for a decision about 5');
+    expect(cut(new Uint8Array(3))).toThrow('a decision about 3 endpoints for an object with 4');
+    expect(cut(new Uint8Array(5))).toThrow('a decision about 5 endpoints for an object with 4');
     expect(cut(new Uint8Array(4))).not.toThrow();
   });
 

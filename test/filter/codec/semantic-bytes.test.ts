@@ -169,7 +169,7 @@ describe('an apiserver', () => {
   });
 });
 
-describe.each(CODECS)('significantAfter() ($encoding)', (codec) => {
+describe.each(CODECS)('semanticBytesAfter() ($encoding)', (codec) => {
   const encoder = encoderOf(codec.encoding);
 
   test('is what counts of the spliced object', () => {
@@ -179,7 +179,7 @@ describe.each(CODECS)('significantAfter() ($encoding)', (codec) => {
         const object = encoder.slice(slice);
         const keep = Uint8Array.from(slice.endpoints, (_, index) => mask[index % 20] as number);
         const edit = { keep, cutHints };
-        const after = codec.significantAfter(ENDPOINT_SLICES, object, edit);
+        const after = codec.semanticBytesAfter(ENDPOINT_SLICES, object, edit);
         const spliced = codec.splice(ENDPOINT_SLICES, object, { ...edit, resourceVersion: '7' });
         expect(after.toString('latin1')).toBe(codec.semanticBytes(spliced).toString('latin1'));
       }),
@@ -195,6 +195,6 @@ describe.each(CODECS)('significantAfter() ($encoding)', (codec) => {
       unknown: false,
     });
     const edit = { keep: Uint8Array.of(0) };
-    expect(() => codec.significantAfter(ENDPOINT_SLICES, object, edit)).toThrow('0 endpoints');
+    expect(() => codec.semanticBytesAfter(ENDPOINT_SLICES, object, edit)).toThrow('an object with 0');
   });
 });

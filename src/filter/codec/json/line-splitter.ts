@@ -4,14 +4,14 @@ import type { FrameHandler, FrameSplitter } from '../watch-decoder.ts';
 
 const NEWLINE = 0x0a;
 
-/** Cuts a JSON watch stream into lines: a newline within a JSON string is always escaped. */
+/** Creates a splitter of a JSON watch stream into lines. A newline within a JSON string is always escaped. */
 export function createLineSplitter(maxFrameBytes: number): FrameSplitter {
   return new NewlineSplitter(maxFrameBytes);
 }
 
 class NewlineSplitter implements FrameSplitter {
   readonly #maxFrameBytes: number;
-  /** What has arrived of the line that is being read, and its length. */
+  /** The chunks received of the current line, and their total length. */
   #parts: Buffer[] = [];
   #have = 0;
   /** Offset of that line in the stream. */

@@ -5,19 +5,19 @@ import type { FrameHandler, FrameSplitter } from '../watch-decoder.ts';
 /** Each frame begins with its length as a big-endian uint32 (apimachinery util/framer). */
 const HEADER_BYTES = 4;
 
-/** Cuts a protobuf watch stream into frames, without their headers. */
+/** Creates a splitter of a protobuf watch stream into frames without their headers. */
 export function createFrameSplitter(maxFrameBytes: number): FrameSplitter {
   return new LengthPrefixedSplitter(maxFrameBytes);
 }
 
 class LengthPrefixedSplitter implements FrameSplitter {
   readonly #maxFrameBytes: number;
-  /** What has arrived of the header or frame that is being read, and its length. */
+  /** The chunks received of the current header or frame, and their total length. */
   #parts: Buffer[] = [];
   #have = 0;
   #need = HEADER_BYTES;
   #inHeader = true;
-  /** Offset in the stream of the header or frame that is being read. */
+  /** Offset of the current header or frame in the stream. */
   #offset = 0;
 
   constructor(maxFrameBytes: number) {

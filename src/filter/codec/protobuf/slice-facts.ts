@@ -1,6 +1,6 @@
+import { endpointState, portKey, SERVICE_NAME_LABEL, ZONE_LABEL } from '../api-conventions.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec.ts';
 import { EndpointCache } from '../endpoint-cache.ts';
-import { endpointState, portKey, SERVICE_NAME_LABEL, ZONE_LABEL } from '../endpoint-facts.ts';
 import { FieldCursor } from './field-cursor.ts';
 import { emptyMeta, entryValue, METADATA, OBJECT_META, readMetadata } from './metadata.ts';
 import { TextCache } from './text-cache.ts';
@@ -19,8 +19,8 @@ const CONDITIONS = { ready: 1, serving: 2, terminating: 3 } as const;
 const PORT = { name: 1, protocol: 2, port: 3 } as const;
 
 /**
- * Creates a reader of what a decision needs of an EndpointSlice. It remembers names and endpoints, so that what
- * the slices of a list have in common is kept once from the start.
+ * Creates a reader of the facts of an EndpointSlice that a decision needs. It caches names and endpoints, so that equal
+ * values of the slices of a list are stored once.
  */
 export function createSliceReader(): (object: ObjectBytes) => EndpointsFacts {
   const caches: Caches = { texts: new TextCache(), endpoints: new EndpointCache() };
@@ -62,11 +62,11 @@ function readEndpointSlice(object: ObjectBytes, caches: Caches): EndpointsFacts 
         break;
     }
   }
-  // Endpoints come before the address type on the wire.
+  // On the wire the endpoints precede the address type, which is part of each endpoint.
   const endpoints = drafts.map((draft) => {
     const zone = draft.zone === '' ? draft.deprecatedZone : draft.zone;
     const state = endpointState(draft.ready, draft.serving, draft.terminating);
-    return caches.endpoints.of(family, draft.node, zone, state);
+    return caches.endpoints.intern(family, draft.node, zone, state);
   });
   return { ...meta, service, hinted, groups: [{ ports, endpoints }] };
 }
@@ -130,7 +130,7 @@ function readConditions(conditions: FieldCursor, draft: EndpointDraft): void {
 }
 
 /**
- * Reads a port, and adds it to those of its slice or subset. One without a number, or with 0, is none: kube-proxy
+ * Reads a port and adds its key to `ports`. A port without a number, or with number 0, is skipped, because kube-proxy
  * ignores it (pkg/proxy/endpointslicecache.go).
  *
  * @param numbers field numbers, which differ between EndpointSlice and Endpoints
