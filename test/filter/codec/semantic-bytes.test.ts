@@ -195,6 +195,8 @@ describe.each(CODECS)('semanticBytesAfter() ($encoding)', (codec) => {
       unknown: false,
     });
     const edit = { keep: Uint8Array.of(0) };
-    expect(() => codec.semanticBytesAfter(ENDPOINT_SLICES, object, edit)).toThrow('an object with 0');
+    expect(() => codec.semanticBytesAfter(ENDPOINT_SLICES, object, edit)).toThrow(
+      'an object with 0',
+    );
   });
 });
