@@ -7,7 +7,7 @@ const CLUSTER = readFileSync(new URL('../../examples/cluster.yaml', import.meta.
 const NODE = 'apiVersion: v1\nkind: Node\nmetadata: { name: edge-1, labels: { site: a } }\n';
 
 describe('loadYaml()', () => {
-  test('creates the objects of all documents, and replaces them the next time', () => {
+  test('creates the objects of all documents, and replaces them if loaded again', () => {
     const server = createApiServer();
     const text = `# a comment\n---\n${NODE}---\n# nothing\n---\napiVersion: v1\nkind: Service\nmetadata: { name: web }\n`;
     expect(server.loadYaml(text)).toBe(2);
@@ -21,7 +21,7 @@ describe('loadYaml()', () => {
     });
   });
 
-  test('takes a List, and a typed list whose items have no kind, with versions of elsewhere', () => {
+  test('accepts a List, a typed list whose items have no kind, and versions of another server', () => {
     const server = createApiServer();
     const list = {
       apiVersion: 'v1',
