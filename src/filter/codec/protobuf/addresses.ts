@@ -1,16 +1,12 @@
-import { portKey } from '../api-conventions.ts';
 import type { GroupAddresses, ObjectBytes, PortNumber, ServiceAddresses } from '../codec.ts';
 import { ENDPOINTS, type Resource } from '../resource.ts';
 import { SUBSET, SUBSETS } from './endpoints-facts.ts';
 import { FieldCursor } from './field-cursor.ts';
+import { readPort, SERVICE_PORT, SLICE_PORT, SUBSET_PORT } from './port.ts';
 import { SLICE } from './slice-facts.ts';
 
 /** Field number of a slice endpoint's `addresses`, and of a subset address's `ip`. */
 const ADDRESS_TEXT = 1;
-/** Field numbers of a port in an EndpointSlice, in a subset of Endpoints and in a Service. */
-const SLICE_PORT = { name: 1, protocol: 2, port: 3 } as const;
-const SUBSET_PORT = { name: 1, protocol: 3, port: 2 } as const;
-const SERVICE_PORT = { name: 1, protocol: 2, port: 3 } as const;
 /** Fields of Service and ServiceSpec (k8s.io/api core/v1/generated.proto). */
 const SPEC = 2;
 const SERVICE_SPEC = { ports: 1, clusterIP: 3, clusterIPs: 18 } as const;
@@ -73,19 +69,4 @@ export function readServiceAddresses(object: ObjectBytes): ServiceAddresses {
     clusterIPs: clusterIPs.length === 0 && clusterIP !== '' ? [clusterIP] : clusterIPs,
     ports,
   };
-}
-
-function readPort(
-  port: FieldCursor,
-  fields: { readonly name: number; readonly protocol: number; readonly port: number },
-): PortNumber {
-  let name = '';
-  let protocol = '';
-  let number = 0;
-  while (port.next()) {
-    if (port.field === fields.name) name = port.text();
-    else if (port.field === fields.protocol) protocol = port.text();
-    else if (port.field === fields.port) number = port.int32();
-  }
-  return { key: portKey(protocol, name), number };
 }

@@ -4,14 +4,13 @@ import type { EndpointsFacts, ObjectBytes } from '../codec.ts';
 import { EndpointCache } from '../endpoint-cache.ts';
 import { FieldCursor } from './field-cursor.ts';
 import { emptyMeta, METADATA, readMetadata } from './metadata.ts';
-import { readPort } from './slice-facts.ts';
+import { addPortKey, SUBSET_PORT } from './port.ts';
 
 /** Field of Endpoints (k8s.io/api core/v1/generated.proto). */
 export const SUBSETS = 2;
 /** Fields of EndpointSubset. */
 export const SUBSET = { addresses: 1, notReadyAddresses: 2, ports: 3 } as const;
 const ADDRESS = { ip: 1, nodeName: 4 } as const;
-const PORT = { name: 1, port: 2, protocol: 3 } as const;
 
 /** Creates a reader of the facts of an Endpoints object that a decision needs. It caches endpoints. */
 export function createEndpointsReader(): (object: ObjectBytes) => EndpointsFacts {
@@ -43,7 +42,7 @@ function readSubset(subset: FieldCursor, cache: EndpointCache): EndpointGroup {
         notReady.push(readAddress(subset.enter(), 'notReady', cache));
         break;
       case SUBSET.ports:
-        readPort(subset.enter(), PORT, ports);
+        addPortKey(subset.enter(), SUBSET_PORT, ports);
         break;
     }
   }

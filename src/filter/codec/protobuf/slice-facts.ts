@@ -1,8 +1,9 @@
-import { endpointState, portKey, SERVICE_NAME_LABEL, ZONE_LABEL } from '../api-conventions.ts';
+import { endpointState, SERVICE_NAME_LABEL, ZONE_LABEL } from '../api-conventions.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec.ts';
 import { EndpointCache } from '../endpoint-cache.ts';
 import { FieldCursor } from './field-cursor.ts';
 import { emptyMeta, entryValue, METADATA, OBJECT_META, readMetadata } from './metadata.ts';
+import { addPortKey, SLICE_PORT } from './port.ts';
 import { TextCache } from './text-cache.ts';
 
 /** Fields of EndpointSlice (k8s.io/api discovery/v1/generated.proto). */
@@ -16,7 +17,6 @@ export const ENDPOINT = {
   hints: 8,
 } as const;
 const CONDITIONS = { ready: 1, serving: 2, terminating: 3 } as const;
-const PORT = { name: 1, protocol: 2, port: 3 } as const;
 
 /**
  * Creates a reader of the facts of an EndpointSlice that a decision needs. It caches names and endpoints, so that equal
@@ -55,7 +55,7 @@ function readEndpointSlice(object: ObjectBytes, caches: Caches): EndpointsFacts 
         break;
       }
       case SLICE.ports:
-        readPort(fields.enter(), PORT, ports);
+        addPortKey(fields.enter(), SLICE_PORT, ports);
         break;
       case SLICE.addressType:
         family = fields.cachedText(caches.texts);
@@ -127,26 +127,4 @@ function readConditions(conditions: FieldCursor, draft: EndpointDraft): void {
         break;
     }
   }
-}
-
-/**
- * Reads a port and adds its key to `ports`. A port without a number, or with number 0, is skipped, because kube-proxy
- * ignores it (pkg/proxy/endpointslicecache.go).
- *
- * @param numbers field numbers, which differ between EndpointSlice and Endpoints
- */
-export function readPort(
-  port: FieldCursor,
-  numbers: { readonly name: number; readonly protocol: number; readonly port: number },
-  ports: string[],
-): void {
-  let name = '';
-  let protocol = '';
-  let number = 0;
-  while (port.next()) {
-    if (port.field === numbers.name) name = port.text();
-    else if (port.field === numbers.protocol) protocol = port.text();
-    else if (port.field === numbers.port) number = port.int32();
-  }
-  if (number !== 0) ports.push(portKey(protocol, name));
 }
