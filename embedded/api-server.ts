@@ -78,8 +78,8 @@ export interface ApiServer {
   ): void;
 
   /**
-   * Clears the history. From now on a watch from an older version gets an ERROR event 410 in a 200 stream (`event`, the
-   * default, as an API server does) or HTTP 410 (`status`).
+   * Clears the history. From now on a watch from an older version gets an ERROR event 410 in a 200 stream (`event`) or
+   * HTTP 410 (`status`). The default is `event`, as in an API server.
    */
   compact(answer?: ExpiredAnswer): void;
   /** Destroys the connections of all open watches. */

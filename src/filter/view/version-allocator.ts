@@ -17,10 +17,11 @@ const OFFSET_PER_MS = 100;
  * `upstream × 10⁹ + offset`, plus one for each further change while the upstream version stays the same.
  *
  * The offset is the time at which the process started. So an earlier process has allocated other versions, even if the
- * upstream version is the same, and a client that resumes from one of them gets 410. This is certain for two starts less
- * than 2.7 hours apart, if the first process makes fewer than 100 changes under one upstream version for each
- * millisecond between them. After a longer time, or if the clock was set back, n changes collide with those of an
- * earlier process with a probability of n in 10⁹, and only if the upstream version is still the same.
+ * upstream version is the same. A client that resumes from one of them gets 410.
+ *
+ * This is certain if the two starts are less than 2.7 hours apart and the first process makes few enough changes: fewer
+ * than 100 under one upstream version per millisecond between the starts. Otherwise, or if the clock was set back,
+ * versions can collide while the upstream version is the same. The probability for n changes is n in 10⁹.
  *
  * The upstream versions of all collections count, because they are revisions of one etcd. If they are not, versions
  * still only rise. Nothing else raises versions: no client and no other process.

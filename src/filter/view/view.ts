@@ -51,7 +51,7 @@ interface OpenView {
 export class View {
   readonly resource: Resource;
   readonly codec: Codec;
-  readonly #clock: VersionAllocator;
+  readonly #versions: VersionAllocator;
   readonly #window: LogBounds;
   readonly #most: LogBounds;
   readonly #peak: RecentPeak;
@@ -69,7 +69,7 @@ export class View {
   constructor(options: ViewOptions) {
     this.resource = options.resource;
     this.codec = options.codec;
-    this.#clock = options.clock;
+    this.#versions = options.clock;
     this.#window = options.window;
     this.#most = options.most ?? UNLIMITED;
     this.#peak = new RecentPeak(options.now);
@@ -148,7 +148,7 @@ export class View {
     makeObjects: (version: string) => Iterable<readonly [key: string, object: ObjectBytes]>,
   ): void {
     if (this.started) throw new Error('the view has started already');
-    const version = this.#clock.next();
+    const version = this.#versions.next();
     for (const [key, object] of makeObjects(String(version))) {
       this.#objects.set(key, object);
       this.#bytes += object.length;
@@ -188,7 +188,7 @@ export class View {
    * @param make returns the object with the version given
    */
   set(key: string, make: (version: string) => ObjectBytes): ObjectBytes {
-    const version = this.#clock.next();
+    const version = this.#versions.next();
     const object = make(String(version));
     const before = this.#objects.get(key);
     this.#objects.set(key, object);
@@ -208,7 +208,7 @@ export class View {
     if (before === undefined) return;
     this.#objects.delete(key);
     this.#bytes -= before.length;
-    const version = this.#clock.next();
+    const version = this.#versions.next();
     const object = this.#withVersion(before, String(version));
     this.log.append({ version, type: 'DELETED', object });
   }

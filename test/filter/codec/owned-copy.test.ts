@@ -3,8 +3,8 @@ import { allocateOwned, ownedCopy } from '../../../src/filter/codec/owned-copy.t
 
 describe('an object that may live long', () => {
   /*
-   * A regression: small objects came from the pool of Buffer.allocUnsafe. Each of some thousand objects of a node kept
-   * a block of 64 KB alive, and the process grew by 120 MB in an hour of changes.
+   * A regression: small objects came from the pool of Buffer.allocUnsafe. Each of some thousand objects kept a block
+   * of 64 KB alive. The process grew by 120 MB in an hour of changes.
    */
   test.each([0, 1, 100, 1023, 1024, 5000, 100_000])(
     'of %i bytes keeps no more than a small block alive',
