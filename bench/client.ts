@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { startProcess } from '../test/e2e/support/managed-process.ts';
-import type { WorldShape } from './options.ts';
+import type { ClusterShape } from './options.ts';
 import type { BenchPlane } from './plane.ts';
 
 /** Which server answers. */
@@ -52,7 +52,7 @@ export interface MeasuringClient {
   useWrapper(url: string): Promise<void>;
   /** Names the relay through which a kube-proxy alone reaches the API server from now on. */
   useAlone(url: string): Promise<void>;
-  createNodes(world: WorldShape): Promise<void>;
+  createNodes(cluster: ClusterShape): Promise<void>;
   /** Adds sites, with nodes like the others, until there are so many. */
   createFleet(sites: number): Promise<void>;
   /** Creates Services and slices; returns the milliseconds that it took. */
@@ -80,7 +80,7 @@ export interface MeasuringClient {
   churn(count: number, pauseMs: number): Promise<Churned>;
   /** Gives our own node these values of a label, one after the other. */
   relabelOwn(label: string, values: readonly string[]): Promise<readonly Relabelling[]>;
-  /** Moves the node of a crowd (0, 1 or 2; see client/world.go) into our site and back, so often. */
+  /** Moves the node of a crowd (0, 1 or 2; see client/cluster.go) into our site and back, so often. */
   relabelOther(crowd: number, count: number): Promise<readonly Relabelling[]>;
   /** Creates a Service of 10,000 endpoints in 100 slices; see client/large.go. */
   createLarge(): Promise<void>;
@@ -111,7 +111,7 @@ export async function startClient(binary: string, plane: BenchPlane): Promise<Me
   return {
     useWrapper: async (url) => await call('wrapper', { server: url }),
     useAlone: async (url) => await call('alone', { server: url }),
-    createNodes: async (world) => await call('nodes', { world }),
+    createNodes: async (cluster) => await call('nodes', { cluster }),
     createFleet: async (sites) => await call('fleet', { sites }),
     load: async () => await call('load'),
     annotate: async (keys) =>

@@ -63,7 +63,7 @@ export async function measureUpstream(bench: Bench): Promise<void> {
 /** What the wrapper receives in a cluster of many sites, whose nodes tell all the time that they are alive. */
 export async function measureFleet(bench: Bench): Promise<void> {
   const { client, options } = bench;
-  const { nodes: base, sites: baseSites } = options.world;
+  const { nodes: base, sites: baseSites } = options.cluster;
   const nodes = Math.max(base, options.smoke ? SMOKE_FLEET_NODES : FLEET_NODES);
   const sites = Math.ceil((nodes / base) * baseSites);
   await client.createFleet(sites);

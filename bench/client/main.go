@@ -25,8 +25,8 @@ type command struct {
 	CA         string `json:"ca"`
 	AdminToken string `json:"adminToken"`
 	ReadToken  string `json:"readToken"`
-	// World is what load creates.
-	World world `json:"world"`
+	// Cluster is what load creates.
+	Cluster cluster `json:"cluster"`
 	// Count of requests or events.
 	Count int `json:"count"`
 	// Clients that watch at the same time.
@@ -54,7 +54,7 @@ type session struct {
 	admin, direct, alone, wrapper *target
 	ca, readToken                 string
 	etcd                          string
-	world                         world
+	cluster                       cluster
 	templates                     templates
 	// labels of now.
 	labels labels
@@ -99,7 +99,7 @@ func (s *session) run(c command) (any, error) {
 		s.wrapper = newTarget(c.Server, "", "")
 		return nil, nil
 	case "nodes":
-		s.world, s.labels = c.World, c.World.atHome()
+		s.cluster, s.labels = c.Cluster, c.Cluster.atHome()
 		return nil, s.createNodes()
 	case "fleet":
 		return nil, s.createFleet(c)

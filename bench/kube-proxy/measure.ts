@@ -62,7 +62,7 @@ export async function measureCase(
     ...(node.wrapper === undefined ? {} : { wrapper: node.wrapper.memory().now }),
   };
   const table = await readTableSize(node, which.mode);
-  checkServices(table, options.world.services);
+  checkServices(table, options.cluster.services);
   return { ...which, firstSyncSeconds, window, memory, table };
 }
 
