@@ -87,7 +87,7 @@ export interface MeasuringClient {
   deleteLarge(): Promise<void>;
   /** Patches a slice of it so that what the node sees changes, and no decision. */
   largeHostnames(count: number, pauseMs: number): Promise<Latencies>;
-  /** Patches a slice of it so that the Service is decided anew, and one slice changes. */
+  /** Patches a slice of it so that the Service is decided again and one slice changes. */
   largeReadiness(count: number, pauseMs: number): Promise<Latencies>;
   /** Makes another key win and back, so often: all slices change. */
   largeKeys(count: number): Promise<readonly Relabelling[]>;
@@ -142,7 +142,7 @@ export async function startClient(binary: string, plane: BenchPlane): Promise<Me
 
 type Answer = { readonly result?: unknown; readonly error?: string };
 
-/** One question at a time: each answer belongs to the oldest question without one. */
+/** Each response belongs to the oldest request without one. */
 function startAsking(command: string, logFile: string) {
   const process = startProcess({ name: 'bench-client', command, args: [], logFile, piped: true });
   const { stdin, stdout } = process.child;
@@ -157,12 +157,12 @@ function startAsking(command: string, logFile: string) {
     for (const settle of waiting.splice(0)) settle({ error });
   });
   return {
-    call: async (question: object): Promise<unknown> => {
+    call: async (request: object): Promise<unknown> => {
       const ending = process.ending();
       if (ending !== undefined) throw new Error(`the measuring client has ended: ${ending}`);
       const answer = await new Promise<Answer>((settle) => {
         waiting.push(settle);
-        stdin.write(`${JSON.stringify(question)}\n`);
+        stdin.write(`${JSON.stringify(request)}\n`);
       });
       if (answer.error !== undefined) throw new Error(answer.error);
       return answer.result;

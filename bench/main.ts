@@ -1,4 +1,4 @@
-/** Measures the wrapper beside the API server that it asks; see README.md. */
+/** Compares the wrapper with the API server behind it; see README.md. */
 import { addMemory, type Bench, withBench, withReadyWrapper } from './bench.ts';
 import { measureLarge } from './large.ts';
 import { type BenchOptions, parseOptions, USAGE } from './options.ts';

@@ -51,7 +51,7 @@ func nodeName(site, index int) string { return fmt.Sprintf("node-%d-%d", site, i
 
 func (w cluster) perSite() int { return w.Nodes / w.Sites }
 
-// place tells the node of an endpoint of a Service. Ten endpoints in ten sites lie in one each.
+// place returns the node of an endpoint of a Service. Ten endpoints in ten sites lie in one each.
 func (w cluster) place(service, endpoint int) (site, index int) {
 	site = (service + endpoint) % w.Sites
 	if endpoint == w.Endpoints/2 {
@@ -70,7 +70,7 @@ func (w cluster) atHome() labels {
 	return labels{room: rooms[0], site: 0, crowd: 0, at: home}
 }
 
-// home tells the node of the crowd at this position: it holds the same endpoint of all its Services.
+// home returns the node of the crowd at this position: it holds the same endpoint of all its Services.
 func (w cluster) home(i int) (site, index int) {
 	return (crowds[i].first + w.Endpoints/2) % w.Sites, w.perSite() + i
 }
@@ -107,7 +107,7 @@ func (w cluster) visible(service int, own labels) []int {
 	return nil
 }
 
-// siteOf tells where a node is, whose home this site is.
+// siteOf returns where a node is whose home is this site.
 func (w cluster) siteOf(site, index int, now labels) int {
 	if index == w.perSite()+now.crowd {
 		return now.at

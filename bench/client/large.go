@@ -74,7 +74,7 @@ func (w cluster) largeSlice(slice int) *discoveryv1.EndpointSlice {
 	return made
 }
 
-// largePlace tells the node of an endpoint. Only the very first is on our own node.
+// largePlace returns the node of an endpoint. Only the very first is on our own node.
 func (w cluster) largePlace(slice, endpoint int) (site, index int) {
 	site = endpoint % w.Sites
 	if slice == 0 && endpoint == 0 {
@@ -83,7 +83,7 @@ func (w cluster) largePlace(slice, endpoint int) (site, index int) {
 	return site, 1 + (slice+endpoint/w.Sites)%(w.perSite()-1)
 }
 
-// largeVisible tells how many endpoints of a slice the node sees, by whether that of its own is ready.
+// largeVisible returns how many endpoints of a slice the node sees, by whether that of its own is ready.
 func (w cluster) largeVisible(slice int, ownIsReady bool) int {
 	if !ownIsReady {
 		return largeEndpoints / w.Sites
@@ -94,7 +94,7 @@ func (w cluster) largeVisible(slice int, ownIsReady bool) int {
 	return 0
 }
 
-// timeLargeHostnames changes what no decision asks for, of an endpoint that the node sees.
+// timeLargeHostnames changes a field that no decision reads, of an endpoint that the node sees.
 func (s *session) timeLargeHostnames(c command) (latencies, error) {
 	return s.timePatches(c, func(i int) (expected, error) {
 		slice := i % largeSlices
@@ -104,7 +104,7 @@ func (s *session) timeLargeHostnames(c command) (latencies, error) {
 }
 
 // timeLargeReadiness lets an endpoint of the site fail, and then be ready again: all slices are decided
-// anew, and one changes.
+// again, and one changes.
 func (s *session) timeLargeReadiness(c command) (latencies, error) {
 	return s.timePatches(c, func(i int) (expected, error) {
 		slice := i / 2 % largeSlices

@@ -233,7 +233,7 @@ type followed struct {
 	filtered bool
 }
 
-// churned tells how many events came of changes, and how long the changes took.
+// churned returns how many events came of changes, and how long the changes took.
 type churned struct {
 	Events  int     `json:"events"`
 	Seconds float64 `json:"seconds"`

@@ -21,7 +21,7 @@ type times struct {
 	Events int `json:"events,omitempty"`
 }
 
-// listQuery is what a reflector asks first.
+// listQuery is the first request of a reflector.
 func listQuery() url.Values {
 	return url.Values{"resourceVersion": {"0"}, "labelSelector": slicesQuestion.query["labelSelector"]}
 }
@@ -91,7 +91,7 @@ func firstList(t *target) (float64, error) {
 	}
 }
 
-// verify compares a LIST with what the cluster's model says, so that no wrong answer is measured.
+// verify compares a LIST with the model of the cluster, so that no wrong answer is measured.
 func (s *session) verify(t *target, filtered bool) (map[string]int, error) {
 	response, err := t.get(context.Background(), slicesQuestion.path, listQuery())
 	if err != nil {

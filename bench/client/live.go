@@ -73,7 +73,7 @@ func (s *session) fleetNode(i int) string {
 	return nodeName(i%sites, (i/sites+1)%s.cluster.perSite())
 }
 
-// heartbeat tells that a node is alive, as its kubelet does, and reads what becomes of it.
+// heartbeat writes the status of a node as its kubelet does, and reads the result.
 func (s *session) heartbeat(name string, made *corev1.Node) error {
 	now := metav1.Now()
 	conditions := []corev1.NodeCondition{}

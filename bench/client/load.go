@@ -94,7 +94,7 @@ func (s *session) createFleet(c command) error {
 	return s.writeSites(&etcdWriter{url: s.etcd}, s.cluster.Sites, c.Sites)
 }
 
-// writeSites writes the nodes of the sites from first to before end, but for our own, and waits until
+// writeSites writes the nodes of the sites from first to before end, except our own, and waits until
 // the API server has them.
 func (s *session) writeSites(writer *etcdWriter, first, end int) error {
 	for site := first; site < end; site++ {

@@ -35,7 +35,7 @@ type command struct {
 	PauseMs int `json:"pauseMs"`
 	// Keys is the annotation of all Services; empty: the usual ones.
 	Keys string `json:"keys"`
-	// Filtered tells verify whether the Services are annotated.
+	// Filtered says whether the Services are annotated; for verify.
 	Filtered bool `json:"filtered"`
 	// Label and Values to be given to our own node, one after the other.
 	Label  string   `json:"label"`

@@ -86,6 +86,6 @@ async function toolVersions(): Promise<string[]> {
     await runCommand('nft', ['--version']),
     await runCommand('iptables-legacy', ['--version']),
   ];
-  // The name of nftables' release says nothing more.
+  // The name of nftables' release has no further information.
   return outputs.map((output) => output.replace(/ \(.*#.*\)/, '').trim());
 }

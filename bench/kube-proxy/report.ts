@@ -13,7 +13,7 @@ export interface GainResults extends Run {
   readonly cases: readonly GainCase[];
 }
 
-/** A line of the table: what it says of a case; undefined where there is no such thing. */
+/** A row of the table: its value for a case; undefined: none. */
 interface Row {
   readonly what: string;
   readonly unit: string;

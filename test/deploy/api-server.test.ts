@@ -191,7 +191,7 @@ function withoutSidecar({ restartPolicy, startupProbe, ...container }: Container
   return { ...container, volumeMounts };
 }
 
-/** With what the base says of the whole Pod said of the container. */
+/** With the Pod's security context of the base moved to the container. */
 function withPodContext({ container, pod }: { container: Container; pod: object }): Container {
   const text = JSON.stringify({
     ...container,

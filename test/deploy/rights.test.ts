@@ -110,7 +110,7 @@ describe('the DaemonSet of the kubeadm overlay, applied for real', () => {
     );
   });
 
-  /** A kube-proxy that finds nobody listening, and is stopped there for as long as it may not ask. */
+  /** A kube-proxy whose server does not listen. It is stopped for as long as it must not send requests. */
   async function startKubeProxyTooEarly(): Promise<ManagedProcess> {
     const kubeconfig = join(folder, 'kube-proxy.conf');
     const { data } = only(objects, 'ConfigMap', 'kube-proxy-via-wrapper');
@@ -125,7 +125,7 @@ describe('the DaemonSet of the kubeadm overlay, applied for real', () => {
     return early;
   }
 
-  test('its probes succeed before any kube-proxy asks, so that the one can wait for the other', async () => {
+  test('its probes succeed before any kube-proxy connects, so that kube-proxy can wait for the wrapper', async () => {
     const readiness = async () => await pod.probe('readinessProbe');
     await eventually(readiness, (status) => status === 200);
     expect(await pod.probe('livenessProbe')).toBe(200);
@@ -238,7 +238,7 @@ describe('each right of the ClusterRole, with those of all components, is needed
       const url = `http://127.0.0.1:${portOf(right)}`;
       const admin = `http://127.0.0.1:${portOf(right) + 1}`;
       const ready = async () => {
-        // As kube-proxy asks, and, for Endpoints, others.
+        // The queries of kube-proxy and, for Endpoints, of other clients.
         await Promise.all(collections.map(async (path) => await netns.httpGet(url + path)));
         return (await netns.httpGet(`${admin}/readyz`))?.body ?? '';
       };
@@ -292,7 +292,7 @@ describe('each right of the ClusterRole, with those of all components, is needed
   });
 });
 
-/** What kube-proxy asks for, and Endpoints. */
+/** What kube-proxy reads, and Endpoints. */
 const collections = [
   `/api/v1/nodes?fieldSelector=metadata.name%3D${nodeName}`,
   '/apis/networking.k8s.io/v1/servicecidrs',

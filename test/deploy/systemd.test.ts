@@ -25,7 +25,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test('systemd understands every line of the units', async () => {
   const files = [join(folder, unit), join(folder, socket)];
-  // It exits with 0 also when it ignores a line, and says so on stderr.
+  // It exits with 0 even if it ignores a line. Then it reports the line on stderr.
   const script = 'systemd-analyze verify --man=no "$@" 2>&1';
   const said = await runCommand('sh', ['-c', script, 'sh', ...files]);
   expect(said.split('\n').filter((line) => line.includes(folder))).toEqual([]);

@@ -130,7 +130,7 @@ describe.each(communitySources)(
       await follow(web, { edge1: [E2] });
     });
 
-    test('a community deleted relates nobody any more', async () => {
+    test('a deleted community relates no nodes any more', async () => {
       await communities.dissolve('north');
       await follow(web, { edge1: [], edge2: [E2] });
       await communities.join('edge1', 'north');
@@ -186,7 +186,7 @@ describe('a Service with ready endpoints in the cloud only', () => {
       { at: CLOUD, node: 'cloud1' },
       { at: E1, node: 'edge1', ready: false },
     ]));
-    // Stands for what carries a ClusterIP without a virtual server to the cloud.
+    // Replaces the router that sends a ClusterIP without a virtual server to the cloud.
     await fleet.each(async ({ netns }) => await netns.addEndpoints([target]));
   });
 

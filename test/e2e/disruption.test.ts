@@ -159,7 +159,7 @@ describe('the kernels are as the model says, and follow the next change, when', 
   });
 });
 
-describe('a client whose version can not be continued from', () => {
+describe('a client whose version cannot be resumed', () => {
   const slices = '/apis/discovery.k8s.io/v1/endpointslices';
   /** Where the informers connect to, so that they can be cut off. */
   const relay = '127.0.0.1:10370';
@@ -223,7 +223,7 @@ describe('a client whose version can not be continued from', () => {
     await expectExpired(String(BigInt(await currentVersion()) + 1n));
   });
 
-  test('lists anew and has it all, if it is a client-go informer', async () => {
+  test('lists again and misses nothing, if it is a client-go informer', async () => {
     const informers = startInformers({
       ...{ binaries: plane.binaries, netns: node.netns },
       variants: [true, false].map((streaming) => ({
@@ -234,7 +234,7 @@ describe('a client whose version can not be continued from', () => {
     const { child } = informers.process;
     try {
       await informers.allSynced();
-      // Frozen and cut off, it hears of nothing that follows, and comes back with its old version.
+      // While it is frozen and cut off it gets no event. Then it resumes from its old version.
       child.kill('SIGSTOP');
       expect(await node.netns.cutRelay(relay)).toBe(2);
       await overrun();

@@ -102,7 +102,7 @@ describe('a Service that EdgeMesh serves', () => {
     expect(Object.keys(await dial(fleet.of('takes-labelled').netns, labelled)).sort()).toEqual(ALL);
   });
 
-  test('is told by another label where the settings say so', async () => {
+  test('is recognised by another label if the settings name it', async () => {
     await setLabels('plain', { 'example.com/mesh': 'yes' });
     await follow(plain, { 'other-label': undefined, 'takes-unlabelled': ALL });
     await setLabels('plain', { 'example.com/mesh': null });

@@ -23,7 +23,7 @@ let node: WrappedNode;
 let history: History;
 let informers: Informers;
 
-/** Every way in which client-go asks. The namespaced ones only see namespace `one`. */
+/** Every way in which client-go reads. The namespaced ones only see namespace `one`. */
 const variants: readonly InformerVariant[] = (['endpointslices', 'endpoints'] as const).flatMap(
   (resource) =>
     (['protobuf', 'json'] as const).flatMap((contentType) =>

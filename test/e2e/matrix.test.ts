@@ -63,7 +63,7 @@ const addressOf = (name: Name, kind: Kind): string =>
 
 const endpointOf = (name: Name, kind: Kind): string => `${addressOf(name, kind)}:${PORT}`;
 
-/** Makes a NodePort Service with these endpoints, and waits until each node sees those that it shall. */
+/** Makes a NodePort Service with these endpoints, and waits until each node sees the expected ones. */
 async function serve(
   name: string,
   servers: readonly (readonly [Name, Kind])[],

@@ -7,7 +7,7 @@ test('a smoke run is small, and flags change it', () => {
   expect(options?.cluster.services).toBe(20);
 });
 
-test('help asks for no run', () => {
+test('help starts no run', () => {
   expect(parseGainOptions(['--help'])).toBeUndefined();
 });
 

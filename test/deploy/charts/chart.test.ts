@@ -80,7 +80,7 @@ describe('values', () => {
     await expect(helmTemplate(tools, [host, value])).rejects.toThrow(reason);
   });
 
-  test('the schema knows every setting, and none that the wrapper does not', () => {
+  test('the schema has every setting of the wrapper, and no other', () => {
     const schema = JSON.parse(readText('charts/kube-proxy-wrapper/values.schema.json'));
     const known = keysOf(schema.properties.settings);
     // The node's name is the Pod's, and no setting of the chart.
@@ -148,10 +148,10 @@ describe('values', () => {
       return said.slice(said.indexOf('NOTES:'));
     };
     expect(await notes({})).toMatch(/kube-proxy at\s+http:\/\/127.0.0.1:10360/);
-    const told = await notes({ listen: 'none', https });
-    expect(told).toMatch(/kube-proxy at\s+https:\/\/127.0.0.1:10362/);
-    expect(told).toContain('has no effect');
-    expect(told).not.toContain('http://');
+    const text = await notes({ listen: 'none', https });
+    expect(text).toMatch(/kube-proxy at\s+https:\/\/127.0.0.1:10362/);
+    expect(text).toContain('has no effect');
+    expect(text).not.toContain('http://');
     const objects = await render({
       settings: { listen: 'none', https },
       kubeProxyKubeconfig: { create: true },

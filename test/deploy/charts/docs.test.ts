@@ -51,7 +51,7 @@ afterAll(async () => {
 function installTools(bin: string): string {
   mkdirSync(bin);
   symlinkSync(tools.helm, join(bin, 'helm'));
-  // There is no kubelet, so nothing is ever rolled out: of `rollout status` is tried whether its object is there.
+  // There is no kubelet, so nothing is rolled out. For `rollout status` the test only checks that the object exists.
   const script = `#!/bin/sh
 case "$*" in *"rollout status"*) set -- "$1" "$2" get "$5" ;; esac
 exec ${tools.kubectl} "$@"

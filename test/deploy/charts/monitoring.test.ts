@@ -28,7 +28,7 @@ describe('alert rules', () => {
 });
 
 describe('the dashboard', () => {
-  test('asks nothing but valid PromQL', async () => {
+  test('uses only valid PromQL', async () => {
     const variables = { $instance: '.*', $job: '.*', $__rate_interval: '5m' };
     const rules = expressions.map((expr, index) => ({
       record: `panel:${index}`,

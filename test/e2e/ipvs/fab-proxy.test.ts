@@ -77,7 +77,7 @@ test('edge1 sees the Pod of edge2 only; edge2 and edge3 see their own', async ()
   await scene.expectBackends(web, { edge1: [POD2], edge2: [POD2], edge3: [POD3] });
 });
 
-test('when the Pod of edge2 is not ready, edge2 asks edge3, and nothing is left for edge1', async () => {
+test('when the Pod of edge2 is not ready, edge2 uses edge3, and edge1 has no endpoint', async () => {
   await setReady('edge2', false);
   await scene.expectBackends(web, { edge1: [], edge2: [POD3], edge3: [POD3] });
   await setReady('edge2', true);
