@@ -24,9 +24,9 @@ const SLOW = [
   '/test/hot-restart/.*[.]test[.]ts$',
   '/test/guarantees/planted-bugs[.]test[.]ts$',
   '/test/demo/.*[.]test[.]ts$',
-  '/test/commands/(completion|end|main|trim-heap)[.]test[.]ts$',
+  '/test/commands/(completion|end|force-exit|main|trim-heap)[.]test[.]ts$',
   '/test/proxy/reflector/absent-collection[.]test[.]ts$',
-  '/test/proxy/snapshot/snapshot-history[.]property[.]test[.]ts$',
+  '/test/proxy/snapshot/(snapshot-history[.]property|snapshot-store)[.]test[.]ts$',
   '/test/proxy/views/view-memory[.]test[.]ts$',
   '/test/security/(connections|events)[.]test[.]ts$',
 ];
