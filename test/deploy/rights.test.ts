@@ -163,7 +163,7 @@ describe('the DaemonSet of the kubeadm overlay, applied for real', () => {
     await eventually(metrics, (body) => body.includes('kube_proxy_wrapper_client_watches 4'));
   });
 
-  test('the API server has refused nothing, and was asked for nothing but lists, watches and events', async () => {
+  test('the API server has refused nothing, and got only lists, watches and events', async () => {
     const own = plane
       .requests()
       .filter(({ user }) => user === 'system:serviceaccount:kube-system:kube-proxy-wrapper');
@@ -231,7 +231,7 @@ describe('each right of the ClusterRole, with those of all components, is needed
 
   const portOf = (right: Right) => pods.get(right) ?? 0;
 
-  test('without one to read, what needs it never becomes ready', async () => {
+  test('without a right to read, what needs it never becomes ready', async () => {
     const reads = rights.filter(isRead);
     expect(reads).toHaveLength(14);
     const missing = async (right: Right) => {
@@ -252,7 +252,7 @@ describe('each right of the ClusterRole, with those of all components, is needed
     await Promise.all(reads.map(missing));
   });
 
-  test('without the one to ask about others, the owner of a client certificate is not let in', async () => {
+  test('without the right to review access of others, the owner of a client certificate is refused', async () => {
     const program = join(repository, 'test/deploy/support/read-with-certificate.ts');
     const read = async (right: Right) => {
       const url = `https://127.0.0.1:${portOf(right) + 2}`;
@@ -270,7 +270,7 @@ describe('each right of the ClusterRole, with those of all components, is needed
     expect(await read(ask)).toBe('503');
   });
 
-  test('without one to write Events, just that is refused', async () => {
+  test('without the right to write Events, only these are refused', async () => {
     const program = join(repository, 'test/deploy/support/write-events.ts');
     const write = async (port: number, name: string) =>
       JSON.parse(

@@ -31,7 +31,7 @@ test('systemd understands every line of the units', async () => {
   expect(said.split('\n').filter((line) => line.includes(folder))).toEqual([]);
 });
 
-test('the service has next to no rights', async () => {
+test('the service has almost no rights', async () => {
   const args = ['security', '--offline=true', '--threshold=15', join(folder, unit)];
   expect(await runCommand('systemd-analyze', args)).toMatch(
     /Overall exposure level .*: [01]\.\d OK/,

@@ -109,7 +109,7 @@ describe('a Service that EdgeMesh serves', () => {
     await follow(plain, { 'other-label': ALL });
   });
 
-  test('returns with the endpoints, and under the policy, of the day', async () => {
+  test('returns with the current endpoints and policy', async () => {
     await setPodReady(plane.admin, 'here', false);
     await waitForSlices(plane.admin, 'plain', ['10.244.1.2']);
     await setLabels('plain', { [LABEL]: '' });

@@ -125,7 +125,7 @@ describe.each(NAMES)('a Service with its only server on %s', (server) => {
     await callFromEverywhere(`${server} ${short(kind)}`, service, () => only);
   });
 
-  test.each(KINDS)('as %s answers by the NodePort of its own node too', async (kind) => {
+  test.each(KINDS)('as %s is reachable at the NodePort of its own node too', async (kind) => {
     const service = await plane.admin.get(
       `/api/v1/namespaces/default/services/only-${server}-${kind.toLowerCase()}`,
     );

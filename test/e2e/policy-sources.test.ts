@@ -251,7 +251,7 @@ describe('returnDelay', () => {
     expect(performance.now() - start).toBeGreaterThan(2_900);
   });
 
-  test('is no reason to stay where nothing is ready any more', async () => {
+  test('does not keep traffic at a key where nothing is ready', async () => {
     const annotations = {
       topologyKeys: HOST_ELSE_CLOUD,
       'kube-proxy-wrapper.io/return-delay': '3s',

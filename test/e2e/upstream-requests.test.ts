@@ -101,12 +101,12 @@ describe.each([
     await node?.stop();
   });
 
-  test('is asked for the same watches as by a kube-proxy alone, and one per node set', () => {
+  test('gets the same watches as from a kube-proxy alone, and one per node set', () => {
     expect(alone).toContain(`nodes fieldSelector=metadata.name=${nodeName}`);
     expect(openWatches('wrapper', since)).toEqual([...alone, ...NODE_SETS].sort());
   });
 
-  test('is asked once for each list and watch', () => {
+  test('gets each list and watch once', () => {
     const asked = reads('wrapper', since);
     const byVerb = (verb: string) => asked.filter((request) => request.verb === verb);
     const queries = [...new Set(asked.map(query))].sort();
@@ -121,7 +121,7 @@ describe.each([
     );
   });
 
-  test('is never asked for all Nodes, and for no more of other Nodes than metadata', () => {
+  test('never gets a request for all Nodes, and for other Nodes only requests for metadata', () => {
     const ofNodes = reads('wrapper', since).filter(({ resource }) => resource === 'nodes');
     const own = `nodes fieldSelector=metadata.name=${nodeName}`;
     expect([...new Set(ofNodes.map(query))].sort()).toEqual([own, ...NODE_SETS].sort());

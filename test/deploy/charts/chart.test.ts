@@ -34,7 +34,7 @@ function container(objects: readonly KubeObject[]) {
   return only(objects, 'DaemonSet').spec.template.spec.containers[0];
 }
 
-test('helm lint finds nothing to say, also against the schema', async () => {
+test('helm lint reports nothing, also with the schema', async () => {
   const args = ['lint', '--strict', 'charts/kube-proxy-wrapper', '--set', host];
   const said = await runCommand(tools.helm, args, { cwd: repository });
   expect(said).toContain('1 chart(s) linted, 0 chart(s) failed');
@@ -62,7 +62,7 @@ describe('values', () => {
   });
 
   // It was a nil pointer of the template.
-  test('nothing to listen at is refused, with the reason', async () => {
+  test('no address to listen at is refused, with the reason', async () => {
     await expect(helmTemplate(tools, [host, 'settings.listen=none'])).rejects.toThrow(
       'settings.https.listen: with settings.listen none',
     );
@@ -105,7 +105,7 @@ describe('values', () => {
     });
   });
 
-  test('settings that need a right bring it', async () => {
+  test('a setting that needs a right adds it', async () => {
     const rights = async (settings: object) =>
       only(await render({ settings }), 'ClusterRole').rules.flatMap(
         ({ resources }: { resources: string[] }) => resources,

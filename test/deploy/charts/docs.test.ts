@@ -111,7 +111,7 @@ test.each([
   60_000,
 );
 
-test('after the way there and back in each of the ways, kube-proxy is as kubeadm had it', async () => {
+test('after each way of installing and removing the wrapper, kube-proxy is as kubeadm set it up', async () => {
   const { spec } = await plane.admin.get(
     '/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy',
   );

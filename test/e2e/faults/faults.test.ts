@@ -95,7 +95,7 @@ test('all clients are right before anything fails', async () => {
   expect(x).not.toEqual(y);
 });
 
-test('informers are as the model says after each of many faults', async () => {
+test('informers equal the model after each of many faults', async () => {
   const kinds = chooseKinds();
   began = performance.now();
   while (!enough()) {
@@ -114,7 +114,7 @@ test('informers are as the model says after each of many faults', async () => {
   expect(scene.informers.lost).toEqual([]);
 });
 
-test('the kernels are as the model says in the end', async () => {
+test('the kernels equal the model at the end', async () => {
   expectSurvived();
   await scene.atom.flip();
   const { history, atom, kubeProxies } = scene;

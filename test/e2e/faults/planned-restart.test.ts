@@ -98,7 +98,7 @@ describe('stock kube-proxies', () => {
     expect(await scene.readAsNewClient()).toEqual(scene.readModel());
   });
 
-  test('hear of all changes of a time in which the process crashed, with a socket of systemd', async () => {
+  test('get all changes from the time of a crash, with a socket of systemd', async () => {
     const { node } = scene;
     await node.stopWrapper('SIGINT');
     const activator = join(import.meta.dirname, '../../handover/socket-activator.ts');

@@ -91,7 +91,7 @@ test('a node that joins another community takes up the Pods there', async () => 
   await scene.expectBackends(web, { edge1: [POD2], edge2: [POD2], edge3: [POD3] });
 });
 
-test('a node that leaves its communities is no neighbour any more', async () => {
+test('a node that leaves its communities is not a neighbour any more', async () => {
   await label('edge2', { [NORTH]: null, [SOUTH]: null });
   await scene.expectBackends(web, { edge1: [], edge2: [POD2], edge3: [POD3] });
   await label('edge2', { [NORTH]: 'true', [SOUTH]: 'true' });

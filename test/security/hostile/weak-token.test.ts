@@ -118,7 +118,7 @@ const ROUND_ABOUT = [
   ...['/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-1/status'],
 ];
 
-describe('F9: a token that may list slices does not read round the filter', () => {
+describe('F9: a token that may list slices cannot bypass the filter', () => {
   beforeAll(async () => {
     await grant('all-slices');
     const { value } = await eventually(
