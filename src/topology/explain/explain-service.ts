@@ -57,7 +57,7 @@ export function* explainService(input: ExplainInput): Steps<ServiceExplanation> 
   const inForce = topology.policyInForce(service);
   const policy = inForce ?? topology.policies.wanted(service);
   const decided = inForce?.managed === true ? decideFor(input, inForce) : undefined;
-  const cloudOnly = decided !== undefined && topology.withholds(decided.policy, decided.decision);
+  const cloudOnly = decided !== undefined && topology.isCloudOnly(decided.policy, decided.decision);
   const policyText = explainPolicy(policy, origins);
   const outcome = explainOutcome(topology, service, inForce, cloudOnly);
   const total = countEndpoints(groupsOf(objects));
@@ -74,7 +74,7 @@ export function* explainService(input: ExplainInput): Steps<ServiceExplanation> 
     winners: decided === undefined ? [] : winnersOf(decided),
   };
   const ports = decided === undefined ? [] : yield* explainPorts(decided, limits.ports);
-  const { endpoints, kept } = yield* explainEndpoints(input, decided, outcome.kind);
+  const { endpoints, kept } = yield* listEndpoints(input, decided, outcome.kind);
   return {
     ...about,
     ports,
@@ -93,7 +93,7 @@ interface Decided extends PortsInput {
 
 function decideFor(input: ExplainInput, policy: Extract<Policy, { managed: true }>): Decided {
   const { topology, objects, held, timeOf } = input;
-  const ports = { groups: groupsOf(objects), policy, relates: topology.relates, held, timeOf };
+  const ports = { groups: groupsOf(objects), policy, matches: topology.matches, held, timeOf };
   return { ...ports, decision: decideAsHeld(ports) };
 }
 
@@ -116,7 +116,7 @@ function winnersOf({ policy, decision }: Decided): string[] {
 }
 
 /** Which endpoints are kept, and as many of them as may be listed, those that are kept first. */
-function* explainEndpoints(
+function* listEndpoints(
   { objects, limits }: ExplainInput,
   decided: Decided | undefined,
   outcome: OutcomeKind,

@@ -137,7 +137,7 @@ function notes({ policy, inForce, outcome, hinted, topology, service }: Warnings
   const { policies } = topology;
   // The same one waits where endpoints have no zone; for these here it is in force.
   const isNew = policies.pending.has(service) && !samePolicy(inForce, policies.wanted(service));
-  if (isNew || topology.moves) {
+  if (isNew || topology.isMoving) {
     const what = isNew ? 'a new policy comes' : 'new labels of this node come';
     const text = `${what} into force once nodes with ${outcome.waitsFor.join('; ')} are known; until then the old answer stands`;
     notes.push({ code: 'change-pending', severity: 'warning', message: text });

@@ -87,6 +87,10 @@ export type ManagedPolicy = Extract<Policy, { managed: true }>;
 
 /** The policy of slices whose Service is not known (yet). */
 export const UNKNOWN_SERVICE: Policy = { managed: false, reason: 'unknown-service' };
+/** The policy of every Service on a node that is switched off. */
+export const NODE_OFF: Policy = { managed: false, reason: 'node-off' };
+/** What a policy for edge nodes only is on a cloud node. */
+export const CLOUD_NODE: Policy = { managed: false, reason: 'cloud-node' };
 
 /** Whether two policies say the same. */
 export function samePolicy(a: Policy, b: Policy): boolean {

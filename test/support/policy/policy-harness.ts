@@ -76,7 +76,7 @@ export class PolicyHarness {
     const book = new PolicyResolver(policies);
     this.topology = new Topology({
       nodeName: OWN,
-      relations: { communities: SOURCES, edge: parseLabelSelector(settings.edge) },
+      topologyMatch: { communities: SOURCES, edge: parseLabelSelector(settings.edge) },
       declaredCommunities: true,
       namespaces: settings.namespaces,
       cloudPassthrough: settings.passthrough,

@@ -1,11 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { decide, matchesBy } from '../../../src/topology/decide/decide.ts';
+import { decide } from '../../../src/topology/decide/decide.ts';
 import type {
   Endpoint,
   EndpointGroup,
   EndpointState,
 } from '../../../src/topology/decide/endpoint.ts';
+import { keyMaskBy } from '../../../src/topology/decide/key-mask.ts';
 
 /** An endpoint whose node is its distance: `0` is this node, `1` the site, and so on. */
 function endpoint(node: string, state: EndpointState = 'ready', family = 'IPv4'): Endpoint {
@@ -13,12 +14,12 @@ function endpoint(node: string, state: EndpointState = 'ready', family = 'IPv4')
 }
 
 /** Relates by distance: key `k<n>` matches nodes up to that distance, `*` matches all. */
-function relates(key: string, { node }: Endpoint): boolean {
+function matches(key: string, { node }: Endpoint): boolean {
   return key === '*' || (node !== '' && Number(node) <= Number(key.slice(1)));
 }
 
 function kept(groups: readonly EndpointGroup[], keys: readonly string[]): number[] {
-  return [...decide(groups, matchesBy(keys, relates)).keep];
+  return [...decide(groups, keyMaskBy(keys, matches)).keep];
 }
 
 const http = ['TCP/http'];
@@ -30,7 +31,7 @@ describe('decide()', () => {
       ports: Array.from({ length: 60 }, (_, port) => `TCP/${slice}-${port % 59}`),
       endpoints: [endpoint('0', slice % 2 === 0 ? 'ready' : 'notReady'), endpoint('2')],
     }));
-    const { ports, keep } = decide(groups, matchesBy(['k0', '*'], relates), { minReady: [2, 1] });
+    const { ports, keep } = decide(groups, keyMaskBy(['k0', '*'], matches), { minReady: [2, 1] });
     expect(ports).toHaveLength(60 * 59);
     expect(new Set(ports.map(({ family, port }) => `${family} ${port}`)).size).toBe(60 * 59);
     // Neither has two ready ones near: the first named twice would count as two.
@@ -162,7 +163,7 @@ describe('decide()', () => {
       { ports: http, endpoints: [endpoint('1'), endpoint('1', 'serving', 'IPv6')] },
       { ports: ['TCP/metrics'], endpoints: [endpoint('3', 'notReady')] },
     ];
-    expect(decide(groups, matchesBy(['k0', 'k1'], relates)).ports).toEqual([
+    expect(decide(groups, keyMaskBy(['k0', 'k1'], matches)).ports).toEqual([
       { family: 'IPv4', port: 'TCP/http', key: 1, stage: 'ready' },
       { family: 'IPv6', port: 'TCP/http', key: 1, stage: 'serving' },
       { family: 'IPv4', port: 'TCP/metrics', key: -1, stage: 'any' },
@@ -210,10 +211,10 @@ function slowDecide(groups: readonly EndpointGroup[], keys: readonly string[]): 
         ({ family, ports }) => family === candidate.family && ports.includes(port),
       );
       const winnerAt = (state: EndpointState) =>
-        keys.find((key) => rivals.some((rival) => rival.state === state && relates(key, rival)));
+        keys.find((key) => rivals.some((rival) => rival.state === state && matches(key, rival)));
       const winner = winnerAt('ready') ?? winnerAt('serving');
-      if (winner !== undefined) return relates(winner, candidate);
-      return keys.some((key) => relates(key, candidate));
+      if (winner !== undefined) return matches(winner, candidate);
+      return keys.some((key) => matches(key, candidate));
     });
     return chosen ? 1 : 0;
   });

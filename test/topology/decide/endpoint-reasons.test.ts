@@ -1,20 +1,20 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Endpoint, EndpointState } from '../../../src/topology/decide/endpoint.ts';
-import { explain } from '../../../src/topology/decide/endpoint-reasons.ts';
+import { explainEndpoints } from '../../../src/topology/decide/endpoint-reasons.ts';
 
 function on(node: string, state: EndpointState = 'ready'): Endpoint {
   return { family: 'IPv4', node, zone: '', state };
 }
 
-const relates = (key: string, { node }: Endpoint): boolean => key === '*' || node === key;
+const matches = (key: string, { node }: Endpoint): boolean => key === '*' || node === key;
 
 function reasons(keys: string[], ...endpoints: Endpoint[]): string[] {
-  return explain([{ ports: ['TCP/http'], endpoints }], keys, relates).map(
+  return explainEndpoints([{ ports: ['TCP/http'], endpoints }], keys, matches).map(
     ({ kept, reason }) => `${kept ? 'kept' : 'cut'}: ${reason}`,
   );
 }
 
-describe('explain()', () => {
+describe('explainEndpoints()', () => {
   test('names the key that won, and what it won over', () => {
     expect(reasons(['here', 'site', '*'], on('site'), on('far'))).toEqual([
       'kept: site matches, and has ready endpoints',
@@ -27,7 +27,7 @@ describe('explain()', () => {
       { ports: ['TCP/http'], endpoints: [on('here')] },
       { ports: ['TCP/http', 'TCP/metrics'], endpoints: [on('site', 'notReady')] },
     ];
-    expect(explain(groups, ['here', 'site'], relates)).toMatchObject([
+    expect(explainEndpoints(groups, ['here', 'site'], matches)).toMatchObject([
       { kept: true, reason: 'here matches, and has ready endpoints' },
       { kept: true, reason: 'site matches; no endpoint is ready or serving' },
     ]);

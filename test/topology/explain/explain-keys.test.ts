@@ -21,8 +21,8 @@ interface Scene {
 /** The world of node `here`, where `pool` and `ring` are labels of communities. */
 function topologyOf({ key, labels = { site: 'a' }, sets = {}, declared = {} }: Scene): Topology {
   const communities = { nodeLabels: ['pool', 'ring'], labelPrefix: '', labelValues: [] };
-  const relations = { ...PLAIN_TOPOLOGY.relations, communities };
-  const topology = new Topology({ ...PLAIN_TOPOLOGY, relations, nodeName: 'here' });
+  const topologyMatch = { ...PLAIN_TOPOLOGY.topologyMatch, communities };
+  const topology = new Topology({ ...PLAIN_TOPOLOGY, topologyMatch, nodeName: 'here' });
   const members = Object.entries(declared).map(([name, nodes]) => [name, new Set(nodes)] as const);
   topology.setCommunities(new Map(members));
   topology.setOwnNode({ labels: new Map(Object.entries(labels)), annotations: new Map() });

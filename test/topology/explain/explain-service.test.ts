@@ -53,7 +53,7 @@ function explain(scene: Scene): ServiceExplanation {
     topology.setNodeSetState(selector);
   }
   if (scene.refused !== undefined) topology.setNodeSetState(scene.refused, '403 Forbidden');
-  if (scene.zonelessElsewhere === true) topology.setZoneless({}, [[SERVICE, true]]);
+  if (scene.zonelessElsewhere === true) topology.setServicesWithoutZone({}, [[SERVICE, true]]);
   const addresses = endpoints.map((_, index) => `10.0.0.${index + 1}`);
   const groups = [{ ports: ['TCP/http'], endpoints }];
   const steps = explainService({

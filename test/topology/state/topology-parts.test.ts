@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { NodeSets } from '../../../src/topology/state/node-set-registry.ts';
+import { NodeSetRegistry } from '../../../src/topology/state/node-set-registry.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
 import { ServicesWithoutZone } from '../../../src/topology/state/without-zone.ts';
 import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 
-describe('NodeSets', () => {
+describe('NodeSetRegistry', () => {
   test('opens what is missing, lets the rest linger, and says whether that changed anything', () => {
-    const sets = new NodeSets();
+    const sets = new NodeSetRegistry();
     expect(sets.want(new Set(['a', 'b']))).toBe(true);
     expect(sets.want(new Set(['b', 'a']))).toBe(false);
     expect(sets.want(new Set(['b']))).toBe(true);
@@ -21,7 +21,7 @@ describe('NodeSets', () => {
   });
 
   test('a set that lingers knows its nodes when it is wanted again, one that was dropped does not', () => {
-    const sets = new NodeSets();
+    const sets = new NodeSetRegistry();
     sets.want(new Set(['a']));
     sets.move('a', ['n'], []);
     sets.setState('a', undefined);
@@ -35,7 +35,7 @@ describe('NodeSets', () => {
   });
 
   test('sets that linger make room for new ones, the oldest first; sets in use never do', () => {
-    const sets = new NodeSets(2);
+    const sets = new NodeSetRegistry(2);
     const watched = () =>
       [...sets.all.values()].flatMap((s) => (s.state === 'syncing' ? [s.selector] : []));
     sets.want(new Set(['a', 'b']));
@@ -70,7 +70,7 @@ describe('NodeSets', () => {
         fc.integer({ min: 1, max: 4 }),
         fc.array(step, { maxLength: 30 }),
         (max, steps) => {
-          const sets = new NodeSets(max);
+          const sets = new NodeSetRegistry(max);
           const watched = () => [...sets.all.values()].filter(({ state }) => state !== 'overLimit');
           for (const step of steps) {
             const inUse = watched().filter(({ needed }) => needed);
@@ -95,7 +95,7 @@ describe('NodeSets', () => {
   });
 
   test('is known when synced or refused, all of them', () => {
-    const sets = new NodeSets();
+    const sets = new NodeSetRegistry();
     sets.want(new Set(['a', 'b']));
     sets.setState('a', undefined);
     expect(sets.areKnown(['a', 'b'])).toBe(false);
@@ -106,7 +106,7 @@ describe('NodeSets', () => {
   });
 
   test('a set that was synced stays so when it is refused', () => {
-    const sets = new NodeSets();
+    const sets = new NodeSetRegistry();
     sets.want(new Set(['a']));
     sets.setState('a', undefined);
     sets.setState('a', 'forbidden');
@@ -114,7 +114,7 @@ describe('NodeSets', () => {
   });
 
   test('names the nodes for which entering or leaving is news', () => {
-    const sets = new NodeSets();
+    const sets = new NodeSetRegistry();
     expect(sets.move('a', ['n'], [])).toEqual([]);
     sets.want(new Set(['a']));
     expect(sets.move('a', ['n', 'm'], ['x'])).toEqual(['n', 'm']);

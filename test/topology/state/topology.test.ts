@@ -111,9 +111,9 @@ describe('World', () => {
     }
     topology.setPolicies(new Map([['default/web', managed('site')]]));
     setOwn({ site: 'a' });
-    expect([topology.moves, topology.settled]).toEqual([true, false]);
+    expect([topology.isMoving, topology.settled]).toEqual([true, false]);
     topology.setNodeSetState('site=a');
-    expect([topology.moves, topology.settled]).toEqual([false, true]);
+    expect([topology.isMoving, topology.settled]).toEqual([false, true]);
   });
 
   test('a missing own label matches nothing, not even this node, and asks for nothing', () => {
@@ -305,11 +305,11 @@ describe('World', () => {
     const zone = 'topology.kubernetes.io/zone';
     settle({ [zone]: 'z1' }, { 'default/web': managed(zone), 'default/db': managed('*') });
     const view = {};
-    topology.setZoneless(view, [['default/db', true]]);
+    topology.setServicesWithoutZone(view, [['default/db', true]]);
     expect(wanted).toEqual([]);
-    topology.setZoneless(view, [['default/web', true]]);
+    topology.setServicesWithoutZone(view, [['default/web', true]]);
     expect(wanted).toEqual([`${zone}=z1`]);
-    topology.setZoneless(view, [['default/web', false]]);
+    topology.setServicesWithoutZone(view, [['default/web', false]]);
     expect(wanted).toEqual([]);
   });
 
@@ -317,7 +317,7 @@ describe('World', () => {
     const zone = 'topology.kubernetes.io/zone';
     settle({ [zone]: 'z1' }, { 'default/web': managed(zone) });
     touched();
-    topology.setZoneless({}, [['default/web', true]]);
+    topology.setServicesWithoutZone({}, [['default/web', true]]);
     expect(changes).toEqual([]);
     expect([topology.settled, topology.waitsFor('default/web')]).toEqual([true, []]);
     expect(topology.policyInForce('default/web')).toMatchObject({ keys: [zone] });
@@ -343,7 +343,7 @@ describe('World', () => {
     const zone = 'topology.kubernetes.io/zone';
     settle({ [zone]: 'z1', site: 'a' }, { 'default/web': managed(zone) });
     topology.setPolicies(new Map([['default/web', managed('site')]]));
-    topology.setZoneless({}, [['default/web', true]]);
+    topology.setServicesWithoutZone({}, [['default/web', true]]);
     topology.setNodeSetState('site=a');
     expect(wanted).toEqual(['site=a']);
   });
@@ -376,13 +376,13 @@ describe('World', () => {
     const endpoint = on('edge-2');
     const seen = () => topology.decide([{ ports: [], endpoints: [endpoint] }], policy).keep[0];
     settle({ [zone]: 'z1' }, { 'default/web': policy });
-    topology.setZoneless(view, [['default/web', true]]);
+    topology.setServicesWithoutZone(view, [['default/web', true]]);
     topology.changeNodeSet(`${zone}=z1`, ['edge-2'], []);
     topology.setNodeSetState(`${zone}=z1`);
     expect(seen()).toBe(1);
-    topology.setZoneless(view, [['default/web', false]]);
+    topology.setServicesWithoutZone(view, [['default/web', false]]);
     topology.dropNodeSet(`${zone}=z1`);
-    topology.setZoneless(view, [['default/web', true]]);
+    topology.setServicesWithoutZone(view, [['default/web', true]]);
     topology.setNodeSetState(`${zone}=z1`);
     expect(seen()).toBe(0);
   });
@@ -433,8 +433,8 @@ describe('what this node waits for', () => {
   const pools = { nodeLabels: ['pool'], labelPrefix: 'c.x/', labelValues: [] };
 
   beforeEach(() => {
-    const relations = { ...PLAIN_TOPOLOGY.relations, communities: pools };
-    topology = new Topology({ ...PLAIN_TOPOLOGY, relations, nodeName: 'edge-1' });
+    const topologyMatch = { ...PLAIN_TOPOLOGY.topologyMatch, communities: pools };
+    topology = new Topology({ ...PLAIN_TOPOLOGY, topologyMatch, nodeName: 'edge-1' });
     settle({}, { 'default/web': managed(community, 'site') });
   });
 

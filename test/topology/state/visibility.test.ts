@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Policy } from '../../../src/topology/policy/policy.ts';
-import { type ServiceKnowledge, whyHidden } from '../../../src/topology/state/visibility.ts';
+import { type VisibilityInput, whyHidden } from '../../../src/topology/state/visibility.ts';
 
 const managed: Policy = { managed: true, keys: ['kube-proxy-wrapper.io/cloud'], source: 'default' };
 const dryRun: Policy = { ...managed, dryRun: true };
@@ -9,7 +9,7 @@ const none: Policy = { managed: false, reason: 'no-policy' };
 const plain = { nodeOff: false, ofOtherProxy: false, cloudOnly: false };
 
 describe('a Service', () => {
-  test.each<[string, ServiceKnowledge, string | undefined]>([
+  test.each<[string, VisibilityInput, string | undefined]>([
     ['with a policy in force', { ...plain, policy: managed, wanted: managed }, undefined],
     ['without a policy', { ...plain, policy: none, wanted: none }, undefined],
     ['whose first policy is pending', { ...plain, policy: undefined, wanted: managed }, 'waiting'],
