@@ -106,7 +106,7 @@ describe('settings of policies', () => {
     [{ communities: { nodelabels: [] } }, /unknown key communities.nodelabels/],
     [
       { edge: { labelSelector: 'a b' } },
-      /edge.labelSelector="a b": .*none of key, !key, key=value/,
+      /edge.labelSelector="a b": .*not one of key, !key, key=value/,
     ],
     [{ edge: { labelSelector: '' } }, /edge.labelSelector="": .*it is empty/],
     [{ cloud: { mode: 'off' } }, /cloud.mode="off": .*"endpoints"\|"passthrough"/],

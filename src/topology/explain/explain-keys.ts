@@ -1,4 +1,10 @@
-import { ANY_KEY, CLOUD_KEY, COMMUNITY_KEY, HOSTNAME_KEY, ZONE_KEY } from '../policy/policy.ts';
+import {
+  ANY_KEY,
+  CLOUD_KEY,
+  COMMUNITY_KEY,
+  HOSTNAME_KEY,
+  ZONE_KEY,
+} from '../policy/topology-keys.ts';
 import { consequenceOfRefusal, type NodeSet } from '../state/node-set.ts';
 import type { Topology } from '../state/topology.ts';
 import type { TopologyMatch } from '../state/topology-match.ts';
@@ -17,7 +23,7 @@ export function explainKey(topology: Topology, key: string): KeyExplanation {
 function meaningOf(topology: Topology, key: string): string {
   if (key === ANY_KEY) return 'any endpoint';
   if (key === HOSTNAME_KEY) return 'endpoints on this node';
-  if (key === CLOUD_KEY) return 'nodes that are no edge nodes';
+  if (key === CLOUD_KEY) return 'nodes that are not edge nodes';
   if (key === COMMUNITY_KEY) {
     const names = topology.communities();
     return names.length === 0
@@ -65,7 +71,7 @@ export function warnOfKey(topology: Topology, key: string): Warning[] {
     warnings.push({
       code: 'node-set-refused',
       severity: 'warning',
-      message: `${reasonOf(set)} nodes with ${selector}, which ${key} needs: ${consequenceOfRefusal(set)}: ${set.refusal}`,
+      message: `${reasonOf(set)} nodes with ${selector}, which ${key} needs; ${consequenceOfRefusal(set)}: ${set.refusal}`,
     });
   }
   const empty = warnOfEmpty(topology, key, match);

@@ -20,9 +20,9 @@ export interface ExplainedObject {
   readonly name: string;
   readonly hinted: boolean;
   readonly groups: readonly EndpointGroup[];
-  /** First address of each endpoint, in the order of the groups, flattened; read when an endpoint is listed. */
+  /** First address of each endpoint, in the order of the groups, flattened. Only read for endpoints that are listed. */
   readonly addresses: readonly string[];
-  /** Whether an endpoint, in the same order, is shown at the moment: that stands as long as nothing is decided. */
+  /** Whether an endpoint, by the same index, is shown now. Only read for a Service without a decision. */
   readonly isShown: (index: number) => boolean;
 }
 
@@ -31,26 +31,26 @@ export interface ExplainInput {
   /** `namespace/name`. */
   readonly service: string;
   readonly objects: readonly ExplainedObject[];
-  /** See policyOrigins(). */
+  /** See policyOrigins. */
   readonly origins: readonly PolicyOrigin[];
   readonly held: PortsInput['held'];
   readonly timeOf: PortsInput['timeOf'];
-  /** When the present answer came into force. */
+  /** Since when the same keys have been winning; undefined: not decided yet. */
   readonly since: Date | undefined;
   readonly limits: ExplainLimits;
 }
 
-/** What is listed at most; the rest is counted. */
+/** What is listed at most; the rest is only counted. */
 export interface ExplainLimits {
-  /** Endpoints, of which those that are kept come first. */
+  /** Endpoints; those that are kept come first. */
   readonly endpoints: number;
-  /** Families and ports, of which those in trouble come first. */
+  /** Families and ports; those with problems come first. */
   readonly ports: number;
 }
 
 /**
- * Explains a Service as it is decided at the first step. Pure: decides once more, as it was decided, and changes
- * nothing. Later steps read nothing that may have changed since.
+ * Explains how this node decides about a Service, as of the first step. Repeats the current decision and changes no
+ * state. Later steps read nothing that may have changed since.
  */
 export function* explainService(input: ExplainInput): Steps<ServiceExplanation> {
   const { topology, service, objects, origins, since, limits } = input;
@@ -63,7 +63,7 @@ export function* explainService(input: ExplainInput): Steps<ServiceExplanation> 
   const total = countEndpoints(groupsOf(objects));
   const warnings = warningsOf({
     ...{ topology, service, policy: policyText, inForce, outcome, total },
-    nodeless: countNodeless(objects),
+    withoutNode: countWithoutNode(objects),
     hinted: objects.some(({ hinted }) => hinted),
     portCount: decided?.decision.ports.length ?? 0,
   });
@@ -101,7 +101,7 @@ function groupsOf(objects: readonly ExplainedObject[]): EndpointGroup[] {
   return objects.flatMap(({ groups }) => groups);
 }
 
-function countNodeless(objects: readonly ExplainedObject[]): number {
+function countWithoutNode(objects: readonly ExplainedObject[]): number {
   let count = 0;
   for (const { endpoints } of groupsOf(objects)) {
     for (const { node } of endpoints) if (node === '') count++;
@@ -115,7 +115,7 @@ function winnersOf({ policy, decision }: Decided): string[] {
   return [...won].flatMap((key) => policy.keys[key] ?? []);
 }
 
-/** Which endpoints are kept, and as many of them as may be listed, those that are kept first. */
+/** Lists endpoints up to the limit, those that are kept first, and counts all that are kept. */
 function* listEndpoints(
   { objects, limits }: ExplainInput,
   decided: Decided | undefined,
@@ -158,8 +158,9 @@ function explainEndpoint(
     readonly ports: readonly string[];
     readonly endpoint: EndpointGroup['endpoints'][number];
     readonly outcome: OutcomeKind;
-    /** Its place in the object, and among all endpoints. */
+    /** Index in the object. */
     readonly index: number;
+    /** Index among all endpoints. */
     readonly all: number;
   },
   list: 'kept' | 'left',
@@ -174,7 +175,7 @@ function explainEndpoint(
   };
 }
 
-/** One entry for each endpoint: 1 stays, 0 is left out. */
+/** One entry for each endpoint: 1 is kept, 0 is left out. */
 function* keptEndpoints(
   objects: readonly ExplainedObject[],
   decided: Decided | undefined,

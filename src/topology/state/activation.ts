@@ -1,4 +1,5 @@
-import { type Policy, ZONE_KEY } from '../policy/policy.ts';
+import type { Policy } from '../policy/policy.ts';
+import { ZONE_KEY } from '../policy/topology-keys.ts';
 import { keyChange } from './key-change.ts';
 import type { KeyMatcher } from './key-matcher.ts';
 import type { NodeSetRegistry } from './node-set-registry.ts';

@@ -1,4 +1,4 @@
-import { ZONE_KEY } from '../policy/policy.ts';
+import { ZONE_KEY } from '../policy/topology-keys.ts';
 import type { TopologyMatch } from './topology-match.ts';
 
 /** How a change of this node affects what one topology key matches. */

@@ -1,6 +1,6 @@
 import type { KeyMaskOf, MatchesEndpoint } from '../decide/key-mask.ts';
 import { KeyMaskCache } from '../decide/key-mask-cache.ts';
-import { ANY_KEY, ZONE_KEY } from '../policy/policy.ts';
+import { ANY_KEY, ZONE_KEY } from '../policy/topology-keys.ts';
 import type { NodeSetRegistry } from './node-set-registry.ts';
 import type { OwnNodeState } from './own-node-state.ts';
 import type { NodeContext, TopologyMatch, TopologyMatchSettings } from './topology-match.ts';

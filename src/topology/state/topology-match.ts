@@ -5,7 +5,7 @@ import {
   negate,
   valuesSelector,
 } from '../policy/label-selector.ts';
-import { ANY_KEY, CLOUD_KEY, COMMUNITY_KEY, HOSTNAME_KEY } from '../policy/policy.ts';
+import { ANY_KEY, CLOUD_KEY, COMMUNITY_KEY, HOSTNAME_KEY } from '../policy/topology-keys.ts';
 
 /** Where communities come from. Sources add up: the same name in two sources is the same community. */
 export interface CommunitySettings {

@@ -1,13 +1,8 @@
 import { type DecideOptions, type Decision, decide } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
 import type { MatchesEndpoint } from '../decide/key-mask.ts';
-import {
-  CLOUD_KEY,
-  CLOUD_NODE,
-  type ManagedPolicy,
-  NODE_OFF,
-  type Policy,
-} from '../policy/policy.ts';
+import { CLOUD_NODE, type ManagedPolicy, NODE_OFF, type Policy } from '../policy/policy.ts';
+import { CLOUD_KEY } from '../policy/topology-keys.ts';
 import { Activation } from './activation.ts';
 import { CloudOnlyServices } from './cloud-only-services.ts';
 import { KeyMatcher } from './key-matcher.ts';

@@ -19,9 +19,9 @@ import { CommunitiesHandler } from '../../../src/proxy/cluster/communities-handl
 import { NamespacesHandler } from '../../../src/proxy/cluster/namespaces-handler.ts';
 import { ServicesHandler } from '../../../src/proxy/cluster/services-handler.ts';
 import { parseLabelSelector } from '../../../src/topology/policy/label-selector.ts';
-import { PRESETS } from '../../../src/topology/policy/policy.ts';
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
 import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';
+import { PRESETS } from '../../../src/topology/policy/topology-keys.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
 import { stillClock } from '../projection/topology.ts';
 import {

@@ -314,7 +314,7 @@ describe('explainService()', () => {
     const groups = [{ ports: ['TCP/http', 'TCP/metrics'], endpoints: [on('far')] }];
     const { warnings } = explain({ policy: keys(HOST), input: { objects: objects(...groups) } });
     expect(warnings.map(({ message }) => message)).toEqual([
-      'no key matches any endpoint, so connections fail; * as the last key would allow any',
+      'no key matches any endpoint, so connections fail; * as the last key would allow any endpoint',
     ]);
   });
 

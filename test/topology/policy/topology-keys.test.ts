@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { WrapperError } from '../../../src/errors.ts';
-import { parseTopologyKeys } from '../../../src/topology/policy/policy.ts';
+import { parseTopologyKeys } from '../../../src/topology/policy/topology-keys.ts';
 
 describe('parseTopologyKeys()', () => {
   test('takes label keys in order, with "*" last', () => {
@@ -19,14 +19,14 @@ describe('parseTopologyKeys()', () => {
     ['an array of numbers', '[1]', /is not an array of strings/],
     ['a duplicate', '["site","site"]', /names "site" twice/],
     ['"*" before others', '["*","site"]', /has to be the last/],
-    ['no label key', '["a b"]', /holds "a b", which is no node label key/],
-    ['an empty key', '[""]', /holds "", which is no node label key/],
-    ['an upper case prefix', '["Example.org/site"]', /is no node label key/],
-    ['a name that is too long', `["${'a'.repeat(64)}"]`, /is no node label key/],
+    ['no label key', '["a b"]', /holds "a b", which is neither a node label key nor/],
+    ['an empty key', '[""]', /holds "", which is neither a node label key nor/],
+    ['an upper case prefix', '["Example.org/site"]', /neither a node label key nor/],
+    ['a name that is too long', `["${'a'.repeat(64)}"]`, /neither a node label key nor/],
     [
-      'a relation of a later version',
+      'a key of a later version',
       '["kube-proxy-wrapper.io/moon"]',
-      /no relation; there are kube-proxy-wrapper.io\/community/,
+      /does not exist; with this prefix there are kube-proxy-wrapper.io\/community/,
     ],
     ['17 keys', JSON.stringify(Array.from({ length: 17 }, (_, i) => `k${i}`)), /17 keys/],
   ])('refuses %s and says why', (_name, annotation, message) => {
