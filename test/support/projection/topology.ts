@@ -3,7 +3,7 @@ import { parseLabelSelector } from '../../../src/topology/policy/label-selector.
 import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';
 import type { TopologyOptions } from '../../../src/topology/state/topology.ts';
 
-/** A world in which only labels relate nodes. */
+/** Options of a topology without communities. */
 export const PLAIN_TOPOLOGY: Omit<TopologyOptions, 'nodeName'> = {
   topologyMatch: {
     communities: { nodeLabels: [], labelPrefix: '', labelValues: [] },

@@ -26,13 +26,17 @@ describe('a Service', () => {
       'hidden',
     ],
     [
-      'whose traffic is the cloud’s',
+      'whose traffic all goes to the cloud',
       { ...plain, cloudOnly: true, policy: managed, wanted: managed },
       'withheld',
     ],
-    ['… in a dry run', { ...plain, cloudOnly: true, policy: dryRun, wanted: dryRun }, undefined],
     [
-      '… until its policy went',
+      'whose traffic all goes to the cloud, in a dry run',
+      { ...plain, cloudOnly: true, policy: dryRun, wanted: dryRun },
+      undefined,
+    ],
+    [
+      'whose traffic went to the cloud until its policy was deleted',
       { ...plain, cloudOnly: true, policy: none, wanted: none },
       undefined,
     ],
