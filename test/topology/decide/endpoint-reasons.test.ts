@@ -15,14 +15,14 @@ function reasons(keys: string[], ...endpoints: Endpoint[]): string[] {
 }
 
 describe('explainEndpoints()', () => {
-  test('names the key that won, and what it won over', () => {
+  test('names the key that won, and the keys that lost', () => {
     expect(reasons(['here', 'site', '*'], on('site'), on('far'))).toEqual([
       'kept: site matches, and has ready endpoints',
       'cut: * matches, but site has ready endpoints',
     ]);
   });
 
-  test('an endpoint that stays for one port alone says why it does, not who won the other', () => {
+  test('an endpoint that is kept for one port only has the reason of that port', () => {
     const groups = [
       { ports: ['TCP/http'], endpoints: [on('here')] },
       { ports: ['TCP/http', 'TCP/metrics'], endpoints: [on('site', 'notReady')] },
@@ -33,11 +33,11 @@ describe('explainEndpoints()', () => {
     ]);
   });
 
-  test('says when no key matches', () => {
+  test('says that no key matches', () => {
     expect(reasons(['here'], on('far'))).toEqual(['cut: no key matches']);
   });
 
-  test('says when only terminating endpoints are left, and when none will do', () => {
+  test('says that only terminating endpoints are left, or that no endpoint is usable', () => {
     expect(reasons(['here', '*'], on('here', 'serving'), on('far', 'notReady'))).toEqual([
       'kept: here matches, and has serving endpoints',
       'cut: * matches, but here has serving endpoints',

@@ -44,8 +44,8 @@ function has({ ports }: EndpointGroup, port: string): boolean {
   return ports.length === 0 ? port === '' : ports.includes(port);
 }
 
-describe('an explanation that takes each endpoint once', () => {
-  test('counts for each port what counting its endpoints one by one gives', () => {
+describe('an explanation that visits each endpoint once', () => {
+  test('has the same counts for each port as counting its endpoints one by one', () => {
     fc.assert(
       fc.property(groups, policies, (given, policy) => {
         const options = policy.minReady === undefined ? {} : { minReady: policy.minReady };
@@ -88,7 +88,7 @@ describe('an explanation that takes each endpoint once', () => {
     );
   });
 
-  test('says of each endpoint what the first port that keeps it says, else the first port', () => {
+  test('gives each endpoint the reason of the first port that keeps it, else of the first port', () => {
     fc.assert(
       fc.property(groups, (given) => {
         const { ports, keep } = decide(given, keyMaskBy(KEYS, matches));
@@ -112,7 +112,7 @@ describe('an explanation that takes each endpoint once', () => {
     );
   });
 
-  test('with too many ports lists those in trouble, and so many', () => {
+  test('with too many ports, lists those with problems first, up to the limit', () => {
     const on = (node: string, state: EndpointState): Endpoint[] => [
       { family: 'IPv4', node, zone: '', state },
     ];
@@ -126,7 +126,7 @@ describe('an explanation that takes each endpoint once', () => {
     expect(ports.map(({ port }) => port)).toEqual(['TCP/bad', 'TCP/1']);
   });
 
-  test('takes no more than 1,000 endpoints, or one port, in a step', () => {
+  test('handles at most 1,000 endpoints, or one port, in a step', () => {
     const endpoints = Array.from({ length: 5_000 }, (): Endpoint => {
       return { family: 'IPv4', node: 'a', zone: '', state: 'ready' };
     });

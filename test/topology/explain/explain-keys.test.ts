@@ -11,14 +11,14 @@ const IN_RED = { pool: 'red', ring: 'red' };
 interface Scene {
   readonly key: string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Members of node sets; a set that is not named here does not sync. */
+  /** Members of node sets; a set that is not listed here does not sync. */
   readonly sets?: Readonly<Record<string, readonly string[]>>;
   readonly declared?: Readonly<Record<string, readonly string[]>>;
-  /** What the key is warned about; undefined: nothing. */
+  /** The warning about the key; undefined: none. */
   readonly warning?: Warning['code'];
 }
 
-/** The world of node `here`, where `pool` and `ring` are labels of communities. */
+/** The topology of node `here`, where `pool` and `ring` are labels of communities. */
 function topologyOf({ key, labels = { site: 'a' }, sets = {}, declared = {} }: Scene): Topology {
   const communities = { nodeLabels: ['pool', 'ring'], labelPrefix: '', labelValues: [] };
   const topologyMatch = { ...PLAIN_TOPOLOGY.topologyMatch, communities };
@@ -127,7 +127,7 @@ describe('the nodes of a key', () => {
     expect(codes).toEqual(scene.warning === undefined ? [] : [scene.warning]);
   });
 
-  test('are those of now, whenever they are asked for', () => {
+  test('are those that match now, at each call', () => {
     const topology = topologyOf({ key: 'site', sets: { 'site=a': ['here', 'near'] } });
     expect(explainKey(topology, 'site').nodes).toBe(2);
     topology.changeNodeSet('site=a', ['far', 'other'], ['near']);
