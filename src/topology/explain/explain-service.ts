@@ -1,3 +1,12 @@
+/*
+ * The room `explain`: how this node decides about a Service, and why, as plain data for JSON (explanation.ts).
+ *
+ * - explain-service.ts: the whole explanation of one Service
+ * - policy-origins.ts, explain-outcome.ts: its policy, and what that means for the Service
+ * - explain-keys.ts, explain-ports.ts: what each key matches, and how each port was decided
+ * - explain-warnings.ts: probable mistakes
+ */
+
 import { countEndpoints, type MatchedDecision } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
 import { endpointReasons, type ReasonOf } from '../decide/endpoint-reasons.ts';
@@ -62,13 +71,21 @@ export function* explainService(input: ExplainInput): Steps<ServiceExplanation> 
   const outcome = explainOutcome(topology, service, inForce, cloudOnly);
   const total = countEndpoints(groupsOf(objects));
   const warnings = warningsOf({
-    ...{ topology, service, policy: policyText, inForce, outcome, total },
+    topology,
+    service,
+    policy: policyText,
+    inForce,
+    outcome,
+    total,
     withoutNode: countWithoutNode(objects),
     hinted: objects.some(({ hinted }) => hinted),
     portCount: decided?.decision.ports.length ?? 0,
   });
   const about = {
-    ...{ service, node: topology.nodeName, policy: policyText, outcome },
+    service,
+    node: topology.nodeName,
+    policy: policyText,
+    outcome,
     ...(since === undefined ? {} : { since: since.toISOString() }),
     keys: (policyText.keys ?? []).map((key) => explainKey(topology, key)),
     winners: decided === undefined ? [] : winnersOf(decided),
@@ -139,7 +156,7 @@ function* listEndpoints(
     let index = 0;
     for (const { ports, endpoints } of object.groups) {
       for (const endpoint of endpoints) {
-        const at = { ...{ object, ports, endpoint, outcome, index }, all: start + index };
+        const at = { object, ports, endpoint, outcome, index, all: start + index };
         const list = keep[at.all] === 1 ? 'kept' : 'left';
         if (lists[list].length < room[list]) lists[list].push(explainEndpoint(at, list, reasons));
         index++;
@@ -169,7 +186,11 @@ function explainEndpoint(
   const { object, endpoint, index } = at;
   const { node, zone, state } = endpoint;
   return {
-    ...{ address: object.addresses[index] ?? '', node, zone, state, object: object.name },
+    address: object.addresses[index] ?? '',
+    node,
+    zone,
+    state,
+    object: object.name,
     kept: list === 'kept',
     reason: reasons?.(at.ports, endpoint, at.all).reason ?? at.outcome,
   };

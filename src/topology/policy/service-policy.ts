@@ -1,3 +1,15 @@
+/*
+ * The room `policy`: which policy applies to a Service. It reads annotations and settings, and needs nothing of the
+ * cluster but the Service and its Namespace.
+ *
+ * - service-policy.ts: the policy of one Service, from its annotations, its Namespace and the settings
+ * - policy-resolver.ts: the same for all Services, when a Namespace changes
+ * - policy.ts: what a policy is
+ * - key-sources.ts, topology-keys.ts, allowed-keys.ts: where topology keys come from, and which are valid and allowed
+ * - tuning-annotations.ts: the annotations min-ready and return-delay
+ * - label.ts, label-selector.ts: Kubernetes labels
+ */
+
 import { WrapperError } from '../../errors.ts';
 import { assertAllowedKeys } from './allowed-keys.ts';
 import { annotatedKeySources, type CompatibleSystem, type KeySource } from './key-sources.ts';

@@ -1,3 +1,14 @@
+/*
+ * The room `state`: what the decisions of this node depend on, and when it changes.
+ *
+ * - topology.ts: the state as a whole, its changes and its listeners (topology-listeners.ts, topology-change.ts)
+ * - own-node-state.ts, policy-states.ts, node-set-registry.ts: the states of this node, of policies and of node sets
+ * - activation.ts: puts in force what has all its node sets; key-change.ts: what a change of this node affects
+ * - key-matcher.ts, topology-match.ts: which nodes and endpoints a topology key matches
+ * - visibility.ts, cloud-only-services.ts: which Services are hidden
+ * - without-zone.ts: which Services need the nodes of the zone
+ */
+
 import { type DecideOptions, type Decision, decide } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
 import type { MatchesEndpoint } from '../decide/key-mask.ts';
@@ -33,7 +44,7 @@ export interface TopologyOptions {
   readonly namespaces: boolean;
   /** Whether an edge node hides a Service whose traffic all goes to the cloud. */
   readonly cloudPassthrough: boolean;
-  /** Node sets that are watched at the same time at most; default: {@link DEFAULT_MAX_NODE_SETS}. */
+  /** Node sets that are watched at the same time at most; default: see NodeSetRegistry. */
   readonly maxNodeSets?: number;
 }
 
@@ -41,18 +52,15 @@ export interface TopologyOptions {
 type Source = 'services' | 'namespaces';
 
 /**
- * What this node knows of the cluster: itself, the nodes that its topology keys match, and the Services' policies.
- * Pure state: those who watch the API server call its `set…` methods, and it notifies its listeners of the Services
- * to decide again.
+ * The part of the cluster that decisions of this node depend on: this node, the nodes that its topology keys match,
+ * and the Services' policies. Pure state: watchers of the API server call its `set…` methods, and it notifies its
+ * listeners of the Services to decide again.
  *
  * Invariant: a decision never mixes two states of the topology. A new node context (own labels, declared communities)
  * and a new policy come into force only when the node sets that they require are known. Until then the previous ones
  * remain in force, and the node sets of both are watched. A Service that had no policy before is hidden meanwhile.
  * The nodes of the zone are an exception: nothing waits for them. Until they are known, an endpoint without a zone
  * does not match the zone key.
- *
- * The parts: {@link OwnNodeState}, {@link PolicyStates} and {@link NodeSetRegistry} hold the state, {@link KeyMatcher}
- * compares endpoints with it, and {@link Activation} puts what is pending in force.
  */
 export class Topology {
   readonly nodeName: string;

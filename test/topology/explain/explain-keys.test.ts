@@ -45,22 +45,22 @@ describe('the nodes of a key', () => {
       ['here', 'near'],
     ],
     [
-      'are this node too where its node set lacks it',
+      'include this node if its node set does not have it',
       { key: 'site', sets: { 'site=a': ['near'] } },
       ['here', 'near'],
     ],
     [
-      'are this node at least',
+      'are this node only if its node set is empty',
       { key: 'site', sets: { 'site=a': [] }, warning: 'no-other-node' },
       ['here'],
     ],
     [
-      'are this node alone where nobody else is in its node set',
+      'are this node only if its node set has no other node',
       { key: 'site', sets: { 'site=a': ['here'] }, warning: 'no-other-node' },
       ['here'],
     ],
     [
-      'are without this node where it does not match',
+      'do not include this node if it does not match',
       {
         key: CLOUD,
         labels: { 'node-role.kubernetes.io/edge': '' },
@@ -69,7 +69,7 @@ describe('the nodes of a key', () => {
       ['far'],
     ],
     [
-      'are none where nobody matches',
+      'are none if no node matches',
       {
         key: CLOUD,
         labels: { 'node-role.kubernetes.io/edge': '' },
@@ -79,9 +79,9 @@ describe('the nodes of a key', () => {
       [],
     ],
     ['are none without the label', { key: 'rack', warning: 'own-label-missing' }, []],
-    ['are not known before its node set is', { key: 'site' }, undefined],
+    ['are undefined until its node set is known', { key: 'site' }, undefined],
     [
-      'are each counted once, however many node sets hold it',
+      'are counted once, even if several node sets have them',
       {
         key: COMMUNITY,
         labels: IN_RED,
@@ -90,17 +90,17 @@ describe('the nodes of a key', () => {
       ['far', 'here', 'near', 'other'],
     ],
     [
-      'are those of any node set that holds any',
+      'come from any of its node sets',
       { key: COMMUNITY, labels: IN_RED, sets: { 'pool=red': [], 'ring=red': ['near'] } },
       ['here', 'near'],
     ],
     [
-      'are not known before all of its node sets are',
+      'are undefined until all its node sets are known',
       { key: COMMUNITY, labels: IN_RED, sets: { 'pool=red': ['here', 'near'] } },
       undefined,
     ],
     [
-      'are the declared ones too',
+      'include declared members',
       {
         key: COMMUNITY,
         labels: { pool: 'red' },
@@ -110,7 +110,7 @@ describe('the nodes of a key', () => {
       ['declared', 'here', 'near'],
     ],
     [
-      'are the declared ones where no node set holds any',
+      'are the declared members if all node sets are empty',
       {
         key: COMMUNITY,
         sets: { 'pool=red': [], 'ring=red': [] },
