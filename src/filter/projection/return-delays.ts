@@ -2,16 +2,18 @@ import { type HeldKey, ReturnDelay } from '../../topology/decide/return-delay.ts
 import type { Clock } from './clock.ts';
 
 /**
- * Time between looks at all that wait, in milliseconds: where a site comes back, thousands of Services are due a
- * moment apart.
+ * Least time between two runs of the timer, in milliseconds. When a site comes back, thousands of Services are due
+ * within a short time.
  */
-const APART_MS = 100;
+const MIN_INTERVAL_MS = 100;
 
 /**
  * The return delays of all Services of a view, and one timer for the first that is due.
  *
- * Invariant: while any Service waits, the timer runs to the earliest time at which a nearer key may be
- * returned to, or to {@link APART_MS} after the last look.
+ *     no timer ──a Service waits──▶ timer for the earliest ──▶ onDue(those due) ──▶ timer for the next, or no timer
+ *
+ * Invariant: while any Service waits, the timer fires at the earliest time at which a nearer key may win again, but
+ * not within {@link MIN_INTERVAL_MS} of its last run.
  */
 export class ReturnDelays {
   readonly #clock: Clock;
@@ -19,17 +21,18 @@ export class ReturnDelays {
   readonly #delays = new Map<string, ReturnDelay>();
   /** When each Service that waits is due, in milliseconds of the clock. */
   readonly #due = new Map<string, number>();
-  #cancel: (() => void) | undefined;
-  #wakesAt = Number.POSITIVE_INFINITY;
-  #wokeAt = Number.NEGATIVE_INFINITY;
+  /** Undefined: no Service waits. */
+  #timer: { readonly at: number; readonly cancel: () => void } | undefined;
+  /** When the timer last fired. */
+  #firedAt = Number.NEGATIVE_INFINITY;
 
-  /** @param onDue called with the Services to be decided again */
+  /** @param onDue called with the Services whose delay has passed: they must be decided again */
   constructor(clock: Clock, onDue: (services: readonly string[]) => void) {
     this.#clock = clock;
     this.#onDue = onDue;
   }
 
-  /** Runs a decision about a Service under its delay, then sees to it that it is taken again when due. */
+  /** Decides a Service under its delay, and schedules the next decision if a nearer key is held back. */
   decide<T>(
     service: string,
     delayMs: number,
@@ -46,58 +49,56 @@ export class ReturnDelays {
     delay.keepOnly(ports);
     const next = delay.next(delayMs);
     if (next === undefined) {
-      this.#rest(service);
+      this.#unschedule(service);
     } else {
       this.#due.set(service, next);
-      this.#wakeAt(next);
+      this.#schedule(next);
     }
     return result;
   }
 
-  /** What is held of a family and port of a Service. Looking changes nothing. */
+  /** The nearer key that is held back for `<family> <port>` of a Service. Changes nothing. */
   held(service: string, port: string): HeldKey | undefined {
     return this.#delays.get(service)?.held(port);
   }
 
-  /** Forgets a Service: it is gone, or its next decision is free. */
+  /** Forgets a Service: it no longer exists, or its next decision takes effect immediately. */
   forget(service: string): void {
     this.#delays.delete(service);
-    this.#rest(service);
+    this.#unschedule(service);
   }
 
   close(): void {
     this.#due.clear();
-    this.#sleep();
+    this.#stopTimer();
   }
 
-  /** A Service waits no longer; when none does, no timer runs. */
-  #rest(service: string): void {
-    if (this.#due.delete(service) && this.#due.size === 0) this.#sleep();
+  #unschedule(service: string): void {
+    if (this.#due.delete(service) && this.#due.size === 0) this.#stopTimer();
   }
 
-  #sleep(): void {
-    this.#cancel?.();
-    this.#cancel = undefined;
-    this.#wakesAt = Number.POSITIVE_INFINITY;
+  /** Makes the timer fire at this time or earlier. */
+  #schedule(time: number): void {
+    const at = Math.max(time, this.#firedAt + MIN_INTERVAL_MS);
+    if (this.#timer !== undefined && this.#timer.at <= at) return;
+    this.#stopTimer();
+    const delayMs = Math.max(0, at - this.#clock.now());
+    this.#timer = { at, cancel: this.#clock.after(delayMs, () => this.#fire()) };
   }
 
-  #wakeAt(time: number): void {
-    const at = Math.max(time, this.#wokeAt + APART_MS);
-    if (at >= this.#wakesAt) return;
-    this.#cancel?.();
-    this.#wakesAt = at;
-    this.#cancel = this.#clock.after(Math.max(0, at - this.#clock.now()), () => this.#wake());
+  #stopTimer(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
   }
 
-  #wake(): void {
-    this.#wakesAt = Number.POSITIVE_INFINITY;
-    this.#cancel = undefined;
+  #fire(): void {
+    this.#timer = undefined;
     const now = this.#clock.now();
-    this.#wokeAt = now;
+    this.#firedAt = now;
     const due = [...this.#due].filter(([, time]) => time <= now).map(([service]) => service);
     for (const service of due) this.#due.delete(service);
     if (due.length > 0) this.#onDue(due);
-    if (this.#due.size > 0) this.#wakeAt(earliest(this.#due.values()));
+    if (this.#due.size > 0) this.#schedule(earliest(this.#due.values()));
   }
 }
 
