@@ -1,5 +1,6 @@
 import type { Endpoint, EndpointGroup } from '../../topology/decide/endpoint.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
+import { Interner } from './interner.ts';
 
 /**
  * How the raw bytes of an object relate to what is shown of it:
@@ -117,21 +118,6 @@ export class EndpointIndex {
       ports: this.#ports.of(ports.join('\n'), () => ports),
       endpoints,
     }));
-  }
-}
-
-/** Keeps one copy of equal values. */
-export class Interner<T> {
-  readonly #known = new Map<string, T>();
-
-  of(id: string, make: () => T): T {
-    const known = this.#known.get(id);
-    if (known !== undefined) return known;
-    // Values that nothing uses any more may pile up over months; starting again costs little.
-    if (this.#known.size >= 50_000) this.#known.clear();
-    const made = make();
-    this.#known.set(id, made);
-    return made;
   }
 }
 

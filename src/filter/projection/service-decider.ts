@@ -6,8 +6,9 @@ import type { Topology } from '../../topology/state/topology.ts';
 import { type HiddenReason, whyHidden } from '../../topology/state/visibility.ts';
 import type { Clock } from './clock.ts';
 import type { Answer } from './decision-journal.ts';
-import { type EndpointsObject, Interner } from './endpoint-index.ts';
-import { ReturnDelays } from './return-delays.ts';
+import type { EndpointsObject } from './endpoint-index.ts';
+import { Interner } from './interner.ts';
+import { ReturnDelayScheduler } from './return-delay-scheduler.ts';
 
 /** The part of an object that is shown. */
 export interface ProjectedEndpoints {
@@ -44,7 +45,7 @@ export interface ServiceDeciderOptions {
 export class ServiceDecider {
   readonly #topology: Topology;
   readonly #clock: Clock;
-  readonly #delays: ReturnDelays;
+  readonly #delays: ReturnDelayScheduler;
   readonly #answers = new Map<string, TimedAnswer>();
   /** 10,000 Services have few different answers and masks. */
   readonly #texts = new Interner<string>();
@@ -53,7 +54,7 @@ export class ServiceDecider {
   constructor({ topology, clock, onDue }: ServiceDeciderOptions) {
     this.#topology = topology;
     this.#clock = clock;
-    this.#delays = new ReturnDelays(clock, onDue);
+    this.#delays = new ReturnDelayScheduler(clock, onDue);
   }
 
   /** Decides about all objects of a Service together. */

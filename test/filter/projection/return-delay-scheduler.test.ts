@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { ReturnDelays } from '../../../src/filter/projection/return-delays.ts';
+import { ReturnDelayScheduler } from '../../../src/filter/projection/return-delay-scheduler.ts';
 import { ManualClock } from '../../support/projection/topology.ts';
 
 const DELAY = 1000;
 
 let clock: ManualClock;
-let delays: ReturnDelays;
+let delays: ReturnDelayScheduler;
 /** What was due, as `<time> <services>`. */
 let woken: string[];
 /** Keys that are ready, by port, as the next decision finds them. */
@@ -15,7 +15,7 @@ beforeEach(() => {
   clock = new ManualClock();
   woken = [];
   ready = {};
-  delays = new ReturnDelays(clock, (services) => {
+  delays = new ReturnDelayScheduler(clock, (services) => {
     woken.push(`${clock.now()} ${services.join(' ')}`);
     for (const service of services) decide(service);
   });
@@ -36,7 +36,7 @@ function startWaiting(service: string): void {
   decide(service);
 }
 
-describe('ReturnDelays', () => {
+describe('ReturnDelayScheduler', () => {
   test('decides a Service again when a nearer key has waited for the whole delay', () => {
     ready = { http: 0b10 };
     decide('web');
@@ -152,7 +152,7 @@ describe('ReturnDelays', () => {
   });
 
   test('a Service that is not decided when it is due, for its policy waits, is called once', () => {
-    delays = new ReturnDelays(clock, (services) => {
+    delays = new ReturnDelayScheduler(clock, (services) => {
       const calls = woken.push(`${clock.now()} ${services.join(' ')}`);
       if (calls > 9) throw new Error('called again and again');
     });

@@ -15,7 +15,7 @@ const MIN_INTERVAL_MS = 100;
  * Invariant: while any Service waits, the timer fires at the earliest time at which a nearer key may win again, but
  * not within {@link MIN_INTERVAL_MS} of its last run.
  */
-export class ReturnDelays {
+export class ReturnDelayScheduler {
   readonly #clock: Clock;
   readonly #onDue: (services: readonly string[]) => void;
   readonly #delays = new Map<string, ReturnDelay>();
