@@ -36,8 +36,8 @@ interface ModelEndpoint {
 }
 
 /**
- * One thing that happens to the cluster. Node sets that it makes necessary are answered only by `sync`; those that
- * nobody needs any more are closed by `minute`.
+ * One change of the cluster. Node sets that it makes necessary are answered only by `sync`. Node sets that no policy
+ * needs any more are closed by `minute`.
  */
 type Step =
   | { kind: 'object'; service: number; slice: number; endpoints: ModelEndpoint[]; port: string }
@@ -189,13 +189,13 @@ class History {
     const existed = objects.has(key);
     if (step.kind === 'delete') objects.delete(key);
     else objects.set(key, encodeStep(this.#codec, this.#resource, step, ++this.#version));
-    this.harness.tell(key, existed);
+    this.harness.sendObject(key, existed);
   }
 
   /**
-   * What a fresh list of the model under its world shows, without what is no change for a client.
+   * What a fresh list of the model shows under its topology, reduced to what counts for a client.
    *
-   * @param unknown of a selector, whether the API server has not answered it yet
+   * @param unknown whether the API server has not answered a selector yet
    */
   fresh(unknown: (selector: string) => boolean = () => false): Map<string, string> {
     const fresh = new ProjectionHarness(this.#codec, this.#resource, this.model, 0);
@@ -234,8 +234,8 @@ function replay(harness: ProjectionHarness): Map<string, ObjectBytes> {
 }
 
 /**
- * Addresses by object, as they are shown and as they are explained. Of a Service that waits for a node set an
- * earlier state is shown: explained is what of it is still there.
+ * Addresses by object, as they are shown and as they are explained. A Service that waits for a node set shows an earlier
+ * state; the explanation has what is left of it.
  */
 function shownAndExplained({ codec, view, projection, topology }: ProjectionHarness) {
   const { resource } = view;
@@ -275,7 +275,7 @@ describe.each([
   ['Endpoints', 'protobuf', ENDPOINTS, createProtobufCodec()],
   ['Endpoints', 'json', ENDPOINTS, createJsonCodec()],
 ] as const)('a view of %s in %s', (_kind, _encoding, resource, codec) => {
-  test('after any history shows what a fresh list shows, to readers and to followers of its log', () => {
+  test('after any history, its state and its log equal a fresh list', () => {
     fc.assert(
       fc.property(fc.array(anyStep, { maxLength: 40 }), (steps) => {
         const history = new History(codec, resource);
@@ -291,7 +291,7 @@ describe.each([
     );
   });
 
-  test('at each moment shows a Service as the world before or after the change would', () => {
+  test('at each moment shows a Service as the topology before or after the change requires', () => {
     fc.assert(
       fc.property(fc.array(anyStep, { maxLength: 20 }), (steps) => {
         const history = new History(codec, resource);
@@ -299,7 +299,7 @@ describe.each([
         for (const step of steps) {
           history.apply(step);
           const during = significantOf(history.harness);
-          // Nothing waits for the nodes of the zone: until they are known, endpoints without one do not match.
+          // Until the nodes of the zone are known, endpoints without a zone do not match.
           const zoneUnknown = history.fresh((selector) => selector.startsWith(ZONE));
           history.apply({ kind: 'sync' });
           const after = history.fresh();
@@ -314,7 +314,7 @@ describe.each([
     );
   });
 
-  test('is explained, at each moment, as it is shown', () => {
+  test('explains at each moment what it shows', () => {
     fc.assert(
       fc.property(fc.array(anyStep, { maxLength: 30 }), (steps) => {
         const history = new History(codec, resource);
@@ -330,7 +330,7 @@ describe.each([
     );
   });
 
-  test('sends no event for a managed Service when nothing that this node sees has changed', () => {
+  test('sends no event for a managed Service if nothing that this node sees has changed', () => {
     fc.assert(
       fc.property(fc.array(anyStep, { maxLength: 30 }), (steps) => {
         const history = new History(codec, resource);
