@@ -31,7 +31,7 @@ let topology: Topology;
 let services: View;
 let slices: View;
 let endpoints: EndpointsProjection;
-let feed: ServicesHandler;
+let servicesHandler: ServicesHandler;
 /** Events of both views as their watchers receive them, `kind TYPE`. */
 let events: string[];
 
@@ -43,7 +43,7 @@ beforeEach(() => {
 function openTopology({ cloudPassthrough }: { cloudPassthrough: boolean }): void {
   topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own', cloudPassthrough });
   const book = new PolicyResolver({ ...NO_POLICY, serviceFilter });
-  feed = new ServicesHandler({ topology, book, logger: pino({ level: 'silent' }) });
+  servicesHandler = new ServicesHandler({ topology, book, logger: pino({ level: 'silent' }) });
   services = new View({ resource: SERVICES, codec: json, clock, window });
   slices = new View({ resource: ENDPOINT_SLICES, codec: protobuf, clock, window });
   events = [];
@@ -69,7 +69,7 @@ function hiding({ followsCloudOnly } = { followsCloudOnly: true }): ServicesProj
     view: services,
     topology,
     serviceFilter,
-    feed,
+    feed: servicesHandler,
     followsCloudOnly,
   });
 }
@@ -166,7 +166,7 @@ test('a deleted Service goes before its slices show endpoints that its policy cu
 test('a deleted Service goes first also if no Service is ever hidden', () => {
   const handlers = [
     new DeletionsFirst<ServiceFacts>(services),
-    feed,
+    servicesHandler,
     new PlainProjection(services),
   ];
   const send = (changes: readonly Change<ServiceFacts>[]) => {

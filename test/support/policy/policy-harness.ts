@@ -90,8 +90,13 @@ export class PolicyHarness {
       ? new NamespacesHandler({ topology, book, logger })
       : undefined;
     this.#communities = new CommunitiesHandler(topology, 'here');
-    const feed = new ServicesHandler({ topology, book, logger });
-    const ofKubeProxy = this.#open(createProtobufCodec(), policies, settings.passthrough, feed);
+    const servicesHandler = new ServicesHandler({ topology, book, logger });
+    const ofKubeProxy = this.#open(
+      createProtobufCodec(),
+      policies,
+      settings.passthrough,
+      servicesHandler,
+    );
     const others = this.#open(createJsonCodec(), policies, settings.passthrough, undefined);
     this.#opened = [ofKubeProxy, others];
     this.views = this.#opened;
@@ -227,7 +232,7 @@ export class PolicyHarness {
     codec: Codec,
     { serviceFilter }: PolicySettings,
     passthrough: boolean,
-    feed: ServicesHandler | undefined,
+    servicesHandler: ServicesHandler | undefined,
   ): Opened {
     const { topology } = this;
     const window = { entries: 1_000_000, bytes: 1 << 30 };
@@ -239,13 +244,13 @@ export class PolicyHarness {
       topology,
       serviceFilter,
       followsCloudOnly: passthrough,
-      feed,
+      feed: servicesHandler,
     });
     const endpointsProjection = new EndpointsProjection({
       view: slices,
       topology,
       clock: stillClock,
-      tellsCloudOnly: passthrough && feed !== undefined,
+      tellsCloudOnly: passthrough && servicesHandler !== undefined,
     });
     const { encoding } = codec;
     return { encoding, codec, slices, services, servicesProjection, endpointsProjection };

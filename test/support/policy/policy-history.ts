@@ -14,12 +14,10 @@ import {
 } from './policy-model.ts';
 import { keyOf, ModelObjects, significant } from './policy-objects.ts';
 import { OrderWatch } from './policy-order.ts';
+import { failWith, isSame, type Seen } from './policy-seen.ts';
 import { SERVICE_KEYS, type Step } from './policy-steps.ts';
 
 const NO_NODES = { nodes: new Map() } as unknown as ModelCluster;
-
-/** What a view shows of one Service: key of the object → the bytes that count. */
-type Seen = ReadonlyMap<string, string>;
 
 /** Histories per property test. Set the environment variable to run more. */
 export const POLICY_RUNS = Number(process.env.POLICY_RUNS ?? 400);
@@ -98,7 +96,7 @@ export class History {
           const inputs = this.#inputs(service, this.#now);
           const expected = this.#expected(views, view, service, inputs);
           const seen = this.#seen(views, view, service);
-          if (!same(seen, expected)) fail(`settled, but`, view, service, seen, [expected]);
+          if (!isSame(seen, expected)) failWith(`settled, but`, view, service, seen, [expected]);
         }
       }
     }
@@ -119,11 +117,11 @@ export class History {
       const tried: Seen[] = [];
       let allowed = false;
       for (const expected of this.#allowed(views, view, service)) {
-        allowed = same(seen, expected);
+        allowed = isSame(seen, expected);
         if (allowed) break;
         tried.push(expected);
       }
-      if (!allowed) fail('in between', view, service, seen, tried);
+      if (!allowed) failWith('in between', view, service, seen, tried);
     }
   }
 
@@ -324,25 +322,4 @@ export class History {
 /** Key of the Service to which an object of the model belongs. */
 function serviceOf(key: string): string {
   return key.replace(/-[0-9]$/, '');
-}
-
-function same(a: Seen, b: Seen): boolean {
-  if (a.size !== b.size) return false;
-  for (const [key, value] of a) if (b.get(key) !== value) return false;
-  return true;
-}
-
-function fail(when: string, view: View, service: string, seen: Seen, allowed: Seen[]): never {
-  const inShort = (state: Seen) =>
-    JSON.stringify(
-      [...state].map(([key, text]) => [
-        key,
-        text.match(/(10\.0\.0\.|fd00::)\d/g),
-        text.includes('z1"}'),
-      ]),
-    );
-  const options = [...new Set(allowed.map(inShort))].join('\n or ');
-  throw new Error(
-    `${when} ${view.codec.encoding} ${view.resource.plural} of ${service} are\n    ${inShort(seen)}\n not ${options}`,
-  );
 }
