@@ -150,7 +150,7 @@ function rowsOf(
   const intern = (group: EndpointGroup): EndpointGroup => ({
     ports: ports.of(group.ports.join('\n'), () => group.ports),
     endpoints: group.endpoints.map(({ family, node, zone, state }) =>
-      cache.of(family, node, zone, state),
+      cache.intern(family, node, zone, state),
     ),
   });
   const names = [...policies.keys()].filter(wanted).sort();

@@ -89,7 +89,7 @@ export class EndpointsWriter {
       if (managed || object.rawState === 'shown') return true;
     }
     if (managed) {
-      const next = codec.significantAfter(resource, object.raw, edit);
+      const next = codec.semanticBytesAfter(resource, object.raw, edit);
       return next.equals(codec.semanticBytes(shown));
     }
     const next = codec.splice(resource, object.raw, { ...edit, resourceVersion: '0' });
