@@ -1,5 +1,5 @@
 import { EndpointCache } from '../../filter/codec/endpoint-cache.ts';
-import { Interner } from '../../filter/projection/endpoint-index.ts';
+import { Interner } from '../../filter/projection/interner.ts';
 import { CommunitiesHandler } from '../../proxy/cluster/communities-handler.ts';
 import { describeService } from '../../proxy/cluster/services-handler.ts';
 import type { NodeProxyOptions } from '../../proxy/node-proxy.ts';
