@@ -1,7 +1,7 @@
 import type { ApiServer } from '../embedded/api-server.ts';
 import { createJsonCodec } from '../src/filter/codec/json/codec.ts';
 import type { EndpointGroup } from '../src/topology/decide/endpoint.ts';
-import { explainEndpoints } from '../src/topology/decide/endpoint-reasons.ts';
+import { decideWithReasons } from '../src/topology/decide/endpoint-reasons.ts';
 import type { ManagedPolicy } from '../src/topology/policy/policy.ts';
 import type { Topology } from '../src/topology/state/topology.ts';
 import { escapeUntrusted } from '../src/untrusted-text.ts';
@@ -73,7 +73,7 @@ function reasonsOf(
   topology: Topology,
 ): string[] {
   const options = minReady === undefined ? {} : { minReady };
-  return explainEndpoints(groups, keys, topology.matches, options).map(({ reason }) => reason);
+  return decideWithReasons(groups, keys, topology.matches, options).map(({ reason }) => reason);
 }
 
 /** Lays rows out as a table; a Service and its keys are named once. */

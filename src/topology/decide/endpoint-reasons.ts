@@ -19,7 +19,7 @@ export interface EndpointReason {
 }
 
 /** Decides, and explains the decision about each endpoint, in the order of the groups, flattened. */
-export function explainEndpoints(
+export function decideWithReasons(
   groups: readonly EndpointGroup[],
   keys: readonly string[],
   matches: MatchesEndpoint,

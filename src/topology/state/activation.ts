@@ -89,7 +89,7 @@ export class Activation {
     if (current?.off !== next.off) {
       for (const service of policies.services()) change.addService(service);
     }
-    // A policy for edge nodes only uses the cloud key, so this loop also finds the Services that it affects.
+    // A policy for edge nodes only always has the cloud key, so the Services that it affects are found here too.
     change.ownNode = keys.filter((key) => this.#addKeyChange(change, key, next));
     ownNode.adopt();
     matcher.invalidate();

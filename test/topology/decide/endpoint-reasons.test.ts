@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Endpoint, EndpointState } from '../../../src/topology/decide/endpoint.ts';
-import { explainEndpoints } from '../../../src/topology/decide/endpoint-reasons.ts';
+import { decideWithReasons } from '../../../src/topology/decide/endpoint-reasons.ts';
 
 function on(node: string, state: EndpointState = 'ready'): Endpoint {
   return { family: 'IPv4', node, zone: '', state };
@@ -9,12 +9,12 @@ function on(node: string, state: EndpointState = 'ready'): Endpoint {
 const matches = (key: string, { node }: Endpoint): boolean => key === '*' || node === key;
 
 function reasons(keys: string[], ...endpoints: Endpoint[]): string[] {
-  return explainEndpoints([{ ports: ['TCP/http'], endpoints }], keys, matches).map(
+  return decideWithReasons([{ ports: ['TCP/http'], endpoints }], keys, matches).map(
     ({ kept, reason }) => `${kept ? 'kept' : 'cut'}: ${reason}`,
   );
 }
 
-describe('explainEndpoints()', () => {
+describe('decideWithReasons()', () => {
   test('names the key that won, and the keys that lost', () => {
     expect(reasons(['here', 'site', '*'], on('site'), on('far'))).toEqual([
       'kept: site matches, and has ready endpoints',
@@ -27,7 +27,7 @@ describe('explainEndpoints()', () => {
       { ports: ['TCP/http'], endpoints: [on('here')] },
       { ports: ['TCP/http', 'TCP/metrics'], endpoints: [on('site', 'notReady')] },
     ];
-    expect(explainEndpoints(groups, ['here', 'site'], matches)).toMatchObject([
+    expect(decideWithReasons(groups, ['here', 'site'], matches)).toMatchObject([
       { kept: true, reason: 'here matches, and has ready endpoints' },
       { kept: true, reason: 'site matches; no endpoint is ready or serving' },
     ]);

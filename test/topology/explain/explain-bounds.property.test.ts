@@ -6,7 +6,7 @@ import type {
   EndpointGroup,
   EndpointState,
 } from '../../../src/topology/decide/endpoint.ts';
-import { explainEndpoints } from '../../../src/topology/decide/endpoint-reasons.ts';
+import { decideWithReasons } from '../../../src/topology/decide/endpoint-reasons.ts';
 import { keyMaskBy } from '../../../src/topology/decide/key-mask.ts';
 import { takeAll } from '../../../src/topology/decide/steps.ts';
 import { decideAsHeld, explainPorts } from '../../../src/topology/explain/explain-ports.ts';
@@ -92,7 +92,7 @@ describe('an explanation that visits each endpoint once', () => {
     fc.assert(
       fc.property(groups, (given) => {
         const { ports, keep } = decide(given, keyMaskBy(KEYS, matches));
-        const reasons = explainEndpoints(given, KEYS, matches);
+        const reasons = decideWithReasons(given, KEYS, matches);
         const flat = given.flatMap((group) => group.endpoints.map((each) => ({ group, each })));
         expect(reasons.map(({ kept }) => Number(kept))).toEqual([...keep]);
         for (const [index, { group, each }] of flat.entries()) {
