@@ -134,7 +134,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   close(): void {
     this.#unsubscribe();
     this.#decider.close();
-    this.#topology.setZoneless(
+    this.#topology.setServicesWithoutZone(
       this,
       Array.from(this.#index.services(), (service) => [service, false] as const),
     );
@@ -201,7 +201,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
       const objects = this.#index.ofService(service);
       return [service, objects.some(({ groups }) => hasEndpointWithoutZone(groups))] as const;
     });
-    this.#topology.setZoneless(this, withoutZone);
+    this.#topology.setServicesWithoutZone(this, withoutZone);
     return affected;
   }
 

@@ -106,7 +106,7 @@ export class ServiceDecider {
     objects: readonly EndpointsObject[],
   ): DecidedService {
     const decision = this.#decision(service, policy, objects);
-    const cloudOnly = this.#topology.withholds(policy, decision);
+    const cloudOnly = this.#topology.isCloudOnly(policy, decision);
     const answer = answerOf(policy, decision, cloudOnly);
     const answers = this.#replaceAnswer(service, objects, answer);
     const hidden = this.#whyHidden(service, policy, cloudOnly);

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { ENDPOINT_SLICES } from '../../../src/filter/codec/resource.ts';
 import { chunked, decodeAll } from '../../support/codec/codec-fixtures.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
 const codec = createJsonCodec();
 const VERSION = { resourceVersion: '9' };
@@ -181,7 +182,7 @@ describe('decodeList()', () => {
         const found = codec.decodeList([body]).items.map((each) => JSON.parse(each.toString()));
         expect(found).toEqual(whole);
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 

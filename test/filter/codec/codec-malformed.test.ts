@@ -16,6 +16,7 @@ import {
   STATUSES,
   WATCHES,
 } from '../../support/codec/codec-fixtures.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
 /** `result`, the code of a `WrapperError`, or any other error, which must not occur. */
 function outcome(action: () => unknown): string {
@@ -138,7 +139,7 @@ describe('flipped bytes', () => {
         }
         expect(unexpected([await asyncOutcome(() => readAll(from, bytes))])).toEqual([]);
       }),
-      { numRuns: 60 },
+      { numRuns: propertyRuns(60) },
     );
   });
 
@@ -150,7 +151,7 @@ describe('flipped bytes', () => {
         bytes[at % bytes.length] = value;
         expect(unexpected(readings(list.codec, bytes).map(outcome))).toEqual([]);
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 
@@ -165,7 +166,7 @@ describe('flipped bytes', () => {
           outcomes.push(await asyncOutcome(() => decodeAll(codec, chunked(bytes, []))));
           expect(unexpected(outcomes)).toEqual([]);
         }),
-        { numRuns: 500 },
+        { numRuns: propertyRuns(500) },
       );
     },
   );

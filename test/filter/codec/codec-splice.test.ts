@@ -14,6 +14,7 @@ import {
   withVersion,
 } from '../../support/codec/codec-model.ts';
 import { encoderOf } from '../../support/codec/codec-model-encoding.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
 const VERSION = '326000001';
 
@@ -45,7 +46,7 @@ describe.each(CODECS)('facts ($encoding)', (codec) => {
       fc.property(modelSlice, (slice) => {
         expect(codec.endpointSlice(encoder.slice(slice))).toEqual(sliceFacts(slice));
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 
@@ -54,7 +55,7 @@ describe.each(CODECS)('facts ($encoding)', (codec) => {
       fc.property(modelEndpoints, (object) => {
         expect(codec.endpoints(encoder.endpoints(object))).toEqual(endpointsFacts(object));
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 
@@ -68,7 +69,7 @@ describe.each(CODECS)('facts ($encoding)', (codec) => {
         const { namespace, name, uid, resourceVersion } = sliceFacts(slice);
         expect(codec.meta(encoder.slice(slice))).toEqual({ namespace, name, uid, resourceVersion });
       }),
-      { numRuns: 200 },
+      { numRuns: propertyRuns(200) },
     );
   });
 });
@@ -88,7 +89,7 @@ describe.each(CODECS)('splice() of any object ($encoding)', (codec) => {
         const wanted = encoder.slice(withVersion(filterSlice(slice, keep, cutHints), VERSION));
         expect(textOf(codec, spliced)).toBe(textOf(codec, wanted));
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 
@@ -102,7 +103,7 @@ describe.each(CODECS)('splice() of any object ($encoding)', (codec) => {
         const wanted = filterFacts(codec.endpointSlice(bytes), keep, false);
         expect(codec.endpointSlice(spliced)).toEqual({ ...wanted, hinted });
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 
@@ -116,7 +117,7 @@ describe.each(CODECS)('splice() of any object ($encoding)', (codec) => {
         expect(codec.endpoints(spliced)).toEqual({ ...model, resourceVersion: VERSION });
         expect(codec.endpoints(spliced)).toEqual(filterFacts(codec.endpoints(bytes), keep, true));
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 
@@ -130,7 +131,7 @@ describe.each(CODECS)('splice() of any object ($encoding)', (codec) => {
         const wanted = encoder.endpoints(withVersion(filterEndpoints(object, keep), VERSION));
         expect(textOf(codec, spliced)).toBe(textOf(codec, wanted));
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 });

@@ -17,6 +17,7 @@ import {
   TRIGGER_TIME,
 } from '../../support/codec/codec-model.ts';
 import { encoderOf } from '../../support/codec/codec-model-encoding.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
 /** A slice that always has metadata, because these tests change it. */
 const slices = fc
@@ -99,7 +100,7 @@ describe.each(CODECS)('semantic bytes ($encoding)', (codec) => {
         const noisy = { ...slice, meta: { ...slice.meta, ...other, annotations } };
         expect(semanticText(noisy)).toBe(semanticText(slice));
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 
@@ -108,7 +109,7 @@ describe.each(CODECS)('semantic bytes ($encoding)', (codec) => {
       fc.property(slices, (slice) => {
         expect(semanticText(change(slice))).not.toBe(semanticText(slice));
       }),
-      { numRuns: 50 },
+      { numRuns: propertyRuns(50) },
     );
   });
 
@@ -121,7 +122,7 @@ describe.each(CODECS)('semantic bytes ($encoding)', (codec) => {
         expect(only({ [TRIGGER_TIME]: 'now', a: 'b' })).toBe(only({ a: 'b' }));
         expect(only({ a: 'b', [TRIGGER_TIME]: 'now' })).not.toBe(only({}));
       }),
-      { numRuns: 50 },
+      { numRuns: propertyRuns(50) },
     );
   });
 
@@ -133,7 +134,7 @@ describe.each(CODECS)('semantic bytes ($encoding)', (codec) => {
           semanticText({ ...slice, meta: { ...slice.meta, labels: { [text]: label, b: text } } });
         expect(labelled('1')).not.toBe(labelled('2'));
       }),
-      { numRuns: 50 },
+      { numRuns: propertyRuns(50) },
     );
   });
 });

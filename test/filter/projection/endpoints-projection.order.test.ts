@@ -180,7 +180,7 @@ describe('while the nodes of the zone are unknown', () => {
 
   test('a view whose endpoints all have a zone is not affected', () => {
     const other = {};
-    topology.setZoneless(other, [['default/web', true]]);
+    topology.setServicesWithoutZone(other, [['default/web', true]]);
     expect([...topology.nodeSets.keys()]).toEqual([`${ZONE}=z1`]);
     projection.onChanges([slice('a', { ...IN_ZONE, ip: '10.0.0.4' })]);
     answer();

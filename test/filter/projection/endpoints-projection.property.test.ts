@@ -10,6 +10,7 @@ import { explainService } from '../../../src/topology/explain/explain-service.ts
 import { EndpointsHistory, significantOf } from '../../support/projection/endpoints-history.ts';
 import { anyStep, ZONE } from '../../support/projection/endpoints-steps.ts';
 import type { ProjectionHarness } from '../../support/projection/projection-harness.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
 /** Follows the log from the start and checks each event; returns what a client then has. */
 function replay(harness: ProjectionHarness): Map<string, ObjectBytes> {
@@ -85,7 +86,7 @@ describe.each([
         const listed = harness.view.snapshot().items.map((object) => object.toString('hex'));
         expect(followed.sort()).toEqual(listed.sort());
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 
@@ -108,7 +109,7 @@ describe.each([
           before = after;
         }
       }),
-      { numRuns: 100 },
+      { numRuns: propertyRuns(100) },
     );
   });
 
@@ -124,7 +125,7 @@ describe.each([
           expect(explained.filter((line) => !shown.includes(line))).toEqual([]);
         }
       }),
-      { numRuns: 100 },
+      { numRuns: propertyRuns(100) },
     );
   });
 
@@ -146,7 +147,7 @@ describe.each([
           expect(history.harness.view.log.end - end).toBe(changed.length);
         }
       }),
-      { numRuns: 200 },
+      { numRuns: propertyRuns(200) },
     );
   });
 });

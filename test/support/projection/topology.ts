@@ -5,7 +5,7 @@ import type { TopologyOptions } from '../../../src/topology/state/topology.ts';
 
 /** A topology in which nodes match by labels only. */
 export const PLAIN_TOPOLOGY: Omit<TopologyOptions, 'nodeName'> = {
-  relations: {
+  topologyMatch: {
     communities: { nodeLabels: [], labelPrefix: '', labelValues: [] },
     edge: parseLabelSelector('node-role.kubernetes.io/edge'),
   },
