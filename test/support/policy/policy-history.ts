@@ -1,4 +1,5 @@
 import type { View } from '../../../src/filter/view/view.ts';
+import { propertyRuns } from '../property-runs.ts';
 import { applyChanges, deletedBy, withChange } from './policy-changes.ts';
 import { type HarnessViews, type ModelChanges, PolicyHarness } from './policy-harness.ts';
 import { checkLog, follow } from './policy-log.ts';
@@ -20,7 +21,7 @@ import { SERVICE_KEYS, type Step } from './policy-steps.ts';
 const NO_NODES = { nodes: new Map() } as unknown as ModelCluster;
 
 /** Histories per property test. Set the environment variable to run more. */
-export const POLICY_RUNS = Number(process.env.POLICY_RUNS ?? 400);
+export const POLICY_RUNS = Number(process.env.POLICY_RUNS ?? propertyRuns(400));
 
 /** Runs a history from its first step to its last; throws as {@link History} does. */
 export function play(
