@@ -75,8 +75,8 @@ export interface UpstreamOptions {
   readonly logger: Logger;
   /** How long a body may wait for its reader before its request is ended, in milliseconds; default 30,000. */
   readonly unreadMs?: number;
-  /** Told what became of each request under our own identity, and of its path without the query; see Failover. */
-  readonly onOutcome?: (server: URL, outcome: Outcome, path: string) => void;
+  /** Called with how each request ended; see Failover. */
+  readonly onOutcome?: (server: URL, outcome: Outcome) => void;
   /** Told of a server that was found to answer while the one in use does not. */
   readonly onFound?: (server: URL) => void;
   /** After this long without a byte from the API server it is asked whether it is there; see Pulse. */
@@ -106,7 +106,7 @@ class AgentUpstream implements Upstream {
   readonly #unreadMs: number;
   readonly #unsubscribe: () => void;
   readonly reach = new Reachability();
-  readonly #onOutcome: (server: URL, outcome: Outcome, path: string) => void;
+  readonly #onOutcome: (server: URL, outcome: Outcome) => void;
   readonly #onFound: (server: URL) => void;
   readonly #connections: ConnectionTracker;
   readonly #requests: ActiveRequests;
@@ -128,7 +128,7 @@ class AgentUpstream implements Upstream {
     this.#requests = new ActiveRequests({
       ...options,
       probe: (server) => this.probe(server),
-      onDead: (server) => onOutcome(server, 'unreachable', ''),
+      onDead: (server) => onOutcome(server, 'silent'),
     });
     this.#credentials = credentials;
     this.#logger = logger;
@@ -271,7 +271,6 @@ class AgentUpstream implements Upstream {
   ): Promise<UpstreamResponse> {
     const server = this.#server();
     const { signal } = abort;
-    const [path = ''] = request.path.split('?', 1);
     const live = this.#requests.add(server, abort);
     const explain = (error: unknown): unknown =>
       signal.aborted ? signal.reason : unreachable(error, server);
@@ -282,7 +281,7 @@ class AgentUpstream implements Upstream {
       const { statusCode, headers } = answer;
       const toGoBy = isUsableResponse(statusCode, headers);
       this.reach.noteAnswer(toGoBy);
-      this.#onOutcome(server, isServerFailure(statusCode, headers) ? 'broken' : 'answered', path);
+      this.#onOutcome(server, isServerFailure(statusCode, headers) ? 'serverError' : 'answered');
       answer.body.once('close', release).once('close', () => live.release());
       const onUnread = (): void => {
         this.#logger.warn({ path: request.path }, 'an answer was not read; its request is ended');
@@ -297,7 +296,7 @@ class AgentUpstream implements Upstream {
     } catch (error) {
       live.release();
       if (!signal.aborted) {
-        this.#onOutcome(server, error instanceof NoAnswer ? 'silent' : 'unreachable', path);
+        this.#onOutcome(server, error instanceof NoAnswer ? 'silent' : 'unreachable');
       }
       throw explain(error);
     }

@@ -130,7 +130,7 @@ describe('with two API servers', () => {
     }
   });
 
-  test('events that kube-proxy posts go where the watches go', async () => {
+  test('Events of kube-proxy are sent to the server of the watches', async () => {
     const of = await start();
     await first.refuse();
     first.cut();
@@ -143,6 +143,8 @@ describe('with two API servers', () => {
         apiVersion: 'v1',
         kind: 'Event',
         metadata: { name: 'e', namespace: 'default' },
+        involvedObject: { apiVersion: 'v1', kind: 'Node', name: 'edge-1' },
+        source: { component: 'kube-proxy', host: 'edge-1' },
       }),
     });
     expect(response.status).toBe(201);
