@@ -62,7 +62,7 @@ export class ActiveRequests {
   giveUp(server: URL): void {
     const open = this.#servers.get(server.href)?.open ?? [];
     const problem = `the API server at ${addressOf(server)} does not answer, and another one does`;
-    for (const { abort } of open) abort.now(new WrapperError('Unreachable', problem));
+    for (const { abort } of open) abort.abort(new WrapperError('Unreachable', problem));
   }
 
   #requestsOf(server: URL): ServerRequests {
@@ -91,7 +91,7 @@ export class ActiveRequests {
       'the API server has fallen silent and answers no new connection; its requests are ended',
     );
     const problem = `the API server at ${address} has fallen silent`;
-    for (const { abort } of old) abort.now(new WrapperError('Unreachable', problem));
+    for (const { abort } of old) abort.abort(new WrapperError('Unreachable', problem));
     this.#options.onDead(server);
   }
 }

@@ -232,7 +232,7 @@ class AgentUpstream implements Upstream {
   #begin(signal: AbortSignal | undefined): LinkedAbortController {
     const abort = new LinkedAbortController(signal);
     this.#live.add(abort);
-    if (this.#closed) abort.now(closedError());
+    if (this.#closed) abort.abort(closedError());
     return abort;
   }
 
@@ -244,7 +244,7 @@ class AgentUpstream implements Upstream {
   async close(): Promise<void> {
     this.#closed = true;
     this.#unsubscribe();
-    for (const abort of this.#live) abort.now(closedError());
+    for (const abort of this.#live) abort.abort(closedError());
     this.#retireAgents();
     await this.#connections.close();
   }
