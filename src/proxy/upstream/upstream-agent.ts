@@ -2,6 +2,7 @@ import { type ClientRequest, Agent as HttpAgent, request as httpRequest } from '
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import { VERSION } from '../../version.ts';
 import type { TlsOptions } from '../credentials/credentials.ts';
 import { ADDRESSING } from '../util/dns-lookup.ts';
 import type { ResponseHeaders } from './upstream-body.ts';
@@ -16,7 +17,27 @@ export interface AgentRequest {
   readonly signal: AbortSignal;
 }
 
-export interface AgentAnswer {
+/** Names us in the API server's audit log and priority levels. Forwarded requests keep the caller's name. */
+const USER_AGENT = `kube-proxy-wrapper/${VERSION}`;
+
+/** Builds a request to a server: its path comes before that of the request, and the identity's headers win. */
+export function createAgentRequest(
+  { origin, pathname }: URL,
+  request: Pick<AgentRequest, 'method' | 'path'> & Partial<Pick<AgentRequest, 'headers' | 'body'>>,
+  identity: AgentRequest['headers'],
+  signal: AbortSignal,
+): AgentRequest {
+  return {
+    origin,
+    path: pathname.replace(/\/$/, '') + request.path,
+    method: request.method,
+    headers: { 'user-agent': USER_AGENT, ...request.headers, ...identity },
+    body: request.body,
+    signal,
+  };
+}
+
+export interface AgentResponse {
   readonly statusCode: number;
   readonly headers: ResponseHeaders;
   readonly body: Readable;
@@ -34,7 +55,7 @@ export interface AgentTimes {
 }
 
 /** The connection stood, but no answer began on it in time. */
-export class NoAnswer extends Error {}
+export class NoResponse extends Error {}
 
 /**
  * Makes requests of one identity, over HTTP/1.1: a dead peer of an HTTP/2 session is noticed by nothing but a
@@ -63,12 +84,12 @@ export class UpstreamAgent {
     this.#https = new HttpsAgent({ ...common, ...options.tls });
   }
 
-  /** Resolves when the headers of the answer are there. Rejects with {@link NoAnswer} and errors of the network. */
-  async request(options: AgentRequest): Promise<AgentAnswer> {
+  /** Resolves when the headers of the answer are there. Rejects with {@link NoResponse} and errors of the network. */
+  async request(options: AgentRequest): Promise<AgentResponse> {
     for (;;) {
       const request = this.#open(options);
       try {
-        return await this.#answerTo(request, options);
+        return await this.#send(request, options);
       } catch (error) {
         // An idle connection may be closed by the server just as it is used again; that says nothing of the server.
         if (!request.reusedSocket || !isReset(error) || options.signal.aborted) throw error;
@@ -83,10 +104,10 @@ export class UpstreamAgent {
       : httpRequest(origin, { ...common, agent: this.#http });
   }
 
-  async #answerTo(request: ClientRequest, { origin, body }: AgentRequest): Promise<AgentAnswer> {
+  async #send(request: ClientRequest, { origin, body }: AgentRequest): Promise<AgentResponse> {
     const watch = this.#guard(request, isSecure(origin));
     try {
-      return await new Promise<AgentAnswer>((resolve, reject) => {
+      return await new Promise<AgentResponse>((resolve, reject) => {
         // Stays: what goes wrong later is told by the body too.
         request.on('error', reject);
         request.once('close', () => reject(new Error('the connection was closed')));
@@ -123,7 +144,7 @@ export class UpstreamAgent {
     const connected = (): void => {
       clearTimeout(watch.timer);
       if (!request.destroyed)
-        watch.timer = limit(headersMs, (within) => new NoAnswer(`no answer ${within}`));
+        watch.timer = limit(headersMs, (within) => new NoResponse(`no answer ${within}`));
     };
     request.once('socket', (socket) => {
       this.#onSocket(socket);

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { NoAnswer, UpstreamAgent } from '../../../src/proxy/upstream/upstream-agent.ts';
+import { NoResponse, UpstreamAgent } from '../../../src/proxy/upstream/upstream-agent.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
 import { until } from '../../support/http/until.ts';
 
@@ -84,7 +84,7 @@ describe('a request', () => {
 
   test('that is not answered in time is ended, once the connection stands by that time alone', async () => {
     const asking = ask();
-    const failed = expect(asking).rejects.toBeInstanceOf(NoAnswer);
+    const failed = expect(asking).rejects.toBeInstanceOf(NoResponse);
     await asked();
     let done = false;
     void asking.catch(() => {
@@ -102,7 +102,7 @@ describe('a request', () => {
   test('that is not answered in time on a connection that was used before is not sent again', async () => {
     expect(await answered()).toBe('ok');
     await settled();
-    const failed = expect(ask()).rejects.toBeInstanceOf(NoAnswer);
+    const failed = expect(ask()).rejects.toBeInstanceOf(NoResponse);
     await asked();
     jest.advanceTimersByTime(TIMES.connectMs);
     await settled();
