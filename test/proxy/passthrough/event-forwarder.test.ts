@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { WrapperError } from '../../../src/errors.ts';
 import { parseRequestInfo } from '../../../src/proxy/api/request-info.ts';
 import { statusOf } from '../../../src/proxy/api/status.ts';
+import { RefusalLog } from '../../../src/proxy/http/refusal-log.ts';
 import {
   EventForwarder,
   type EventForwarderOptions,
@@ -17,6 +18,7 @@ import {
   startingEvent,
 } from '../../support/http/kube-proxy-events.ts';
 import { until } from '../../support/http/until.ts';
+import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const [START] = EVENTS;
 
@@ -27,11 +29,16 @@ let now = 0;
 let forwarded: { readonly path: string | undefined; readonly body: string | undefined }[] = [];
 let code = 201;
 let holdAnswers = false;
-let logged: { readonly fields: unknown; readonly level: string }[] = [];
+let refusals: RefusalLog;
+let lines: readonly LogLine[];
 let held: (() => void)[] = [];
 let sockets: Socket[] = [];
 
 async function setUp(options: Partial<EventForwarderOptions> = {}): Promise<void> {
+  const recorded = recordingLogger();
+  const { logger } = recorded;
+  lines = recorded.lines;
+  refusals = new RefusalLog(logger);
   forwarder = new EventForwarder({
     nodeName: 'edge-1',
     hostName: 'edge-1',
@@ -54,10 +61,8 @@ async function setUp(options: Partial<EventForwarderOptions> = {}): Promise<void
       response.writeHead(status.code, { 'retry-after': String(status.retryAfterSeconds ?? 0) });
       response.end(JSON.stringify(status));
     },
-    logger: {
-      info: (fields: unknown) => void logged.push({ fields, level: 'info' }),
-      warn: (fields: unknown) => void logged.push({ fields, level: 'warn' }),
-    },
+    logger,
+    refusals,
     ...options,
   });
   server = await startServer((request, response) => {
@@ -70,7 +75,8 @@ async function setUp(options: Partial<EventForwarderOptions> = {}): Promise<void
 afterEach(async () => {
   for (const socket of sockets) socket.destroy();
   await server.close();
-  [forwarded, logged, held, sockets] = [[], [], [], []];
+  refusals.close();
+  [forwarded, held, sockets] = [[], [], []];
   [now, code, holdAnswers] = [0, 201, false];
 });
 
@@ -260,15 +266,21 @@ describe('an update', () => {
   });
 });
 
-test('a refusal is logged once a minute for each rule, with how many there were', async () => {
+test('the first refusal of each rule is logged, and the others are counted and logged together', async () => {
   await setUp();
   for (let count = 0; count < 3; count++) await post('{');
   await post(startingEvent('a.1', { reportingController: 'x' }));
-  now += 60_000;
-  await post('{');
-  expect(logged).toMatchObject([
-    { level: 'warn', fields: { rule: 'malformed', refused: 1 } },
-    { level: 'warn', fields: { rule: 'reporter', refused: 1 } },
-    { level: 'warn', fields: { rule: 'malformed', refused: 4 } },
+  refusals.close();
+  expect(lines).toMatchObject([
+    { level: 40, reason: 'Event/malformed', verb: 'POST', resource: START.path },
+    { level: 40, reason: 'Event/reporter' },
+    { level: 40, reason: 'Event/malformed', refused: 2 },
   ]);
+  expect(lines[0]?.msg).toContain('an Event was not forwarded');
+});
+
+test('a refusal because of the setting is not a warning', async () => {
+  await setUp({ enabled: false });
+  await post(START.json);
+  expect(lines).toMatchObject([{ level: 30, reason: 'Event/disabled' }]);
 });
