@@ -66,6 +66,6 @@ async function readToken(path: string): Promise<string> {
   if (/^[\x21-\x7e]+$/.test(token)) return token;
   throw new WrapperError(
     'Credentials',
-    `the token file ${path} holds ${token === '' ? 'nothing' : 'more than a token'}`,
+    `the token file ${path} ${token === '' ? 'is empty' : 'contains more than a token'}`,
   );
 }

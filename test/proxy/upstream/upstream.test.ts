@@ -247,7 +247,7 @@ describe('what became of a request is told', () => {
     const request = upstream.request({ method: 'GET', path: '/wait?x=1' });
     await expect(request).rejects.toMatchObject({
       code: 'Unreachable',
-      message: expect.stringContaining('no answer within 0.02 s'),
+      message: expect.stringContaining('no response within 0.02 s'),
     });
     expect([outcomes, server.accepted]).toEqual([['silent'], 1]);
   });
