@@ -219,14 +219,22 @@ describe('a kubeconfig that cannot be used is refused with one line that names i
     ['a number for a path', withUser({ 'client-certificate': 2 }), 'a value of the wrong type'],
     ['an object for a name', { 'current-context': { toString: 0 } }, 'a value of the wrong type'],
     ['no server', { clusters: [{ name: 'edge', cluster: {} }] }, 'clusters[0].cluster.server'],
-    ['no URL', { clusters: [{ name: 'edge', cluster: { server: 'x:y:z' } }] }, 'not an http(s) URL'],
+    [
+      'no URL',
+      { clusters: [{ name: 'edge', cluster: { server: 'x:y:z' } }] },
+      'not an http(s) URL',
+    ],
     [
       'a proxy',
       { clusters: [{ name: 'edge', cluster: { ...cluster, 'proxy-url': 'http://p' } }] },
       'proxy-url of the cluster "edge" is not supported',
     ],
     ['missing file', withUser({ 'client-certificate': '/no/such.crt' }), '/no/such.crt'],
-    ['key missing', withUser({ 'client-certificate-data': base64('x') }), 'only one of client certificate and key'],
+    [
+      'key missing',
+      withUser({ 'client-certificate-data': base64('x') }),
+      'only one of client certificate and key',
+    ],
     [
       'broken certificate',
       withUser({ 'client-certificate-data': base64('x'), 'client-key-data': base64('y') }),
@@ -244,7 +252,11 @@ describe('a kubeconfig that cannot be used is refused with one line that names i
       'as-user-extra of the user "proxy" is not supported',
     ],
     ['missing token file', withUser({ tokenFile: '/no/token' }), 'token file /no/token'],
-    ['bad token', withUser({ token: 'very\nsecret' }), 'characters that are not allowed in a header'],
+    [
+      'bad token',
+      withUser({ token: 'very\nsecret' }),
+      'characters that are not allowed in a header',
+    ],
     [
       'plugin fails',
       withUser({ exec: { command: '/bin/sh', args: ['-c', 'echo very-secret; exit 1'] } }),

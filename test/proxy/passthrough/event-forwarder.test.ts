@@ -105,7 +105,7 @@ function begin(length = 9): Socket {
 }
 
 describe('an Event', () => {
-  test('is forwarded with its bytes as they came, once all of them are here', async () => {
+  test('is forwarded byte for byte, once all bytes were received', async () => {
     await setUp();
     const socket = begin(START.json.length);
     await until(() => server.connections.size === 1);
@@ -136,7 +136,7 @@ describe('an Event', () => {
     },
   );
 
-  test('that is switched off is refused with a word about the setting', async () => {
+  test('that is refused by the setting gets a Status that names it', async () => {
     await setUp({ enabled: false });
     expect((await post(START.json)).body).toContain('forwardEvents');
   });
@@ -149,7 +149,7 @@ describe('an Event', () => {
     expect(forwarder.counts['no-length']).toBe(1);
   });
 
-  test('whose body comes slowly is refused in time, and its connection ends', async () => {
+  test('whose body is slow is refused in time, and its connection ends', async () => {
     await setUp({ bodyMs: 50 });
     const socket = begin();
     let received = '';
@@ -161,7 +161,7 @@ describe('an Event', () => {
     expect(forwarder.counts).toMatchObject({ 'too-slow': 1, forwarded: 0 });
   });
 
-  test('too many at once are refused immediately, and then there is room again', async () => {
+  test('too many concurrent requests are refused immediately, and later ones are accepted', async () => {
     await setUp();
     for (let count = 0; count < 4; count++) begin();
     await until(() => server.connections.size === 4);
@@ -175,7 +175,7 @@ describe('an Event', () => {
     expect(codeOf(await post(START.json))).toBe(201);
   });
 
-  test('counts as one of those at once until its answer has ended', async () => {
+  test('counts as concurrent until its response has ended', async () => {
     await setUp();
     holdAnswers = true;
     const waiting = [0, 1, 2, 3].map((index) => post(startingEvent(`a.${index}`)));
@@ -188,7 +188,7 @@ describe('an Event', () => {
 });
 
 describe('the rate', () => {
-  test('is a burst of 20, then 4 a minute; Retry-After says when the next one is taken', async () => {
+  test('is a burst of 20, then 4 a minute; Retry-After is the time until the next one', async () => {
     await setUp();
     for (let count = 0; count < 20; count++) expect(codeOf(await post(START.json))).toBe(201);
     const answer = await post(START.json);
@@ -205,13 +205,13 @@ describe('the rate', () => {
     expect(forwarder.counts).toMatchObject({ forwarded: 25, rate: 4 });
   });
 
-  test('is not used up by what is refused for another reason', async () => {
+  test('does not count requests that are refused for another reason', async () => {
     await setUp();
     for (let count = 0; count < 30; count++) await post('{');
     expect(codeOf(await post(START.json))).toBe(201);
   });
 
-  test('holds for updates too', async () => {
+  test('applies to updates too', async () => {
     await setUp();
     await post(startingEvent('a.1'));
     code = 200;
@@ -221,7 +221,7 @@ describe('the rate', () => {
 });
 
 describe('an update', () => {
-  test('is forwarded for an Event that the API server took from us', async () => {
+  test('is forwarded for an Event that the API server accepted from us', async () => {
     await setUp();
     await post(startingEvent('a.1'));
     code = 200;
