@@ -13,7 +13,7 @@ const TIMES = { connectMs: 1000, headersMs: 5000, probeMs: 1234, idleMs: 60_000 
 
 let server: TestServer;
 let agent: UpstreamAgent;
-/** The requests that the server has got and not answered. */
+/** Requests that the server has received and not answered. */
 let open: ServerResponse[];
 let requests: number;
 let sockets: Set<Socket>;
