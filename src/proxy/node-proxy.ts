@@ -113,7 +113,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const upstream = createUpstream({
     ...{ credentials, logger },
     ...(options.quietMs === undefined ? {} : { quietMs: options.quietMs }),
-    onOutcome: (server, outcome, path) => credentials.report(server, outcome, path),
+    onOutcome: (server, outcome) => credentials.report(server, outcome),
     onFound: (server) => credentials.take(server),
   });
   credentials.probe = (server) => upstream.probe(server);

@@ -11,7 +11,7 @@ import { upstreamPerTest } from '../../support/http/upstream.ts';
 const setUp = upstreamPerTest();
 
 describe('an aborted signal', () => {
-  test('ends a request at once that waits for headers', async () => {
+  test('immediately ends a request that waits for headers', async () => {
     const controller = new AbortController();
     const { upstream, server } = await setUp(() => controller.abort(new Error('enough')));
     const { signal } = controller;
@@ -19,7 +19,7 @@ describe('an aborted signal', () => {
     await server.idle();
   });
 
-  test('ends a request at once whose body is being read', async () => {
+  test('immediately ends a request whose body is being read', async () => {
     const { upstream, server } = await setUp((_request, response) => void response.write('first'));
     const controller = new AbortController();
     const { signal } = controller;
@@ -34,8 +34,8 @@ describe('an aborted signal', () => {
     await server.idle();
   });
 
-  test('ends a request at once that waits for a connection', async () => {
-    // undici, which was used once, looked at the signal of such a request only up to 10 s later.
+  test('immediately ends a request that waits for a connection', async () => {
+    // undici, which was used once, checked the signal of such a request up to 10 s later.
     const silent = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => silent.once('listening', resolve));
     const { port } = silent.address() as AddressInfo;
@@ -51,8 +51,8 @@ describe('an aborted signal', () => {
     await new Promise((resolve) => silent.close(resolve));
   });
 
-  // A plugin has a minute's time, and ignored every bound of the request.
-  test('ends a request at once that waits for its credentials', async () => {
+  // A plugin may take a minute, and ignored every limit of the request.
+  test('immediately ends a request that waits for its credentials', async () => {
     const { upstream, credentials, server } = await setUp(() => {});
     const { promise, reject } = Promise.withResolvers<never>();
     credentials.headers = () => promise;
@@ -65,7 +65,7 @@ describe('an aborted signal', () => {
     expect(server.accepted).toBe(0);
   });
 
-  test('ends a request at once that was answered 401 and waits for new credentials', async () => {
+  test('immediately ends a request that was answered 401 and waits for new credentials', async () => {
     const { upstream, credentials } = await setUp((_, response) => response.writeHead(401).end());
     const controller = new AbortController();
     credentials.refresh = () => {
@@ -76,7 +76,7 @@ describe('an aborted signal', () => {
     await expect(upstream.request({ method: 'GET', path: '/', signal })).rejects.toThrow('enough');
   });
 
-  test('from the start lets nothing be sent', async () => {
+  test('that is aborted from the start prevents the request', async () => {
     let requests = 0;
     const { upstream } = await setUp(() => requests++);
     const signal = AbortSignal.abort(new Error('enough'));
@@ -89,7 +89,7 @@ describe('an aborted signal', () => {
 test.each([
   ['hangs', () => new Promise<never>(() => {})],
   ['fails', () => Promise.reject(new Error('the plugin failed'))],
-])('a plugin that %s is no sign that the API server is gone', async (_what, headers) => {
+])('a plugin that %s does not make the API server unreachable', async (_what, headers) => {
   const { upstream, credentials, server } = await setUp(
     ({ headers: { authorization } }, response) =>
       response.writeHead(authorization === undefined ? 401 : 200).end(),
@@ -119,14 +119,14 @@ describe('a body', () => {
     await server.idle();
   });
 
-  test('that nobody begins to read ends the request after a while, and is logged', async () => {
+  test('that nobody starts to read ends the request after a while, and is logged', async () => {
     const { upstream, server, lines } = await setUp(endless, { unreadMs: 10 });
     await upstream.request({ method: 'GET', path: '/forgotten' });
     await server.idle();
     expect(lines.join()).toContain('/forgotten');
   });
 
-  test('that is read slowly is not taken for unread', async () => {
+  test('that is read slowly is not ended as unread', async () => {
     const { upstream } = await setUp(
       (_request, response) => {
         response.write('a');
@@ -150,7 +150,7 @@ describe('a body', () => {
 });
 
 describe('close', () => {
-  test('ends requests in every phase, waits for their connections, and lets no new one through', async () => {
+  test('ends requests in every state, waits for their connections, and refuses new requests', async () => {
     const { upstream, server, credentials } = await setUp((request, response) => {
       if (request.url === '/body') response.write('x');
     });

@@ -12,7 +12,7 @@ const QUIET_MS = 5_000;
 
 let server: TestServer;
 let upstream: Upstream;
-/** The answers that the server has begun or is still to begin. */
+/** The responses of the server that are open. */
 let answers: ServerResponse[];
 let probe: jest.SpiedFunction<Upstream['probe']>;
 
@@ -41,18 +41,18 @@ afterEach(async () => {
 const request = (signal?: AbortSignal) =>
   upstream.request({ method: 'GET', path: '/', ...(signal && { signal }) });
 
-async function asked(): Promise<ServerResponse> {
+async function received(): Promise<ServerResponse> {
   await until(() => answers.length > 0, 'the request');
   return answers.shift() as ServerResponse;
 }
 
 describe('a quiet API server', () => {
-  test('is asked whether it is there only when no byte of any answer came for a while', async () => {
-    const asking = request();
-    const answer = await asked();
+  test('is health-checked only if no byte of any response came for a while', async () => {
+    const pending = request();
+    const answer = await received();
     jest.advanceTimersByTime(QUIET_MS - 1);
     answer.flushHeaders();
-    const { body } = await asking;
+    const { body } = await pending;
     jest.advanceTimersByTime(QUIET_MS - 1);
     answer.write('a');
     const chunks = body[Symbol.asyncIterator]();
@@ -69,12 +69,12 @@ describe('a quiet API server', () => {
   test.each([
     ['was answered', async (answer: ServerResponse) => void answer.end('ok'), 'ok'],
     ['broke off', async (answer: ServerResponse) => void answer.destroy(), 'Unreachable'],
-  ])('is not asked for a request that %s', async (_what, end, said) => {
-    const asking = request()
+  ])('is not health-checked for a request that %s', async (_what, end, expected) => {
+    const pending = request()
       .then(({ body }) => text(body))
       .catch(({ code }) => code as string);
-    await end(await asked());
-    expect(await asking).toBe(said);
+    await end(await received());
+    expect(await pending).toBe(expected);
     // A turn or two after the last byte.
     for (let turn = 0; turn < 1000 && jest.getTimerCount() > 0; turn++) {
       await new Promise((resolve) => setImmediate(resolve));
@@ -86,7 +86,7 @@ describe('a quiet API server', () => {
 test('a request that fails leaves nothing behind at a signal that outlives it', async () => {
   const { signal } = new AbortController();
   const failing = expect(request(signal)).rejects.toMatchObject({ code: 'Unreachable' });
-  (await asked()).destroy();
+  (await received()).destroy();
   await failing;
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
