@@ -55,18 +55,18 @@ export class ClusterWatchers {
     const sources: ClusterWatcher[] = [];
     if (namespaces) {
       const codec = codecs.protobuf;
-      const sink = new NamespacesHandler(options);
+      const handler = new NamespacesHandler(options);
       const decode = (object: ObjectBytes) => codec.partialMetadata(object);
       const query = { ...ALL, resource: NAMESPACES, encoding: codec.encoding };
-      sources.push(this.#open({ query, codec, metadataOnly: true, decode, sink }));
+      sources.push(this.#open({ query, codec, metadataOnly: true, decode, handler }));
     }
     if (fabedgeCluster !== undefined) {
       // Custom resources are served as JSON only.
       const codec = codecs.json;
-      const sink = new CommunitiesHandler(topology, fabedgeCluster);
+      const handler = new CommunitiesHandler(topology, fabedgeCluster);
       const decode = (object: ObjectBytes) => communityFacts(codec, object);
       const query = { ...ALL, resource: COMMUNITIES, encoding: codec.encoding };
-      sources.push(this.#open({ query, codec, metadataOnly: false, decode, sink }));
+      sources.push(this.#open({ query, codec, metadataOnly: false, decode, handler }));
     }
     this.sources = sources;
   }
@@ -82,7 +82,7 @@ export class ClusterWatchers {
     readonly codec: Codec;
     readonly metadataOnly: boolean;
     readonly decode: (object: ObjectBytes) => Facts;
-    readonly sink: ChangeHandler<Facts>;
+    readonly handler: ChangeHandler<Facts>;
   }): ClusterWatcher {
     const { logger } = this.#options;
     const { plural } = parts.query.resource;
@@ -90,7 +90,7 @@ export class ClusterWatchers {
     const reflector = new Reflector({
       ...this.#options,
       ...parts,
-      sinks: [parts.sink],
+      handlers: [parts.handler],
       memory: this.#options.ownMemory?.account(),
       absentIsEmpty: true,
       onRefused: (error) => {
@@ -98,7 +98,7 @@ export class ClusterWatchers {
         if (error === undefined) return;
         logger.error({ err: error.message }, `the API server does not let us read ${plural}`);
         // Policies go on without: what is known stands, and nothing at the start counts as empty.
-        parts.sink.onSynced();
+        parts.handler.onSynced();
       },
     });
     this.#running.push(reflector.run(this.#controller.signal));

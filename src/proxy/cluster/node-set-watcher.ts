@@ -138,7 +138,7 @@ export class NodeSetWatcher {
       metadataOnly: true,
       memory: this.#context.ownMemory?.account(),
       decode: (object) => codec.partialMetadata(object),
-      sinks: [new NodeSetFeed(topology, selector, () => controller.signal.aborted)],
+      handlers: [new NodeSetFeed(topology, selector, () => controller.signal.aborted)],
       onRefused: (error) => {
         const set = topology.nodeSets.get(selector);
         if (error === undefined) {

@@ -103,7 +103,7 @@ export function openViewSource(
     const cidrs = new ServiceCidrsProjection(view, context.topology);
     const decode = (object: ObjectBytes) => codec.meta(object);
     const close = () => cidrs.close();
-    const parts = { query, view, projection: undefined, decode, sinks: [cidrs], close, payer };
+    const parts = { query, view, projection: undefined, decode, handlers: [cidrs], close, payer };
     return run(context, parts);
   }
   if (resource !== ENDPOINT_SLICES && resource !== ENDPOINTS) {
@@ -119,7 +119,7 @@ export function openViewSource(
   const decode = (object: ObjectBytes): EndpointsFacts =>
     resource === ENDPOINTS ? codec.endpoints(object) : codec.endpointSlice(object);
   const close = () => projection.close();
-  return run(context, { query, view, projection, decode, sinks: [projection], close, payer });
+  return run(context, { query, view, projection, decode, handlers: [projection], close, payer });
 }
 
 /** Opens a source that shows objects as they are and tells feeds about them first. */
@@ -131,9 +131,9 @@ export function openPlain<Facts extends ObjectMeta>(
   feeds: readonly ChangeHandler<Facts>[],
   payer?: ViewPayer,
 ): ViewSource {
-  const sinks = [...feeds, new PlainProjection(view)];
+  const handlers = [...feeds, new PlainProjection(view)];
   const close = (): void => {};
-  return run(context, { query, view, projection: undefined, decode, sinks, close, payer });
+  return run(context, { query, view, projection: undefined, decode, handlers, close, payer });
 }
 
 function openServices(
@@ -150,10 +150,10 @@ function openServices(
   }
   const options = { view, topology, serviceFilter, followsCloudOnly: cloudPassthrough, feed };
   const services = new ServicesProjection(options);
-  const sinks = [services];
+  const handlers = [services];
   const find = (key: string) => services.find(key);
   const close = () => services.close();
-  const parts = { query, view, projection: undefined, decode, sinks, find, close, payer };
+  const parts = { query, view, projection: undefined, decode, handlers, find, close, payer };
   return run(context, parts);
 }
 
@@ -164,10 +164,10 @@ function run<Facts extends ObjectMeta>(
     readonly view: View;
     readonly projection: EndpointsProjection | undefined;
     readonly decode: (object: ObjectBytes) => Facts;
-    readonly sinks: readonly ChangeHandler<Facts>[];
+    readonly handlers: readonly ChangeHandler<Facts>[];
     /** Default: what the view shows. */
     readonly find?: ViewSource['find'];
-    /** Ends what the sinks have opened. */
+    /** Ends what the handlers have opened. */
     readonly close: () => void;
     readonly payer: ViewPayer | undefined;
   },
