@@ -90,7 +90,7 @@ describe('/explain', () => {
       policy: { managed: true, source: 'annotation' },
       counts: { total: 3, kept: 2, leftOut: 1 },
       ports: [{ port: 'TCP/http', winner: 'site', next: '*' }],
-      view: { query: SLICES, clients: 1 },
+      view: { question: SLICES, clients: 1 },
     });
     const kept = body.endpoints.filter((each) => each.kept).map(({ address }) => address);
     expect(kept).toEqual(await listed());
