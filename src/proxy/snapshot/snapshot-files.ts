@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, lstat, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { WrapperError } from '../../errors.ts';
-import { folderId, ifThere, prepareStateFolder, READ_ONLY } from './state-folder.ts';
+import { folderId, ifExists, prepareStateFolder, READ_ONLY } from './state-folder.ts';
 
 /** Why a file was set aside. */
 export type SetAsideCause = 'torn' | 'foreign' | 'newer';
@@ -69,7 +69,7 @@ export class SnapshotFiles {
 
   /** Reads a file; undefined when it does not exist. Rejects with the error of the disk, or when it is too large. */
   async read(name: string, maxBytes: number): Promise<Buffer | undefined> {
-    const handle = await ifThere(open(this.path(name), READ_ONLY));
+    const handle = await ifExists(open(this.path(name), READ_ONLY));
     if (handle === undefined) return undefined;
     try {
       const found = await handle.stat();
@@ -171,10 +171,10 @@ export class SnapshotFiles {
     for (const name of await readdir(this.folder)) {
       const path = join(this.folder, name);
       if (name.endsWith('.tmp')) {
-        const file = await ifThere(lstat(path));
+        const file = await ifExists(lstat(path));
         if (file && Date.now() - file.mtimeMs > ORPHAN_MS) await rm(path, { force: true });
       } else if (name.endsWith(SUFFIX)) {
-        const file = await ifThere(lstat(path));
+        const file = await ifExists(lstat(path));
         if (file?.isFile() !== true) continue;
         const { size: bytes, mtimeMs: modified } = file;
         found.set(name.slice(0, -SUFFIX.length), { bytes, modified });
