@@ -92,7 +92,7 @@ test('a node set closes a minute after the last policy that needs it, and at the
   expect(time.waiting).toBe(0);
 });
 
-test('a key that every node shares is invalid, and asks the API server for nothing', async () => {
+test('a key that every node shares is invalid, and causes no request', async () => {
   const { logger, lines } = recordingLogger();
   for (const name of ['edge-1', 'edge-2', 'edge-3'])
     server.label(name, 'kubernetes.io/os', 'linux');
@@ -105,7 +105,7 @@ test('a key that every node shares is invalid, and asks the API server for nothi
   expect(line?.err).toContain('allowedTopologyKeys');
 });
 
-test('so it is in the annotation of a Namespace', async () => {
+test('a key that every node shares is invalid in the annotation of a Namespace too', async () => {
   const { logger, lines } = recordingLogger();
   server.create('namespaces', {
     metadata: { name: 'default', annotations: { topologyKeys: '["kubernetes.io/os"]' } },
