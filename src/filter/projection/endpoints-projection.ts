@@ -129,7 +129,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   close(): void {
     this.#unsubscribe();
     this.#decider.close();
-    this.#topology.setZoneless(
+    this.#topology.setServicesWithoutZone(
       this,
       Array.from(this.#index.services(), (service) => [service, false] as const),
     );
@@ -308,7 +308,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
       const objects = this.#index.ofService(service);
       reports.push([service, objects.some(({ groups }) => hasEndpointWithoutZone(groups))]);
     }
-    this.#topology.setZoneless(this, reports);
+    this.#topology.setServicesWithoutZone(this, reports);
   }
 }
 

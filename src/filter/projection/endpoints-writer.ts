@@ -93,7 +93,7 @@ export class EndpointsWriter {
     const { codec, resource } = this.#view;
     const edit = { cutHints, ...(keep === undefined ? {} : { keep }) };
     if (managed) {
-      const next = codec.significantAfter(resource, object.raw, edit);
+      const next = codec.semanticBytesAfter(resource, object.raw, edit);
       return next.equals(codec.semanticBytes(shown));
     }
     const next = codec.splice(resource, object.raw, { ...edit, resourceVersion: '0' });

@@ -118,7 +118,7 @@ export class ServiceDecider {
         : this.#delays.decide(service, returnDelayMs, (prefer) =>
             this.#topology.decide(groups, policy, prefer),
           );
-    const cloudOnly = this.#topology.withholds(policy, decision);
+    const cloudOnly = this.#topology.isCloudOnly(policy, decision);
     this.#note(service, objects, answerOf(policy, decision, cloudOnly));
     const hidden = this.#whyHidden(service, policy, cloudOnly);
     if (hidden !== undefined) return hidden;

@@ -1,3 +1,12 @@
+/*
+ * The room `explain`: how this node decides about a Service, and why, as plain data for JSON (explanation.ts).
+ *
+ * - explain-service.ts: the whole explanation of one Service
+ * - policy-origins.ts, explain-outcome.ts: its policy, and what that means for the Service
+ * - explain-keys.ts, explain-ports.ts: what each key matches, and how each port was decided
+ * - explain-warnings.ts: probable mistakes
+ */
+
 import { countEndpoints, type MatchedDecision } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
 import { endpointReasons, type ReasonOf } from '../decide/endpoint-reasons.ts';
@@ -20,9 +29,9 @@ export interface ExplainedObject {
   readonly name: string;
   readonly hinted: boolean;
   readonly groups: readonly EndpointGroup[];
-  /** First address of each endpoint, in the order of the groups, flattened; read when an endpoint is listed. */
+  /** First address of each endpoint, in the order of the groups, flattened. Only read for endpoints that are listed. */
   readonly addresses: readonly string[];
-  /** Whether an endpoint, in the same order, is shown at the moment: that stands as long as nothing is decided. */
+  /** Whether an endpoint, by the same index, is shown now. Only read for a Service without a decision. */
   readonly isShown: (index: number) => boolean;
 }
 
@@ -31,50 +40,58 @@ export interface ExplainInput {
   /** `namespace/name`. */
   readonly service: string;
   readonly objects: readonly ExplainedObject[];
-  /** See policyOrigins(). */
+  /** See policyOrigins. */
   readonly origins: readonly PolicyOrigin[];
   readonly held: PortsInput['held'];
   readonly timeOf: PortsInput['timeOf'];
-  /** When the present answer came into force. */
+  /** Since when the same keys have been winning; undefined: not decided yet. */
   readonly since: Date | undefined;
   readonly limits: ExplainLimits;
 }
 
-/** What is listed at most; the rest is counted. */
+/** What is listed at most; the rest is only counted. */
 export interface ExplainLimits {
-  /** Endpoints, of which those that are kept come first. */
+  /** Endpoints; those that are kept come first. */
   readonly endpoints: number;
-  /** Families and ports, of which those in trouble come first. */
+  /** Families and ports; those with problems come first. */
   readonly ports: number;
 }
 
 /**
- * Explains a Service as it is decided at the first step. Pure: decides once more, as it was decided, and changes
- * nothing. Later steps read nothing that may have changed since.
+ * Explains how this node decides about a Service, as of the first step. Repeats the current decision and changes no
+ * state. Later steps read nothing that may have changed since.
  */
 export function* explainService(input: ExplainInput): Steps<ServiceExplanation> {
   const { topology, service, objects, origins, since, limits } = input;
   const inForce = topology.policyInForce(service);
   const policy = inForce ?? topology.policies.wanted(service);
   const decided = inForce?.managed === true ? decideFor(input, inForce) : undefined;
-  const cloudOnly = decided !== undefined && topology.withholds(decided.policy, decided.decision);
+  const cloudOnly = decided !== undefined && topology.isCloudOnly(decided.policy, decided.decision);
   const policyText = explainPolicy(policy, origins);
   const outcome = explainOutcome(topology, service, inForce, cloudOnly);
   const total = countEndpoints(groupsOf(objects));
   const warnings = warningsOf({
-    ...{ topology, service, policy: policyText, inForce, outcome, total },
-    nodeless: countNodeless(objects),
+    topology,
+    service,
+    policy: policyText,
+    inForce,
+    outcome,
+    total,
+    withoutNode: countWithoutNode(objects),
     hinted: objects.some(({ hinted }) => hinted),
     portCount: decided?.decision.ports.length ?? 0,
   });
   const about = {
-    ...{ service, node: topology.nodeName, policy: policyText, outcome },
+    service,
+    node: topology.nodeName,
+    policy: policyText,
+    outcome,
     ...(since === undefined ? {} : { since: since.toISOString() }),
     keys: (policyText.keys ?? []).map((key) => explainKey(topology, key)),
     winners: decided === undefined ? [] : winnersOf(decided),
   };
   const ports = decided === undefined ? [] : yield* explainPorts(decided, limits.ports);
-  const { endpoints, kept } = yield* explainEndpoints(input, decided, outcome.kind);
+  const { endpoints, kept } = yield* listEndpoints(input, decided, outcome.kind);
   return {
     ...about,
     ports,
@@ -93,7 +110,7 @@ interface Decided extends PortsInput {
 
 function decideFor(input: ExplainInput, policy: Extract<Policy, { managed: true }>): Decided {
   const { topology, objects, held, timeOf } = input;
-  const ports = { groups: groupsOf(objects), policy, relates: topology.relates, held, timeOf };
+  const ports = { groups: groupsOf(objects), policy, matches: topology.matches, held, timeOf };
   return { ...ports, decision: decideAsHeld(ports) };
 }
 
@@ -101,7 +118,7 @@ function groupsOf(objects: readonly ExplainedObject[]): EndpointGroup[] {
   return objects.flatMap(({ groups }) => groups);
 }
 
-function countNodeless(objects: readonly ExplainedObject[]): number {
+function countWithoutNode(objects: readonly ExplainedObject[]): number {
   let count = 0;
   for (const { endpoints } of groupsOf(objects)) {
     for (const { node } of endpoints) if (node === '') count++;
@@ -115,8 +132,8 @@ function winnersOf({ policy, decision }: Decided): string[] {
   return [...won].flatMap((key) => policy.keys[key] ?? []);
 }
 
-/** Which endpoints are kept, and as many of them as may be listed, those that are kept first. */
-function* explainEndpoints(
+/** Lists endpoints up to the limit, those that are kept first, and counts all that are kept. */
+function* listEndpoints(
   { objects, limits }: ExplainInput,
   decided: Decided | undefined,
   outcome: OutcomeKind,
@@ -139,7 +156,7 @@ function* explainEndpoints(
     let index = 0;
     for (const { ports, endpoints } of object.groups) {
       for (const endpoint of endpoints) {
-        const at = { ...{ object, ports, endpoint, outcome, index }, all: start + index };
+        const at = { object, ports, endpoint, outcome, index, all: start + index };
         const list = keep[at.all] === 1 ? 'kept' : 'left';
         if (lists[list].length < room[list]) lists[list].push(explainEndpoint(at, list, reasons));
         index++;
@@ -158,8 +175,9 @@ function explainEndpoint(
     readonly ports: readonly string[];
     readonly endpoint: EndpointGroup['endpoints'][number];
     readonly outcome: OutcomeKind;
-    /** Its place in the object, and among all endpoints. */
+    /** Index in the object. */
     readonly index: number;
+    /** Index among all endpoints. */
     readonly all: number;
   },
   list: 'kept' | 'left',
@@ -168,13 +186,17 @@ function explainEndpoint(
   const { object, endpoint, index } = at;
   const { node, zone, state } = endpoint;
   return {
-    ...{ address: object.addresses[index] ?? '', node, zone, state, object: object.name },
+    address: object.addresses[index] ?? '',
+    node,
+    zone,
+    state,
+    object: object.name,
     kept: list === 'kept',
     reason: reasons?.(at.ports, endpoint, at.all).reason ?? at.outcome,
   };
 }
 
-/** One entry for each endpoint: 1 stays, 0 is left out. */
+/** One entry for each endpoint: 1 is kept, 0 is left out. */
 function* keptEndpoints(
   objects: readonly ExplainedObject[],
   decided: Decided | undefined,

@@ -180,7 +180,7 @@ describe('while the nodes of the zone are not known', () => {
 
   test('a view whose own endpoints all name a zone goes on, and notices nothing of them', () => {
     const other = {};
-    topology.setZoneless(other, [['default/web', true]]);
+    topology.setServicesWithoutZone(other, [['default/web', true]]);
     expect([...topology.nodeSets.keys()]).toEqual([`${ZONE}=z1`]);
     projection.onChanges([slice('a', { ...IN_ZONE, ip: '10.0.0.4' })]);
     answer();

@@ -13,6 +13,7 @@ import {
   OWN_NODE,
   ProjectionHarness,
 } from '../../support/projection/projection-harness.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
 const SERVICES = ['default/web', 'default/db'] as const;
 const NODES = [OWN_NODE, 'edge-2', 'edge-3', 'cloud-1'] as const;
@@ -287,7 +288,7 @@ describe.each([
         const listed = harness.view.snapshot().items.map((object) => object.toString('hex'));
         expect(followed.sort()).toEqual(listed.sort());
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 
@@ -310,7 +311,7 @@ describe.each([
           before = after;
         }
       }),
-      { numRuns: 100 },
+      { numRuns: propertyRuns(100) },
     );
   });
 
@@ -326,7 +327,7 @@ describe.each([
           expect(explained.filter((line) => !shown.includes(line))).toEqual([]);
         }
       }),
-      { numRuns: 100 },
+      { numRuns: propertyRuns(100) },
     );
   });
 
@@ -348,7 +349,7 @@ describe.each([
           expect(history.harness.view.log.end - end).toBe(changed.length);
         }
       }),
-      { numRuns: 200 },
+      { numRuns: propertyRuns(200) },
     );
   });
 });

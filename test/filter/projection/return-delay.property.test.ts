@@ -6,6 +6,7 @@ import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts
 import type { View } from '../../../src/filter/view/view.ts';
 import { encodeObject } from '../../support/codec/encode-object.ts';
 import { startSliceProjection } from '../../support/projection/slice-projection.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
 /** Changes come this long after each other, or a multiple of it, in milliseconds; what is due is looked for as often. */
 const STEP = 100;
@@ -144,6 +145,6 @@ test('for any history of readiness, traffic returns exactly when a nearer key wa
       expect(clock.waiting).toBe(0);
       projection.close();
     }),
-    { numRuns: 500 },
+    { numRuns: propertyRuns(500) },
   );
 });

@@ -216,7 +216,7 @@ describe('bad input', () => {
     const problem = () => readiness(proxy).find(({ name }) => name === 'nodes site=a')?.problem;
     server.refuse(ofSet, 403);
     server.cutWatches();
-    await eventually(() => problem()?.includes('the nodes that were known stay'), true);
+    await eventually(() => problem()?.includes('the known nodes remain'), true);
     expect(proxy.topology.nodeSets.get('site=a')?.members).toContain('edge-2');
     server.refuse(ofSet, undefined);
     await eventually(problem, undefined);

@@ -9,6 +9,7 @@ import {
   STREAMING_LIST,
   type WatchRecorder,
 } from '../../support/guarantees/watch-recorder.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { PATHS, shownBy, stateFolder } from '../../support/wrapper/state-fixture.ts';
 import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
@@ -158,7 +159,7 @@ test('through outages, restarts and compaction a client has the last known state
         await scene.end();
       }
     }),
-    { numRuns: 20 },
+    { numRuns: propertyRuns(20) },
   );
   expect.hasAssertions();
 });

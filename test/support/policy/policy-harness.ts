@@ -19,9 +19,9 @@ import { CommunitiesHandler } from '../../../src/proxy/cluster/communities-handl
 import { NamespacesHandler } from '../../../src/proxy/cluster/namespaces-handler.ts';
 import { ServicesHandler } from '../../../src/proxy/cluster/services-handler.ts';
 import { parseLabelSelector } from '../../../src/topology/policy/label-selector.ts';
-import { PRESETS } from '../../../src/topology/policy/policy.ts';
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
 import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';
+import { PRESETS } from '../../../src/topology/policy/topology-keys.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
 import { stillClock } from '../projection/topology.ts';
 import {
@@ -76,7 +76,7 @@ export class PolicyHarness {
     const book = new PolicyResolver(policies);
     this.topology = new Topology({
       nodeName: OWN,
-      relations: { communities: SOURCES, edge: parseLabelSelector(settings.edge) },
+      topologyMatch: { communities: SOURCES, edge: parseLabelSelector(settings.edge) },
       declaredCommunities: true,
       namespaces: settings.namespaces,
       cloudPassthrough: settings.passthrough,

@@ -1,4 +1,5 @@
 import type { View } from '../../../src/filter/view/view.ts';
+import { propertyRuns } from '../property-runs.ts';
 import { type HarnessViews, PolicyHarness, type Told } from './policy-harness.ts';
 import { checkLog, follow } from './policy-log.ts';
 import {
@@ -22,7 +23,7 @@ const NO_NODES = { nodes: new Map() } as unknown as ModelCluster;
 type Seen = ReadonlyMap<string, string>;
 
 /** Histories in a property; set to look longer. */
-export const POLICY_RUNS = Number(process.env.POLICY_RUNS ?? 400);
+export const POLICY_RUNS = Number(process.env.POLICY_RUNS ?? propertyRuns(400));
 
 /** Runs a history from its first step to its last; throws as {@link History} does. */
 export function play(

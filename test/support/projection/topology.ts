@@ -3,9 +3,9 @@ import { parseLabelSelector } from '../../../src/topology/policy/label-selector.
 import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';
 import type { TopologyOptions } from '../../../src/topology/state/topology.ts';
 
-/** A world in which only labels relate nodes. */
+/** Options of a topology without communities. */
 export const PLAIN_TOPOLOGY: Omit<TopologyOptions, 'nodeName'> = {
-  relations: {
+  topologyMatch: {
     communities: { nodeLabels: [], labelPrefix: '', labelValues: [] },
     edge: parseLabelSelector('node-role.kubernetes.io/edge'),
   },
