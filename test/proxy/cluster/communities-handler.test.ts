@@ -16,13 +16,13 @@ function facts(spec: unknown) {
 }
 
 /** The communities that are set in the topology, in order. */
-function feed(): { feed: CommunitiesHandler; notified: Record<string, string[]>[] } {
+function createHandler(): { handler: CommunitiesHandler; notified: Record<string, string[]>[] } {
   const notified: Record<string, string[]>[] = [];
   const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own', declaredCommunities: true });
   topology.setCommunities = (communities: Communities) => {
     notified.push(Object.fromEntries([...communities].map(([name, nodes]) => [name, [...nodes]])));
   };
-  return { feed: new CommunitiesHandler(topology, 'here'), notified };
+  return { handler: new CommunitiesHandler(topology, 'here'), notified };
 }
 
 test.each([
@@ -36,7 +36,7 @@ test.each([
 });
 
 test('the nodes of this cluster count, a node’s name may have dots', () => {
-  const { feed: communities, notified } = feed();
+  const { handler: communities, notified } = createHandler();
   const object = Buffer.alloc(0);
   const members = ['here.a', 'here.b.c', 'hereafter.d', 'there.e', 'f', 'here.'];
   communities.onChanges([
@@ -49,7 +49,7 @@ test('the nodes of this cluster count, a node’s name may have dots', () => {
 });
 
 test('an empty collection is reported too', () => {
-  const { feed: communities, notified } = feed();
+  const { handler: communities, notified } = createHandler();
   communities.onSynced();
   expect(notified).toEqual([{}]);
 });

@@ -26,7 +26,7 @@ async function start(...statuses: number[]) {
         kind: 'Status',
         status: 'Failure',
         code,
-        message: 'so says the API server',
+        message: 'as the API server wrote',
       }),
     );
   });
@@ -99,7 +99,7 @@ describe('an invalid policy', () => {
     expect(events.counts).toEqual({ written: 1, known: 0, failed: 4, dropped: 0 });
     expect(lines).toEqual([
       expect.stringContaining('answered 500'),
-      expect.stringContaining('answered 403: so says the API server'),
+      expect.stringContaining('answered 403: as the API server wrote'),
     ]);
   });
 

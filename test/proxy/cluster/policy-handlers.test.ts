@@ -22,13 +22,13 @@ function start() {
   const options = { topology, book, logger, policyEvents };
   const services = new ServicesHandler(options);
   const namespaces = new NamespacesHandler(options);
-  const said = (key: string) =>
+  const loggedOf = (key: string) =>
     lines.flatMap((line) => (JSON.parse(line)[key] === undefined ? [] : [JSON.parse(line)[key]]));
   return {
     events,
     lines,
     /** Names of the Services and Namespaces in the log. */
-    logged: () => [...said('namespace'), ...said('service')],
+    logged: () => [...loggedOf('namespace'), ...loggedOf('service')],
     service(name: string, annotations: Annotations = {}) {
       services.onChanges([change(`shop/${name}`, serviceFacts(name, annotations))]);
     },

@@ -48,16 +48,16 @@ function inPages(query: URLSearchParams, response: ServerResponse): void {
 
 describe('a list that comes in pages', () => {
   test('is read to its end, each page with the token of the one before and nothing else', async () => {
-    const asked: string[] = [];
+    const queries: string[] = [];
     const client = await clientOf((query, response) => {
-      asked.push(String(query));
+      queries.push(String(query));
       inPages(query, response);
     });
     const { items, resourceVersion } = await client.list('7', signal);
     const names = items.map((item) => (JSON.parse(String(item)) as Named).metadata.name);
     expect(names).toEqual(['s0', 's1', 's2', 's3', 's4', 's5']);
     expect(resourceVersion).toBe('10');
-    expect(asked).toEqual(['resourceVersion=7', 'continue=1', 'continue=2']);
+    expect(queries).toEqual(['resourceVersion=7', 'continue=1', 'continue=2']);
   });
 
   test('is refused as soon as all of them are too many', async () => {
@@ -113,14 +113,14 @@ test.each([
   ['as zero', { 'retry-after': '0' }, {}, undefined],
 ])('Retry-After %s of a refusal is kept', async (_where, headers, more, seconds) => {
   const client = await clientOf((_query, response) => {
-    const said = {
+    const status = {
       kind: 'Status',
       code: 429,
       reason: 'TooManyRequests',
       message: 'not now',
       ...more,
     };
-    response.writeHead(429, headers).end(JSON.stringify(said));
+    response.writeHead(429, headers).end(JSON.stringify(status));
   });
   const refused = await client.list('', signal).catch((error) => error);
   expect(refused).toMatchObject({ code: 'Refused', message: expect.stringContaining('not now') });
@@ -142,14 +142,14 @@ describe('a watch that continues where another was cut', () => {
     [410, 410],
   ])(
     'is not opened when the check of its version is answered %d, and fails with %d',
-    async (asked, code) => {
+    async (answered, code) => {
       const fields: (string | null)[] = [];
       const client = await clientOf(
         (query, response) => {
           if (query.has('watch')) response.flushHeaders();
           else {
             fields.push(query.get('fieldSelector'));
-            response.writeHead(asked).end('{}');
+            response.writeHead(answered).end('{}');
           }
         },
         { query },
@@ -270,7 +270,7 @@ test('a page of 200,000 objects is read', async () => {
 
 // The 504 of an API server behind our version was not recognised, so that a node set never listed again.
 test('an error in JSON is decoded when metadata was requested in protobuf', async () => {
-  const said = {
+  const status = {
     kind: 'Status',
     status: 'Failure',
     code: 504,
@@ -280,7 +280,7 @@ test('an error in JSON is decoded when metadata was requested in protobuf', asyn
   };
   const { upstream } = await startUpstream((_request, response) => {
     response.writeHead(504, { 'content-type': 'application/json', 'retry-after': '1' });
-    response.end(JSON.stringify(said));
+    response.end(JSON.stringify(status));
   });
   const query = { resource: NODES, namespace: '', labelSelector: 'site=a', fieldSelector: '' };
   const client = new CollectionClient({

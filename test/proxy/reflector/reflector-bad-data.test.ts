@@ -19,13 +19,13 @@ const service = (name: string, resourceVersion: string) => ({
 
 test('an error in each watch is one continued failure until a useful event comes', async () => {
   let event: object = ended(500);
-  const { reflector, asked, logged } = await follow({ event: () => event });
+  const { reflector, asked: sent, logged } = await follow({ event: () => event });
   await eventually(() => reflector.status.failures >= 1, true);
   const failedAt = performance.now();
   await eventually(() => reflector.status.failures >= 3, true);
   expect(reflector.status.error?.message).toContain('broken');
   expect(logged('interrupted')).toBe(1);
-  expect(asked.lists).toBe(1);
+  expect(sent.lists).toBe(1);
   expect(reflector.status).toMatchObject({ connected: false });
   expect(reflector.status.staleMs).toBeGreaterThanOrEqual(performance.now() - failedAt);
   event = service('web', '11');
@@ -38,9 +38,9 @@ test.each([
   ['an object without a version', () => service('web', ''), 1000],
   ['one object more than allowed', () => service('web', '11'), 0],
 ])('%s leads to a list and is one continued failure', async (_name, event, maxObjects) => {
-  const { reflector, asked, logged } = await follow({ event, maxObjects });
-  await eventually(() => asked.lists >= 2, true);
-  expect(asked.watches).toBeGreaterThanOrEqual(2);
+  const { reflector, asked: sent, logged } = await follow({ event, maxObjects });
+  await eventually(() => sent.lists >= 2, true);
+  expect(sent.watches).toBeGreaterThanOrEqual(2);
   await eventually(() => reflector.status.failures >= 3, true);
   expect(logged('interrupted')).toBe(1);
 });

@@ -154,9 +154,9 @@ describe('a watch that continues', () => {
     ['in its time: the API server is known to have the version', () => -0.994, 0],
     ['sooner, as by an API server that stops: the version is checked', () => 0, 1],
   ])('where another ended %s', async (_what, random, queries) => {
-    const { asked } = await follow({ event: bookmark, watchMs: 300, random });
-    await eventually(() => asked.watches, 2);
-    await eventually(() => asked.versions, queries);
-    expect(asked.lists).toBe(1);
+    const { asked: sent } = await follow({ event: bookmark, watchMs: 300, random });
+    await eventually(() => sent.watches, 2);
+    await eventually(() => sent.versions, queries);
+    expect(sent.lists).toBe(1);
   });
 });

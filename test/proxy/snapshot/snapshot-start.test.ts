@@ -95,9 +95,13 @@ describe('a start while the API server is out of reach', () => {
     expect(stale).toHaveLength(5);
     const metrics = await createMetrics(proxy).metrics();
     expect(metrics.match(/^kube_proxy_wrapper_view_from_snapshot\{.*\} 1$/gm)).toHaveLength(4);
-    const said = lines.filter(({ msg }) => msg.includes('the snapshot on disk stands in'));
-    expect(said).toHaveLength(5);
-    expect(said[0]).toMatchObject({ level: 40, saved: expect.stringMatching(/^20..-/), rv: '106' });
+    const logged = lines.filter(({ msg }) => msg.includes('the snapshot on disk is used'));
+    expect(logged).toHaveLength(5);
+    expect(logged[0]).toMatchObject({
+      level: 40,
+      saved: expect.stringMatching(/^20..-/),
+      rv: '106',
+    });
   });
 
   test('is followed by exactly what has changed once the API server is back', async () => {
@@ -163,7 +167,7 @@ describe('a start while the API server is out of reach', () => {
     expect(await version(await start())).toBeGreaterThan(before);
   });
 
-  test('answers what kube-proxy posts with 503, at once', async () => {
+  test('answers what kube-proxy posts with 503 immediately', async () => {
     await leaveState();
     await server.close();
     const proxy = await start();
@@ -253,7 +257,7 @@ describe('a start while the API server answers', () => {
       event.type === 'ERROR' ? '' : event.object.toString('latin1'),
     );
     expect(seen.join().match(/10\.0\.0\.[0-9]/g)).toEqual(['10.0.0.7']);
-    expect(lines.some(({ msg }) => msg.includes('stands in'))).toBe(false);
+    expect(lines.some(({ msg }) => msg.includes('the snapshot on disk is used'))).toBe(false);
   });
 
   test.each([

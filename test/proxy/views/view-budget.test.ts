@@ -107,23 +107,23 @@ describe('the budget of views', () => {
   });
 
   test('makes room before it refuses, among the views of the caller if its share is used up', () => {
-    const asked: (string | undefined)[] = [];
+    const searched: (string | undefined)[] = [];
     const idle: ViewCharge[] = [];
     const budget = create(((holder: string | undefined) => {
-      asked.push(holder);
+      searched.push(holder);
       const victim = idle.pop();
       victim?.close();
       return victim !== undefined;
     }) as unknown as () => boolean);
     idle.push(budget.open('a'), budget.open('a'));
     expect(attempt(() => budget.open('a'))).toBe(true);
-    expect(asked).toEqual(['a']);
+    expect(searched).toEqual(['a']);
     budget.open('b').resize(250);
     for (const who of [ANYONE, ANYONE, ANYONE]) budget.open(who).resize(150);
     idle.length = 0;
     expect(attempt(() => budget.open('c').resize(240))).toBe(true);
     expect(attempt(() => budget.open('d').resize(100))).toBe(false);
-    expect(asked.at(-1)).toBeUndefined();
+    expect(searched.at(-1)).toBeUndefined();
   });
 
   test.each([

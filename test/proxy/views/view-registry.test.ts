@@ -69,10 +69,15 @@ describe('the topology requests Services', () => {
     ['1.33', `${HEADLESS},${NAME}`, `${HEADLESS},${NAME}`, 'spec.clusterIP!=None'],
   ])(
     'with the query of the kube-proxy %s that requested slices first, and its slices',
-    async (_version, labels, ...asked) => {
+    async (_version, labels, ...selectors) => {
       await start({}, { cloud: { mode: 'passthrough' }, edge: { labelSelector: 'role=edge' } });
       const services: Query = {
-        ...{ resource: SERVICES, namespace: '', labelSelector: asked[0], fieldSelector: asked[1] },
+        ...{
+          resource: SERVICES,
+          namespace: '',
+          labelSelector: selectors[0],
+          fieldSelector: selectors[1],
+        },
         encoding: 'protobuf',
       };
       proxy.views.acquire(services);
@@ -83,7 +88,7 @@ describe('the topology requests Services', () => {
         [
           `endpointslices ${NAME},x`,
           `endpointslices ${labels}`,
-          `services ${asked.join(' ')}`,
+          `services ${selectors.join(' ')}`,
         ].sort(),
       );
     },
