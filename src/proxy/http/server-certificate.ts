@@ -75,22 +75,21 @@ class FollowedCertificate implements ServerCertificate {
   readonly #poll: NodeJS.Timeout;
   #settleTimer: NodeJS.Timeout | undefined;
   #reading = false;
-  #pems: CertificatePems;
-  #leaf: X509Certificate;
+  /** The files in use, and their first certificate. */
+  #current: { readonly pems: CertificatePems; readonly leaf: X509Certificate };
   /** Why the files as they are now cannot be used; empty: they are in use. */
   #unusable = '';
   #failures = 0;
 
   constructor(options: CertificateOptions, pems: CertificatePems, leaf: X509Certificate) {
     this.#options = options;
-    this.#pems = pems;
-    this.#leaf = leaf;
+    this.#current = { pems, leaf };
     this.#poll = setInterval(() => void this.#reread(), options.pollMs ?? POLL_MS).unref();
     this.#watchFolders();
   }
 
   get expires(): number {
-    return this.#leaf.validToDate.getTime();
+    return this.#current.leaf.validToDate.getTime();
   }
 
   get failures(): number {
@@ -98,7 +97,7 @@ class FollowedCertificate implements ServerCertificate {
   }
 
   options(): TlsOptions {
-    const { cert, key, clientCa } = this.#pems;
+    const { cert, key, clientCa } = this.#current.pems;
     const common: TlsOptions = { cert, key, minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] };
     if (clientCa === undefined) return common;
     // A client without a certificate may have a token. The certificate is checked for each request.
@@ -111,11 +110,13 @@ class FollowedCertificate implements ServerCertificate {
   }
 
   problem(now: number): string | undefined {
-    if (this.#unusable !== '')
+    if (this.#unusable !== '') {
       return `the files have changed, the old ones are kept: ${this.#unusable}`;
-    if (now > this.expires) return `expired at ${this.#leaf.validToDate.toISOString()}`;
-    if (now >= this.#leaf.validFromDate.getTime()) return undefined;
-    return `not valid before ${this.#leaf.validFromDate.toISOString()}`;
+    }
+    const { validFromDate, validToDate } = this.#current.leaf;
+    if (now > validToDate.getTime()) return `expired at ${validToDate.toISOString()}`;
+    if (now >= validFromDate.getTime()) return undefined;
+    return `not valid before ${validFromDate.toISOString()}`;
   }
 
   close(): void {
@@ -136,7 +137,7 @@ class FollowedCertificate implements ServerCertificate {
       } catch (err) {
         this.#options.logger.debug(
           { err, folder },
-          'cannot watch the folder of the certificates; their files are read at intervals instead',
+          'cannot watch the folder of the certificates; their files are only polled',
         );
       }
     }
@@ -154,7 +155,7 @@ class FollowedCertificate implements ServerCertificate {
     this.#reading = true;
     try {
       const pems = await this.#options.read();
-      if (!isSame(pems, this.#pems)) this.#adopt(pems, check(pems));
+      if (!isSame(pems, this.#current.pems)) this.#adopt(pems, check(pems));
       this.#unusable = '';
     } catch (error) {
       this.#reject(WrapperError.from(error, 'InvalidSettings').message);
@@ -164,8 +165,7 @@ class FollowedCertificate implements ServerCertificate {
   }
 
   #adopt(pems: CertificatePems, leaf: X509Certificate): void {
-    this.#pems = pems;
-    this.#leaf = leaf;
+    this.#current = { pems, leaf };
     this.#options.logger.info({ expires: leaf.validToDate }, 'the https certificate has changed');
     for (const listener of this.#listeners) listener();
   }
