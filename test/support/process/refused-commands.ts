@@ -9,7 +9,7 @@ export const REFUSED_COMMANDS: readonly (readonly [string[], number, RegExp])[] 
   [['simulate', '--from', '/none.yaml'], 1, /cannot read \/none.yaml/],
   [['simulate', '--from', 'x', '--keys', '["a"', '--max-load', '2'], 2, /--keys is a JSON array/],
   [['simulate', '--from', 'x', '--keys', 'a,a'], 2, /--keys=\["a","a"\]: .* twice/],
-  [['simulate', '--from', 'x', '--preset', 'near'], 2, /--preset="near": no such preset/],
+  [['simulate', '--from', 'x', '--preset', 'near'], 2, /--preset="near": unknown preset/],
   [
     ['simulate', '--from', 'examples/cluster.yaml', '--service', 'web', '--service', 'nope'],
     2,
