@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, pino } from 'pino';
 import { kubeconfigFor } from '../embedded/kubeconfig.ts';
-import { type AdminHandler, createAdminHandler } from '../src/admin/admin.ts';
+import { type AdminHandler, createAdminHandler } from '../src/admin/admin-handler.ts';
 import { nodeProxyOptions } from '../src/config/node-proxy-options.ts';
 import { loadSettings } from '../src/config/settings.ts';
 import { type Credentials, loadCredentials } from '../src/proxy/credentials/credentials.ts';

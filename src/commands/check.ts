@@ -1,15 +1,15 @@
 import type { Table } from '../admin/explain/table.ts';
 import { WrapperError } from '../errors.ts';
 import { adminUrl } from './admin-client.ts';
-import { checkKubeconfig, checkSockets } from './check/connection.ts';
-import { checkIdentity } from './check/identity.ts';
-import { checkKernel } from './check/kernel.ts';
+import { checkKubeconfig, checkSockets } from './check/check-connection.ts';
+import { checkIdentity } from './check/check-identity.ts';
+import { checkKernel } from './check/check-kernel.ts';
 import { MODES } from './check/read-kernel-table.ts';
 import { fail, formatVerdicts, ok, skip, type Verdict } from './check/verdict.ts';
-import { checkReadiness, checkWatches, readTable } from './check/wrapper.ts';
+import { checkReadiness, checkWatches, readTable } from './check/check-wrapper.ts';
 import { wrapperListeners } from './check/wrapper-listeners.ts';
 import { type Command, choiceFlag, EXIT, type Flags, textFlag, UsageError } from './command.ts';
-import { formatData } from './output.ts';
+import { formatData } from './format-output.ts';
 
 /** `kube-proxy-wrapper check`. */
 export const checkCommand: Command = {

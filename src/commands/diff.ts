@@ -3,7 +3,7 @@ import { escapeJson, printLine } from '../untrusted-text.ts';
 import { adminUrl, askAdmin } from './admin-client.ts';
 import { type Command, choiceFlag, EXIT, UsageError } from './command.ts';
 import { servicePath } from './explain.ts';
-import { formatData } from './output.ts';
+import { formatData } from './format-output.ts';
 
 /** `kube-proxy-wrapper diff`. */
 export const diffCommand: Command = {

@@ -6,7 +6,7 @@ import type {
   Warning,
 } from '../topology/explain/explanation.ts';
 import { printLine } from '../untrusted-text.ts';
-import { formatColumns } from './output.ts';
+import { formatColumns } from './format-output.ts';
 
 /** Lists Services, for a terminal. */
 export function formatSummary({ node, services, view }: Summary): string {

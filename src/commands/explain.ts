@@ -3,7 +3,7 @@ import type { Summary } from '../admin/explain/summary.ts';
 import { adminUrl, askAdmin } from './admin-client.ts';
 import { type Command, choiceFlag, EXIT, textFlag, UsageError } from './command.ts';
 import { formatExplained, formatSummary } from './explain-text.ts';
-import { formatData } from './output.ts';
+import { formatData } from './format-output.ts';
 
 /** `kube-proxy-wrapper explain`. */
 export const explainCommand: Command = {

@@ -11,7 +11,7 @@ import { loadCredentials } from '../proxy/credentials/credentials.ts';
 import { waitForNextProcess, warnOfSharedPort } from '../proxy/hot-restart/hot-restart.ts';
 import { type NodeProxy, startNodeProxy } from '../proxy/node-proxy.ts';
 import { abortable } from '../proxy/util/linked-abort-controller.ts';
-import { endAnyway } from './end-anyway.ts';
+import { forceExit } from './force-exit.ts';
 import { createLogDestination, type LogDestination } from './log-destination.ts';
 import { askRunningProcess } from './running-process.ts';
 import { logWarnings } from './runtime-warnings.ts';
@@ -40,7 +40,7 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
     if (error !== signals.stop.reason) throw error;
     logger.info('stopping');
   } finally {
-    endAnyway();
+    forceExit();
   }
 }
 

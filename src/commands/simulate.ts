@@ -12,8 +12,8 @@ import {
   textFlags,
   UsageError,
 } from './command.ts';
-import { formatData } from './output.ts';
-import { applyChanges, parseChange } from './simulate/changes.ts';
+import { formatData } from './format-output.ts';
+import { applyChanges, parseChange } from './simulate/trial-change.ts';
 import { type ClusterObjects, readManifests } from './simulate/cluster-objects.ts';
 import { compare, formatDifferences } from './simulate/compare.ts';
 import { type Finding, findingsOf, formatFinding, newFindings } from './simulate/findings.ts';
@@ -117,7 +117,7 @@ function assertKnown(names: readonly string[], simulations: readonly Simulation[
   const known = simulations.flatMap(({ services }) => services.map(({ service }) => service));
   const unknown = names.find((name) => !known.includes(name));
   if (unknown === undefined) return;
-  throw new UsageError(`--service: there is no Service ${unknown} that kube-proxy asks for`);
+  throw new UsageError(`--service: there is no Service ${unknown} that kube-proxy watches`);
 }
 
 async function print(

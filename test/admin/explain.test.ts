@@ -90,7 +90,7 @@ describe('/explain', () => {
       policy: { managed: true, source: 'annotation' },
       counts: { total: 3, kept: 2, leftOut: 1 },
       ports: [{ port: 'TCP/http', winner: 'site', next: '*' }],
-      view: { query: SLICES, clients: 1 },
+      view: { question: SLICES, clients: 1 },
     });
     const kept = body.endpoints.filter((each) => each.kept).map(({ address }) => address);
     expect(kept).toEqual(await listed());
@@ -177,7 +177,7 @@ describe('/explain', () => {
     await start();
     const { body } = await get<{ error: string }>('/explain/default/db');
     expect(body.error).toBe(
-      'there is no Service default/db that kube-proxy asks for; headless ones only with headless: true',
+      'there is no Service default/db that kube-proxy watches; headless Services need the setting headless: true',
     );
   });
 
@@ -186,7 +186,7 @@ describe('/explain', () => {
     await start({ headless: true });
     expect(await get('/explain/default/db')).toMatchObject({ status: 200 });
     const { body } = await get<{ error: string }>('/explain/default/nobody');
-    expect(body.error).toBe('there is no Service default/nobody that kube-proxy asks for');
+    expect(body.error).toBe('there is no Service default/nobody that kube-proxy watches');
   });
 
   test('as long as nobody asks for endpoints it says so, and what to do', async () => {

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { checkKubeconfig, checkSockets } from '../../src/commands/check/connection.ts';
-import { checkWatches } from '../../src/commands/check/wrapper.ts';
+import { checkKubeconfig, checkSockets } from '../../src/commands/check/check-connection.ts';
+import { checkWatches } from '../../src/commands/check/check-wrapper.ts';
 import { wrapperListeners } from '../../src/commands/check/wrapper-listeners.ts';
 
 const HTTP = 'http://127.0.0.1:10360';

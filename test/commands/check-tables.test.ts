@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import type { TableRow } from '../../src/admin/explain/table.ts';
 import { compareTables } from '../../src/commands/check/compare-tables.ts';
-import { parseTcp } from '../../src/commands/check/sockets.ts';
-import { parseIptables } from '../../src/commands/check/table-iptables.ts';
-import { parseIpvs, parseProcIpvs } from '../../src/commands/check/table-ipvs.ts';
-import { parseNftables } from '../../src/commands/check/table-nftables.ts';
+import { parseTcp } from '../../src/commands/check/kube-proxy-process.ts';
+import { parseIptables } from '../../src/commands/check/parse-iptables.ts';
+import { parseIpvs, parseProcIpvs } from '../../src/commands/check/parse-ipvs.ts';
+import { parseNftables } from '../../src/commands/check/parse-nftables.ts';
 
 describe('parseIpvs()', () => {
   test('reads virtual servers and their real ones, but none that takes no new connections', () => {

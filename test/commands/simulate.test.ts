@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { applyChanges, parseChange } from '../../src/commands/simulate/changes.ts';
+import { applyChanges, parseChange } from '../../src/commands/simulate/trial-change.ts';
 import { type ClusterObjects, readManifests } from '../../src/commands/simulate/cluster-objects.ts';
 import { compare } from '../../src/commands/simulate/compare.ts';
 import { findingsOf, newFindings } from '../../src/commands/simulate/findings.ts';

@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { WrapperError } from '../../errors.ts';
 import type { KernelTable } from './kernel-table.ts';
-import { parseIptables } from './table-iptables.ts';
-import { parseIpvs, parseProcIpvs } from './table-ipvs.ts';
-import { parseNftables } from './table-nftables.ts';
+import { parseIptables } from './parse-iptables.ts';
+import { parseIpvs, parseProcIpvs } from './parse-ipvs.ts';
+import { parseNftables } from './parse-nftables.ts';
 
 /** How a kube-proxy writes its tables. */
 export const MODES = ['nftables', 'iptables', 'ipvs'] as const;

@@ -1,4 +1,4 @@
-import { formatColumns } from '../output.ts';
+import { formatColumns } from '../format-output.ts';
 import { some } from './findings.ts';
 import { addressesOf, answerOn, cellOf, isDryRun } from './matrix.ts';
 import type { SimulatedService, Simulation } from './simulation.ts';

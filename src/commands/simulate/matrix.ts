@@ -1,5 +1,5 @@
 import { escapeUntrusted, printLine } from '../../untrusted-text.ts';
-import { formatColumns } from '../output.ts';
+import { formatColumns } from '../format-output.ts';
 import { count, some } from './findings.ts';
 import type { Answer, SimulatedService, Simulation } from './simulation.ts';
 

@@ -80,7 +80,7 @@ test('whoever asks what the API server refuses gets its Status at once, each tim
 test('it is told, but the node stays ready, no alert fires, and the view is closed soon', async () => {
   await ask(proxy.url, BAD);
   expect(problemsOf(proxy)).toEqual([]);
-  expect(checkOf('foo%3Dbar')?.remark).toMatch(/the API server does not take it: .*400/);
+  expect(checkOf('foo%3Dbar')?.remark).toMatch(/the API server refuses the query: .*400/);
   const text = await createMetrics(proxy).metrics();
   expect(text).toMatch(/view_refused\{.*foo%3Dbar.*\} 1/);
   expect(text).not.toMatch(/view_started\{.*foo%3Dbar/);

@@ -13,7 +13,7 @@ export const REFUSED_COMMANDS: readonly (readonly [string[], number, RegExp])[] 
   [
     ['simulate', '--from', 'examples/cluster.yaml', '--service', 'web', '--service', 'nope'],
     2,
-    /--service: there is no Service default\/nope that kube-proxy asks for/,
+    /--service: there is no Service default\/nope that kube-proxy watches/,
   ],
   [['check', '--mode', 'ebpf'], 2, /--mode is one of nftables, iptables, ipvs/],
   [['walk'], 2, /unknown command "walk"/],

@@ -7,7 +7,7 @@ const PATIENCE_MS = 1_000;
  * that reads or writes a file on a disk that does not answer; for the latter process.exit() waits too (libuv joins
  * its threads), and as process 1 it cannot kill itself. An exec is rid of all threads.
  */
-export function endAnyway(): void {
+export function forceExit(): void {
   setTimeout(() => {
     const script = `process.exit(${process.exitCode ?? 0})`;
     process.execve?.(process.execPath, [process.execPath, '-e', script], {});

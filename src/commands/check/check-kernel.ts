@@ -3,7 +3,7 @@ import { WrapperError } from '../../errors.ts';
 import { compareTables, type TableDifference } from './compare-tables.ts';
 import { detectMode, type Mode, readKernelTable } from './read-kernel-table.ts';
 import { fail, ok, skip, type Verdict } from './verdict.ts';
-import { readTable } from './wrapper.ts';
+import { readTable } from './check-wrapper.ts';
 
 export interface KernelCheck {
   readonly adminUrl: string;
