@@ -1,6 +1,6 @@
 import type { NodeState } from '../src/admin/page/page-data.ts';
 
-/** This node, its neighbours, and what it is connected to. */
+/** This node, its neighbours and its connections. */
 export function Node({ state }: { readonly state: NodeState | undefined }) {
   if (state === undefined) return <p class="empty">Loading…</p>;
   return (
@@ -12,7 +12,7 @@ export function Node({ state }: { readonly state: NodeState | undefined }) {
           <thead>
             <tr>
               <th>Key</th>
-              <th>Here it stands for</th>
+              <th>Meaning on this node</th>
               <th>Nodes</th>
               <th>Neighbours</th>
             </tr>

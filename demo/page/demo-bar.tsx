@@ -4,29 +4,29 @@ import type { DemoCluster } from '../cluster.ts';
 import { NodeCard } from './node-card.tsx';
 import { Policies } from './policies.tsx';
 
-/** Name of the node one looks from. */
+/** Name of the node that the page shows. */
 const HERE = decodeURIComponent(location.pathname.split('/')[2] ?? '');
 
-/** So often the bar looks at the cluster, in milliseconds. */
-const LOOK_MS = 1_000;
+/** Time between two reads of the cluster, in milliseconds. */
+const POLL_MS = 1_000;
 
-/** The cluster in memory, with buttons, over the page of one node. */
+/** The cluster in memory with buttons, above the page of one node. */
 export function DemoBar() {
   const [cluster, setCluster] = useState<DemoCluster>();
   const [explained, setExplained] = useState<Explained>();
-  const [said, setSaid] = useState('');
+  const [output, setOutput] = useState('');
   useEffect(() => {
-    const look = (): void => {
-      // What goes wrong here the next look makes good; that the demo has ended the page itself says.
+    const poll = (): void => {
+      // The next poll repairs an error. The page itself shows that the demo has ended.
       if (!document.hidden) read('/demo/cluster').then(setCluster, () => {});
     };
     const onExplained = (event: Event): void => {
       setExplained((event as CustomEvent<Explained | null>).detail ?? undefined);
-      look();
+      poll();
     };
-    look();
-    // What is typed in the terminal is seen in no other way.
-    const timer = setInterval(look, LOOK_MS);
+    poll();
+    // Commands in the terminal do not notify the page.
+    const timer = setInterval(poll, POLL_MS);
     document.addEventListener('explained', onExplained);
     return () => {
       clearInterval(timer);
@@ -36,9 +36,9 @@ export function DemoBar() {
   const run = async (command: string): Promise<void> => {
     try {
       setCluster(await read('/demo/command', { method: 'POST', body: command }));
-      setSaid(command);
+      setOutput(command);
     } catch (error) {
-      setSaid(String(error));
+      setOutput(String(error));
     }
   };
   if (cluster === undefined) return null;
@@ -77,7 +77,7 @@ export function DemoBar() {
           run={run}
         />
       )}
-      <output>{said === '' ? '' : `> ${said}`}</output>
+      <output>{output === '' ? '' : `> ${output}`}</output>
     </section>
   );
 }

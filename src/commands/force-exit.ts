@@ -1,15 +1,15 @@
-/** How long the process may take to end by itself, in milliseconds. */
-const PATIENCE_MS = 1_000;
+/** Time for the process to end by itself, in milliseconds. */
+const GRACE_MS = 1_000;
 
 /**
- * To be called when all is closed: ends the process, with its exit code, even if something hangs of which nobody
- * waits for the outcome any more. By itself Node waits for a plugin of the kubeconfig that runs, and for a thread
- * that reads or writes a file on a disk that does not answer; for the latter process.exit() waits too (libuv joins
- * its threads), and as process 1 it cannot kill itself. An exec is rid of all threads.
+ * Call it when everything is closed. It ends the process with its exit code even if some work hangs whose result is
+ * no longer needed. Node.js would wait for a running plugin of the kubeconfig, and for a thread that reads or writes a
+ * file on a disk that does not respond. process.exit() waits for such a thread too (libuv joins its threads), and
+ * process 1 cannot kill itself. An exec removes all threads.
  */
 export function forceExit(): void {
   setTimeout(() => {
     const script = `process.exit(${process.exitCode ?? 0})`;
     process.execve?.(process.execPath, [process.execPath, '-e', script], {});
-  }, PATIENCE_MS).unref();
+  }, GRACE_MS).unref();
 }

@@ -17,20 +17,20 @@ import { hasEndpointWithoutZone } from '../../topology/state/without-zone.ts';
 import type { ClusterObjects, SimulatedSlice } from './cluster-objects.ts';
 import { NodeSetMembers, type SharedTopology, simulateTopology } from './simulated-topology.ts';
 
-/** The settings that bear on decisions. */
+/** The settings that affect decisions. */
 export type SimulationSettings = Pick<
   NodeProxyOptions,
   'policies' | 'relations' | 'namespacePolicies' | 'fabedgeCluster' | 'cloudPassthrough'
 >;
 
-/** What nodes see of a Service, if they see the same. */
+/** What a group of nodes sees of a Service. */
 export interface Answer {
   readonly outcome: OutcomeKind;
   /** Keys that won, each once. */
   readonly winners: readonly string[];
-  /** Indices of the endpoints that are shown. */
+  /** Indices of the shown endpoints. */
   readonly shown: readonly number[];
-  /** Those of {@link SimulatedService.ports} of which a policy leaves no usable endpoint. */
+  /** {@link SimulatedService.ports} for which the policy leaves no usable endpoint. */
   readonly lost: readonly string[];
 }
 
@@ -43,9 +43,9 @@ export interface SimulatedService {
   readonly service: string;
   readonly policy: Policy;
   readonly endpoints: readonly SimulatedEndpoint[];
-  /** `<family> <protocol>/<name>` of each address family and port with an endpoint that kube-proxy could use. */
+  /** `<family> <protocol>/<name>` of each address family and port with a usable endpoint. */
   readonly ports: readonly string[];
-  /** Different answers; `byNode` holds an index into it for each node. */
+  /** Distinct answers. `byNode` has an index into this list for each node. */
   readonly answers: readonly Answer[];
   readonly byNode: Uint32Array;
 }
@@ -53,52 +53,52 @@ export interface SimulatedService {
 export interface Simulation {
   readonly nodes: readonly string[];
   readonly services: readonly SimulatedService[];
-  /** Keys in use by which no node is related to any, not even to itself. */
+  /** Keys in use that match no node on any node, not even itself. */
   readonly emptyKeys: readonly string[];
 }
 
 /**
- * What every node would see of every Service that kube-proxy asks for.
+ * Computes what every node would see of every Service that kube-proxy watches.
  *
- * @param wanted whether a Service (`namespace/name`) is of interest
+ * @param wanted whether a Service (`namespace/name`) is included
  */
 export function simulate(
   cluster: ClusterObjects,
   settings: SimulationSettings,
   wanted: (service: string) => boolean = () => true,
 ): Simulation {
-  const shared = shareWorld(cluster, settings);
+  const shared = sharedTopology(cluster, settings);
   const rows = rowsOf(cluster, shared.policies, wanted);
   const keys = new Set<string>();
   for (const { policy } of rows) if (policy.managed) for (const key of policy.keys) keys.add(key);
   const empty = new Set([...keys].filter((key) => key !== '*'));
   for (const [index, node] of cluster.nodes.entries()) {
     const topology = simulateTopology(node, shared);
-    for (const key of empty) if (isRelated(topology, key)) empty.delete(key);
+    for (const key of empty) if (matchesAnyNode(topology, key)) empty.delete(key);
     for (const row of rows) row.add(index, topology);
   }
   const nodes = cluster.nodes.map(({ name }) => name);
   return { nodes, services: rows.map((row) => row.finish()), emptyKeys: [...empty] };
 }
 
-function shareWorld(cluster: ClusterObjects, settings: SimulationSettings): SharedTopology {
+function sharedTopology(cluster: ClusterObjects, settings: SimulationSettings): SharedTopology {
   const { policies, relations, namespacePolicies, fabedgeCluster, cloudPassthrough } = settings;
-  const book = new PolicyResolver({ ...policies, dryRun: false });
+  const resolver = new PolicyResolver({ ...policies, dryRun: false });
   for (const { name, annotations } of namespacePolicies ? cluster.namespaces : []) {
     const keys = annotations.get(TOPOLOGY_KEYS_ANNOTATION);
-    book.setNamespace(name, { keys, filter: filterOf(annotations) });
+    resolver.setNamespace(name, { keys, filter: filterOf(annotations) });
   }
   const declaredCommunities = fabedgeCluster !== undefined;
   return {
     options: { relations, declaredCommunities, cloudPassthrough },
     communities: communitiesOf(cluster, fabedgeCluster ?? ''),
     policies: new Map(
-      cluster.services.filter(isAskedFor(settings)).map((facts) => {
-        const policy = book.setService(describeService(facts));
+      cluster.services.filter(isWatched(settings)).map((facts) => {
+        const policy = resolver.setService(describeService(facts));
         return [`${facts.namespace}/${facts.name}`, policy] as const;
       }),
     ),
-    zoneless: [
+    withoutZone: [
       ...new Set(
         cluster.slices.filter(({ groups }) => hasEndpointWithoutZone(groups)).map(serviceOf),
       ),
@@ -107,8 +107,8 @@ function shareWorld(cluster: ClusterObjects, settings: SimulationSettings): Shar
   };
 }
 
-/** As kube-proxy asks: none that another proxy serves by its label, none that is headless or elsewhere. */
-function isAskedFor({ policies }: SimulationSettings) {
+/** Whether kube-proxy watches a Service: not one for another proxy (by label), headless, or of type ExternalName. */
+function isWatched({ policies }: SimulationSettings) {
   return ({ labels, type, clusterIP }: ClusterObjects['services'][number]): boolean => {
     if (labels.has(PROXY_NAME_LABEL)) return false;
     return type !== 'ExternalName' && (clusterIP !== 'None' || policies.headless);
@@ -116,24 +116,24 @@ function isAskedFor({ policies }: SimulationSettings) {
 }
 
 function communitiesOf({ communities }: ClusterObjects, cluster: string): Communities {
-  let told: Communities = new Map();
+  let result: Communities = new Map();
   const listener = {
     setCommunities(all: Communities) {
-      told = all;
+      result = all;
     },
   };
   const object = Buffer.alloc(0);
   new CommunitiesHandler(listener, cluster).onChanges(
     communities.map((facts) => ({ type: 'ADDED', key: facts.name, facts, object })),
   );
-  return told;
+  return result;
 }
 
 function serviceOf({ namespace, service }: SimulatedSlice): string {
   return `${namespace}/${service}`;
 }
 
-function isRelated(topology: Topology, key: string): boolean {
+function matchesAnyNode(topology: Topology, key: string): boolean {
   const relation = topology.relation(key);
   return relation !== undefined && (relation.self || relation.selectors.length > 0);
 }
@@ -144,7 +144,7 @@ function rowsOf(
   wanted: (service: string) => boolean,
 ): Row[] {
   const byService = Map.groupBy(slices, serviceOf);
-  // As in a view: what is the same to a decision is related to a node once.
+  // As in a view, equal endpoints are shared, so that each is matched once per node.
   const cache = new EndpointCache();
   const ports = new Interner<readonly string[]>();
   const intern = (group: EndpointGroup): EndpointGroup => ({
@@ -159,7 +159,7 @@ function rowsOf(
   });
 }
 
-/** One Service, while nodes are added. */
+/** Collects the answers about one Service, node by node. */
 class Row {
   readonly service: string;
   readonly policy: Policy;

@@ -1,13 +1,17 @@
-/** Command lines that end at once, each with its exit code and what the one line on stderr says. */
+/** Command lines that fail immediately, each with its exit code and the line on stderr. */
 export const REFUSED_COMMANDS: readonly (readonly [string[], number, RegExp])[] = [
   [['explain', 'a/b/c'], 2, /NAMESPACE\/SERVICE/],
   [['explain', '--admin', '127.0.0.1:1'], 1, /no wrapper answers at http:\/\/127.0.0.1:1/],
-  [['explain', '-o', 'xml'], 2, /--output is one of text, json, yaml/],
+  [['explain', '-o', 'xml'], 2, /--output must be one of text, json, yaml/],
   [['explain', 'a', 'b'], 2, /unexpected "b"/],
-  [['diff'], 2, /diff NAMESPACE\/SERVICE/],
+  [['diff'], 2, /must be NAMESPACE\/SERVICE/],
   [['simulate'], 2, /--from FILE or --kubeconfig FILE/],
   [['simulate', '--from', '/none.yaml'], 1, /cannot read \/none.yaml/],
-  [['simulate', '--from', 'x', '--keys', '["a"', '--max-load', '2'], 2, /--keys is a JSON array/],
+  [
+    ['simulate', '--from', 'x', '--keys', '["a"', '--max-load', '2'],
+    2,
+    /--keys must be a JSON array/,
+  ],
   [['simulate', '--from', 'x', '--keys', 'a,a'], 2, /--keys=\["a","a"\]: .* twice/],
   [['simulate', '--from', 'x', '--preset', 'near'], 2, /--preset="near": unknown preset/],
   [
@@ -15,7 +19,7 @@ export const REFUSED_COMMANDS: readonly (readonly [string[], number, RegExp])[] 
     2,
     /--service: there is no Service default\/nope that kube-proxy watches/,
   ],
-  [['check', '--mode', 'ebpf'], 2, /--mode is one of nftables, iptables, ipvs/],
+  [['check', '--mode', 'ebpf'], 2, /--mode must be one of nftables, iptables, ipvs/],
   [['walk'], 2, /unknown command "walk"/],
   [['run', '--nodename', 'x'], 2, /--nodename/],
   [['run'], 1, /no node name/],
@@ -26,5 +30,5 @@ export const REFUSED_COMMANDS: readonly (readonly [string[], number, RegExp])[] 
   [['run', '--node-name', 'n'], 1, /in-cluster|KUBERNETES_SERVICE_HOST/],
   [['diff', 'web', '--admin', '127.0.0.1:1'], 1, /no wrapper answers/],
   [['check', '--kubeconfig', '/none'], 1, /\/none/],
-  [['completion', 'tcsh'], 2, /completion bash, zsh or fish/],
+  [['completion', 'tcsh'], 2, /must be bash, zsh or fish/],
 ];
