@@ -12,35 +12,7 @@ const POLL_MS = 1_000;
 
 /** The cluster in memory with buttons, above the page of one node. */
 export function DemoBar() {
-  const [cluster, setCluster] = useState<DemoCluster>();
-  const [explained, setExplained] = useState<Explained>();
-  const [output, setOutput] = useState('');
-  useEffect(() => {
-    const poll = (): void => {
-      // The next poll repairs an error. The page itself shows that the demo has ended.
-      if (!document.hidden) read('/demo/cluster').then(setCluster, () => {});
-    };
-    const onExplained = (event: Event): void => {
-      setExplained((event as CustomEvent<Explained | null>).detail ?? undefined);
-      poll();
-    };
-    poll();
-    // Commands in the terminal do not notify the page.
-    const timer = setInterval(poll, POLL_MS);
-    document.addEventListener('explained', onExplained);
-    return () => {
-      clearInterval(timer);
-      document.removeEventListener('explained', onExplained);
-    };
-  }, []);
-  const run = async (command: string): Promise<void> => {
-    try {
-      setCluster(await read('/demo/command', { method: 'POST', body: command }));
-      setOutput(command);
-    } catch (error) {
-      setOutput(String(error));
-    }
-  };
+  const { cluster, explained, output, run } = useCluster();
   if (cluster === undefined) return null;
   const sites = [...new Set(cluster.nodes.map(({ labels }) => labels.site ?? ''))].sort(emptyLast);
   return (
@@ -80,6 +52,40 @@ export function DemoBar() {
       <output>{output === '' ? '' : `> ${output}`}</output>
     </section>
   );
+}
+
+/** Polls the cluster, follows the open explanation, and runs commands. */
+function useCluster() {
+  const [cluster, setCluster] = useState<DemoCluster>();
+  const [explained, setExplained] = useState<Explained>();
+  const [output, setOutput] = useState('');
+  useEffect(() => {
+    const poll = (): void => {
+      // The next poll repairs an error. The page itself shows that the demo has ended.
+      if (!document.hidden) read('/demo/cluster').then(setCluster, () => {});
+    };
+    const onExplained = (event: Event): void => {
+      setExplained((event as CustomEvent<Explained | null>).detail ?? undefined);
+      poll();
+    };
+    poll();
+    // Commands in the terminal do not notify the page.
+    const timer = setInterval(poll, POLL_MS);
+    document.addEventListener('explained', onExplained);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('explained', onExplained);
+    };
+  }, []);
+  const run = async (command: string): Promise<void> => {
+    try {
+      setCluster(await read('/demo/command', { method: 'POST', body: command }));
+      setOutput(command);
+    } catch (error) {
+      setOutput(String(error));
+    }
+  };
+  return { cluster, explained, output, run };
 }
 
 async function read(path: string, options: RequestInit = {}): Promise<DemoCluster> {

@@ -21,44 +21,59 @@ const GRACE_MS = 10_000;
  * their data is old.
  */
 export function readiness(proxy: NodeProxy): Check[] {
-  const checks: Check[] = [
-    {
-      name: 'own-node',
-      problem: proxy.views.ownNodeExists
-        ? undefined
-        : `there is no Node ${JSON.stringify(proxy.topology.nodeName)}, or it has not been read yet`,
-    },
+  const { views, clusterWatchers } = proxy;
+  return [
+    ownNodeCheck(proxy),
+    ...certificateChecks(proxy),
+    ...snapshotChecks(proxy),
+    ...budgetChecks(proxy),
+    ...views.sources.map((source) => viewCheck(proxy, source)),
+    ...nodeSetChecks(proxy),
+    ...clusterWatchers.sources.map(({ query, status, refusal }) => ({
+      name: `source ${queryPath(query)}`,
+      problem: refusal ?? problemOf(status),
+    })),
   ];
-  const { certificate } = proxy.listeners;
-  if (certificate !== undefined) {
-    checks.push({ name: 'https-certificate', problem: certificate.problem(Date.now()) });
-  }
-  const { snapshots } = proxy;
-  if (snapshots !== undefined) {
-    const remark = snapshots.problem && `but cannot be written: ${snapshots.problem}`;
-    checks.push({ name: 'snapshots', problem: undefined, remark });
-  }
-  const { remark } = proxy.views.budget;
-  if (remark !== undefined) {
-    // kube-proxy is still served, so the node is ready.
-    checks.push({ name: 'view-budget', problem: undefined, remark: `but ${remark}` });
-  }
-  for (const source of proxy.views.sources) checks.push(viewCheck(proxy, source));
-  for (const [selector, status] of proxy.nodeSets.statuses) {
-    const set = proxy.topology.nodeSets.get(selector);
+}
+
+function ownNodeCheck({ views, topology }: NodeProxy): Check {
+  const node = JSON.stringify(topology.nodeName);
+  const problem = views.ownNodeExists
+    ? undefined
+    : `there is no Node ${node}, or it has not been read yet`;
+  return { name: 'own-node', problem };
+}
+
+function certificateChecks({ listeners: { certificate } }: NodeProxy): Check[] {
+  if (certificate === undefined) return [];
+  return [{ name: 'https-certificate', problem: certificate.problem(Date.now()) }];
+}
+
+function snapshotChecks({ snapshots }: NodeProxy): Check[] {
+  if (snapshots === undefined) return [];
+  const remark = snapshots.problem && `but cannot be written: ${snapshots.problem}`;
+  return [{ name: 'snapshots', problem: undefined, remark }];
+}
+
+/** kube-proxy is served even if the budget is exhausted, so the node is ready. */
+function budgetChecks({ views: { budget } }: NodeProxy): Check[] {
+  if (budget.remark === undefined) return [];
+  return [{ name: 'view-budget', problem: undefined, remark: `but ${budget.remark}` }];
+}
+
+function nodeSetChecks({ nodeSets, topology }: NodeProxy): Check[] {
+  const checks: Check[] = [];
+  for (const [selector, status] of nodeSets.statuses) {
+    const set = topology.nodeSets.get(selector);
     // No view depends on a set that no policy needs any more.
     if (set?.needed !== true) continue;
     const refused = set.refusal && `${set.refusal}; ${consequenceOfRefusal(set)}`;
     checks.push({ name: `nodes ${selector}`, problem: refused ?? problemOf(status) });
   }
-  for (const { selector, state, refusal } of proxy.topology.nodeSets.values()) {
+  for (const { selector, state, refusal } of topology.nodeSets.values()) {
     if (state !== 'overLimit') continue;
     const remark = `but not watched: ${refusal}; only this node itself counts as one of them`;
     checks.push({ name: `nodes ${selector}`, problem: undefined, remark });
-  }
-  for (const { query, status, refusal } of proxy.clusterWatchers.sources) {
-    const name = `source ${queryPath(query)}`;
-    checks.push({ name, problem: refusal ?? problemOf(status) });
   }
   return checks;
 }

@@ -9,7 +9,7 @@ import type { Steps } from '../../src/topology/decide/steps.ts';
 import { eventually } from '../support/eventually.ts';
 
 describe('TimeSlice', () => {
-  /** Steps that take a millisecond each, by a clock of their own; notes after how many other work had its turn. */
+  /** Runs steps of a millisecond each, with a fake clock; records after how many of them other work ran. */
   async function pausesOf(steps: number, signal?: AbortSignal): Promise<number[]> {
     let [time, taken] = [0, 0];
     const pauses: number[] = [];

@@ -255,6 +255,7 @@ test('--set refuses an object that does not exist', () => {
   expect(() => run(cluster, {}, ['node/edge-9:site=b'])).toThrow(/no node edge-9/);
 });
 
+// Time of the processor, because a busy machine can make the time on the clock much longer.
 test('1,000 nodes and 200 Services take seconds', () => {
   const nodes = Array.from({ length: 1000 }, (_, n) => ({
     ...{ namespace: '', name: `n${n}`, uid: '', resourceVersion: '' },
@@ -278,9 +279,10 @@ test('1,000 nodes and 200 Services take seconds', () => {
       addresses: endpoints.map((_, e) => `10.0.${n}.${e}`),
     };
   });
-  const start = performance.now();
+  const start = process.cpuUsage();
   const simulation = simulate({ ...cluster, nodes, services, slices }, settings());
-  expect(performance.now() - start).toBeLessThan(20_000);
+  const { user, system } = process.cpuUsage(start);
+  expect((user + system) / 1000).toBeLessThan(20_000);
   expect(simulation.services).toHaveLength(200);
   expect(simulation.services[0]?.byNode).toHaveLength(1000);
 });

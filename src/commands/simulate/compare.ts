@@ -1,7 +1,8 @@
 import { formatColumns } from '../format-output.ts';
 import { some } from './findings.ts';
 import { addressesOf, answerOn, cellOf, isDryRun } from './matrix.ts';
-import type { SimulatedService, Simulation } from './simulation.ts';
+import type { SimulatedService } from './simulated-service.ts';
+import type { Simulation } from './simulation.ts';
 
 /** A change of a Service, with all nodes that see the same change. */
 export interface Difference {

@@ -1,6 +1,7 @@
 import { ANY_KEY } from '../../topology/policy/policy.ts';
 import { printLine } from '../../untrusted-text.ts';
-import type { Answer, SimulatedService, Simulation } from './simulation.ts';
+import type { Answer, SimulatedService } from './simulated-service.ts';
+import type { Simulation } from './simulation.ts';
 
 /** A problem that a rollout would cause. */
 export interface Finding {

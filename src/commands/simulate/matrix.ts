@@ -1,7 +1,8 @@
 import { escapeUntrusted, printLine } from '../../untrusted-text.ts';
 import { formatColumns } from '../format-output.ts';
 import { count, some } from './findings.ts';
-import type { Answer, SimulatedService, Simulation } from './simulation.ts';
+import type { Answer, SimulatedService } from './simulated-service.ts';
+import type { Simulation } from './simulation.ts';
 
 /** With more different columns than this, the matrix shows sums instead. */
 const MAX_COLUMNS = 12;
