@@ -265,17 +265,20 @@ test('a new Service and a deleted one', async () => {
   await eventually(() => kept('default/lost'), '1 of 1 endpoints kept');
 });
 
-test.each(['light', 'dark'] as const)('every text has enough contrast in %s mode', async (colorScheme) => {
-  await page.emulateMedia({ colorScheme });
-  const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-  expect(ground).toBe(colorScheme === 'light' ? 'rgb(255, 255, 255)' : 'rgb(20, 24, 28)');
-  await row('default/lost').click();
-  await page.getByText('nothing-matches').first().waitFor({ state: 'attached' });
-  await page.locator('.explanation tbody').first().waitFor();
-  expect(await poorContrasts(page)).toEqual([]);
-  await page.getByRole('tab', { name: 'Node' }).click();
-  expect(await poorContrasts(page)).toEqual([]);
-});
+test.each(['light', 'dark'] as const)(
+  'every text has enough contrast in %s mode',
+  async (colorScheme) => {
+    await page.emulateMedia({ colorScheme });
+    const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    expect(ground).toBe(colorScheme === 'light' ? 'rgb(255, 255, 255)' : 'rgb(20, 24, 28)');
+    await row('default/lost').click();
+    await page.getByText('nothing-matches').first().waitFor({ state: 'attached' });
+    await page.locator('.explanation tbody').first().waitFor();
+    expect(await poorContrasts(page)).toEqual([]);
+    await page.getByRole('tab', { name: 'Node' }).click();
+    expect(await poorContrasts(page)).toEqual([]);
+  },
+);
 
 test('every control has a name and a role', async () => {
   await row('default/web').click();
