@@ -82,7 +82,7 @@ describe('loadSettings()', () => {
       stalledClientSeconds: 60,
       servers: [],
       maxObjectBytes: 16_777_216,
-      maxListBytes: 128 * 1024 * 1024,
+      maxListBytes: 134_217_728,
       maxObjects: 500_000,
       stateMaxBytes: 268_435_456,
       stateWriteBytesPerSecond: 100_000,

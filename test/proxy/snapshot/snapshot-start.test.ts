@@ -8,6 +8,7 @@ import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.
 import { decodeSnapshot, encodeSnapshot } from '../../../src/proxy/snapshot/snapshot-format.ts';
 import { eventually } from '../../support/eventually.ts';
 import { CODECS, recordWatch, STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
+import { EVENTS } from '../../support/http/kube-proxy-events.ts';
 import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import {
   allShownBy,
@@ -168,7 +169,8 @@ describe('a start while the API server is out of reach', () => {
     const proxy = await start();
     const response = await fetch(`${proxy.url}/apis/events.k8s.io/v1/namespaces/default/events`, {
       method: 'POST',
-      body: '{}',
+      headers: { 'content-type': 'application/json' },
+      body: EVENTS[0].json,
     });
     expect(response.status).toBe(503);
     expect(response.headers.get('retry-after')).toBe('1');

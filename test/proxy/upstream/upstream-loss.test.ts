@@ -9,6 +9,7 @@ import {
   type WatchRecorder,
 } from '../../support/guarantees/watch-recorder.ts';
 import { startServer } from '../../support/http/http-server.ts';
+import { EVENTS } from '../../support/http/kube-proxy-events.ts';
 import { startTcpRelay, type TcpRelay } from '../../support/http/tcp-relay.ts';
 import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { PATHS, problemsOf, shownBy, stateFolder } from '../../support/wrapper/state-fixture.ts';
@@ -136,14 +137,10 @@ describe('with two API servers', () => {
     first.cut();
     put(1, 2);
     await eventually(seen, ['10.0.0.1', '10.0.0.2']);
-    const response = await fetch(`${of.url}/api/v1/namespaces/default/events`, {
+    const response = await fetch(`${of.url}${EVENTS[0].path}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({
-        apiVersion: 'v1',
-        kind: 'Event',
-        metadata: { name: 'e', namespace: 'default' },
-      }),
+      body: EVENTS[0].json,
     });
     expect(response.status).toBe(201);
   });

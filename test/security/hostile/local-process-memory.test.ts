@@ -82,12 +82,17 @@ test('F4: 60 more views of 5,000 Services take no more than 512 MB', async () =>
   const attacks = Array.from({ length: 60 }, (_, index) => index);
   await inLanes(attacks, 6, async (index) => {
     const path = `${SLICES}?resourceVersion=0&labelSelector=attack%21%3D${index}`;
-    const { status, error, body } = await send(wrapper.url + path, {
-      headers: {
-        accept: index % 2 === 0 ? 'application/json' : 'application/vnd.kubernetes.protobuf',
-      },
-      ...{ keepBytes: 2_000, timeoutMs: 60_000 },
-    });
+    const ask = () =>
+      send(wrapper.url + path, {
+        headers: {
+          accept: index % 2 === 0 ? 'application/json' : 'application/vnd.kubernetes.protobuf',
+        },
+        ...{ keepBytes: 2_000, timeoutMs: 60_000 },
+      });
+    let answer = await ask();
+    // The API server in memory shares this process. While it encodes lists, our own requests are sent late.
+    for (let tries = 0; answer.status === 408 && tries < 3; tries++) answer = await ask();
+    const { status, error, body } = answer;
     answers.add(error === '' ? status : error);
     if (status === 503)
       reasons.add(/kube-proxy-wrapper: [^"]*/.exec(body)?.[0].slice(0, 150) ?? '');

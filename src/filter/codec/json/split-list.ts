@@ -44,7 +44,8 @@ function findItems(body: Buffer, maxItems: number): number[] {
       isInside = true;
     } else if (isInside && depth === 2 && byte !== COLON) {
       bounds.push(start);
-      if (bounds.length > maxItems + 1) throw tooManyItems(maxItems);
+      // After each comma comes one more item.
+      if (byte === COMMA && bounds.length > maxItems) throw tooManyItems(maxItems);
       isInside = byte === COMMA;
     }
   });
