@@ -1,12 +1,12 @@
 import type { ApiServer } from '../embedded/api-server.ts';
 
-/** The cluster in memory, as far as the bar of the demo shows it. */
+/** The parts of the cluster in memory that the bar of the demo shows. */
 export interface DemoCluster {
   readonly nodes: readonly {
     readonly name: string;
     readonly labels: Readonly<Record<string, string>>;
   }[];
-  /** By `namespace/name` what the annotation topologyKeys says; undefined: there is none. */
+  /** Value of the annotation topologyKeys by `namespace/name`; undefined: not annotated. */
   readonly policies: Readonly<Record<string, string | undefined>>;
 }
 

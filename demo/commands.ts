@@ -7,31 +7,31 @@ export const HELP = `commands:
   ready ADDRESS | notready ADDRESS   flip the readiness of an endpoint
   help, quit`;
 
-/** What a line of the user did: a text to print, or the wish to stop. */
-export type CommandResult = { readonly say: string } | 'quit';
+/** Result of a command: text to print, or 'quit'. */
+export type CommandResult = { readonly text: string } | 'quit';
 
-/** Carries out one line. Throws an Error that says what is wrong with it. */
+/** Runs one line. Throws an Error if the line is invalid. */
 export function runCommand(server: ApiServer, line: string): CommandResult {
   const [verb = '', subject = '', ...rest] = line.trim().split(/\s+/);
   const setting = rest.join(' ');
   switch (verb) {
     case '':
-      return { say: '' };
+      return { text: '' };
     case 'quit':
     case 'exit':
       return 'quit';
     case 'help':
-      return { say: HELP };
+      return { text: HELP };
     case 'label':
       server.label(subject, ...labelOf(setting));
-      return { say: `labelled ${subject}` };
+      return { text: `labelled ${subject}` };
     case 'annotate':
       server.annotate(subject, ...keyAndValue(setting));
-      return { say: `annotated ${subject}` };
+      return { text: `annotated ${subject}` };
     case 'ready':
     case 'notready':
       setReady(server, subject, verb === 'ready');
-      return { say: `${subject} is ${verb}` };
+      return { text: `${subject} is ${verb}` };
     default:
       throw new Error(`unknown command ${JSON.stringify(verb)}; try help`);
   }

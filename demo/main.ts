@@ -10,18 +10,21 @@ import { openBrowser } from './open-browser.ts';
 import { startPageServer } from './page-server.ts';
 import { formatTable, rowsOf } from './table.ts';
 
-/** What the demo does by itself, with what the newcomer should notice. */
+/** Commands that the demo runs by itself, with a note for the user. */
 const TOUR: readonly [command: string, note: string][] = [
-  ['label edge-1 site=b', 'this node moves to site b: its neighbours are others now'],
-  ['annotate web topologyKeys=["kubernetes.io/hostname"]', 'web may be answered on this node only'],
+  ['label edge-1 site=b', 'this node moves to site b and gets other neighbours'],
+  [
+    'annotate web topologyKeys=["kubernetes.io/hostname"]',
+    'only endpoints on this node may answer web',
+  ],
   ['annotate web topologyKeys-', 'web has no policy: all endpoints are shown'],
-  ['annotate web topologyKeys=["kubernetes.io/hostname","site","*"]', 'and it has one again'],
-  ['label edge-1 site=a', 'this node comes back to site a'],
+  ['annotate web topologyKeys=["kubernetes.io/hostname","site","*"]', 'web has a policy again'],
+  ['label edge-1 site=a', 'this node returns to site a'],
 ];
 
 const { values } = parseArgs({
   options: {
-    /** The tour without pauses, then the end: for tests. */
+    /** Runs the tour without pauses and then ends; for tests. */
     once: { type: 'boolean', default: false },
     node: { type: 'string', default: 'edge-1' },
     cluster: { type: 'string', default: 'examples/cluster.yaml' },
@@ -32,21 +35,21 @@ const server = createApiServer();
 server.loadYaml(await readFile(values.cluster, 'utf8'));
 if (server.get('nodes', values.node) === undefined) {
   const names = server.list('nodes').map(({ metadata }) => metadata.name);
-  const said = `there is no node ${values.node} in ${values.cluster}: ${names.join(', ')}`;
-  process.stderr.write(printLine(said));
+  const message = `there is no node ${values.node} in ${values.cluster}; the nodes are ${names.join(', ')}`;
+  process.stderr.write(printLine(message));
   process.exit(1);
 }
 const upstream = await server.listen();
 const nodes = new DemoNodes(upstream, drawSoon);
 let redraw: NodeJS.Timeout | undefined;
 const { proxy, client } = await nodes.get(values.node);
-const page = await startPageServer({ server, nodes, first: values.node, ran: echo });
+const page = await startPageServer({ server, nodes, first: values.node, onCommand: echo });
 try {
   console.log(
     `An API server in memory (${upstream}), the wrapper for node ${values.node} in front of`,
   );
   console.log(`it (${proxy.url}), and a client that watches EndpointSlices as kube-proxy does.\n`);
-  console.log(`The same as a page, from each node, with buttons: ${page.url}\n`);
+  console.log(`The same for each node, as a web page with buttons: ${page.url}\n`);
   if (!values.once && process.stdout.isTTY) openBrowser(page.url);
   draw();
   await tour(server);
@@ -64,12 +67,12 @@ function echo(command: string): void {
   drawSoon();
 }
 
-/** Prints lines that may hold what others wrote. */
+/** Prints lines that may contain untrusted text. */
 function print(...lines: readonly string[]): void {
   process.stdout.write(lines.map(printLine).join(''));
 }
 
-/** Waits a moment, so that what belongs together is drawn once. */
+/** Draws after a moment, so that related changes are drawn together. */
 function drawSoon(): void {
   redraw ??= setTimeout(draw, 100);
 }
@@ -85,7 +88,7 @@ function draw(): void {
 }
 
 async function tour(api: ApiServer): Promise<void> {
-  // Time to read, where somebody reads.
+  // In a terminal, time to read.
   const pause = values.once || !process.stdout.isTTY ? 300 : 2500;
   for (const [command, note] of TOUR) {
     await delay(pause);
@@ -103,12 +106,12 @@ async function readCommands(api: ApiServer): Promise<void> {
     try {
       const result = runCommand(api, line);
       if (result === 'quit') break;
-      if (result.say !== '') print(...result.say.split('\n'));
+      if (result.text !== '') print(...result.text.split('\n'));
       drawSoon();
     } catch (error) {
       print(error instanceof Error ? error.message : String(error));
     }
-    // What follows from the command is to be seen before the next one, also when lines come from a pipe.
+    // Shows the effect of a command before the next one, also if the lines come from a pipe.
     await delay(200);
   }
   lines.close();

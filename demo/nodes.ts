@@ -3,17 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, pino } from 'pino';
 import { kubeconfigFor } from '../embedded/kubeconfig.ts';
-import { type AdminHandler, createAdminHandler } from '../src/admin/admin.ts';
+import { type AdminHandler, createAdminHandler } from '../src/admin/admin-handler.ts';
 import { nodeProxyOptions } from '../src/config/node-proxy-options.ts';
 import { loadSettings } from '../src/config/settings.ts';
 import { type Credentials, loadCredentials } from '../src/proxy/credentials/credentials.ts';
 import { type NodeProxy, startNodeProxy } from '../src/proxy/node-proxy.ts';
 import { type WatchClient, watchSlices } from './watch-client.ts';
 
-/** The longest time that a timer takes, 25 days, in milliseconds. */
+/** The maximum delay of a timer, 25 days, in milliseconds. */
 const NEVER_MS = 2 ** 31 - 1;
 
-/** A node one can look from: its wrapper, and a client that watches as kube-proxy does. */
+/** A node of the demo: its wrapper, and a client that watches like kube-proxy. */
 export interface DemoNode {
   readonly proxy: NodeProxy;
   readonly client: WatchClient;
@@ -21,19 +21,19 @@ export interface DemoNode {
   close(): Promise<void>;
 }
 
-/** The nodes one has looked from; each is started when it is first asked for. */
+/** The nodes of the demo. Each is started when it is first requested. */
 export class DemoNodes {
   readonly #apiServer: string;
   readonly #changed: () => void;
   readonly #nodes = new Map<string, Promise<DemoNode>>();
 
-  /** @param changed called when a client has got events */
+  /** @param changed called after a client has received events */
   constructor(apiServer: string, changed: () => void) {
     this.#apiServer = apiServer;
     this.#changed = changed;
   }
 
-  /** @param name of a node that exists, so that there are no more than these */
+  /** @param name name of an existing node, which bounds their number */
   get(name: string): Promise<DemoNode> {
     const known = this.#nodes.get(name);
     if (known !== undefined) return known;
@@ -66,7 +66,7 @@ async function startNode(apiServer: string, name: string, changed: () => void): 
   };
 }
 
-/** Removes the kubeconfig as soon as it is read, so that nothing is left however the demo ends. */
+/** Removes the kubeconfig immediately after it was read, so that no file remains however the demo ends. */
 async function credentialsFor(apiServer: string, logger: Logger): Promise<Credentials> {
   const folder = await mkdtemp(join(tmpdir(), 'kube-proxy-wrapper-demo-'));
   try {

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pino } from 'pino';
 import type { ApiServer } from '../embedded/api-server.ts';
 import { bundleForBrowser } from '../scripts/bundle-page.ts';
-import { PAGE_HEADERS } from '../src/admin/page/answer-page.ts';
 import { loadPageAssets } from '../src/admin/page/load-page-assets.ts';
+import { PAGE_HEADERS } from '../src/admin/page/page-server.ts';
 import { WrapperError } from '../src/errors.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../src/proxy/http/http-errors.ts';
 import { HttpListener } from '../src/proxy/http/http-listener.ts';
@@ -15,10 +15,10 @@ import type { DemoNodes } from './nodes.ts';
 export interface PageServerOptions {
   readonly server: ApiServer;
   readonly nodes: DemoNodes;
-  /** Name of the node one looks from at first. */
+  /** Name of the node that is shown first. */
   readonly first: string;
-  /** Told of each command that was carried out. */
-  readonly ran: (command: string) => void;
+  /** Called after each command from the page. */
+  readonly onCommand: (command: string) => void;
 }
 
 export interface DemoPageServer {
@@ -26,16 +26,16 @@ export interface DemoPageServer {
   close(): Promise<void>;
 }
 
-/** A command of the page may take so many bytes. */
+/** Maximum size of a command from the page. */
 const MAX_COMMAND_BYTES = 4_096;
 
 /**
- * Serves the page of every node under /nodes/<name>/, as its admin port would, with the bar of the demo on
- * top. That can write: /demo/command carries out what can be typed in the terminal, too.
+ * Serves the page of every node under /nodes/<name>/, like its admin port, with the bar of the demo on top. The bar can
+ * change the cluster: /demo/command runs the commands of the terminal.
  */
 export async function startPageServer(options: PageServerOptions): Promise<DemoPageServer> {
   const bar = bundleForBrowser('demo/page/main.tsx', 'demo/page/style.css');
-  // Whoever asks for it is told.
+  // The requests for it report the error.
   bar.catch(() => {});
   const listener = new HttpListener({
     name: 'demo page',
@@ -60,14 +60,14 @@ async function answer(
 ): Promise<void> {
   assertNoRequestSmuggling(request);
   assertLocalRequest(request);
-  const { server, first, ran } = options;
+  const { server, first, onCommand } = options;
   const { url = '/', method } = request;
   if (url === '/demo/command' && method === 'POST') {
     const command = await readCommand(request);
     if (runCommand(server, command) === 'quit') {
-      throw new WrapperError('BadRequest', 'the demo is ended in its terminal');
+      throw new WrapperError('BadRequest', 'the demo can only be ended in its terminal');
     }
-    ran(command);
+    onCommand(command);
     return send(response, 200, 'application/json', JSON.stringify(clusterOf(server)));
   }
   if (url === '/demo/cluster') {
@@ -82,7 +82,7 @@ async function answer(
   await answerOfNode(request, response, options);
 }
 
-/** Answers as the admin port of a node would, but for the bar in the page itself. */
+/** Answers like the admin port of a node, but adds the bar to the page. */
 async function answerOfNode(
   request: IncomingMessage,
   response: ServerResponse,
@@ -112,7 +112,8 @@ async function readCommand(request: IncomingMessage): Promise<string> {
   let body = '';
   for await (const chunk of request) {
     body += String(chunk);
-    if (body.length > MAX_COMMAND_BYTES) throw new WrapperError('TooLarge', 'too long a command');
+    if (body.length > MAX_COMMAND_BYTES)
+      throw new WrapperError('TooLarge', 'the command is too long');
   }
   return body;
 }

@@ -6,10 +6,10 @@ import type { ManagedPolicy } from '../src/topology/policy/policy.ts';
 import type { Topology } from '../src/topology/state/topology.ts';
 import { escapeUntrusted } from '../src/untrusted-text.ts';
 
-/** UTF-16 code units of one cell, at most. */
+/** Maximum length of a cell in UTF-16 code units. */
 const MAX_CELL = 1_000;
 
-/** A slice as the API server has it, as far as the table shows it. */
+/** The fields of an EndpointSlice that the table shows. */
 interface Slice {
   readonly metadata: { readonly name: string; readonly namespace: string };
   readonly endpoints?: readonly { readonly addresses: readonly string[] }[] | null;
@@ -25,7 +25,7 @@ export interface Row {
   readonly why: string;
 }
 
-/** What there is at the API server, next to what a client of the wrapper sees of it, and why. */
+/** Compares the endpoints at the API server with those that a client of the wrapper sees, and gives the reasons. */
 export function rowsOf(
   server: ApiServer,
   topology: Topology,
@@ -76,7 +76,7 @@ function reasonsOf(
   return decideWithReasons(groups, keys, topology.matches, options).map(({ reason }) => reason);
 }
 
-/** Lays rows out as a table; a Service and its keys are named once. */
+/** Formats rows as a table. A Service and its keys appear once. */
 export function formatTable(rows: readonly Row[]): string {
   const header = ['SERVICE', 'KEYS', 'ENDPOINT', 'NODE', 'SHOWN', 'WHY'];
   const lines = rows.map((row, index) => {
@@ -98,7 +98,7 @@ export function formatTable(rows: readonly Row[]): string {
     .join('\n');
 }
 
-/** The last part of a label key says enough in a table. */
+/** The last part of a label key, to keep the table narrow. */
 function short(key: string): string {
   return key.slice(key.lastIndexOf('/') + 1);
 }

@@ -2,22 +2,22 @@ import { request } from 'undici';
 import type { RawEvent } from '../src/filter/codec/codec.ts';
 import { createJsonCodec } from '../src/filter/codec/json/codec.ts';
 
-/** An EndpointSlice as a client sees it, as far as the demo prints it. */
+/** The fields of an EndpointSlice that the demo prints. */
 export interface SeenSlice {
   readonly metadata: { readonly name: string; readonly namespace: string };
   readonly endpoints?: readonly { readonly addresses: readonly string[] }[] | null;
 }
 
-/** What a client of the wrapper sees, kept up to date by a watch. */
+/** A client of the wrapper that watches EndpointSlices. */
 export interface WatchClient {
-  /** Addresses shown, by `namespace/name` of the slice. */
+  /** Addresses in the view by `namespace/name` of the slice. */
   readonly shown: ReadonlyMap<string, ReadonlySet<string>>;
   close(): Promise<void>;
 }
 
 /**
- * Watches EndpointSlices with a streaming list, as kube-proxy does, and calls back after each batch of
- * events. Resolves once the first list is complete.
+ * Watches EndpointSlices with a streaming list like kube-proxy. Calls `changed` after each batch of events. Resolves
+ * when the first list is complete.
  */
 export async function watchSlices(url: string, changed: () => void): Promise<WatchClient> {
   const controller = new AbortController();

@@ -4,25 +4,25 @@ import { Explanation } from './explanation.tsx';
 import { ALL, type Filter } from './filter.ts';
 import { Node } from './node.tsx';
 import { Services } from './services.tsx';
-import type { Known } from './store.ts';
+import type { PageState } from './store.ts';
 import { Tabs } from './tabs.tsx';
 import { Title } from './title.tsx';
 import { useHash } from './use-hash.ts';
 
 const TABS = ['Services', 'Decisions', 'Node'] as const;
 type Tab = (typeof TABS)[number];
-/** So often the times that are shown as ages are drawn anew, in milliseconds. */
+/** Time between two updates of the displayed ages, in milliseconds. */
 const AGE_MS = 10_000;
 
-/** The whole page. The Service that is explained is in the address, so that a link leads to it. */
-export function App({ known }: { readonly known: Known }) {
+/** The whole page. The hash of the URL names the explained Service, so that it can be linked. */
+export function App({ page }: { readonly page: PageState }) {
   const [tab, setTab] = useState<Tab>('Services');
   const [open, setOpen] = useHash();
   const [filter, setFilter] = useState<Filter>(ALL);
   const searchBox = useRef<HTMLInputElement>(null);
   const close = useCallback(() => {
     setOpen(undefined);
-    // The focus was in what is closed; it goes back to where one came from.
+    // The focus was in the closed part, so it returns to the list.
     document.querySelector<HTMLElement>('#panel [role=grid], #panel .node')?.focus();
   }, [setOpen]);
   const [, setNow] = useState(0);
@@ -43,16 +43,16 @@ export function App({ known }: { readonly known: Known }) {
     document.addEventListener('keydown', onKey);
     return () => document.removeEventListener('keydown', onKey);
   }, [close]);
-  const service = open === undefined ? undefined : known.byName.get(open);
+  const service = open === undefined ? undefined : page.byName.get(open);
   return (
     <>
-      <Title known={known} />
-      <Tabs tabs={TABS} tab={tab} onTab={setTab} badges={{ Decisions: known.decisions.length }} />
+      <Title page={page} />
+      <Tabs tabs={TABS} tab={tab} onTab={setTab} badges={{ Decisions: page.decisions.length }} />
       <main class={open === undefined ? '' : 'split'}>
         <div class="panel" id="panel" role="tabpanel" aria-label={tab}>
           {tab === 'Services' && (
             <Services
-              known={known}
+              page={page}
               filter={filter}
               onFilter={setFilter}
               open={open}
@@ -61,9 +61,9 @@ export function App({ known }: { readonly known: Known }) {
             />
           )}
           {tab === 'Decisions' && (
-            <Decisions decisions={known.decisions} open={open} onOpen={setOpen} />
+            <Decisions decisions={page.decisions} open={open} onOpen={setOpen} />
           )}
-          {tab === 'Node' && <Node state={known.node} />}
+          {tab === 'Node' && <Node state={page.node} />}
         </div>
         {open !== undefined && <Explanation service={open} trigger={service} onClose={close} />}
       </main>

@@ -1,7 +1,7 @@
-/** Endpoints up to this many are drawn one by one. */
+/** Up to this many endpoints are drawn one by one. */
 const SINGLE = 12;
 
-/** The endpoints of a Service: those that are kept, filled, then those that are left out. */
+/** The endpoints of a Service as a bar: the kept ones are filled, the excluded ones follow. */
 export function Bar({ kept, total }: { readonly kept: number; readonly total: number }) {
   const label = `${kept} of ${total} endpoints kept`;
   const each = 100 / Math.max(1, total);

@@ -4,7 +4,7 @@ import { VirtualGrid } from './virtual-grid.tsx';
 
 const COLUMNS = ['Time', 'Service', 'Winner', 'Kept', 'Because'];
 
-/** What was decided otherwise lately, the latest first. */
+/** The latest changes of decisions, newest first. */
 export function Decisions({
   decisions,
   open,
@@ -24,7 +24,7 @@ export function Decisions({
       cells={cellsOf}
       open={String(decisions.find(({ service }) => service === open)?.number)}
       onOpen={({ service }) => onOpen(service)}
-      empty="Nothing was decided otherwise since this view was opened."
+      empty="No decision has changed since this view was opened."
     />
   );
 }
@@ -48,7 +48,7 @@ function cellsOf({ time, service, from, to, keptBefore, keptAfter, cause }: Deci
   ];
 }
 
-/** The time, or what is older than today with its date and to the minute. */
+/** The time of today, or date and time to the minute for older changes. */
 function shortTime(time: Date): string {
   if (time.toDateString() === new Date().toDateString()) return time.toLocaleTimeString();
   return time.toLocaleString(undefined, {
@@ -63,7 +63,7 @@ function winner(keys: string | null): string {
   return keys === null ? '—' : keys.split(', ').map(shortKey).join(', ');
 }
 
-/** @param others whether other endpoints of the same number are kept */
+/** @param others whether the kept endpoints differ although their number is the same */
 function keptText(before: number | null, after: number | null, others: boolean): string {
   if (before !== after) return `${count(before)} → ${count(after)}`;
   return others ? `${count(after)}, others` : count(after);
@@ -73,7 +73,7 @@ function count(kept: number | null): string {
   return kept === null ? 'all' : String(kept);
 }
 
-/** A cause in words. */
+/** A cause as text. */
 function because({ kind, subject }: Decision['cause']): string {
   switch (kind) {
     case 'endpoints':

@@ -1,16 +1,16 @@
 import { useState } from 'preact/hooks';
 import type { EndpointExplanation } from '../src/topology/explain/explanation.ts';
 
-/** Endpoints that are listed before somebody asks for more. */
+/** Number of endpoints that are listed before the user clicks for more. */
 const FIRST = 100;
 
-/** All endpoints of a Service, those that are kept first. */
+/** All endpoints of a Service, kept ones first. */
 export function EndpointTable({
   endpoints,
   omitted,
 }: {
   readonly endpoints: readonly EndpointExplanation[];
-  /** Endpoints that are counted, but not here. */
+  /** Number of endpoints that the response does not list. */
   readonly omitted: number;
 }) {
   const [all, setAll] = useState(false);

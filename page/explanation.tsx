@@ -7,15 +7,15 @@ import { PortTable } from './port-table.tsx';
 
 interface ExplanationProps {
   readonly service: string;
-  /** Another one, whenever the explanation may be another one. */
+  /** Changes whenever the explanation may have changed. */
   readonly trigger: unknown;
   readonly onClose: () => void;
 }
 
-/** How long an answer may take, in milliseconds. */
+/** Timeout of a request, in milliseconds. */
 const ANSWER_MS = 30_000;
 
-/** Why a Service looks on this node as it does. */
+/** Explains what this node sees of a Service. */
 export function Explanation({ service, trigger, onClose }: ExplanationProps) {
   const answer = useAnswer(service, trigger);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -94,39 +94,39 @@ interface Answer {
 }
 
 /**
- * What the wrapper says of a Service, asked for again with each trigger. What is on its way is waited for: a
- * Service that changes faster than its answers come would never be shown else.
+ * The explanation of a Service, requested again with each trigger. A running request is not aborted: otherwise a
+ * Service that changes faster than its responses arrive would never be shown.
  */
 function useAnswer(service: string, trigger: unknown): Answer | undefined {
   const [answer, setAnswer] = useState<Answer>();
-  const ask = useRef<() => void>(() => {});
+  const request = useRef<() => void>(() => {});
   useEffect(() => {
     const controller = new AbortController();
     const { signal } = controller;
-    let asking = false;
+    let isRunning = false;
     let again = false;
     const run = async (): Promise<void> => {
       again = true;
-      if (asking) return;
-      asking = true;
+      if (isRunning) return;
+      isRunning = true;
       while (again && !signal.aborted) {
         again = false;
         const next = await answerOf(service, signal);
         if (!signal.aborted) setAnswer(next);
       }
-      asking = false;
+      isRunning = false;
     };
-    ask.current = () => void run();
+    request.current = () => void run();
     return () => controller.abort();
   }, [service]);
-  useEffect(() => ask.current(), [service, trigger]);
-  useEffect(() => tell(answer?.explained ?? null), [answer]);
-  useEffect(() => () => tell(null), []);
+  useEffect(() => request.current(), [service, trigger]);
+  useEffect(() => notifyDemo(answer?.explained ?? null), [answer]);
+  useEffect(() => () => notifyDemo(null), []);
   return answer?.of === service ? answer : undefined;
 }
 
-/** Tells the bar of the demo what is explained; null: nothing is any more. */
-function tell(explained: Explained | null): void {
+/** Notifies the bar of the demo of the current explanation; null: there is none. */
+function notifyDemo(explained: Explained | null): void {
   document.dispatchEvent(new CustomEvent('explained', { detail: explained }));
 }
 
@@ -138,15 +138,15 @@ async function answerOf(service: string, signal: AbortSignal): Promise<Answer> {
   }
 }
 
-/** A part of a Service's name. Nothing else may become a part of a path: `..` would lead to another answer. */
+/** Part of the name of a Service. Other text is not put into a path: `..` would request another path. */
 const NAME = /^[a-z0-9][-a-z0-9.]*$/;
 
-async function explain(service: string, stopped: AbortSignal): Promise<Explained> {
+async function explain(service: string, closed: AbortSignal): Promise<Explained> {
   const names = service.split('/');
   if (names.length !== 2 || !names.every((name) => NAME.test(name))) {
-    throw new Error('a Service is called <namespace>/<name>');
+    throw new Error('the name of a Service must be <namespace>/<name>');
   }
-  const signal = AbortSignal.any([stopped, AbortSignal.timeout(ANSWER_MS)]);
+  const signal = AbortSignal.any([closed, AbortSignal.timeout(ANSWER_MS)]);
   const response = await fetch(`explain/${service}`, { signal });
   const body = (await response.json()) as Explained & { error?: string };
   if (!response.ok) throw new Error(body.error);

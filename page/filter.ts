@@ -11,7 +11,7 @@ export const SHOW = {
 
 export type Show = keyof typeof SHOW;
 
-/** What is looked for. */
+/** The search text and the selected filter. */
 export interface Filter {
   readonly query: string;
   readonly show: Show;
@@ -19,7 +19,7 @@ export interface Filter {
 
 export const ALL: Filter = { query: '', show: 'all' };
 
-/** Services whose text has all words of a search. */
+/** Services whose text contains all words of the search. */
 export function search(services: readonly Service[], query: string): readonly Service[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return services;

@@ -1,16 +1,16 @@
 import type { PageEvents } from '../src/admin/page/page-data.ts';
 import type { Store } from './store.ts';
 
-/** After a stream that was refused, the next one is tried this much later, in milliseconds. */
+/** Time until the next attempt after a refused stream, in milliseconds. */
 const RETRY_MS = 3_000;
 /**
- * A stream on which nothing comes for this long is dead, in milliseconds: one that is alive has a heartbeat after
- * 15 s. Of a connection whose other side has vanished the browser itself would hear only much later, or never.
+ * A stream without any event for this long is dead, in milliseconds. A working stream has a heartbeat after 15 s. The
+ * browser itself detects a lost connection much later, or never.
  */
 const SILENCE_MS = 40_000;
 const EVENTS = ['state', 'rows', 'decisions', 'heartbeat'] as const;
 
-/** Follows the events of this node as long as the page can be seen: a tab in the background costs nothing. */
+/** Receives the events of this node while the page is visible. A tab in the background has no stream. */
 export function follow(store: Store): void {
   let source: EventSource | undefined;
   let retry = 0;
@@ -21,7 +21,7 @@ export function follow(store: Store): void {
     clearTimeout(retry);
     clearTimeout(watchdog);
   };
-  const hear = (): void => {
+  const restartWatchdog = (): void => {
     clearTimeout(watchdog);
     watchdog = window.setTimeout(() => {
       store.lost();
@@ -32,10 +32,10 @@ export function follow(store: Store): void {
     close();
     const opened = new EventSource('events');
     source = opened;
-    hear();
+    restartWatchdog();
     opened.onopen = () => store.begin();
     opened.onerror = () => {
-      // What is cut is opened again by the browser, what is refused is not.
+      // The browser reopens a broken stream, but not a refused one.
       store.lost();
       if (opened.readyState !== EventSource.CLOSED) return;
       retry = window.setTimeout(open, RETRY_MS);
@@ -45,7 +45,7 @@ export function follow(store: Store): void {
     };
     for (const name of EVENTS) {
       opened.addEventListener(name, ({ data }: MessageEvent<string>) => {
-        hear();
+        restartWatchdog();
         store.take(name, JSON.parse(data) as PageEvents[typeof name]);
       });
     }
@@ -54,7 +54,7 @@ export function follow(store: Store): void {
   if (!document.hidden) open();
 }
 
-/** Why the stream is refused, which an EventSource does not tell; undefined: it is not, or nobody answers. */
+/** Why the stream is refused (an EventSource does not report it); undefined: not refused, or no response. */
 async function refusal(): Promise<string | undefined> {
   try {
     const response = await fetch('events', { signal: AbortSignal.timeout(RETRY_MS) });
@@ -62,7 +62,7 @@ async function refusal(): Promise<string | undefined> {
     if (type.startsWith('text/plain')) return (await response.text()).trim();
     await response.body?.cancel();
   } catch {
-    // Nobody answers, which is told as such.
+    // No response: the page shows that the connection is lost.
   }
   return undefined;
 }

@@ -1,6 +1,6 @@
 import { shortKey } from './service.ts';
 
-/** Topology keys in order of preference; those that won stand out. */
+/** Topology keys in order of preference. The winners are highlighted. */
 export function Keys({
   keys,
   winners,

@@ -7,7 +7,7 @@ const root = document.getElementById('page') as HTMLElement;
 const store = new Store(() => draw());
 
 function draw(): void {
-  render(<App known={store.known} />, root);
+  render(<App page={store.page} />, root);
 }
 
 draw();

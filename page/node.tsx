@@ -1,106 +1,134 @@
 import type { NodeState } from '../src/admin/page/page-data.ts';
 
-/** This node, its neighbours, and what it is connected to. */
+/** This node, its neighbours and its connections. */
 export function Node({ state }: { readonly state: NodeState | undefined }) {
   if (state === undefined) return <p class="empty">Loading…</p>;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard has to reach it
     <section class="node" tabIndex={0} aria-label="This node">
-      <section>
-        <h2>Neighbours</h2>
-        <table>
-          <thead>
-            <tr>
-              <th>Key</th>
-              <th>Here it stands for</th>
-              <th>Nodes</th>
-              <th>Neighbours</th>
+      <Neighbours state={state} />
+      <Labels state={state} />
+      <Checks state={state} />
+      <Connections state={state} />
+    </section>
+  );
+}
+
+/** The topology keys in use, and the nodes that match them. */
+function Neighbours({ state }: { readonly state: NodeState }) {
+  return (
+    <section>
+      <h2>Neighbours</h2>
+      <table>
+        <thead>
+          <tr>
+            <th>Key</th>
+            <th>Meaning on this node</th>
+            <th>Nodes</th>
+            <th>Neighbours</th>
+          </tr>
+        </thead>
+        <tbody>
+          {state.keys.map(({ key, meaning, nodes, neighbours }) => (
+            <tr key={key}>
+              <th scope="row">{key}</th>
+              <td class="wide">{meaning}</td>
+              <td class="number">{nodes ?? ''}</td>
+              <td class="wide">
+                {neighbours.join(', ')}
+                {others(nodes, neighbours.length)}
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {state.keys.map(({ key, meaning, nodes, neighbours }) => (
-              <tr key={key}>
-                <th scope="row">{key}</th>
-                <td class="wide">{meaning}</td>
-                <td class="number">{nodes ?? ''}</td>
-                <td class="wide">
-                  {neighbours.join(', ')}
-                  {others(nodes, neighbours.length)}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
-      <section>
-        <h2>Node {state.node}</h2>
-        <p>
-          {state.communities.length === 0
-            ? 'In no community.'
-            : `Communities: ${state.communities.join(', ')}`}
-        </p>
-        <ul class="labels">
-          {Object.entries(state.labels).map(([key, value]) => (
-            <li key={key}>
-              <code>
-                {key}={value}
-              </code>
-            </li>
           ))}
-        </ul>
-      </section>
-      <section>
-        <h2>Ready?</h2>
-        <ul class="checks">
-          {state.checks.map(({ name, problem }) => (
-            <li key={name} class={problem === undefined ? 'ok' : 'bad'}>
-              <b>{problem === undefined ? 'ok' : 'failed'}</b> {decodeURIComponent(name)}
-              {problem !== undefined && <span>: {problem}</span>}
-            </li>
-          ))}
-        </ul>
-      </section>
-      <section>
-        <h2>Upstream and clients</h2>
-        <p>
-          API server in use: <code>{state.servers[0]}</code>
-          {state.servers.length > 1 && `, others: ${state.servers.slice(1).join(', ')}`}
-          {state.failovers > 0 && `; ${state.failovers} fail-overs`}
-        </p>
-        <p>
-          {state.watches} watches of clients;{' '}
-          {state.listeners
-            .map(
-              ({ name, connections, refused }) =>
-                `${name}: ${connections} connections, ${refused} refused`,
-            )
-            .join('; ')}
-        </p>
-        <table>
-          <thead>
-            <tr>
-              <th>View</th>
-              <th>Encoding</th>
-              <th>Objects</th>
-              <th>Clients</th>
-              <th>Upstream</th>
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** Communities and labels of this node. */
+function Labels({ state }: { readonly state: NodeState }) {
+  return (
+    <section>
+      <h2>Node {state.node}</h2>
+      <p>
+        {state.communities.length === 0
+          ? 'In no community.'
+          : `Communities: ${state.communities.join(', ')}`}
+      </p>
+      <ul class="labels">
+        {Object.entries(state.labels).map(([key, value]) => (
+          <li key={key}>
+            <code>
+              {key}={value}
+            </code>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** The checks of /readyz. */
+function Checks({ state }: { readonly state: NodeState }) {
+  return (
+    <section>
+      <h2>Ready?</h2>
+      <ul class="checks">
+        {state.checks.map(({ name, problem }) => (
+          <li key={name} class={problem === undefined ? 'ok' : 'bad'}>
+            <b>{problem === undefined ? 'ok' : 'failed'}</b> {decodeURIComponent(name)}
+            {problem !== undefined && <span>: {problem}</span>}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** API servers, clients and views. */
+function Connections({ state }: { readonly state: NodeState }) {
+  return (
+    <section>
+      <h2>Upstream and clients</h2>
+      <p>
+        API server in use: <code>{state.servers[0]}</code>
+        {state.servers.length > 1 && `, others: ${state.servers.slice(1).join(', ')}`}
+        {state.failovers > 0 && `; ${state.failovers} fail-overs`}
+      </p>
+      <p>
+        {state.watches} watches of clients;{' '}
+        {state.listeners
+          .map(
+            ({ name, connections, refused }) =>
+              `${name}: ${connections} connections, ${refused} refused`,
+          )
+          .join('; ')}
+      </p>
+      <table>
+        <thead>
+          <tr>
+            <th>View</th>
+            <th>Encoding</th>
+            <th>Objects</th>
+            <th>Clients</th>
+            <th>Upstream</th>
+          </tr>
+        </thead>
+        <tbody>
+          {state.views.map((view) => (
+            <tr key={`${view.encoding} ${view.query}`}>
+              <th scope="row" class="wide">
+                <code>{decodeURIComponent(view.query)}</code>
+              </th>
+              <td>{view.encoding}</td>
+              <td class="number">{view.objects}</td>
+              <td class="number">{view.clients}</td>
+              <td class={view.connected && view.started ? '' : 'bad'}>{upstream(view)}</td>
             </tr>
-          </thead>
-          <tbody>
-            {state.views.map((view) => (
-              <tr key={`${view.encoding} ${view.query}`}>
-                <th scope="row" class="wide">
-                  <code>{decodeURIComponent(view.query)}</code>
-                </th>
-                <td>{view.encoding}</td>
-                <td class="number">{view.objects}</td>
-                <td class="number">{view.clients}</td>
-                <td class={view.connected && view.started ? '' : 'bad'}>{upstream(view)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
+          ))}
+        </tbody>
+      </table>
     </section>
   );
 }

@@ -40,7 +40,7 @@ export function PortTable({
       )}
       {returning !== undefined && (
         <p class="muted">
-          {returning.key} is returned to at {returning.at}.
+          Returns to {returning.key} at {returning.at} if it stays ready.
         </p>
       )}
     </>

@@ -1,6 +1,6 @@
 import type { ServiceRow } from '../src/admin/page/page-data.ts';
 
-/** A Service as the list shows it. */
+/** A Service in the list. */
 export interface Service {
   readonly name: string;
   readonly outcome: ServiceRow[1];
@@ -13,7 +13,7 @@ export interface Service {
   /** Seconds since the epoch; 0: never. */
   readonly since: number;
   readonly warnings: readonly string[];
-  /** What a search looks at, in lower case. */
+  /** The text for searches, in lower case. */
   readonly text: string;
 }
 
@@ -26,7 +26,7 @@ export function serviceOf(row: ServiceRow): Service {
   };
 }
 
-/** The last part of a label key says enough in a list. */
+/** The last part of a label key, to keep the list narrow. */
 export function shortKey(key: string): string {
   return key.slice(key.lastIndexOf('/') + 1);
 }

@@ -4,11 +4,11 @@ import { Bar } from './bar.tsx';
 import { type Filter, SHOW, type Show, search } from './filter.ts';
 import { Keys } from './keys.tsx';
 import { ago, type Service } from './service.ts';
-import type { Known } from './store.ts';
+import type { PageState } from './store.ts';
 import { VirtualGrid } from './virtual-grid.tsx';
 
 interface ServicesProps {
-  readonly known: Known;
+  readonly page: PageState;
   readonly filter: Filter;
   readonly onFilter: (filter: Filter) => void;
   readonly open: string | undefined;
@@ -20,9 +20,9 @@ const COLUMNS = ['Service', 'Endpoints', 'Keys, the winner filled', 'For', 'Warn
 const SHOWS = Object.keys(SHOW) as Show[];
 
 /** The list of Services with its search. */
-export function Services({ known, filter, onFilter, open, onOpen, searchBox }: ServicesProps) {
+export function Services({ page, filter, onFilter, open, onOpen, searchBox }: ServicesProps) {
   const { query, show } = filter;
-  const matching = useMemo(() => search(known.services, query), [known.services, query]);
+  const matching = useMemo(() => search(page.services, query), [page.services, query]);
   const counts = useMemo(
     () => Object.fromEntries(SHOWS.map((each) => [each, matching.filter(SHOW[each].has).length])),
     [matching],
@@ -59,7 +59,7 @@ export function Services({ known, filter, onFilter, open, onOpen, searchBox }: S
         </fieldset>
         <output class="sum">
           {listed.length} Services, {sum.kept} of {sum.total} endpoints kept
-          {known.left > 0 && known.services.length > 0 && `, ${known.left} more to come`}
+          {page.left > 0 && page.services.length > 0 && `, ${page.left} more to come`}
         </output>
       </search>
       <VirtualGrid
@@ -71,7 +71,7 @@ export function Services({ known, filter, onFilter, open, onOpen, searchBox }: S
         cells={cellsOf}
         open={open}
         onOpen={({ name }) => onOpen(name)}
-        empty={emptyText(known)}
+        empty={emptyText(page)}
       />
     </>
   );
@@ -116,7 +116,7 @@ function totals(services: readonly Service[]): { kept: number; total: number } {
   );
 }
 
-function emptyText({ node, services, left }: Known): string {
+function emptyText({ node, services, left }: PageState): string {
   if (node?.problem !== undefined) return node.problem;
   if (services.length > 0) return 'No Service matches.';
   return left > 0 ? 'Loading…' : 'There are no Services.';

@@ -8,27 +8,27 @@ import { type Service, serviceOf } from './service.ts';
 
 export type Decision = DecisionsEvent['decisions'][number];
 
-/** Decisions that the page remembers: as many as a view does. */
+/** Number of decisions that the page keeps: as many as a view. */
 const MAX_DECISIONS = 1_000;
 
-/** What the page knows. A new object after each change, so that a glance tells whether a part is another. */
-export interface Known {
+/** The data of the page. Each change creates a new object, so that a part that did not change is identical. */
+export interface PageState {
   readonly live: boolean;
-  /** Why it is not; undefined: nobody answers. */
+  /** Why it is not live; undefined: no connection. */
   readonly problem: string | undefined;
   readonly node: NodeState | undefined;
-  /** In the order of their names. */
+  /** Sorted by name. */
   readonly services: readonly Service[];
   readonly byName: ReadonlyMap<string, Service>;
-  /** Services that are still to come. */
+  /** Number of Services that have not arrived yet. */
   readonly left: number;
-  /** The latest first. */
+  /** Newest first. */
   readonly decisions: readonly Decision[];
 }
 
-/** Takes in the events and tells its listener, once for all that arrives in one frame. */
+/** Applies events, and notifies its listener at most once per animation frame. */
 export class Store {
-  known: Known = {
+  page: PageState = {
     live: false,
     problem: undefined,
     node: undefined,
@@ -38,7 +38,7 @@ export class Store {
     decisions: [],
   };
   #byName = new Map<string, Service>();
-  /** The rows of a stream that has just begun, until they are complete; the old ones are shown meanwhile. */
+  /** Rows of a new stream until they are complete. Until then the page shows the old rows. */
   #fresh: Map<string, Service> | undefined;
   #view: number | undefined;
   #frame = 0;
@@ -48,14 +48,14 @@ export class Store {
     this.#changed = changed;
   }
 
-  /** A stream begins: it will tell everything. */
+  /** A new stream starts. It sends the complete state. */
   begin(): void {
     this.#fresh = this.#byName.size === 0 ? undefined : new Map();
     this.#view = undefined;
     this.#set({ live: true, problem: undefined });
   }
 
-  /** @param problem what the wrapper said, if it did */
+  /** @param problem the error of the wrapper, if there is one */
   lost(problem?: string): void {
     this.#set({ live: false, problem });
   }
@@ -82,20 +82,20 @@ export class Store {
     }
     const names = other
       ? [...this.#byName.keys()].sort()
-      : this.known.services.map(({ name }) => name);
+      : this.page.services.map(({ name }) => name);
     const services = names.map((name) => this.#byName.get(name) as Service);
     this.#set({ services, byName: this.#byName, left });
   }
 
   #takeDecisions({ view, decisions }: DecisionsEvent): void {
-    const before = view === this.#view ? this.known.decisions : [];
+    const before = view === this.#view ? this.page.decisions : [];
     this.#view = view;
     this.#set({ decisions: [...decisions.toReversed(), ...before].slice(0, MAX_DECISIONS) });
   }
 
-  #set(part: Partial<Known>): void {
-    this.known = { ...this.known, ...part };
-    // A hidden page has no frames; nor has it a stream.
+  #set(part: Partial<PageState>): void {
+    this.page = { ...this.page, ...part };
+    // A hidden page has no animation frames, but no stream either.
     this.#frame ||= requestAnimationFrame(() => {
       this.#frame = 0;
       this.#changed();

@@ -2,11 +2,11 @@ interface TabsProps<Tab extends string> {
   readonly tabs: readonly Tab[];
   readonly tab: Tab;
   readonly onTab: (tab: Tab) => void;
-  /** Numbers behind the names. */
+  /** Numbers after the names. */
   readonly badges: Partial<Record<Tab, number>>;
 }
 
-/** Tabs over one panel; the arrow keys go from one to the next (WAI-ARIA Authoring Practices, tabs). */
+/** Tabs over one panel; the arrow keys move between them (WAI-ARIA Authoring Practices, tabs). */
 export function Tabs<Tab extends string>({ tabs, tab, onTab, badges }: TabsProps<Tab>) {
   const onKeyDown = (event: KeyboardEvent): void => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];

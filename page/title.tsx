@@ -1,8 +1,8 @@
 import { shortKey } from './service.ts';
-import type { Known } from './store.ts';
+import type { PageState } from './store.ts';
 
-/** Which node this is, where it stands, and whether all is well. */
-export function Title({ known: { live, problem, node } }: { readonly known: Known }) {
+/** The node, its topology labels and its health. */
+export function Title({ page: { live, problem, node } }: { readonly page: PageState }) {
   const failed = node?.checks.filter(({ problem }) => problem !== undefined).length ?? 0;
   const health = failed === 0 ? 'ready' : `not ready: ${failed} problems`;
   return (

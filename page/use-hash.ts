@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useState } from 'preact/hooks';
 
-/** What follows the # in the address, and how to change it; undefined: nothing. */
+/** The hash of the URL, and a function that sets it; undefined: empty. */
 export function useHash(): [string | undefined, (value: string | undefined) => void] {
   const [value, setValue] = useState(read);
   useEffect(() => {
@@ -19,7 +19,7 @@ function read(): string | undefined {
   try {
     return hash === '' ? undefined : decodeURI(hash);
   } catch {
-    // Somebody has typed a percent sign: no Service is called so.
+    // An invalid percent sign cannot be part of a Service name.
     return undefined;
   }
 }

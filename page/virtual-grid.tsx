@@ -2,30 +2,29 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 export interface VirtualGridProps<Item> {
-  /** Read out as its name. */
+  /** Accessible name of the grid. */
   readonly label: string;
   readonly columns: readonly string[];
   readonly items: readonly Item[];
   readonly keyOf: (item: Item) => string;
-  /** The cells of a row, as many as there are columns. */
+  /** The cells of a row, one for each column. */
   readonly cells: (item: Item) => readonly ComponentChildren[];
-  /** Key of the item that is open elsewhere on the page. */
+  /** Key of the item that is open in another part of the page. */
   readonly open: string | undefined;
   readonly onOpen: (item: Item) => void;
-  /** Instead of rows, when there are none. */
+  /** Shown if there are no rows. */
   readonly empty: ComponentChildren;
   readonly class: string;
 }
 
-/** Height of a row in pixels; the style sheet says the same. */
+/** Height of a row in pixels, the same as in style.css. */
 const ROW = 36;
-/** Rows that are drawn beyond what can be seen. */
-const BEYOND = 6;
+/** Number of rows that are rendered above and below the visible ones. */
+const OVERSCAN = 6;
 
 /**
- * A table of which only the rows that can be seen are in the document. The arrow keys, Page Up and Down, Home
- * and End move through it, Enter opens the row that is marked, at first the first one (WAI-ARIA Authoring
- * Practices, grid).
+ * A table that renders only its visible rows. The arrow keys, Page Up, Page Down, Home and End move the active row,
+ * which is the first one initially. Enter opens it (WAI-ARIA Authoring Practices, grid).
  */
 export function VirtualGrid<Item>(props: VirtualGridProps<Item>) {
   const { label, columns, items, keyOf, cells, open, onOpen, empty } = props;
@@ -36,13 +35,13 @@ export function VirtualGrid<Item>(props: VirtualGridProps<Item>) {
     0,
     items.findIndex((item) => keyOf(item) === activeKey),
   );
-  const look = (): void => {
-    // A scroll may be told after the grid has gone.
+  const updateSeen = (): void => {
+    // A scroll event can arrive after the grid was removed.
     if (body.current === null) return;
     setSeen({ top: body.current.scrollTop, height: body.current.clientHeight });
   };
   useEffect(() => {
-    const observer = new ResizeObserver(look);
+    const observer = new ResizeObserver(updateSeen);
     observer.observe(body.current as HTMLDivElement);
     return () => observer.disconnect();
   }, []);
@@ -72,15 +71,15 @@ export function VirtualGrid<Item>(props: VirtualGridProps<Item>) {
     const item = items[active];
     if (step !== undefined) goTo(step);
     else if (event.key === 'Enter' && item !== undefined) {
-      // It may have been scrolled out of sight.
+      // The active row may not be visible.
       goTo(active);
       onOpen(item);
     } else return;
     event.preventDefault();
   };
 
-  const first = Math.max(0, Math.floor(seen.top / ROW) - BEYOND);
-  const last = Math.min(items.length, Math.ceil((seen.top + seen.height) / ROW) + BEYOND);
+  const first = Math.max(0, Math.floor(seen.top / ROW) - OVERSCAN);
+  const last = Math.min(items.length, Math.ceil((seen.top + seen.height) / ROW) + OVERSCAN);
   const activeId = active >= first && active < last ? `${label}-${active}` : undefined;
   return (
     <div
@@ -93,7 +92,7 @@ export function VirtualGrid<Item>(props: VirtualGridProps<Item>) {
       tabIndex={0}
       onKeyDown={onKeyDown}
       onFocus={({ currentTarget }) => {
-        // By keyboard: what is marked is shown, and stays the same when others come before it.
+        // Focus by keyboard: show the active row. It stays active if rows are inserted before it.
         if (currentTarget.matches(':focus-visible')) goTo(active);
       }}
     >
@@ -104,7 +103,7 @@ export function VirtualGrid<Item>(props: VirtualGridProps<Item>) {
           </span>
         ))}
       </div>
-      <div class="body" role="rowgroup" ref={body} onScroll={look}>
+      <div class="body" role="rowgroup" ref={body} onScroll={updateSeen}>
         {items.length === 0 && <p class="empty">{empty}</p>}
         <div class="rows" role="presentation" style={{ height: `${items.length * ROW}px` }}>
           {items.slice(first, last).map((item, offset) => {

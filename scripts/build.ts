@@ -1,4 +1,4 @@
-/** Makes dist/: main.js, the whole program in one file, and the licences of what went into it. */
+/** Builds dist/: main.js, the whole program in one file, and the licences of its packages. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join, relative, resolve } from 'node:path';
@@ -10,8 +10,8 @@ const root = resolve(import.meta.dirname, '..');
 const dist = join(root, 'dist');
 
 /**
- * Packages that do nothing when they are merely imported, though they do not say so. Of the generated API
- * classes of client-node nothing is used; to load them all costs more memory than 10,000 Services.
+ * Packages without side effects that do not declare it. The program does not use the generated API classes of
+ * client-node. Loading them all would cost more memory than 10,000 Services.
  */
 const PURE_PACKAGES = /^@kubernetes\/client-node$/;
 
@@ -34,7 +34,7 @@ const dropUnused: Plugin = {
   },
 };
 
-/** Error texts of zod in 50 languages, all of which are loaded with it: 300 kB of source. English stays. */
+/** zod loads its error texts in 50 languages, 300 kB of source. Only English stays. */
 const dropLanguages: Plugin = {
   name: 'drop-languages',
   setup({ onLoad }) {
@@ -45,8 +45,8 @@ const dropLanguages: Plugin = {
 };
 
 /**
- * What KubeConfig needs for a `proxy-url`, which is refused (credentials-kubeconfig.ts), and for requests of its
- * own, of which there are none: a third of the bundle.
+ * Packages that KubeConfig needs for a `proxy-url` and for its own requests: a third of the bundle. The program
+ * refuses a `proxy-url` (credentials-kubeconfig.ts) and sends no request through KubeConfig.
  */
 const PROXIES = /^(undici|socks|socks-proxy-agent|hpagent)$/;
 
@@ -61,9 +61,8 @@ const dropProxies: Plugin = {
 };
 
 /**
- * An import of one of Node's modules asks for all its exports, also for those that are loaded only when asked
- * for: `node:http` exports WebSocket, and so loads all of fetch. A call of require asks for nothing. The
- * process has 13 MB less by that.
+ * An import of a Node.js module loads all its exports, including the lazy ones: `node:http` exports WebSocket, which
+ * loads all of fetch. A call of require does not load them. That saves 13 MB of memory.
  */
 const requireBuiltins: Plugin = {
   name: 'require-builtins',
@@ -79,7 +78,7 @@ const requireBuiltins: Plugin = {
 
 const page = await bundlePage();
 
-/** The page goes into the program, in the place of the module that makes it from source. */
+/** Embeds the page: replaces the module that would bundle it from source. */
 const embedPage: Plugin = {
   name: 'embed-page',
   setup({ onLoad }) {
@@ -100,14 +99,14 @@ const { metafile } = await build({
   platform: 'node',
   format: 'esm',
   target: 'node24',
-  // The source stays in memory. Names stay too, for stack traces.
+  // The source stays in memory, so it is minified. Names stay readable in stack traces.
   minifyWhitespace: true,
   minifySyntax: true,
   legalComments: 'none',
-  // Beside the program, but not in the package (package.json, files): it is twice as big.
+  // Next to the program, but not in the package (package.json, files): it is twice as big.
   sourcemap: 'external',
   sourcesContent: false,
-  // CommonJS packages ask for Node's modules by require, which an ES module does not have.
+  // CommonJS packages load Node.js modules with require, which an ES module does not have.
   banner: {
     js: "import{createRequire as nodeCreateRequire}from'node:module';const require=nodeCreateRequire(import.meta.url);",
   },

@@ -6,7 +6,7 @@ import type { PageAssets } from '../src/admin/page/page-assets.ts';
 const root = resolve(import.meta.dirname, '..');
 
 export interface BundledPage extends PageAssets {
-  /** The files that went into it. */
+  /** Paths of the files in the bundle. */
   readonly inputs: readonly string[];
 }
 

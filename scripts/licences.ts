@@ -11,7 +11,7 @@ interface Manifest {
 
 const NODE_MODULES = '/node_modules/';
 
-/** The folders of the packages that these files belong to; files of our own belong to none. Sorted. */
+/** The sorted folders of the packages that contain these files. Files of the project itself are ignored. */
 export function packageFoldersOf(files: readonly string[]): string[] {
   const folders = new Set<string>();
   for (const file of files) {
@@ -26,22 +26,23 @@ export function packageFoldersOf(files: readonly string[]): string[] {
 }
 
 /**
- * Names, versions and licence texts of packages, one after the other. Throws for a package that names no
- * licence: it must not be shipped before somebody has looked at it.
+ * Names, versions and licence texts of packages. Throws for a package without a licence: somebody must look at it
+ * before it is shipped.
  */
 export function collectLicences(folders: readonly string[]): string {
   const sections = folders.map((folder) => {
     const manifest = readManifest(folder);
-    if (manifest.license === undefined) throw new Error(`${manifest.name} names no licence`);
+    if (manifest.license === undefined)
+      throw new Error(`${manifest.name} has no licence in its package.json`);
     const texts = licenceFiles(folder).map((file) => readFileSync(file, 'utf8').trim());
-    const said = texts.length > 0 ? texts : [`No licence file; ${origin(manifest)}`];
-    return [`${manifest.name} ${manifest.version} (${manifest.license})`, ...said].join('\n\n');
+    const licences = texts.length > 0 ? texts : [`No licence file; ${origin(manifest)}`];
+    return [`${manifest.name} ${manifest.version} (${manifest.license})`, ...licences].join('\n\n');
   });
   const head = 'Packages that dist/main.js contains, with their licences.';
   return `${[head, ...sections].join(`\n\n${'-'.repeat(80)}\n\n`)}\n`;
 }
 
-/** Licences and the notices that Apache-2.0 wants passed on. */
+/** Licences, and the notices that Apache-2.0 requires to be passed on. */
 function licenceFiles(folder: string): string[] {
   return readdirSync(folder)
     .filter((name) => /^(licen[cs]e|notice|copying)/i.test(name))
@@ -49,12 +50,13 @@ function licenceFiles(folder: string): string[] {
     .map((name) => join(folder, name));
 }
 
-/** Nested package.json files only mark the module kind; the one with a name and version counts. */
+/** Reads the package.json with a name and version. Nested ones only set the module type. */
 function readManifest(folder: string): Manifest {
   const path = join(folder, 'package.json');
   const manifest = JSON.parse(readFileSync(path, 'utf8')) as Partial<Manifest>;
   const { name, version } = manifest;
-  if (name === undefined || version === undefined) throw new Error(`${dirname(path)}: no package`);
+  if (name === undefined || version === undefined)
+    throw new Error(`${dirname(path)} is not a package`);
   return { ...manifest, name, version };
 }
 

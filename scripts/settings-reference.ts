@@ -40,11 +40,12 @@ export function settingsJsonSchema(): JsonSchema {
   return schema as JsonSchema;
 }
 
-/** The same for the chart: without the node's name, which comes from the Pod, and with nothing required. */
+/** The same for the chart: without nodeName, which comes from the Pod, and without required settings. */
 export function chartSettingsSchema(): JsonSchema {
   const { properties = {}, required: _nodeName, ...schema } = settingsJsonSchema();
   const { nodeName, ...others } = properties;
-  const description = "Settings of the wrapper, as in its settings file; nodeName is the Pod's.";
+  const description =
+    'Settings of the wrapper, as in its settings file. nodeName comes from the Pod.';
   return { description, ...schema, properties: others };
 }
 

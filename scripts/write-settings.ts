@@ -1,4 +1,4 @@
-/** Writes what is made from the schema of the settings: docs/settings.md, and `settings` of the chart's values. */
+/** Writes the files that are generated from the settings: docs/settings.md and the chart's values.schema.json. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { chartSettingsSchema, settingsMarkdown } from './settings-reference.ts';

@@ -13,14 +13,17 @@ import { WrapperError } from './errors.ts';
 import { printLine } from './untrusted-text.ts';
 import { VERSION } from './version.ts';
 
-const PLAIN: Readonly<Record<string, Command>> = {
+const MAIN_COMMANDS: Readonly<Record<string, Command>> = {
   run: runCommand,
   explain: explainCommand,
   diff: diffCommand,
   simulate: simulateCommand,
   check: checkCommand,
 };
-const COMMANDS: typeof PLAIN = { ...PLAIN, completion: createCompletionCommand(PLAIN) };
+const COMMANDS: typeof MAIN_COMMANDS = {
+  ...MAIN_COMMANDS,
+  completion: createCompletionCommand(MAIN_COMMANDS),
+};
 
 const USAGE = `kube-proxy-wrapper: shows kube-proxy the endpoints that each Service's topology policy selects
 
@@ -36,8 +39,8 @@ ${Object.entries(COMMANDS)
   -h, --help                          this text
   --version                           the version
 
-Exit codes of all commands: 0 all is well, 1 it could not be carried out, 2 wrong command line, 3 carried out,
-and something was found (simulate, check).
+Exit codes of all commands: 0 success, 1 the command failed, 2 wrong command line, 3 the command worked and found
+problems (simulate, check).
 `;
 
 async function main(args: readonly string[]): Promise<number> {
@@ -90,7 +93,7 @@ function fail(code: number, error: unknown): number {
   return code;
 }
 
-// A reader that goes away early (`explain | head`) is no error.
+// A reader may close the output early (`explain | head`). That is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit(EXIT.ok);

@@ -1,11 +1,11 @@
-/* An older Node.js would fail later, at something that names no version. Must be the first import of main.ts. */
+/* An older Node.js would fail later with an error that does not mention the version. Must be the first import of main.ts. */
 
-/** As `engines` of package.json says. */
-const LEAST = 24;
+/** The same version as in `engines` of package.json. */
+const MIN_MAJOR = 24;
 
-if (Number.parseInt(process.versions.node, 10) < LEAST) {
+if (Number.parseInt(process.versions.node, 10) < MIN_MAJOR) {
   process.stderr.write(
-    `kube-proxy-wrapper: needs Node.js ${LEAST} or newer, this is ${process.versions.node}\n`,
+    `kube-proxy-wrapper: needs Node.js ${MIN_MAJOR} or newer, this is ${process.versions.node}\n`,
   );
   process.exit(1);
 }

@@ -5,7 +5,7 @@ import type { Explained } from '../src/admin/explain/explained-service.ts';
 import { formatVerdicts } from '../src/commands/check/verdict.ts';
 import { formatDiff } from '../src/commands/diff.ts';
 import { formatExplained, formatSummary } from '../src/commands/explain-text.ts';
-import { formatData } from '../src/commands/output.ts';
+import { formatData } from '../src/commands/format-output.ts';
 import type { ClusterObjects } from '../src/commands/simulate/cluster-objects.ts';
 import { compare, formatDifferences } from '../src/commands/simulate/compare.ts';
 import { findingsOf, formatFinding } from '../src/commands/simulate/findings.ts';

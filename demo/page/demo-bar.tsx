@@ -4,43 +4,15 @@ import type { DemoCluster } from '../cluster.ts';
 import { NodeCard } from './node-card.tsx';
 import { Policies } from './policies.tsx';
 
-/** Name of the node one looks from. */
+/** Name of the node that the page shows. */
 const HERE = decodeURIComponent(location.pathname.split('/')[2] ?? '');
 
-/** So often the bar looks at the cluster, in milliseconds. */
-const LOOK_MS = 1_000;
+/** Time between two reads of the cluster, in milliseconds. */
+const POLL_MS = 1_000;
 
-/** The cluster in memory, with buttons, over the page of one node. */
+/** The cluster in memory with buttons, above the page of one node. */
 export function DemoBar() {
-  const [cluster, setCluster] = useState<DemoCluster>();
-  const [explained, setExplained] = useState<Explained>();
-  const [said, setSaid] = useState('');
-  useEffect(() => {
-    const look = (): void => {
-      // What goes wrong here the next look makes good; that the demo has ended the page itself says.
-      if (!document.hidden) read('/demo/cluster').then(setCluster, () => {});
-    };
-    const onExplained = (event: Event): void => {
-      setExplained((event as CustomEvent<Explained | null>).detail ?? undefined);
-      look();
-    };
-    look();
-    // What is typed in the terminal is seen in no other way.
-    const timer = setInterval(look, LOOK_MS);
-    document.addEventListener('explained', onExplained);
-    return () => {
-      clearInterval(timer);
-      document.removeEventListener('explained', onExplained);
-    };
-  }, []);
-  const run = async (command: string): Promise<void> => {
-    try {
-      setCluster(await read('/demo/command', { method: 'POST', body: command }));
-      setSaid(command);
-    } catch (error) {
-      setSaid(String(error));
-    }
-  };
+  const { cluster, explained, output, run } = useCluster();
   if (cluster === undefined) return null;
   const sites = [...new Set(cluster.nodes.map(({ labels }) => labels.site ?? ''))].sort(emptyLast);
   return (
@@ -77,9 +49,43 @@ export function DemoBar() {
           run={run}
         />
       )}
-      <output>{said === '' ? '' : `> ${said}`}</output>
+      <output>{output === '' ? '' : `> ${output}`}</output>
     </section>
   );
+}
+
+/** Polls the cluster, follows the open explanation, and runs commands. */
+function useCluster() {
+  const [cluster, setCluster] = useState<DemoCluster>();
+  const [explained, setExplained] = useState<Explained>();
+  const [output, setOutput] = useState('');
+  useEffect(() => {
+    const poll = (): void => {
+      // The next poll repairs an error. The page itself shows that the demo has ended.
+      if (!document.hidden) read('/demo/cluster').then(setCluster, () => {});
+    };
+    const onExplained = (event: Event): void => {
+      setExplained((event as CustomEvent<Explained | null>).detail ?? undefined);
+      poll();
+    };
+    poll();
+    // Commands in the terminal do not notify the page.
+    const timer = setInterval(poll, POLL_MS);
+    document.addEventListener('explained', onExplained);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('explained', onExplained);
+    };
+  }, []);
+  const run = async (command: string): Promise<void> => {
+    try {
+      setCluster(await read('/demo/command', { method: 'POST', body: command }));
+      setOutput(command);
+    } catch (error) {
+      setOutput(String(error));
+    }
+  };
+  return { cluster, explained, output, run };
 }
 
 async function read(path: string, options: RequestInit = {}): Promise<DemoCluster> {

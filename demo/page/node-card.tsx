@@ -3,15 +3,15 @@ import type { DemoCluster } from '../cluster.ts';
 
 interface NodeCardProps {
   readonly node: DemoCluster['nodes'][number];
-  /** One looks from it. */
+  /** Whether the page shows this node. */
   readonly here: boolean;
   readonly sites: readonly string[];
-  /** Those on it, of the Service that is open. */
+  /** Endpoints of the open Service on this node. */
   readonly endpoints: Explained['endpoints'];
   readonly run: (command: string) => Promise<void>;
 }
 
-/** A node: a link to look from it, its endpoints, and buttons that move it. */
+/** A node: a link to its page, its endpoints, and buttons that move it. */
 export function NodeCard({ node: { name, labels }, here, sites, endpoints, run }: NodeCardProps) {
   const site = labels.site ?? '';
   return (

@@ -1,12 +1,12 @@
 interface PoliciesProps {
   readonly service: string;
-  /** What its annotation says. */
+  /** Value of its annotation. */
   readonly present: string | undefined;
   readonly run: (command: string) => Promise<void>;
 }
 
 const HOSTNAME = 'kubernetes.io/hostname';
-/** Policies that can be chosen, by what they are for; undefined: no annotation. */
+/** Policies with their description; undefined: no annotation. */
 const CHOICES: readonly (readonly [string, readonly string[] | undefined])[] = [
   ['no policy', undefined],
   ['this node, else the site, else anywhere', [HOSTNAME, 'site', '*']],

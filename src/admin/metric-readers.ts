@@ -1,7 +1,7 @@
 import { queryPath } from '../proxy/api/query.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 
-/** Counts lines of the log that are lost, since the start. */
+/** Number of log lines that are lost since the start. */
 export interface LogLosses {
   readonly dropped: number;
 }
@@ -22,11 +22,11 @@ export interface Metric {
   readonly name: string;
   readonly help: string;
   readonly labels: readonly string[];
-  /** Undefined from the start, if this process has no such metric: an alert on its absence would be a false one. */
+  /** Undefined if this process does not have the metric. Then it is not registered at all. */
   readonly read: (sources: MetricSources) => Iterable<Sample> | undefined;
 }
 
-/** What a metric is labelled with, and how it is read. */
+/** Labels of a metric, and how it is read. */
 export type Reader = Pick<Metric, 'labels' | 'read'>;
 
 /** Reads a single value; undefined if this process has no such metric. */
@@ -72,7 +72,7 @@ export function perView(read: (source: Source, views: Views) => number | undefin
   };
 }
 
-/** How many Services each key decides. */
+/** Number of Services by winning key. */
 export const winners: Reader = {
   labels: ['collection', 'encoding', 'winner'],
   *read({ proxy }) {
@@ -119,7 +119,7 @@ export function nodeSetStates({ topology }: NodeProxy): Sample[] {
   ];
 }
 
-/** What listeners refuse, by listener and reason. */
+/** Refused requests by listener and reason. */
 export const refusals: Reader = {
   labels: ['listener', 'reason'],
   *read({ proxy }) {
@@ -130,7 +130,7 @@ export const refusals: Reader = {
 };
 
 export function* servicesByPolicy({ topology }: NodeProxy): Iterable<Sample> {
-  // Always there, so that an alert on it need not tell 0 from absent.
+  // Always present, so that an alert does not have to distinguish 0 from absent.
   yield [0, 'invalid-policy'];
   for (const [policy, count] of topology.policies.countByKind()) yield [count, policy];
 }
@@ -142,15 +142,15 @@ export function countDryRuns({ topology: { policies } }: NodeProxy): number {
 }
 
 export function serversInUse({ failover }: NodeProxy): Sample[] {
-  // Several may be told apart by their path only; a user and password never show.
+  // Servers can differ only in their path. User and password are never part of a label.
   return failover.servers.map(({ host, pathname }, index) => [
     +(index === 0),
     pathname === '/' ? host : host + pathname,
   ]);
 }
 
-export function refusedSources({ clusterWatchers: topologySources }: NodeProxy): Sample[] {
-  return topologySources.sources.map(({ query, refusal }) => [
+export function refusedSources({ clusterWatchers }: NodeProxy): Sample[] {
+  return clusterWatchers.sources.map(({ query, refusal }) => [
     +(refusal !== undefined),
     queryPath(query),
   ]);

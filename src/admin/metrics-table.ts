@@ -45,12 +45,12 @@ export const METRICS: readonly Metric[] = [
   ),
   gauge(
     'view_refused',
-    '1 while the API server does not take the query of a view, or there is no room for it; its clients receive the error.',
+    '1 while the API server refuses the query of a view, or the view exceeds its budget; its clients receive the error.',
     perView((source, views) => +(views.refusalOf(source) !== undefined)),
   ),
   gauge(
     'view_from_snapshot',
-    '1 while a view shows what was on disk, and the API server has not listed since the start.',
+    '1 while a view shows the snapshot from disk, because there was no list from the API server since the start.',
     perView(({ status }) => +(status.restoredFrom !== undefined)),
   ),
   gauge(
@@ -60,27 +60,28 @@ export const METRICS: readonly Metric[] = [
   ),
   gauge(
     'upstream_last_contact_timestamp_seconds',
-    'When the API server was last heard of; absent before the first time.', // 0 would be long ago, for an alert.
+    // Absent, not 0, before the first contact: for an alert 0 would be long ago.
+    'Time of the last contact with the API server; absent before the first contact.',
     perView(({ status }) => (status.lastContact === 0 ? undefined : status.lastContact / 1000)),
   ),
   counter(
     'upstream_lists_total',
-    'Lists asked of the API server.',
+    'LIST requests to the API server.',
     perView(({ status }) => status.lists),
   ),
   counter(
     'upstream_watches_total',
-    'Watches asked of the API server.',
+    'WATCH requests to the API server.',
     perView(({ status }) => status.watches),
   ),
   counter(
     'events_injected_total',
-    'Events sent because the world had changed, not the object.',
+    'Events sent because the topology changed, not the object.',
     perView(({ projection }) => projection?.counters.injected),
   ),
   counter(
     'events_suppressed_total',
-    'Changes of an object that alter nothing this node sees.',
+    'Changes of objects that do not change what this node sees.',
     perView(({ projection }) => projection?.counters.suppressed),
   ),
   gauge(
@@ -105,18 +106,22 @@ export const METRICS: readonly Metric[] = [
   ),
   counter(
     'view_budget_refusals_total',
-    'Views refused or closed for lack of room, by the limit: of all (views, bytes) or of one client (caller_views, caller_bytes).',
+    'Views refused or closed because of a limit: of all clients (views, bytes) or of one client (caller_views, caller_bytes).',
     by('reason', ({ views }) => samples(views.budget.refusals)),
   ),
-  gauge('service_decisions', 'Services by the keys that win, or by why no key is asked.', winners),
+  gauge(
+    'service_decisions',
+    'Services by the winning keys, or by the reason why no key is used.',
+    winners,
+  ),
   gauge(
     'services',
-    'Services by what applies to them: annotation, default, or why they are left alone.',
+    'Services by the source of their policy (annotation, default, …), or by the reason why they have none.',
     by('policy', servicesByPolicy),
   ),
   gauge(
     'services_dry_run',
-    'Services that are decided about, but shown unfiltered: a dry run.',
+    'Services with a policy that are shown unfiltered because of a dry run.',
     single(countDryRuns),
   ),
   gauge(
@@ -143,7 +148,7 @@ export const METRICS: readonly Metric[] = [
   ),
   gauge(
     'filter_off',
-    '1 while an annotation of the own Node switches filtering off.',
+    '1 while an annotation of this Node switches filtering off.',
     single(({ topology }) => +(topology.nodeContext?.off ?? false)),
   ),
   gauge(
@@ -158,7 +163,7 @@ export const METRICS: readonly Metric[] = [
   ),
   counter(
     'upstream_failovers_total',
-    'Times that another API server was taken.',
+    'Number of switches to another API server.',
     single(({ failover }) => failover.switches),
   ),
   gauge(
@@ -178,7 +183,7 @@ export const METRICS: readonly Metric[] = [
   ),
   counter(
     'snapshot_set_aside_total',
-    'Snapshots that were not to be trusted.',
+    'Snapshots that were set aside because they are not valid.',
     by('cause', ({ snapshots }) => samples(snapshots?.counters.setAside)),
   ),
   gauge(
@@ -198,12 +203,12 @@ export const METRICS: readonly Metric[] = [
   ),
   counter(
     'client_requests_refused_total',
-    'Requests and connections refused, and clients given up, by listener and reason.',
+    'Requests and connections refused, and connections aborted, by listener and reason.',
     refusals,
   ),
   counter(
     'client_watches_stalled_total',
-    'Watches, and lists, broken off because their client took nothing for stalledClientSeconds.',
+    'Watches and lists ended because their client read nothing for stalledClientSeconds.',
     perListener(({ stalled }) => stalled),
   ),
   gauge(
@@ -218,17 +223,17 @@ export const METRICS: readonly Metric[] = [
   ),
   counter(
     'access_reviews_total',
-    'Times the API server was asked what a caller may read.',
+    'Access reviews sent to the API server.',
     single(({ listeners }) => listeners.reviews?.counts.asked),
   ),
   counter(
     'access_reviews_stale_total',
-    'Times the last answer about a caller was kept because the API server was away.',
+    'Cached access decisions that were used again because the API server was unreachable.',
     single(({ listeners }) => listeners.reviews?.counts.stale),
   ),
   counter(
     'events_total',
-    'Events that clients wrote over plain http: forwarded, or the rule by which they were refused.',
+    'Events that clients wrote over plain http: forwarded, or the rule that refused them.',
     by('result', ({ listeners }) => samples(listeners.events?.counts)),
   ),
   gauge(
@@ -238,17 +243,17 @@ export const METRICS: readonly Metric[] = [
   ),
   counter(
     'forwarded_requests_refused_total',
-    'Requests that were not forwarded because there were too many, of one caller or of the listener.',
+    'Requests that were not forwarded because of a limit, of one caller or of the listener.',
     by('bound', ({ listeners }) => samples(listeners.forwarding?.refused)),
   ),
   counter(
     'policy_events_total',
-    'Events on Services with an invalid policy, by what became of them.',
+    'Events about Services with an invalid policy, by result.',
     by('result', ({ policyEvents }) => samples(policyEvents?.counts)),
   ),
   counter(
     'log_lines_dropped_total',
-    'Lines of the log that are lost, for they could not be written.',
+    'Log lines that are lost because they could not be written.',
     single((_, log) => log.dropped),
   ),
 ];

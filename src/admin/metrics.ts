@@ -3,12 +3,12 @@ import type { NodeProxy } from '../proxy/node-proxy.ts';
 import type { LogLosses, Metric, MetricSources } from './metric-readers.ts';
 import { METRICS } from './metrics-table.ts';
 
-/** How often the delay of the event loop is looked at, in milliseconds. The default of 10 wakes an idle process. */
+/** How often the delay of the event loop is sampled, in milliseconds. The default of 10 keeps an idle process busy. */
 const EVENT_LOOP_TICK_MS = 100;
 
 const PREFIX = 'kube_proxy_wrapper_';
 
-/** The metrics of the table and of the process, read from the state of the proxy at each scrape. */
+/** Registers the metrics of metrics-table.ts and of the process. Each scrape reads the state of the proxy. */
 export function createMetrics(proxy: NodeProxy, log: LogLosses = { dropped: 0 }): Registry {
   const registry = new Registry();
   collectDefaultMetrics({
@@ -21,7 +21,7 @@ export function createMetrics(proxy: NodeProxy, log: LogLosses = { dropped: 0 })
   }
   const handled = new Histogram({
     name: `${PREFIX}event_handling_seconds`,
-    help: 'Time from the arrival of events of the API server until all that follows from them was written to clients.',
+    help: 'Time from the arrival of events of the API server until all resulting events were written to clients.',
     buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
     registers: [registry],
   });

@@ -7,58 +7,73 @@ import { consequenceOfRefusal } from '../topology/state/node-set.ts';
 /** One line of /readyz. */
 export interface Check {
   readonly name: string;
-  /** Why not; undefined: all is well. */
+  /** Why the check fails; undefined: it passes. */
   readonly problem: string | undefined;
-  /** What is not well, but says nothing about the answers. */
+  /** A problem that does not affect what clients see. */
   readonly remark?: string | undefined;
 }
 
-/** An interruption of the API server shorter than this is no reason to call the node unready, in milliseconds. */
+/** An interruption of the API server that is shorter than this does not make the node unready, in milliseconds. */
 const GRACE_MS = 10_000;
 
 /**
- * What readiness depends on. A view whose API server is away is served as it was, but not called ready: its
- * age matters to whoever asks.
+ * The checks of /readyz. While the API server is unreachable, views are still served, but they are not ready, because
+ * their data is old.
  */
 export function readiness(proxy: NodeProxy): Check[] {
-  const checks: Check[] = [
-    {
-      name: 'own-node',
-      problem: proxy.views.ownNodeExists
-        ? undefined
-        : `there is no Node ${JSON.stringify(proxy.topology.nodeName)}, or it has not been read yet`,
-    },
+  const { views, clusterWatchers } = proxy;
+  return [
+    ownNodeCheck(proxy),
+    ...certificateChecks(proxy),
+    ...snapshotChecks(proxy),
+    ...budgetChecks(proxy),
+    ...views.sources.map((source) => viewCheck(proxy, source)),
+    ...nodeSetChecks(proxy),
+    ...clusterWatchers.sources.map(({ query, status, refusal }) => ({
+      name: `source ${queryPath(query)}`,
+      problem: refusal ?? problemOf(status),
+    })),
   ];
-  const { certificate } = proxy.listeners;
-  if (certificate !== undefined) {
-    checks.push({ name: 'https-certificate', problem: certificate.problem(Date.now()) });
-  }
-  const { snapshots } = proxy;
-  if (snapshots !== undefined) {
-    const remark = snapshots.problem && `but cannot be written: ${snapshots.problem}`;
-    checks.push({ name: 'snapshots', problem: undefined, remark });
-  }
-  const { remark } = proxy.views.budget;
-  if (remark !== undefined) {
-    // Kube-proxy is served all the same, so the node is ready.
-    checks.push({ name: 'view-budget', problem: undefined, remark: `but ${remark}` });
-  }
-  for (const source of proxy.views.sources) checks.push(viewCheck(proxy, source));
-  for (const [selector, status] of proxy.nodeSets.statuses) {
-    const set = proxy.topology.nodeSets.get(selector);
-    // No answer depends on a set that only lingers.
+}
+
+function ownNodeCheck({ views, topology }: NodeProxy): Check {
+  const node = JSON.stringify(topology.nodeName);
+  const problem = views.ownNodeExists
+    ? undefined
+    : `there is no Node ${node}, or it has not been read yet`;
+  return { name: 'own-node', problem };
+}
+
+function certificateChecks({ listeners: { certificate } }: NodeProxy): Check[] {
+  if (certificate === undefined) return [];
+  return [{ name: 'https-certificate', problem: certificate.problem(Date.now()) }];
+}
+
+function snapshotChecks({ snapshots }: NodeProxy): Check[] {
+  if (snapshots === undefined) return [];
+  const remark = snapshots.problem && `but cannot be written: ${snapshots.problem}`;
+  return [{ name: 'snapshots', problem: undefined, remark }];
+}
+
+/** kube-proxy is served even if the budget is exhausted, so the node is ready. */
+function budgetChecks({ views: { budget } }: NodeProxy): Check[] {
+  if (budget.remark === undefined) return [];
+  return [{ name: 'view-budget', problem: undefined, remark: `but ${budget.remark}` }];
+}
+
+function nodeSetChecks({ nodeSets, topology }: NodeProxy): Check[] {
+  const checks: Check[] = [];
+  for (const [selector, status] of nodeSets.statuses) {
+    const set = topology.nodeSets.get(selector);
+    // No view depends on a set that no policy needs any more.
     if (set?.needed !== true) continue;
     const refused = set.refusal && `${set.refusal}; ${consequenceOfRefusal(set)}`;
     checks.push({ name: `nodes ${selector}`, problem: refused ?? problemOf(status) });
   }
-  for (const { selector, state, refusal } of proxy.topology.nodeSets.values()) {
+  for (const { selector, state, refusal } of topology.nodeSets.values()) {
     if (state !== 'overLimit') continue;
     const remark = `but not watched: ${refusal}; only this node itself counts as one of them`;
     checks.push({ name: `nodes ${selector}`, problem: undefined, remark });
-  }
-  for (const { query, status, refusal } of proxy.clusterWatchers.sources) {
-    const name = `source ${queryPath(query)}`;
-    checks.push({ name, problem: refusal ?? problemOf(status) });
   }
   return checks;
 }
@@ -70,14 +85,14 @@ function viewCheck({ views }: NodeProxy, source: ViewSource): Check {
   if (refusal === undefined) {
     return { name, problem: problemOf(status) ?? startProblem(view.started) };
   }
-  // Whoever asks a bad question hears so, and says nothing about this node.
+  // The client of a refused query receives the error. This node is ready all the same.
   return {
     name,
     problem: undefined,
     remark:
       refusal.code === 'LimitExceeded'
         ? `but it is not served: ${refusal.message}`
-        : `but the API server does not take it: ${refusal.message}`,
+        : `but the API server refuses the query: ${refusal.message}`,
   };
 }
 
@@ -90,9 +105,9 @@ function problemOf(status: ReflectorStatus): string | undefined {
   }
   if (!synced) return `not synced yet${reason}`;
   if (staleMs < GRACE_MS) return undefined;
-  return `stale, the API server was last heard of ${Math.round(silentMs / 1000)} s ago${reason}`;
+  return `stale, the last contact with the API server was ${Math.round(silentMs / 1000)} s ago${reason}`;
 }
 
 function startProblem(started: boolean): string | undefined {
-  return started ? undefined : 'waits for the own Node, the Services or a node set';
+  return started ? undefined : 'waits for the Node of this wrapper, the Services or a node set';
 }

@@ -1,48 +1,49 @@
-import { setImmediate as otherWork } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Steps } from '../topology/decide/steps.ts';
 
-/** Time after which other work, traffic above all, has its turn, in milliseconds. */
-const TURN_MS = 5;
+/** Length of a slice, in milliseconds. Then other work runs, above all the traffic of clients. */
+const SLICE_MS = 5;
 
-export interface TurnOptions {
-  /** Ends the work: whoever wanted it is gone. */
+export interface TimeSliceOptions {
+  /** Aborts when the result is no longer needed. */
   readonly signal?: AbortSignal;
-  /** In milliseconds, monotonic; default performance.now(). */
+  /** A monotonic clock in milliseconds; default performance.now(). */
   readonly now?: () => number;
 }
 
 /**
- * A turn of the event loop, for work that goes through all Services, or all endpoints of one. Time counts and not
- * their number, for one may have ten endpoints or ten thousand.
+ * Divides long work (all Services, or all endpoints of one) into slices, and lets the event loop run between them.
+ * A slice is limited by time and not by the number of items, because a Service can have ten or ten thousand
+ * endpoints.
  */
 export class TimeSlice {
   readonly signal: AbortSignal | undefined;
   readonly #now: () => number;
-  #began: number;
+  #startedAt: number;
 
-  constructor({ signal, now = () => performance.now() }: TurnOptions = {}) {
+  constructor({ signal, now = () => performance.now() }: TimeSliceOptions = {}) {
     this.signal = signal;
     this.#now = now;
-    this.#began = now();
+    this.#startedAt = now();
   }
 
   get isOver(): boolean {
-    return this.#now() - this.#began >= TURN_MS;
+    return this.#now() - this.#startedAt >= SLICE_MS;
   }
 
-  /** Lets other work have its turn; the next one begins after it. Rejects with the reason of the signal. */
-  async pass(): Promise<void> {
-    await otherWork();
+  /** Lets other work run, then starts the next slice. Rejects with the reason of the signal. */
+  async yield(): Promise<void> {
+    await nextTurn();
     this.signal?.throwIfAborted();
-    this.#began = this.#now();
+    this.#startedAt = this.#now();
   }
 
-  /** Takes steps, and lets other work have its turn between them. Rejects with the reason of the signal. */
-  async take<T>(steps: Steps<T>): Promise<T> {
+  /** Runs all steps, and yields whenever a slice is over. Rejects with the reason of the signal. */
+  async run<T>(steps: Steps<T>): Promise<T> {
     for (;;) {
       const { done, value } = steps.next();
       if (done === true) return value;
-      if (this.isOver) await this.pass();
+      if (this.isOver) await this.yield();
     }
   }
 }

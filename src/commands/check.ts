@@ -1,15 +1,15 @@
 import type { Table } from '../admin/explain/table.ts';
 import { WrapperError } from '../errors.ts';
 import { adminUrl } from './admin-client.ts';
-import { checkKubeconfig, checkSockets } from './check/connection.ts';
-import { checkIdentity } from './check/identity.ts';
-import { checkKernel } from './check/kernel.ts';
+import { checkKubeconfig, checkSockets } from './check/check-connection.ts';
+import { checkIdentity } from './check/check-identity.ts';
+import { checkKernel } from './check/check-kernel.ts';
+import { checkReadiness, checkWatches, readTable } from './check/check-wrapper.ts';
 import { MODES } from './check/read-kernel-table.ts';
 import { fail, formatVerdicts, ok, skip, type Verdict } from './check/verdict.ts';
-import { checkReadiness, checkWatches, readTable } from './check/wrapper.ts';
 import { wrapperListeners } from './check/wrapper-listeners.ts';
 import { type Command, choiceFlag, EXIT, type Flags, textFlag, UsageError } from './command.ts';
-import { formatData } from './output.ts';
+import { formatData } from './format-output.ts';
 
 /** `kube-proxy-wrapper check`. */
 export const checkCommand: Command = {
@@ -19,21 +19,21 @@ export const checkCommand: Command = {
 Usage:
   kube-proxy-wrapper check [flags]
 
-It says of each of these whether it is so, and what to do if not:
+Each line of the output is one check. A failed check also says what to do:
   wrapper      a wrapper answers at --admin
-  ready        it has all that it needs from the API server
-  identity     the user of --kubeconfig may do what is needed (only with --kubeconfig)
-  kubeconfig   that of kube-proxy names the wrapper (only with --kube-proxy-kubeconfig)
-  connection   the kube-proxy process is connected to the wrapper, and to no API server past it
-  watches      somebody watches Services and EndpointSlices through the wrapper
-  kernel       the kernel's tables (nftables, iptables or IPVS) are what the wrapper shows
+  ready        it has everything that it needs from the API server
+  identity     the user of --kubeconfig has the required rights (only with --kubeconfig)
+  kubeconfig   the kubeconfig of kube-proxy names the wrapper (only with --kube-proxy-kubeconfig)
+  connection   the kube-proxy process is connected to the wrapper, and not directly to an API server
+  watches      a client watches Services and EndpointSlices through the wrapper
+  kernel       the kernel's tables (nftables, iptables or IPVS) match what the wrapper shows
 
 Flags:
   --admin IP:PORT                admin port of the wrapper; default 127.0.0.1:10361
-  --kubeconfig FILE              that of the wrapper
-  --kube-proxy-kubeconfig FILE   that of kube-proxy
-  --kube-proxy-metrics IP:PORT   metrics of kube-proxy, which tell its mode; default 127.0.0.1:10249
-  --mode MODE                    nftables, iptables or ipvs; default: found out
+  --kubeconfig FILE              kubeconfig of the wrapper
+  --kube-proxy-kubeconfig FILE   kubeconfig of kube-proxy
+  --kube-proxy-metrics IP:PORT   metrics port of kube-proxy, to detect its mode; default 127.0.0.1:10249
+  --mode MODE                    nftables, iptables or ipvs; default: detected
   --wait SECONDS                 how long kube-proxy may take to write its tables; default 5
   -o, --output FORMAT            text (default), json or yaml
 
@@ -41,9 +41,9 @@ Examples:
   kube-proxy-wrapper check
   kube-proxy-wrapper check --kube-proxy-kubeconfig /var/lib/kube-proxy/kubeconfig.conf
 
-Run it as root, in the network and process namespaces of kube-proxy; what cannot be seen is skipped.
+Run it as root, in the network and process namespaces of kube-proxy. It skips checks that it cannot do.
 
-Exit codes: 0 no problem found, 1 it could not be carried out, 2 wrong command line, 3 there are problems.
+Exit codes: 0 no problem found, 1 the check failed to run, 2 wrong command line, 3 there are problems.
 `,
   options: {
     admin: { type: 'string' },
@@ -83,7 +83,7 @@ async function checkAll(flags: Flags): Promise<Verdict[]> {
   verdicts.push(watches);
   if (watches.outcome === 'ok') verdicts.push(await checkKernel({ ...kernel, adminUrl: url }));
   if (table.dryRun) {
-    verdicts.push(skip('policies', 'dry run: everything is shown, whatever policies say'));
+    verdicts.push(skip('policies', 'dry run: all endpoints are shown, independent of policies'));
   }
   return verdicts;
 }
@@ -91,12 +91,12 @@ async function checkAll(flags: Flags): Promise<Verdict[]> {
 function readKernelFlags(flags: Flags) {
   const mode = textFlag(flags, 'mode') === undefined ? undefined : choiceFlag(flags, 'mode', MODES);
   const wait = Number(textFlag(flags, 'wait') ?? '5');
-  if (!(wait >= 0)) throw new UsageError('--wait is a number of seconds');
+  if (!(wait >= 0)) throw new UsageError('--wait must be a number of seconds');
   const metrics = textFlag(flags, 'kube-proxy-metrics') ?? '127.0.0.1:10249';
   return { mode, waitMs: wait * 1000, metricsUrl: `http://${metrics}` };
 }
 
-/** Whether a wrapper answers, and what it shows. */
+/** Checks that a wrapper answers; returns its table too. */
 async function checkWrapper(
   url: string,
 ): Promise<{ readonly verdict: Verdict; readonly table?: Table }> {
@@ -111,8 +111,8 @@ async function checkWrapper(
     const { code, message } = WrapperError.from(error, 'Unreachable');
     const next =
       code === 'NotReady'
-        ? `see ${url}/readyz for what it waits for`
-        : 'start the wrapper on this node, or give its admin port with --admin';
+        ? `see ${url}/readyz for the reason`
+        : 'start the wrapper on this node, or set --admin to its admin port';
     return { verdict: fail('wrapper', message, next) };
   }
 }

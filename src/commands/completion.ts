@@ -11,7 +11,7 @@ const SCRIPTS: Readonly<Record<string, (commands: Commands) => string>> = {
   fish: fishScript,
 };
 
-/** `kube-proxy-wrapper completion`, for these commands and itself: made from the flags that each declares. */
+/** `kube-proxy-wrapper completion`, for these commands and itself. The script is generated from their flags. */
 export function createCompletionCommand(others: Commands): Command {
   const completion: Command = {
     summary: 'print a script that completes commands and flags in a shell',
@@ -25,14 +25,14 @@ Examples:
   source <(kube-proxy-wrapper completion zsh)       # in ~/.zshrc, after compinit
   kube-proxy-wrapper completion fish > ~/.config/fish/completions/kube-proxy-wrapper.fish
 
-Exit codes: 0 printed, 1 it could not be carried out, 2 wrong command line.
+Exit codes: 0 printed, 1 the script cannot be printed, 2 wrong command line.
 `,
     options: {},
     maxArguments: 1,
     arguments: Object.keys(SCRIPTS),
     async execute(_flags, [shell = '']) {
       const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined;
-      if (script === undefined) throw new UsageError('write completion bash, zsh or fish');
+      if (script === undefined) throw new UsageError('the argument must be bash, zsh or fish');
       process.stdout.write(script({ ...others, completion }));
       return EXIT.ok;
     },
@@ -45,7 +45,7 @@ function bashScript(commands: Commands): string {
     ([name, command]) => `    *:${name}) words='${wordsOf(command).join(' ')}' ;;\n`,
   );
   const names = [...Object.keys(commands), '--help', '--version'].join(' ');
-  // What is no word of ours, such as the value of a flag, is completed to a file (-o default).
+  // Other words, such as the value of a flag, are completed to a file name (-o default).
   return `_kube_proxy_wrapper() {
   local words=''
   case "$COMP_CWORD:\${COMP_WORDS[1]}" in

@@ -1,15 +1,15 @@
 import type { Diff, JsonPatchOperation } from '../admin/explain/diff.ts';
 import { escapeJson, printLine } from '../untrusted-text.ts';
-import { adminUrl, askAdmin } from './admin-client.ts';
+import { adminUrl, requestAdmin } from './admin-client.ts';
 import { type Command, choiceFlag, EXIT, UsageError } from './command.ts';
 import { servicePath } from './explain.ts';
-import { formatData } from './output.ts';
+import { formatData } from './format-output.ts';
 
 /** `kube-proxy-wrapper diff`. */
 export const diffCommand: Command = {
   summary: 'show what the wrapper changes in the objects of a Service',
-  help: `Shows what the wrapper changes between the API server and kube-proxy, as a JSON Patch (RFC 6902) for each
-object. Endpoints are keyed by their address, not by their position.
+  help: `Shows what the wrapper changes in the objects of a Service, as a JSON Patch (RFC 6902) for each object.
+Endpoints are keyed by their address, not by their position.
 
 Usage:
   kube-proxy-wrapper diff NAMESPACE/SERVICE [flags]
@@ -32,21 +32,21 @@ Exit codes: 0 answered, 1 no wrapper answers or there is no such object, 2 wrong
   },
   maxArguments: 1,
   async execute(flags, [service]) {
-    if (service === undefined) throw new UsageError('write diff NAMESPACE/SERVICE');
+    if (service === undefined) throw new UsageError('the argument must be NAMESPACE/SERVICE');
     const format = choiceFlag(flags, 'output', ['text', 'json', 'yaml']);
     const kind = choiceFlag(flags, 'kind', ['endpointslice', 'endpoints', 'service']);
     const path = `/diff/${servicePath(service)}?kind=${kind}`;
-    const diff = await askAdmin<Diff>(adminUrl(flags), path);
+    const diff = await requestAdmin<Diff>(adminUrl(flags), path);
     process.stdout.write(format === 'text' ? formatDiff(diff) : formatData(diff, format));
     return EXIT.ok;
   },
 };
 
-/** The differences for a terminal. */
+/** Formats the differences for a terminal. */
 export function formatDiff({ service, node, objects }: Diff): string {
   const parts = objects.map(({ kind, namespace, name, shown, patch }) => {
     const title = `${kind} ${namespace}/${name}`;
-    if (!shown) return printLine(`${title}: not shown to kube-proxy at all`);
+    if (!shown) return printLine(`${title}: hidden from kube-proxy`);
     if (patch.length === 0) return printLine(`${title}: unchanged`);
     return `${printLine(`${title}:`)}${patch.map(formatOperation).join('')}`;
   });

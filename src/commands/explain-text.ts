@@ -6,9 +6,9 @@ import type {
   Warning,
 } from '../topology/explain/explanation.ts';
 import { printLine } from '../untrusted-text.ts';
-import { formatColumns } from './output.ts';
+import { formatColumns } from './format-output.ts';
 
-/** Lists Services, for a terminal. */
+/** Formats the list of Services for a terminal. */
 export function formatSummary({ node, services, view }: Summary): string {
   if (services.length === 0) return printLine(`node ${node}: no Services`);
   const header = ['SERVICE', 'OUTCOME', 'POLICY', 'WINNER', 'SHOWN', 'SINCE', 'WARNINGS'];
@@ -21,12 +21,12 @@ export function formatSummary({ node, services, view }: Summary): string {
     each.since === undefined ? '-' : ageOf(each.since),
     each.warnings.join(', '),
   ]);
-  const watched = view.clients === 0 ? '; nobody reads this view now' : '';
-  const title = printLine(`node ${node}, ${view.question} (${view.encoding})${watched}`);
+  const unread = view.clients === 0 ? '; no client reads this view now' : '';
+  const title = printLine(`node ${node}, ${view.question} (${view.encoding})${unread}`);
   return `${title}\n${formatColumns([header, ...lines])}`;
 }
 
-/** Explains one Service, for a terminal. */
+/** Formats the explanation of one Service for a terminal. */
 export function formatExplained(explained: Explained): string {
   const { service, node, warnings } = explained;
   return [
@@ -45,17 +45,17 @@ export function formatExplained(explained: Explained): string {
 
 /** `FILTERED, 1 of 3 endpoints shown to kube-proxy, for 5 min` */
 function verdictOf({ outcome, counts, since }: Explained): string {
-  const stands = since === undefined ? '' : `, for ${ageOf(since)}`;
+  const lasts = since === undefined ? '' : `, for ${ageOf(since)}`;
   const kind = outcome.kind.toUpperCase();
   if (outcome.dryRun) {
     const all = `DRY RUN, all ${counts.total} endpoints are shown to kube-proxy`;
-    if (outcome.kind === 'undecided') return `${all}; ${kind}, ${outcome.text}${stands}`;
+    if (outcome.kind === 'undecided') return `${all}; ${kind}, ${outcome.text}${lasts}`;
     const would =
       outcome.kind === 'filtered' ? `${counts.kept} of ${counts.total} endpoints` : 'none';
-    return `${all}; ${would} would be (${kind})${stands}`;
+    return `${all}; ${would} would be (${kind})${lasts}`;
   }
-  if (outcome.kind !== 'filtered') return `${kind}, ${outcome.text}${stands}`;
-  return `${kind}, ${counts.kept} of ${counts.total} endpoints shown to kube-proxy${stands}`;
+  if (outcome.kind !== 'filtered') return `${kind}, ${outcome.text}${lasts}`;
+  return `${kind}, ${counts.kept} of ${counts.total} endpoints shown to kube-proxy${lasts}`;
 }
 
 function formatView({ question: query, encoding, clients }: Explained['view']): string {
@@ -84,9 +84,7 @@ function formatPolicy(policy: PolicyExplanation): string {
     lines.push(`  instead of ${SOURCES[source]}: ${keys.join(' > ') || 'none'}`);
   }
   if (policy.returnDelaySeconds !== undefined) {
-    lines.push(
-      `  a nearer key is returned to once it was ready for ${policy.returnDelaySeconds} s`,
-    );
+    lines.push(`  returns to a nearer key after it was ready for ${policy.returnDelaySeconds} s`);
   }
   return lines.map(printLine).join('');
 }
@@ -161,7 +159,7 @@ function ageOf(time: string): string {
   return `${Math.round(seconds / 86_400)} d`;
 }
 
-/** The last part of a label key says enough in a table. */
+/** The last part of a label key, to keep the table narrow. */
 function shortKey(key: string): string {
   return key.slice(key.lastIndexOf('/') + 1);
 }

@@ -1,18 +1,18 @@
 import type { Explained } from '../admin/explain/explained-service.ts';
 import type { Summary } from '../admin/explain/summary.ts';
-import { adminUrl, askAdmin } from './admin-client.ts';
+import { adminUrl, requestAdmin } from './admin-client.ts';
 import { type Command, choiceFlag, EXIT, textFlag, UsageError } from './command.ts';
 import { formatExplained, formatSummary } from './explain-text.ts';
-import { formatData } from './output.ts';
+import { formatData } from './format-output.ts';
 
 /** `kube-proxy-wrapper explain`. */
 export const explainCommand: Command = {
-  summary: 'say what this node sees of each Service, and why',
-  help: `Asks the wrapper that runs on this node what kube-proxy sees of a Service, and why.
+  summary: 'explain what this node sees of each Service',
+  help: `Shows what kube-proxy on this node sees of a Service, and why. The running wrapper answers.
 
 Usage:
   kube-proxy-wrapper explain [flags]                    all Services, one line each
-  kube-proxy-wrapper explain NAMESPACE/SERVICE [flags]  one Service (default/ may be left out)
+  kube-proxy-wrapper explain NAMESPACE/SERVICE [flags]  one Service (default/ is optional)
 
 Flags:
   --admin IP:PORT      admin port of the wrapper; default 127.0.0.1:10361
@@ -40,7 +40,7 @@ Exit codes: 0 answered, 1 no wrapper answers or there is no such Service, 2 wron
     const namespace = textFlag(flags, 'namespace');
     if (service !== undefined) {
       const path = `/explain/${servicePath(service, namespace)}`;
-      const explained = await askAdmin<Explained>(url, path);
+      const explained = await requestAdmin<Explained>(url, path);
       const text = format === 'text' ? formatExplained(explained) : formatData(explained, format);
       process.stdout.write(text);
       return EXIT.ok;
@@ -54,21 +54,21 @@ Exit codes: 0 answered, 1 no wrapper answers or there is no such Service, 2 wron
   },
 };
 
-/** The last part of a path about one Service. */
+/** `<namespace>/<name>` for a path, from an argument. */
 export function servicePath(service: string, namespace = 'default'): string {
   const [first = '', second, ...more] = service.split('/');
   if (first === '' || second === '' || more.length > 0) {
-    throw new UsageError(`write NAMESPACE/SERVICE, not ${JSON.stringify(service)}`);
+    throw new UsageError(`the argument must be NAMESPACE/SERVICE, not ${JSON.stringify(service)}`);
   }
   const names = second === undefined ? [namespace, first] : [first, second];
   return names.map(encodeURIComponent).join('/');
 }
 
-/** Takes the answer page by page: it is bounded. */
+/** Reads all pages, because the length of a response is limited. */
 async function readAll(url: string, query: URLSearchParams): Promise<Summary> {
   let all: Summary | undefined;
   for (;;) {
-    const { next, ...page } = await askAdmin<Summary>(url, `/explain?${query}`);
+    const { next, ...page } = await requestAdmin<Summary>(url, `/explain?${query}`);
     all = { ...page, services: [...(all?.services ?? []), ...page.services] };
     if (next === undefined) return all;
     query.set('after', next);

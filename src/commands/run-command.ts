@@ -10,21 +10,21 @@ Usage:
   kube-proxy-wrapper run [flags]
 
 Flags:
-  --node-name NAME        name of the Node this runs on (or NODE_NAME)
-  --kubeconfig FILE       how to reach the API server (or KUBECONFIG); default: in-cluster
-  --listen IP:PORT        where kube-proxy reaches the wrapper, loopback only; default 127.0.0.1:10360
-  --admin-listen IP:PORT  the page, /healthz, /readyz, /metrics and /explain; default 127.0.0.1:10361
-  --state-dir DIR         where the last known state is kept, for a start while the API server is out of reach
-  --handover-seconds N    on SIGTERM, wait so long for the next process to listen; default 0
+  --node-name NAME        name of the Node on which the wrapper runs (or NODE_NAME)
+  --kubeconfig FILE       kubeconfig of the wrapper (or KUBECONFIG); default: in-cluster
+  --listen IP:PORT        address for kube-proxy, loopback only; default 127.0.0.1:10360
+  --admin-listen IP:PORT  address of the page, /healthz, /readyz, /metrics and /explain; default 127.0.0.1:10361
+  --state-dir DIR         folder for the last known state, for a start while the API server is unreachable
+  --handover-seconds N    on SIGTERM, wait at most this long until the next process listens; default 0
   --config FILE           settings in YAML; see docs/settings.md
-  --dry-run               decide and explain, but show kube-proxy everything
+  --dry-run               decide and explain, but show all endpoints to kube-proxy
   --log-level LEVEL       trace, debug, info, warn, error or silent; default info
 
 Examples:
   kube-proxy-wrapper run --node-name "$NODE_NAME" --kubeconfig /etc/kubernetes/kube-proxy-wrapper.conf
-  kube-proxy-wrapper run --dry-run --config settings.yaml      # see what would be, with explain
+  kube-proxy-wrapper run --dry-run --config settings.yaml      # try policies, and see explain
 
-Exit codes: 0 stopped by a signal, 1 wrong settings or nothing to start with, 2 wrong command line.
+Exit codes: 0 stopped by a signal, 1 wrong settings or an error at start, 2 wrong command line.
 `,
   options: {
     'node-name': { type: 'string' },
@@ -54,7 +54,7 @@ Exit codes: 0 stopped by a signal, 1 wrong settings or nothing to start with, 2 
   },
 };
 
-/** What is no number is left as it is, for the settings to say so. */
+/** Any other text is returned unchanged, so that the check of the settings reports it. */
 function numberOf(value: Flags[string]): unknown {
   return typeof value === 'string' && /^[0-9]+$/.test(value) ? Number(value) : value;
 }

@@ -11,19 +11,19 @@ import { loadCredentials } from '../proxy/credentials/credentials.ts';
 import { waitForNextProcess, warnOfSharedPort } from '../proxy/hot-restart/hot-restart.ts';
 import { type NodeProxy, startNodeProxy } from '../proxy/node-proxy.ts';
 import { abortable } from '../proxy/util/linked-abort-controller.ts';
-import { endAnyway } from './end-anyway.ts';
+import { forceExit } from './force-exit.ts';
 import { createLogDestination, type LogDestination } from './log-destination.ts';
-import { askRunningProcess } from './running-process.ts';
+import { readRunningProcess } from './running-process.ts';
 import { logWarnings } from './runtime-warnings.ts';
 import { listenForSignals, type StopSignals } from './stop-signals.ts';
 import { trimHeapOnceReady } from './trim-heap.ts';
 
-/** Open connections are answered for so long after SIGTERM, in milliseconds. */
+/** Time to answer open requests after SIGTERM, in milliseconds. */
 const DRAIN_MS = 1_000;
 
 /**
- * Runs the wrapper until SIGTERM or SIGINT. Rejects, before anything listens, when the settings or the
- * kubeconfig cannot be used.
+ * Runs the wrapper until SIGTERM or SIGINT. Rejects before it listens if the settings or the kubeconfig cannot be
+ * used.
  */
 export async function run(flags: RawSettings, configFile: string | undefined): Promise<void> {
   const signals = listenForSignals();
@@ -40,7 +40,7 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
     if (error !== signals.stop.reason) throw error;
     logger.info('stopping');
   } finally {
-    endAnyway();
+    forceExit();
   }
 }
 
@@ -52,14 +52,14 @@ interface RunOptions {
   readonly log: LogDestination;
 }
 
-/** Runs until a signal; rejects with its reason when it comes before anything listens. */
+/** Runs until a signal. Rejects with the reason of the signal if it arrives before the wrapper listens. */
 async function start(options: RunOptions): Promise<void> {
   const { settings, listeners, signals, logger } = options;
   const { kubeconfig, adminListen, nodeName } = settings;
   const reading = loadCredentials({ ...(kubeconfig === undefined ? {} : { kubeconfig }), logger });
   const credentials = await abortable(reading, signals.stop);
   try {
-    const queries = await askRunningProcess(adminListen, nodeName);
+    const queries = await readRunningProcess(adminListen, nodeName);
     const proxy = await startNodeProxy({
       ...nodeProxyOptions(settings),
       ...listeners,
@@ -75,7 +75,7 @@ async function start(options: RunOptions): Promise<void> {
   }
 }
 
-/** Opens the admin port, and serves until a signal ends it; then closes all. */
+/** Opens the admin port and serves until a signal. Then closes everything. */
 async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
   const { settings, listeners, signals, logger, log } = options;
   const ended = new AbortController();
@@ -84,12 +84,12 @@ async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
     admin = await startAdmin({ ...listeners, address: listeners.admin, proxy, logger, log });
     const { url, httpsUrl } = proxy;
     logger.info({ listen: url, https: httpsUrl, admin: admin.url }, 'listening');
-    // Before a client watches, what it will read has not been listed.
+    // Before a client watches, the views that it will read may not exist.
     const isReady = () =>
       proxy.listeners.watches > 0 && readiness(proxy).every(({ problem }) => problem === undefined);
     void trimHeapOnceReady({ isReady, logger, signal: ended.signal });
     void warnOfSharedPort({ addresses: proxy.listeners.addresses, logger, signal: ended.signal });
-    await stopped(signals, settings.handoverSeconds * 1000, proxy.listeners.addresses, logger);
+    await untilStopped(signals, settings.handoverSeconds * 1000, proxy.listeners.addresses, logger);
     logger.info('stopping');
   } finally {
     ended.abort();
@@ -98,10 +98,10 @@ async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
 }
 
 /**
- * Resolves at SIGINT; at SIGTERM when another process listens at these addresses too, or time is up: whoever
- * replaces this one may send the signal before the next one can take over.
+ * Resolves at SIGINT. At SIGTERM it waits until another process listens at the same addresses, at most `handoverMs`:
+ * an orchestrator may send SIGTERM before the next process is ready.
  */
-async function stopped(
+async function untilStopped(
   { stop, now }: StopSignals,
   handoverMs: number,
   addresses: Parameters<typeof waitForNextProcess>[0],

@@ -4,32 +4,32 @@ import { parseQueries } from '../proxy/api/query-json.ts';
 import { addressText } from '../proxy/util/address.ts';
 import { abortable } from '../proxy/util/linked-abort-controller.ts';
 
-/** The whole answer has to arrive within this time, in milliseconds. */
-const ANSWER_MS = 2_000;
+/** Time for the whole response to arrive, in milliseconds. */
+const RESPONSE_MS = 2_000;
 const MAX_BYTES = 256 * 1024;
 
 /**
- * Asks the process that listens at the admin address now, if any, which views it has, so that this one can open
- * them before it listens. Undefined: there is no usable answer.
+ * Reads the views of the process that already listens at the admin address, so that this process can open the same
+ * views before it listens. Undefined: there is no usable response.
  *
- * Any local process can listen there while the wrapper is away. So the answer is bounded in time, bytes and number,
- * and it decides only which views are opened early. Never rejects.
+ * Any local process can listen there while no wrapper runs. Therefore the response is limited in time, bytes and
+ * number of views, and it only decides which views are opened early. Never rejects.
  */
-export async function askRunningProcess(
+export async function readRunningProcess(
   { host, port }: { readonly host: string; readonly port: number },
   nodeName: string,
 ): Promise<Query[] | undefined> {
   if (port === 0) return undefined;
   const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   const url = `http://${addressText({ host: name, port })}/views`;
-  const signal = AbortSignal.timeout(ANSWER_MS);
-  // Where nobody answers in time, the views are opened that kube-proxy reads.
+  const signal = AbortSignal.timeout(RESPONSE_MS);
+  // Without a response the caller opens the views that kube-proxy reads.
   const text = await abortable(read(url, signal), signal).catch(() => '');
   const queries = parseQueries(text, nodeName);
   return queries.length === 0 ? undefined : queries;
 }
 
-/** Rejects when the answer is not within the bounds. */
+/** Rejects if the response exceeds the limits. */
 function read(url: string, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const request = get(url, { agent: false, signal }, async (response) => {

@@ -2,8 +2,8 @@ import type { EventEmitter } from 'node:events';
 import type { Logger } from 'pino';
 
 /**
- * Puts warnings of Node.js into the log, in place of lines on stderr that are no JSON. What is deprecated, in a library
- * mostly, works and is nothing for an operator.
+ * Logs warnings of Node.js as JSON instead of text on stderr. Deprecations have level debug: they mostly concern
+ * libraries, and an operator cannot do anything about them.
  *
  * @param source default: this process
  */

@@ -12,14 +12,14 @@ import {
   textFlags,
   UsageError,
 } from './command.ts';
-import { formatData } from './output.ts';
-import { applyChanges, parseChange } from './simulate/changes.ts';
+import { formatData } from './format-output.ts';
 import { type ClusterObjects, readManifests } from './simulate/cluster-objects.ts';
 import { compare, formatDifferences } from './simulate/compare.ts';
 import { type Finding, findingsOf, formatFinding, newFindings } from './simulate/findings.ts';
 import { csvLines, formatMatrix, formatService, matrixData } from './simulate/matrix.ts';
 import { readCluster } from './simulate/read-cluster.ts';
 import { type Simulation, type SimulationSettings, simulate } from './simulate/simulation.ts';
+import { applyChanges, parseChange } from './simulate/trial-change.ts';
 import { HELP, OPTIONS } from './simulate/usage.ts';
 
 /** `kube-proxy-wrapper simulate`. */
@@ -33,11 +33,11 @@ export const simulateCommand: Command = {
     const maxLoad = readMaxLoad(flags);
     const changes = textFlags(flags, 'set').map(parseChange);
     const against = textFlags(flags, 'against');
-    const settings = { base: readSettings(flags, false), tried: readSettings(flags, true) };
-    const cluster = await read(flags, settings.tried);
+    const settings = { base: readSettings(flags, false), trial: readSettings(flags, true) };
+    const cluster = await read(flags, settings.trial);
     const names = serviceNames(flags);
     const wanted = (service: string) => names.length === 0 || names.includes(service);
-    const after = simulate(applyChanges(cluster, changes), settings.tried, wanted);
+    const after = simulate(applyChanges(cluster, changes), settings.trial, wanted);
     const found = findingsOf(after, maxLoad);
     if (flags.diff !== true && against.length === 0) {
       assertKnown(names, [after]);
@@ -57,25 +57,27 @@ function readMaxLoad(flags: Flags): number {
   const text = textFlag(flags, 'max-load') ?? '5';
   const value = Number(text);
   if (text.trim() !== '' && value >= 0) return value;
-  throw new UsageError(`--max-load is a number of times the mean, not ${JSON.stringify(text)}`);
+  throw new UsageError(
+    `--max-load must be a number (times the mean load), not ${JSON.stringify(text)}`,
+  );
 }
 
-/** @param tried with the keys that are tried out, not those of the settings */
-function readSettings(flags: Flags, tried: boolean): SimulationSettings {
+/** @param isTrial whether --keys or --preset replaces the default keys of the settings */
+function readSettings(flags: Flags, isTrial: boolean): SimulationSettings {
   const keys = textFlag(flags, 'keys');
   const preset = textFlag(flags, 'preset');
   if (keys !== undefined && preset !== undefined)
-    throw new UsageError('--keys or --preset, not both');
+    throw new UsageError('use --keys or --preset, not both');
   const choice = keys === undefined ? preset : parseKeys(keys);
   const file = textFlag(flags, 'config');
   const load = (raw: RawSettings) =>
     nodeProxyOptions(loadSettings({ nodeName: 'any', ...raw }, {}, file));
   const settings = load({});
-  if (!tried || choice === undefined) return settings;
+  if (!isTrial || choice === undefined) return settings;
   try {
     return load({ defaultTopologyKeys: choice });
   } catch (error) {
-    // Without the keys the settings were good.
+    // The settings without the keys are valid, so the error is about the keys.
     const { message } = WrapperError.from(error, 'InvalidSettings');
     const flag = keys === undefined ? '--preset' : '--keys';
     throw new UsageError(message.replace(/^.*defaultTopologyKeys/, flag));
@@ -88,7 +90,7 @@ function parseKeys(text: string): unknown {
     return JSON.parse(text);
   } catch {
     throw new UsageError(
-      `--keys is a JSON array or a list with commas, not ${JSON.stringify(text)}`,
+      `--keys must be a JSON array or a list with commas, not ${JSON.stringify(text)}`,
     );
   }
 }
@@ -105,19 +107,19 @@ async function read(flags: Flags, settings: SimulationSettings): Promise<Cluster
       ? readManifests(files)
       : await readCluster(kubeconfig, { namespaces, communities: fabedgeCluster !== undefined });
   if (cluster.nodes.length > 0) return cluster;
-  throw new UsageError('there are no Nodes in what was read: nobody would see anything');
+  throw new UsageError('the input contains no Nodes, so there is nothing to simulate');
 }
 
 function serviceNames(flags: Flags): string[] {
   return textFlags(flags, 'service').map((name) => (name.includes('/') ? name : `default/${name}`));
 }
 
-/** Throws for a Service that is in none of the simulations: a typing error must not pass. */
+/** Throws for a Service that is not in any simulation, because it is probably misspelled. */
 function assertKnown(names: readonly string[], simulations: readonly Simulation[]): void {
   const known = simulations.flatMap(({ services }) => services.map(({ service }) => service));
   const unknown = names.find((name) => !known.includes(name));
   if (unknown === undefined) return;
-  throw new UsageError(`--service: there is no Service ${unknown} that kube-proxy asks for`);
+  throw new UsageError(`--service: there is no Service ${unknown} that kube-proxy watches`);
 }
 
 async function print(
@@ -147,7 +149,8 @@ function printDiff(
 ): void {
   const differences = compare(before, after);
   if (format === 'json') process.stdout.write(formatData({ differences, findings }, 'json'));
-  else if (format === 'csv') throw new UsageError('differences are written as text or json');
+  else if (format === 'csv')
+    throw new UsageError('the output of --diff and --against must be text or json');
   else process.stdout.write(`${formatDifferences(differences)}${formatFindings(findings)}`);
 }
 

@@ -1,14 +1,14 @@
-/** What the signals ask for. */
+/** Abort signals for SIGTERM and SIGINT. */
 export interface StopSignals {
   /** Aborts at the first SIGTERM or SIGINT. */
   readonly stop: AbortSignal;
-  /** Aborts at SIGINT, and at a second SIGTERM: no successor is to be waited for. */
+  /** Aborts at SIGINT and at a second SIGTERM: do not wait for the next process. */
   readonly now: AbortSignal;
 }
 
 /**
- * Listens for SIGTERM and SIGINT from now on. To be called first of all: in the image the process has number 1,
- * for which the kernel drops signals that nobody listens for.
+ * Starts to listen for SIGTERM and SIGINT. Call it before anything else: in the image the process is number 1, and the
+ * kernel drops signals for which process 1 has no handler.
  */
 export function listenForSignals(): StopSignals {
   const stop = new AbortController();

@@ -3,16 +3,16 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Logger } from 'pino';
 
-/** Time between looks whether all is ready, in milliseconds. */
+/** Time between two calls of isReady(), in milliseconds. */
 const POLL_MS = 500;
-/** How long clients have, after all is ready, to read what there is, in milliseconds. */
+/** Time for clients to read the first lists after everything is ready, in milliseconds. */
 const SETTLE_MS = 2_000;
 
 /**
- * Gives back, once, the memory that was needed only to read the first lists: V8 keeps its pages, a tenth of the
- * process, for as long as it allocates as little as this program does. It stops the process for 0.1 to 0.3 s with
- * 10,000 Services, at a time when kube-proxy has just got them all and writes its tables for seconds; nothing is
- * lost meanwhile, for what arrives waits in the sockets. Figures: bench/NOTES.md. Never rejects.
+ * Frees, once, the memory that only the first lists needed. V8 would keep these pages, a tenth of the process, because
+ * this program allocates little afterwards. With 10,000 Services the process stops for 0.1 to 0.3 s. At that time
+ * kube-proxy writes its tables for seconds, and data that arrives waits in the sockets. Figures: bench/NOTES.md. Never
+ * rejects.
  *
  * @param signal ends the wait
  */
@@ -20,9 +20,9 @@ export async function trimHeapOnceReady(options: {
   readonly isReady: () => boolean;
   readonly logger: Logger;
   readonly signal: AbortSignal;
-  /** Time between looks, in milliseconds; default 500. */
+  /** Time between two calls of isReady(), in milliseconds; default 500. */
   readonly pollMs?: number;
-  /** Default: a collection of all garbage, with all free pages given back. */
+  /** Default: collects all garbage and returns all free pages to the system. */
   readonly collect?: () => void;
 }): Promise<void> {
   const { isReady, logger, signal, pollMs = POLL_MS, collect = collectAll } = options;
@@ -36,11 +36,14 @@ export async function trimHeapOnceReady(options: {
     collect();
     const ms = Math.round(performance.now() - before.at);
     const freed = before.bytes - process.memoryUsage.rss();
-    logger.debug({ ms, freed }, 'memory of the first lists given back');
+    logger.debug({ ms, freed }, 'freed the memory of the first lists');
   } catch (error) {
     if (signal.aborted) return;
     const { message: err } = error as Error;
-    logger.warn({ err }, 'the memory of the first lists cannot be given back');
+    logger.warn(
+      { err },
+      'cannot free the memory of the first lists; the process works, but needs more memory',
+    );
   }
 }
 

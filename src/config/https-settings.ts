@@ -12,61 +12,67 @@ const serverName = z
 
 const path = z.string().min(1);
 
-/** The https door; absent: there is none. The certificate is read from files, or made at start. */
+/** The https listener; absent: there is none. The certificate is read from files, or created at start. */
 export const https = z
   .strictObject({
-    listen: address.describe('Any address: callers bring their own identity.'),
-    certFile: path.optional().describe('Certificate with its intermediates, PEM; followed.'),
-    keyFile: path.optional().describe('Its key, PEM; followed.'),
+    listen: address.describe(
+      'Address of the https listener. It may be any address, because callers authenticate themselves.',
+    ),
+    certFile: path
+      .optional()
+      .describe('Certificate with its intermediates, PEM. Changes of the file are followed.'),
+    keyFile: path
+      .optional()
+      .describe('Key of the certificate, PEM. Changes of the file are followed.'),
     selfSigned: z
       .strictObject({
         caFile: path.describe(
-          "Where the certificate of its authority is written, for kube-proxy's kubeconfig.",
+          "File to which the wrapper writes the CA certificate, for kube-proxy's kubeconfig.",
         ),
         keyFile: path
           .optional()
           .describe(
-            'Where certificate and key are kept (mode 0600) over a restart; absent: the key is never written.',
+            'File that keeps the certificate and the key over a restart (mode 0600). If absent, the key is never written.',
           ),
         names: z
           .array(serverName)
           .default([])
           .describe(
-            'What clients call us, beside localhost, 127.0.0.1, ::1 and the address of `listen`.',
+            'Further names of the certificate, besides localhost, 127.0.0.1, ::1 and the address of `listen`.',
           ),
       })
       .optional()
-      .describe('Makes a certificate at start, in place of the files.'),
+      .describe('Create a certificate at start instead of reading it from files.'),
     clientCaFile: path
       .optional()
-      .describe('Authorities of client certificates, PEM; followed. Absent: callers need a token.'),
+      .describe(
+        'CA of client certificates, PEM. Changes of the file are followed. If absent, callers need a token.',
+      ),
     allowedSeconds: seconds
       .default(30)
-      .describe("How long the API server's yes to a caller holds."),
-    deniedSeconds: seconds.default(5).describe('How long its no holds.'),
+      .describe('How long a permission from the API server is cached.'),
+    deniedSeconds: seconds.default(5).describe('How long a denial from the API server is cached.'),
     maxCallers: positive
       .default(256)
       .describe(
-        'Callers that are remembered: so many that were let in, and so many that were not.',
+        'Cached callers: at most this many with a permission, and this many with a denial.',
       ),
     maxReviews: positive
       .default(16)
-      .describe(
-        'Callers not known yet that the API server is asked about at once; one more gets 503.',
-      ),
+      .describe('Access reviews of new callers at the same time. One more caller gets 503.'),
     maxForwardedRequests: positive
       .default(128)
       .describe(
-        'Requests that are forwarded to the API server at once, watches, logs and exec included; one more gets 429.',
+        'Requests that are forwarded to the API server at the same time, including watches, logs and exec. One more gets 429.',
       ),
     maxForwardedRequestsPerCaller: positive
       .default(32)
-      .describe('The same of one token; one more gets 429.'),
+      .describe('Forwarded requests of one token at the same time. One more gets 429.'),
   })
   .superRefine(({ certFile, keyFile, selfSigned }, context) => {
     const files = certFile !== undefined && keyFile !== undefined;
-    const none = certFile === undefined && keyFile === undefined;
-    if (selfSigned === undefined ? files : none) return;
+    const noFiles = certFile === undefined && keyFile === undefined;
+    if (selfSigned === undefined ? files : noFiles) return;
     context.addIssue({
       code: 'custom',
       message: 'needs either certFile and keyFile, or selfSigned',

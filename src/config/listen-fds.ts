@@ -1,21 +1,21 @@
 import { WrapperError } from '../errors.ts';
 
-/** The doors that can be handed over, by the name of their setting. */
+/** A listener whose socket systemd can pass to this process: the name of its setting. */
 export type ListenerName = 'listen' | 'https' | 'adminListen';
 
-/** What FileDescriptorName= of a systemd socket unit may say. */
+/** Values of FileDescriptorName= in a systemd socket unit. */
 const NAMES: ReadonlyMap<string, ListenerName> = new Map([
   ['http', 'listen'],
   ['https', 'https'],
   ['admin', 'adminListen'],
 ]);
-/** The first one that is passed (sd_listen_fds(3)). */
+/** The first descriptor that systemd passes (sd_listen_fds(3)). */
 const FIRST_FD = 3;
 
 /**
- * The listening sockets that systemd has passed to this process (LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES), and
- * takes them out of the environment, so that no child takes them for its own. A single one without a name
- * is the http door. Throws `InvalidSettings` for names that say nothing, or the same twice.
+ * Returns the listening sockets that systemd has passed to this process (LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES).
+ * Removes these variables from the environment, so that no child process uses them. A single socket without a
+ * name belongs to the http listener. Throws `InvalidSettings` for an unknown or repeated name.
  */
 export function takeListenFds(env: NodeJS.ProcessEnv, pid: number): Map<ListenerName, number> {
   const { LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES } = env;
@@ -31,8 +31,8 @@ export function takeListenFds(env: NodeJS.ProcessEnv, pid: number): Map<Listener
     if (name === undefined || fds.has(name)) {
       throw new WrapperError(
         'InvalidSettings',
-        `of the sockets in LISTEN_FDS each needs a FileDescriptorName of its own: http, https or admin; ` +
-          `these are ${JSON.stringify(LISTEN_FDNAMES ?? '')}`,
+        `each socket in LISTEN_FDS needs its own FileDescriptorName: http, https or admin; ` +
+          `LISTEN_FDNAMES is ${JSON.stringify(LISTEN_FDNAMES ?? '')}`,
       );
     }
     fds.set(name, FIRST_FD + index);

@@ -6,7 +6,7 @@ import type { ListenerName } from './listen-fds.ts';
 import { isAnyHost } from './setting-types.ts';
 import type { Settings } from './settings.ts';
 
-/** The doors as the settings have them; those whose sockets were passed by systemd use these. */
+/** Options of the listeners. A listener in `fds` uses the socket that systemd has passed for it. */
 export function listenersOptions(
   settings: Settings,
   fds: ReadonlyMap<ListenerName, number> = new Map(),
@@ -15,14 +15,14 @@ export function listenersOptions(
   readonly bounds: ListenerLimits;
 } {
   const { listen, https, adminListen, maxEventBytes, forwardEvents } = settings;
-  const at = (name: ListenerName, address: ListenAddress): ListenAddress => {
+  const bind = (name: ListenerName, address: ListenAddress): ListenAddress => {
     const fd = fds.get(name);
     return fd === undefined ? address : { ...address, fd };
   };
   return {
-    http: listen && at('listen', listen),
-    https: https && httpsOf(https, at('https', https.listen)),
-    admin: at('adminListen', adminListen),
+    http: listen && bind('listen', listen),
+    https: https && httpsOptions(https, bind('https', https.listen)),
+    admin: bind('adminListen', adminListen),
     ...{ maxEventBytes, forwardEvents },
     bounds: {
       maxConnections: settings.maxConnections,
@@ -33,11 +33,11 @@ export function listenersOptions(
   };
 }
 
-function httpsOf(https: HttpsSettings, address: ListenAddress): HttpsListenerOptions {
+function httpsOptions(https: HttpsSettings, address: ListenAddress): HttpsListenerOptions {
   const { clientCaFile, allowedSeconds, deniedSeconds, maxCallers, maxReviews } = https;
   return {
     address,
-    certificate: certificateOf(https),
+    certificate: certificateOptions(https),
     ...(clientCaFile === undefined ? {} : { clientCaFile }),
     allowedMs: allowedSeconds * 1000,
     deniedMs: deniedSeconds * 1000,
@@ -50,7 +50,7 @@ function httpsOf(https: HttpsSettings, address: ListenAddress): HttpsListenerOpt
   };
 }
 
-function certificateOf({
+function certificateOptions({
   listen,
   certFile = '',
   keyFile = '',

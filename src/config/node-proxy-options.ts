@@ -3,10 +3,10 @@ import type { PolicySettings, ServiceFilter } from '../topology/policy/service-p
 import { listenersOptions } from './listener-options.ts';
 import type { Settings } from './settings.ts';
 
-/** Watches without a timeout of their own last at least this long, in milliseconds, as at an apiserver. */
+/** A watch without timeoutSeconds lasts at least this long, in milliseconds, as at kube-apiserver. */
 const MIN_WATCH_MS = 30 * 60_000;
 
-/** What the proxy is told by the settings; what it is made from (credentials, logger) is given beside. */
+/** Translates the settings into options of the proxy. The caller adds credentials and logger. */
 export function nodeProxyOptions(
   settings: Settings,
 ): Omit<NodeProxyOptions, 'credentials' | 'logger'> {
@@ -32,11 +32,11 @@ export function nodeProxyOptions(
     policyEvents: settings.policyEvents,
     servers: settings.servers,
     readBounds: settings,
-    ...stateOf(settings),
+    ...stateOptions(settings),
   };
 }
 
-function stateOf(settings: Settings): Pick<NodeProxyOptions, 'state'> {
+function stateOptions(settings: Settings): Pick<NodeProxyOptions, 'state'> {
   if (settings.stateDir === undefined) return {};
   return {
     state: {
@@ -62,7 +62,7 @@ function policySettings(settings: Settings): PolicySettings {
   };
 }
 
-/** EdgeMesh's mode says what it leaves to kube-proxy: that is what stays visible. */
+/** EdgeMesh's mode names the Services that EdgeMesh leaves to kube-proxy. Only these stay visible. */
 function readServiceFilter(filter: Settings['serviceFilter']): ServiceFilter | undefined {
   if (filter === undefined) return undefined;
   const { label, mode } = filter;

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { WrapperError } from '../errors.ts';
 import type { Address } from '../proxy/util/address.ts';
 
 /** `<ip>:<port>`, an IPv6 address in brackets. */
@@ -8,7 +9,7 @@ export const address = z
   .meta({ pattern: '^(\\[[0-9a-fA-F:.]+\\]|[0-9]{1,3}(\\.[0-9]{1,3}){3}):[0-9]{1,5}$' })
   .transform(parseAddress);
 
-/** An address, or `none`; that it is a loopback one is checked where it is used (assertLoopback). */
+/** An address, or `none`. assertLoopback checks later that it is a loopback address. */
 export const optionalLoopback = z
   .string()
   .meta({ pattern: '^(none|(\\[::1\\]|127(\\.[0-9]{1,3}){3}):[0-9]{1,5})$' })
@@ -16,16 +17,42 @@ export const optionalLoopback = z
 
 export const positive = z.number().int().positive();
 
-/** Timers cannot wait longer than 2³¹ ms, and would not wait at all. */
+/** A timer of Node.js cannot wait longer than 2³¹ ms: it would fire immediately. */
 export const seconds = positive.max(2_147_483);
 
-/** Whether a host stands for all addresses of the machine. */
+/** Turns a parser that throws into a zod transform that reports the error. */
+export function parsed<In, Out>(parse: (value: In) => Out) {
+  return (value: In, context: z.RefinementCtx): Out => {
+    try {
+      return parse(value);
+    } catch (error) {
+      const { message } = WrapperError.from(error, 'InvalidSettings');
+      context.addIssue({ code: 'custom', message });
+      return z.NEVER;
+    }
+  };
+}
+
+/** The URL of an API server. */
+export const apiServer = z
+  .string()
+  .meta({ pattern: '^https?://' })
+  .transform((text, context) => {
+    const url = URL.parse(text);
+    const plain = url !== null && /^https?:$/.test(url.protocol) && url.search + url.hash === '';
+    if (plain && url.username + url.password === '') return url;
+    const message = 'must be the URL of an API server, without a user';
+    context.addIssue({ code: 'custom', message });
+    return z.NEVER;
+  });
+
+/** Whether a host means all addresses of the machine, such as 0.0.0.0. */
 export function isAnyHost(host: string): boolean {
   return /^[0:.]+$/.test(host);
 }
 
-/** Whether one connection could come to both addresses. */
-export function meet(one: Address, other: Address): boolean {
+/** Whether the same connection could reach both addresses. */
+export function overlap(one: Address, other: Address): boolean {
   if (one.port !== other.port || one.port === 0) return false;
   return one.host === other.host || isAnyHost(one.host) || isAnyHost(other.host);
 }

@@ -6,12 +6,12 @@ import { settingsSchema } from './settings-schema.ts';
 
 export type Settings = z.output<typeof settingsSchema>;
 
-/** Settings as they come from flags, the environment or the file: none of them checked. */
+/** Unchecked settings from flags, the environment or the file. */
 export type RawSettings = Record<string, unknown>;
 
 /**
- * Puts the settings together: flags over environment (`NODE_NAME`, `KUBECONFIG`) over file over defaults.
- * Throws `InvalidSettings` with one line that names every key that is unknown or has a bad value.
+ * Merges the settings. Flags override the environment (`NODE_NAME`, `KUBECONFIG`), which overrides the file, which
+ * overrides the defaults. Throws `InvalidSettings` with one line that names every unknown key and bad value.
  */
 export function loadSettings(
   flags: RawSettings,
@@ -41,23 +41,23 @@ function readSettingsFile(file: string): RawSettings {
       { cause },
     );
   }
-  // A separator at the end begins a document without content.
+  // A separator at the end of the file starts an empty document.
   const [content, ...others] = documents.filter((document) => document !== null);
   if (others.length > 0) {
     throw new WrapperError(
       'InvalidSettings',
-      `the settings file ${file} holds several YAML documents; put all settings into one, without --- between them`,
+      `the settings file ${file} contains several YAML documents; put all settings into one, without --- between them`,
     );
   }
   if (content === undefined) return {};
   if (typeof content === 'object' && !Array.isArray(content)) return content as RawSettings;
   throw new WrapperError(
     'InvalidSettings',
-    `the settings file ${file} holds no mapping of settings`,
+    `the settings file ${file} is not a mapping from settings to values`,
   );
 }
 
-/** An empty variable or a flag not given is no setting. */
+/** An empty variable, or a flag that was not given, does not set anything. */
 function present(values: RawSettings): RawSettings {
   const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== '');
   return Object.fromEntries(given);
@@ -72,11 +72,11 @@ function describe(issue: z.core.$ZodIssue, merged: RawSettings): string {
   if (key === 'nodeName' && merged.nodeName === undefined) {
     return 'no node name: give --node-name, NODE_NAME or nodeName';
   }
-  return `${key}${shown(issue.path, merged)}: ${issue.message}`;
+  return `${key}${valueText(issue.path, merged)}: ${issue.message}`;
 }
 
-/** `=<value>`; nothing where there is none, where it may hold a password, or where YAML made it hold itself. */
-function shown(path: readonly PropertyKey[], merged: RawSettings): string {
+/** `=<value>`. Empty for a missing value, for one that may contain a password, and for a cyclic one (YAML anchors). */
+function valueText(path: readonly PropertyKey[], merged: RawSettings): string {
   const value = valueAt(merged, path);
   if (value === undefined || path[0] === 'servers') return '';
   try {

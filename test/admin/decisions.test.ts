@@ -28,7 +28,7 @@ beforeEach(async () => {
   const slices = `${proxy.url}/apis/discovery.k8s.io/v1/endpointslices`;
   watch = await recordWatch(slices, STREAMING_LIST);
   await watch.until(2);
-  // Two changes of one tick come in order only within one watch that is open.
+  // Two changes in one tick arrive in order only within the same open watch.
   await eventually(() => proxy.views.sources.every(({ status }) => status.connected), true);
 });
 
@@ -46,7 +46,7 @@ function last(): string | undefined {
   return `${service} ${from} → ${to}, ${keptBefore} → ${keptAfter}: ${cause.kind} ${cause.subject}`;
 }
 
-test('each decision that comes out different is told with its cause', async () => {
+test('each changed decision is listed with its cause', async () => {
   expect(decisionsOf(proxy, 0, 10)).toMatchObject({ node: 'edge-1', count: 0, decisions: [] });
 
   server.label('edge-2', 'site', 'b');
@@ -65,10 +65,10 @@ test('each decision that comes out different is told with its cause', async () =
   await eventually(last, 'default/plain no-policy → null, null → 0: endpoints default/plain-1');
 });
 
-test('what no policy manages, or what alters no answer, is no decision', async () => {
+test('a change without a policy, or without an effect, is not listed', async () => {
   putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.2', node: 'edge-2' }]);
   putSlice(server, 'plain-1', 'plain', [{ ip: '10.0.0.8', node: 'edge-3' }]);
-  // The slice of web, which shows nothing else than before, came before it in the same watch.
+  // The slice of web, whose shown endpoints did not change, arrived earlier in the same watch.
   await eventually(() => watch.names().at(-1), 'MODIFIED plain-1');
   server.label('edge-2', 'site', 'b');
   await eventually(last, 'default/web site → *, 1 → 1: nodes edge-2');

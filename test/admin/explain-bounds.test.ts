@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { ExplainRoutes } from '../../src/admin/explain/routes.ts';
+import { ExplainRoutes } from '../../src/admin/explain/explain-routes.ts';
 import { TimeSlice } from '../../src/admin/time-slice.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import type { Steps } from '../../src/topology/decide/steps.ts';
 import { eventually } from '../support/eventually.ts';
 
-describe('a turn', () => {
-  /** Steps that take a millisecond each, by a clock of their own; notes after how many other work had its turn. */
+describe('TimeSlice', () => {
+  /** Runs steps of a millisecond each, with a fake clock; records after how many of them other work ran. */
   async function pausesOf(steps: number, signal?: AbortSignal): Promise<number[]> {
     let [time, taken] = [0, 0];
     const pauses: number[] = [];
@@ -24,21 +24,21 @@ describe('a turn', () => {
       next = setImmediate(look);
     });
     try {
-      await new TimeSlice({ now: () => time, ...(signal && { signal }) }).take(work());
+      await new TimeSlice({ now: () => time, ...(signal && { signal }) }).run(work());
     } finally {
       clearImmediate(next);
     }
     return pauses;
   }
 
-  test('gives way after 5 ms of work, and as often as that takes', async () => {
+  test('yields after each 5 ms of work', async () => {
     const pauses = await pausesOf(50);
     const atOnce = pauses.map((taken, index) => taken - (pauses[index - 1] ?? 0));
     expect(Math.max(...atOnce)).toBeLessThanOrEqual(5);
     expect(pauses.length).toBeGreaterThanOrEqual(9);
   });
 
-  test('ends with its signal', async () => {
+  test('rejects when its signal aborts', async () => {
     await expect(pausesOf(50, AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
   });
 });
@@ -72,7 +72,7 @@ describe('explanations', () => {
     await once(server, 'close');
   });
 
-  test('are four at once, 32 wait, one more gets 503; what nobody waits for any more ends', async () => {
+  test('run four at a time, 32 wait, one more gets 503; an aborted request ends', async () => {
     const gone = new AbortController();
     const { signal } = gone;
     const statuses: number[] = [];

@@ -52,7 +52,7 @@ afterEach(async () => {
   await server.close();
 });
 
-/** Starts the wrapper, and (unless told not to) a client that watches slices. */
+/** Starts the wrapper and, by default, a client that watches slices. */
 async function start(raw: RawSettings = {}, watched = true): Promise<void> {
   proxy = await startWrapper(await server.listen(), {}, raw);
   const logger = pino({ level: 'silent' });
@@ -69,7 +69,7 @@ async function get<T>(path: string): Promise<{ status: number; body: T }> {
   return { status: response.status, body: (await response.json()) as T };
 }
 
-/** Addresses that a client of the wrapper gets now. */
+/** Addresses that a client of the wrapper receives now. */
 async function listed(): Promise<string[]> {
   const response = await fetch(`${proxy.url}${SLICES}`);
   const { items } = (await response.json()) as {
@@ -79,7 +79,7 @@ async function listed(): Promise<string[]> {
 }
 
 describe('/explain', () => {
-  test('explains one Service, with what clients get', async () => {
+  test('explains one Service with the endpoints that clients receive', async () => {
     await start();
     const { status, body } = await get<Explained>('/explain/default/web');
     expect(status).toBe(200);
@@ -110,8 +110,8 @@ describe('/explain', () => {
     expect(Date.parse(`${await since()}`)).toBeGreaterThan(Date.parse(`${first}`));
   });
 
-  // The kept ones of a large Service could all be among those that were not listed.
-  test('of more than 1,000 endpoints, those that are kept are listed first', async () => {
+  // All kept endpoints of a large Service could once be missing in the list.
+  test('lists kept endpoints first if a Service has more than 1,000', async () => {
     const far = Array.from({ length: 1_200 }, (_, n) => ({
       ip: `10.1.${n >> 8}.${n & 255}`,
       node: n === 1_100 ? 'edge-2' : 'edge-3',
@@ -171,25 +171,25 @@ describe('/explain', () => {
     expect(await get(path)).toMatchObject({ status, body: { code, error: expect.any(String) } });
   });
 
-  // The documents promised a warning, but kube-proxy does not ask for it: there was only "no such Service".
-  test('of an annotated headless Service the answer says when it would be known', async () => {
+  // The docs promised a warning, but kube-proxy does not watch the Service: the error was only "no such Service".
+  test('the error about a headless Service names the setting headless', async () => {
     putHeadless(server, 'db', ['site']);
     await start();
     const { body } = await get<{ error: string }>('/explain/default/db');
     expect(body.error).toBe(
-      'there is no Service default/db that kube-proxy asks for; headless ones only with headless: true',
+      'there is no Service default/db that kube-proxy watches; headless Services need the setting headless: true',
     );
   });
 
-  test('with headless: true a Service that is not known is simply not there', async () => {
+  test('with headless: true the error about an unknown Service does not name the setting', async () => {
     putHeadless(server, 'db', ['site']);
     await start({ headless: true });
     expect(await get('/explain/default/db')).toMatchObject({ status: 200 });
     const { body } = await get<{ error: string }>('/explain/default/nobody');
-    expect(body.error).toBe('there is no Service default/nobody that kube-proxy asks for');
+    expect(body.error).toBe('there is no Service default/nobody that kube-proxy watches');
   });
 
-  test('as long as nobody asks for endpoints it says so, and what to do', async () => {
+  test('before the first client, the error says what to configure', async () => {
     await start({}, false);
     const { status, body } = await get<{ error: string }>('/explain');
     expect(status).toBe(503);
@@ -199,7 +199,7 @@ describe('/explain', () => {
 });
 
 describe('/diff', () => {
-  test('says what is taken out, by address', async () => {
+  test('lists the removed endpoints by address', async () => {
     await start();
     const { body } = await get<{ objects: { patch: { op: string; path: string }[] }[] }>(
       '/diff/default/web',
@@ -208,7 +208,7 @@ describe('/diff', () => {
     expect(removed?.map(({ path }) => path)).toEqual(['/endpoints/10.0.0.3']);
   });
 
-  test('Endpoints and Services too', async () => {
+  test('works for Endpoints and Services', async () => {
     putEndpoints(server, 'web', ENDPOINTS);
     await start();
     const paths = async (kind: string) => {
@@ -237,7 +237,7 @@ test('/table is what kube-proxy should have in the kernel', async () => {
   ]);
 });
 
-test('/table tells where kube-proxy reaches each door', async () => {
+test('/table has the URL of each listener', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'explain-'));
   const https = { listen: '127.0.0.1:0', selfSigned: { caFile: join(folder, 'ca.crt') } };
   try {
@@ -265,12 +265,12 @@ describe('the Services of /table', () => {
     return { path: services?.question.split('?')[0], clients: services?.clients, rows };
   };
 
-  // The first view in protobuf that somebody used was taken: of that namespace all was as it should be.
+  // /table once used the first protobuf view with a client, even if it covered only one namespace.
   test.each([
     ['a namespace', '/api/v1/namespaces/shop/services', STREAMING_LIST],
     ['other Services', ALL, { ...STREAMING_LIST, labelSelector: 'a=b' }],
   ])(
-    'are those of kube-proxy, though a client that reads %s came first',
+    'are those of kube-proxy, even if a client that reads %s came first',
     async (_, path, query) => {
       await start({}, false);
       const others = [await recordWatch(proxy.url + path, query, 'protobuf')];
@@ -302,7 +302,7 @@ describe('the Services of /table', () => {
 describe('a dry run', () => {
   const ALL = ['10.0.0.1', '10.0.0.2', '10.0.0.3'];
 
-  test('of all Services shows everything, and explains what would be', async () => {
+  test('of all Services shows all endpoints, and explains what the policies would show', async () => {
     await start({ dryRun: true });
     expect(await listed()).toEqual(ALL);
     const { body } = await get<Explained>('/explain/default/web');
@@ -320,7 +320,7 @@ describe('a dry run', () => {
     ]);
   });
 
-  test('of one Service begins and ends with its annotation', async () => {
+  test('of one Service starts and ends with its annotation', async () => {
     await start();
     expect(await listed()).toEqual(['10.0.0.1', '10.0.0.2']);
     server.annotate('web', 'kube-proxy-wrapper.io/filter', 'dry-run');
@@ -331,7 +331,7 @@ describe('a dry run', () => {
     await eventually(listed, ['10.0.0.1', '10.0.0.2']);
   });
 
-  test('hides no Service that another proxy would serve', async () => {
+  test('does not hide a Service that another proxy would serve', async () => {
     const serviceFilter = { mode: 'FilterIfLabelExists' };
     await start({ dryRun: true, serviceFilter });
     expect(await listed()).toEqual(ALL);

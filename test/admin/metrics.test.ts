@@ -17,14 +17,14 @@ let proxy: NodeProxy;
 let registered: readonly RegisteredMetric[];
 let there: Set<string>;
 
-/** What the registry holds for each metric; its types leave the labels out. */
+/** A metric in the registry. The types of the library do not have the labels. */
 interface RegisteredMetric {
   readonly name: string;
   readonly type: string;
   readonly labelNames: readonly string[];
 }
 
-/** With all that has metrics of its own: the https listener, a folder for the state, Events. */
+/** Starts a wrapper with everything that has metrics: the https listener, a state folder, Events. */
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'metrics-'));
   server = createSmallCluster();
@@ -48,17 +48,17 @@ function read(path: string): string {
 }
 
 test.each(['manifests/monitoring/alerts.yaml', 'manifests/monitoring/dashboard.json'])(
-  '%s asks for no metric that there is not',
+  '%s uses only metrics that exist',
   (file) => {
     const names = read(file).match(/\b(?:kube_proxy_wrapper|process|nodejs)_\w+/g) ?? [];
     expect(names.length).toBeGreaterThan(14);
-    // A histogram's series have names of their own.
+    // The series of a histogram have a suffix.
     const metrics = names.map((name) => name.replace(/_bucket$/, ''));
     expect(metrics.filter((name) => !there.has(name))).toEqual([]);
   },
 );
 
-test('docs/metrics.md has all of our own metrics with their labels, and no others', () => {
+test('docs/metrics.md has all metrics of the wrapper with their labels, and no others', () => {
   const rows = read('docs/metrics.md').matchAll(/^\| `(\w+)` *\|(.*?)\|/gm);
   const documented = [...rows].map(([, name = '', labels = '']) => ({
     name: PREFIX + name,
@@ -73,7 +73,7 @@ function sortByName<T extends { readonly name: string }>(metrics: readonly T[]):
   return metrics.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Name, type and labels of the metrics that dashboards and alerts of others rely on. */
+/** Name, type and labels of published metrics. Dashboards and alerts of users depend on them. */
 const PUBLISHED = [
   'access_reviews_stale_total counter',
   'access_reviews_total counter',
@@ -113,7 +113,7 @@ const PUBLISHED = [
   'view_started gauge collection encoding',
 ];
 
-test('names, types and labels are those that were published', () => {
+test('names, types and labels of published metrics do not change', () => {
   const own = registered
     .filter(({ name }) => name.startsWith(PREFIX))
     .map(({ name, type, labelNames }) =>
@@ -122,7 +122,7 @@ test('names, types and labels are those that were published', () => {
   expect(own).toEqual(expect.arrayContaining(PUBLISHED));
 });
 
-test('the time that events take is measured, and Services are counted by winner', async () => {
+test('measures the time to handle events, and counts Services by winner', async () => {
   const metrics = createMetrics(proxy);
   const counted = async () => {
     const text = await metrics.metrics();
@@ -142,7 +142,7 @@ test('the time that events take is measured, and Services are counted by winner'
   await eventually(counted, { handled: 2, decisions: ['kubernetes.io/hostname 1'] });
 });
 
-test('each of several API servers is told apart, also by its path, and without credentials', async () => {
+test('the label of an API server has its host and path, but no credentials', async () => {
   const upstream = proxy.failover.servers[0]?.href ?? '';
   const { host } = new URL(upstream);
   const servers = ['/one', '/two'].map((path) => new URL(`http://user:secret@${host}${path}`));
@@ -158,7 +158,7 @@ test('each of several API servers is told apart, also by its path, and without c
   }
 });
 
-test('what a process does not have has no metric', async () => {
+test('a feature that is switched off has no metrics', async () => {
   const plain = await startWrapper(proxy.failover.servers[0]?.href ?? '');
   try {
     const text = await createMetrics(plain).metrics();
@@ -171,7 +171,7 @@ test('what a process does not have has no metric', async () => {
   }
 });
 
-test('an API server that was never heard of has no time of the last contact', async () => {
+test('there is no time of the last contact before the first contact', async () => {
   const lone = await startWrapper('http://127.0.0.1:1');
   try {
     const text = await createMetrics(lone).metrics();

@@ -31,14 +31,14 @@ class SlowResponse extends EventEmitter {
 
 function open(rows: Map<string, string>) {
   const response = new SlowResponse();
-  const board: Pick<ServiceTable, 'row' | 'services' | 'waiting' | 'view' | 'viewNumber'> = {
+  const table: Pick<ServiceTable, 'row' | 'services' | 'dirtyCount' | 'view' | 'viewNumber'> = {
     row: (service) => rows.get(service),
     services: () => rows.keys(),
-    waiting: 0,
+    dirtyCount: 0,
     view: undefined,
     viewNumber: 0,
   };
-  const stream = new PageStream(response as unknown as ServerResponse, board as ServiceTable);
+  const stream = new PageStream(response as unknown as ServerResponse, table as ServiceTable);
   return { response, stream };
 }
 
@@ -46,7 +46,7 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-test('a slow page gets what a row is when it can take it, and each row once', () => {
+test('a slow page receives each row once, as it is when the socket has room', () => {
   const rows = new Map(Array.from({ length: 2_500 }, (_, n) => [`s${n}`, `["s${n}",0]`]));
   const { response, stream } = open(rows);
   stream.flush('{}');
@@ -55,7 +55,7 @@ test('a slow page gets what a row is when it can take it, and each row once', ()
   for (let change = 1; change <= 100; change++) {
     rows.set('s0', `["s0",${change}]`);
     rows.set('s2000', `["s2000",${change}]`);
-    stream.owe(['s0', 's2000']);
+    stream.markDirty(['s0', 's2000']);
     stream.flush('{}');
   }
   rows.delete('s2001');
@@ -67,7 +67,7 @@ test('a slow page gets what a row is when it can take it, and each row once', ()
   expect(response.rows.flatMap(({ gone }) => gone)).toEqual(['s2001']);
 });
 
-test('a page that takes nothing is ended', () => {
+test('a page that reads nothing for 30 s is disconnected', () => {
   const now = jest.spyOn(performance, 'now').mockReturnValue(0);
   const { response, stream } = open(new Map([['a', '["a"]']]));
   stream.flush('{}');
@@ -79,8 +79,8 @@ test('a page that takes nothing is ended', () => {
   expect(response.destroyed).toBe(true);
 });
 
-// A comment shows the server whether anybody is there, but the page hears nothing of it.
-test('after 15 s without another event the page is told that the stream is alive', () => {
+// A comment line would keep the connection open too, but the page cannot see comments.
+test('a heartbeat is sent after 15 s without another event', () => {
   const now = jest.spyOn(performance, 'now').mockReturnValue(0);
   const { response, stream } = open(new Map());
   const flush = (): void => {

@@ -57,14 +57,14 @@ async function watchSlices(): Promise<void> {
   await watch.until(1);
 }
 
-type Told = {
+type PageEvent = {
   [Name in keyof PageEvents]: { name: Name; data: PageEvents[Name] };
 }[keyof PageEvents];
 
-/** Opens the stream of a page and keeps what it is told. */
-async function openPage(): Promise<{ status: number; told: Told[]; ended: Promise<void> }> {
+/** Opens the stream of a page and records its events. */
+async function openPage(): Promise<{ status: number; events: PageEvent[]; ended: Promise<void> }> {
   const response = await fetch(`${admin.url}/events`, { signal: controller.current.signal });
-  const told: Told[] = [];
+  const events: PageEvent[] = [];
   const read = async (): Promise<void> => {
     let text = '';
     for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
@@ -73,68 +73,68 @@ async function openPage(): Promise<{ status: number; told: Told[]; ended: Promis
       text = blocks.pop() ?? '';
       for (const block of blocks) {
         const [, name, data] = /^event: (\w+)\ndata: (.*)$/.exec(block) ?? [];
-        if (data !== undefined) told.push({ name, data: JSON.parse(data) } as Told);
+        if (data !== undefined) events.push({ name, data: JSON.parse(data) } as PageEvent);
       }
     }
   };
-  return { status: response.status, told, ended: read().catch(() => {}) };
+  return { status: response.status, events, ended: read().catch(() => {}) };
 }
 
-function rowsIn(told: readonly Told[]): RowsEvent[] {
-  return told.flatMap(({ name, data }) => (name === 'rows' ? [data] : []));
+function rowsIn(events: readonly PageEvent[]): RowsEvent[] {
+  return events.flatMap(({ name, data }) => (name === 'rows' ? [data] : []));
 }
 
-/** What the latest row of a Service warns about. */
-function warningsIn(told: readonly Told[], service: string) {
-  const rows = rowsIn(told).flatMap((event) => event.rows);
+/** Warnings in the latest row of a Service. */
+function warningsIn(events: readonly PageEvent[], service: string) {
+  const rows = rowsIn(events).flatMap((event) => event.rows);
   return rows.findLast(([name]) => name === service)?.[9];
 }
 
-function stateIn(told: readonly Told[]): NodeState | undefined {
-  return told.flatMap(({ name, data }) => (name === 'state' ? [data] : [])).at(-1);
+function stateIn(events: readonly PageEvent[]): NodeState | undefined {
+  return events.flatMap(({ name, data }) => (name === 'state' ? [data] : [])).at(-1);
 }
 
 describe('/events', () => {
-  test('tells all there is, then only what changes', async () => {
+  test('sends the complete state, then only changes', async () => {
     await watchSlices();
-    const { told } = await openPage();
-    await eventually(() => rowsIn(told).at(-1)?.left, 0);
+    const { events } = await openPage();
+    await eventually(() => rowsIn(events).at(-1)?.left, 0);
     const row = ['default/web', 'filtered', 0, 'annotation', ['site', '*'], ['site'], 1, 2];
-    expect(rowsIn(told)[0]?.rows[0]?.slice(0, 8)).toEqual(row);
-    expect(stateIn(told)).toMatchObject({
+    expect(rowsIn(events)[0]?.rows[0]?.slice(0, 8)).toEqual(row);
+    expect(stateIn(events)).toMatchObject({
       node: 'edge-1',
       keys: [{ key: 'site', neighbours: ['edge-2'] }, { key: '*' }],
       watches: 1,
     });
-    const before = rowsIn(told).length;
+    const before = rowsIn(events).length;
     putService(server, 'other', null);
-    await eventually(() => rowsIn(told).at(-1)?.rows[0]?.[0], 'default/other');
+    await eventually(() => rowsIn(events).at(-1)?.rows[0]?.[0], 'default/other');
     server.delete('services', 'other');
-    await eventually(() => rowsIn(told).at(-1)?.gone, ['default/other']);
-    const later = rowsIn(told)
+    await eventually(() => rowsIn(events).at(-1)?.gone, ['default/other']);
+    const later = rowsIn(events)
       .slice(before)
       .flatMap(({ rows }) => rows.map(([name]) => name));
     expect(later).not.toContain('default/web');
     server.label('edge-1', 'site', 'b');
     await eventually(
       () =>
-        told.find(
+        events.find(
           ({ name, data }) => name === 'decisions' && JSON.stringify(data).includes('own-node'),
         ) !== undefined,
       true,
     );
   });
 
-  test('before kube-proxy has come it says what to do, and goes on when it has', async () => {
-    const { told } = await openPage();
-    await eventually(() => stateIn(told)?.problem?.includes(`server: ${proxy.url}`), true);
+  test('before kube-proxy connects the state says what to configure; afterwards rows follow', async () => {
+    const { events } = await openPage();
+    await eventually(() => stateIn(events)?.problem?.includes(`server: ${proxy.url}`), true);
     await watchSlices();
-    await eventually(() => stateIn(told)?.problem, undefined);
-    await eventually(() => rowsIn(told).at(-1)?.rows.length, 1);
+    await eventually(() => stateIn(events)?.problem, undefined);
+    await eventually(() => rowsIn(events).at(-1)?.rows.length, 1);
   });
 
-  // A tab that is open while the wrapper starts: the list of Services was looked at once, when it was still empty.
-  test('a page that was there before the Services were known has those without endpoints too', async () => {
+  // With a page open during the start, the list of Services was once read only while it was still empty.
+  test('a page that opens before the Services are listed receives those without endpoints too', async () => {
     putService(server, 'empty', ['site', '*']);
     await proxy.close();
     await admin.close();
@@ -143,36 +143,36 @@ describe('/events', () => {
     const logger = pino({ level: 'silent' });
     const address = { host: '127.0.0.1', port: 0 };
     admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
-    const { told } = await openPage();
+    const { events } = await openPage();
     const watching = watchSlices();
-    await eventually(() => stateIn(told)?.problem?.includes('not complete yet'), true);
+    await eventually(() => stateIn(events)?.problem?.includes('not complete yet'), true);
     release();
     await watching;
-    const names = () => rowsIn(told).flatMap(({ rows }) => rows.map(([name]) => name));
+    const names = () => rowsIn(events).flatMap(({ rows }) => rows.map(([name]) => name));
     await eventually(() => names().sort(), ['default/empty', 'default/web']);
-    await eventually(() => rowsIn(told).at(-1)?.left, 0);
+    await eventually(() => rowsIn(events).at(-1)?.left, 0);
   });
 
-  // Nodes on which a Service has no endpoint decide nothing about it, but it was warned about their absence.
-  test('a warning goes with its reason, though nothing is decided anew', async () => {
+  // Nodes without endpoints of a Service cause no decision about it, but their absence causes a warning.
+  test('a warning disappears with its reason, even without a new decision', async () => {
     putService(server, 'backend', ['kubernetes.io/hostname', 'kube-proxy-wrapper.io/cloud']);
     for (const name of ['edge-1', 'edge-2', 'edge-3']) {
       server.label(name, 'node-role.kubernetes.io/edge', '');
     }
     await watchSlices();
-    const { told } = await openPage();
-    const warnings = () => warningsIn(told, 'default/backend');
+    const { events } = await openPage();
+    const warnings = () => warningsIn(events, 'default/backend');
     await eventually(warnings, ['key-without-nodes']);
     putNode(server, 'cloud-1', {});
     await eventually(warnings, []);
   });
 
-  test('that a change is pending is told only until it has come, though that decides nothing here', async () => {
+  test('change-pending disappears when the change arrives, even without a new decision', async () => {
     putService(server, 'far', ['site', '*']);
     putSlice(server, 'far-1', 'far', [{ ip: '10.0.0.8', node: 'edge-8' }]);
     await watchSlices();
-    const { told } = await openPage();
-    const warnings = () => warningsIn(told, 'default/far');
+    const { events } = await openPage();
+    const warnings = () => warningsIn(events, 'default/far');
     await eventually(warnings, []);
     const release = server.hold(({ query }) => query.get('labelSelector') === 'site=b');
     server.label('edge-1', 'site', 'b');
@@ -183,10 +183,11 @@ describe('/events', () => {
     await eventually(warnings, []);
   });
 
-  // After a restart the page went on to show the decisions of the process before.
-  test('while there is no view, the page is told once that there are no decisions', async () => {
-    const { told } = await openPage();
-    const decisions = () => told.filter(({ name }) => name === 'decisions').map(({ data }) => data);
+  // After a restart the page once continued to show decisions of the previous process.
+  test('without a view, the page receives one empty list of decisions', async () => {
+    const { events } = await openPage();
+    const decisions = () =>
+      events.filter(({ name }) => name === 'decisions').map(({ data }) => data);
     await eventually(decisions, [{ view: 0, count: 0, decisions: [] }]);
     await delay(500);
     expect(decisions()).toHaveLength(1);
@@ -194,7 +195,7 @@ describe('/events', () => {
     await eventually(() => decisions().at(-1), { view: 1, count: 0, decisions: [] });
   });
 
-  test('8 pages are served, the next one is not, until one is closed', async () => {
+  test('8 pages are served; the next one only after one is closed', async () => {
     const pages = await Promise.all(Array.from({ length: 8 }, openPage));
     expect(pages.map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 200));
     expect((await openPage()).status).toBe(503);

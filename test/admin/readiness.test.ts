@@ -9,8 +9,8 @@ import { PATHS, problemsOf, shownBy } from '../support/wrapper/state-fixture.ts'
 import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
 /*
- * The grace of 10 s counted from the last event: a quiet watch, of which a bookmark tells once a minute, made the
- * node unready at once when it was reset.
+ * The 10 s once counted from the last event. A quiet watch gets only a bookmark a minute, so the node became unready
+ * immediately when such a watch was reset.
  */
 let server: ApiServer;
 let relay: TcpRelay;
@@ -37,7 +37,7 @@ afterEach(async () => {
 
 const connections = () => proxy.views.sources.map(({ status }) => status.connected);
 
-/** From now on the clock is ahead by so much more. */
+/** Moves the clock forward. */
 function elapse(ms: number): void {
   ahead += ms;
 }
@@ -59,7 +59,7 @@ test('the node is unready 10 s after a connection was lost, however quiet it was
   expect(problemsOf(proxy)).toEqual([]);
   elapse(2_000);
   expect(cidrs()).toMatch(
-    /^stale, the API server was last heard of 6\d s ago: .*cannot be reached/,
+    /^stale, the last contact with the API server was 6\d s ago: .*cannot be reached/,
   );
 });
 
@@ -76,7 +76,7 @@ test('each loss has its own 10 s', async () => {
   expect(cidrs()).toMatch(/^stale/);
 });
 
-test('a watch that is refused each time is no connection, while it waits to be tried again', async () => {
+test('a refused watch does not count as a connection while it waits for the next attempt', async () => {
   server.refuse(({ path }) => path === PATHS.cidrs, 403);
   server.cutWatches();
   const view = () =>
@@ -87,7 +87,7 @@ test('a watch that is refused each time is no connection, while it waits to be t
   expect(cidrs()).toMatch(/^stale.*403/);
 });
 
-test('a view that was listed and never watched has 10 s from its list', async () => {
+test('a view that was listed but never watched becomes unready 10 s after the list', async () => {
   server.refuse(({ query }) => query.has('watch'), 403);
   await shownBy(proxy, PATHS.slices);
   const view = () =>

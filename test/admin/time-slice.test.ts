@@ -36,7 +36,14 @@ afterEach(async () => {
   await server.close();
 });
 
-/** Has each Service take long; returns the turns of the event loop in which Services were looked at. */
+/** Refreshes the rows; returns the names of all updated Services. */
+async function refresh(table: ServiceTable): Promise<string[]> {
+  const names: string[] = [];
+  for await (const services of table.refresh()) names.push(...services);
+  return names;
+}
+
+/** Makes each Service slow. Returns the turn of the event loop in which each Service was read. */
 async function turnsOf(work: () => Promise<unknown>): Promise<number[]> {
   const now = performance.now.bind(performance);
   let ahead = 0;
@@ -62,22 +69,22 @@ async function turnsOf(work: () => Promise<unknown>): Promise<number[]> {
   return turns;
 }
 
-// A turn was a number of Services: 50 with 10,000 endpoints each held traffic up for 0.6 s.
+// A slice was once a number of Services: 50 with 10,000 endpoints each delayed traffic by 0.6 s.
 test.each<[what: string, work: () => Promise<unknown>]>([
-  ['the rows of the page', () => new ServiceTable(proxy).refresh(() => undefined)],
+  ['the rows of the page', () => refresh(new ServiceTable(proxy))],
   ['/explain', () => summarize(proxy, { warnings: false, after: '', limit: 500 })],
   ['/table', () => tableOf(proxy, '', 500)],
-])('%s let other work have its turn after each Service that takes long', async (_, work) => {
+])('%s let other work run after each slow Service', async (_, work) => {
   const turns = await turnsOf(work);
   expect(turns).toHaveLength(SERVICES.length);
   expect(new Set(turns).size).toBe(SERVICES.length);
 });
 
-test('the page is told of each row, whenever it was made', async () => {
-  const board = new ServiceTable(proxy);
-  const told: string[] = [];
-  await turnsOf(() => board.refresh((services) => told.push(...services)));
-  expect(told.sort()).toEqual(SERVICES.map((name) => `default/${name}`));
-  expect([...board.services()].sort()).toEqual(told);
-  expect(board.waiting).toBe(0);
+test('a refresh yields the name of each Service once, in whatever slice it was explained', async () => {
+  const table = new ServiceTable(proxy);
+  const names: string[] = [];
+  await turnsOf(async () => names.push(...(await refresh(table))));
+  expect(names.sort()).toEqual(SERVICES.map((name) => `default/${name}`));
+  expect([...table.services()].sort()).toEqual(names);
+  expect(table.dirtyCount).toBe(0);
 });

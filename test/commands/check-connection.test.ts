@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { checkKubeconfig, checkSockets } from '../../src/commands/check/connection.ts';
-import { checkWatches } from '../../src/commands/check/wrapper.ts';
+import { checkKubeconfig, checkSockets } from '../../src/commands/check/check-connection.ts';
+import { checkWatches } from '../../src/commands/check/check-wrapper.ts';
 import { wrapperListeners } from '../../src/commands/check/wrapper-listeners.ts';
 
 const HTTP = 'http://127.0.0.1:10360';
@@ -19,7 +19,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** The doors of a wrapper that listens at these; the first is the one that the table names `listen`. */
+/** The listeners of a wrapper with these URLs. The first is `listen` of the table. */
 function listeners(listen: string, https?: string) {
   return wrapperListeners({ listen, ...(https === undefined ? {} : { https }) });
 }
@@ -37,20 +37,20 @@ function kubeconfig(server: string): string {
 }
 
 describe('checkKubeconfig()', () => {
-  // The table told only the plain door: a kube-proxy that used the other one was called past the wrapper.
+  // The table once named only the http listener, so a kube-proxy on the https listener failed the check.
   test.each([
     [HTTP, 'ok'],
     [HTTPS, 'ok'],
     ['http://127.0.0.1:10362', 'fail'],
     ['https://127.0.0.1:10360', 'fail'],
     ['https://127.0.0.1:6443', 'fail'],
-  ])('of a wrapper with both doors %s is %s', async (server, outcome) => {
+  ])('with an http and an https listener, the server %s is %s', async (server, outcome) => {
     expect(await checkKubeconfig(kubeconfig(server), listeners(HTTP, HTTPS))).toMatchObject({
       outcome,
     });
   });
 
-  test('the way out names both doors', async () => {
+  test('the advice names both listeners', async () => {
     const verdict = await checkKubeconfig(kubeconfig('https://10.0.0.1'), listeners(HTTP, HTTPS));
     expect(verdict).toMatchObject({
       text: expect.stringContaining(
@@ -68,16 +68,13 @@ describe('checkKubeconfig()', () => {
     ['https://[::]:10362', 'https://127.0.0.1:10362', 'ok'],
     ['https://[::]:10362', 'https://[2001:db8::1]:10362', 'fail'],
     ['https://[::1]:10362', 'https://[0:0::1]:10362', 'ok'],
-  ])(
-    'at %s it is reached by an address of this node: %s is %s',
-    async (listen, server, outcome) => {
-      expect(await checkKubeconfig(kubeconfig(server), listeners(listen))).toMatchObject({
-        outcome,
-      });
-    },
-  );
+  ])('a listener at %s: an address of this node, %s, is %s', async (listen, server, outcome) => {
+    expect(await checkKubeconfig(kubeconfig(server), listeners(listen))).toMatchObject({
+      outcome,
+    });
+  });
 
-  test('a door on all addresses is named in a way that a client can use', async () => {
+  test('a listener on all addresses is named with a loopback address', async () => {
     const verdict = await checkKubeconfig(
       kubeconfig('https://a'),
       listeners('https://0.0.0.0:10362'),
@@ -85,7 +82,7 @@ describe('checkKubeconfig()', () => {
     expect(verdict.next).toContain('set server: https://127.0.0.1:10362 in it');
   });
 
-  // URL takes the first for invalid, which ended the whole check, and the second for a scheme of its own.
+  // URL rejects the first, which once ended the whole check, and parses the second as a scheme.
   test.each([
     ['127.0.0.1:10360', HTTP, 'ok'],
     ['localhost:10360', HTTP, 'ok'],
@@ -105,7 +102,7 @@ describe('checkKubeconfig()', () => {
   );
 });
 
-/** A /proc with one kube-proxy; `peers` as its /proc/net/tcp has them. */
+/** Creates a /proc with one kube-proxy. `peers` are in the format of /proc/net/tcp. */
 function procWith(...peers: string[]): string {
   const proc = join(folder, 'proc');
   const own = join(proc, '7');
@@ -137,18 +134,18 @@ describe('checkSockets()', () => {
       'is connected to 10.0.0.1:6443, past the wrapper',
     ],
     ['nothing', [], 'fail', 'has no connection'],
-  ])('a kube-proxy that is connected to %s', async (_, peers, outcome, text) => {
+  ])('kube-proxy with a connection to %s', async (_, peers, outcome, text) => {
     const verdict = await checkSockets(listeners(HTTP, HTTPS), procWith(...peers));
     expect(verdict).toMatchObject({ outcome, text: expect.stringContaining(text) });
   });
 
-  test('a door on all addresses is reached by one of them', async () => {
+  test('a listener on all addresses matches each of them', async () => {
     const all = listeners('https://0.0.0.0:10362');
     expect(await checkSockets(all, procWith(SECURE))).toMatchObject({ outcome: 'ok' });
   });
 });
 
-test('who is to watch is told where, by both doors', () => {
+test('the advice about watches names both listeners', () => {
   const verdict = checkWatches({ node: 'n', listen: HTTP, https: HTTPS, dryRun: false, rows: [] });
   expect(verdict.next).toContain(`set server: ${HTTP} or ${HTTPS} in`);
 });

@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
-import { checkIdentity } from '../../src/commands/check/identity.ts';
+import { checkIdentity } from '../../src/commands/check/check-identity.ts';
 
 let server: Server;
 let folder: string;
 let kubeconfig: string;
-/** What the API server says no to, as `verb resource`. */
+/** What the API server denies, as `verb resource`. */
 let denied: string[];
 
 interface Review {
@@ -39,16 +39,16 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test('an identity that may do all is told so', async () => {
+test('an identity with all rights passes', async () => {
   denied = [];
   const verdict = await checkIdentity(kubeconfig);
   expect(verdict).toMatchObject({
     outcome: 'ok',
-    text: `${kubeconfig} may read all that kube-proxy needs`,
+    text: `${kubeconfig} has all rights that kube-proxy needs`,
   });
 });
 
-test('one that may not is told what, and where all that it needs is written', async () => {
+test('a failed check lists the missing rights and names the manifest', async () => {
   denied = ['watch nodes', 'create events', 'list servicecidrs'];
   expect(await checkIdentity(kubeconfig)).toMatchObject({
     outcome: 'fail',
@@ -57,8 +57,8 @@ test('one that may not is told what, and where all that it needs is written', as
   });
 });
 
-// system:node-proxier grants them since 1.33 only, and no kube-proxy before asks for them.
-test('ServiceCIDRs alone are no problem of an older kube-proxy', async () => {
+// system:node-proxier grants them since 1.33, and an older kube-proxy does not need them.
+test('missing rights for ServiceCIDRs alone are skipped, because an older kube-proxy does not need them', async () => {
   denied = ['list servicecidrs', 'watch servicecidrs'];
   expect(await checkIdentity(kubeconfig)).toMatchObject({
     outcome: 'skip',

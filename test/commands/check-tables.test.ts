@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import type { TableRow } from '../../src/admin/explain/table.ts';
 import { compareTables } from '../../src/commands/check/compare-tables.ts';
-import { parseTcp } from '../../src/commands/check/sockets.ts';
-import { parseIptables } from '../../src/commands/check/table-iptables.ts';
-import { parseIpvs, parseProcIpvs } from '../../src/commands/check/table-ipvs.ts';
-import { parseNftables } from '../../src/commands/check/table-nftables.ts';
+import { parseTcp } from '../../src/commands/check/kube-proxy-process.ts';
+import { parseIptables } from '../../src/commands/check/parse-iptables.ts';
+import { parseIpvs, parseProcIpvs } from '../../src/commands/check/parse-ipvs.ts';
+import { parseNftables } from '../../src/commands/check/parse-nftables.ts';
 
 describe('parseIpvs()', () => {
-  test('reads virtual servers and their real ones, but none that takes no new connections', () => {
+  test('parses virtual and real servers, except real servers that take no new connections', () => {
     const text = `IP Virtual Server version 1.2.1 (size=4096)
 Prot LocalAddress:Port Scheduler Flags
   -> RemoteAddress:Port           Forward Weight ActiveConn InActConn
@@ -28,7 +28,7 @@ TCP  10.96.0.11:80 rr
     );
   });
 
-  test('reads /proc/net/ip_vs, whose addresses are in hexadecimal', () => {
+  test('parses /proc/net/ip_vs with hexadecimal addresses', () => {
     const text = `IP Virtual Server version 1.2.1 (size=4096)
 Prot LocalAddress:Port Scheduler Flags
   -> RemoteAddress:Port Forward Weight ActiveConn InActConn
@@ -46,7 +46,7 @@ TCP  [fd00:0000:0000:0000:0000:0000:0000:0010]:0035 rr
   });
 });
 
-test('parseIptables() follows the chains, and takes a REJECT for no backends', () => {
+test('parseIptables() follows the chains; a REJECT means no backends', () => {
   const text = `*filter
 :KUBE-SERVICES - [0:0]
 -A KUBE-SERVICES -d 10.96.0.11/32 -p tcp -m comment --comment "default/none has no endpoints" -m tcp --dport 80 -j REJECT --reject-with icmp-port-unreachable
@@ -142,7 +142,7 @@ describe('compareTables()', () => {
   });
 });
 
-test('parseTcp() reads addresses of both families, and mapped ones as what they are', () => {
+test('parseTcp() parses addresses of both families, and mapped ones as IPv4', () => {
   const text = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:D431 0100007F:2878 01 00000000:00000000 00:00000000 00000000     0        0 12345 1 0 100 0 0 10 0
    1: 0000000000000000FFFF00000100007F:D432 0000000000000000FFFF00000100007F:2878 01 00000000:00000000 00:00000000 00000000     0        0 12346 1

@@ -31,8 +31,8 @@ const slice = (name: string, address: string, apiVersion = 'discovery.k8s.io/v1'
   endpoints: [{ addresses: [address] }],
 });
 
-// With two dumps that overlap each endpoint was counted twice, and each node had two columns.
-test('of an object that comes more than once the last one counts, as with kubectl apply', () => {
+// With two overlapping dumps, each endpoint once counted twice and each node had two columns.
+test('if an object occurs more than once, the last one counts, as with kubectl apply', () => {
   const before = write(
     list(node('n1', 'a'), node('n2', 'a'), service('default', 'NodePort'), slice('s', '10.0.0.1')),
   );
@@ -52,20 +52,20 @@ test('of an object that comes more than once the last one counts, as with kubect
   expect(slices.map(({ addresses }) => addresses)).toEqual([['10.0.0.2']]);
 });
 
-test('objects without a name are all different', () => {
+test('objects without a name are different objects', () => {
   const unnamed = { ...slice('', '10.0.0.1'), metadata: { generateName: 'web-' } };
   expect(readManifests([write(unnamed, unnamed)]).slices).toHaveLength(2);
 });
 
-// Knative's Service has the name of the Service that it makes.
-test('a kind of the same name in another API group is none of ours', () => {
+// A Service of Knative has the same name as the Kubernetes Service that it creates.
+test('a kind with the same name in another API group is ignored', () => {
   const knative = { ...service('default', ''), apiVersion: 'serving.knative.dev/v1' };
   const typed = { apiVersion: 'serving.knative.dev/v1', kind: 'ServiceList', items: [{}] };
   const { services } = readManifests([write(service('default', 'ClusterIP'), knative, typed)]);
   expect(services.map(({ type }) => type)).toEqual(['ClusterIP']);
 });
 
-test('the items of a list need not name their kind', () => {
+test('items of a list may have no kind', () => {
   const { metadata } = node('n1', 'a');
   const { nodes } = readManifests([
     write({ apiVersion: 'v1', kind: 'NodeList', items: [{ metadata }] }),

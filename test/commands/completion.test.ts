@@ -6,15 +6,15 @@ const print = (...args: string[]) =>
   execFileSync(process.execPath, [MAIN, ...args], { encoding: 'utf8' });
 const bash = print('completion', 'bash');
 
-/** What bash would offer for the last of these words. */
+/** The completions that bash offers for the last word. */
 function complete(...words: string[]): string[] {
   const program = `${bash}
 COMP_WORDS=(${['kube-proxy-wrapper', ...words].map((word) => `'${word}'`).join(' ')})
 COMP_CWORD=${words.length}
 _kube_proxy_wrapper
 printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const said = execFileSync('bash', ['-c', program], { encoding: 'utf8' });
-  return said.split('\n').filter((word) => word !== '');
+  const output = execFileSync('bash', ['-c', program], { encoding: 'utf8' });
+  return output.split('\n').filter((word) => word !== '');
 }
 
 test.each<[string[], string[]]>([
@@ -29,7 +29,7 @@ test.each<[string[], string[]]>([
     ['completion', ''],
     ['bash', 'zsh', 'fish', '--help'],
   ],
-  // The shell goes on with files.
+  // The shell completes file names.
   [['simulate', '--from', 'clus'], []],
   [['no-command', '--'], []],
 ])('bash completes %j to %j', (words, offered) => {

@@ -17,9 +17,9 @@ const commands = {
   completion: createCompletionCommand({}),
 };
 
-/** Codes that other tests see: main.test.ts; of a check without a problem test/e2e/explain-commands.test.ts. */
-const SEEN = ['run 0', 'explain 0', 'diff 0', 'simulate 0', 'simulate 3', 'check 0', 'check 3'];
-/** completion.test.ts; and nothing is known that would keep a text from being printed. */
+/** Exit codes that other tests check: main.test.ts, and test/e2e/explain-commands.test.ts for `check 0`. */
+const TESTED = ['run 0', 'explain 0', 'diff 0', 'simulate 0', 'simulate 3', 'check 0', 'check 3'];
+/** Checked by completion.test.ts. No test makes printing fail. */
 const PRINTED = ['completion 0', 'completion 1'];
 
 const text = readFileSync(new URL('../../docs/commands.md', import.meta.url), 'utf8');
@@ -34,21 +34,21 @@ const table = [...text.matchAll(/^\| `(\w+)` +((?:\|[^|\n]*){4})\|$/gm)].map(
     ] as const,
 );
 
-test('the table of docs/commands.md says of each code what --help says, of all commands', () => {
+test('the table of docs/commands.md has the same exit codes and texts as --help', () => {
   expect(table.map(([command]) => command)).toEqual(Object.keys(commands));
   for (const [name, { help }] of Object.entries(commands)) {
     const [, cells = []] = table.find(([command]) => command === name) ?? [];
     const [, sentence = ''] = /\nExit codes: ([\s\S]*?)\.\s/.exec(help) ?? [];
-    const told = cells.flatMap((cell, code) => (cell === '' ? [] : [`${code} ${cell}`]));
-    expect(told.join(', ')).toBe(sentence.replaceAll('\n', ' '));
+    const listed = cells.flatMap((cell, code) => (cell === '' ? [] : [`${code} ${cell}`]));
+    expect(listed.join(', ')).toBe(sentence.replaceAll('\n', ' '));
   }
 });
 
-test('each code in the table, and no other, is seen in a test', () => {
-  const told = table.flatMap(([command, cells]) =>
+test('each exit code in the table, and no other, occurs in a test', () => {
+  const listed = table.flatMap(([command, cells]) =>
     cells.flatMap((cell, code) => (cell === '' ? [] : [`${command} ${code}`])),
   );
   const refused = REFUSED_COMMANDS.map(([[command = ''], code]) => `${command} ${code}`);
   const known = refused.filter((each) => !each.startsWith('walk'));
-  expect(new Set(told)).toEqual(new Set([...known, ...SEEN, ...PRINTED]));
+  expect(new Set(listed)).toEqual(new Set([...known, ...TESTED, ...PRINTED]));
 });

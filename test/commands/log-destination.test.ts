@@ -11,8 +11,8 @@ import { writeKubeconfig } from '../support/http/kubeconfig.ts';
 import { spawnMortal } from '../support/process/mortal-child.ts';
 import { MAIN } from '../support/process/wrapper-process.ts';
 
-// Each write fails with ENOSPC: the process then neither went on nor ended.
-test('a log on a full disk costs nothing but its lines', async () => {
+// Each write fails with ENOSPC. The process once hung then, and could not end.
+test('a full disk only costs log lines', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'log-'));
   const kubeconfig = writeKubeconfig(folder, { server: 'http://127.0.0.1:1' }, {});
   const [listen, admin] = await freePorts(2);
@@ -38,7 +38,7 @@ test('a log on a full disk costs nothing but its lines', async () => {
   }
 });
 
-test('lines that are lost, for nobody reads, are counted', () => {
+test('lines that are lost because nobody reads them are counted', () => {
   const folder = mkdtempSync(join(tmpdir(), 'log-'));
   const fifo = join(folder, 'fifo');
   execFileSync('mkfifo', [fifo]);
@@ -58,7 +58,7 @@ test('lines that are lost, for nobody reads, are counted', () => {
   }
 });
 
-test('a line holds no bidi or C1 control for a terminal to obey, and says the same', () => {
+test('bidi and C1 controls in a line are escaped without changing its content', () => {
   const folder = mkdtempSync(join(tmpdir(), 'log-'));
   const file = join(folder, 'log');
   try {

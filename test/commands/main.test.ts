@@ -44,7 +44,7 @@ function start(args: readonly string[]) {
   return child;
 }
 
-/** Runs to the end. */
+/** Runs the program until it ends. */
 async function run(...args: string[]) {
   const child = start(args);
   let out = '';
@@ -59,7 +59,7 @@ async function run(...args: string[]) {
   return { code, out, err };
 }
 
-/** Runs until it listens; returns where. */
+/** Runs the program until it listens; returns its URLs. */
 async function listening(...args: string[]) {
   const child = start(['run', '--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0', ...args]);
   for await (const line of createInterface({ input: child.stdout })) {
@@ -79,16 +79,16 @@ describe('kube-proxy-wrapper', () => {
     expect(await run('--version')).toMatchObject({ code: 0, out: `${version}\n` });
   });
 
-  // It failed late, with `Map.groupBy is not a function`.
-  test('an older Node.js is refused at once', async () => {
+  // It once failed late, with `Map.groupBy is not a function`.
+  test('an older Node.js is refused immediately', async () => {
     const lie = `Object.defineProperty(process.versions, 'node', { value: '20.20.2' })`;
     const child = spawn(process.execPath, ['--import', `data:text/javascript,${lie}`, MAIN], {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-    const [[code], said] = await Promise.all([once(child, 'close'), text(child.stderr)]);
-    expect({ code, said }).toEqual({
+    const [[code], stderr] = await Promise.all([once(child, 'close'), text(child.stderr)]);
+    expect({ code, stderr }).toEqual({
       code: 1,
-      said: expect.stringMatching(/^kube-proxy-wrapper: needs Node\.js 24 or newer, .+\n$/),
+      stderr: expect.stringMatching(/^kube-proxy-wrapper: needs Node\.js 24 or newer, .+\n$/),
     });
     const { engines } = JSON.parse(readFileSync('package.json', 'utf8'));
     expect(engines).toEqual({ node: '>=24' });
@@ -114,7 +114,7 @@ describe('kube-proxy-wrapper', () => {
     },
   );
 
-  test('simulate ends with 3 when there are warnings, with 0 when there are none', async () => {
+  test('simulate ends with 3 if there are warnings, and with 0 otherwise', async () => {
     const example = new URL('../../examples/cluster.yaml', import.meta.url).pathname;
     const warned = await run('simulate', '--from', example);
     expect(warned).toMatchObject({ code: 3, err: '' });
@@ -126,7 +126,7 @@ describe('kube-proxy-wrapper', () => {
     expect(diff).toMatchObject({ code: 3, out: expect.stringMatching(/default\/plain +edge-1/) });
   });
 
-  test('explain and check ask the wrapper that runs', async () => {
+  test('explain and check read from the running wrapper', async () => {
     putService(server, 'web', ['site']);
     putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.2', node: 'edge-2' }]);
     const { listen, admin } = await listening('--node-name', 'edge-1', '--kubeconfig', kubeconfig);
@@ -150,7 +150,7 @@ describe('kube-proxy-wrapper', () => {
     await watch.close();
   });
 
-  test('an address that is taken is an error that names it', async () => {
+  test('an address in use is an error that names the address', async () => {
     const { child, listen } = await listening('--node-name', 'edge-1', '--kubeconfig', kubeconfig);
     const { host } = new URL(listen);
     const args = [
@@ -167,7 +167,7 @@ describe('kube-proxy-wrapper', () => {
     await once(child, 'close');
   });
 
-  test('serves, tells how it is, and ends its watches on SIGTERM', async () => {
+  test('serves, reports its state, and ends its watches on SIGTERM', async () => {
     const started = await listening('--node-name', 'edge-1', '--kubeconfig', kubeconfig);
     const { child, listen, admin } = started;
     const watch = await recordWatch(
@@ -189,7 +189,7 @@ describe('kube-proxy-wrapper', () => {
     expect(watch.names()).toEqual(['BOOKMARK', 'BOOKMARK']);
   });
 
-  test('is not ready without its Node, and says why', async () => {
+  test('is not ready without its Node, and reports the reason', async () => {
     const { admin } = await listening('--node-name', 'nobody', '--kubeconfig', kubeconfig);
     const response = await fetch(`${admin}/readyz`);
     expect(response.status).toBe(503);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { setInterval as every } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { askRunningProcess } from '../../src/commands/running-process.ts';
+import { readRunningProcess } from '../../src/commands/running-process.ts';
 import { currentKubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
 import { serializeQueries } from '../../src/proxy/api/query-json.ts';
 
@@ -15,7 +15,7 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
-/** A process at the admin address that answers each connection in its own way; returns its port. */
+/** Starts a server that handles each connection with `answer`; returns its port. */
 async function startNeighbour(answer: (socket: Socket) => unknown): Promise<number> {
   const server = createServer((socket) => {
     sockets.add(socket);
@@ -34,7 +34,7 @@ function respond(body: string, head = 'HTTP/1.1 200 OK'): (socket: Socket) => vo
   return (socket) => socket.end(`${head}\r\nConnection: close\r\n\r\n${body}`);
 }
 
-/** Sends the same again and again, for as long as the client takes it. */
+/** Sends the same bytes again and again while the client reads them. */
 function repeat(first: string, next: string, pauseMs: number): (socket: Socket) => Promise<void> {
   return async (socket) => {
     socket.write(first);
@@ -46,16 +46,16 @@ function repeat(first: string, next: string, pauseMs: number): (socket: Socket) 
 }
 
 async function ask(port: number) {
-  return await askRunningProcess({ host: '127.0.0.1', port }, NODE);
+  return await readRunningProcess({ host: '127.0.0.1', port }, NODE);
 }
 
-describe('askPredecessor()', () => {
+describe('readRunningProcess()', () => {
   test('returns the queries of the process that listens at the admin address', async () => {
     const port = await startNeighbour(respond(serializeQueries(currentKubeProxyQueries(NODE))));
     expect(await ask(port)).toEqual(currentKubeProxyQueries(NODE));
   });
 
-  test('asks nobody where the port is any free one', async () => {
+  test('sends no request if the port is 0', async () => {
     expect(await ask(0)).toBeUndefined();
   });
 
@@ -79,7 +79,7 @@ describe('askPredecessor()', () => {
     ],
     ['sends without end, as fast as it can', repeat(ok, endless, 1)],
     ['sends headers without end', repeat('HTTP/1.1 200 OK\r\n', `X-Y: ${endless}\r\n`, 1)],
-  ])('takes nothing from one that %s', async (_name, answer) => {
+  ])('ignores a process that %s', async (_name, answer) => {
     const port = await startNeighbour(answer);
     expect(await ask(port)).toBeUndefined();
     // It does not keep the connection either.
@@ -87,8 +87,8 @@ describe('askPredecessor()', () => {
     if (socket?.destroyed === false) await new Promise((resolve) => socket.once('close', resolve));
   });
 
-  // All in one test, for each takes the whole time.
-  test('waits at most 2 seconds for one that never comes to an end', async () => {
+  // All in one test, because each takes the whole time.
+  test('waits at most 2 seconds for a response that never ends', async () => {
     const neighbours = await Promise.all([
       startNeighbour(() => {}),
       startNeighbour(repeat('HTTP/1.1 200 OK\r\n', 'X: y\r\n', 50)),

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { logWarnings } from '../../src/commands/runtime-warnings.ts';
 import { recordingLogger } from '../support/wrapper/wrapper-fixture.ts';
 
-test('warnings of Node.js are lines of the log, and are printed no more', () => {
+test('warnings of Node.js are logged instead of printed', () => {
   const source = new EventEmitter();
   const printed: Error[] = [];
   source.on('warning', (warning) => printed.push(warning));

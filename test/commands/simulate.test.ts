@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import { applyChanges, parseChange } from '../../src/commands/simulate/changes.ts';
 import { type ClusterObjects, readManifests } from '../../src/commands/simulate/cluster-objects.ts';
 import { compare } from '../../src/commands/simulate/compare.ts';
 import { findingsOf, newFindings } from '../../src/commands/simulate/findings.ts';
@@ -11,6 +10,7 @@ import {
   formatService,
 } from '../../src/commands/simulate/matrix.ts';
 import { type Simulation, simulate } from '../../src/commands/simulate/simulation.ts';
+import { applyChanges, parseChange } from '../../src/commands/simulate/trial-change.ts';
 import { nodeProxyOptions } from '../../src/config/node-proxy-options.ts';
 import { loadSettings, type RawSettings } from '../../src/config/settings.ts';
 import type { EndpointGroup } from '../../src/topology/decide/endpoint.ts';
@@ -29,7 +29,7 @@ function run(
   return simulate(applyChanges(cluster, changes.map(parseChange)), settings(raw));
 }
 
-/** What a node sees of a Service: addresses, sorted. */
+/** The sorted addresses that a node sees of a Service. */
 function seen({ services, nodes }: Simulation, service: string, node: string): string[] {
   const row = services.find((each) => each.service === service);
   if (row === undefined) throw new Error(`no row ${service}`);
@@ -46,11 +46,11 @@ describe('simulate()', () => {
     ['default/db', 'cloud-1', ['10.244.102.20']],
     ['default/nearby-only', 'cloud-1', []],
     ['default/plain', 'edge-1', ['10.244.102.40', '10.244.2.40']],
-  ])('says what each node sees of the example: %s on %s', (service, node, addresses) => {
+  ])('example cluster: what %s shows on %s', (service, node, addresses) => {
     expect(seen(run(cluster), service, node)).toEqual(addresses);
   });
 
-  test('a label, an annotation and a default can be tried out', () => {
+  test('a label, an annotation and a default can be tried', () => {
     const moved = run(cluster, {}, ['node/edge-1:site=b']);
     expect(seen(moved, 'default/nearby-only', 'edge-3')).toEqual(['10.244.1.30']);
     const annotated = run(cluster, {}, ['service/plain:topologyKeys=["kubernetes.io/hostname"]']);
@@ -61,11 +61,11 @@ describe('simulate()', () => {
     expect(seen(removed, 'default/web', 'edge-1')).toHaveLength(3);
   });
 
-  test('a dry run is simulated as if it were none', () => {
+  test('a dry run is simulated like a normal run', () => {
     expect(seen(run(cluster, { dryRun: true }), 'default/web', 'edge-1')).toEqual(['10.244.1.10']);
   });
 
-  test('the cloud, from where nothing is withheld, and the edge, from where it may be', () => {
+  test('a cloud-only Service is withheld from edge nodes, not from cloud nodes', () => {
     const raw = { defaultTopologyKeys: 'fab-proxy', cloud: { mode: 'passthrough' } };
     const changes = [
       'service/plain:topologyKeys=["kubernetes.io/hostname","kube-proxy-wrapper.io/cloud"]',
@@ -78,23 +78,23 @@ describe('simulate()', () => {
 });
 
 describe('the annotation filter: dry-run', () => {
-  // The data path shows all of such a Service; nodes were said to be left without an endpoint.
+  // The data path shows all endpoints of such a Service, but simulate once reported nodes without an endpoint.
   const DRY = 'service/nearby-only:kube-proxy-wrapper.io/filter=dry-run';
   const dry = run(cluster, {}, [DRY]);
   const row = (simulation: Simulation) =>
     simulation.services.filter(({ service }) => service === 'default/nearby-only');
 
-  test('is marked: the decision is what would be', () => {
+  test('is marked as a dry run', () => {
     const [only] = row(dry);
     if (only === undefined) throw new Error('no row');
     expect(formatMatrix({ ...dry, services: [only] })).toContain('0/1 NONE (dry run)');
     expect(formatService(only, dry.nodes)).toContain(
-      '1 endpoint (dry run: everything is shown; this is what would be)\n',
+      '1 endpoint (dry run: everything is shown; this is what the policy would show)\n',
     );
     expect([...csvLines(dry)]).toContain('default/nearby-only,edge-3,filtered (dry run),,0,1,\n');
   });
 
-  test('makes nothing a warning, for nothing is lost', () => {
+  test('has no warnings, because no endpoint is lost', () => {
     const found = findingsOf(dry, 0.1).filter(({ service }) => service === 'default/nearby-only');
     expect(found).toMatchObject([
       { code: 'no-endpoint', severity: 'info', message: 'dry run: no endpoint left on' },
@@ -102,7 +102,7 @@ describe('the annotation filter: dry-run', () => {
     ]);
   });
 
-  test('of a Namespace counts too', () => {
+  test('works on a Namespace too', () => {
     const namespaces = [
       {
         ...{ namespace: '', name: 'default', uid: '', resourceVersion: '', labels: new Map() },
@@ -113,7 +113,7 @@ describe('the annotation filter: dry-run', () => {
     expect(findingsOf(simulation, 0).filter(({ severity }) => severity === 'warning')).toEqual([]);
   });
 
-  test('once it is taken away, all that is left out goes, and what is lost is a warning', () => {
+  test('without it, excluded endpoints are removed and a lost port is a warning', () => {
     const live = run(cluster);
     const differences = compare(dry, live);
     expect(differences).toContainEqual({
@@ -130,7 +130,7 @@ describe('the annotation filter: dry-run', () => {
 });
 
 describe('findingsOf()', () => {
-  test('names nodes left without an endpoint', () => {
+  test('names nodes without an endpoint', () => {
     const found = findingsOf(run(cluster), 0).filter(({ severity }) => severity === 'warning');
     expect(found).toMatchObject([
       {
@@ -141,7 +141,7 @@ describe('findingsOf()', () => {
     ]);
   });
 
-  describe('of one port that is lost', () => {
+  describe('for a single lost port', () => {
     const [near] = cluster.slices.filter(({ service }) => service === 'nearby-only');
     if (near === undefined) throw new Error('no slice');
     const [group] = near.groups;
@@ -156,8 +156,8 @@ describe('findingsOf()', () => {
         .filter(({ code }) => code === 'no-endpoint')
         .flatMap(({ subjects }) => subjects.map(({ text }) => text));
 
-    // Nothing was said, exit 0, as long as any endpoint of the Service was left.
-    test('names it beside the node', () => {
+    // There was once no finding while the Service had any endpoint left.
+    test('names the port next to the node', () => {
       const simulation = with3({ ports, endpoints: [{ ...endpoint, node: 'edge-3' }] });
       expect(lost(simulation)).toEqual([
         'edge-1 (IPv4 TCP/metrics)',
@@ -167,18 +167,18 @@ describe('findingsOf()', () => {
       ]);
     });
 
-    test('or the family', () => {
+    test('names the address family', () => {
       const far = { ...endpoint, node: 'edge-3', family: 'IPv6' };
       const simulation = with3({ ports: ['TCP/http'], endpoints: [far] });
       expect(lost(simulation)).toContain('edge-1 (IPv6 TCP/http)');
     });
 
-    test('but not one that nobody could answer', () => {
+    test('ignores a port without any usable endpoint', () => {
       const far = { ...endpoint, node: 'edge-3', state: 'notReady' as const };
       expect(lost(with3({ ports, endpoints: [far] }))).toEqual(['edge-3', 'cloud-1', 'cloud-2']);
     });
 
-    test('which is nothing new where all was lost before', () => {
+    test('is not new if all ports were lost before', () => {
       const far = { ports, endpoints: [{ ...endpoint, node: 'edge-3' }] };
       const before = findingsOf(with3(far), 0);
       const after = findingsOf(with3(far, ['node/cloud-1:site=a', 'node/edge-2:site-']), 0);
@@ -187,7 +187,7 @@ describe('findingsOf()', () => {
     });
   });
 
-  test('names endpoints that would take too much', () => {
+  test('names endpoints with too much load', () => {
     // All of site a but edge-2 and all others share one endpoint each: edge-1 serves edge-1 alone of 5 nodes.
     const only = [
       'service/plain:topologyKeys=["site","*"]',
@@ -204,7 +204,7 @@ describe('findingsOf()', () => {
     ]);
   });
 
-  test('names keys that no node carries, and annotations that cannot be read', () => {
+  test('names keys that no node has, and invalid annotations', () => {
     const changes = ['service/web:topologyKeys=["rack","*"]', 'service/db:topologyKeys=site'];
     const codes = findingsOf(run(cluster, {}, changes), 0).map(({ code, message }) => [
       code,
@@ -214,7 +214,7 @@ describe('findingsOf()', () => {
     expect(codes).toContainEqual(['invalid-policy', expect.stringContaining('not JSON')]);
   });
 
-  test('of two simulations only what is new is told', () => {
+  test('newFindings() returns only new findings', () => {
     const before = findingsOf(run(cluster), 0);
     const after = findingsOf(run(cluster, {}, ['node/edge-1:site=b']), 0);
     const fresh = newFindings(before, after).filter(({ severity }) => severity === 'warning');
@@ -223,7 +223,7 @@ describe('findingsOf()', () => {
   });
 });
 
-test('compare() groups nodes that change alike, and names the endpoints', () => {
+test('compare() groups nodes with the same change, and names the endpoints', () => {
   const differences = compare(run(cluster), run(cluster, {}, ['node/edge-3:site=a']));
   expect(differences.filter(({ service }) => service === 'default/web')).toEqual([
     {
@@ -238,7 +238,7 @@ test('compare() groups nodes that change alike, and names the endpoints', () => 
   expect(compare(run(cluster), run(cluster))).toEqual([]);
 });
 
-test('the matrix names nodes that see the same once', () => {
+test('nodes that see the same share a column of the matrix', () => {
   const text = formatMatrix(
     run(cluster, {}, ['service/nearby-only:topologyKeys-', 'node/edge-3:site-']),
   );
@@ -248,13 +248,14 @@ test('the matrix names nodes that see the same once', () => {
 });
 
 test.each(['node/x', 'pod/x:a=b', 'node/x:', 'service/a'])('--set %s is refused', (text) => {
-  expect(() => parseChange(text)).toThrow(/--set takes/);
+  expect(() => parseChange(text)).toThrow(/--set must be/);
 });
 
-test('--set refuses an object that is not there', () => {
+test('--set refuses an object that does not exist', () => {
   expect(() => run(cluster, {}, ['node/edge-9:site=b'])).toThrow(/no node edge-9/);
 });
 
+// Time of the processor, because a busy machine can make the time on the clock much longer.
 test('1,000 nodes and 50 Services take seconds', () => {
   const nodes = Array.from({ length: 1000 }, (_, n) => ({
     ...{ namespace: '', name: `n${n}`, uid: '', resourceVersion: '' },
@@ -278,9 +279,10 @@ test('1,000 nodes and 50 Services take seconds', () => {
       addresses: endpoints.map((_, e) => `10.0.${n}.${e}`),
     };
   });
-  const start = performance.now();
+  const start = process.cpuUsage();
   const simulation = simulate({ ...cluster, nodes, services, slices }, settings());
-  expect(performance.now() - start).toBeLessThan(20_000);
+  const { user, system } = process.cpuUsage(start);
+  expect((user + system) / 1000).toBeLessThan(20_000);
   expect(simulation.services).toHaveLength(50);
   expect(simulation.services[0]?.byNode).toHaveLength(1000);
 });

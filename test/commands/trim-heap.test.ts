@@ -19,7 +19,7 @@ function start(isReady: () => boolean, pollMs?: number) {
   return { seen, lines, done, end: () => controller.abort() };
 }
 
-test('collects once, some time after all is ready', async () => {
+test('collects once, some time after everything is ready', async () => {
   let ready = false;
   const { seen, done } = start(() => ready);
   await new Promise((resolve) => setTimeout(resolve, 700));
@@ -34,7 +34,7 @@ test('collects once, some time after all is ready', async () => {
 test.each([
   ['before all is ready', () => false],
   ['after that', () => true],
-])('a process that ends %s collects nothing', async (_, isReady) => {
+])('a process that ends %s does not collect', async (_, isReady) => {
   const { seen, done, end } = start(isReady);
   await new Promise((resolve) => setTimeout(resolve, 100));
   end();
@@ -42,7 +42,7 @@ test.each([
   expect(seen.collections).toBe(0);
 });
 
-test('gives back pages that hold nothing any more', async () => {
+test('frees empty pages', async () => {
   let garbage: unknown = Array.from({ length: 300_000 }, (_, index) => ({
     index,
     text: `${index}`,
@@ -54,10 +54,10 @@ test('gives back pages that hold nothing any more', async () => {
   const { signal } = new AbortController();
   await trimHeapOnceReady({ isReady: () => true, logger, signal });
   expect(process.memoryUsage().heapTotal).toBeLessThan(before - 10_000_000);
-  expect(lines.join()).toContain('given back');
+  expect(lines.join()).toContain('freed the memory');
 });
 
-test('a collection that cannot be had is a warning, and no failure', async () => {
+test('a failed collection is a warning', async () => {
   const { logger, lines } = captureLogger();
   const { signal } = new AbortController();
   const collect = () => {
@@ -67,7 +67,7 @@ test('a collection that cannot be had is a warning, and no failure', async () =>
   expect(lines).toEqual([expect.stringMatching(/"level":40,.*"err":"no gc"/)]);
 });
 
-test('a node that is ready late gives it back too', async () => {
+test('a node that becomes ready late collects too', async () => {
   let looks = 0;
   const { seen, done } = start(() => ++looks > 500, 1);
   await done;

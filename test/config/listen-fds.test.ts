@@ -26,7 +26,7 @@ describe('takeListenFds()', () => {
     expect(() => take(env)).toThrow(/FileDescriptorName/);
   });
 
-  test('leaves nothing in the environment for a child to take', () => {
+  test('removes the variables from the environment', () => {
     const env = { LISTEN_PID: '7', LISTEN_FDS: '1', LISTEN_FDNAMES: 'http', PATH: '/bin' };
     takeListenFds(env, 7);
     expect(env).toEqual({ PATH: '/bin' });

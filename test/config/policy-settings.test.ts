@@ -13,7 +13,7 @@ function options(raw: RawSettings) {
 }
 
 describe('settings of policies', () => {
-  test('without any, nobody is constrained and nothing more is watched', () => {
+  test('the defaults filter no Service and watch nothing more', () => {
     expect(options({})).toMatchObject({
       policies: {
         defaults: { keys: [] },
@@ -47,7 +47,7 @@ describe('settings of policies', () => {
     });
   });
 
-  test('each reaches its place', () => {
+  test('each setting reaches its option', () => {
     const { policies, topologyMatch, ...others } = options({
       compatibility: ['openyurt'],
       namespacePolicies: true,
@@ -91,16 +91,22 @@ describe('settings of policies', () => {
   test.each<[RawSettings, RegExp]>([
     [
       { defaultTopologyKeys: 'nonsense' },
-      /defaultTopologyKeys="nonsense": .*there are fab-proxy, fab-proxy-community, prefer-same-node/,
+      /defaultTopologyKeys="nonsense": .*the presets are fab-proxy, fab-proxy-community, prefer-same-node/,
     ],
     [{ defaultTopologyKeys: 5 }, /defaultTopologyKeys=5: must be an array .* or one of fab-proxy/],
     [{ defaultTopologyKeys: [5] }, /defaultTopologyKeys=\[5\]: must be an array of topology keys/],
     [{ defaultTopologyKeys: ['*', 'a'] }, /defaultTopologyKeys=.*has to be the last/],
     [{ namespacePolicies: 'yes' }, /namespacePolicies="yes": .*boolean/],
     [{ compatibility: ['superedge'] }, /compatibility.0="superedge": .*"openyurt"\|"kubeedge"/],
-    [{ communities: { nodeLabels: ['a b'] } }, /communities.nodeLabels.0="a b": is no label key/],
+    [
+      { communities: { nodeLabels: ['a b'] } },
+      /communities.nodeLabels.0="a b": is not a label key/,
+    ],
     [{ communities: { labelPrefix: 'x' } }, /communities.labelPrefix="x": .*such as community\./],
-    [{ communities: { labelValues: ['a b'] } }, /communities.labelValues.0="a b": is no label val/],
+    [
+      { communities: { labelValues: ['a b'] } },
+      /communities.labelValues.0="a b": is not a label val/,
+    ],
     [{ communities: { labelValues: [''] } }, /communities.labelValues.0="": /],
     [{ communities: { fabedgeCluster: '' } }, /communities.fabedgeCluster="": /],
     [{ communities: { nodelabels: [] } }, /unknown key communities.nodelabels/],
@@ -113,10 +119,10 @@ describe('settings of policies', () => {
     [{ serviceFilter: {} }, /serviceFilter.mode: .*"FilterIfLabelExists"\|/],
     [
       { serviceFilter: { mode: 'FilterIfLabelExists', label: 'a b' } },
-      /serviceFilter.label="a b": is no label key/,
+      /serviceFilter.label="a b": is not a label key/,
     ],
     [{ minReady: { [HOST]: 0 } }, /minReady.kubernetes.io\/hostname=0: .*>0/],
-    [{ minReady: { 'a b': 2 } }, /minReady=\{"a b":2\}: has a key that is no topology key/],
+    [{ minReady: { 'a b': 2 } }, /minReady=\{"a b":2\}: has a key that is not a topology key/],
     [{ returnDelaySeconds: -1 }, /returnDelaySeconds=-1: .*>=0/],
     [{ returnDelaySeconds: 86_401 }, /returnDelaySeconds=86401: .*<=86400/],
   ])('refuses %j, names the key and the value, and says what is possible', (raw, message) => {

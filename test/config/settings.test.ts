@@ -22,11 +22,11 @@ function file(text: string): string {
 }
 
 describe('loadSettings()', () => {
-  test('the name of the node is that which kubelet makes of the name of a host', () => {
+  test('the node name is converted to lower case, as kubelet does with a host name', () => {
     expect(loadSettings({}, { NODE_NAME: 'Edge-1' }, undefined).nodeName).toBe('edge-1');
   });
 
-  test('space around the name of the node is none of it', () => {
+  test('space around the node name is removed', () => {
     expect(loadSettings({}, { NODE_NAME: ' edge-1\n' }, undefined).nodeName).toBe('edge-1');
     const longest = `${'a'.repeat(63)}.`.repeat(4).slice(0, 253);
     expect(loadSettings({ nodeName: longest }, {}, undefined).nodeName).toBe(longest);
@@ -36,7 +36,7 @@ describe('loadSettings()', () => {
     'refuses %j as the name of a node, for no Node can have it',
     (nodeName) => {
       const load = () => loadSettings({ nodeName }, {}, undefined);
-      expect(load).toThrow(/nodeName=".*": is no name that a Node can have/);
+      expect(load).toThrow(/nodeName=".*": is not a valid name of a Node/);
     },
   );
 
@@ -100,13 +100,13 @@ describe('loadSettings()', () => {
     });
   });
 
-  // The first was taken, and the rest passed over: a wrapper that was to run dry ran live.
+  // The wrapper once read only the first document: a dry run that was set in the second one was ignored.
   test.each(['logLevel: info\n---\ndryRun: true\n', '---\na: 1\n---\nb: 2\n---\n'])(
     'refuses a file of several YAML documents: %j',
     (text) => {
       const path = file(text);
       expect(() => loadSettings({ nodeName: 'n' }, {}, path)).toThrow(
-        `the settings file ${path} holds several YAML documents; put all settings into one, without --- between them`,
+        `the settings file ${path} contains several YAML documents; put all settings into one, without --- between them`,
       );
     },
   );
@@ -138,7 +138,7 @@ describe('loadSettings()', () => {
     ['nodeName: n\nmaxObjectBytes: -1', /maxObjectBytes=-1/],
     ['nodeName: n\nstateMaxBytes: 1.5', /stateMaxBytes=1.5/],
     ['nodeName: n\ndefaultTopologyKeys: ["*", site]', /defaultTopologyKeys=.*has to be the last/],
-    ['- a\n- b', /settings.yaml holds no mapping/],
+    ['- a\n- b', /settings.yaml is not a mapping/],
     ['a: [', /cannot read the settings file .*settings.yaml/],
   ])('refuses %j in one line that names it', (text, message) => {
     const load = () => loadSettings({}, {}, file(text));
@@ -155,7 +155,7 @@ describe('loadSettings()', () => {
     },
   );
 
-  test('names a setting whose value holds itself', () => {
+  test('names a setting whose value is cyclic', () => {
     const text = 'communities: &x { nodeLabels: *x }';
     expect(() => loadSettings({ nodeName: 'n' }, {}, file(text))).toThrow(
       /invalid settings: communities\.nodeLabels: .*expected array/,
@@ -183,7 +183,7 @@ describe('loadSettings()', () => {
     });
   });
 
-  test('plain http can be left out where there is https', () => {
+  test('plain http can be switched off if there is an https listener', () => {
     const text = `listen: none\nhttps: { listen: '[::]:1', selfSigned: { caFile: /ca } }`;
     const { listen, https } = loadSettings({ nodeName: 'n' }, {}, file(text));
     expect([listen, https?.selfSigned]).toEqual([undefined, { caFile: '/ca', names: [] }]);
@@ -222,18 +222,18 @@ describe('loadSettings()', () => {
     expect(() => loadSettings({ nodeName: 'n' }, {}, file(text))).toThrow(message);
   });
 
-  // The kernel would spread connections over both, for they share ports with the next process.
+  // Ports are shared with the next process, so the kernel would spread connections over both listeners.
   test.each([
-    ['listen: 127.0.0.1:10361', 'listen="127.0.0.1:10361": takes the port of adminListen'],
-    ['adminListen: 0.0.0.0:10360', 'listen: takes the port of adminListen, 0.0.0.0:10360'],
-    ["adminListen: '[::]:10360'", 'listen: takes the port of adminListen, [::]:10360'],
+    ['listen: 127.0.0.1:10361', 'listen="127.0.0.1:10361": uses the port of adminListen'],
+    ['adminListen: 0.0.0.0:10360', 'listen: uses the port of adminListen, 0.0.0.0:10360'],
+    ["adminListen: '[::]:10360'", 'listen: uses the port of adminListen, [::]:10360'],
     [
       `https: { listen: '127.0.0.1:10360', ${PAIR} }`,
-      'listen: takes the port of https.listen, 127.0.0.1:10360',
+      'listen: uses the port of https.listen, 127.0.0.1:10360',
     ],
     [
       `https: { listen: '0.0.0.0:10361', ${PAIR} }`,
-      'https.listen="0.0.0.0:10361": takes the port of adminListen, 127.0.0.1:10361',
+      'https.listen="0.0.0.0:10361": uses the port of adminListen, 127.0.0.1:10361',
     ],
   ])('refuses two listeners at one port: %j', (text, message) => {
     expect(() => loadSettings({ nodeName: 'n' }, {}, file(text))).toThrow(message);

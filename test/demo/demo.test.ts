@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 const ROOT = new URL('../..', import.meta.url).pathname;
 
-/** Runs the demo with these lines typed after its tour; returns what it printed. */
+/** Runs the demo and types these lines after its tour; returns its output. */
 async function runDemo(lines: readonly string[]): Promise<{ code: number; out: string }> {
   const child = spawn(process.execPath, ['demo/main.ts'], {
     cwd: ROOT,
@@ -31,7 +31,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true }));
 
-/** Of the last table, which addresses are shown. */
+/** The shown addresses of the last table. */
 function shownIn(out: string): string[] {
   const [table = ''] = out.split('SERVICE  ').slice(-1);
   return table.split('\n').flatMap((line) => {
@@ -41,7 +41,7 @@ function shownIn(out: string): string[] {
 }
 
 describe('npm run demo', () => {
-  test('shows the world change as it is told to, and says what is wrong with a command', async () => {
+  test('shows the effect of each command, and the error of an invalid one', async () => {
     const { code, out } = await runDemo([
       'annotate web topologyKeys=["site"]',
       'label nobody site=x',
@@ -59,8 +59,8 @@ describe('npm run demo', () => {
     expect(shown).not.toContain('10.244.101.10');
   }, 30_000);
 
-  // Each run left a folder with a kubeconfig behind, unless it was ended by quit.
-  test('leaves no file behind when it is interrupted', async () => {
+  // A run that did not end with `quit` once left a folder with a kubeconfig.
+  test('leaves no file if it is interrupted', async () => {
     const child = spawn(process.execPath, ['demo/main.ts'], {
       cwd: ROOT,
       env: { ...process.env, TMPDIR: folder },
@@ -72,15 +72,17 @@ describe('npm run demo', () => {
     expect(await readdir(folder)).toEqual([]);
   }, 30_000);
 
-  test('names the nodes there are when it is asked for another one', async () => {
+  test('names the existing nodes if --node is unknown', async () => {
     const child = spawn(process.execPath, ['demo/main.ts', '--node', 'nobody'], {
       cwd: ROOT,
       env: { ...process.env, TMPDIR: folder },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-    const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
     expect(code).toBe(1);
-    expect(said).toMatch(/^there is no node nobody in examples\/cluster.yaml: .*edge-1.*\n$/);
+    expect(stderr).toMatch(
+      /^there is no node nobody in examples\/cluster.yaml; the nodes are .*edge-1.*\n$/,
+    );
     expect(await readdir(folder)).toEqual([]);
   }, 30_000);
 

@@ -1,25 +1,25 @@
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
-/** A tab, and what went wrong in it. */
+/** A browser tab and its errors. */
 export interface Tab {
   readonly page: Page;
-  /** Messages of the console but for those of level log, uncaught errors, violations of the policy. */
+  /** Console messages except level log, uncaught errors, and violations of the policy (CSP). */
   readonly problems: string[];
-  /** Requests to another origin than the page's own. */
+  /** Requests to other origins. */
   readonly foreign: string[];
   close(): Promise<void>;
 }
 
-/** Starts Debian's Chromium, without a screen. */
+/** Starts Debian's Chromium without a display. */
 export function startBrowser(): Promise<Browser> {
   return chromium.launch({
     executablePath: process.env.KPW_CHROMIUM ?? '/usr/bin/chromium',
-    // As root, as in a container, it has no sandbox; it opens pages of our own only.
+    // As root, for example in a container, the sandbox does not work. Only pages of this project are opened.
     args: ['--no-sandbox', '--disable-dev-shm-usage'],
   });
 }
 
-/** Opens a page in a context of its own. */
+/** Opens a page in its own browser context. */
 export async function openTab(
   browser: Browser,
   url: string,

@@ -38,8 +38,8 @@ function web(page: Page) {
   return page.getByRole('row').filter({ hasText: 'default/web' });
 }
 
-// A tunnel that is gone, a node that lost power: the page showed the last state as live for ever.
-test('when nothing comes for 40 s, not even a heartbeat, the connection is lost and opened again', async () => {
+// After a lost tunnel or power failure, the page once showed the last state as live forever.
+test('after 40 s without any event the connection counts as lost and is opened again', async () => {
   const page = await open('about:blank');
   await page.clock.install();
   await page.goto(`${path.url}/`);
@@ -51,7 +51,7 @@ test('when nothing comes for 40 s, not even a heartbeat, the connection is lost 
   expect(await page.locator('.health').textContent()).toBe('ready');
   await page.clock.runFor(2_000);
   await page.getByText('no connection to the wrapper').waitFor();
-  // The browser tries its other idle connections first, and these are dead too.
+  // The browser tries its other idle connections first, which are dead too.
   await eventually(async () => {
     await page.clock.runFor(41_000);
     await delay(200);
@@ -60,7 +60,7 @@ test('when nothing comes for 40 s, not even a heartbeat, the connection is lost 
   await eventually(() => page.locator('.health').textContent(), 'ready');
 });
 
-test('a Service that changes faster than its explanation comes is explained all the same', async () => {
+test('a Service that changes faster than its explanation arrives is still explained', async () => {
   const page = await open();
   await web(page).waitFor();
   path.delayMs = 250;
@@ -80,8 +80,8 @@ test('a Service that changes faster than its explanation comes is explained all 
   await page.locator('.explanation').getByText('10.0.9.9').waitFor();
 });
 
-// Six streams of tabs in the background kept a browser from loading anything more.
-test('a tab that is opened in the background opens no stream until it is seen', async () => {
+// Six streams of background tabs use up the connections of a browser to one host.
+test('a background tab opens no stream until it is visible', async () => {
   const page = await open('about:blank');
   await page.addInitScript(() => {
     Object.defineProperty(document, 'hidden', {
@@ -103,7 +103,7 @@ test('a tab that is opened in the background opens no stream until it is seen', 
   await web(page).waitFor();
 });
 
-test('the ninth page says that too many are open, and takes the place of one that is closed', async () => {
+test('the ninth page reports that too many are open, and works after another one is closed', async () => {
   const streams = new AbortController();
   await Promise.all(
     Array.from({ length: 8 }, () => fetch(`${scene.url}/events`, { signal: streams.signal })),

@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 
-/** Texts whose contrast with what is behind them is less than 4.5:1 (WCAG 2.2, 1.4.3), with the ratio. */
+/** Texts with a contrast to their background below 4.5:1 (WCAG 2.2, 1.4.3), with the ratio. */
 export function poorContrasts(page: Page): Promise<string[]> {
-  // Runs in the browser, so it is one function that uses nothing of this file.
+  // Runs in the browser, so it is one function that uses nothing else of this file.
   return page.evaluate(() => {
     type Colour = [number, number, number, number];
     const parse = (text: string): Colour => {

@@ -3,18 +3,18 @@ import { once } from 'node:events';
 
 const ROOT = new URL('../..', import.meta.url).pathname;
 
-/** The demo, after its tour. */
+/** The running demo, after its tour. */
 export interface DemoProcess {
-  /** Of its page. */
+  /** URL of its page. */
   readonly url: string;
-  /** Types a line into it. */
+  /** Types a line into its terminal. */
   type(line: string): void;
-  /** Tells it to quit, and waits for it. */
+  /** Types `quit` and waits for the end. */
   close(): Promise<void>;
 }
 
 /**
- * Runs `npm run demo` without npm. Throws, with what it said, when it ends before its tour does.
+ * Runs `npm run demo` without npm. Throws with its output if it ends before the tour is over.
  *
  * @param flags of the demo
  */

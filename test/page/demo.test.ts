@@ -15,20 +15,20 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  // What never started is not closed, and does not keep the rest open.
+  // If one part did not start, the others are still closed.
   await tab?.close();
   await browser?.close();
   await demo?.close();
 });
 
-/** The endpoints of the Service that is explained, as the map shows them. */
+/** The endpoints of the explained Service in the map. */
 function dots(): Promise<string[]> {
   return tab.page
     .locator('.dot')
     .evaluateAll((elements) => elements.map((each) => each.getAttribute('aria-label') ?? ''));
 }
 
-test('a newcomer looks from a node, moves it, lets an endpoint fail, and looks from another', async () => {
+test('a user opens a node, moves it, lets an endpoint fail, and opens another node', async () => {
   const { page } = tab;
   await eventually(dots, [
     '10.244.1.10, kept, ready',
@@ -60,8 +60,8 @@ test('a newcomer looks from a node, moves it, lets an endpoint fail, and looks f
   expect(tab.foreign).toEqual([]);
 });
 
-// The bar looked at the cluster only when the open explanation changed.
-test('what is typed in the terminal is seen, and nothing of a Service that is closed stays', async () => {
+// The bar once read the cluster only when the open explanation changed.
+test('the bar shows commands of the terminal, and nothing of a closed Service', async () => {
   const { page } = tab;
   await page.goto(demo.url);
   await page.locator('.dot').first().waitFor();
@@ -82,17 +82,17 @@ test('what is typed in the terminal is seen, and nothing of a Service that is cl
   await eventually(async () => (await dots()).length, 3);
 });
 
-// It was waited for until the test's time was over, and the browser stayed.
-test('a demo that ends before its turn is told at once, with what it said', async () => {
+// The test once waited until its time was over, and left the browser running.
+test('a demo that ends too early is reported immediately, with its output', async () => {
   await expect(startDemo(['--once'])).rejects.toThrow(/ended \(code 0\) after saying: .*in memory/);
 });
 
-test('the demo is not ended from the page', async () => {
+test('the page cannot end the demo', async () => {
   const answer = await fetch(`${demo.url}demo/command`, { method: 'POST', body: 'quit' });
   expect([answer.status, await answer.text()]).toEqual([400, 'the demo is ended in its terminal']);
 });
 
-test('its commands are not taken from other web pages', async () => {
+test('commands from other web pages are refused', async () => {
   const post = (headers: Record<string, string>) =>
     fetch(`${demo.url}demo/command`, { method: 'POST', body: 'label edge-1 site=x', headers });
   for (const headers of [{ origin: 'http://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) {

@@ -42,7 +42,7 @@ test('10,000 Services are listed, searched, and followed through a relabel', asy
     () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0,
   );
   times['first paint'] = Math.round(paint);
-  // Only what can be seen is in the document.
+  // Only visible rows are in the document.
   expect(await page.locator('.rows .row').count()).toBeLessThan(60);
 
   await measure('one Service changed', async () => {
@@ -67,6 +67,6 @@ test('10,000 Services are listed, searched, and followed through a relabel', asy
   });
   expect(tab.problems).toEqual([]);
   await tab.close();
-  // Figures for people; how fast a machine is, is no matter of a test.
+  // For information only: the test does not check the speed of the machine.
   process.stdout.write(`${SERVICES} Services, ms: ${JSON.stringify(times)}\n`);
 });

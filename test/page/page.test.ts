@@ -26,7 +26,7 @@ afterEach(async () => {
   const { problems, foreign } = tab;
   await tab.close();
   await scene.close();
-  // Of every test: no error, no violation of the policy, and nothing asked of anybody else.
+  // In every test: no error, no violation of the policy, and no request to another origin.
   expect({ problems, foreign }).toEqual({ problems: [], foreign: [] });
 });
 
@@ -34,7 +34,7 @@ function row(service: string) {
   return page.getByRole('row').filter({ hasText: service });
 }
 
-/** Names of the Services that are listed. */
+/** Names of the listed Services. */
 function listed(): Promise<string[]> {
   return page.getByRole('grid', { name: 'Services' }).locator('.name').allTextContents();
 }
@@ -43,12 +43,12 @@ function kept(service: string): Promise<string | null> {
   return row(service).getByRole('img').getAttribute('aria-label');
 }
 
-/** The cells of the endpoints in the explanation that is open. */
+/** The cells of the endpoints in the open explanation. */
 function endpoints(): Promise<string[]> {
   return page.locator('.explanation tbody tr:has(th[title])').allInnerTexts();
 }
 
-test('Services are listed with what this node keeps of each', async () => {
+test('Services are listed with the endpoints that this node keeps', async () => {
   expect(await listed()).toEqual([
     'default/broken',
     'default/lost',
@@ -65,7 +65,7 @@ test('Services are listed with what this node keeps of each', async () => {
     .waitFor();
 });
 
-test('search and filter narrow the list, and say how much is left', async () => {
+test('search and filter narrow the list, and show the number of matches', async () => {
   await page.getByRole('searchbox').fill('DEFAULT site');
   await eventually(listed, ['default/lost', 'default/web']);
   await page.getByRole('radio', { name: 'None left 1' }).check();
@@ -75,7 +75,7 @@ test('search and filter narrow the list, and say how much is left', async () => 
   await page.getByText('No Service matches.').waitFor();
 });
 
-test('all of it can be done by keyboard', async () => {
+test('the page can be used with the keyboard alone', async () => {
   await page.keyboard.press('/');
   await page.keyboard.type('default');
   expect(await page.getByRole('searchbox').inputValue()).toBe('default');
@@ -103,7 +103,7 @@ test('all of it can be done by keyboard', async () => {
   await page.getByRole('heading', { name: 'Neighbours' }).waitFor();
 });
 
-/** What is outlined: the grid itself, or Services in it. */
+/** The outlined elements: the grid itself, or Services in it. */
 function outlined(): Promise<string[]> {
   return page
     .getByRole('grid')
@@ -114,14 +114,14 @@ function outlined(): Promise<string[]> {
     );
 }
 
-test('the list shows where the keyboard is, and Enter opens just that', async () => {
+test('the active row is outlined, and Enter opens it', async () => {
   await page.keyboard.press('/');
   await page.keyboard.press('Tab');
   await page.keyboard.press('Tab');
   expect(await outlined()).toEqual(['default/broken']);
   await page.keyboard.press('ArrowDown');
   await eventually(outlined, ['default/lost']);
-  // What is marked is filtered out: the first one is marked.
+  // The active row is filtered out, so the first row becomes active.
   await page.getByRole('searchbox').fill('default/web');
   await eventually(listed, ['default/web']);
   await page.keyboard.press('Tab');
@@ -136,7 +136,7 @@ test('the list shows where the keyboard is, and Enter opens just that', async ()
   await eventually(outlined, ['grid']);
 });
 
-test('what is marked stays so when other rows come before it', async () => {
+test('the active row stays active if rows are inserted before it', async () => {
   scene.server.label('edge-1', 'site', 'b');
   await page.getByRole('tab', { name: 'Decisions 2' }).click();
   await page.keyboard.press('Tab');
@@ -147,7 +147,7 @@ test('what is marked stays so when other rows come before it', async () => {
   await eventually(marked, 'Decisions-2');
 });
 
-test('the search is kept while one looks at another tab, and / leads to it from a filter', async () => {
+test('the search is kept while another tab is open, and / focuses it', async () => {
   await page.getByRole('searchbox').fill('default');
   await page.getByRole('radio', { name: 'None left 1' }).check();
   await page.getByRole('tab', { name: 'Node' }).click();
@@ -186,7 +186,7 @@ test.each([['/'], ['../explain'], ['../decisions'], ['default'], ['default/'], [
   },
 );
 
-test('a decision of another day shows its date', async () => {
+test('a decision of another day has its date', async () => {
   scene.server.label('edge-1', 'site', 'b');
   await page.getByRole('tab', { name: 'Decisions 2' }).click();
   const time = page.locator('time').first();
@@ -227,7 +227,7 @@ test.each([320, 500, 690])(
   },
 );
 
-test('a Service is explained, also by a link', async () => {
+test('a Service is explained after a click or by a link', async () => {
   await row('default/web').click();
   await page.getByText('Without the endpoints of site, * would win.').waitFor();
   expect(await endpoints()).toEqual([
@@ -240,12 +240,12 @@ test('a Service is explained, also by a link', async () => {
   await other.close();
 });
 
-test('what a relabel changes is seen at once: the list, the explanation, the decisions, the node', async () => {
+test('a relabel updates list, explanation, decisions and node immediately', async () => {
   await row('default/web').click();
   await page.getByText('Without the endpoints').waitFor();
   scene.server.label('edge-1', 'site', 'b');
   await eventually(() => kept('default/lost'), '1 of 1 endpoints kept');
-  // As many as before, but others.
+  // The same number as before, but other endpoints.
   await eventually(
     async () => (await endpoints())[1]?.replace(/\s+/g, ' '),
     '● yes 10.0.3.1 edge-3 ready site matches, and has ready endpoints',
@@ -257,7 +257,7 @@ test('what a relabel changes is seen at once: the list, the explanation, the dec
   await page.getByRole('row', { name: 'site nodes with site=b 2 edge-3' }).waitFor();
 });
 
-test('a Service that comes and one that goes', async () => {
+test('a new Service and a deleted one', async () => {
   scene.server.delete('endpointslices', 'plain-1');
   scene.server.delete('services', 'plain');
   await eventually(listed, ['default/broken', 'default/lost', 'default/web']);
@@ -265,19 +265,22 @@ test('a Service that comes and one that goes', async () => {
   await eventually(() => kept('default/lost'), '1 of 1 endpoints kept');
 });
 
-test.each(['light', 'dark'] as const)('every text can be read in %s', async (colorScheme) => {
-  await page.emulateMedia({ colorScheme });
-  const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-  expect(ground).toBe(colorScheme === 'light' ? 'rgb(255, 255, 255)' : 'rgb(20, 24, 28)');
-  await row('default/lost').click();
-  await page.getByText('nothing-matches').first().waitFor({ state: 'attached' });
-  await page.locator('.explanation tbody').first().waitFor();
-  expect(await poorContrasts(page)).toEqual([]);
-  await page.getByRole('tab', { name: 'Node' }).click();
-  expect(await poorContrasts(page)).toEqual([]);
-});
+test.each(['light', 'dark'] as const)(
+  'every text has enough contrast in %s mode',
+  async (colorScheme) => {
+    await page.emulateMedia({ colorScheme });
+    const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    expect(ground).toBe(colorScheme === 'light' ? 'rgb(255, 255, 255)' : 'rgb(20, 24, 28)');
+    await row('default/lost').click();
+    await page.getByText('nothing-matches').first().waitFor({ state: 'attached' });
+    await page.locator('.explanation tbody').first().waitFor();
+    expect(await poorContrasts(page)).toEqual([]);
+    await page.getByRole('tab', { name: 'Node' }).click();
+    expect(await poorContrasts(page)).toEqual([]);
+  },
+);
 
-test('everything one can use has a name and a role', async () => {
+test('every control has a name and a role', async () => {
   await row('default/web').click();
   await page.getByText('Without the endpoints').waitFor();
   const nameless = await page.$$eval('button, input, a, [tabindex="0"], svg', (elements) =>
@@ -296,7 +299,7 @@ test('everything one can use has a name and a role', async () => {
   expect(await page.getByRole('tab', { selected: true }).allTextContents()).toEqual(['Services']);
 });
 
-test('what stands in an annotation is shown as text, never as markup', async () => {
+test('an annotation is shown as text, never as markup', async () => {
   nameWithMarkup(scene.server);
   await row('default/web').getByText('invalid-policy').first().waitFor();
   await row('default/web').click();
@@ -305,7 +308,7 @@ test('what stands in an annotation is shown as text, never as markup', async () 
 });
 
 describe('the policy of the page (CSP)', () => {
-  test('runs no script and asks nobody but the admin port', async () => {
+  test('runs only its own script, and sends requests only to the admin port', async () => {
     const refused = await openTab(browser, `${scene.url}/`);
     const blocked = await refused.page.evaluate(async () => {
       const script = document.createElement('script');
@@ -328,11 +331,11 @@ describe('the policy of the page (CSP)', () => {
   });
 });
 
-test('a page whose wrapper goes away says so', async () => {
+test('a page reports that its wrapper has stopped', async () => {
   await scene.stopAdmin();
   await page.getByText('no connection to the wrapper').waitFor();
   await tab.page.goto('about:blank');
-  // That it tried again, the console tells too.
+  // The console reports the failed attempts too.
   expect(tab.problems.filter((each) => !each.includes('ERR_'))).toEqual([]);
   tab.problems.length = 0;
 });

@@ -16,9 +16,9 @@ import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 /** The real wrapper of edge-1 with its admin port, a cluster in memory, and a client that watches slices. */
 export interface Scene {
   readonly server: ApiServer;
-  /** Of the admin port. */
+  /** URL of the admin port. */
   readonly url: string;
-  /** Ends the admin port alone. */
+  /** Closes only the admin port. */
   stopAdmin(): Promise<void>;
   close(): Promise<void>;
 }
@@ -31,7 +31,7 @@ const WEB: readonly SmallEndpoint[] = [
   { ip: '10.0.3.1', node: 'edge-3' },
 ];
 
-/** Four Services: one filtered, one unfiltered, one with an invalid policy, one that keeps nothing. */
+/** Four Services: one filtered, one unfiltered, one with an invalid policy, one without kept endpoints. */
 export async function openScene(): Promise<Scene> {
   const server = createSmallCluster();
   putService(server, 'web', ['kubernetes.io/hostname', 'site', '*']);
@@ -45,7 +45,7 @@ export async function openScene(): Promise<Scene> {
   return await serve(server);
 }
 
-/** So many Services with four endpoints each, one of them in this site. */
+/** Adds this number of Services with four endpoints each, one of them in this site. */
 export async function openLargeScene(services: number): Promise<Scene> {
   const server = createSmallCluster();
   putNode(server, 'cloud-1', {});
@@ -64,7 +64,7 @@ export async function openLargeScene(services: number): Promise<Scene> {
   return await serve(server);
 }
 
-/** The annotations of an object of the cluster may hold anything; the page has to show it as text. */
+/** An annotation can contain anything, and the page must show it as text. */
 export function nameWithMarkup(server: ApiServer): KubeObject {
   return server.annotate('web', 'topologyKeys', '["<img src=x onerror=alert(1)>"]');
 }

@@ -1,16 +1,16 @@
 import { connect, createServer, type Socket } from 'node:net';
 
-/** A path to a port on which bytes are late, or lost while the connections stay open. */
+/** A relay to a port that delays bytes, or loses them while the connections stay open. */
 export interface SlowPath {
   readonly url: string;
-  /** For bytes each way, in milliseconds. */
+  /** Delay in each direction, in milliseconds. */
   delayMs: number;
-  /** Connections that are open stay so, but nothing comes through any more, nor their end; later ones work. */
+  /** Open connections stay open but lose all bytes, including their end. New connections work. */
   freeze(): void;
   close(): void;
 }
 
-/** Opens one. */
+/** Starts the relay. */
 export async function openSlowPath(to: string): Promise<SlowPath> {
   const open = new Set<Socket>();
   const live = new Set<Socket>();

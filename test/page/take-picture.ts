@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { openTab, startBrowser } from './browser.ts';
 import { startDemo } from './demo-process.ts';
 
-/** For the last events to be drawn, in milliseconds. */
+/** Time until the last events are drawn, in milliseconds. */
 const SETTLE_MS = 1_000;
 
 const demo = await startDemo();

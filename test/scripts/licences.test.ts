@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { collectLicences, packageFoldersOf } from '../../scripts/licences.ts';
 
 describe('packageFoldersOf()', () => {
-  test('names each package once, scoped and nested ones too, and nothing of our own', () => {
+  test('names each package once, including scoped and nested ones, and no file of the project', () => {
     const files = [
       '/p/src/main.ts',
       '/p/node_modules/pino/lib/a.js',
@@ -36,7 +36,7 @@ describe('collectLicences()', () => {
     return path;
   }
 
-  test('gives name, version, licence and the notice that goes with it', () => {
+  test('contains name, version, licence and notice of each package', () => {
     const path = addPackage(
       { name: 'a', version: '1.2.3', license: 'Apache-2.0' },
       { LICENSE: 'the licence', NOTICE: 'the notice', 'README.md': 'more' },
@@ -51,8 +51,8 @@ describe('collectLicences()', () => {
     expect(collectLicences([path])).toContain('No licence file; A. B.');
   });
 
-  test('refuses a package that names no licence', () => {
+  test('refuses a package without a licence', () => {
     const path = addPackage({ name: 'a', version: '1.0.0' }, { LICENSE: 'text' });
-    expect(() => collectLicences([path])).toThrow('a names no licence');
+    expect(() => collectLicences([path])).toThrow('a has no licence');
   });
 });

@@ -19,7 +19,7 @@ test("the chart's schema of values is current; if not: npm run settings", () => 
   expect(schema.properties.settings).toEqual(chartSettingsSchema());
 });
 
-test('every setting says what it means', () => {
+test('every setting has a description', () => {
   expect(settingRows().filter(({ meaning }) => !/\.$/.test(meaning))).toEqual([]);
 });
 

@@ -2,36 +2,36 @@ import type { Answer, Cause, DecisionChange } from '../../filter/projection/deci
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import { explainedView, nameOf, type ViewName } from './explained-view.ts';
 
-/** A decision about a Service that came out different. */
+/** A decision about a Service whose result changed. */
 export interface DecisionRecord {
-  /** Counts all of this view, from 1. */
+  /** Number of the change in this view, from 1. */
   readonly number: number;
   /** ISO 8601. */
   readonly time: string;
   readonly service: string;
-  /** Keys that won before, or why no key was asked; null: the Service had no endpoints, or was not known. */
+  /** Keys that won before, or why no key was used. null: the Service had no endpoints, or did not exist. */
   readonly from: string | null;
   readonly to: string | null;
-  /** Endpoints kept before and after; null: no policy selected any. */
+  /** Endpoints kept before and after; null: no policy was applied. */
   readonly keptBefore: number | null;
   readonly keptAfter: number | null;
   readonly cause: Cause;
 }
 
-/** The answer of /decisions. */
+/** The response of /decisions. */
 export interface Decisions {
   readonly node: string;
   readonly view: ViewName;
-  /** Changes since the view was opened; older ones than are listed are forgotten. */
+  /** Changes since the view was opened. Only the latest ones are kept. */
   readonly count: number;
   readonly decisions: readonly DecisionRecord[];
 }
 
 /**
- * The latest decisions that came out different, oldest first. Throws `NotReady` when there is no view yet.
+ * The latest changes of decisions, oldest first. Throws `NotReady` if there is no view yet.
  *
- * @param after number of the last one known
- * @param limit at most so many, the latest
+ * @param after number of the last change that the client has
+ * @param limit maximum number of changes; the latest ones are returned
  */
 export function decisionsOf(proxy: NodeProxy, after: number, limit: number): Decisions {
   const { source, projection } = explainedView(proxy);
@@ -45,9 +45,9 @@ export function decisionsOf(proxy: NodeProxy, after: number, limit: number): Dec
   };
 }
 
-/** A change as it is told; its time is that of the day. */
+/** Converts a change to the format of the response, with its time of day. */
 export function recordOf({ number, at, service, from, to, cause }: DecisionChange): DecisionRecord {
-  // The clock of a view does not know the time of day; see proxy/system-clock.ts.
+  // A view uses a monotonic clock, which has no time of day.
   const time = new Date(Date.now() + at - performance.now()).toISOString();
   return {
     ...{ number, time, service, cause },
@@ -56,7 +56,7 @@ export function recordOf({ number, at, service, from, to, cause }: DecisionChang
   };
 }
 
-/** Of no endpoints none is kept. */
+/** A Service without endpoints keeps 0. */
 function keptOf(answer: Answer | undefined): number | null {
   return answer === undefined ? 0 : (answer.kept ?? null);
 }

@@ -19,16 +19,16 @@ import { isSubdomain } from '../../topology/policy/label.ts';
 import { TimeSlice } from '../time-slice.ts';
 import { explainedView, findService } from './explained-view.ts';
 
-/** What the wrapper changes in one object. */
+/** The changes that the wrapper makes to one object. */
 export interface ObjectDiff {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
-  /** Whether kube-proxy sees the object at all. */
+  /** Whether kube-proxy sees the object. */
   readonly shown: boolean;
   /**
-   * A JSON Patch (RFC 6902) from what the API server has to what kube-proxy sees; empty: nothing. Endpoints are
-   * keyed by their first address instead of their position.
+   * A JSON Patch (RFC 6902) from the object at the API server to the object that kube-proxy sees. Empty: they are
+   * equal. Endpoints are keyed by their first address instead of their position.
    */
   readonly patch: readonly JsonPatchOperation[];
 }
@@ -39,7 +39,7 @@ export interface JsonPatchOperation {
   readonly value?: unknown;
 }
 
-/** The answer of /diff/<namespace>/<name>. */
+/** The response of /diff/<namespace>/<name>. */
 export interface Diff {
   readonly service: string;
   readonly node: string;
@@ -55,24 +55,24 @@ const KINDS: Readonly<Record<string, Resource>> = {
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /**
- * Reads the objects of a Service from the API server as JSON, and says what the wrapper makes of them.
- * Throws `NotFound`, `BadRequest` for another kind or what is no name, and what the API server answers.
+ * Reads the objects of a Service from the API server as JSON, and compares them with what the wrapper shows.
+ * Throws `NotFound`, `BadRequest` for an unknown kind or an invalid name, and the errors of the API server.
  */
 export async function diffOf(
   proxy: NodeProxy,
   service: string,
   kind: string,
-  turn: TimeSlice = new TimeSlice(),
+  slice: TimeSlice = new TimeSlice(),
 ): Promise<Diff> {
   const resource = Object.hasOwn(KINDS, kind) ? KINDS[kind] : undefined;
   if (resource === undefined) {
-    throw new WrapperError('BadRequest', `kind is one of ${Object.keys(KINDS).join(', ')}`);
+    throw new WrapperError('BadRequest', `kind must be one of ${Object.keys(KINDS).join(', ')}`);
   }
-  // Nothing else may become a part of a selector or a path.
+  // The names become parts of a selector and a path, so other characters are refused.
   if (!service.split('/').every(isSubdomain)) {
-    throw new WrapperError('BadRequest', `${JSON.stringify(service)} is not a Service's name`);
+    throw new WrapperError('BadRequest', `${JSON.stringify(service)} is not a name of a Service`);
   }
-  const objects = await readObjects(proxy, resource, service, turn.signal);
+  const objects = await readObjects(proxy, resource, service, slice.signal);
   if (objects.length === 0) {
     throw new WrapperError('NotFound', `there is no ${resource.kind} of Service ${service}`);
   }
@@ -80,7 +80,7 @@ export async function diffOf(
   const diffs =
     resource === SERVICES
       ? serviceDiffs(proxy, objects)
-      : await turn.take(endpointsDiffs(proxy, resource, service, objects));
+      : await slice.run(endpointsDiffs(proxy, resource, service, objects));
   return { service, node: nodeName, objects: diffs };
 }
 
@@ -88,7 +88,7 @@ async function readObjects(
   { upstream }: NodeProxy,
   resource: Resource,
   service: string,
-  stopped: AbortSignal | undefined,
+  aborted: AbortSignal | undefined,
 ): Promise<readonly Buffer[]> {
   const [namespace = '', name = ''] = service.split('/');
   const query =
@@ -99,7 +99,7 @@ async function readObjects(
     method: 'GET',
     path: `${collectionPath(resource, namespace)}?${query}`,
     headers: { accept: 'application/json' },
-    signal: AbortSignal.any([AbortSignal.timeout(10_000), ...(stopped ? [stopped] : [])]),
+    signal: AbortSignal.any([AbortSignal.timeout(10_000), ...(aborted ? [aborted] : [])]),
   });
   const body = await readBody(response.body, MAX_BODY_BYTES, response.headers);
   if (response.statusCode !== 200) {
@@ -153,8 +153,8 @@ function* endpointsDiffs(
 }
 
 /**
- * Decides about what the API server has now, as the view decides, so that both sides are of one moment.
- * Without `keep` all endpoints are shown as they are. Throws `NotReady` when the policy is not in force yet.
+ * Decides again from the current objects of the API server, so that both sides have the same age. Without `keep`
+ * all endpoints are shown. Throws `NotReady` while the policy is not in force yet.
  */
 function applyPolicy(
   proxy: NodeProxy,
@@ -165,8 +165,8 @@ function applyPolicy(
   const policy = topology.policyInForce(service);
   if (policy === undefined) {
     const selectors = topology.waitsFor(service).join('; ');
-    const what = `the policy of ${service} waits for nodes with ${selectors}`;
-    throw new WrapperError('NotReady', `${what}; what was shown before stands`);
+    const what = `the policy of ${service} waits for the nodes with ${selectors}`;
+    throw new WrapperError('NotReady', `${what}; until then the view does not change`);
   }
   if (policy.dryRun === true) return { hidden: false };
   if (!policy.managed) return { hidden: policy.reason === 'other-proxy' };
@@ -176,7 +176,7 @@ function applyPolicy(
   return { hidden: topology.isCloudOnly(policy, decision), keep: decision.keep };
 }
 
-/** The version under which clients see an object; undefined: no view of this kind shows it. */
+/** The resourceVersion that clients see; undefined: no view of this kind contains the object. */
 function shownVersion(
   { views }: NodeProxy,
   resource: Resource,
@@ -189,7 +189,7 @@ function shownVersion(
   return undefined;
 }
 
-/** @param after what is shown; undefined: nothing */
+/** @param after the object in the view; undefined: it is hidden */
 function diff(
   resource: Resource,
   before: Buffer,
@@ -197,10 +197,10 @@ function diff(
 ): ObjectDiff {
   const codec = createJsonCodec();
   const { namespace, name } = codec.meta(before);
-  const about = { kind: resource.kind, namespace, name, shown: after !== undefined };
-  if (after === undefined) return { ...about, patch: [{ op: 'remove', path: '' }] };
+  const identity = { kind: resource.kind, namespace, name, shown: after !== undefined };
+  if (after === undefined) return { ...identity, patch: [{ op: 'remove', path: '' }] };
   const versioned = codec.splice(resource, after.bytes, { resourceVersion: after.version });
-  return { ...about, patch: jsonpatch.compare(keyed(before), keyed(versioned)) };
+  return { ...identity, patch: jsonpatch.compare(keyed(before), keyed(versioned)) };
 }
 
 interface KeyedByAddress {
@@ -208,7 +208,7 @@ interface KeyedByAddress {
   readonly ip?: string;
 }
 
-/** The object with its endpoints in a mapping by first address: positions would make each later one differ. */
+/** The object with its endpoints in a mapping by first address. With positions, one removal would change all that follow. */
 function keyed(bytes: Buffer): object {
   const object = JSON.parse(bytes.toString('utf8')) as Record<string, unknown>;
   const byAddress = (list: unknown): unknown =>

@@ -16,25 +16,25 @@ import {
   type ViewName,
 } from './explained-view.ts';
 
-/** The answer of /explain/<namespace>/<name>. */
+/** The response of /explain/<namespace>/<name>. */
 export interface Explained extends ServiceExplanation {
-  /** The view that it is about. */
+  /** The view that was explained. */
   readonly view: ViewName;
 }
 
-/** What an answer about one Service lists; the rest is counted. */
+/** Items that a response about one Service lists. The others are only counted. */
 const LISTED: ExplainLimits = { endpoints: 1_000, ports: 200 };
-/** In short: endpoints are only counted, and enough ports explained to warn of those in trouble. */
+/** Limits of a summary: endpoints are only counted, and enough ports are explained to find all warnings. */
 export const IN_SHORT: ExplainLimits = { endpoints: 0, ports: 200 };
 
 /**
- * Explains a Service as the view shows it that kube-proxy reads. Throws `NotFound` for a Service that is not
- * known, `NotReady` when there is no view yet.
+ * Explains a Service in the view that kube-proxy reads. Throws `NotFound` for an unknown Service, and `NotReady` if
+ * there is no view yet.
  */
 export async function explainOne(
   proxy: NodeProxy,
   service: string,
-  turn: TimeSlice = new TimeSlice(),
+  slice: TimeSlice = new TimeSlice(),
 ): Promise<Explained> {
   const view = explainedView(proxy);
   if (!view.source.view.started) throw notStarted(proxy);
@@ -43,17 +43,17 @@ export async function explainOne(
   if (!known && objects.length === 0 && findService(proxy, service) === undefined) {
     const hint = proxy.policyResolver.settings.headless
       ? ''
-      : '; headless ones only with headless: true';
+      : '; headless Services need the setting headless: true';
     throw new WrapperError(
       'NotFound',
-      `there is no Service ${service} that kube-proxy asks for${hint}`,
+      `there is no Service ${service} that kube-proxy watches${hint}`,
     );
   }
   const name = nameOf(proxy, view.source);
-  return { ...(await turn.take(explainIn(proxy, view, service, LISTED))), view: name };
+  return { ...(await slice.run(explainIn(proxy, view, service, LISTED))), view: name };
 }
 
-/** The steps of an explanation; it is of the moment at which the first one is taken. */
+/** The steps of an explanation. It describes the state at the first step. */
 export function* explainIn(
   proxy: Pick<NodeProxy, 'topology' | 'views' | 'policyResolver'>,
   { source, projection }: ExplainedView,
@@ -62,7 +62,7 @@ export function* explainIn(
 ): Steps<ServiceExplanation> {
   const { objects, held, ageMs } = projection.inspect(service);
   const wallNow = Date.now();
-  // The clock of the delays does not know the time of day; see proxy/system-clock.ts.
+  // The delays use a monotonic clock, which has no time of day.
   const offset = wallNow - performance.now();
   const timeOf = (ms: number) => new Date(offset + ms);
   return yield* explainService({
@@ -93,12 +93,12 @@ function originsOf(
 }
 
 export function notStarted(proxy: NodeProxy): WrapperError {
-  const waits = [...proxy.topology.nodeSets.values()].filter(
+  const syncing = [...proxy.topology.nodeSets.values()].filter(
     ({ state, needed }) => needed && state === 'syncing',
   );
   const what =
-    waits.length > 0
-      ? `: waits for nodes with ${waits.map(({ selector }) => selector).join('; ')}`
+    syncing.length > 0
+      ? `: it waits for the nodes with ${syncing.map(({ selector }) => selector).join('; ')}`
       : '';
   return new WrapperError('NotReady', `the view is not complete yet${what}; see /readyz`);
 }

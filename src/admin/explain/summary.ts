@@ -9,7 +9,7 @@ export interface ServiceSummary {
   readonly service: string;
   readonly outcome: OutcomeKind;
   readonly dryRun: boolean;
-  /** Where the policy comes from, or why there is none. */
+  /** Source of the policy, or why there is none. */
   readonly policy: string;
   readonly keys: readonly string[];
   /** Keys that won, each once. */
@@ -17,16 +17,16 @@ export interface ServiceSummary {
   readonly kept: number;
   readonly total: number;
   readonly since?: string;
-  /** Codes of warnings; what is only worth knowing is left out. */
+  /** Codes of warnings, without those of severity info. */
   readonly warnings: readonly string[];
 }
 
-/** The answer of /explain. */
+/** The response of /explain. */
 export interface Summary {
   readonly node: string;
   readonly view: ViewName;
   readonly services: readonly ServiceSummary[];
-  /** Give this as `after` for those that follow; undefined: these are all. */
+  /** Value of `after` for the next page; undefined: this is the last one. */
   readonly next?: string;
 }
 
@@ -35,17 +35,17 @@ export interface SummaryOptions {
   readonly namespace?: string;
   /** Only Services with warnings. */
   readonly warnings: boolean;
-  /** Only Services behind this one, in the order of their names. */
+  /** Only Services after this one, sorted by name. */
   readonly after: string;
-  /** At most so many. */
+  /** Maximum number of Services. */
   readonly limit: number;
 }
 
-/** Explains all Services in short, in the order of their names. Throws `NotReady`. */
+/** Summarizes all Services, sorted by name. Throws `NotReady`. */
 export async function summarize(
   proxy: NodeProxy,
   options: SummaryOptions,
-  turn: TimeSlice = new TimeSlice(),
+  slice: TimeSlice = new TimeSlice(),
 ): Promise<Summary> {
   const view = explainedView(proxy);
   if (!view.source.view.started) throw notStarted(proxy);
@@ -57,13 +57,13 @@ export async function summarize(
   const services: ServiceSummary[] = [];
   let next: string | undefined;
   for (const name of wanted) {
-    if (turn.isOver) await turn.pass();
+    if (slice.isOver) await slice.yield();
     const last = services.at(-1);
     if (services.length >= limit && last !== undefined) {
       next = last.service;
       break;
     }
-    const summary = shorten(await turn.take(explainIn(proxy, view, name, IN_SHORT)));
+    const summary = shorten(await slice.run(explainIn(proxy, view, name, IN_SHORT)));
     if (!options.warnings || summary.warnings.length > 0) services.push(summary);
   }
   const { nodeName } = proxy.topology;
@@ -76,7 +76,7 @@ export function knownServices({ topology }: NodeProxy, { projection }: Explained
   return new Set([...topology.policies.services(), ...projection.services()]);
 }
 
-/** Explains one Service in short. */
+/** Turns an explanation into one line. */
 export function shorten(explanation: ServiceExplanation): ServiceSummary {
   const { service, outcome, policy, winners, counts, since, warnings } = explanation;
   const serious = warnings.filter(({ severity }) => severity === 'warning');

@@ -13,7 +13,7 @@ import {
   type ViewName,
 } from './explained-view.ts';
 
-/** Where the kernel should send connections to one port of one Service address. */
+/** The backends that the kernel should have for one port of one Service address. */
 export interface TableRow {
   readonly service: string;
   /** `TCP`, `UDP` or `SCTP`. */
@@ -22,37 +22,37 @@ export interface TableRow {
   readonly port: number;
   /** `ip:port` (IPv6 in brackets), sorted. */
   readonly backends: readonly string[];
-  /** kube-proxy may take fewer of them: it filters by itself. */
+  /** kube-proxy may use fewer of them, because it filters them too. */
   readonly fewerAllowed: boolean;
 }
 
-/** The answer of /table. */
+/** The response of /table. */
 export interface Table {
   readonly node: string;
-  /** Where kube-proxy reaches the wrapper: by plain http, or, when there is no such door, by https. */
+  /** URL of the http listener; if there is none, of the https listener. */
   readonly listen: string;
-  /** Where it does by https; undefined: nowhere. */
+  /** URL of the https listener; undefined: there is none. */
   readonly https?: string;
-  /** Everything is shown, whatever policies say. */
+  /** All endpoints are shown, independent of policies. */
   readonly dryRun: boolean;
-  /** The view of endpoints; undefined: nobody has asked for any. */
+  /** The view of endpoints; undefined: no client has requested endpoints. */
   readonly view?: ViewName;
-  /** The Services view that belongs to it; undefined: nobody has asked for Services. */
+  /** The view of Services; undefined: no client has requested Services. */
   readonly services?: ViewName;
   readonly rows: readonly TableRow[];
-  /** Service to give as `after` for those that follow; undefined: these are all. */
+  /** Value of `after` for the next page; undefined: this is the last one. */
   readonly next?: string;
 }
 
 /**
- * What kube-proxy should have in the kernel, made from what the views show: Services in the order of their
- * names, `limit` of them, each as it is when it is its turn. Throws `NotReady`.
+ * What kube-proxy should have written to the kernel, computed from the views: at most `limit` Services, sorted by
+ * name. Each is read when its slice starts. Throws `NotReady`.
  */
 export async function tableOf(
   proxy: NodeProxy,
   after: string,
   limit: number,
-  turn: TimeSlice = new TimeSlice(),
+  slice: TimeSlice = new TimeSlice(),
 ): Promise<Table> {
   const explained = findView(proxy);
   const services = findServices(proxy);
@@ -66,8 +66,8 @@ export async function tableOf(
   let last: string | undefined;
   for (const name of names.slice(0, limit)) {
     if (backends >= MAX_BACKENDS) break;
-    if (turn.isOver) await turn.pass();
-    const added = await turn.take(rowsOf(name, services, explained));
+    if (slice.isOver) await slice.yield();
+    const added = await slice.run(rowsOf(name, services, explained));
     for (const row of added) backends += row.backends.length;
     rows.push(...added);
     last = name;
@@ -76,16 +76,16 @@ export async function tableOf(
   return last !== undefined && last !== names.at(-1) ? { ...answer, next: last } : answer;
 }
 
-/** A page ends with the Service that brings it to so many backends, some 4 MB of JSON. */
+/** A page ends after the Service with which it has this many backends, about 4 MB of JSON. */
 const MAX_BACKENDS = 100_000;
 
 function headOf(proxy: NodeProxy): Pick<Table, 'node' | 'listen' | 'https' | 'dryRun'> {
-  const { topology, url, httpsUrl, policyResolver: book } = proxy;
+  const { topology, url, httpsUrl, policyResolver } = proxy;
   return {
     node: topology.nodeName,
     listen: url,
     ...(httpsUrl === undefined ? {} : { https: httpsUrl }),
-    dryRun: book.settings.dryRun === true,
+    dryRun: policyResolver.settings.dryRun === true,
   };
 }
 
@@ -94,14 +94,14 @@ function* rowsOf(name: string, services: ViewSource, explained: ExplainedView): 
   if (object === undefined) return [];
   const { codec } = services.view;
   const facts = codec.service(object);
-  const at = codec.serviceAddresses(object);
+  const { clusterIPs, ports } = codec.serviceAddresses(object);
   if (facts.type === 'ExternalName' || facts.clusterIP === 'None') return [];
   const shown = yield* shownGroups(name, explained);
   const local = facts.internalTrafficPolicy === 'Local';
   const fewerAllowed = local || shown.some(({ hinted }) => hinted);
   const rows: TableRow[] = [];
-  for (const clusterIP of at.clusterIPs) {
-    for (const port of at.ports) {
+  for (const clusterIP of clusterIPs) {
+    for (const port of ports) {
       rows.push({
         service: name,
         protocol: port.key.slice(0, port.key.indexOf('/')),
@@ -116,14 +116,14 @@ function* rowsOf(name: string, services: ViewSource, explained: ExplainedView): 
   return rows;
 }
 
-/** Endpoints that share their ports. */
+/** Shown endpoints that share their ports. */
 interface ShownGroup {
   readonly endpoints: readonly Endpoint[];
   readonly addresses: ReturnType<ExplainedView['source']['view']['codec']['addresses']>[number];
   readonly hinted: boolean;
 }
 
-/** The endpoints of a Service in the very bytes that clients get at the first step. */
+/** The endpoints of a Service, from the same bytes that clients receive. */
 function* shownGroups(service: string, { source, projection }: ExplainedView): Steps<ShownGroup[]> {
   const { view } = source;
   const { codec, resource } = view;
@@ -142,7 +142,7 @@ function* shownGroups(service: string, { source, projection }: ExplainedView): S
   return shown;
 }
 
-/** As kube-proxy: the ready ones; if there is none, those that serve while they terminate. */
+/** As in kube-proxy: the ready endpoints, else those that are serving while they terminate. */
 function* backendsOf(
   shown: readonly ShownGroup[],
   family: string,

@@ -3,8 +3,8 @@ import type { PageAssets } from './page-assets.ts';
 let assets: Promise<PageAssets> | undefined;
 
 /**
- * The page's files. In dist/main.js, this module is replaced by one that holds them (scripts/build.ts). Run from
- * source, they are made at the first request. Rejects where the packages for development are missing.
+ * Loads the files of the page. In dist/main.js this module is replaced by one that contains them (scripts/build.ts).
+ * From source, the first call bundles them. Rejects if the development packages are not installed.
  */
 export function loadPageAssets(): Promise<PageAssets> {
   assets ??= import('../../../scripts/bundle-page.ts').then(({ bundlePage }) => bundlePage());

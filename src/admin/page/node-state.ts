@@ -7,12 +7,12 @@ import { findView } from '../explain/explained-view.ts';
 import { readiness } from '../readiness.ts';
 import type { KeyState, NodeState, ViewState } from './page-data.ts';
 
-/** Neighbours that are named; the others are counted. */
+/** Maximum number of neighbours that are named. The others are only counted. */
 const MAX_NEIGHBOURS = 200;
 
-/** This node, and what it is connected to, as of now. */
+/** The current state of this node and its connections. */
 export function nodeState(proxy: NodeProxy): NodeState {
-  const { topology, policyResolver: book, failover, listeners, views } = proxy;
+  const { topology, policyResolver, failover, listeners, views } = proxy;
   const { nodeContext } = topology;
   const problem = problemOf(proxy);
   return {
@@ -20,7 +20,7 @@ export function nodeState(proxy: NodeProxy): NodeState {
     labels: Object.fromEntries(nodeContext?.labels ?? []),
     communities: topology.communities(),
     off: nodeContext?.off ?? false,
-    dryRun: book.settings.dryRun === true,
+    dryRun: policyResolver.settings.dryRun === true,
     ...(problem === undefined ? {} : { problem }),
     keys: Array.from(topology.policies.keysInUse(), (key) => keyState(proxy, key)),
     checks: readiness(proxy),
@@ -39,7 +39,7 @@ export function nodeState(proxy: NodeProxy): NodeState {
 function problemOf(proxy: NodeProxy): string | undefined {
   const view = findView(proxy);
   if (view === undefined) {
-    return `no client has asked for endpoints yet; the kubeconfig of kube-proxy has to name server: ${proxy.url}`;
+    return `no client has requested endpoints yet; set server: ${proxy.url} in the kubeconfig of kube-proxy`;
   }
   return view.source.view.started ? undefined : notStarted(proxy).message;
 }

@@ -6,30 +6,30 @@ import { nodeState } from './node-state.ts';
 import { PageStream } from './page-stream.ts';
 import { ServiceTable } from './service-table.ts';
 
-/** Pages that may be open at once. */
+/** Maximum number of open pages. */
 const MAX_PAGES = 8;
-/** Time between looks at what has changed, in milliseconds. */
+/** Time between two updates, in milliseconds. */
 const PERIOD_MS = 200;
-/** Time between looks at the node's state when nothing has changed, in milliseconds. */
+/** Time between two updates of the node state if no Service has changed, in milliseconds. */
 const STATE_MS = 1_000;
-/** While many Services are explained, those that are ready are sent this often, in milliseconds. */
+/** Time between two flushes while many Services are explained, in milliseconds. */
 const FLUSH_MS = 100;
 
 /**
- * Feeds the open pages. Nothing is kept and nothing runs while there is none.
+ * Sends changes to all open pages. Without an open page it keeps no data and runs no timer.
  *
- * Invariant: each stream ends with its connection, or with the feed; while there is any, one loop runs, and
- * every row that changes is owed to each of them.
+ * Invariant: each stream ends with its connection or with close(). While a stream is open, exactly one loop runs, and
+ * every row that changes becomes dirty in each stream.
  */
 export class PageBroadcaster {
   readonly #proxy: NodeProxy;
   readonly #logger: Logger;
   readonly #streams = new Set<PageStream>();
   readonly #closed = new AbortController();
-  #board: ServiceTable | undefined;
+  #table: ServiceTable | undefined;
   #running: Promise<void> | undefined;
   #state = '';
-  /** When that was made; what changes a Service may have changed it too. */
+  /** Time of #state. A change of a Service resets it, because the node state may have changed too. */
   #stateAt = Number.NEGATIVE_INFINITY;
 
   constructor(proxy: NodeProxy, logger: Logger) {
@@ -37,20 +37,15 @@ export class PageBroadcaster {
     this.#logger = logger;
   }
 
-  /** Pages that are open. */
-  get pages(): number {
-    return this.#streams.size;
-  }
-
-  /** Sends events from now on; false: too many pages are open. */
+  /** Starts to send events to a page. Returns false if too many pages are open. */
   open(response: ServerResponse): boolean {
     if (this.#streams.size >= MAX_PAGES || this.#closed.signal.aborted) return false;
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
-    this.#board ??= new ServiceTable(this.#proxy);
-    const stream = new PageStream(response, this.#board);
+    this.#table ??= new ServiceTable(this.#proxy);
+    const stream = new PageStream(response, this.#table);
     this.#streams.add(stream);
     response.once('close', () => this.#streams.delete(stream));
-    this.#running ??= this.#run(this.#board);
+    this.#running ??= this.#run(this.#table);
     return true;
   }
 
@@ -61,36 +56,39 @@ export class PageBroadcaster {
     await this.#running;
   }
 
-  async #run(board: ServiceTable): Promise<void> {
+  async #run(table: ServiceTable): Promise<void> {
     try {
       for (;;) {
-        await this.#look(board);
+        await this.#update(table);
         await delay(PERIOD_MS, undefined, { signal: this.#closed.signal });
-        // Looked at last, so that a page that comes in the meantime finds this loop or starts another.
+        // Checked last: a page that opens before this line uses this loop, a later one starts another.
         if (this.#streams.size === 0) return;
       }
     } catch (error) {
       if (this.#closed.signal.aborted) return;
-      // The pages come again by themselves, and find a board made anew.
-      this.#logger.error({ err: error }, 'the pages are ended');
+      // The pages reconnect by themselves, and get a new table.
+      this.#logger.error(
+        { err: error },
+        'the streams of open pages are closed because of an error; the pages reconnect',
+      );
       this.#endAll();
     } finally {
-      board.close();
-      this.#board = undefined;
+      table.close();
+      this.#table = undefined;
       this.#running = undefined;
     }
   }
 
-  async #look(board: ServiceTable): Promise<void> {
-    let flushed = Number.NEGATIVE_INFINITY;
-    await board.refresh((services) => {
+  async #update(table: ServiceTable): Promise<void> {
+    let flushedAt = Number.NEGATIVE_INFINITY;
+    for await (const services of table.refresh()) {
       this.#stateAt = Number.NEGATIVE_INFINITY;
-      for (const stream of this.#streams) stream.owe(services);
+      for (const stream of this.#streams) stream.markDirty(services);
       const now = performance.now();
-      if (now - flushed < FLUSH_MS) return;
+      if (now - flushedAt < FLUSH_MS) continue;
       this.#flush();
-      flushed = now;
-    });
+      flushedAt = now;
+    }
     this.#flush();
   }
 

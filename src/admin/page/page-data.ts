@@ -1,16 +1,16 @@
 import type { OutcomeKind } from '../../topology/explain/explanation.ts';
 import type { DecisionRecord } from '../explain/decisions.ts';
 
-/** What the page is told, by name of the server-sent event. */
+/** Data of the server-sent events, by name. */
 export interface PageEvents {
   readonly state: NodeState;
   readonly rows: RowsEvent;
   readonly decisions: DecisionsEvent;
-  /** Nothing has happened for a while, but the stream is alive. */
+  /** Sent when there was no other event for a while, to show that the stream is alive. */
   readonly heartbeat: Readonly<Record<string, never>>;
 }
 
-/** A Service in short: as ServiceSummary, without the names of its fields. */
+/** A ServiceSummary without field names, to save bytes. */
 export type ServiceRow = readonly [
   service: string,
   outcome: OutcomeKind,
@@ -20,45 +20,45 @@ export type ServiceRow = readonly [
   winners: readonly string[],
   kept: number,
   total: number,
-  /** Seconds since the epoch; 0: nothing was decided yet. */
+  /** Seconds since the epoch; 0: there was no decision yet. */
   since: number,
   warnings: readonly string[],
 ];
 
-/** Rows of Services that were decided anew: even if a row is the same, its explanation may be another. */
+/** Rows of Services that were decided again. A row can be equal to the previous one although its explanation changed. */
 export interface RowsEvent {
   readonly rows: readonly ServiceRow[];
-  /** Services that are no more. */
+  /** Services that do not exist any more. */
   readonly gone: readonly string[];
-  /** Services that follow; 0: the page is up to date. */
+  /** Number of Services that are still to be sent; 0: the page is up to date. */
   readonly left: number;
 }
 
 export interface DecisionsEvent {
-  /** Number of the view they are of; those of another one are to be forgotten. */
+  /** Number of the view. The page must drop the decisions of another view. */
   readonly view: number;
   /** Changes since the view was opened. */
   readonly count: number;
-  /** Those that were not told before, oldest first. */
+  /** Decisions that this page has not received yet, oldest first. */
   readonly decisions: readonly DecisionRecord[];
 }
 
-/** This node, and what it is connected to. */
+/** This node and its connections. */
 export interface NodeState {
   readonly node: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly communities: readonly string[];
   /** An annotation of the Node switches filtering off. */
   readonly off: boolean;
-  /** All is shown, whatever policies say. */
+  /** All endpoints are shown, independent of policies. */
   readonly dryRun: boolean;
-  /** Why there are no Services; undefined: there are. */
+  /** Why there are no Services; undefined: there are Services. */
   readonly problem?: string;
   /** The topology keys that policies use. */
   readonly keys: readonly KeyState[];
-  /** As in /readyz. */
+  /** The checks of /readyz. */
   readonly checks: readonly { readonly name: string; readonly problem?: string | undefined }[];
-  /** API servers; the first one is in use. */
+  /** API servers. The first one is in use. */
   readonly servers: readonly string[];
   readonly failovers: number;
   readonly views: readonly ViewState[];
@@ -71,28 +71,28 @@ export interface NodeState {
   readonly watches: number;
 }
 
-/** What a key stands for on this node, and who is near by it. */
+/** What a key means on this node, and which nodes match it. */
 export interface KeyState {
   readonly key: string;
   readonly meaning: string;
   readonly matchesThisNode: boolean;
-  /** Nodes known to match, this one included; undefined: not known, nor needed. */
+  /** Number of matching nodes, including this one; undefined: not watched. */
   readonly nodes?: number;
-  /** The first of them by name, without this one. */
+  /** The first matching nodes by name, without this one. */
   readonly neighbours: readonly string[];
 }
 
 export interface ViewState {
-  /** Path and query. */
+  /** Path and query string. */
   readonly query: string;
   readonly encoding: string;
   readonly objects: number;
-  /** Requests, watches included, that read it. */
+  /** Active requests that read it, including watches. */
   readonly clients: number;
-  /** Complete, and served. */
+  /** Whether the view is complete and served. */
   readonly started: boolean;
-  /** The watch at the API server is open. */
+  /** Whether the watch at the API server is open. */
   readonly connected: boolean;
-  /** It shows what was on disk. */
+  /** Whether it shows the snapshot from disk. */
   readonly fromDisk: boolean;
 }

@@ -3,62 +3,62 @@ import { recordOf } from '../explain/decisions.ts';
 import type { PageEvents } from './page-data.ts';
 import type { ServiceTable } from './service-table.ts';
 
-/** Rows in one event, so that the first are on the screen before the last are written. */
+/** Maximum number of rows in one event, so that the page shows the first ones before the last ones are written. */
 const ROWS_PER_EVENT = 1_000;
-/** A page that takes nothing for this long is gone, in milliseconds. */
-const STALL_MS = 30_000;
-/** After this long without another event both sides are shown that the other one is there, in milliseconds. */
-const QUIET_MS = 15_000;
+/** A page that reads nothing for this long is disconnected, in milliseconds. */
+const WRITE_TIMEOUT_MS = 30_000;
+/** A heartbeat is sent after this long without another event, in milliseconds. */
+const HEARTBEAT_MS = 15_000;
 
 /**
- * The server-sent events of one open page. It holds no events but names of Services whose rows are to be
- * sent, and what they are when it is their turn, so that a slow page costs no more than a fast one.
+ * The server-sent events of one open page. It does not queue events. It keeps only the names of Services whose rows
+ * are dirty, and sends their rows as they are when the socket has room. So a slow page needs no more memory.
  */
 export class PageStream {
   readonly #response: ServerResponse;
-  readonly #board: ServiceTable;
-  readonly #owed: Set<string>;
+  readonly #table: ServiceTable;
+  readonly #dirty: Set<string>;
   #state = '';
   #view: number | undefined;
   #decisions = 0;
-  /** What the page was told to wait for. */
+  /** The last `left` that was sent. */
   #left = Number.POSITIVE_INFINITY;
   #wroteAt = performance.now();
 
-  constructor(response: ServerResponse, board: ServiceTable) {
+  constructor(response: ServerResponse, table: ServiceTable) {
     this.#response = response;
-    this.#board = board;
-    this.#owed = new Set(board.services());
+    this.#table = table;
+    this.#dirty = new Set(table.services());
     response.on('drain', () => this.flush(this.#state));
   }
 
-  /** These rows are others now. */
-  owe(services: readonly string[]): void {
-    for (const service of services) this.#owed.add(service);
+  /** Marks rows as changed, so that the next flush sends them. */
+  markDirty(services: readonly string[]): void {
+    for (const service of services) this.#dirty.add(service);
   }
 
   /**
-   * Writes what the page does not know yet, as far as its socket takes it.
+   * Writes what has changed since the last flush, until the buffer of the socket is full.
    *
-   * @param state the NodeState, as JSON
+   * @param state the NodeState as JSON
    */
   flush(state: string): void {
     const response = this.#response;
     const quietMs = performance.now() - this.#wroteAt;
     if (response.writableNeedDrain) {
-      if (quietMs > STALL_MS) response.destroy();
+      if (quietMs > WRITE_TIMEOUT_MS) response.destroy();
       return;
     }
     if (state !== this.#state) this.#write('state', state);
     this.#state = state;
     this.#writeDecisions();
     while (
-      (this.#owed.size > 0 || this.#left > this.#board.waiting) &&
+      (this.#dirty.size > 0 || this.#left > this.#table.dirtyCount) &&
       !response.writableNeedDrain
     ) {
       this.#writeRows();
     }
-    if (performance.now() - this.#wroteAt > QUIET_MS) this.#write('heartbeat', '{}');
+    if (performance.now() - this.#wroteAt > HEARTBEAT_MS) this.#write('heartbeat', '{}');
   }
 
   end(): void {
@@ -68,21 +68,21 @@ export class PageStream {
   #writeRows(): void {
     const rows: string[] = [];
     const gone: string[] = [];
-    for (const service of this.#owed) {
+    for (const service of this.#dirty) {
       if (rows.length + gone.length === ROWS_PER_EVENT) break;
-      this.#owed.delete(service);
-      const row = this.#board.row(service);
+      this.#dirty.delete(service);
+      const row = this.#table.row(service);
       if (row === undefined) gone.push(service);
       else rows.push(row);
     }
-    this.#left = this.#owed.size + this.#board.waiting;
+    this.#left = this.#dirty.size + this.#table.dirtyCount;
     const lists = `"rows":[${rows.join()}],"gone":${JSON.stringify(gone)}`;
     this.#write('rows', `{${lists},"left":${this.#left}}`);
   }
 
   #writeDecisions(): void {
-    const { view, viewNumber } = this.#board;
-    // Without a view there are none, which the page has to know too: it may have those of an earlier process.
+    const { view, viewNumber } = this.#table;
+    // An empty list is sent too if there is no view, because the page may show decisions of an earlier process.
     const journal = view?.projection.journal;
     const count = journal?.count ?? 0;
     if (viewNumber !== this.#view) this.#decisions = 0;

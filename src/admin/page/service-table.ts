@@ -8,45 +8,49 @@ import { TimeSlice } from '../time-slice.ts';
 import type { ServiceRow } from './page-data.ts';
 
 /**
- * The rows of the page, as JSON, kept up to date by explaining again only those Services that the view has
- * decided again.
+ * The rows of the page as JSON. A refresh explains only the dirty Services again.
  *
- * Invariant: after a refresh the rows are those of the view that kube-proxy reads, but for what was decided
- * since the refresh began; that is noted for the next one.
+ *   the view decides about a Service ──▶ dirty ──refresh()──▶ row, or removed
+ *   a policy becomes pending, a warning changes ──▶ dirty
+ *   kube-proxy reads another view ──▶ all are dirty
+ *
+ * Invariant: after a refresh the rows match the view that kube-proxy reads. A Service that was decided after the
+ * refresh started is dirty.
  */
 export class ServiceTable {
   readonly #proxy: NodeProxy;
   readonly #rows = new Map<string, string>();
-  /** At most one entry for each Service. */
-  readonly #touched = new Set<string>();
+  /** Services whose row must be computed again. */
+  readonly #dirty = new Set<string>();
+  /** Services whose policy waited for node sets at the last refresh. */
   #pending: ReadonlySet<string> = new Set();
-  /** What each key in use is warned about. */
+  /** Codes of the warnings about each key in use. */
   #keyWarnings: ReadonlyMap<string, string> = new Map();
-  /** Services whose row says that a change is pending. */
-  readonly #waiting = new Set<string>();
-  /** Whether all Services were looked at since the view is complete. */
-  #complete = false;
+  /** Services whose row has the warning change-pending. */
+  readonly #changePending = new Set<string>();
+  /** Whether all Services of the view were marked as dirty since the view is complete. */
+  #allMarked = false;
   #viewNumber = 0;
   #view: ExplainedView | undefined;
-  #unfollow: (() => void) | undefined;
+  #unsubscribe: (() => void) | undefined;
 
   constructor(proxy: NodeProxy) {
     this.#proxy = proxy;
   }
 
-  /** The view that the rows are of. */
+  /** The view that the rows describe. */
   get view(): ExplainedView | undefined {
     return this.#view;
   }
 
-  /** Counts the views that the rows were of. */
+  /** Number of the current view; each new view gets the next number. */
   get viewNumber(): number {
     return this.#viewNumber;
   }
 
-  /** Services that are still to be explained. */
-  get waiting(): number {
-    return this.#touched.size;
+  /** Number of dirty Services. */
+  get dirtyCount(): number {
+    return this.#dirty.size;
   }
 
   /** Services that have a row. */
@@ -54,75 +58,75 @@ export class ServiceTable {
     return this.#rows.keys();
   }
 
-  /** A row as JSON; undefined: there is no such Service. */
+  /** A row as JSON; undefined: the Service does not exist. */
   row(service: string): string | undefined {
     return this.#rows.get(service);
   }
 
-  /** Brings the rows up to date; calls back, from time to time, with the Services looked at. */
-  async refresh(changed: (services: readonly string[]) => void): Promise<void> {
-    this.#follow();
-    this.#touchPending();
+  /** Computes the dirty rows again. Yields the names of updated Services after each time slice. */
+  async *refresh(): AsyncGenerator<readonly string[]> {
+    this.#selectView();
+    this.#markPending();
     const view = this.#view;
     if (view?.source.view.started === false) return;
-    if (!this.#complete) this.#touchAll();
-    this.#complete = true;
-    this.#touchWarned();
-    const turn = new TimeSlice();
+    if (!this.#allMarked) this.#markAll();
+    this.#allMarked = true;
+    this.#markWarned();
+    const slice = new TimeSlice();
     let explained: string[] = [];
-    for (const service of [...this.#touched]) {
-      await this.#explain(service, view, turn);
-      // Closed, or turned to another view, while other work had its turn.
+    for (const service of [...this.#dirty]) {
+      await this.#explain(service, view, slice);
+      // close() or another refresh may have changed the view meanwhile.
       if (this.#view !== view) return;
       explained.push(service);
-      if (!turn.isOver) continue;
-      changed(explained);
+      if (!slice.isOver) continue;
+      yield explained;
       explained = [];
-      await turn.pass();
+      await slice.yield();
       if (this.#view !== view) return;
     }
-    if (explained.length > 0) changed(explained);
+    if (explained.length > 0) yield explained;
   }
 
   close(): void {
-    this.#unfollow?.();
-    this.#unfollow = undefined;
+    this.#unsubscribe?.();
+    this.#unsubscribe = undefined;
     this.#view = undefined;
     this.#rows.clear();
-    this.#touched.clear();
-    this.#waiting.clear();
+    this.#dirty.clear();
+    this.#changePending.clear();
   }
 
-  /** Turns to the view that kube-proxy reads now. */
-  #follow(): void {
+  /** Switches to the view that kube-proxy reads now. */
+  #selectView(): void {
     const view = findView(this.#proxy);
     if (view?.projection === this.#view?.projection) return;
-    this.#unfollow?.();
+    this.#unsubscribe?.();
     this.#view = view;
     this.#viewNumber++;
-    this.#unfollow = view?.projection.onDecided((service) => this.#touched.add(service));
-    // At the start the Services are not known yet, so that all are touched when the view is complete.
-    this.#complete = false;
+    this.#unsubscribe = view?.projection.onDecided((service) => this.#dirty.add(service));
+    // Before the view is complete, its Services are not known.
+    this.#allMarked = false;
   }
 
-  #touchAll(): void {
+  #markAll(): void {
     const known = this.#view === undefined ? [] : knownServices(this.#proxy, this.#view);
-    for (const service of [...this.#rows.keys(), ...known]) this.#touched.add(service);
+    for (const service of [...this.#rows.keys(), ...known]) this.#dirty.add(service);
   }
 
-  /** That a policy begins to wait is no decision, but it is told. */
-  #touchPending(): void {
+  /** A policy that becomes pending, or no longer is, changes the row without a decision. */
+  #markPending(): void {
     const { pending } = this.#proxy.topology.policies;
-    for (const service of pending) if (!this.#pending.has(service)) this.#touched.add(service);
-    for (const service of this.#pending) if (!pending.has(service)) this.#touched.add(service);
+    for (const service of pending) if (!this.#pending.has(service)) this.#dirty.add(service);
+    for (const service of this.#pending) if (!pending.has(service)) this.#dirty.add(service);
     this.#pending = new Set(pending);
   }
 
   /**
-   * Some reasons for a warning come and go without a decision: which nodes there are beside those of the
-   * endpoints, what the API server refuses, and labels of this node that wait.
+   * Some warnings change without a decision: they depend on nodes without endpoints, on refusals of the API server, and
+   * on pending label changes of this node.
    */
-  #touchWarned(): void {
+  #markWarned(): void {
     const { topology } = this.#proxy;
     const warnings = new Map<string, string>();
     for (const key of topology.policies.keysInUse()) {
@@ -130,34 +134,38 @@ export class ServiceTable {
       const codes = serious.map(({ code }) => code).join();
       warnings.set(key, codes);
       if (codes === this.#keyWarnings.get(key)) continue;
-      for (const service of topology.policies.usersOf(key)) this.#touched.add(service);
+      for (const service of topology.policies.usersOf(key)) this.#dirty.add(service);
     }
     this.#keyWarnings = warnings;
-    for (const service of this.#waiting) {
-      if (topology.waitsFor(service).length === 0) this.#touched.add(service);
+    for (const service of this.#changePending) {
+      if (topology.waitsFor(service).length === 0) this.#dirty.add(service);
     }
   }
 
-  async #explain(service: string, view: ExplainedView | undefined, turn: TimeSlice): Promise<void> {
-    // First: what is decided while other work has its turn is noted again.
-    this.#touched.delete(service);
-    const summary = view === undefined ? undefined : await this.#summaryOf(service, view, turn);
+  async #explain(
+    service: string,
+    view: ExplainedView | undefined,
+    slice: TimeSlice,
+  ): Promise<void> {
+    // First, because a decision during the next await marks the Service as dirty again.
+    this.#dirty.delete(service);
+    const summary = view === undefined ? undefined : await this.#summaryOf(service, view, slice);
     if (this.#view !== view) return;
     if (summary === undefined) this.#rows.delete(service);
     else this.#rows.set(service, JSON.stringify(compact(summary)));
-    if (summary?.warnings.includes('change-pending') === true) this.#waiting.add(service);
-    else this.#waiting.delete(service);
+    if (summary?.warnings.includes('change-pending') === true) this.#changePending.add(service);
+    else this.#changePending.delete(service);
   }
 
   async #summaryOf(
     service: string,
     view: ExplainedView,
-    turn: TimeSlice,
+    slice: TimeSlice,
   ): Promise<ServiceSummary | undefined> {
     const proxy = this.#proxy;
     const known = proxy.topology.policies.wanted(service) !== UNKNOWN_SERVICE;
     if (!known && view.projection.inspect(service).objects.length === 0) return undefined;
-    return shorten(await turn.take(explainIn(proxy, view, service, IN_SHORT)));
+    return shorten(await slice.run(explainIn(proxy, view, service, IN_SHORT)));
   }
 }
 

@@ -1,18 +1,18 @@
 import type { TableRow } from '../../admin/explain/table.ts';
 import type { KernelTable } from './kernel-table.ts';
 
-/** A Service address for which the kernel does something else than the view says. */
+/** A Service address whose backends in the kernel differ from the view. */
 export interface TableDifference {
   readonly service: string;
   readonly target: string;
-  /** Backends that the kernel lacks, and those that it should not have. */
+  /** Backends that are missing in the kernel, and those that it should not have. */
   readonly missing: readonly string[];
   readonly extra: readonly string[];
-  /** Whether the kernel knows the address at all. */
+  /** Whether the kernel has the address in a table. */
   readonly known: boolean;
 }
 
-/** Compares what kube-proxy should have written with what the kernel has. */
+/** Compares the rows that kube-proxy should have written with the tables of the kernel. */
 export function compareTables(rows: readonly TableRow[], kernel: KernelTable): TableDifference[] {
   return rows.flatMap((row) => {
     const { clusterIP, port, protocol, service, fewerAllowed, backends } = row;

@@ -1,5 +1,5 @@
 /**
- * Where the kernel sends connections: backends (`ip:port`, IPv6 in brackets; sorted) by target
- * (`TCP ip:port`). A target without backends refuses connections.
+ * Backends in the kernel (`ip:port`, IPv6 in brackets; sorted) by target (`TCP ip:port`). A target without backends
+ * refuses connections.
  */
 export type KernelTable = ReadonlyMap<string, readonly string[]>;

@@ -3,19 +3,19 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { WrapperError } from '../../errors.ts';
 import type { KernelTable } from './kernel-table.ts';
-import { parseIptables } from './table-iptables.ts';
-import { parseIpvs, parseProcIpvs } from './table-ipvs.ts';
-import { parseNftables } from './table-nftables.ts';
+import { parseIptables } from './parse-iptables.ts';
+import { parseIpvs, parseProcIpvs } from './parse-ipvs.ts';
+import { parseNftables } from './parse-nftables.ts';
 
-/** How a kube-proxy writes its tables. */
+/** Modes of kube-proxy. */
 export const MODES = ['nftables', 'iptables', 'ipvs'] as const;
 export type Mode = (typeof MODES)[number];
 
 const run = promisify(execFile);
-/** 10,000 Services of 10 endpoints are some 50 MB of iptables rules, and more of JSON. */
+/** 10,000 Services with 10 endpoints are about 50 MB of iptables rules, and more of JSON. */
 const MAX_BYTES = 1024 * 1024 * 1024;
 
-/** Reads what kube-proxy wrote, and changes nothing. Throws when the tool is missing or not allowed. */
+/** Reads the tables that kube-proxy wrote. Throws if the tool is missing or has no permission. */
 export async function readKernelTable(mode: Mode): Promise<KernelTable> {
   if (mode === 'ipvs') return readIpvs();
   const parts =
@@ -23,7 +23,7 @@ export async function readKernelTable(mode: Mode): Promise<KernelTable> {
       ? ['ip', 'ip6'].map((family) => readNftables(family))
       : [
           read('iptables-save', []).then(parseIptables),
-          // A node of one family may lack the tool of the other.
+          // A node with one address family may not have the tool of the other family.
           read('ip6tables-save', []).then(parseIptables, () => new Map<string, string[]>()),
         ];
   return new Map((await Promise.all(parts)).flatMap((table) => [...table]));
@@ -33,7 +33,7 @@ async function readNftables(family: string): Promise<KernelTable> {
   try {
     return parseNftables(await read('nft', ['-j', 'list', 'table', family, 'kube-proxy']));
   } catch (error) {
-    // There is nft, but no table: kube-proxy has written nothing, or only for the other family.
+    // nft works, but the table does not exist: kube-proxy has written nothing, or only the other family.
     const { message } = WrapperError.from(error, 'Unreachable');
     if (message.includes('No such file or directory') && !message.includes('ENOENT')) {
       return new Map();
@@ -51,13 +51,13 @@ async function readIpvs(): Promise<KernelTable> {
 }
 
 /**
- * The mode that kube-proxy says itself it runs in, else the one whose tables are there; undefined: none.
+ * The mode that kube-proxy reports itself, else the first mode with a table; undefined: there is neither.
  *
- * @param metricsUrl where kube-proxy's metrics are
+ * @param metricsUrl URL of kube-proxy's metrics port
  */
 export async function detectMode(metricsUrl: string): Promise<Mode | undefined> {
-  const said = await askMode(metricsUrl);
-  if (said !== undefined) return said;
+  const reported = await requestMode(metricsUrl);
+  if (reported !== undefined) return reported;
   for (const mode of MODES) {
     const table = await readKernelTable(mode).catch(() => undefined);
     if (table !== undefined && table.size > 0) return mode;
@@ -65,7 +65,7 @@ export async function detectMode(metricsUrl: string): Promise<Mode | undefined> 
   return undefined;
 }
 
-async function askMode(metricsUrl: string): Promise<Mode | undefined> {
+async function requestMode(metricsUrl: string): Promise<Mode | undefined> {
   try {
     const response = await fetch(`${metricsUrl}/proxyMode`, { signal: AbortSignal.timeout(2_000) });
     const text = (await response.text()).trim();
@@ -82,7 +82,7 @@ async function read(command: string, args: readonly string[]): Promise<string> {
   } catch (cause) {
     const { message } = WrapperError.from(cause, 'Unreachable');
     const lines = message.split('\n').filter((line) => line.trim() !== '');
-    const said = lines.find((line) => line.startsWith('Error')) ?? lines.at(-1) ?? 'failed';
-    throw new WrapperError('Unreachable', `${command}: ${said}`, { cause });
+    const reason = lines.find((line) => line.startsWith('Error')) ?? lines.at(-1) ?? 'failed';
+    throw new WrapperError('Unreachable', `${command}: ${reason}`, { cause });
   }
 }

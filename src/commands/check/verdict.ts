@@ -1,13 +1,13 @@
 import { printLine } from '../../untrusted-text.ts';
 
 /**
- * - `ok`: as it should be
- * - `fail`: traffic does not go where the policies say, or will not
- * - `skip`: cannot be told from here
+ * - `ok`: the check passes
+ * - `fail`: traffic does not follow the policies, now or soon
+ * - `skip`: the check cannot be done from here
  */
 export type Outcome = 'ok' | 'fail' | 'skip';
 
-/** One line of the answer. */
+/** The result of one check. */
 export interface Verdict {
   readonly name: string;
   readonly outcome: Outcome;
@@ -30,7 +30,7 @@ export function skip(name: string, text: string, next?: string): Verdict {
 
 const SIGNS: Readonly<Record<Outcome, string>> = { ok: '[ok]  ', fail: '[FAIL]', skip: '[skip]' };
 
-/** Verdicts for a terminal, and the sum of them. */
+/** Formats verdicts for a terminal, with a summary line. */
 export function formatVerdicts(verdicts: readonly Verdict[]): string {
   const lines = verdicts.map(({ name, outcome, text, next }) => {
     const advice = next === undefined ? '' : printLine(`${' '.repeat(20)}next: ${next}`);

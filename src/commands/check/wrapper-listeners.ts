@@ -3,19 +3,19 @@ import { BlockList, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { Table } from '../../admin/explain/table.ts';
 
-/** A door of the wrapper, as clients on this node find it. */
+/** A listener of the wrapper, as clients on this node reach it. */
 export interface WrapperListener {
-  /** Where it listens. */
+  /** Its URL in the log and the table. */
   readonly url: string;
-  /** The same as a kubeconfig can name it: nobody connects to 0.0.0.0. */
+  /** Its URL for a kubeconfig: with a loopback address instead of 0.0.0.0. */
   readonly server: string;
   readonly scheme: string;
   readonly port: string;
-  /** Addresses at which it is reached; a set, despite the name of its class. */
+  /** The addresses of the listener. BlockList is used as a set of addresses. */
   readonly addresses: BlockList;
 }
 
-/** The doors that a table tells, plain http first. */
+/** The listeners that a table names, plain http first. */
 export function wrapperListeners({
   listen,
   https,
@@ -23,30 +23,30 @@ export function wrapperListeners({
   const urls = new Set([listen, ...(https === undefined ? [] : [https])]);
   return [...urls].map((text) => {
     const url = new URL(text);
-    const addresses = addressesOf(bare(url));
+    const addresses = addressesOf(hostOf(url));
     const server = text.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
     return { url: text, server, scheme: url.protocol, port: portOf(url), addresses };
   });
 }
 
-/** What a kubeconfig should name as its server. */
+/** Valid values of `server` in a kubeconfig, as text. */
 export function serversOf(listeners: readonly WrapperListener[]): string {
   return listeners.map(({ server }) => server).join(' or ');
 }
 
-/** Whether a connection to `ip:port` (IPv6 in brackets) ends at one of the doors. */
+/** Whether `ip:port` (IPv6 in brackets) is the address of one of the listeners. */
 export function leadsToListener(peer: string, listeners: readonly WrapperListener[]): boolean {
   const url = new URL(`http://${peer}`);
   return listeners.some(
-    (listener) => portOf(url) === listener.port && has(listener.addresses, bare(url)),
+    (listener) => portOf(url) === listener.port && has(listener.addresses, hostOf(url)),
   );
 }
 
 /**
- * Whether the server of a kubeconfig is one of the doors: scheme, port and address. A name is looked up.
+ * Whether the server of a kubeconfig is one of the listeners: scheme, port and address match. A host name is resolved.
  *
- * It is read as clientcmd and rest.DefaultServerURL of client-go read it. Without a scheme it is plain http, even
- * beside a certificate-authority: clientcmd takes that up only for a server that is https without it.
+ * The server is parsed like clientcmd and rest.DefaultServerURL of client-go. Without a scheme it is plain http, even
+ * with a certificate-authority: clientcmd uses that only if the server has the scheme https.
  */
 export async function namesListener(
   server: string,
@@ -58,12 +58,12 @@ export async function namesListener(
     ({ scheme, port }) => scheme === url.protocol && port === portOf(url),
   );
   if (likely.length === 0) return false;
-  // A name that cannot be resolved leads nowhere.
-  const found = await lookup(bare(url), { all: true }).catch(() => []);
+  // A name that cannot be resolved does not match.
+  const found = await lookup(hostOf(url), { all: true }).catch(() => []);
   return found.some(({ address }) => likely.some(({ addresses }) => has(addresses, address)));
 }
 
-/** Of a door on all addresses those of this node, of which IPv4 includes all of 127.0.0.0/8. */
+/** The addresses of a listener. 0.0.0.0 and :: stand for all addresses of this node, including 127.0.0.0/8. */
 function addressesOf(host: string): BlockList {
   const addresses = new BlockList();
   addresses.addAddress(host, familyOf(host));
@@ -84,8 +84,8 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
   return isIPv6(address) ? 'ipv6' : 'ipv4';
 }
 
-/** The host, an IPv6 address without its brackets. */
-function bare({ hostname }: URL): string {
+/** The host; an IPv6 address without its brackets. */
+function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }
 

@@ -20,7 +20,7 @@ export interface SimulatedSlice extends EndpointsFacts {
   readonly addresses: readonly string[];
 }
 
-/** What a simulation is made from. */
+/** The input of a simulation. */
 export interface ClusterObjects {
   readonly nodes: PartialObjectMetadata[];
   readonly services: ServiceFacts[];
@@ -41,9 +41,9 @@ interface Manifest {
 }
 
 /**
- * Reads manifests: YAML or JSON, several documents or lists in each file, as `kubectl get -o yaml` writes them.
- * Kinds that say nothing about endpoints are passed over. Of an object that comes more than once the last one
- * counts, as with kubectl apply. Throws `InvalidSettings` naming the file.
+ * Reads manifests in YAML or JSON. A file can contain several documents and lists, like the output of
+ * `kubectl get -o yaml`. Kinds that do not affect endpoints are ignored. If an object occurs more than once, the last
+ * one counts, as with kubectl apply. Throws `InvalidSettings` with the name of the file.
  */
 export function readManifests(files: readonly string[]): ClusterObjects {
   const cluster = emptyCluster();
@@ -66,7 +66,7 @@ export function readManifests(files: readonly string[]): ClusterObjects {
   };
 }
 
-/** An object is the same in whatever version of the API it is written. */
+/** Objects with the same name are the same object, independent of their API version. */
 function lastOfEach<T extends ObjectMeta>(objects: readonly T[]): T[] {
   const byName = objects.map((object, index) => {
     const { namespace, name } = object;
@@ -75,7 +75,7 @@ function lastOfEach<T extends ObjectMeta>(objects: readonly T[]): T[] {
   return [...new Map(byName).values()];
 }
 
-/** Kinds that are read, by name: other API groups have kinds of the same name. */
+/** API groups of the kinds that are read. Other groups have kinds with the same names. */
 const GROUPS = new Map(
   [NODES, NAMESPACES, SERVICES, ENDPOINT_SLICES, COMMUNITIES].map(({ kind, group }) => [
     kind,
@@ -87,7 +87,7 @@ function addManifest(cluster: ClusterObjects, document: unknown): void {
   if (typeof document !== 'object' || document === null) return;
   const { apiVersion, kind, items } = document as Manifest;
   if (Array.isArray(items)) {
-    // The items of a NodeList, as the API answers it, do not name their kind.
+    // Items of a NodeList from the API do not have a kind.
     const itemKind = String(kind ?? '').replace(/List$/, '');
     const typed = itemKind === '' ? {} : { apiVersion, kind: itemKind };
     for (const item of items) addManifest(cluster, { ...typed, ...item });
@@ -118,7 +118,7 @@ function encode(document: object): Buffer {
   return Buffer.from(JSON.stringify(document));
 }
 
-/** As kubectl apply: a manifest without a namespace is for `default`. */
+/** As with kubectl apply, the default namespace is `default`. */
 function namespaced(document: Manifest): object {
   const { metadata } = document;
   return { ...document, metadata: { namespace: 'default', ...metadata } };

@@ -1,24 +1,25 @@
-import { formatColumns } from '../output.ts';
+import { formatColumns } from '../format-output.ts';
 import { some } from './findings.ts';
 import { addressesOf, answerOn, cellOf, isDryRun } from './matrix.ts';
-import type { SimulatedService, Simulation } from './simulation.ts';
+import type { SimulatedService } from './simulated-service.ts';
+import type { Simulation } from './simulation.ts';
 
-/** Nodes for which a Service changes in the same way. */
+/** A change of a Service, with all nodes that see the same change. */
 export interface Difference {
   readonly service: string;
   readonly nodes: readonly string[];
-  /** In short, as in the matrix; `absent` where there is no such Service or node. */
+  /** The cell of the matrix; `absent` if the Service or node does not exist. */
   readonly before: string;
   readonly after: string;
-  /** Addresses that come into view, and those that go. */
+  /** Addresses that are added to the view, and removed from it. */
   readonly added: readonly string[];
   readonly removed: readonly string[];
 }
 
-/** What nodes would see differently. */
+/** The differences between two simulations. */
 export function compare(before: Simulation, after: Simulation): Difference[] {
   const names = new Set([...before.services, ...after.services].map(({ service }) => service));
-  const [left, right] = [side(before), side(after)];
+  const [left, right] = [lookupIn(before), lookupIn(after)];
   const nodes = [...new Set([...before.nodes, ...after.nodes])];
   return [...names].sort().flatMap((service) => {
     const differences = new Map<string, Difference & { nodes: string[] }>();
@@ -46,7 +47,7 @@ export function compare(before: Simulation, after: Simulation): Difference[] {
   });
 }
 
-/** Differences for a terminal. */
+/** Formats differences for a terminal. */
 export function formatDifferences(differences: readonly Difference[]): string {
   if (differences.length === 0) return 'no node would see a difference\n';
   const header = ['SERVICE', 'NODES', 'BEFORE', 'AFTER', 'ENDPOINTS'];
@@ -68,8 +69,8 @@ interface Seen {
 
 const ABSENT: Seen = { text: 'absent', ids: '', addresses: [] };
 
-/** Looks up what a node sees; each different answer is described once. */
-function side(simulation: Simulation): (service: string, node: string) => Seen {
+/** Returns a lookup of what a node sees of a Service. */
+function lookupIn(simulation: Simulation): (service: string, node: string) => Seen {
   const services = new Map(simulation.services.map((each) => [each.service, describe(each)]));
   const nodes = new Map(simulation.nodes.map((name, index) => [name, index]));
   return (service, node) => {
@@ -84,7 +85,7 @@ function describe(service: SimulatedService): (node: number) => Seen {
     const answer = answerOn(service, node);
     const seen = known.get(answer);
     if (seen !== undefined) return seen;
-    // What a dry run would leave out is there, until the dry run ends.
+    // In a dry run the excluded endpoints are still shown.
     const addresses = isDryRun(service)
       ? service.endpoints.map(({ address }) => address).sort()
       : addressesOf(service, answer).sort();

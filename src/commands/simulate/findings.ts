@@ -1,28 +1,29 @@
 import { ANY_KEY } from '../../topology/policy/topology-keys.ts';
 import { printLine } from '../../untrusted-text.ts';
-import type { Answer, SimulatedService, Simulation } from './simulation.ts';
+import type { Answer, SimulatedService } from './simulated-service.ts';
+import type { Simulation } from './simulation.ts';
 
-/** Something that a rollout would run into. */
+/** A problem that a rollout would cause. */
 export interface Finding {
   readonly code: 'no-endpoint' | 'overload' | 'key-without-nodes' | 'invalid-policy' | 'key-unused';
-  /** `warning` makes the exit code; `info` does not. */
+  /** Only `warning` affects the exit code. */
   readonly severity: 'warning' | 'info';
-  /** Empty for what concerns all. */
+  /** Empty if the finding is not about one Service. */
   readonly service: string;
   readonly message: string;
-  /** What it is about: nodes, or endpoints. Empty: the Service as a whole. */
+  /** Affected nodes or endpoints. Empty: the whole Service. */
   readonly subjects: readonly Subject[];
 }
 
 export interface Subject {
-  /** The same in another simulation. */
+  /** Identifies the subject across simulations. */
   readonly id: string;
   readonly text: string;
-  /** Id of a subject that says this and more: where that one was found before, this is nothing new. */
+  /** Id of a subject that includes this one. If it was found before, this one is not new. */
   readonly within?: string;
 }
 
-/** What was not found before; of what was, only the subjects that are new. */
+/** The findings that are new. A finding that existed before is reduced to its new subjects. */
 export function newFindings(before: readonly Finding[], after: readonly Finding[]): Finding[] {
   const known = new Map<string, Set<string>>();
   const idOf = ({ code, service, message }: Finding) => `${code} ${service} ${message}`;
@@ -39,19 +40,23 @@ export function newFindings(before: readonly Finding[], after: readonly Finding[
   });
 }
 
-/** One line for a terminal. */
+/** Formats a finding as one line for a terminal. */
 export function formatFinding({ severity, service, message, subjects }: Finding): string {
   const about = service === '' ? '' : `${service}: `;
   const list = subjects.map(({ text }) => text);
   const number = list.length > 1 ? ` (${list.length})` : '';
-  const whom = list.length === 0 ? '' : `${number}: ${some(list)}`;
-  return printLine(`${severity === 'warning' ? '!' : 'i'} ${about}${message}${whom}`);
+  const subjectList = list.length === 0 ? '' : `${number}: ${some(list)}`;
+  return printLine(`${severity === 'warning' ? '!' : 'i'} ${about}${message}${subjectList}`);
 }
 
-/** @param maxLoad times the mean load that an endpoint may take; 0: any */
+/** @param maxLoad maximum load of an endpoint, as a multiple of the mean; 0: unlimited */
 export function findingsOf(simulation: Simulation, maxLoad: number): Finding[] {
   const findings = simulation.emptyKeys.map((key) =>
-    finding('key-without-nodes', '', `no node carries ${key}: the key has no effect anywhere`),
+    finding(
+      'key-without-nodes',
+      '',
+      `no node has a label for ${key}: the key has no effect anywhere`,
+    ),
   );
   for (const service of simulation.services) {
     findings.push(...findingsOfService(simulation, service, maxLoad));
@@ -71,20 +76,20 @@ function findingsOfService(
     return [finding('invalid-policy', service.service, policy.message ?? 'invalid policy')];
   }
   const findings = [
-    ...cutOff(simulation, service),
+    ...withoutEndpoint(simulation, service),
     ...(maxLoad > 0 ? overloaded(service, maxLoad) : []),
     ...unusedKeys(simulation, service),
   ];
   return policy.dryRun === true ? findings.map(ofDryRun) : findings;
 }
 
-/** Everything is shown: it would be so. Another message, so that it is new once the dry run ends. */
+/** In a dry run a finding is not a problem yet. Its message differs, so that it is new once the dry run ends. */
 function ofDryRun(found: Finding): Finding {
   return { ...found, severity: 'info', message: `dry run: ${found.message}` };
 }
 
-/** Nodes from which connections fail, to all or some of the ports and families that could answer. */
-function cutOff({ nodes }: Simulation, service: SimulatedService): Finding[] {
+/** Nodes from which connections fail: to all ports and address families that have usable endpoints, or to some. */
+function withoutEndpoint({ nodes }: Simulation, service: SimulatedService): Finding[] {
   const { answers, byNode, ports } = service;
   const subjects = nodes.flatMap((name, node): Subject[] => {
     const { lost } = answers[byNode[node] as number] as Answer;
@@ -99,13 +104,13 @@ function cutOff({ nodes }: Simulation, service: SimulatedService): Finding[] {
   return [{ ...finding('no-endpoint', service.service, 'no endpoint left on'), subjects }];
 }
 
-/** What kube-proxy would use: the ready ones, else those that serve while they terminate. */
+/** The endpoints that kube-proxy would use: the ready ones, else those that are serving while they terminate. */
 export function usable({ endpoints }: SimulatedService, { shown }: Answer): readonly number[] {
   const ready = shown.filter((index) => endpoints[index]?.state === 'ready');
   return ready.length > 0 ? ready : shown.filter((index) => endpoints[index]?.state === 'serving');
 }
 
-/** Each node sends the same traffic, spread evenly over what it sees. */
+/** Assumes that each node sends the same traffic, spread evenly over the endpoints that it sees. */
 function overloaded(service: SimulatedService, maxLoad: number): Finding[] {
   const { endpoints, answers, byNode } = service;
   const nodesOf = new Uint32Array(answers.length);
@@ -134,7 +139,7 @@ function overloaded(service: SimulatedService, maxLoad: number): Finding[] {
   return [{ ...finding('overload', service.service, message), subjects }];
 }
 
-/** Keys that win on no node, for an earlier one always does or they match nothing. */
+/** Keys that win on no node, because an earlier key always wins or because they match nothing. */
 function unusedKeys(
   { nodes }: Simulation,
   { service, policy, answers }: SimulatedService,
@@ -144,7 +149,9 @@ function unusedKeys(
   if (won.size === 0) return [];
   return policy.keys
     .filter((key) => key !== ANY_KEY && !won.has(key))
-    .map((key) => finding('key-unused', service, `${key} wins on no node as things are`, 'info'));
+    .map((key) =>
+      finding('key-unused', service, `${key} does not win on any node at present`, 'info'),
+    );
 }
 
 function finding(

@@ -1,12 +1,13 @@
 import { escapeUntrusted, printLine } from '../../untrusted-text.ts';
-import { formatColumns } from '../output.ts';
+import { formatColumns } from '../format-output.ts';
 import { count, some } from './findings.ts';
-import type { Answer, SimulatedService, Simulation } from './simulation.ts';
+import type { Answer, SimulatedService } from './simulated-service.ts';
+import type { Simulation } from './simulation.ts';
 
-/** More different columns than this are summed up instead. */
+/** With more different columns than this, the matrix shows sums instead. */
 const MAX_COLUMNS = 12;
 
-/** The matrix Service × node for a terminal; nodes that see the same share a column. */
+/** Formats the matrix Service × node for a terminal. Nodes that see the same share a column. */
 export function formatMatrix(simulation: Simulation): string {
   const { nodes, services } = simulation;
   const columns = Map.groupBy(nodes.keys(), (node) => cellsOf(services, node).join('\n'));
@@ -26,7 +27,7 @@ export function formatMatrix(simulation: Simulation): string {
   return legend.length === 0 ? text : `${text}\n${legend.join('')}`;
 }
 
-/** One line for each Service: how many nodes see how much, by which key. */
+/** One line for each Service: how many nodes see how many endpoints, and by which key. */
 function formatSums({ services, nodes }: Simulation): string {
   const header = ['SERVICE', 'ENDPOINTS', 'FEWEST', 'MOST', 'NODES BY WHAT THEY SEE'];
   const lines = services.map((service) => {
@@ -48,7 +49,7 @@ function formatSums({ services, nodes }: Simulation): string {
   return formatColumns([header, ...lines]);
 }
 
-/** What each node sees of one Service, with addresses; nodes that see the same share a line. */
+/** Formats what each node sees of one Service, with addresses. Nodes that see the same share a line. */
 export function formatService(service: SimulatedService, nodes: readonly string[]): string {
   const groups = Map.groupBy(nodes.keys(), (node) => service.byNode[node]);
   const lines = Array.from(groups.values(), (group) => {
@@ -58,7 +59,9 @@ export function formatService(service: SimulatedService, nodes: readonly string[
   });
   const { policy } = service;
   const keys = policy.managed ? policy.keys.join(' > ') : `no policy in force (${policy.reason})`;
-  const note = isDryRun(service) ? ' (dry run: everything is shown; this is what would be)' : '';
+  const note = isDryRun(service)
+    ? ' (dry run: everything is shown; this is what the policy would show)'
+    : '';
   const title = `${service.service}: ${keys}, ${count(service.endpoints.length, 'endpoint')}${note}`;
   return `${printLine(title)}\n${formatColumns([['NODE', 'SEES', 'ENDPOINTS'], ...lines])}`;
 }
@@ -79,7 +82,7 @@ export function* csvLines({ services, nodes }: Simulation): Generator<string> {
   }
 }
 
-/** The matrix as data: each different answer once, with its nodes. */
+/** The matrix as data: each distinct answer once, with its nodes. */
 export function matrixData({ services, nodes }: Simulation): unknown {
   return services.map((service) => ({
     service: service.service,
@@ -103,14 +106,14 @@ export function addressesOf({ endpoints }: SimulatedService, { shown }: Answer):
   return shown.map((index) => endpoints[index]?.address ?? '');
 }
 
-/** A cell: `1/3 site`; of a dry run what would be: `1/3 site (dry run)`. */
+/** A cell such as `1/3 site`. In a dry run it is what the policy would show: `1/3 site (dry run)`. */
 export function cellOf(service: SimulatedService, answer: Answer): string {
   const what = whatOf(service, answer);
   if (answer.outcome === 'hidden' || answer.outcome === 'withheld') return what;
   return `${answer.shown.length}/${service.endpoints.length} ${what}`;
 }
 
-/** Whether is decided about a Service, but everything shown. */
+/** Whether the policy of a Service is in dry run, so that everything is shown. */
 export function isDryRun({ policy }: SimulatedService): boolean {
   return policy.dryRun === true;
 }

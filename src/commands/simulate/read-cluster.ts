@@ -17,13 +17,13 @@ import { CollectionClient } from '../../proxy/reflector/collection-client.ts';
 import { createUpstream, type Upstream } from '../../proxy/upstream/upstream.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 
-/** What of a cluster is read beside Nodes, Services and EndpointSlices. */
+/** Optional collections, besides Nodes, Services and EndpointSlices. */
 export interface ReadClusterOptions {
   readonly namespaces: boolean;
   readonly communities: boolean;
 }
 
-/** Reads a cluster once, with lists only. Rejects when the API server does not answer or does not let us. */
+/** Reads a cluster once, with LIST requests. Rejects if the API server does not answer or denies access. */
 export async function readCluster(
   kubeconfig: string,
   { namespaces, communities }: ReadClusterOptions,
@@ -71,7 +71,7 @@ async function listAll(
   return (await client.list('0', AbortSignal.timeout(60_000))).items;
 }
 
-/** A resource that is not defined has no objects. */
+/** If the resource does not exist (no CRD), there are no objects. */
 function absentIsEmpty(error: unknown): readonly ObjectBytes[] {
   if (error instanceof WrapperError && error.status?.code === 404) return [];
   throw error;

@@ -3,17 +3,17 @@ import { matchesLabels, parseLabelSelector } from '../../topology/policy/label-s
 import type { Policy } from '../../topology/policy/policy.ts';
 import { type Communities, Topology, type TopologyOptions } from '../../topology/state/topology.ts';
 
-/** What all worlds of a simulation share. */
+/** The parts that the topologies of all nodes share. */
 export interface SharedTopology {
   readonly options: Omit<TopologyOptions, 'nodeName' | 'namespaces'>;
   readonly communities: Communities;
   readonly policies: ReadonlyMap<string, Policy>;
   /** Services with an endpoint that names a node but no zone. */
-  readonly zoneless: readonly string[];
+  readonly withoutZone: readonly string[];
   readonly members: NodeSetMembers;
 }
 
-/** Answers label selectors from the nodes, as the API server would, each once. */
+/** Evaluates label selectors on the nodes like the API server, each one once. */
 export class NodeSetMembers {
   readonly #nodes: readonly PartialObjectMetadata[];
   readonly #known = new Map<string, readonly string[]>();
@@ -33,15 +33,15 @@ export class NodeSetMembers {
   }
 }
 
-/** The world as the wrapper on a node would know it, settled: the same World that decides there. */
+/** The Topology of one node, with all node sets synced. It is the same class that decides on the node. */
 export function simulateTopology(node: PartialObjectMetadata, shared: SharedTopology): Topology {
-  const { options, communities, policies, zoneless, members } = shared;
+  const { options, communities, policies, withoutZone, members } = shared;
   const topology = new Topology({ ...options, nodeName: node.name, namespaces: false });
   if (options.declaredCommunities) topology.setCommunities(communities);
   topology.setOwnNode(node);
   topology.setServicesWithoutZone(
     shared,
-    zoneless.map((service) => [service, true] as const),
+    withoutZone.map((service) => [service, true] as const),
   );
   topology.setPolicies(policies);
   topology.setSynced('services');

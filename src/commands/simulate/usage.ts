@@ -1,26 +1,26 @@
 import type { Command } from '../command.ts';
 
-export const HELP = `Shows, before a rollout, which endpoints every node would see of every Service, by the very code that decides
-on the nodes. Nothing is written anywhere.
+export const HELP = `Shows, before a rollout, which endpoints of each Service every node would see. It uses the same code as the wrapper
+on the nodes, and does not write anything.
 
 Usage:
   kube-proxy-wrapper simulate --from FILE... [flags]      Nodes, Services, EndpointSlices from manifests
   kube-proxy-wrapper simulate --kubeconfig FILE [flags]   the same, read once from a cluster
 
 Flags:
-  --from FILE          YAML or JSON, as kubectl get -o yaml writes it; may be given several times:
-                       of an object that comes more than once the last one counts
-  --kubeconfig FILE    a cluster; needs the right to list Nodes, Services and EndpointSlices
+  --from FILE          YAML or JSON from kubectl get -o yaml; can be given several times.
+                       If an object occurs more than once, the last one counts
+  --kubeconfig FILE    read a cluster; needs the right to list Nodes, Services and EndpointSlices
   --config FILE        settings of the wrapper (defaults, communities, edge nodes, …)
-  --keys KEYS          keys of Services that name none themselves: a JSON array, or a list with commas
-  --preset NAME        the same, by the name of a preset
-  --set CHANGE         try a change, may be given several times: node/NAME:LABEL=VALUE,
-                       service/NAMESPACE/NAME:ANNOTATION=VALUE, namespace/NAME:ANNOTATION=VALUE; KEY- removes
-  --service NS/NAME    only this Service, in detail; may be given several times
-  --max-load N         warn of endpoints that would take more than N times the mean load, if every node sent
-                       the same traffic; default 5, 0 switches it off
-  --diff               show only what --keys, --preset and --set change, and the warnings they add
-  --against FILE       the same, compared with the objects in another file
+  --keys KEYS          keys for Services without an annotation: a JSON array, or a list with commas
+  --preset NAME        the same, with the name of a preset
+  --set CHANGE         try a change; can be given several times: node/NAME:LABEL=VALUE,
+                       service/NAMESPACE/NAME:ANNOTATION=VALUE, namespace/NAME:ANNOTATION=VALUE. KEY- removes a key
+  --service NS/NAME    only this Service, with details; can be given several times
+  --max-load N         warn about endpoints with more than N times the mean load, if every node sends the
+                       same traffic; default 5; 0 switches the warning off
+  --diff               show only what --keys, --preset and --set change, and the new warnings
+  --against FILE       the same, but compare with the objects in another file
   -o, --output FORMAT  text (default), json or csv
 
 Examples:
@@ -30,7 +30,7 @@ Examples:
   kube-proxy-wrapper simulate --from cluster.yaml --set node/edge-1:site=b --diff
   kube-proxy-wrapper simulate --from new.yaml --against old.yaml
 
-Exit codes: 0 no warnings, 1 something cannot be read, 2 wrong command line, 3 there are warnings (with --diff:
+Exit codes: 0 no warnings, 1 the input cannot be read, 2 wrong command line, 3 there are warnings (with --diff:
 new ones). Lines that begin with "i" are for information only.
 `;
 

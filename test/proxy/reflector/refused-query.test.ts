@@ -80,7 +80,7 @@ test('a client with a query that the API server refuses gets its Status without 
 test('a refused query is reported, but the node remains ready, no alert fires, and the view is closed soon', async () => {
   await get(proxy.url, BAD);
   expect(problemsOf(proxy)).toEqual([]);
-  expect(checkOf('foo%3Dbar')?.remark).toMatch(/the API server does not take it: .*400/);
+  expect(checkOf('foo%3Dbar')?.remark).toMatch(/the API server refuses the query: .*400/);
   const text = await createMetrics(proxy).metrics();
   expect(text).toMatch(/view_refused\{.*foo%3Dbar.*\} 1/);
   expect(text).not.toMatch(/view_started\{.*foo%3Dbar/);

@@ -4,7 +4,7 @@ import { loadCredentials } from '../../proxy/credentials/credentials.ts';
 import { createUpstream, readBody, type Upstream } from '../../proxy/upstream/upstream.ts';
 import { fail, ok, skip, type Verdict } from './verdict.ts';
 
-/** What kube-proxy needs through the wrapper, and the wrapper itself; see manifests/base/cluster-role.yaml. */
+/** Rights that the wrapper needs for kube-proxy and for itself; see manifests/base/cluster-role.yaml. */
 const NEEDS: readonly (readonly [group: string, resource: string, verbs: readonly string[]])[] = [
   ['', 'services', ['list', 'watch']],
   ['', 'nodes', ['list', 'watch']],
@@ -15,7 +15,7 @@ const NEEDS: readonly (readonly [group: string, resource: string, verbs: readonl
 
 const REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 
-/** Asks the API server what the identity of a kubeconfig may do. */
+/** Checks that the user of a kubeconfig has the rights of NEEDS. */
 export async function checkIdentity(kubeconfig: string): Promise<Verdict> {
   const logger = pino({ level: 'silent' });
   const credentials = await loadCredentials({ kubeconfig, logger });
@@ -27,14 +27,14 @@ export async function checkIdentity(kubeconfig: string): Promise<Verdict> {
     const allowed = await Promise.all(queries.map((each) => isAllowed(upstream, each)));
     const denied = queries.filter((_, index) => !allowed[index]);
     if (denied.length === 0)
-      return ok('identity', `${kubeconfig} may read all that kube-proxy needs`);
+      return ok('identity', `${kubeconfig} has all rights that kube-proxy needs`);
     const list = denied.map(({ verb, resource }) => `${verb} ${resource}`).join(', ');
     const text = `${kubeconfig} may not ${list}`;
     const next =
       'bind its user to a ClusterRole with the rules of manifests/base/cluster-role.yaml';
     if (denied.every(({ resource }) => resource === 'servicecidrs')) {
-      // system:node-proxier, which may be all that a user has, grants them since then, too.
-      return skip('identity', `${text}, which only a kube-proxy from 1.33 on asks for`, next);
+      // The role system:node-proxier grants servicecidrs only since 1.33, too.
+      return skip('identity', `${text}, which only kube-proxy 1.33 and newer needs`, next);
     }
     return fail('identity', text, next);
   } catch (error) {
@@ -42,7 +42,7 @@ export async function checkIdentity(kubeconfig: string): Promise<Verdict> {
     return fail(
       'identity',
       message,
-      `is the server in ${kubeconfig} right, and can it be reached?`,
+      `check that the server in ${kubeconfig} is right and reachable`,
     );
   } finally {
     await upstream.close();
@@ -67,10 +67,10 @@ async function isAllowed(
   });
   const body = await readBody(response.body, 1024 * 1024, response.headers);
   if (response.statusCode !== 201) {
-    const what = response.statusCode === 401 ? 'who this is' : 'to a SelfSubjectAccessReview';
+    const what = response.statusCode === 401 ? 'these credentials' : 'a SelfSubjectAccessReview';
     throw new WrapperError(
       'Refused',
-      `the API server answered ${response.statusCode}: it does not agree ${what}`,
+      `the API server answered ${response.statusCode}: it does not accept ${what}`,
     );
   }
   const { status } = JSON.parse(body.toString('utf8')) as { status?: { allowed?: boolean } };

@@ -1,14 +1,14 @@
 import type { KernelTable } from './kernel-table.ts';
 
 /**
- * Reads the text of `ipvsadm -Ln`. A real server of weight 0 takes no new connections: kube-proxy only lets its
- * old ones end.
+ * Parses the output of `ipvsadm -Ln`. A real server with weight 0 gets no new connections: kube-proxy only waits for
+ * its old ones to end.
  */
 export function parseIpvs(text: string): KernelTable {
   return parse(text, (address) => address);
 }
 
-/** Reads /proc/net/ip_vs, which has the same lines with addresses in hexadecimal. */
+/** Parses /proc/net/ip_vs, which has the same lines with hexadecimal addresses. */
 export function parseProcIpvs(text: string): KernelTable {
   return parse(text, fromHex);
 }
@@ -40,7 +40,7 @@ function fromHex(word: string): string {
   return `${bytes.map((byte) => Number.parseInt(byte, 16)).join('.')}:${port}`;
 }
 
-/** The usual form of an IPv6 address (RFC 5952), as URLs have it. */
+/** The canonical form of an IPv6 address (RFC 5952), as in URLs. */
 function shorten(address: string): string {
   return new URL(`http://[${address}]`).hostname.slice(1, -1);
 }

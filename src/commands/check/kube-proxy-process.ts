@@ -3,13 +3,13 @@ import { readdir, readFile, readlink } from 'node:fs/promises';
 /** A process that looks like a kube-proxy. */
 export interface KubeProxyProcess {
   readonly pid: number;
-  /** `ip:port` of the other end of each connection that it has opened itself. */
+  /** `ip:port` of the remote end of each connection that it has opened. */
   readonly peers: readonly string[];
 }
 
 /**
- * Finds kube-proxy processes in this network namespace, and where they are connected to, by /proc alone. Of
- * processes that may not be looked into nothing is found.
+ * Finds kube-proxy processes in this network namespace and their connections, using only /proc. Processes without
+ * read permission are not found.
  */
 export async function findKubeProxies(proc = '/proc'): Promise<KubeProxyProcess[]> {
   const here = await readlink(`${proc}/self/ns/net`).catch(() => undefined);
@@ -22,7 +22,7 @@ export async function findKubeProxies(proc = '/proc'): Promise<KubeProxyProcess[
       if ((await readlink(`${folder}/ns/net`)) !== here) continue;
       found.push({ pid: Number(entry), peers: await peersOf(folder) });
     } catch {
-      // It has ended meanwhile, or is not ours to look into.
+      // The process has ended meanwhile, or this user has no permission to read it.
     }
   }
   return found;
@@ -44,7 +44,7 @@ async function peersOf(folder: string): Promise<string[]> {
   const listening = new Set(
     connections.filter(({ state }) => state === LISTEN).map(({ local }) => portOf(local)),
   );
-  // Who asks for its health or metrics is no server of its.
+  // Clients of its health and metrics ports are not its servers.
   const own = connections.filter(
     ({ state, local }) => state === ESTABLISHED && !listening.has(portOf(local)),
   );
@@ -83,7 +83,7 @@ export function parseTcp(text: string): Connection[] {
     });
 }
 
-/** `0100007F:2878`: words of 4 bytes in the order of the machine, which is little-endian where Node runs. */
+/** `0100007F:2878`: words of 4 bytes in the byte order of the machine; Node.js runs on little-endian ones. */
 function address(text: string): string {
   const [hex = '', port = ''] = text.split(':');
   const bytes = (hex.match(/.{8}/g) ?? []).flatMap((word) =>

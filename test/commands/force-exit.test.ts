@@ -37,12 +37,12 @@ function start(kubeconfig: string, ...flags: string[]): WrapperProcess {
   return started;
 }
 
-/** A file that hangs whoever reads it, as one on a disk that does not answer. */
+/** Creates a file that blocks its reader, like one on a disk that does not respond. */
 function makeHanging(path: string): void {
   expect(spawnSync('mkfifo', [path]).status).toBe(0);
 }
 
-/** Waits until somebody has opened such a file; returns how to be rid of him. */
+/** Waits until a process has opened such a file. Returns a function that releases the process. */
 async function opened(path: string): Promise<() => void> {
   for (;;) {
     try {
@@ -54,7 +54,7 @@ async function opened(path: string): Promise<() => void> {
   }
 }
 
-// Node waits for threads that read a file, also in process.exit().
+// Node.js waits for threads that read a file, also in process.exit().
 test('a signal ends the process while it waits for its kubeconfig', async () => {
   const kubeconfig = join(folder, 'kubeconfig');
   makeHanging(kubeconfig);
@@ -66,13 +66,13 @@ test('a signal ends the process while it waits for its kubeconfig', async () => 
   release();
 });
 
-test('a plugin of the kubeconfig that hangs does not keep the process from ending', async () => {
+test('the process ends although a plugin of the kubeconfig hangs', async () => {
   const hanging = join(folder, 'hanging');
   makeHanging(hanging);
   const apiVersion = 'client.authentication.k8s.io/v1';
   const expired = { token: 't', expirationTimestamp: '2020-01-01T00:00:00Z' };
   const credential = JSON.stringify({ apiVersion, kind: 'ExecCredential', status: expired });
-  // It answers once, so that the wrapper starts.
+  // It responds once, so that the wrapper starts.
   const script = `mkdir ${folder}/asked 2>/dev/null || exec cat ${hanging}; echo '${credential}'`;
   const exec = { apiVersion, command: '/bin/sh', args: ['-c', script] };
   const kubeconfig = writeKubeconfig(folder, { server: 'https://127.0.0.1:1' }, { exec });
@@ -85,7 +85,7 @@ test('a plugin of the kubeconfig that hangs does not keep the process from endin
   release();
 });
 
-test('a disk that hangs keeps the process neither from serving nor from ending', async () => {
+test('the process serves and ends although the disk hangs', async () => {
   const server = createSmallCluster();
   const kubeconfig = join(folder, 'kubeconfig');
   const url = await server.listen();
@@ -101,7 +101,7 @@ test('a disk that hangs keeps the process neither from serving nor from ending',
   expect(await readAll(first)).toEqual(new Set([200]));
   expect(await first.stop()).toBe(0);
   const files = readdirSync(state).map((name) => join(state, name));
-  // More than libuv has threads: each that is stuck is lost for whatever else reads a file or looks a name up.
+  // More files than libuv has threads: a blocked thread cannot read other files or resolve names.
   expect(files.length).toBeGreaterThan(4);
   for (const file of files) {
     rmSync(file);

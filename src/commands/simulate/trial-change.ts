@@ -2,7 +2,7 @@ import type { PartialObjectMetadata } from '../../filter/codec/codec.ts';
 import { UsageError } from '../command.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 
-/** A label of a node, or an annotation of a Service or Namespace, that is tried out. */
+/** A change to try: a label of a Node, or an annotation of a Service or Namespace. */
 export interface TrialChange {
   readonly kind: 'node' | 'service' | 'namespace';
   /** `namespace/name` of a Service. */
@@ -15,7 +15,7 @@ export interface TrialChange {
 const PATTERN = /^(node|service|namespace)\/([^:=]+):([^=\s]+?)(?:=(.*)|-)$/s;
 
 /**
- * Reads `node/edge-1:site=b` (a label), `service/shop/web:topologyKeys=["site"]` or
+ * Parses `node/edge-1:site=b` (a label), `service/shop/web:topologyKeys=["site"]` or
  * `namespace/shop:topologyKeys=…` (annotations); `node/edge-1:site-` removes.
  */
 export function parseChange(text: string): TrialChange {
@@ -25,12 +25,12 @@ export function parseChange(text: string): TrialChange {
     return { kind, object: object.includes('/') ? object : `default/${object}`, key, value };
   }
   throw new UsageError(
-    `--set takes node/NAME:LABEL=VALUE, service/NAMESPACE/NAME:ANNOTATION=VALUE, namespace/NAME:ANNOTATION=VALUE, ` +
+    `--set must be node/NAME:LABEL=VALUE, service/NAMESPACE/NAME:ANNOTATION=VALUE, namespace/NAME:ANNOTATION=VALUE, ` +
       `or KEY- to remove, not ${JSON.stringify(text)}`,
   );
 }
 
-/** The cluster with changes made. Throws for an object that is not there: a typing error must not pass. */
+/** Applies changes. Throws for an object that does not exist, because it is probably misspelled. */
 export function applyChanges(
   cluster: ClusterObjects,
   changes: readonly TrialChange[],

@@ -11,7 +11,7 @@ import { explainOne } from './explained-service.ts';
 import { summarize } from './summary.ts';
 import { tableOf } from './table.ts';
 
-/** HTTP status by what went wrong; anything else is our own fault. */
+/** HTTP status by error code. Other codes are errors of the wrapper itself. */
 const CODES: Partial<Record<ErrorCode, number>> = {
   BadRequest: 400,
   NotFound: 404,
@@ -20,33 +20,33 @@ const CODES: Partial<Record<ErrorCode, number>> = {
   Refused: 502,
 };
 
-/** Lines of one answer: by default, and at most. */
-const LINES = { fallback: 500, most: 10_000 };
+/** Lines of one response: default and maximum. */
+const LIMIT = { default: 500, max: 10_000 };
 
 const VERBS = ['explain', 'diff', 'table', 'decisions'];
 
-/** Whether {@link answerExplain} answers requests for a path. */
+/** Whether {@link ExplainRoutes} answers requests for a path. */
 export function isExplainPath(path: string): boolean {
   return VERBS.includes(path.split('/')[1] ?? '');
 }
 
-/** Answers that are in work at once, each with a turn of the event loop; others wait, and more than that get 503. */
-const MAX_IN_WORK = 4;
+/** Requests that are handled at the same time, in time slices. Others wait, and one more gets 503. */
+const MAX_ACTIVE = 4;
 const MAX_WAITING = 32;
 
 /**
- * Answers what explains the wrapper:
- * - `GET /explain[?namespace=&warnings=true&after=&limit=]`: all Services in short
+ * Answers the requests that explain the wrapper:
+ * - `GET /explain[?namespace=&warnings=true&after=&limit=]`: a summary of all Services
  * - `GET /explain/<namespace>/<name>`: one Service
  * - `GET /diff/<namespace>/<name>[?kind=endpointslice|endpoints|service]`: what the wrapper changes in an object
- * - `GET /decisions[?after=&limit=]`: what was decided otherwise lately
+ * - `GET /decisions[?after=&limit=]`: the latest changes of decisions
  * - `GET /table[?after=&limit=]`: what kube-proxy should have in the kernel
  *
- * Answers are JSON, errors too: `{ "code", "error" }`. Work for a client that has gone away ends.
+ * Responses are JSON. An error is `{ "code", "error" }`. The work ends when the client closes its connection.
  */
 export class ExplainRoutes {
   readonly #proxy: NodeProxy;
-  #inWork = 0;
+  #active = 0;
   readonly #waiting: (() => void)[] = [];
 
   constructor(proxy: NodeProxy) {
@@ -54,19 +54,19 @@ export class ExplainRoutes {
   }
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (this.#inWork < MAX_IN_WORK) this.#inWork++;
+    if (this.#active < MAX_ACTIVE) this.#active++;
     else if (this.#waiting.length < MAX_WAITING) await this.#wait();
     else return refuse(response);
     try {
       await this.#answer(request, response);
     } finally {
       const next = this.#waiting.shift();
-      if (next === undefined) this.#inWork--;
+      if (next === undefined) this.#active--;
       else next();
     }
   }
 
-  /** Resolves when one that is in work gives its place up. */
+  /** Resolves when an active request ends. */
   #wait(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.push(resolve);
@@ -75,15 +75,15 @@ export class ExplainRoutes {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const gone = new AbortController();
-    // Maybe while it waited.
+    // The client may have closed the connection while the request waited.
     if (response.destroyed) return;
     response.once('close', () => gone.abort());
     const { path, query } = readUrl(request);
     const [, verb = '', ...names] = path.split('/');
     try {
-      const turn = new TimeSlice({ signal: gone.signal });
-      const body = await answer(this.#proxy, { verb, names, query }, turn);
-      json(response, 200, await turn.take(jsonParts(body)));
+      const slice = new TimeSlice({ signal: gone.signal });
+      const body = await answer(this.#proxy, { verb, names, query }, slice);
+      json(response, 200, await slice.run(jsonParts(body)));
     } catch (error) {
       if (gone.signal.aborted) return;
       const { code, message } = WrapperError.from(error, 'Malformed');
@@ -93,13 +93,13 @@ export class ExplainRoutes {
 }
 
 function refuse(response: ServerResponse): void {
-  const limit = `${MAX_IN_WORK} explanations are in work and ${MAX_WAITING} wait`;
+  const limit = `${MAX_ACTIVE} explanations are in progress and ${MAX_WAITING} wait`;
   response.setHeader('retry-after', '1');
   json(response, 503, JSON.stringify({ code: 'LimitExceeded', error: `${limit}; try again` }));
 }
 
-/** What is asked for. */
-interface Request {
+/** A parsed request. */
+interface ExplainRequest {
   readonly verb: string;
   readonly names: readonly string[];
   readonly query: URLSearchParams;
@@ -107,23 +107,24 @@ interface Request {
 
 async function answer(
   proxy: NodeProxy,
-  { verb, names, query }: Request,
-  turn: TimeSlice,
+  { verb, names, query }: ExplainRequest,
+  slice: TimeSlice,
 ): Promise<object> {
   const after = query.get('after') ?? '';
   const limit = readLimit(query.get('limit') ?? '');
   if (verb === 'decisions') return decisionsOf(proxy, readNumber(after), limit);
-  if (verb === 'table') return await tableOf(proxy, after, limit, turn);
+  if (verb === 'table') return await tableOf(proxy, after, limit, slice);
   if (names.length === 0 || names[0] === '') {
-    if (verb === 'diff') throw new WrapperError('BadRequest', 'write /diff/<namespace>/<name>');
+    if (verb === 'diff')
+      throw new WrapperError('BadRequest', 'the path must be /diff/<namespace>/<name>');
     const namespace = query.get('namespace') ?? '';
     const warnings = query.get('warnings') === 'true';
     const only = namespace === '' ? {} : { namespace };
-    return await summarize(proxy, { ...only, warnings, after, limit }, turn);
+    return await summarize(proxy, { ...only, warnings, after, limit }, slice);
   }
   const service = readService(verb, names);
-  if (verb === 'explain') return await explainOne(proxy, service, turn);
-  return await diffOf(proxy, service, query.get('kind') ?? 'endpointslice', turn);
+  if (verb === 'explain') return await explainOne(proxy, service, slice);
+  return await diffOf(proxy, service, query.get('kind') ?? 'endpointslice', slice);
 }
 
 function readService(verb: string, names: readonly string[]): string {
@@ -131,26 +132,26 @@ function readService(verb: string, names: readonly string[]): string {
     const [namespace = '', name = '', ...more] = names.map(decodeURIComponent);
     if (namespace !== '' && name !== '' && more.length === 0) return `${namespace}/${name}`;
   } catch {
-    // A percent sign that starts no escape sequence: refused below.
+    // A percent sign without an escape sequence: refused below.
   }
-  throw new WrapperError('BadRequest', `write /${verb}/<namespace>/<name>`);
+  throw new WrapperError('BadRequest', `the path must be /${verb}/<namespace>/<name>`);
 }
 
 function readNumber(text: string): number {
   const number = Number(text);
   if (Number.isSafeInteger(number) && number >= 0) return number;
-  throw new WrapperError('BadRequest', 'after is the number of a decision');
+  throw new WrapperError('BadRequest', 'after must be the number of a decision');
 }
 
-/** @param text empty: as many as usual */
+/** @param text empty: the default */
 function readLimit(text: string): number {
-  if (text === '') return LINES.fallback;
+  if (text === '') return LIMIT.default;
   const limit = Number(text);
-  if (Number.isSafeInteger(limit) && limit >= 1 && limit <= LINES.most) return limit;
-  throw new WrapperError('BadRequest', `limit is a number from 1 to ${LINES.most}`);
+  if (Number.isSafeInteger(limit) && limit >= 1 && limit <= LIMIT.max) return limit;
+  throw new WrapperError('BadRequest', `limit must be a number from 1 to ${LIMIT.max}`);
 }
 
-/** The JSON of an object; long lists in it are written in steps. */
+/** The JSON of an object. Long lists are serialized in steps. */
 function* jsonParts(body: object): Steps<string> {
   const fields: string[] = [];
   for (const [name, value] of Object.entries(body)) {

@@ -6,9 +6,8 @@ interface Rule {
 }
 
 /**
- * Reads the text of `iptables-save` (or ip6tables-save). kube-proxy jumps from KUBE-SERVICES over a chain for
- * the Service to one chain for each endpoint, which ends in a DNAT; a Service without endpoints has a REJECT
- * instead (Kubernetes pkg/proxy/iptables).
+ * Parses the output of `iptables-save` or `ip6tables-save`. KUBE-SERVICES jumps to a chain for the Service, which jumps
+ * to one chain for each endpoint. That chain ends in a DNAT. A Service without endpoints has a REJECT instead (Kubernetes pkg/proxy/iptables).
  */
 export function parseIptables(saved: string): KernelTable {
   const rules = Map.groupBy(parseRules(saved), ({ chain }) => chain);
@@ -26,7 +25,7 @@ export function parseIptables(saved: string): KernelTable {
 function* parseRules(saved: string): Generator<Rule> {
   for (const line of saved.split('\n')) {
     if (!line.startsWith('-A KUBE-')) continue;
-    // Comments are quoted; nothing that is looked for is.
+    // Only comments are quoted.
     const [, chain = '', ...words] = line.replace(/"[^"]*"/g, '""').split(' ');
     yield { chain, words };
   }
@@ -44,7 +43,7 @@ function backendsOf(rules: ReadonlyMap<string, readonly Rule[]>, entry: Rule): S
   const backends = new Set<string>();
   const seen = new Set<string>();
   const open = [entry];
-  // What is found on the way is appended, so that the loop comes to it too.
+  // Rules that the loop finds are appended, so that it visits them too.
   for (const { words } of open) {
     const backend = after(words, '--to-destination');
     if (backend !== undefined) backends.add(backend);

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { loadAll } from 'js-yaml';
 import { WrapperError } from '../../errors.ts';
-import { findKubeProxies } from './sockets.ts';
+import { findKubeProxies } from './kube-proxy-process.ts';
 import { fail, ok, skip, type Verdict } from './verdict.ts';
 import {
   leadsToListener,
@@ -16,7 +16,7 @@ interface Kubeconfig {
   readonly clusters?: readonly { readonly name: string; readonly cluster?: { server?: string } }[];
 }
 
-/** Whether the kubeconfig of kube-proxy names the wrapper as its server. */
+/** Checks that the kubeconfig of kube-proxy names the wrapper as its server. */
 export async function checkKubeconfig(
   file: string,
   listeners: readonly WrapperListener[],
@@ -45,7 +45,7 @@ async function readServer(file: string): Promise<string | undefined> {
   }
 }
 
-/** Whether kube-proxy is connected to the wrapper, and to nothing else that could be an API server. */
+/** Checks that kube-proxy is connected to the wrapper, and to nothing else that could be an API server. */
 export async function checkSockets(
   listeners: readonly WrapperListener[],
   proc = '/proc',
@@ -54,7 +54,7 @@ export async function checkSockets(
   if (processes.length === 0) {
     return skip(
       'connection',
-      'no kube-proxy process can be seen from here',
+      'no kube-proxy process is visible from here',
       'run check on the node itself: as root, in the network and process namespace of kube-proxy (hostNetwork, hostPID)',
     );
   }
@@ -70,8 +70,8 @@ export async function checkSockets(
     if (peers.length === 0) {
       return fail(
         'connection',
-        `kube-proxy (pid ${pid}) has no connection to the wrapper, nor any other`,
-        `see its log; is server: ${serversOf(listeners)} in its kubeconfig?`,
+        `kube-proxy (pid ${pid}) has no connection, neither to the wrapper nor elsewhere`,
+        `see its log, and check that its kubeconfig has server: ${serversOf(listeners)}`,
       );
     }
   }
@@ -80,6 +80,6 @@ export async function checkSockets(
   const ports = [...new Set(peers.map((peer) => peer.slice(peer.lastIndexOf(':') + 1)))].sort();
   return ok(
     'connection',
-    `kube-proxy (pid ${pids}) is connected to port ${ports.join(' and ')} of the wrapper alone`,
+    `kube-proxy (pid ${pids}) is connected to port ${ports.join(' and ')} of the wrapper only`,
   );
 }

@@ -6,8 +6,8 @@ import type { PageAssets } from './page-assets.ts';
 import { PageBroadcaster } from './page-broadcaster.ts';
 
 /**
- * What a browser may do with the page: run its script and style, ask this port, and nothing else. Nobody may
- * frame it, and where a link leads is not told where it was.
+ * Headers that restrict what a browser does with the page. It runs only the script and style of the page, and sends
+ * requests only to this port. No other page can frame it, and links do not send a referrer.
  */
 export const PAGE_HEADERS = {
   'content-security-policy':
@@ -26,25 +26,25 @@ const FILES: Readonly<Record<string, readonly [file: keyof PageAssets, type: str
   '/icon.svg': ['icon', 'image/svg+xml'],
 };
 
-/** Serves the page and its events. */
+/** Serves the files of the page and its server-sent events. */
 export interface PageServer {
   /** Whether a path is a file of the page. */
   hasFile(path: string): boolean;
-  /** Sends such a file. */
+  /** Sends a file of the page. */
   sendFile(path: string, response: ServerResponse): Promise<void>;
-  /** Sends the events of the page until its connection ends. */
+  /** Sends events until the connection ends. */
   sendEvents(response: ServerResponse): void;
   /** Ends the streams of open pages. */
   close(): Promise<void>;
 }
 
 export function createPageServer(proxy: NodeProxy, logger: Logger): PageServer {
-  const feed = new PageBroadcaster(proxy, logger);
+  const broadcaster = new PageBroadcaster(proxy, logger);
   return {
-    close: () => feed.close(),
+    close: () => broadcaster.close(),
     hasFile: (path) => Object.hasOwn(FILES, path),
     sendEvents(response) {
-      if (!feed.open(response)) refuse(response, 'too many pages are open');
+      if (!broadcaster.open(response)) refuse(response, 'too many pages are open');
     },
     async sendFile(path, response) {
       const [name, type] = FILES[path] as (typeof FILES)[string];
@@ -52,8 +52,11 @@ export function createPageServer(proxy: NodeProxy, logger: Logger): PageServer {
         const { [name]: content } = await loadPageAssets();
         response.writeHead(200, { ...PAGE_HEADERS, 'content-type': type }).end(content);
       } catch (error) {
-        logger.warn({ err: error }, 'the page cannot be made from source; see npm run build');
-        refuse(response, 'the page is part of dist/main.js: npm run build');
+        logger.warn({ err: error }, 'the page cannot be bundled from source; run npm run build');
+        refuse(
+          response,
+          'the page cannot be bundled from source; dist/main.js contains it: npm run build',
+        );
       }
     },
   };

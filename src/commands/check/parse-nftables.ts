@@ -10,9 +10,9 @@ interface Entry {
 }
 
 /**
- * Reads the JSON of `nft -j list table ip kube-proxy`. The map service-ips names the Service's chain; that has
- * a dnat to a map of endpoints (since 1.35) or goes on to a chain for each of them. A Service without endpoints
- * is in the map no-endpoint-services (Kubernetes pkg/proxy/nftables).
+ * Parses the JSON of `nft -j list table ip kube-proxy`. The map service-ips names the chain of each Service. The chain
+ * has a dnat to a map of endpoints (since 1.35), or jumps to one chain for each endpoint. A Service without endpoints is
+ * in the map no-endpoint-services (Kubernetes pkg/proxy/nftables).
  */
 export function parseNftables(json: string): KernelTable {
   const { nftables } = JSON.parse(json) as { nftables: readonly Entry[] };
@@ -43,7 +43,7 @@ function targetOf(key: unknown): string {
 function backendsOf(rules: ReadonlyMap<string, unknown[]>, verdict: unknown): string[] {
   const backends = new Set<string>();
   const chains = chainsOf(verdict);
-  // What is found on the way is appended, so that the loop comes to it too.
+  // Chains that the loop finds are appended, so that it visits them too.
   for (const chain of chains) {
     const expressions = rules.get(chain);
     for (const backend of dnatTargets(expressions)) backends.add(backend);

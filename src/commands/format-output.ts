@@ -1,12 +1,12 @@
 import { dump } from 'js-yaml';
 import { escapeJson, escapeUntrusted, isUnsafe, printLine } from '../untrusted-text.ts';
 
-/** UTF-16 code units of one cell, at most. */
+/** Maximum length of a cell in UTF-16 code units. */
 const MAX_CELL = 1_000;
 
-/** Lays lines of cells out in columns, the first line being the header. */
+/** Formats lines of cells as columns. The first line is the header. */
 export function formatColumns(cells: readonly (readonly string[])[], indent = ''): string {
-  // Before they are measured.
+  // Escaped first, because that changes the width.
   const lines = cells.map((line) => line.map((cell) => escapeUntrusted(cell, MAX_CELL)));
   const widths: number[] = [];
   for (const line of lines) {
@@ -22,10 +22,10 @@ export function formatColumns(cells: readonly (readonly string[])[], indent = ''
     .join('');
 }
 
-/** A value for machines; what is escaped in a text is escaped as that format has it, so that nothing is lost. */
+/** Formats a value for programs. Unsafe characters are escaped by the rules of the format, so nothing is lost. */
 export function formatData(value: unknown, format: 'json' | 'yaml'): string {
   const json = JSON.stringify(value, null, 2);
-  // YAML cannot escape in a plain scalar; JSON is YAML, too.
+  // A plain scalar of YAML has no escapes, but JSON is valid YAML.
   if (format === 'json' || isUnsafe(json)) return `${escapeJson(json)}\n`;
   return dump(value, { lineWidth: 100 });
 }

@@ -1,0 +1,176 @@
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { Registry } from '@prometheus-io/client';
+import type { Logger } from 'pino';
+import { type ErrorCode, WrapperError } from '../errors.ts';
+import { serializeQueries } from '../proxy/api/query-json.ts';
+import { readUrl } from '../proxy/api/request-url.ts';
+import { hasBody, refuseRequest } from '../proxy/http/http-errors.ts';
+import { reasonOf } from '../proxy/http/refusal-log.ts';
+import { assertLocalRequest } from '../proxy/http/request-checks.ts';
+import type { NodeProxy } from '../proxy/node-proxy.ts';
+import { printLine } from '../untrusted-text.ts';
+import { ExplainRoutes, isExplainPath } from './explain/explain-routes.ts';
+import type { LogLosses } from './metric-readers.ts';
+import { createMetrics } from './metrics.ts';
+import { createPageServer, type PageServer } from './page/page-server.ts';
+import { type Check, readiness } from './readiness.ts';
+
+/** Answers the requests of the admin listener, without the listener itself. */
+export interface AdminHandler {
+  handle(request: IncomingMessage, response: ServerResponse): void;
+  /** Ends the streams of open pages. */
+  close(): Promise<void>;
+}
+
+/** Name of the setting with the address, for log lines and metrics. */
+export const ADMIN_LISTENER = 'adminListen';
+/** Paths with which kubelet checks whether this process is alive and ready. */
+export const PROBES: readonly string[] = ['/healthz', '/readyz'];
+
+const TEXT_HEADERS = {
+  'content-type': 'text/plain; charset=utf-8',
+  'x-content-type-options': 'nosniff',
+} as const;
+
+/** Creates the handler for one node. */
+export function createAdminHandler(
+  proxy: NodeProxy,
+  logger: Logger,
+  log?: LogLosses,
+): AdminHandler {
+  const parts: AdminParts = {
+    proxy,
+    metrics: createMetrics(proxy, log),
+    page: createPageServer(proxy, logger),
+    explain: new ExplainRoutes(proxy),
+  };
+  const { refusals } = proxy.listeners;
+  return {
+    handle(request, response) {
+      const { method: verb, url: resource } = request;
+      const about = { listener: ADMIN_LISTENER, verb, resource };
+      const route = resolveRoute(request, parts);
+      if ('code' in route) {
+        refusals.record({ ...about, ...route });
+        const headers = { ...TEXT_HEADERS, ...route.headers };
+        const body = printLine(route.message);
+        return refuseRequest(request, response, { code: route.code, headers, body });
+      }
+      route.answer(request, response).catch((error: unknown) => {
+        const why = { reason: reasonOf(error), message: 'an error of the wrapper itself' };
+        refusals.record({ ...about, ...why, err: error, level: 'error' });
+        response.destroy();
+      });
+    },
+    close: () => parts.page.close(),
+  };
+}
+
+interface AdminParts {
+  readonly proxy: NodeProxy;
+  readonly metrics: Registry;
+  readonly page: PageServer;
+  readonly explain: ExplainRoutes;
+}
+
+interface Route {
+  readonly methods: readonly string[];
+  readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+}
+
+/** A response with an error status. */
+interface Refusal {
+  readonly code: number;
+  readonly reason: ErrorCode;
+  readonly message: string;
+  readonly headers?: OutgoingHttpHeaders;
+}
+
+/** The route of a request, or why the request is refused. */
+function resolveRoute(request: IncomingMessage, parts: AdminParts): Route | Refusal {
+  try {
+    // A web page in a browser on this node could have sent the request.
+    assertLocalRequest(request);
+  } catch (error) {
+    const { message } = WrapperError.from(error, 'Forbidden');
+    return { code: 403, reason: 'Forbidden', message };
+  }
+  const route = routeOf(readUrl(request).path, parts);
+  if (route === undefined) {
+    return { code: 404, reason: 'NotFound', message: `unknown path; the paths are ${PATHS}` };
+  }
+  const { methods } = route;
+  if (!methods.includes(request.method ?? '')) {
+    const message = `the method must be ${methods.join(' or ')}`;
+    const headers = { allow: methods.join(', ') };
+    return { code: 405, reason: 'MethodNotAllowed', message, headers };
+  }
+  // Nothing would read the body, so its bytes could be parsed as the next request.
+  if (hasBody(request)) {
+    return {
+      code: 400,
+      reason: 'BadRequest',
+      message: 'a request to this port must not have a body',
+    };
+  }
+  return route;
+}
+
+const PATHS = '/, /explain, /decisions, /diff, /table, /views, /healthz, /readyz and /metrics';
+const READ = ['GET', 'HEAD'];
+
+function routeOf(path: string, { proxy, metrics, page, explain }: AdminParts): Route | undefined {
+  const read = (answer: Route['answer']): Route => ({ methods: READ, answer });
+  switch (path) {
+    case '/healthz':
+      return read(async (_, response) => sendText(response, 200, 'ok\n'));
+    case '/readyz':
+      return read(async (_, response) => sendReadiness(response, readiness(proxy)));
+    case '/metrics':
+      return read(async (_, response) =>
+        sendText(response, 200, await metrics.metrics(), metrics.contentType),
+      );
+    case '/views':
+      return read(async (_, response) => sendViews(response, proxy));
+    case '/events':
+      // Its response starts with the first event, so a HEAD would have to wait for one.
+      return { methods: ['GET'], answer: async (_, response) => page.sendEvents(response) };
+    default:
+      if (page.hasFile(path)) return read((_, response) => page.sendFile(path, response));
+      if (isExplainPath(path)) {
+        return read((request, response) => explain.answer(request, response));
+      }
+      return undefined;
+  }
+}
+
+/**
+ * Sends the queries of the complete views. The next process opens these views before it listens. It would wait
+ * forever for a view that never becomes complete.
+ */
+function sendViews(response: ServerResponse, { views }: NodeProxy): void {
+  const complete = views.sources.filter(({ view }) => view.started);
+  const queries = complete.map(({ query }) => query);
+  sendText(response, 200, `${serializeQueries(queries)}\n`, 'application/json');
+}
+
+/** One line for each check, `[-]` for a failed one, like /readyz?verbose of kube-apiserver. */
+function sendReadiness(response: ServerResponse, checks: readonly Check[]): void {
+  const lines = checks.map(({ name, problem, remark }) => {
+    if (problem !== undefined) return `[-]${name} failed: ${problem}`;
+    return remark === undefined ? `[+]${name} ok` : `[+]${name} ok, ${remark}`;
+  });
+  const failed = checks.some(({ problem }) => problem !== undefined);
+  lines.push(failed ? 'readyz check failed' : 'readyz check passed');
+  sendText(response, failed ? 503 : 200, lines.map(printLine).join(''));
+}
+
+function sendText(
+  response: ServerResponse,
+  code: number,
+  body: string,
+  type: string = TEXT_HEADERS['content-type'],
+): void {
+  response.writeHead(code, { ...TEXT_HEADERS, 'content-type': type });
+  response.end(body);
+}

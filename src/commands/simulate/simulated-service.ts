@@ -1,0 +1,136 @@
+import type { Endpoint, EndpointGroup } from '../../topology/decide/endpoint.ts';
+import type { OutcomeKind } from '../../topology/explain/explanation.ts';
+import type { Policy } from '../../topology/policy/policy.ts';
+import type { Topology } from '../../topology/state/topology.ts';
+import type { SimulatedSlice } from './cluster-objects.ts';
+
+/** What a group of nodes sees of a Service. */
+export interface Answer {
+  readonly outcome: OutcomeKind;
+  /** Keys that won, each once. */
+  readonly winners: readonly string[];
+  /** Indices of the shown endpoints. */
+  readonly shown: readonly number[];
+  /** {@link SimulatedService.ports} for which the policy leaves no usable endpoint. */
+  readonly lost: readonly string[];
+}
+
+export interface SimulatedEndpoint extends Endpoint {
+  readonly address: string;
+}
+
+/** A row of the matrix. */
+export interface SimulatedService {
+  readonly service: string;
+  readonly policy: Policy;
+  readonly endpoints: readonly SimulatedEndpoint[];
+  /** `<family> <protocol>/<name>` of each address family and port with a usable endpoint. */
+  readonly ports: readonly string[];
+  /** Distinct answers. `byNode` has an index into this list for each node. */
+  readonly answers: readonly Answer[];
+  readonly byNode: Uint32Array;
+}
+
+/** Collects the answers about one Service, node by node. */
+export class SimulatedRow {
+  readonly service: string;
+  readonly policy: Policy;
+  readonly #groups: readonly EndpointGroup[];
+  readonly #endpoints: readonly SimulatedEndpoint[];
+  readonly #usable: ReadonlyMap<string, readonly number[]>;
+  readonly #answers = new Map<string, { readonly index: number; readonly answer: Answer }>();
+  readonly #byNode: number[] = [];
+
+  constructor(
+    service: string,
+    policy: Policy,
+    slices: readonly SimulatedSlice[],
+    intern: (group: EndpointGroup) => EndpointGroup,
+  ) {
+    this.service = service;
+    this.policy = policy;
+    this.#groups = slices.flatMap(({ groups }) => groups.map(intern));
+    this.#endpoints = slices.flatMap(({ groups, addresses }) =>
+      groups
+        .flatMap(({ endpoints }) => endpoints)
+        .map((endpoint, index) => ({ ...endpoint, address: addresses[index] ?? '' })),
+    );
+    this.#usable = usableByPort(this.#groups);
+  }
+
+  add(node: number, topology: Topology): void {
+    const policy = topology.policyInForce(this.service);
+    let outcome: OutcomeKind = 'unfiltered';
+    let keep: Uint8Array | undefined;
+    let winners: string[] = [];
+    if (policy?.managed === true) {
+      const decision = topology.decide(this.#groups, policy);
+      outcome = topology.isCloudOnly(policy, decision) ? 'withheld' : 'filtered';
+      keep = decision.keep;
+      winners = winnersOf(policy.keys, decision.ports);
+    } else if (policy?.reason === 'other-proxy') {
+      outcome = 'hidden';
+    }
+    const id = `${outcome} ${winners.join()} ${keep === undefined ? '' : Buffer.from(keep.buffer).toString('latin1')}`;
+    let known = this.#answers.get(id);
+    if (known === undefined) {
+      const lost = outcome === 'filtered' ? this.#lost(keep) : [];
+      const answer = { outcome, winners, shown: this.#shown(outcome, keep), lost };
+      known = { index: this.#answers.size, answer };
+      this.#answers.set(id, known);
+    }
+    this.#byNode[node] = known.index;
+  }
+
+  finish(): SimulatedService {
+    return {
+      service: this.service,
+      policy: this.policy,
+      endpoints: this.#endpoints,
+      ports: [...this.#usable.keys()],
+      answers: Array.from(this.#answers.values(), ({ answer }) => answer),
+      byNode: Uint32Array.from(this.#byNode),
+    };
+  }
+
+  #shown(outcome: OutcomeKind, keep: Uint8Array | undefined): number[] {
+    if (outcome === 'hidden' || outcome === 'withheld') return [];
+    const all = [...this.#endpoints.keys()];
+    return keep === undefined ? all : all.filter((index) => keep[index] === 1);
+  }
+
+  #lost(keep: Uint8Array | undefined): string[] {
+    const ports = [...this.#usable];
+    return ports.flatMap(([port, indices]) =>
+      indices.some((index) => keep?.[index] === 1) ? [] : [port],
+    );
+  }
+}
+
+/** Indices of the endpoints that are ready or serving, by address family and port. */
+function usableByPort(groups: readonly EndpointGroup[]): Map<string, number[]> {
+  const usable = new Map<string, number[]>();
+  let index = 0;
+  for (const { ports, endpoints } of groups) {
+    const names = ports.length === 0 ? ['without port'] : ports;
+    for (const { family, state } of endpoints) {
+      for (const name of state === 'notReady' ? [] : names) {
+        const port = `${family} ${name}`;
+        const indices = usable.get(port);
+        if (indices === undefined) usable.set(port, [index]);
+        else indices.push(index);
+      }
+      index++;
+    }
+  }
+  return usable;
+}
+
+function winnersOf(keys: readonly string[], ports: readonly { readonly key: number }[]): string[] {
+  const winners: string[] = [];
+  for (const { key } of ports) {
+    const name = keys[key];
+    if (name !== undefined && !winners.includes(name)) winners.push(name);
+  }
+  return winners;
+}
