@@ -266,9 +266,8 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     for (const [node, keys] of nodes) {
       for (const service of this.#index.servicesOn(node)) {
         const policy = this.#topology.policyInForce(service);
-        if (policy?.managed === true && policy.keys.some((key) => keys.has(key))) {
-          found.add(service);
-        }
+        if (policy?.managed !== true) continue;
+        if (policy.keys.some((key) => keys.has(key))) found.add(service);
       }
     }
     return found;
