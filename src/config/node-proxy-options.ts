@@ -28,7 +28,7 @@ export function nodeProxyOptions(
     readyWaitMs: settings.readyWaitSeconds * 1000,
     bookmarkMs: settings.bookmarkSeconds * 1000,
     minWatchMs: MIN_WATCH_MS,
-    stallMs: settings.stalledClientSeconds * 1000,
+    writeTimeoutMs: settings.stalledClientSeconds * 1000,
     policyEvents: settings.policyEvents,
     servers: settings.servers,
     readBounds: settings,

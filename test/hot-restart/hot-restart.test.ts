@@ -18,7 +18,9 @@ const ACTIVATOR = new URL('socket-activator.ts', import.meta.url).pathname;
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const WAITS = 'stopping when the next process listens';
 const TAKES_OVER =
-  'another process listens at this address; this one will when its views are complete';
+  'another process listens on this address; this one will when its views are complete';
+const STOPPED_TOO_SOON =
+  'the other process has stopped too soon: requests wait until the views are complete';
 
 /** Whether the kernel moves connections that wait in a socket that closes to the other one. */
 const MIGRATES = isOn('/proc/sys/net/ipv4/tcp_migrate_req');
@@ -167,7 +169,7 @@ describe('a planned restart', () => {
     expect(next.lines.map(({ msg }) => msg)).not.toContain('listening');
     for (let index = 0; index < 20; index++) expect(await list()).toBe(200);
     await last.stop();
-    await next.logged('the other process has stopped too soon');
+    await next.logged(STOPPED_TOO_SOON);
     await next.logged('listening');
     const answer = list();
     release();

@@ -270,7 +270,7 @@ describe('a caller with a client certificate', () => {
     ] as const) {
       const status = statusOf(await wrapper.ask(path, { cert, method }));
       expect(status).toMatchObject({ code: 403 });
-      expect(status.message).toMatch(/client certificate cannot be passed on/);
+      expect(status.message).toMatch(/client certificate cannot be forwarded/);
     }
     expect(wrapper.api.passed).toEqual([]);
   });

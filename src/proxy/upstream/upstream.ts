@@ -16,6 +16,7 @@ import { addressOf, unreachable } from './upstream-error.ts';
 export {
   type ResponseHeaders,
   readBody,
+  readBuffers,
   readBuffers as readPieces,
   type UpstreamBody,
 } from './upstream-body.ts';

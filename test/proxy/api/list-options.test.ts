@@ -38,7 +38,7 @@ test.each(['timeoutSeconds=-1', 'timeoutSeconds=1.5', 'timeoutSeconds=x'])(
   '%s is a mistake',
   (query) => {
     const parse = () => parseListOptions(new URLSearchParams(query));
-    expect(parse).toThrow(/is no number/);
+    expect(parse).toThrow(/is not a number/);
   },
 );
 

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
 import { WrapperError } from '../../../src/errors.ts';
 import type { ReadAttributes } from '../../../src/proxy/auth/access-policy.ts';
-import type { KnownCaller, Verdict } from '../../../src/proxy/auth/access-review.ts';
+import type { IdentifiedCaller, Verdict } from '../../../src/proxy/auth/access-review.ts';
 import { AccessReviewAuthorizer } from '../../../src/proxy/auth/access-review-authorizer.ts';
 import { DecisionCache } from '../../../src/proxy/auth/decision-cache.ts';
 
@@ -29,7 +29,7 @@ beforeEach(() => {
   asked = [];
   answer = async () => ALLOWED;
   reviews = new AccessReviewAuthorizer({
-    ask: async (caller) => {
+    review: async (caller) => {
       asked.push(caller.id);
       return answer(caller.id);
     },
@@ -38,7 +38,11 @@ beforeEach(() => {
   });
 });
 
-const caller = (id: string): KnownCaller => ({ kind: 'token', authorization: `Bearer ${id}`, id });
+const caller = (id: string): IdentifiedCaller => ({
+  kind: 'token',
+  authorization: `Bearer ${id}`,
+  id,
+});
 const away = async (): Promise<Verdict> => {
   throw new WrapperError('Unreachable', 'away');
 };
@@ -46,7 +50,7 @@ const away = async (): Promise<Verdict> => {
 /** The code of the refusal, or `allowed`. */
 async function outcome(id: string, attributes = READ): Promise<string> {
   try {
-    await reviews.assert(caller(id), attributes);
+    await reviews.authorize(caller(id), attributes);
     return 'allowed';
   } catch (error) {
     return WrapperError.from(error, 'Malformed').code;
@@ -55,12 +59,12 @@ async function outcome(id: string, attributes = READ): Promise<string> {
 
 test('an API server that does not answer in time is Unreachable', async () => {
   const late = new AccessReviewAuthorizer({
-    ask: (_caller, _attributes, signal) =>
+    review: (_caller, _attributes, signal) =>
       new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
     ...{ allowedMs: 30, deniedMs: 5, maxCallers: 3, maxReviews: 2, reviewMs: 5 },
     logger: pino({ level: 'silent' }),
   });
-  await expect(late.assert(caller('a'), READ)).rejects.toMatchObject({
+  await expect(late.authorize(caller('a'), READ)).rejects.toMatchObject({
     code: 'Unreachable',
     message: expect.stringContaining('did not answer an access review within 5 ms'),
   });

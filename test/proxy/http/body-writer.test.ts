@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { writeBody } from '../../../src/proxy/http/body-writer.ts';
 
-const PATIENT = { stallMs: 60_000 };
+const TIMEOUT = { writeTimeoutMs: 60_000 };
 
 /** Bytes that differ at every place where a mixed up block would show. */
 function pattern(bytes: number, seed: number): Buffer {
@@ -33,7 +33,7 @@ describe('writeBody()', () => {
     const bytes = buffers.reduce((sum, { length }) => sum + length, 0);
     answer = (response) => {
       response.setHeader('content-length', bytes);
-      writeBody(response, buffers, bytes, PATIENT);
+      writeBody(response, buffers, bytes, TIMEOUT);
     };
   }
 
@@ -64,7 +64,7 @@ describe('writeBody()', () => {
         return;
       }
       response.setHeader('content-length', bytes);
-      writeBody(response, buffers, bytes, PATIENT);
+      writeBody(response, buffers, bytes, TIMEOUT);
       setTimeout(() => first?.end('first'), 20);
     };
     const socket = connect(port, '127.0.0.1');
@@ -90,7 +90,7 @@ describe('writeBody()', () => {
     const gone = new Promise<void>((resolve) => {
       answer = (response) => {
         response.once('close', resolve);
-        writeBody(response, buffers, 500 * piece.length, PATIENT);
+        writeBody(response, buffers, 500 * piece.length, TIMEOUT);
       };
     });
     const socket = connect(port, '127.0.0.1');
@@ -108,8 +108,8 @@ describe('writeBody()', () => {
     const piece = pattern(8_000_000, 1);
     let stalled = 0;
     answer = (response) => {
-      const patience = { stallMs: 1_000, onStalled: () => stalled++ };
-      writeBody(response, [piece], piece.length, patience);
+      const timeout = { writeTimeoutMs: 1_000, onTimeout: () => stalled++ };
+      writeBody(response, [piece], piece.length, timeout);
     };
     const lazy = connect(port, '127.0.0.1');
     lazy.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');

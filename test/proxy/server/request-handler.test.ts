@@ -172,7 +172,7 @@ describe('requests that are not understood', () => {
     const listener = new RequestHandler({
       ...{ name: 'listen', address: { host: '127.0.0.1', port: 0 }, nodeName: 'edge-1' },
       accessPolicy: {
-        admit: () => {
+        authenticate: () => {
           throw new Error('no gate');
         },
       } as unknown as AccessPolicy,
@@ -191,7 +191,7 @@ describe('requests that are not understood', () => {
       },
       bounds: DEFAULT_LISTENER_LIMITS,
       times: { bookmarkMs: 60_000, minWatchMs: 60_000 },
-      ...{ readyWaitMs: 1_000, stallMs: 1_000, drainMs: 0 },
+      ...{ readyWaitMs: 1_000, writeTimeoutMs: 1_000, drainMs: 0 },
       logger: pino({ level: 'silent' }),
     });
     const url = await listener.listen();

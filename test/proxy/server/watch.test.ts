@@ -216,7 +216,7 @@ describe('WATCH', () => {
 
   test('a client that takes nothing for a while is given up, also in the middle of its initial events', async () => {
     putFatSlices(80);
-    await restart({ stallMs: 200, readyWaitMs: 5000 });
+    await restart({ writeTimeoutMs: 200, readyWaitMs: 5000 });
     const quick = await watch(STREAMING_LIST);
     await quick.until(83);
     const stalled = connect(Number(new URL(proxy.url).port), '127.0.0.1');
@@ -233,7 +233,7 @@ describe('WATCH', () => {
 
   test('so is one that takes nothing of a list', async () => {
     putFatSlices(80);
-    await restart({ stallMs: 200, readyWaitMs: 5000 });
+    await restart({ writeTimeoutMs: 200, readyWaitMs: 5000 });
     const [listener] = proxy.listeners.handlers;
     const stalled = connect(Number(new URL(proxy.url).port), '127.0.0.1');
     stalled.write(`GET ${SLICES} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n`);

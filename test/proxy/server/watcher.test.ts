@@ -13,7 +13,7 @@ import { until } from '../../support/http/until.ts';
  * What a client takes, and when, is in the hands of the test: the socket says that it is full, or drained, when the
  * test says so; and the clock moves when it does.
  */
-const TIMES = { bookmarkMs: 1000, stallMs: 5000, timeoutMs: 60_000 };
+const TIMES = { bookmarkMs: 1000, writeTimeoutMs: 5000, timeoutMs: 60_000 };
 
 let view: View;
 let response: ServerResponse;
@@ -87,7 +87,7 @@ function change(says: string): void {
 function watch({ bookmarks = true } = {}): Watcher {
   const watcher = new Watcher({
     ...{ view, response, bookmarks, position: view.log.end, initialEventsEnd: false },
-    ...{ ...TIMES, onStalled: () => stalled++ },
+    ...{ ...TIMES, onTimeout: () => stalled++ },
   });
   watcher.start();
   return watcher;
@@ -107,10 +107,10 @@ describe('a client', () => {
     change('one');
     change('two');
     for (taken of [false, true]) {
-      jest.advanceTimersByTime(TIMES.stallMs - 1);
+      jest.advanceTimersByTime(TIMES.writeTimeoutMs - 1);
       response.emit('drain');
     }
-    jest.advanceTimersByTime(TIMES.stallMs * 2);
+    jest.advanceTimersByTime(TIMES.writeTimeoutMs * 2);
     await until(() => events().length === 12, 'all events');
     expect(events()).toEqual(['MODIFIED', 'MODIFIED', ...Array(10).fill('BOOKMARK')]);
     expect([stalled, response.destroyed]).toEqual([0, false]);
@@ -120,7 +120,7 @@ describe('a client', () => {
     watch();
     taken = false;
     change('one');
-    jest.advanceTimersByTime(TIMES.stallMs - 1);
+    jest.advanceTimersByTime(TIMES.writeTimeoutMs - 1);
     expect(stalled).toBe(0);
     jest.advanceTimersByTime(1);
     expect([stalled, response.destroyed]).toEqual([1, true]);

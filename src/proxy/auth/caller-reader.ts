@@ -4,14 +4,14 @@ import type { PeerCertificate, TLSSocket } from 'node:tls';
 import { WrapperError } from '../../errors.ts';
 import type { Caller } from './access-policy.ts';
 
-/** Reads who a caller says it is, from the token or the client certificate of a request. */
+/** Reads the caller of an https request from its token or its client certificate. */
 export class CallerReader {
-  /** Of this process alone, so that an id is of no use to whoever finds it. */
+  /** Random for each process, so that an id is useless outside of it. */
   readonly #salt = randomBytes(32);
 
   /**
-   * The caller of a request on an https connection. A token comes before a certificate, for only a token can
-   * be passed on. Throws `Unauthorized` when there is neither.
+   * The caller of a request. A token takes precedence over a certificate, because only a token can be forwarded.
+   * Throws `Unauthorized` if there is neither.
    */
   read(request: IncomingMessage): Exclude<Caller, { kind: 'anyone' }> {
     const { authorization } = request.headers;
@@ -27,17 +27,17 @@ export class CallerReader {
     return this.#ownerOf(certificate);
   }
 
-  /** An API server takes "Bearer" without a token, or with two spaces before it, for an anonymous request. */
+  /** To an API server, "Bearer" without a token or with two spaces before it is an anonymous request. */
   #tokenOf(authorization: string): Extract<Caller, { kind: 'token' }> {
     if (!/^Bearer [^\s,]+$/i.test(authorization)) {
-      throw unauthorized('the Authorization header is no bearer token');
+      throw unauthorized('the Authorization header is not a bearer token');
     }
     return { kind: 'token', authorization, id: this.#id('token', authorization) };
   }
 
   /** As apiserver/pkg/authentication/request/x509 CommonNameUserConversion. */
   #ownerOf({ subject, valid_to }: PeerCertificate): Extract<Caller, { kind: 'certificate' }> {
-    // It was valid when the connection was opened, which may be long ago.
+    // TLS checked it when the connection opened, which may be long ago.
     if (Date.now() > Date.parse(valid_to)) throw unauthorized('the client certificate has expired');
     const { CN: user, O: groups = [] } = subject as {
       CN?: string | string[];
