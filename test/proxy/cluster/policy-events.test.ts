@@ -39,7 +39,7 @@ async function start(...statuses: number[]) {
 describe('an invalid policy', () => {
   test('is written as an Event that kubectl describe finds', async () => {
     const { events, written } = await start(201);
-    events.tell(WEB, 'topologyKeys is no JSON');
+    events.record(WEB, 'topologyKeys is no JSON');
     await eventually(() => events.counts.written, 1);
     expect(written).toHaveLength(1);
     expect(written[0]).toMatchObject({
@@ -64,9 +64,9 @@ describe('an invalid policy', () => {
   test('has the same name on each node, and another for each mistake', async () => {
     const { events, written } = await start(201);
     const other = await start(409);
-    events.tell(WEB, 'first');
-    events.tell(WEB, 'second');
-    other.events.tell(WEB, 'first');
+    events.record(WEB, 'first');
+    events.record(WEB, 'second');
+    other.events.record(WEB, 'first');
     await eventually(() => events.counts.written + other.events.counts.known, 3);
     await events.close();
     const names = [...written, ...other.written].map(({ event }) => event.metadata);
@@ -76,8 +76,8 @@ describe('an invalid policy', () => {
 
   test('is told once, however often the Service changes', async () => {
     const { events, written } = await start(201);
-    for (let n = 0; n < 5; n++) events.tell({ ...WEB, resourceVersion: `${n}` }, 'same');
-    events.tell({ ...WEB, name: 'last' }, 'same');
+    for (let n = 0; n < 5; n++) events.record({ ...WEB, resourceVersion: `${n}` }, 'same');
+    events.record({ ...WEB, name: 'last' }, 'same');
     await eventually(() => events.counts.written, 2);
     expect(written).toHaveLength(2);
   });
@@ -86,7 +86,7 @@ describe('an invalid policy', () => {
   test('is written after a 403 all the same', async () => {
     const { events, written } = await start(403, 403, 403, 403, 201);
     const namespaces = ['a', 'b', 'c', 'd', 'shop'];
-    for (const namespace of namespaces) events.tell({ ...WEB, namespace }, 'same');
+    for (const namespace of namespaces) events.record({ ...WEB, namespace }, 'same');
     await eventually(() => events.counts.written, 1);
     expect(events.counts.failed).toBe(4);
     expect(written).toHaveLength(5);
@@ -94,7 +94,7 @@ describe('an invalid policy', () => {
 
   test('that cannot be written is counted, logged once for each status, and does not hold up others', async () => {
     const { events, lines } = await start(500, 403, 500, 403, 201);
-    for (const problem of ['a', 'b', 'c', 'd', 'e']) events.tell(WEB, problem);
+    for (const problem of ['a', 'b', 'c', 'd', 'e']) events.record(WEB, problem);
     await eventually(() => events.counts.written, 1);
     expect(events.counts).toEqual({ written: 1, known: 0, failed: 4, dropped: 0 });
     expect(lines).toEqual([
@@ -105,7 +105,7 @@ describe('an invalid policy', () => {
 
   test('waits with 1,000 others at most', async () => {
     const { events } = await start(201);
-    for (let n = 0; n < 1_003; n++) events.tell({ ...WEB, name: `web-${n}` }, 'same');
+    for (let n = 0; n < 1_003; n++) events.record({ ...WEB, name: `web-${n}` }, 'same');
     expect(events.counts.dropped).toBe(3);
   });
 });

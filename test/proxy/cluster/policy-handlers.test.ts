@@ -16,7 +16,8 @@ function start() {
   const { logger, lines } = captureLogger();
   const events: string[] = [];
   const policyEvents = {
-    tell: ({ name }: { name: string }, problem: string) => void events.push(`${name}: ${problem}`),
+    record: ({ name }: { name: string }, problem: string) =>
+      void events.push(`${name}: ${problem}`),
   };
   const options = { topology, book, logger, policyEvents };
   const services = new ServicesHandler(options);

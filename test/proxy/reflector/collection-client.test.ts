@@ -225,7 +225,7 @@ describe('with a clock that stands still', () => {
   });
 
   test.each([
-    ['stands still for 30 s', false, 'said nothing in a list for 30 s'],
+    ['sends nothing for 30 s', false, 'sent nothing in a list for 30 s'],
     ['goes on byte by byte for 5 minutes', true, 'did not end a list for 300 s'],
   ])('a list whose body %s is ended', async (_what, drips, problem) => {
     const begun = Promise.withResolvers<ServerResponse>();

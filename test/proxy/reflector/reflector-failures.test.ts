@@ -51,7 +51,7 @@ async function follow(
   const query = { resource: SERVICES, namespace: '', labelSelector: '', fieldSelector: '' };
   const refused: (number | undefined)[] = [];
   const reflector = new Reflector({
-    ...{ upstream, codec, logger, random, sinks: [], metadataOnly: false },
+    ...{ upstream, codec, logger, random, handlers: [], metadataOnly: false },
     query: { ...query, encoding: 'json' },
     decode: (object) => codec.meta(object),
     clock: new VersionAllocator(0),

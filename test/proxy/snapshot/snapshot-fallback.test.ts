@@ -7,27 +7,27 @@ let reach: Reachability;
 let cutOff: number;
 let searches: number;
 let found: boolean;
-let start: SnapshotFallback;
+let fallback: SnapshotFallback;
 
 beforeEach(() => {
   jest.useFakeTimers();
   reach = new Reachability();
   [cutOff, searches, found] = [0, 0, false];
-  start = coldStart();
+  fallback = createFallback();
 });
 
 afterEach(() => {
-  start.end();
+  fallback.end();
   expect(jest.getTimerCount()).toBe(0);
   jest.useRealTimers();
 });
 
-function coldStart(): SnapshotFallback {
+function createFallback(): SnapshotFallback {
   const search = async (): Promise<boolean> => {
     searches++;
     return found;
   };
-  return new SnapshotFallback({ reach, graceMs: 1000, search, onCutOff: () => cutOff++ });
+  return new SnapshotFallback({ reach, graceMs: 1000, search, onUnreachable: () => cutOff++ });
 }
 
 function failure(code: ErrorCode, status?: number): WrapperError {
@@ -39,7 +39,7 @@ const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms);
 
 describe('the API server is out of reach', () => {
   test('when it has accepted no connection for the grace time', async () => {
-    start.attempting();
+    fallback.listStarted();
     await pass(990);
     expect(cutOff).toBe(0);
     await pass(20);
@@ -55,16 +55,16 @@ describe('the API server is out of reach', () => {
   ] as const)('when for the grace time all it gave was %s %s', async (code, status) => {
     for (let n = 0; n < 12; n++) {
       expect(cutOff).toBe(n > 9 ? 1 : 0);
-      start.attempting();
+      fallback.listStarted();
       await pass(1);
-      start.failed(failure(code, status));
+      fallback.failed(failure(code, status));
       await pass(100);
     }
     expect(cutOff).toBe(1);
   });
 
   test('when it has accepted a connection and said nothing for 10 s', async () => {
-    start.attempting();
+    fallback.listStarted();
     reach.noteConnected();
     await pass(1010);
     // Where there is another one, it is not waited for.
@@ -76,7 +76,7 @@ describe('the API server is out of reach', () => {
   });
 
   test('when an answer has begun and no byte of any has come for 10 s', async () => {
-    start.attempting();
+    fallback.listStarted();
     for (let n = 0; n < 60; n++) {
       reach.noteAnswer(true);
       await pass(900);
@@ -90,32 +90,32 @@ describe('the API server is out of reach', () => {
 
   test('not yet when another one answers; but when that fails as well, and so on, it is', async () => {
     found = true;
-    start.attempting();
+    fallback.listStarted();
     await pass(1010);
     expect([searches, cutOff]).toEqual([1, 0]);
     for (let n = 0; n < 40; n++) {
-      start.failed(failure('Unreachable'));
+      fallback.failed(failure('Unreachable'));
       await pass(100);
-      start.attempting();
+      fallback.listStarted();
     }
     expect([searches, cutOff]).toEqual([2, 1]);
   });
 
   test('not before what was found to answer has been tried, however long that takes', async () => {
     found = true;
-    start.attempting();
+    fallback.listStarted();
     await pass(1010);
     expect(searches).toBe(1);
     // Of the one before.
-    start.failed(failure('Unreachable'));
+    fallback.failed(failure('Unreachable'));
     await pass(60_000);
     expect([searches, cutOff]).toEqual([1, 0]);
   });
 
   test('nor before, when it was found between two attempts', async () => {
     found = true;
-    start.attempting();
-    start.failed(failure('Unreachable'));
+    fallback.listStarted();
+    fallback.failed(failure('Unreachable'));
     await pass(60_000);
     expect([searches, cutOff]).toEqual([1, 0]);
   });
@@ -128,11 +128,16 @@ describe('the API server is out of reach', () => {
         end = resolve;
       });
     };
-    start = new SnapshotFallback({ reach, graceMs: 1000, search, onCutOff: () => cutOff++ });
-    start.attempting();
+    fallback = new SnapshotFallback({
+      reach,
+      graceMs: 1000,
+      search,
+      onUnreachable: () => cutOff++,
+    });
+    fallback.listStarted();
     await pass(1010);
-    start.failed(failure('Unreachable'));
-    start.attempting();
+    fallback.failed(failure('Unreachable'));
+    fallback.listStarted();
     await pass(5_000);
     expect([searches, cutOff]).toEqual([1, 0]);
     end(false);
@@ -142,9 +147,9 @@ describe('the API server is out of reach', () => {
 
   test('for the next question after one failure, once the first has waited', async () => {
     reach.noteCutOff();
-    start.attempting();
+    fallback.listStarted();
     expect(cutOff).toBe(0);
-    start.failed(failure('Unreachable'));
+    fallback.failed(failure('Unreachable'));
     await pass(200);
     expect(cutOff).toBe(1);
   });
@@ -153,8 +158,8 @@ describe('the API server is out of reach', () => {
 describe('the API server is there', () => {
   test.each([401, 403, 404, 410])('when it answers %i', async (code) => {
     for (let n = 0; n < 50; n++) {
-      start.attempting();
-      start.failed(failure('Refused', code));
+      fallback.listStarted();
+      fallback.failed(failure('Refused', code));
       await pass(1000);
     }
     expect(cutOff).toBe(0);
@@ -164,16 +169,16 @@ describe('the API server is there', () => {
     const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }];
     const status = { code: 504, reason: 'Timeout', message: '', causes };
     for (let n = 0; n < 50; n++) {
-      start.attempting();
-      start.failed(new WrapperError('Refused', 'x', { status }));
+      fallback.listStarted();
+      fallback.failed(new WrapperError('Refused', 'x', { status }));
       await pass(1000);
     }
     expect(cutOff).toBe(0);
   });
 
   test('when it sends what cannot be used', async () => {
-    start.attempting();
-    start.failed(failure('Malformed'));
+    fallback.listStarted();
+    fallback.failed(failure('Malformed'));
     await pass(60_000);
     expect(cutOff).toBe(0);
   });
@@ -187,13 +192,13 @@ describe('the API server is there', () => {
   });
 
   test('when the list has come, and nothing changes that', async () => {
-    start.attempting();
-    start.failed(failure('Unreachable'));
-    start.attempting();
-    start.end();
+    fallback.listStarted();
+    fallback.failed(failure('Unreachable'));
+    fallback.listStarted();
+    fallback.end();
     expect(jest.getTimerCount()).toBe(0);
     await pass(60_000);
-    start.failed(failure('Unreachable'));
+    fallback.failed(failure('Unreachable'));
     await pass(60_000);
     expect(cutOff).toBe(0);
   });

@@ -121,7 +121,7 @@ describe('a start while the API server is out of reach', () => {
     );
     expect(versions.slice(3)).toEqual([...versions.slice(3)].sort((a, b) => (a < b ? -1 : 1)));
     expect(new Set(versions.slice(3)).size).toBe(4);
-    expect(lines.some(({ msg }) => msg.includes('what the snapshot said is replaced'))).toBe(true);
+    expect(lines.some(({ msg }) => msg.includes('its state replaces the snapshot'))).toBe(true);
   });
 
   test('asks the API server for nothing older than the snapshot, and does not watch from it', async () => {
@@ -225,7 +225,7 @@ describe('a start while the API server is out of reach', () => {
     await server.close();
     const proxy = await start({ readBounds: { ...DEFAULT_READ_LIMITS, maxObjects: 1 } });
     expect(addresses(await shownBy(proxy, PATHS.slices))).toEqual(['10.0.0.1']);
-    expect(lines.filter(({ msg }) => msg.includes('larger than a bound'))).toHaveLength(1);
+    expect(lines.filter(({ msg }) => msg.includes('larger than a limit'))).toHaveLength(1);
     expect(await readdir(folder)).toEqual(files);
   });
 

@@ -64,9 +64,9 @@ async function leave(
   options: Partial<SnapshotStoreOptions> = {},
 ): Promise<string> {
   const store = storeOf(options);
-  const keeper = store.open(QUERY);
-  keeper.told([change('web', text)], '7');
-  await keeper.close();
+  const writer = store.open(QUERY);
+  writer.update([change('web', text)], '7');
+  await writer.close();
   await store.close();
   const [name = ''] = (await readdir(folder)).filter((each) => each.endsWith('.snapshot'));
   return join(folder, name);
@@ -74,9 +74,9 @@ async function leave(
 
 async function loadAnew(options: Partial<SnapshotStoreOptions> = {}, query = QUERY) {
   const store = storeOf(options);
-  const keeper = store.open(query);
-  const stored = await keeper.load();
-  await keeper.close();
+  const writer = store.open(query);
+  const stored = await writer.load();
+  await writer.close();
   await store.close();
   return stored && { version: stored.resourceVersion, objects: stored.objects.map(String) };
 }
@@ -101,10 +101,10 @@ describe('what is written', () => {
    * Changes something every 50 ms, at least twelve times, until all is done. Returns how often it was quiet for
    * `quietMs` all the same, for the machine was busy.
    */
-  async function unrest(keeper: SnapshotWriter, quietMs: number, isDone: () => boolean) {
+  async function unrest(writer: SnapshotWriter, quietMs: number, isDone: () => boolean) {
     let pauses = 0;
     for (let n = 0; n < 12 || !isDone(); n++) {
-      keeper.told([change('web', `state ${n}`)], String(n));
+      writer.update([change('web', `state ${n}`)], String(n));
       const told = performance.now();
       await delay(50);
       // A timer may be a millisecond early.
@@ -115,27 +115,27 @@ describe('what is written', () => {
 
   test('is written once nothing changes for a while', async () => {
     const store = storeOf({ quietMs: 200, unrestMs: 60_000 });
-    const keeper = store.open(QUERY);
-    const pauses = await unrest(keeper, 200, () => true);
+    const writer = store.open(QUERY);
+    const pauses = await unrest(writer, 200, () => true);
     expect(store.counters.writes).toBeLessThanOrEqual(pauses);
-    await eventually(async () => (await keeper.load())?.resourceVersion, '11');
+    await eventually(async () => (await writer.load())?.resourceVersion, '11');
     await delay(300);
     expect(store.counters.writes).toBeLessThanOrEqual(pauses + 1);
-    await keeper.close();
+    await writer.close();
     await store.close();
     expect(await loadAnew()).toEqual({ version: '11', objects: ['state 11'] });
   });
 
   test('is written under unrest at the latest after a longer while, and no more often', async () => {
     const store = storeOf({ quietMs: 200, unrestMs: 400 });
-    const keeper = store.open(QUERY);
+    const writer = store.open(QUERY);
     const began = performance.now();
     const isDone = () => store.counters.writes > 0 || performance.now() - began > 20_000;
-    const pauses = await unrest(keeper, 200, isDone);
+    const pauses = await unrest(writer, 200, isDone);
     const { writes } = store.counters;
     expect(writes).toBeGreaterThan(0);
     expect(writes).toBeLessThanOrEqual(pauses + (performance.now() - began) / 398);
-    await keeper.close();
+    await writer.close();
     await store.close();
   });
 
@@ -144,15 +144,15 @@ describe('what is written', () => {
     'is no more in the long run than the disk shall bear (%d bytes/s)',
     async (rate) => {
       const store = storeOf({ quietMs: 1, unrestMs: 1, writeBytesPerSecond: rate });
-      const keeper = store.open(QUERY);
-      keeper.told([change('web', 'x'.repeat(100_000))], '1');
+      const writer = store.open(QUERY);
+      writer.update([change('web', 'x'.repeat(100_000))], '1');
       await eventually(() => store.counters.writes, 1);
-      keeper.told([change('web', 'y')], '2');
+      writer.update([change('web', 'y')], '2');
       await delay(100);
       expect(store.counters.writes).toBe(1);
       // The end of the process is no time to save flash memory.
       store.end();
-      await keeper.close();
+      await writer.close();
       await store.close();
       expect(await loadAnew()).toEqual({ version: '2', objects: ['y'] });
     },
@@ -160,11 +160,11 @@ describe('what is written', () => {
 
   test('is not written for a bookmark', async () => {
     const store = storeOf();
-    const keeper = store.open(QUERY);
-    keeper.told([], '1');
+    const writer = store.open(QUERY);
+    writer.update([], '1');
     await eventually(() => store.counters.writes, 1);
-    keeper.told([], '2');
-    await keeper.close();
+    writer.update([], '2');
+    await writer.close();
     await store.close();
     expect(store.counters.writes).toBe(1);
   });
@@ -173,9 +173,9 @@ describe('what is written', () => {
   test('is not written more often because its question comes and goes, but once more at the end', async () => {
     const store = storeOf({ writeBytesPerSecond: 1 });
     const ask = async (version: string) => {
-      const keeper = store.open(QUERY);
-      keeper.told([change('web', 'object')], version);
-      return keeper;
+      const writer = store.open(QUERY);
+      writer.update([change('web', 'object')], version);
+      return writer;
     };
     const first = await ask('1');
     await eventually(() => store.counters.writes, 1);
@@ -193,12 +193,12 @@ describe('what is written', () => {
     const [old, next] = [(await makeAuthority('old')).cert, (await makeAuthority('next')).cert];
     credentials.setTls({ ca: old });
     const store = storeOf();
-    const keeper = store.open(QUERY);
-    keeper.told([change('web', 'object')], '7');
+    const writer = store.open(QUERY);
+    writer.update([change('web', 'object')], '7');
     await eventually(() => store.counters.writes, 1);
     credentials.setTls({ ca: old + next });
     await eventually(() => store.counters.writes, 2);
-    await keeper.close();
+    await writer.close();
     await store.close();
     credentials.setTls({ ca: next });
     expect(await loadAnew()).toEqual({ version: '7', objects: ['object'] });
@@ -269,7 +269,7 @@ describe('what is not to be trusted', () => {
     const path = await leave();
     const store = storeOf();
     const other = store.open('protobuf /api/v1/nodes');
-    other.told([], '1');
+    other.update([], '1');
     await other.close();
     await store.close();
     const [name = ''] = (await files()).filter((each) => each.startsWith('nodes'));
@@ -280,20 +280,24 @@ describe('what is not to be trusted', () => {
 });
 
 describe('the disk', () => {
-  async function told(store: SnapshotStore, query: string, bytes: number): Promise<SnapshotWriter> {
-    const keeper = store.open(query);
+  async function written(
+    store: SnapshotStore,
+    query: string,
+    bytes: number,
+  ): Promise<SnapshotWriter> {
+    const writer = store.open(query);
     const writes = store.counters.writes + store.counters.failures;
-    keeper.told([change('web', 'x'.repeat(bytes))], '1');
+    writer.update([change('web', 'x'.repeat(bytes))], '1');
     await eventually(() => store.counters.writes + store.counters.failures, writes + 1);
-    return keeper;
+    return writer;
   }
 
   test('that is out of order is logged once and counted, and nothing else', async () => {
     await writeFile(folder, 'a file where the folder should be');
     const store = storeOf();
-    const keepers = [await told(store, 'a /x', 1), await told(store, 'b /x', 1)];
-    expect(await keepers[0]?.load()).toBeUndefined();
-    for (const keeper of keepers) await keeper.close();
+    const writers = [await written(store, 'a /x', 1), await written(store, 'b /x', 1)];
+    expect(await writers[0]?.load()).toBeUndefined();
+    for (const writer of writers) await writer.close();
     await store.close();
     expect(store.counters.writes).toBe(0);
     const said = lines.filter(({ msg }) => msg.includes('cannot be'));
@@ -311,8 +315,8 @@ describe('the disk', () => {
     await rm(path);
     await mkdir(join(path, 'in-the-way'), { recursive: true });
     const store = storeOf({ retryMs: 20 });
-    const keeper = store.open(QUERY);
-    keeper.told([change('web', 'new')], '8');
+    const writer = store.open(QUERY);
+    writer.update([change('web', 'new')], '8');
     await eventually(() => store.counters.failures > 3, true);
     const about = (words: string) => lines.filter(({ msg }) => msg.includes(words));
     expect(about('cannot be written')).toHaveLength(1);
@@ -322,7 +326,7 @@ describe('the disk', () => {
     expect(store.problem).toBeUndefined();
     expect(about('can be written again')).toHaveLength(1);
     expect(about('cannot be written')).toHaveLength(1);
-    await keeper.close();
+    await writer.close();
     await store.close();
     expect(await loadAnew()).toEqual({ version: '8', objects: ['new'] });
   });
@@ -339,11 +343,11 @@ describe('the disk', () => {
 
   test('whose folder was taken away gets a new one', async () => {
     const store = storeOf({ retryMs: 20 });
-    const keeper = await told(store, QUERY, 10);
+    const writer = await written(store, QUERY, 10);
     await rm(folder, { recursive: true });
-    keeper.told([change('web', 'new')], '8');
+    writer.update([change('web', 'new')], '8');
     await eventually(() => store.counters.writes, 2);
-    await keeper.close();
+    await writer.close();
     await store.close();
     expect(await loadAnew()).toEqual({ version: '8', objects: ['new'] });
   });
@@ -351,26 +355,26 @@ describe('the disk', () => {
   test('never holds more than is set: files that nobody needs go first, then it says which bound', async () => {
     const maxBytes = 100_000;
     const old = storeOf({ maxBytes });
-    for (const query of ['a /x', 'b /x']) await (await told(old, query, 40_000)).close();
+    for (const query of ['a /x', 'b /x']) await (await written(old, query, 40_000)).close();
     await old.close();
     const store = storeOf({ maxBytes });
-    const c = await told(store, 'c /x', 50_000);
+    const c = await written(store, 'c /x', 50_000);
     expect(store.bytes).toBeLessThan(maxBytes);
     expect(await files()).toHaveLength(2);
-    const d = await told(store, 'd /x', 60_000);
+    const d = await written(store, 'd /x', 60_000);
     expect(store.counters.failures).toBe(1);
     expect(lines.at(-1)).toMatchObject({ err: expect.stringContaining('stateMaxBytes=100000') });
-    for (const keeper of [c, d]) await keeper.close();
+    for (const writer of [c, d]) await writer.close();
     await store.close();
   });
 
   test('that hangs does not keep the process from ending for more than 5 s, which is logged once', async () => {
     jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(new Promise(() => {}));
     const store = storeOf();
-    const keepers = ['a /x', 'b /x'].map((query) => store.open(query));
-    for (const keeper of keepers) keeper.told([change('web', 'new')], '8');
+    const writers = ['a /x', 'b /x'].map((query) => store.open(query));
+    for (const writer of writers) writer.update([change('web', 'new')], '8');
     const started = performance.now();
-    await Promise.all(keepers.map((keeper) => keeper.close()));
+    await Promise.all(writers.map((writer) => writer.close()));
     await store.close();
     expect(performance.now() - started).toBeLessThan(5_500);
     expect(lines).toEqual([
@@ -385,8 +389,8 @@ describe('the disk', () => {
     });
     jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(hanging);
     const store = storeOf({ slowMs: 20 });
-    const keepers = ['a /x', 'b /x'].map((query) => store.open(query));
-    for (const keeper of keepers) keeper.told([change('web', 'new')], '8');
+    const writers = ['a /x', 'b /x'].map((query) => store.open(query));
+    for (const writer of writers) writer.update([change('web', 'new')], '8');
     await eventually(() => store.counters.failures, 2);
     expect(store.problem).toContain('the disk takes more than 0.02 s');
     expect(lines).toHaveLength(1);
@@ -394,7 +398,7 @@ describe('the disk', () => {
     await eventually(() => store.counters.writes, 2);
     expect(store.problem).toBeUndefined();
     expect(lines.at(-1)?.msg).toContain('written again');
-    for (const keeper of keepers) await keeper.close();
+    for (const writer of writers) await writer.close();
     await store.close();
   });
 
@@ -406,7 +410,7 @@ describe('the disk', () => {
     jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValueOnce(hanging);
     const store = storeOf();
     const gone = store.open('a /x');
-    gone.told([change('web', 'new')], '8');
+    gone.update([change('web', 'new')], '8');
     await gone.close();
     fail(Object.assign(new Error('i/o error'), { code: 'EIO' }));
     await eventually(() => lines.at(-1)?.err, 'i/o error');
@@ -418,9 +422,9 @@ describe('the disk', () => {
   test('that hangs with the state of a view that was closed before is waited for no longer either', async () => {
     jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(new Promise(() => {}));
     const store = storeOf();
-    const keeper = store.open(QUERY);
-    keeper.told([change('web', 'new')], '8');
-    void keeper.close();
+    const writer = store.open(QUERY);
+    writer.update([change('web', 'new')], '8');
+    void writer.close();
     await delay(20);
     const started = performance.now();
     await store.close();

@@ -117,7 +117,7 @@ describe('a file of the folder', () => {
     await expect(files.read('fifo', 100)).rejects.toThrow('not a regular file');
     await expect(files.read('folder', 100)).rejects.toThrow('not a regular file');
     await expect(files.read('link', 100)).rejects.toThrow('ELOOP');
-    expect([...(await files.list()).keys()]).toEqual([]);
+    expect([...(await files.ready()).keys()]).toEqual([]);
   });
 });
 
@@ -157,8 +157,8 @@ describe('the folder of the snapshots', () => {
   test('is made and filled again when it vanished, though nothing changes', async () => {
     const folder = join(base, 'state');
     const store = storeOf(folder);
-    const keeper = store.open('protobuf /api/v1/services');
-    keeper.told([], '7');
+    const writer = store.open('protobuf /api/v1/services');
+    writer.update([], '7');
     await eventually(() => store.counters.writes, 1);
     // It has to be known before it can be missed.
     await eventually(
@@ -169,7 +169,7 @@ describe('the folder of the snapshots', () => {
     await eventually(() => store.counters.writes > 1, true);
     expect(lines.map(({ msg }) => msg)).toContainEqual(expect.stringContaining('has gone'));
     expect((await readdir(folder)).some((name) => name.endsWith('.snapshot'))).toBe(true);
-    await keeper.close();
+    await writer.close();
     await store.close();
   });
 });

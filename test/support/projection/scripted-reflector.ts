@@ -38,7 +38,7 @@ export function scriptedReflectors() {
     const { logger, lines } = recordingLogger();
     const query = { resource: SERVICES, namespace: '', labelSelector: '', fieldSelector: '' };
     const reflector = new Reflector({
-      ...{ upstream, codec, logger, random, sinks: [], metadataOnly: false },
+      ...{ upstream, codec, logger, random, handlers: [], metadataOnly: false },
       query: { ...query, encoding: 'json' },
       decode: (object) => codec.meta(object),
       clock: new VersionAllocator(0),
