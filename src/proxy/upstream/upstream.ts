@@ -17,7 +17,6 @@ export {
   type ResponseHeaders,
   readBody,
   readBuffers,
-  readBuffers as readPieces,
   type UpstreamBody,
 } from './upstream-body.ts';
 
