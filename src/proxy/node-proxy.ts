@@ -44,7 +44,7 @@ export interface NodeProxyOptions extends ListenersOptions {
   /** Whether annotations of Namespaces are read. */
   readonly namespacePolicies: boolean;
   readonly relations: TopologyMatchSettings;
-  /** Name of this cluster in FabEdge's communities; undefined: they are not read. */
+  /** Name of this cluster in FabEdge's communities; undefined: these are not read. */
   readonly fabedgeCluster: string | undefined;
   /** Whether Services whose traffic all goes to the cloud are hidden. */
   readonly cloudPassthrough: boolean;

@@ -67,13 +67,12 @@ class FollowedCertificate implements ServerCertificate {
   readonly #options: CertificateOptions;
   readonly #listeners = new Set<() => void>();
   readonly #follower: FileFollower;
-  #pems: CertificatePems;
-  #leaf: X509Certificate;
+  /** The files in use, and their first certificate. */
+  #current: { readonly pems: CertificatePems; readonly leaf: X509Certificate };
 
   constructor(options: CertificateOptions, pems: CertificatePems, leaf: X509Certificate) {
     this.#options = options;
-    this.#pems = pems;
-    this.#leaf = leaf;
+    this.#current = { pems, leaf };
     this.#follower = new FileFollower({
       read: () => this.#reread(),
       onFailure: (error) => {
@@ -86,7 +85,7 @@ class FollowedCertificate implements ServerCertificate {
   }
 
   get expires(): number {
-    return this.#leaf.validToDate.getTime();
+    return this.#current.leaf.validToDate.getTime();
   }
 
   get failures(): number {
@@ -94,7 +93,7 @@ class FollowedCertificate implements ServerCertificate {
   }
 
   options(): TlsOptions {
-    const { cert, key, clientCa } = this.#pems;
+    const { cert, key, clientCa } = this.#current.pems;
     const common: TlsOptions = { cert, key, minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] };
     if (clientCa === undefined) return common;
     // A client without a certificate may have a token. The certificate is checked for each request.
@@ -109,9 +108,10 @@ class FollowedCertificate implements ServerCertificate {
   problem(now: number): string | undefined {
     const unusable = this.#follower.problem;
     if (unusable !== undefined) return `the files have changed, the old ones are kept: ${unusable}`;
-    if (now > this.expires) return `expired at ${this.#leaf.validToDate.toISOString()}`;
-    if (now >= this.#leaf.validFromDate.getTime()) return undefined;
-    return `not valid before ${this.#leaf.validFromDate.toISOString()}`;
+    const { validFromDate, validToDate } = this.#current.leaf;
+    if (now > validToDate.getTime()) return `expired at ${validToDate.toISOString()}`;
+    if (now >= validFromDate.getTime()) return undefined;
+    return `not valid before ${validFromDate.toISOString()}`;
   }
 
   close(): void {
@@ -121,10 +121,9 @@ class FollowedCertificate implements ServerCertificate {
 
   async #reread(): Promise<void> {
     const pems = await this.#options.read();
-    if (isSame(pems, this.#pems)) return;
-    this.#leaf = check(pems);
-    this.#pems = pems;
-    const expires = this.#leaf.validToDate;
+    if (isSame(pems, this.#current.pems)) return;
+    this.#current = { pems, leaf: check(pems) };
+    const expires = this.#current.leaf.validToDate;
     this.#options.logger.info({ expires }, 'the https certificate has changed');
     for (const listener of this.#listeners) listener();
   }

@@ -68,8 +68,8 @@ export class RequestHandler {
 
   constructor(options: RequestHandlerOptions) {
     this.#options = options;
-    // writeTimeoutMs is about views only; the listener has its own timeout for the end of any response.
-    const { writeTimeoutMs: _ofViews, ...listener } = options;
+    // This timeout is for views. The listener has its own one for the end of every response.
+    const { writeTimeoutMs: _forViews, ...listener } = options;
     this.#listener = new HttpListener({
       ...listener,
       onRequest: (request, response) => {

@@ -1,40 +1,40 @@
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What a client met that never stops to ask. */
-export interface Hammered {
+/** What a client has seen that sends requests all the time. */
+export interface LoadResults {
   requests: number;
-  /** Errors of connections, and answers other than 200. */
+  /** Errors of connections, and responses other than 200. */
   readonly failures: string[];
-  /** Watches that ended as they should: after a bookmark, with the end of the stream. */
+  /** Watches that ended correctly: a bookmark, then the end of the stream. */
   watches: number;
 }
 
 /**
- * Asks without a pause: on connections of one request, on connections that are kept, and with watches that
- * are opened again when they end. No request is tried again.
+ * Sends requests all the time: on new connections, on connections that are kept open, and with watches that are opened
+ * again when they end. No request is retried.
  */
-export function hammer(
+export function generateLoad(
   url: string,
   path: string,
-): { readonly seen: Hammered; stop(): Promise<void> } {
-  const seen: Hammered = { requests: 0, failures: [], watches: 0 };
+): { readonly seen: LoadResults; stop(): Promise<void> } {
+  const seen: LoadResults = { requests: 0, failures: [], watches: 0 };
   let running = true;
   const kept = new Agent({ keepAlive: true, maxSockets: 1 });
   const quiet = new Agent({ keepAlive: true, maxSockets: 1 });
-  const loop = async (what: string, once: () => Promise<void>): Promise<void> => {
+  const loop = async (name: string, once: () => Promise<void>): Promise<void> => {
     while (running) {
       try {
         await once();
       } catch (error) {
         const { message, reusedSocket } = error as Error & { reusedSocket?: boolean };
-        seen.failures.push(`${reusedSocket === false ? 'new connection' : what}: ${message}`);
+        seen.failures.push(`${reusedSocket === false ? 'new connection' : name}: ${message}`);
         await delay(5);
       }
     }
   };
   const list = (agent: Agent | false, pauseMs: number) => async () => {
-    const answer = await ask(url + path, agent);
+    const answer = await send(url + path, agent);
     for await (const _ of answer);
     if (answer.statusCode !== 200) throw new Error(`HTTP ${answer.statusCode}`);
     seen.requests++;
@@ -42,7 +42,7 @@ export function hammer(
   };
   const open = new Set<IncomingMessage>();
   const watch = async (): Promise<void> => {
-    const answer = await ask(`${url}${path}?watch=true&allowWatchBookmarks=true`, false);
+    const answer = await send(`${url}${path}?watch=true&allowWatchBookmarks=true`, false);
     if (answer.statusCode !== 200) throw new Error(`HTTP ${answer.statusCode}`);
     open.add(answer);
     let text = '';
@@ -76,10 +76,10 @@ export function hammer(
   return { seen, stop };
 }
 
-function ask(url: string, agent: Agent | false): Promise<IncomingMessage> {
+function send(url: string, agent: Agent | false): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { agent, headers: { accept: 'application/json' } }, resolve);
-    // Also where connections are kept, one is new now and then.
+    // A kept connection is sometimes a new one.
     outgoing.once('error', (error) => {
       reject(Object.assign(error, { reusedSocket: outgoing.reusedSocket }));
     });

@@ -54,7 +54,7 @@ async function watch(query: Record<string, string> = {}, encoding: Encoding = 'p
   return recorder;
 }
 
-/** Slices that together are more than the sockets between a client and us hold. */
+/** Creates slices that are together larger than the socket buffers. */
 function putFatSlices(count: number): void {
   for (let n = 0; n < count; n++) {
     const fat = Array.from({ length: 900 }, (_, i) => ({
@@ -65,7 +65,7 @@ function putFatSlices(count: number): void {
   }
 }
 
-/** Version of the view that {@link watch} follows; each encoding has its own. */
+/** Version of the view that watch() follows; each encoding has its own. */
 async function listVersion(): Promise<string> {
   const response = await fetch(proxy.url + SLICES, { headers: { accept: ACCEPT.protobuf } });
   const body = Buffer.from(await response.arrayBuffer());
@@ -77,7 +77,7 @@ function versionOf(event: RawEvent | undefined): string {
   return CODECS.protobuf.meta(event.object).resourceVersion;
 }
 
-/** Makes `count` changes that this node sees. */
+/** Makes `count` changes that are visible on this node. */
 async function change(count: number, from = 0): Promise<void> {
   for (let i = from; i < from + count; i++) {
     putSlice(server, 'web-a', 'web', [near, { ip: `10.0.1.${i}`, node: 'edge-1' }]);
@@ -104,14 +104,17 @@ describe('WATCH', () => {
     },
   );
 
-  test.each(['', '0'])('from version %p begins with ADDED for all', async (resourceVersion) => {
-    const recorder = await watch({ resourceVersion });
-    await change(1);
-    await recorder.until(3);
-    expect(recorder.names()).toEqual(['ADDED web-a', 'ADDED web-b', 'MODIFIED web-a']);
-  });
+  test.each(['', '0'])(
+    'from version %p begins with ADDED for every object',
+    async (resourceVersion) => {
+      const recorder = await watch({ resourceVersion });
+      await change(1);
+      await recorder.until(3);
+      expect(recorder.names()).toEqual(['ADDED web-a', 'ADDED web-b', 'MODIFIED web-a']);
+    },
+  );
 
-  test('sendInitialEvents=false begins with what comes next', async () => {
+  test('sendInitialEvents=false begins with the next change', async () => {
     const recorder = await watch({
       sendInitialEvents: 'false',
       resourceVersionMatch: 'NotOlderThan',
@@ -135,7 +138,7 @@ describe('WATCH', () => {
     }
   });
 
-  test('from a version it never gave gets 410, above the newest too', async () => {
+  test('from a version that was never issued gets 410, also above the newest', async () => {
     const version = BigInt(await listVersion());
     for (const other of [version - 1n, version + 1n, version * 1000n, 1n]) {
       await expect(watch({ resourceVersion: String(other) })).rejects.toThrow('410');
@@ -151,7 +154,7 @@ describe('WATCH', () => {
     expect(versionOf(relisted.events[2])).not.toBe(version);
   });
 
-  test('bookmarks carry the version of all that came before, and can be resumed from', async () => {
+  test('a bookmark has the version of the last event, and a watch can resume from it', async () => {
     await restart({ bookmarkMs: 50 });
     const recorder = await watch({ ...STREAMING_LIST });
     await recorder.until(3);
@@ -172,7 +175,7 @@ describe('WATCH', () => {
     expect(recorder.names()).toEqual(['ADDED web-a', 'ADDED web-b', 'BOOKMARK', 'BOOKMARK']);
   });
 
-  test('a wrapper that stops ends its watches in good order, so that clients reconnect', async () => {
+  test('a wrapper that stops ends its watches with a bookmark, so that clients reconnect', async () => {
     const recorder = await watch(STREAMING_LIST);
     await recorder.until(3);
     await proxy.close();
@@ -180,7 +183,7 @@ describe('WATCH', () => {
     expect(recorder.names()).toEqual(['ADDED web-a', 'ADDED web-b', 'BOOKMARK', 'BOOKMARK']);
   });
 
-  test('a client that reads nothing is told to list anew, and nobody waits for it', async () => {
+  test('a client that reads nothing gets 410, and no other client waits for it', async () => {
     await restart({ window: { entries: 10, bytes: 4096 } });
     const fat = Array.from({ length: 400 }, (_, i) => ({
       ip: `10.1.${i >> 8}.${i & 255}`,
@@ -214,7 +217,7 @@ describe('WATCH', () => {
     expect(text).toMatch(/"code":410/);
   }, 60_000);
 
-  test('a client that takes nothing for a while is given up, also in the middle of its initial events', async () => {
+  test('a client that reads nothing for a while is disconnected, also during its initial events', async () => {
     putFatSlices(80);
     await restart({ writeTimeoutMs: 200, readyWaitMs: 5000 });
     const quick = await watch(STREAMING_LIST);
@@ -231,7 +234,7 @@ describe('WATCH', () => {
     await quick.until(84);
   }, 60_000);
 
-  test('so is one that takes nothing of a list', async () => {
+  test('a client that reads nothing of a list is disconnected too', async () => {
     putFatSlices(80);
     await restart({ writeTimeoutMs: 200, readyWaitMs: 5000 });
     const [listener] = proxy.listeners.handlers;
@@ -243,7 +246,7 @@ describe('WATCH', () => {
     stalled.destroy();
   }, 60_000);
 
-  test('watches of clients that went away are forgotten', async () => {
+  test('watches of disconnected clients are removed', async () => {
     const recorder = await watch(STREAMING_LIST);
     await recorder.until(3);
     expect(proxy.listeners.watches).toBe(1);
