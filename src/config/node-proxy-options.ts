@@ -17,7 +17,7 @@ export function nodeProxyOptions(
     ...{ http, https, maxEventBytes, forwardEvents, bounds },
     policies: policySettings(settings),
     namespacePolicies: settings.namespacePolicies,
-    relations: { communities, edge: edge.labelSelector },
+    topologyMatch: { communities, edge: edge.labelSelector },
     fabedgeCluster: communities.fabedgeCluster,
     cloudPassthrough: cloud.mode === 'passthrough',
     window: { entries: settings.windowEntries, bytes: settings.windowBytes },

@@ -9,7 +9,12 @@ import {
 } from '../topology/policy/allowed-keys.ts';
 import { isLabelKey, isLabelValue, isSubdomain } from '../topology/policy/label.ts';
 import { parseLabelSelector } from '../topology/policy/label-selector.ts';
-import { ANY_KEY, assertTopologyKeys, type KeyChoice, PRESETS } from '../topology/policy/policy.ts';
+import {
+  ANY_KEY,
+  assertTopologyKeys,
+  type KeyChoice,
+  PRESETS,
+} from '../topology/policy/topology-keys.ts';
 import { DEFAULT_MAX_NODE_SETS } from '../topology/state/node-set-registry.ts';
 import { https } from './https-settings.ts';
 import { address, meet, optionalLoopback, positive, seconds } from './setting-types.ts';

@@ -43,7 +43,7 @@ export interface NodeProxyOptions extends ListenersOptions {
   readonly policies: PolicySettings;
   /** Whether annotations of Namespaces are read. */
   readonly namespacePolicies: boolean;
-  readonly relations: TopologyMatchSettings;
+  readonly topologyMatch: TopologyMatchSettings;
   /** Name of this cluster in FabEdge's communities; undefined: these are not read. */
   readonly fabedgeCluster: string | undefined;
   /** Whether Services whose traffic all goes to the cloud are hidden. */

@@ -1,4 +1,4 @@
-import { ANY_KEY } from '../../topology/policy/policy.ts';
+import { ANY_KEY } from '../../topology/policy/topology-keys.ts';
 import { printLine } from '../../untrusted-text.ts';
 import type { Answer, SimulatedService, Simulation } from './simulation.ts';
 

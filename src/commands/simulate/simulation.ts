@@ -1,5 +1,5 @@
 import { EndpointCache } from '../../filter/codec/endpoint-cache.ts';
-import { Interner } from '../../filter/projection/endpoint-index.ts';
+import { Interner } from '../../filter/projection/interner.ts';
 import { CommunitiesHandler } from '../../proxy/cluster/communities-handler.ts';
 import { describeService } from '../../proxy/cluster/services-handler.ts';
 import type { NodeProxyOptions } from '../../proxy/node-proxy.ts';
@@ -20,7 +20,7 @@ import { NodeSetMembers, type SharedTopology, simulateTopology } from './simulat
 /** The settings that bear on decisions. */
 export type SimulationSettings = Pick<
   NodeProxyOptions,
-  'policies' | 'relations' | 'namespacePolicies' | 'fabedgeCluster' | 'cloudPassthrough'
+  'policies' | 'topologyMatch' | 'namespacePolicies' | 'fabedgeCluster' | 'cloudPassthrough'
 >;
 
 /** What nodes see of a Service, if they see the same. */
@@ -82,7 +82,7 @@ export function simulate(
 }
 
 function shareWorld(cluster: ClusterObjects, settings: SimulationSettings): SharedTopology {
-  const { policies, relations, namespacePolicies, fabedgeCluster, cloudPassthrough } = settings;
+  const { policies, topologyMatch, namespacePolicies, fabedgeCluster, cloudPassthrough } = settings;
   const book = new PolicyResolver({ ...policies, dryRun: false });
   for (const { name, annotations } of namespacePolicies ? cluster.namespaces : []) {
     const keys = annotations.get(TOPOLOGY_KEYS_ANNOTATION);
@@ -90,7 +90,7 @@ function shareWorld(cluster: ClusterObjects, settings: SimulationSettings): Shar
   }
   const declaredCommunities = fabedgeCluster !== undefined;
   return {
-    options: { relations, declaredCommunities, cloudPassthrough },
+    options: { topologyMatch, declaredCommunities, cloudPassthrough },
     communities: communitiesOf(cluster, fabedgeCluster ?? ''),
     policies: new Map(
       cluster.services.filter(isAskedFor(settings)).map((facts) => {
@@ -134,7 +134,7 @@ function serviceOf({ namespace, service }: SimulatedSlice): string {
 }
 
 function isRelated(topology: Topology, key: string): boolean {
-  const relation = topology.relation(key);
+  const relation = topology.matchOf(key);
   return relation !== undefined && (relation.self || relation.selectors.length > 0);
 }
 
@@ -150,7 +150,7 @@ function rowsOf(
   const intern = (group: EndpointGroup): EndpointGroup => ({
     ports: ports.of(group.ports.join('\n'), () => group.ports),
     endpoints: group.endpoints.map(({ family, node, zone, state }) =>
-      cache.of(family, node, zone, state),
+      cache.intern(family, node, zone, state),
     ),
   });
   const names = [...policies.keys()].filter(wanted).sort();
@@ -193,7 +193,7 @@ class Row {
     let winners: string[] = [];
     if (policy?.managed === true) {
       const decision = topology.decide(this.#groups, policy);
-      outcome = topology.withholds(policy, decision) ? 'withheld' : 'filtered';
+      outcome = topology.isCloudOnly(policy, decision) ? 'withheld' : 'filtered';
       keep = decision.keep;
       winners = winnersOf(policy.keys, decision.ports);
     } else if (policy?.reason === 'other-proxy') {

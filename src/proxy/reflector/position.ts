@@ -38,7 +38,7 @@ export function initialPosition(snapshotVersion: string): Position {
   return { notified: '', next: { verb: 'list', version: snapshotVersion } };
 }
 
-/** The handlers were notified of a snapshot. Only a list tells whether it has the same history. */
+/** The handlers were notified of a snapshot. Only a list shows whether it has the same history. */
 export function restored({ next }: Position, version: string): Position {
   return { notified: version, next };
 }

@@ -16,7 +16,7 @@ export interface SnapshotFallbackOptions {
 
 /**
  * - `waiting`: the server in use is tried; when its time is up, a search for another one begins.
- * - `searching`: every server is asked for a sign of life.
+ * - `searching`: every server is probed.
  * - `lastWait`: no other server is left; when the time of this one is up, the API server is out of reach.
  * - `ended`: the list has arrived, or the API server is out of reach.
  */
@@ -79,7 +79,7 @@ export class SnapshotFallback {
     this.#proceed();
   }
 
-  /** The list has arrived, or nobody needs it. */
+  /** The list has arrived, or is not needed. */
   end(): void {
     this.#state = 'ended';
     clearTimeout(this.#timer);
@@ -137,7 +137,7 @@ export class SnapshotFallback {
   }
 }
 
-/** Whether an error says only that no API server answers, and nothing about what may be read. */
+/** Whether an error only means that no API server answers. Other errors show what may be read. */
 function isOutage(error: WrapperError): boolean {
   const { code, status } = error;
   if (code !== 'Refused') return code === 'Unreachable' || code === 'Credentials';

@@ -89,7 +89,7 @@ export class SnapshotRestore {
     this.#stored = undefined;
     if (stored !== undefined && this.#restore(stored)) return;
     if (stored === undefined) {
-      logger.warn('the API server is out of reach, and there is no snapshot to stand in');
+      logger.warn('the API server is out of reach, and there is no snapshot to use');
     }
     const why = this.#error?.message ?? 'the API server is out of reach';
     const problem = new WrapperError('Unreachable', `${why}, and there is no snapshot`);
@@ -111,7 +111,7 @@ export class SnapshotRestore {
     }
     logger.warn(
       { saved: new Date(savedAt).toISOString(), rv, objects: objects.length },
-      'the API server is out of reach: the snapshot on disk stands in, as it was then',
+      'the API server is out of reach: the snapshot on disk is used',
     );
     return true;
   }

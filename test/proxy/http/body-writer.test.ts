@@ -3,6 +3,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { writeBody } from '../../../src/proxy/http/body-writer.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
 const TIMEOUT = { writeTimeoutMs: 60_000 };
 
@@ -50,7 +51,7 @@ describe('writeBody()', () => {
         const body = Buffer.from(await response.arrayBuffer());
         expect(body.equals(Buffer.concat(buffers))).toBe(true);
       }),
-      { numRuns: 25 },
+      { numRuns: propertyRuns(25) },
     );
   });
 

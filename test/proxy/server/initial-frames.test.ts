@@ -6,6 +6,7 @@ import { ENDPOINT_SLICES } from '../../../src/filter/codec/resource.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
 import { InitialFrames } from '../../../src/proxy/server/initial-frames.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
 /** A write of fewer bytes returns true, although it may still be in progress. */
 const HIGH_WATER_MARK = 64 * 1024;
@@ -38,7 +39,7 @@ describe.each([createProtobufCodec(), createJsonCodec()])('InitialFrames, $encod
         const expected = items.map((item) => codec.encodeEvent(ENDPOINT_SLICES, 'ADDED', item));
         expect(Buffer.concat(written).equals(Buffer.concat(expected))).toBe(true);
       }),
-      { numRuns: 60 },
+      { numRuns: propertyRuns(60) },
     );
   });
 });

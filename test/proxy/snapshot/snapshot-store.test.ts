@@ -72,7 +72,7 @@ async function leave(
   return join(folder, name);
 }
 
-async function loadAnew(options: Partial<SnapshotStoreOptions> = {}, query = QUERY) {
+async function loadAgain(options: Partial<SnapshotStoreOptions> = {}, query = QUERY) {
   const store = storeOf(options);
   const writer = store.open(query);
   const stored = await writer.load();
@@ -83,10 +83,10 @@ async function loadAnew(options: Partial<SnapshotStoreOptions> = {}, query = QUE
 
 const files = async () => (await readdir(folder)).sort();
 
-describe('what is written', () => {
-  test('is there for the next process, and nobody else can read it', async () => {
+describe('a snapshot', () => {
+  test('is there for the next process, and other users cannot read it', async () => {
     const path = await leave();
-    expect(await loadAnew()).toEqual({ version: '7', objects: ['object'] });
+    expect(await loadAgain()).toEqual({ version: '7', objects: ['object'] });
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     expect((await stat(folder)).mode & 0o777).toBe(0o700);
   });
@@ -98,22 +98,22 @@ describe('what is written', () => {
   });
 
   /**
-   * Changes something every 50 ms, at least twelve times, until all is done. Returns how often it was quiet for
-   * `quietMs` all the same, for the machine was busy.
+   * Changes an object every 50 ms, at least twelve times, until `isDone`. Returns how often a busy machine paused for
+   * `quietMs` all the same.
    */
   async function unrest(writer: SnapshotWriter, quietMs: number, isDone: () => boolean) {
     let pauses = 0;
     for (let n = 0; n < 12 || !isDone(); n++) {
       writer.update([change('web', `state ${n}`)], String(n));
-      const told = performance.now();
+      const updated = performance.now();
       await delay(50);
       // A timer may be a millisecond early.
-      if (performance.now() - told > quietMs - 2) pauses++;
+      if (performance.now() - updated > quietMs - 2) pauses++;
     }
     return pauses;
   }
 
-  test('is written once nothing changes for a while', async () => {
+  test('is written after a quiet time without changes', async () => {
     const store = storeOf({ quietMs: 200, unrestMs: 60_000 });
     const writer = store.open(QUERY);
     const pauses = await unrest(writer, 200, () => true);
@@ -123,10 +123,10 @@ describe('what is written', () => {
     expect(store.counters.writes).toBeLessThanOrEqual(pauses + 1);
     await writer.close();
     await store.close();
-    expect(await loadAnew()).toEqual({ version: '11', objects: ['state 11'] });
+    expect(await loadAgain()).toEqual({ version: '11', objects: ['state 11'] });
   });
 
-  test('is written under unrest at the latest after a longer while, and no more often', async () => {
+  test('is written during continuous changes after the longer time, and not more often', async () => {
     const store = storeOf({ quietMs: 200, unrestMs: 400 });
     const writer = store.open(QUERY);
     const began = performance.now();
@@ -139,9 +139,9 @@ describe('what is written', () => {
     await store.close();
   });
 
-  // At a few bytes a second the wait was longer than a timer can be, and so none.
+  // At a few bytes a second the wait was longer than a timer allows, so that there was no wait.
   test.each([1000, 0.01])(
-    'is no more in the long run than the disk shall bear (%d bytes/s)',
+    'is not written more than writeBytesPerSecond allows (%d bytes/s)',
     async (rate) => {
       const store = storeOf({ quietMs: 1, unrestMs: 1, writeBytesPerSecond: rate });
       const writer = store.open(QUERY);
@@ -150,11 +150,11 @@ describe('what is written', () => {
       writer.update([change('web', 'y')], '2');
       await delay(100);
       expect(store.counters.writes).toBe(1);
-      // The end of the process is no time to save flash memory.
+      // The last write of the process is not bounded.
       store.end();
       await writer.close();
       await store.close();
-      expect(await loadAnew()).toEqual({ version: '2', objects: ['y'] });
+      expect(await loadAgain()).toEqual({ version: '2', objects: ['y'] });
     },
   );
 
@@ -169,27 +169,27 @@ describe('what is written', () => {
     expect(store.counters.writes).toBe(1);
   });
 
-  // Where a label of the own node flaps, node sets come and go.
-  test('is not written more often because its question comes and goes, but once more at the end', async () => {
+  // A label of the own node that flaps opens and closes node sets.
+  test('is not written more often when its query opens and closes often, but once more at the end', async () => {
     const store = storeOf({ writeBytesPerSecond: 1 });
-    const ask = async (version: string) => {
+    const open = async (version: string) => {
       const writer = store.open(QUERY);
       writer.update([change('web', 'object')], version);
       return writer;
     };
-    const first = await ask('1');
+    const first = await open('1');
     await eventually(() => store.counters.writes, 1);
     await first.close();
-    for (const version of ['2', '3', '4']) await (await ask(version)).close();
+    for (const version of ['2', '3', '4']) await (await open(version)).close();
     expect(store.counters.writes).toBe(1);
-    const last = await ask('5');
+    const last = await open('5');
     store.end();
     await last.close();
     await store.close();
-    expect((await loadAnew())?.version).toBe('5');
+    expect((await loadAgain())?.version).toBe('5');
   });
 
-  test('follows a rotated authority, so that the next process knows it still', async () => {
+  test('is rewritten for a rotated authority, so that the next process still trusts it', async () => {
     const [old, next] = [(await makeAuthority('old')).cert, (await makeAuthority('next')).cert];
     credentials.setTls({ ca: old });
     const store = storeOf();
@@ -201,11 +201,11 @@ describe('what is written', () => {
     await writer.close();
     await store.close();
     credentials.setTls({ ca: next });
-    expect(await loadAnew()).toEqual({ version: '7', objects: ['object'] });
+    expect(await loadAgain()).toEqual({ version: '7', objects: ['object'] });
   });
 });
 
-describe('what is not to be trusted', () => {
+describe('a file that cannot be trusted', () => {
   test.each([
     ['torn', 'cut short', async (path: string) => await truncate(path, 100)],
     ['torn', 'empty', async (path: string) => await truncate(path, 0)],
@@ -241,7 +241,7 @@ describe('what is not to be trusted', () => {
     async (cause, _, spoil) => {
       const path = await leave();
       await spoil(path);
-      expect(await loadAnew()).toBeUndefined();
+      expect(await loadAgain()).toBeUndefined();
       const aside = path.replace(/\.snapshot$/, `.${cause}`);
       expect(await files()).toEqual([aside.slice(folder.length + 1)]);
       expect(lines.filter(({ level }) => level >= 50)).toEqual([
@@ -258,14 +258,14 @@ describe('what is not to be trusted', () => {
   test('is kept once per cause', async () => {
     for (let n = 0; n < 3; n++) {
       await truncate(await leave(), 20 + n);
-      await loadAnew();
+      await loadAgain();
     }
     expect(await files()).toEqual([expect.stringMatching(/\.torn$/)]);
     const [name = ''] = await files();
     expect((await stat(join(folder, name))).size).toBe(22);
   });
 
-  test('is also what answers another question', async () => {
+  test('is also one that answers another query', async () => {
     const path = await leave();
     const store = storeOf();
     const other = store.open('protobuf /api/v1/nodes');
@@ -274,7 +274,7 @@ describe('what is not to be trusted', () => {
     await store.close();
     const [name = ''] = (await files()).filter((each) => each.startsWith('nodes'));
     await writeFile(join(folder, name), await readFile(path));
-    expect(await loadAnew({}, 'protobuf /api/v1/nodes')).toBeUndefined();
+    expect(await loadAgain({}, 'protobuf /api/v1/nodes')).toBeUndefined();
     expect(await files()).toContain(name.replace(/\.snapshot$/, '.foreign'));
   });
 });
@@ -292,7 +292,7 @@ describe('the disk', () => {
     return writer;
   }
 
-  test('that is out of order is logged once and counted, and nothing else', async () => {
+  test('that cannot be used is logged once and counted, without other effects', async () => {
     await writeFile(folder, 'a file where the folder should be');
     const store = storeOf();
     const writers = [await written(store, 'a /x', 1), await written(store, 'b /x', 1)];
@@ -300,17 +300,17 @@ describe('the disk', () => {
     for (const writer of writers) await writer.close();
     await store.close();
     expect(store.counters.writes).toBe(0);
-    const said = lines.filter(({ msg }) => msg.includes('cannot be'));
-    expect(said).toEqual([
+    const logged = lines.filter(({ msg }) => msg.includes('cannot be'));
+    expect(logged).toEqual([
       expect.objectContaining({ err: expect.stringContaining('is a file, not a folder') }),
     ]);
   });
 
   /*
-   * The message of an error names the file, which has another name each time: on a disk that was read-only
-   * each attempt of each question was logged.
+   * The message of an error names the file, which has another name each time. On a read-only disk each attempt of each
+   * query was logged.
    */
-  test('that goes on failing is logged once per cause, and once when it is well again', async () => {
+  test('that keeps failing is logged once per cause, and once when it works again', async () => {
     const path = await leave();
     await rm(path);
     await mkdir(join(path, 'in-the-way'), { recursive: true });
@@ -328,20 +328,20 @@ describe('the disk', () => {
     expect(about('cannot be written')).toHaveLength(1);
     await writer.close();
     await store.close();
-    expect(await loadAnew()).toEqual({ version: '8', objects: ['new'] });
+    expect(await loadAgain()).toEqual({ version: '8', objects: ['new'] });
   });
 
-  // While one process replaces another, each finds names that the other renames or removes a moment later.
-  test('that two processes write is none the worse for names that have gone', async () => {
+  // While one process replaces another, each lists files that the other renames or removes a moment later.
+  test('that two processes write to works with files that have gone', async () => {
     await mkdir(folder);
     for (const name of ['x.snapshot.1.tmp', 'y.snapshot'])
       await symlink(join(folder, 'gone'), join(folder, name));
     await leave();
-    expect(await loadAnew()).toEqual({ version: '7', objects: ['object'] });
+    expect(await loadAgain()).toEqual({ version: '7', objects: ['object'] });
     expect(lines).toEqual([]);
   });
 
-  test('whose folder was taken away gets a new one', async () => {
+  test('whose folder was removed gets a new one', async () => {
     const store = storeOf({ retryMs: 20 });
     const writer = await written(store, QUERY, 10);
     await rm(folder, { recursive: true });
@@ -349,10 +349,10 @@ describe('the disk', () => {
     await eventually(() => store.counters.writes, 2);
     await writer.close();
     await store.close();
-    expect(await loadAnew()).toEqual({ version: '8', objects: ['new'] });
+    expect(await loadAgain()).toEqual({ version: '8', objects: ['new'] });
   });
 
-  test('never holds more than is set: files that nobody needs go first, then it says which bound', async () => {
+  test('never holds more than stateMaxBytes: unused files are removed first, then the error names the setting', async () => {
     const maxBytes = 100_000;
     const old = storeOf({ maxBytes });
     for (const query of ['a /x', 'b /x']) await (await written(old, query, 40_000)).close();
@@ -382,7 +382,7 @@ describe('the disk', () => {
     ]);
   });
 
-  test('that hangs is told while the process lives, once, and when it goes on', async () => {
+  test('that hangs is logged once while the process runs, and when it works again', async () => {
     let goOn = (): void => {};
     const hanging = new Promise<void>((resolve) => {
       goOn = resolve;
@@ -402,7 +402,7 @@ describe('the disk', () => {
     await store.close();
   });
 
-  test('that fails with the state of a view that was closed meanwhile is no complaint for ever', async () => {
+  test('that fails with the state of a closed view does not remain a problem', async () => {
     let fail = (_: Error): void => {};
     const hanging = new Promise<void>((_, reject) => {
       fail = reject;
@@ -418,8 +418,8 @@ describe('the disk', () => {
     await store.close();
   });
 
-  // A view that nobody asks for is closed while the process lives, and then its last state may still be written.
-  test('that hangs with the state of a view that was closed before is waited for no longer either', async () => {
+  // A view without users is closed while the process runs. Its last state may still be written then.
+  test('that hangs with the state of a closed view delays the end no longer either', async () => {
     jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(new Promise(() => {}));
     const store = storeOf();
     const writer = store.open(QUERY);
@@ -431,7 +431,7 @@ describe('the disk', () => {
     expect(performance.now() - started).toBeLessThan(5_500);
   });
 
-  test('is rid of files whose writer was killed, but not of one that is being written', async () => {
+  test('loses files whose writer was killed, but not one that is being written', async () => {
     await leave();
     await writeFile(join(folder, 'x.snapshot.1-1.tmp'), 'half');
     await writeFile(join(folder, 'y.snapshot.2-1.tmp'), 'half');

@@ -122,7 +122,7 @@ describe('with two API servers', () => {
       await start({ state });
       expect(seen()).toEqual(['10.0.0.1', '10.0.0.7']);
       expect(performance.now() - started).toBeLessThan(4000);
-      expect(lines.some(({ msg }) => msg.includes('stands in'))).toBe(false);
+      expect(lines.some(({ msg }) => msg.includes('the snapshot on disk is used'))).toBe(false);
       expect(inUse()).toBe(portOf(second));
     } finally {
       await proxy?.close();

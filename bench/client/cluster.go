@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// world is the cluster: nodes in sites, Services with one slice each whose endpoints are spread
+// cluster has nodes in sites, Services with one slice each whose endpoints are spread
 // over the sites. The number of sites divides 10.
-type world struct {
+type cluster struct {
 	Services  int `json:"services"`
 	Endpoints int `json:"endpoints"`
 	Nodes     int `json:"nodes"`
@@ -49,10 +49,10 @@ func zoneName(site int) string { return fmt.Sprintf("zone-%d", site) }
 
 func nodeName(site, index int) string { return fmt.Sprintf("node-%d-%d", site, index) }
 
-func (w world) perSite() int { return w.Nodes / w.Sites }
+func (w cluster) perSite() int { return w.Nodes / w.Sites }
 
-// place tells the node of an endpoint of a Service. Ten endpoints in ten sites lie in one each.
-func (w world) place(service, endpoint int) (site, index int) {
+// place returns the node of an endpoint of a Service. Ten endpoints in ten sites lie in one each.
+func (w cluster) place(service, endpoint int) (site, index int) {
 	site = (service + endpoint) % w.Sites
 	if endpoint == w.Endpoints/2 {
 		for i, crowd := range crowds {
@@ -64,19 +64,19 @@ func (w world) place(service, endpoint int) (site, index int) {
 	return site, (service/w.Sites + endpoint + endpoint/w.Sites) % w.perSite()
 }
 
-// atHome are the labels of a new world.
-func (w world) atHome() labels {
+// atHome are the labels of a new cluster.
+func (w cluster) atHome() labels {
 	home, _ := w.home(0)
 	return labels{room: rooms[0], site: 0, crowd: 0, at: home}
 }
 
-// home tells the node of the crowd at this position: it holds the same endpoint of all its Services.
-func (w world) home(i int) (site, index int) {
+// home returns the node of the crowd at this position: it holds the same endpoint of all its Services.
+func (w cluster) home(i int) (site, index int) {
 	return (crowds[i].first + w.Endpoints/2) % w.Sites, w.perSite() + i
 }
 
 // roomOf is empty for all nodes but two (and our own, which is in one of the rooms).
-func (w world) roomOf(site, index int) string {
+func (w cluster) roomOf(site, index int) string {
 	for i, room := range rooms {
 		if site == (w.Sites/2+i)%w.Sites && index == (w.Sites/2+i+1)%w.perSite() {
 			return room
@@ -86,7 +86,7 @@ func (w world) roomOf(site, index int) string {
 }
 
 // visible is what the keys choose for our node: the endpoints, by their position in the slice.
-func (w world) visible(service int, own labels) []int {
+func (w cluster) visible(service int, own labels) []int {
 	matches := []func(site, index int) bool{
 		func(site, index int) bool { return site == 0 && index == 0 },
 		func(site, index int) bool { return !own.noRooms && w.roomOf(site, index) == own.room },
@@ -107,8 +107,8 @@ func (w world) visible(service int, own labels) []int {
 	return nil
 }
 
-// siteOf tells where a node is, whose home this site is.
-func (w world) siteOf(site, index int, now labels) int {
+// siteOf returns where a node is whose home is this site.
+func (w cluster) siteOf(site, index int, now labels) int {
 	if index == w.perSite()+now.crowd {
 		return now.at
 	}
@@ -116,7 +116,7 @@ func (w world) siteOf(site, index int, now labels) int {
 }
 
 // changed counts the Services whose endpoints differ for our node between two states of the labels.
-func (w world) changed(before, after labels) int {
+func (w cluster) changed(before, after labels) int {
 	count := 0
 	for service := range w.Services {
 		if !slices.Equal(w.visible(service, before), w.visible(service, after)) {

@@ -22,7 +22,7 @@ beforeEach(() => {
   setKeys(HOST, '*');
   topology.setSynced('services');
   projection.onSynced();
-  // Traffic is at 2, and 1, on this node, waits.
+  // Traffic goes to 2; 1, on this node, is held back.
   put(false);
   put(true);
 });
@@ -44,7 +44,7 @@ function put(ready: boolean, zone = 'z'): void {
   projection.onChanges([sliceChange(codec, slice)]);
 }
 
-/** Endpoints of another Service, of which the node is far. */
+/** An endpoint of another Service on the node `far`. */
 function putOther(zone: string): void {
   const endpoints = [{ ip: '10.0.0.9', node: 'far', zone }];
   projection.onChanges([sliceChange(codec, { name: 'other-a', service: 'other', endpoints })]);
@@ -59,7 +59,7 @@ function shown(): string[] {
   );
 }
 
-test('what waits is not shown alone before its time', () => {
+test('a nearer endpoint is not shown alone before its delay has passed', () => {
   expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
   clock.pass(59_999);
   expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
@@ -67,13 +67,13 @@ test('what waits is not shown alone before its time', () => {
   expect(shown()).toEqual(['10.0.0.1']);
 });
 
-test('another policy takes effect at once', () => {
+test('another policy takes effect immediately', () => {
   setKeys(HOST, ZONE, '*');
   expect(shown()).toEqual(['10.0.0.1']);
   expect(clock.waiting).toBe(0);
 });
 
-test('another label of this node takes effect at once', () => {
+test('another label of this node takes effect immediately', () => {
   setKeys(ZONE, '*');
   put(false);
   put(true);
@@ -82,21 +82,21 @@ test('another label of this node takes effect at once', () => {
   expect(shown()).toEqual(['10.0.0.2']);
 });
 
-test('a Service without any slice is forgotten: when they come again the choice is free', () => {
+test('a Service without slices is forgotten: when it has slices again, no delay applies', () => {
   projection.onChanges([{ type: 'DELETED', key: 'default/web-a' }]);
   expect(clock.waiting).toBe(0);
   put(true);
   expect(shown()).toEqual(['10.0.0.1']);
 });
 
-test('another policy takes effect at once, also while the nodes of the zone are not known', () => {
+test('another policy takes effect immediately, also while the nodes of the zone are unknown', () => {
   put(true, '');
   setKeys(ZONE, '*');
   expect(topology.policies.pending.size).toBe(0);
   expect(shown()).toEqual(['10.0.0.1']);
 });
 
-test('another label of this node takes effect at once, also while the nodes of the zone are not known', () => {
+test('another label of this node takes effect immediately, also while the nodes of the zone are unknown', () => {
   setKeys(ZONE, '*');
   put(false);
   put(true);
@@ -110,7 +110,7 @@ test('another label of this node takes effect at once, also while the nodes of t
   expect(shown()).toEqual(['10.0.0.2']);
 });
 
-test('nodes of the zone take effect at once when they become known, and later only after the delay', () => {
+test('nodes of the zone take effect immediately when they become known, and later after the delay', () => {
   const putFar = (ready: boolean) => {
     const near = { ip: '10.0.0.1', node: 'own', zone: 'y' };
     const far = { ip: '10.0.0.2', node: 'far', zone: '', ready };
@@ -128,7 +128,7 @@ test('nodes of the zone take effect at once when they become known, and later on
   expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
 });
 
-// The world is asked about the zone again; that is nothing the owner has decided.
+// The nodes of the zone are watched again, but the owner of the cluster changed nothing.
 test('an endpoint that loses its zone does not cut the delay short', () => {
   setKeys(HOST, ZONE, '*');
   put(false);
@@ -139,7 +139,7 @@ test('an endpoint that loses its zone does not cut the delay short', () => {
   expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
 });
 
-test('what the owner decides while an endpoint’s zone is looked for takes effect with it', () => {
+test('a change by the owner while the nodes of the zone are unknown takes effect with them', () => {
   const own = (rack: string) => {
     const labels = new Map([
       [ZONE, 'z'],

@@ -1,27 +1,27 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { ReturnDelays } from '../../../src/filter/projection/return-delays.ts';
+import { ReturnDelayScheduler } from '../../../src/filter/projection/return-delay-scheduler.ts';
 import { ManualClock } from '../../support/projection/topology.ts';
 
 const DELAY = 1000;
 
 let clock: ManualClock;
-let delays: ReturnDelays;
-/** What was due, as `<time> <services>`. */
-let woken: string[];
+let delays: ReturnDelayScheduler;
+/** The calls, as `<time> <services>`. */
+let calls: string[];
 /** Keys that are ready, by port, as the next decision finds them. */
 let ready: Record<string, number>;
 
 beforeEach(() => {
   clock = new ManualClock();
-  woken = [];
+  calls = [];
   ready = {};
-  delays = new ReturnDelays(clock, (services) => {
-    woken.push(`${clock.now()} ${services.join(' ')}`);
+  delays = new ReturnDelayScheduler(clock, (services) => {
+    calls.push(`${clock.now()} ${services.join(' ')}`);
     for (const service of services) decide(service);
   });
 });
 
-/** Decides about a Service; returns the key chosen for each port. */
+/** Decides a Service; returns the key chosen for each port. */
 function decide(service: string, delayMs = DELAY): number[] {
   return delays.decide(service, delayMs, (prefer) =>
     Object.entries(ready).map(([port, mask]) => prefer(port, mask)),
@@ -36,7 +36,7 @@ function startWaiting(service: string): void {
   decide(service);
 }
 
-describe('ReturnDelays', () => {
+describe('ReturnDelayScheduler', () => {
   test('decides a Service again when a nearer key has waited for the whole delay', () => {
     ready = { http: 0b10 };
     decide('web');
@@ -44,9 +44,9 @@ describe('ReturnDelays', () => {
     ready = { http: 0b11 };
     expect(decide('web')).toEqual([1]);
     clock.pass(DELAY - 1);
-    expect(woken).toEqual([]);
+    expect(calls).toEqual([]);
     clock.pass(1);
-    expect(woken).toEqual(['1100 web']);
+    expect(calls).toEqual(['1100 web']);
     expect(decide('web')).toEqual([0]);
     expect(clock.waiting).toBe(0);
   });
@@ -61,12 +61,12 @@ describe('ReturnDelays', () => {
     decide('db');
     expect(clock.waiting).toBe(1);
     clock.pass(5000);
-    expect(woken).toEqual(['1000 web', '1400 db']);
+    expect(calls).toEqual(['1000 web', '1400 db']);
     expect(clock.waiting).toBe(0);
   });
 
-  // A site that comes back makes thousands of Services due a moment apart, and each look is at all that wait.
-  test('Services that are due a moment apart are decided together, and none before its time', () => {
+  // When a site comes back, thousands of Services are due within a short time, and each run checks all of them.
+  test('Services that are due within a short time are decided together, none before its time', () => {
     const names = Array.from({ length: 50 }, (_, index) => `web-${index}`);
     ready = { http: 0b10 };
     for (const name of names) decide(name);
@@ -76,14 +76,14 @@ describe('ReturnDelays', () => {
       clock.pass(10);
     }
     clock.pass(DELAY);
-    const services = woken.map((line) => line.split(' ').slice(1));
+    const services = calls.map((line) => line.split(' ').slice(1));
     expect(services.flat()).toEqual(names);
     expect(services.map(({ length }) => length)).toEqual([1, 10, 10, 10, 10, 9]);
-    expect(woken[1]).toMatch(/^1100 web-1 .*web-10$/);
+    expect(calls[1]).toMatch(/^1100 web-1 .*web-10$/);
     expect(clock.waiting).toBe(0);
   });
 
-  test('a Service that is due earlier than the one waited for is not late', () => {
+  test('a Service that is due before the one the timer is set for is not late', () => {
     ready = { http: 0b10 };
     decide('slow', 60_000);
     decide('fast', 1000);
@@ -91,19 +91,19 @@ describe('ReturnDelays', () => {
     decide('slow', 60_000);
     decide('fast', 1000);
     clock.pass(1000);
-    expect(woken).toEqual(['1000 fast']);
+    expect(calls).toEqual(['1000 fast']);
   });
 
-  test('a port that goes away while it waits is not waited for', () => {
+  test('a port that is removed while it waits is not waited for', () => {
     startWaiting('web');
     ready = { web: 0b01 };
     expect(decide('web')).toEqual([0]);
     expect(clock.waiting).toBe(0);
     clock.pass(10 * DELAY);
-    expect(woken).toEqual([]);
+    expect(calls).toEqual([]);
   });
 
-  test('several ports wait each by itself', () => {
+  test('each port waits by itself', () => {
     ready = { http: 0b10, metrics: 0b10 };
     decide('web');
     ready = { http: 0b11, metrics: 0b10 };
@@ -115,10 +115,10 @@ describe('ReturnDelays', () => {
     expect(decide('web')).toEqual([0, 1]);
     clock.pass(600);
     expect(decide('web')).toEqual([0, 0]);
-    expect(woken).toEqual(['1000 web', '1600 web']);
+    expect(calls).toEqual(['1000 web', '1600 web']);
   });
 
-  test('what comes and goes leaves no timer behind', () => {
+  test('a nearer key that is no longer ready leaves no timer behind', () => {
     startWaiting('web');
     expect(clock.waiting).toBe(1);
     ready = { http: 0b10 };
@@ -126,7 +126,7 @@ describe('ReturnDelays', () => {
     expect(clock.waiting).toBe(0);
   });
 
-  test('a Service that waits is called in its time, whatever becomes of others meanwhile', () => {
+  test('a waiting Service is called at its time, whatever happens to others meanwhile', () => {
     ready = { http: 0b10 };
     for (const service of ['web', 'db', 'idle']) decide(service);
     ready = { http: 0b11 };
@@ -136,11 +136,11 @@ describe('ReturnDelays', () => {
     decide('idle');
     decide('db');
     clock.pass(DELAY);
-    expect(woken).toEqual(['1000 web']);
+    expect(calls).toEqual(['1000 web']);
   });
 
-  // If the time that was waited for before counted still, what is due after it would never be called.
-  test('when none has waited for a while, the next one that does is called', () => {
+  // If the time of the earlier timer still counted, a later time would never be scheduled.
+  test('after a time in which no Service waited, the next one is called', () => {
     startWaiting('web');
     ready = { http: 0b10 };
     decide('web');
@@ -148,32 +148,32 @@ describe('ReturnDelays', () => {
     ready = { http: 0b11 };
     decide('web');
     clock.pass(DELAY);
-    expect(woken).toEqual(['1500 web']);
+    expect(calls).toEqual(['1500 web']);
   });
 
-  test('a Service that is not decided when it is due, for its policy waits, is called once', () => {
-    delays = new ReturnDelays(clock, (services) => {
-      const calls = woken.push(`${clock.now()} ${services.join(' ')}`);
-      if (calls > 9) throw new Error('called again and again');
+  test('a Service that is not decided when it is due, because its policy is pending, is called once', () => {
+    delays = new ReturnDelayScheduler(clock, (services) => {
+      const count = calls.push(`${clock.now()} ${services.join(' ')}`);
+      if (count > 9) throw new Error('called again and again');
     });
     startWaiting('web');
     clock.pass(DELAY);
-    expect(woken).toEqual(['1000 web']);
+    expect(calls).toEqual(['1000 web']);
     expect(clock.waiting).toBe(0);
   });
 
-  test('a Service that is forgotten leaves no timer behind, and its next choice is free', () => {
+  test('a forgotten Service leaves no timer behind, and no delay applies to its next decision', () => {
     startWaiting('web');
     delays.forget('web');
     expect(clock.waiting).toBe(0);
     expect(decide('web')).toEqual([0]);
   });
 
-  test('nothing is waited for after the end', () => {
+  test('no timer runs after close()', () => {
     startWaiting('web');
     delays.close();
     expect(clock.waiting).toBe(0);
     clock.pass(10 * DELAY);
-    expect(woken).toEqual([]);
+    expect(calls).toEqual([]);
   });
 });

@@ -1,19 +1,19 @@
+import { TRIGGER_TIME_ANNOTATION } from '../api-conventions.ts';
 import type { ObjectBytes } from '../codec.ts';
-import { TRIGGER_TIME_ANNOTATION } from '../endpoint-facts.ts';
 import { Patch } from '../patch.ts';
 import { FieldCursor } from './field-cursor.ts';
 import { editMessage } from './length-prefix.ts';
 import { entryValue, METADATA, OBJECT_META } from './metadata.ts';
 
-/** Returns an object without what is no change for a client; see `Codec.significant`. */
-export function significant(object: ObjectBytes): Buffer {
+/** Returns an object without the fields that clients do not act on; see `Codec.semanticBytes`. */
+export function semanticBytes(object: ObjectBytes): Buffer {
   const patch = new Patch();
   const fields = FieldCursor.over(object);
   while (fields.next()) if (fields.field === METADATA) cutNoise(patch, fields);
-  return patch.applyBriefly(object);
+  return patch.applyTransient(object);
 }
 
-/** Cuts what is no change for a client out of an object's metadata. */
+/** Cuts the fields that clients do not act on out of an object's metadata. */
 export function cutNoise(patch: Patch, metadataField: FieldCursor): void {
   editMessage(patch, metadataField, () => {
     const metadata = metadataField.enter();

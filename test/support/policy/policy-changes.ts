@@ -1,4 +1,4 @@
-import type { Told } from './policy-harness.ts';
+import type { ModelChanges } from './policy-harness.ts';
 import type { Step } from './policy-steps.ts';
 
 /** Objects that a step deletes, though it may create them again. */
@@ -10,18 +10,18 @@ export function deletedBy(step: Step): ReadonlySet<string> {
   return new Set(step.changes.filter(({ service }) => service === undefined).map(({ key }) => key));
 }
 
-/** Takes up changes, and says what the API server would tell of them. */
-export function tell<T>(
+/** Applies changes to a map; returns the new map and the changes that the API server would send. */
+export function applyChanges<T>(
   before: ReadonlyMap<string, T>,
   changes: readonly (readonly [string, T | undefined])[],
-): [ReadonlyMap<string, T>, Told<T>] {
+): [ReadonlyMap<string, T>, ModelChanges<T>] {
   let after = before;
-  const told: [string, T | undefined, boolean][] = [];
+  const sent: [string, T | undefined, boolean][] = [];
   for (const [key, value] of changes) {
-    if (after.has(key) || value !== undefined) told.push([key, value, after.has(key)]);
+    if (after.has(key) || value !== undefined) sent.push([key, value, after.has(key)]);
     after = withChange(after, key, value);
   }
-  return [after, told];
+  return [after, sent];
 }
 
 /** A copy of a map with one entry set, or (undefined) removed. */

@@ -1,13 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { NodeSets } from '../../../src/topology/state/node-set-registry.ts';
-import { Topology } from '../../../src/topology/state/topology.ts';
-import { ServicesWithoutZone } from '../../../src/topology/state/without-zone.ts';
-import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
+import { NodeSetRegistry } from '../../../src/topology/state/node-set-registry.ts';
 
-describe('NodeSets', () => {
-  test('opens what is missing, lets the rest linger, and says whether that changed anything', () => {
-    const sets = new NodeSets();
+describe('NodeSetRegistry', () => {
+  test('opens missing sets, lets unneeded sets linger, and returns whether anything changed', () => {
+    const sets = new NodeSetRegistry();
     expect(sets.want(new Set(['a', 'b']))).toBe(true);
     expect(sets.want(new Set(['b', 'a']))).toBe(false);
     expect(sets.want(new Set(['b']))).toBe(true);
@@ -20,8 +17,8 @@ describe('NodeSets', () => {
     expect([...sets.all.keys()]).toEqual(['b']);
   });
 
-  test('a set that lingers knows its nodes when it is wanted again, one that was dropped does not', () => {
-    const sets = new NodeSets();
+  test('a set that lingers keeps its nodes until it is needed again, a set that was dropped does not', () => {
+    const sets = new NodeSetRegistry();
     sets.want(new Set(['a']));
     sets.move('a', ['n'], []);
     sets.setState('a', undefined);
@@ -34,8 +31,8 @@ describe('NodeSets', () => {
     expect([sets.areKnown(['a']), sets.include(['a'], 'n')]).toEqual([false, false]);
   });
 
-  test('sets that linger make room for new ones, the oldest first; sets in use never do', () => {
-    const sets = new NodeSets(2);
+  test('sets that linger make room for new sets, the oldest first; sets in use never do', () => {
+    const sets = new NodeSetRegistry(2);
     const watched = () =>
       [...sets.all.values()].flatMap((s) => (s.state === 'syncing' ? [s.selector] : []));
     sets.want(new Set(['a', 'b']));
@@ -50,7 +47,7 @@ describe('NodeSets', () => {
       refusal: expect.stringContaining('maxNodeSets (2)'),
     });
     expect(sets.areKnown(['d', 'e'])).toBe(true);
-    // The API server was not asked for it, so nobody can answer for it.
+    // The set is not watched, so a late report about it has no effect.
     sets.setState('d', undefined);
     expect(sets.all.get('d')?.state).toBe('overLimit');
     sets.want(new Set(['c', 'd', 'e']));
@@ -60,7 +57,7 @@ describe('NodeSets', () => {
     expect([...sets.all.keys()].sort()).toEqual(['c', 'd']);
   });
 
-  test('whatever is wanted when, never are more sets watched than may be, and none that is in use is closed', () => {
+  test('for any sequence of needs, at most `max` sets are watched, and no set in use is closed', () => {
     const step = fc.oneof(
       fc.uniqueArray(fc.constantFrom(...'abcdef'), { maxLength: 6 }),
       fc.constantFrom(...'abcdef'),
@@ -70,7 +67,7 @@ describe('NodeSets', () => {
         fc.integer({ min: 1, max: 4 }),
         fc.array(step, { maxLength: 30 }),
         (max, steps) => {
-          const sets = new NodeSets(max);
+          const sets = new NodeSetRegistry(max);
           const watched = () => [...sets.all.values()].filter(({ state }) => state !== 'overLimit');
           for (const step of steps) {
             const inUse = watched().filter(({ needed }) => needed);
@@ -94,8 +91,8 @@ describe('NodeSets', () => {
     );
   });
 
-  test('is known when synced or refused, all of them', () => {
-    const sets = new NodeSets();
+  test('sets are known when each of them is synced or refused', () => {
+    const sets = new NodeSetRegistry();
     sets.want(new Set(['a', 'b']));
     sets.setState('a', undefined);
     expect(sets.areKnown(['a', 'b'])).toBe(false);
@@ -105,98 +102,21 @@ describe('NodeSets', () => {
     expect(sets.all.size).toBe(2);
   });
 
-  test('a set that was synced stays so when it is refused', () => {
-    const sets = new NodeSets();
+  test('a synced set remains synced when it is refused', () => {
+    const sets = new NodeSetRegistry();
     sets.want(new Set(['a']));
     sets.setState('a', undefined);
     sets.setState('a', 'forbidden');
     expect(sets.all.get('a')).toMatchObject({ state: 'synced', refusal: 'forbidden' });
   });
 
-  test('names the nodes for which entering or leaving is news', () => {
-    const sets = new NodeSets();
+  test('returns the nodes that were really added or removed', () => {
+    const sets = new NodeSetRegistry();
     expect(sets.move('a', ['n'], [])).toEqual([]);
     sets.want(new Set(['a']));
     expect(sets.move('a', ['n', 'm'], ['x'])).toEqual(['n', 'm']);
     expect(sets.move('a', ['n'], ['m', 'm'])).toEqual(['m']);
     expect(sets.include(['b', 'a'], 'n')).toBe(true);
     expect(sets.include(['a'], 'm')).toBe(false);
-  });
-});
-
-describe('World.setWithheld()', () => {
-  const start = () => {
-    const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
-    const told: string[] = [];
-    const note = (turn: string) => (services: Iterable<string>) => {
-      const all = [...services].map((service) => `${service} ${topology.cloudOnly.has(service)}`);
-      told.push([turn, ...all].join(' '));
-    };
-    const end = topology.subscribe({ hiding: note('hiding'), showing: note('showing') });
-    return { topology, told, end };
-  };
-
-  test('is known from the first time it is told, even if nothing is withheld', () => {
-    const { topology, told, end } = start();
-    expect(topology.cloudOnly.known).toBe(false);
-    topology.setCloudOnly(new Map());
-    expect([topology.cloudOnly.known, topology.cloudOnly.size, told]).toEqual([
-      true,
-      0,
-      ['hiding', 'showing'],
-    ]);
-    topology.setCloudOnly(new Map());
-    expect(told).toHaveLength(2);
-    end();
-    topology.setCloudOnly(new Map([['web', true]]));
-    expect(told).toHaveLength(2);
-  });
-
-  test('names all that were decided, after they are', () => {
-    const { topology, told } = start();
-    topology.setCloudOnly(
-      new Map([
-        ['web', true],
-        ['db', false],
-      ]),
-    );
-    topology.setCloudOnly(new Map([['web', false]]));
-    expect(told).toEqual([
-      'hiding web true db false',
-      'showing web true db false',
-      'hiding web false',
-      'showing web false',
-    ]);
-    expect(topology.cloudOnly.size).toBe(0);
-  });
-});
-
-describe('ZonelessServices', () => {
-  test('a Service is one as long as any view says so', () => {
-    const services = new ServicesWithoutZone();
-    const [one, other] = [{}, {}];
-    const isOne = () => services.hasAnyOf(new Set(['web']));
-    expect(services.set(one, [['web', true]])).toBe(true);
-    expect(services.set(one, [['web', true]])).toBe(false);
-    services.set(other, [['web', true]]);
-    services.set(one, [['web', false]]);
-    expect(isOne()).toBe(true);
-    expect(services.set(other, [['web', false]])).toBe(true);
-    expect(services.set(other, [['web', false]])).toBe(false);
-    expect(isOne()).toBe(false);
-  });
-
-  test.each([
-    [['web'], ['db', 'web', 'x'], true],
-    [['web', 'db', 'x'], ['db'], true],
-    [['web'], ['db', 'x'], false],
-    [[], ['db'], false],
-  ])('of %j, any is among %j: %j', (zoneless, asked, expected) => {
-    const services = new ServicesWithoutZone();
-    services.set(
-      {},
-      zoneless.map((name) => [name, true] as const),
-    );
-    expect(services.hasAnyOf(new Set(asked))).toBe(expected);
   });
 });

@@ -1,17 +1,17 @@
-import type { WorldShape } from '../options.ts';
+import type { ClusterShape } from '../options.ts';
 
-/** Worlds that differ in one of their sizes. */
+/** Clusters that differ in one of their sizes. */
 export interface Curve {
   /** The size that differs. */
   readonly of: 'services' | 'endpoints' | 'nodes';
   readonly what: string;
-  readonly worlds: readonly WorldShape[];
+  readonly clusters: readonly ClusterShape[];
 }
 
-const USUAL: WorldShape = { services: 10_000, endpoints: 10, nodes: 100, sites: 10 };
+const USUAL: ClusterShape = { services: 10_000, endpoints: 10, nodes: 100, sites: 10 };
 
 /** So small that what is measured there is the constant part of all curves. */
-export const ALMOST_EMPTY: WorldShape = { ...USUAL, services: 10 };
+export const ALMOST_EMPTY: ClusterShape = { ...USUAL, services: 10 };
 
 /** What a run goes through. */
 interface Sizes {
@@ -35,7 +35,7 @@ const FULL: Sizes = {
   nodesOfEndpoints: 1_000,
 };
 
-/** Two worlds: one curve has a slope, the others are but a point. */
+/** Two clusters: one curve has a slope, the others are but a point. */
 const SMOKE: Sizes = {
   services: [10, 100],
   endpoints: [10],
@@ -46,7 +46,7 @@ const SMOKE: Sizes = {
 
 export function growthCurves(smoke: boolean): readonly Curve[] {
   const sizes = smoke ? SMOKE : FULL;
-  const world = (shape: Partial<WorldShape>): WorldShape => ({
+  const cluster = (shape: Partial<ClusterShape>): ClusterShape => ({
     ...USUAL,
     services: sizes.usualServices,
     ...shape,
@@ -56,17 +56,17 @@ export function growthCurves(smoke: boolean): readonly Curve[] {
     {
       of: 'services',
       what: `Services of one slice with ${USUAL.endpoints} endpoints; ${USUAL.nodes} nodes`,
-      worlds: sizes.services.map((services) => world({ services })),
+      clusters: sizes.services.map((services) => cluster({ services })),
     },
     {
       of: 'endpoints',
       what: `endpoints in a slice; ${usualServices} Services, ${nodesOfEndpoints} nodes`,
-      worlds: sizes.endpoints.map((endpoints) => world({ endpoints, nodes: nodesOfEndpoints })),
+      clusters: sizes.endpoints.map((endpoints) => cluster({ endpoints, nodes: nodesOfEndpoints })),
     },
     {
       of: 'nodes',
       what: `nodes in ${USUAL.sites} sites; ${usualServices} Services of one slice with ${USUAL.endpoints} endpoints`,
-      worlds: sizes.nodes.map((nodes) => world({ nodes })),
+      clusters: sizes.nodes.map((nodes) => cluster({ nodes })),
     },
   ];
 }

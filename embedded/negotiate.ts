@@ -7,13 +7,13 @@ const MEDIA_TYPES = {
   'application/vnd.kubernetes.protobuf': 'protobuf',
 } as const;
 
-/** What is asked for: one object, a list or a watch; metadata-only has a type of its own for each. */
+/** What a request reads: one object, a list or a watch. Metadata-only responses have a type for each. */
 export type AnswerShape = 'object' | 'list' | 'watch';
 
 /**
- * Chooses the format of an answer as apiserver/pkg/endpoints/handlers/negotiation does: the first clause of
- * the Accept header, by quality, that the server can give; JSON when there is none. A clause with an unknown
- * `as=` is passed over. Throws a 406 StatusError.
+ * Chooses the format of a response as apiserver/pkg/endpoints/handlers/negotiation does: the first clause of the Accept
+ * header, by quality, that the server supports; JSON without a header. A clause with an unknown `as=` is skipped. Throws
+ * a 406 StatusError if no clause is supported.
  */
 export function negotiate(accept: string | undefined, shape: AnswerShape): Format {
   const clauses = parseAccept(accept ?? '');
@@ -40,7 +40,7 @@ const ARTICLE: Readonly<Record<AnswerShape, string>> = {
   watch: 'not a list (meta.k8s.io)',
 };
 
-/** The encoding of a Status, which any client gets: JSON when nothing of the Accept header fits. */
+/** The encoding of a Status. Every client gets one: JSON if no clause of the Accept header is supported. */
 export function statusEncoding(accept: string | undefined): Format['encoding'] {
   for (const { type } of parseAccept(accept ?? '')) {
     const encoding = encodingOf(type);
@@ -68,7 +68,7 @@ function parseAccept(header: string): Clause[] {
     .filter((clause) => clause !== '')
     .map(parseClause)
     .filter(({ quality }) => quality > 0)
-    .sort((one, other) => other.quality - one.quality); // stable: equals stay in the client's order
+    .sort((one, other) => other.quality - one.quality); // stable: clauses of equal quality keep the client's order
 }
 
 function parseClause(clause: string): Clause {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { WrapperError } from '../../../src/errors.ts';
-import { parseTopologyKeys } from '../../../src/topology/policy/policy.ts';
+import { parseTopologyKeys } from '../../../src/topology/policy/topology-keys.ts';
 
 describe('parseTopologyKeys()', () => {
-  test('takes label keys in order, with "*" last', () => {
+  test('accepts label keys in order, with "*" last', () => {
     expect(parseTopologyKeys('["kubernetes.io/hostname","site","*"]')).toEqual([
       'kubernetes.io/hostname',
       'site',
@@ -19,17 +19,21 @@ describe('parseTopologyKeys()', () => {
     ['an array of numbers', '[1]', /is not an array of strings/],
     ['a duplicate', '["site","site"]', /names "site" twice/],
     ['"*" before others', '["*","site"]', /has to be the last/],
-    ['no label key', '["a b"]', /holds "a b", which is no node label key/],
-    ['an empty key', '[""]', /holds "", which is no node label key/],
-    ['an upper case prefix', '["Example.org/site"]', /is no node label key/],
-    ['a name that is too long', `["${'a'.repeat(64)}"]`, /is no node label key/],
     [
-      'a relation of a later version',
+      'a key that is not a label key',
+      '["a b"]',
+      /holds "a b", which is neither a node label key nor/,
+    ],
+    ['an empty key', '[""]', /holds "", which is neither a node label key nor/],
+    ['an upper case prefix', '["Example.org/site"]', /neither a node label key nor/],
+    ['a name that is too long', `["${'a'.repeat(64)}"]`, /neither a node label key nor/],
+    [
+      'a key of a later version',
       '["kube-proxy-wrapper.io/moon"]',
-      /no relation; there are kube-proxy-wrapper.io\/community/,
+      /does not exist; with this prefix there are kube-proxy-wrapper.io\/community/,
     ],
     ['17 keys', JSON.stringify(Array.from({ length: 17 }, (_, i) => `k${i}`)), /17 keys/],
-  ])('refuses %s and says why', (_name, annotation, message) => {
+  ])('rejects %s and says why', (_name, annotation, message) => {
     expect(() => parseTopologyKeys(annotation)).toThrow(WrapperError);
     expect(() => parseTopologyKeys(annotation)).toThrow(message);
   });

@@ -1,24 +1,24 @@
 import { type Bench, withBench, withReadyWrapper } from '../bench.ts';
 import type { Measure } from '../measure.ts';
-import type { WorldShape } from '../options.ts';
+import type { ClusterShape } from '../options.ts';
 import { measureFiltered, measureStarts } from '../parts.ts';
 import { measureRelabel } from '../relabel.ts';
 import type { GrowthOptions } from './options.ts';
 
-/** What was found in a world. */
-export interface MeasuredWorld {
-  readonly world: WorldShape;
+/** What was found in a cluster. */
+export interface MeasuredCluster {
+  readonly cluster: ClusterShape;
   readonly measures: readonly Measure[];
 }
 
-/** Starts a control plane, makes the world and measures what grows with it. */
-export async function measureWorld(
-  world: WorldShape,
+/** Starts a control plane, makes the cluster and measures what grows with it. */
+export async function measureCluster(
+  cluster: ClusterShape,
   options: GrowthOptions,
   progress: (line: string) => void,
-): Promise<MeasuredWorld> {
-  const measures = await withBench({ ...options, world }, progress, async (bench) => {
-    await makeWorld(bench);
+): Promise<MeasuredCluster> {
+  const measures = await withBench({ ...options, cluster }, progress, async (bench) => {
+    await makeCluster(bench);
     progress('starts');
     await measureStarts(bench);
     await withReadyWrapper(bench, async () => {
@@ -30,13 +30,13 @@ export async function measureWorld(
       await bench.client.verify('wrapper', true);
     });
   });
-  return { world, measures };
+  return { cluster, measures };
 }
 
-async function makeWorld({ client, options: { world }, progress }: Bench): Promise<void> {
-  const { services, endpoints, nodes } = world;
+async function makeCluster({ client, options: { cluster }, progress }: Bench): Promise<void> {
+  const { services, endpoints, nodes } = cluster;
   progress(`${services} Services, ${endpoints} endpoints in a slice, ${nodes} nodes`);
-  await client.createNodes(world);
+  await client.createNodes(cluster);
   await client.load();
   await client.annotate();
 }
