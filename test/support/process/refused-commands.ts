@@ -1,4 +1,4 @@
-/** Command lines that fail immediately, each with its exit code and a pattern of its line on stderr. */
+/** Command lines that fail immediately, each with its exit code and the line on stderr. */
 export const REFUSED_COMMANDS: readonly (readonly [string[], number, RegExp])[] = [
   [['explain', 'a/b/c'], 2, /NAMESPACE\/SERVICE/],
   [['explain', '--admin', '127.0.0.1:1'], 1, /no wrapper answers at http:\/\/127.0.0.1:1/],
