@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
+import { SingleFlight } from '../util/single-flight.ts';
 import type { ReadAttributes } from './access-policy.ts';
 import type { IdentifiedCaller, Verdict } from './access-review.ts';
 import { DecisionCache } from './decision-cache.ts';
@@ -49,7 +50,7 @@ export class AccessReviewAuthorizer {
   readonly #allowed: DecisionCache<Extract<Verdict, { kind: 'allowed' }>>;
   readonly #refused: DecisionCache<Exclude<Verdict, { kind: 'allowed' }>>;
   /** Active reviews. Equal requests share one. */
-  readonly #reviews = new Map<string, Promise<Verdict>>();
+  readonly #reviews = new SingleFlight<Verdict>();
   readonly #counts = { asked: 0, stale: 0 };
   /** Active reviews for callers that have not been allowed anything yet. */
   #unknownCallers = 0;
@@ -100,24 +101,22 @@ export class AccessReviewAuthorizer {
     readKey: string,
   ): Promise<Verdict> {
     const key = `${caller.id} ${readKey}`;
-    const active = this.#reviews.get(key);
+    const active = this.#reviews.current(key);
     if (active !== undefined) return active;
     const { maxReviews } = this.#options;
     const isUnknown = !this.#allowed.has(caller.id);
     if (isUnknown && this.#unknownCallers >= maxReviews) throw tooManyReviews(maxReviews);
     this.#counts.asked++;
     if (isUnknown) this.#unknownCallers++;
-    const review = this.#requestReview(caller, attributes)
-      .then((verdict) => {
+    return this.#reviews.run(async () => {
+      try {
+        const verdict = await this.#requestReview(caller, attributes);
         this.#store(caller.id, readKey, verdict);
         return verdict;
-      })
-      .finally(() => {
-        this.#reviews.delete(key);
+      } finally {
         if (isUnknown) this.#unknownCallers--;
-      });
-    this.#reviews.set(key, review);
-    return review;
+      }
+    }, key);
   }
 
   async #requestReview(caller: IdentifiedCaller, attributes: ReadAttributes): Promise<Verdict> {

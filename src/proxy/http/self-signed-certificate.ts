@@ -3,6 +3,7 @@ import { chmod, open, readFile, rename, stat, unlink } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
+import { certificatesIn, privateKeyIn } from '../util/pem.ts';
 
 export interface SelfSignedOptions {
   /** File for the certificate of the authority. kube-proxy's kubeconfig refers to it. */
@@ -105,10 +106,7 @@ async function readKept({
   try {
     const text = await readFile(keyFile, 'utf8');
     const [cert = '', ca = ''] = certificatesIn(text);
-    const key = /-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]+-----END [A-Z ]*PRIVATE KEY-----/.exec(
-      text,
-    );
-    const pair = { cert, ca, key: key?.[0] ?? '' };
+    const pair = { cert, ca, key: privateKeyIn(text) ?? '' };
     const leaf = new X509Certificate(cert);
     // TLS accepts an empty key without an error.
     if (!leaf.checkPrivateKey(createPrivateKey(pair.key))) return undefined;
@@ -140,10 +138,6 @@ function authoritiesIn(text: string): string[] {
       return false;
     }
   });
-}
-
-function certificatesIn(text: string): string[] {
-  return text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
 }
 
 function trim(pem: string): string {

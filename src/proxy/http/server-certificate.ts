@@ -1,10 +1,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { type FSWatcher, watch } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { createSecureContext, type TlsOptions } from 'node:tls';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
+import { FileFollower } from '../util/file-follower.ts';
 import { assertCertificates } from '../util/pem.ts';
 
 /** The files of the https listener as PEM text: its certificate, and the authorities that it trusts. */
@@ -41,10 +40,6 @@ export interface CertificateOptions {
   readonly logger: Logger;
 }
 
-const POLL_MS = 10_000;
-/** Delay after a change, in milliseconds: a certificate and its key are written one after the other. */
-const SETTLE_MS = 100;
-
 /** Reads certificate, key and client authorities, and follows changes. Rejects with `InvalidSettings`. */
 export async function loadCertificate(options: CertificateOptions): Promise<ServerCertificate> {
   const pems = await options.read().catch((cause) => {
@@ -71,21 +66,22 @@ export function certificateFileReader(files: {
 class FollowedCertificate implements ServerCertificate {
   readonly #options: CertificateOptions;
   readonly #listeners = new Set<() => void>();
-  readonly #watchers: FSWatcher[] = [];
-  readonly #poll: NodeJS.Timeout;
-  #settleTimer: NodeJS.Timeout | undefined;
-  #reading = false;
+  readonly #follower: FileFollower;
   /** The files in use, and their first certificate. */
   #current: { readonly pems: CertificatePems; readonly leaf: X509Certificate };
-  /** Why the files as they are now cannot be used; empty: they are in use. */
-  #unusable = '';
-  #failures = 0;
 
   constructor(options: CertificateOptions, pems: CertificatePems, leaf: X509Certificate) {
     this.#options = options;
     this.#current = { pems, leaf };
-    this.#poll = setInterval(() => void this.#reread(), options.pollMs ?? POLL_MS).unref();
-    this.#watchFolders();
+    this.#follower = new FileFollower({
+      read: () => this.#reread(),
+      onFailure: (error) => {
+        const { message: err } = WrapperError.from(error, 'InvalidSettings');
+        options.logger.error({ err }, 'new https files cannot be used; the old ones are kept');
+      },
+      watched: options.files,
+      ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }),
+    });
   }
 
   get expires(): number {
@@ -93,7 +89,7 @@ class FollowedCertificate implements ServerCertificate {
   }
 
   get failures(): number {
-    return this.#failures;
+    return this.#follower.failures;
   }
 
   options(): TlsOptions {
@@ -110,9 +106,8 @@ class FollowedCertificate implements ServerCertificate {
   }
 
   problem(now: number): string | undefined {
-    if (this.#unusable !== '') {
-      return `the files have changed, the old ones are kept: ${this.#unusable}`;
-    }
+    const unusable = this.#follower.problem;
+    if (unusable !== undefined) return `the files have changed, the old ones are kept: ${unusable}`;
     const { validFromDate, validToDate } = this.#current.leaf;
     if (now > validToDate.getTime()) return `expired at ${validToDate.toISOString()}`;
     if (now >= validFromDate.getTime()) return undefined;
@@ -120,65 +115,17 @@ class FollowedCertificate implements ServerCertificate {
   }
 
   close(): void {
-    clearInterval(this.#poll);
-    clearTimeout(this.#settleTimer);
-    for (const watcher of this.#watchers) watcher.close();
+    this.#follower.close();
     this.#listeners.clear();
   }
 
-  /** Watches folders, because Kubernetes and most tools replace files (and symlinks) instead of writing to them. */
-  #watchFolders(): void {
-    for (const folder of new Set(this.#options.files.map((file) => dirname(file)))) {
-      try {
-        const watcher = watch(folder, { persistent: false }, () => this.#rereadSoon());
-        // The poll continues without it.
-        watcher.on('error', () => watcher.close());
-        this.#watchers.push(watcher);
-      } catch (err) {
-        this.#options.logger.debug(
-          { err, folder },
-          'cannot watch the folder of the certificates; their files are only polled',
-        );
-      }
-    }
-  }
-
-  #rereadSoon(): void {
-    this.#settleTimer ??= setTimeout(() => {
-      this.#settleTimer = undefined;
-      void this.#reread();
-    }, SETTLE_MS).unref();
-  }
-
   async #reread(): Promise<void> {
-    if (this.#reading) return;
-    this.#reading = true;
-    try {
-      const pems = await this.#options.read();
-      if (!isSame(pems, this.#current.pems)) this.#adopt(pems, check(pems));
-      this.#unusable = '';
-    } catch (error) {
-      this.#reject(WrapperError.from(error, 'InvalidSettings').message);
-    } finally {
-      this.#reading = false;
-    }
-  }
-
-  #adopt(pems: CertificatePems, leaf: X509Certificate): void {
-    this.#current = { pems, leaf };
-    this.#options.logger.info({ expires: leaf.validToDate }, 'the https certificate has changed');
+    const pems = await this.#options.read();
+    if (isSame(pems, this.#current.pems)) return;
+    this.#current = { pems, leaf: check(pems) };
+    const expires = this.#current.leaf.validToDate;
+    this.#options.logger.info({ expires }, 'the https certificate has changed');
     for (const listener of this.#listeners) listener();
-  }
-
-  #reject(message: string): void {
-    this.#failures++;
-    if (message !== this.#unusable) {
-      this.#options.logger.error(
-        { err: message },
-        'new https files cannot be used; the old ones are kept',
-      );
-    }
-    this.#unusable = message;
   }
 }
 

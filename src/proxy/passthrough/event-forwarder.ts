@@ -110,7 +110,7 @@ export class EventForwarder {
       return { rule: 'no-length', message: 'an Event is accepted only with a Content-Length' };
     }
     if (Number(length) <= maxEventBytes) return undefined;
-    const message = `the Event has ${length} bytes; at most ${maxEventBytes} are accepted (maxEventBytes)`;
+    const message = `the Event has ${length} bytes, more than ${maxEventBytes} bytes (maxEventBytes)`;
     return { rule: 'too-large', message };
   }
 

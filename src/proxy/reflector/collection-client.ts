@@ -4,7 +4,7 @@ import type { Query } from '../api/query.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
 import { isUsableResponse } from '../upstream/reachability.ts';
 import { RequestTimeouts } from '../upstream/request-timeouts.ts';
-import { readPieces as readBuffers, type Upstream } from '../upstream/upstream.ts';
+import { readBuffers, type Upstream } from '../upstream/upstream.ts';
 import type { ReadMemory } from '../util/read-memory.ts';
 import { CollectionRequester } from './collection-requester.ts';
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, lstat, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { WrapperError } from '../../errors.ts';
+import { SingleFlight } from '../util/single-flight.ts';
 import { folderId, ifExists, prepareStateFolder, READ_ONLY } from './state-folder.ts';
 
 /** Why a file was set aside. */
@@ -29,7 +30,7 @@ export class SnapshotFiles {
   #folder: string;
   /** The finished files by name; undefined until the folder could be used. */
   #found: Map<string, SnapshotFile> | undefined;
-  #preparing: Promise<Map<string, SnapshotFile>> | undefined;
+  readonly #preparing = new SingleFlight<Map<string, SnapshotFile>>();
 
   constructor(setting: string) {
     this.#setting = setting;
@@ -52,10 +53,7 @@ export class SnapshotFiles {
    */
   async ready(): Promise<Map<string, SnapshotFile>> {
     if (this.#found !== undefined) return this.#found;
-    this.#preparing ??= this.#prepare().finally(() => {
-      this.#preparing = undefined;
-    });
-    return await this.#preparing;
+    return await this.#preparing.run(() => this.#prepare());
   }
 
   /** The folder may have gone or been replaced: the next {@link ready} prepares it again. */

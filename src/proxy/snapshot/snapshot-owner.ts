@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import type { Credentials } from '../credentials/credentials.ts';
+import { certificatesIn } from '../util/pem.ts';
 import type { SnapshotHeader } from './snapshot-format.ts';
 
 /** Which Node wrote a snapshot, and from which cluster. */
@@ -31,9 +32,9 @@ export function foreignTo(owner: SnapshotOwner, written: SnapshotOwner): string 
 }
 
 function fingerprints(pem: string): string[] {
-  const certificates =
-    pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  return certificates.map((each) => new X509Certificate(each).fingerprint256).sort();
+  return certificatesIn(pem)
+    .map((each) => new X509Certificate(each).fingerprint256)
+    .sort();
 }
 
 function overlap(a: readonly string[], b: readonly string[]): boolean {

@@ -16,7 +16,7 @@ import { addressOf, unreachable } from './upstream-error.ts';
 export {
   type ResponseHeaders,
   readBody,
-  readBuffers as readPieces,
+  readBuffers,
   type UpstreamBody,
 } from './upstream-body.ts';
 
