@@ -5,15 +5,42 @@ const common = {
   transform: {},
 };
 
+/**
+ * Only KubeConfig of @kubernetes/client-node, without the classes of all API objects. To load these takes 0.7 s in each
+ * test file; the bundle leaves them out too.
+ */
+const kubeConfigOnly = {
+  moduleNameMapper: {
+    '^@kubernetes/client-node$': '<rootDir>/node_modules/@kubernetes/client-node/dist/config.js',
+    '^[.]/gen/index[.]js$': '<rootDir>/test/support/kubeconfig/client-node-gen.js',
+  },
+};
+
+/**
+ * Tests that start the program, wait in real time or measure memory. `npm run test:slow` runs them one file at a time,
+ * so that `npm test` takes less than a minute.
+ */
+const SLOW = [
+  '/test/hot-restart/.*[.]test[.]ts$',
+  '/test/guarantees/planted-bugs[.]test[.]ts$',
+  '/test/demo/.*[.]test[.]ts$',
+  '/test/commands/(completion|end|force-exit|main|trim-heap)[.]test[.]ts$',
+  '/test/proxy/reflector/absent-collection[.]test[.]ts$',
+  '/test/proxy/snapshot/(snapshot-history[.]property|snapshot-store)[.]test[.]ts$',
+  '/test/proxy/views/view-memory[.]test[.]ts$',
+  '/test/security/(connections|events)[.]test[.]ts$',
+];
+
 export default {
   coverageProvider: 'v8',
   // Real components take their time; jest knows this option at the top level only.
   testTimeout: 60_000,
-  // jest leaves one core to itself by default: of two, half. Real components run one file at a time all the same.
+  // By default jest leaves one core free, which is half of two. Suites with real components run one file at a time.
   maxWorkers: '100%',
   projects: [
     {
       ...common,
+      ...kubeConfigOnly,
       displayName: 'unit',
       roots: ['<rootDir>/test'],
       testMatch: ['**/*.test.ts'],
@@ -23,7 +50,15 @@ export default {
         '<rootDir>/test/deploy/',
         '<rootDir>/test/page/',
         '<rootDir>/test/security/hostile/',
+        ...SLOW,
       ],
+    },
+    {
+      ...common,
+      ...kubeConfigOnly,
+      displayName: 'slow',
+      roots: ['<rootDir>/test'],
+      testRegex: SLOW,
     },
     {
       ...common,

@@ -16,9 +16,9 @@ export interface Bench {
   readonly options: BenchOptions;
   readonly plane: BenchPlane;
   readonly client: MeasuringClient;
-  /** Tells whether a part is to be run. */
+  /** Returns whether a part is to be run. */
   wants(part: string): boolean;
-  /** Starts a wrapper that the client asks from now on. Default server: the API server itself. */
+  /** Starts a wrapper that the client uses from now on. Default server: the API server itself. */
   startWrapper(server?: string): Promise<MeasuredWrapper>;
   /** Notes a result. */
   add(measure: Measure): void;

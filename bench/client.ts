@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { startProcess } from '../test/e2e/support/managed-process.ts';
-import type { WorldShape } from './options.ts';
+import type { ClusterShape } from './options.ts';
 import type { BenchPlane } from './plane.ts';
 
 /** Which server answers. */
@@ -52,7 +52,7 @@ export interface MeasuringClient {
   useWrapper(url: string): Promise<void>;
   /** Names the relay through which a kube-proxy alone reaches the API server from now on. */
   useAlone(url: string): Promise<void>;
-  createNodes(world: WorldShape): Promise<void>;
+  createNodes(cluster: ClusterShape): Promise<void>;
   /** Adds sites, with nodes like the others, until there are so many. */
   createFleet(sites: number): Promise<void>;
   /** Creates Services and slices; returns the milliseconds that it took. */
@@ -80,14 +80,14 @@ export interface MeasuringClient {
   churn(count: number, pauseMs: number): Promise<Churned>;
   /** Gives our own node these values of a label, one after the other. */
   relabelOwn(label: string, values: readonly string[]): Promise<readonly Relabelling[]>;
-  /** Moves the node of a crowd (0, 1 or 2; see client/world.go) into our site and back, so often. */
+  /** Moves the node of a crowd (0, 1 or 2; see client/cluster.go) into our site and back, so often. */
   relabelOther(crowd: number, count: number): Promise<readonly Relabelling[]>;
   /** Creates a Service of 10,000 endpoints in 100 slices; see client/large.go. */
   createLarge(): Promise<void>;
   deleteLarge(): Promise<void>;
   /** Patches a slice of it so that what the node sees changes, and no decision. */
   largeHostnames(count: number, pauseMs: number): Promise<Latencies>;
-  /** Patches a slice of it so that the Service is decided anew, and one slice changes. */
+  /** Patches a slice of it so that the Service is decided again and one slice changes. */
   largeReadiness(count: number, pauseMs: number): Promise<Latencies>;
   /** Makes another key win and back, so often: all slices change. */
   largeKeys(count: number): Promise<readonly Relabelling[]>;
@@ -111,7 +111,7 @@ export async function startClient(binary: string, plane: BenchPlane): Promise<Me
   return {
     useWrapper: async (url) => await call('wrapper', { server: url }),
     useAlone: async (url) => await call('alone', { server: url }),
-    createNodes: async (world) => await call('nodes', { world }),
+    createNodes: async (cluster) => await call('nodes', { cluster }),
     createFleet: async (sites) => await call('fleet', { sites }),
     load: async () => await call('load'),
     annotate: async (keys) =>
@@ -142,7 +142,7 @@ export async function startClient(binary: string, plane: BenchPlane): Promise<Me
 
 type Answer = { readonly result?: unknown; readonly error?: string };
 
-/** One question at a time: each answer belongs to the oldest question without one. */
+/** Each response belongs to the oldest request without one. */
 function startAsking(command: string, logFile: string) {
   const process = startProcess({ name: 'bench-client', command, args: [], logFile, piped: true });
   const { stdin, stdout } = process.child;
@@ -157,12 +157,12 @@ function startAsking(command: string, logFile: string) {
     for (const settle of waiting.splice(0)) settle({ error });
   });
   return {
-    call: async (question: object): Promise<unknown> => {
+    call: async (request: object): Promise<unknown> => {
       const ending = process.ending();
       if (ending !== undefined) throw new Error(`the measuring client has ended: ${ending}`);
       const answer = await new Promise<Answer>((settle) => {
         waiting.push(settle);
-        stdin.write(`${JSON.stringify(question)}\n`);
+        stdin.write(`${JSON.stringify(request)}\n`);
       });
       if (answer.error !== undefined) throw new Error(answer.error);
       return answer.result;

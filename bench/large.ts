@@ -18,7 +18,7 @@ export async function measureLarge(bench: Bench): Promise<void> {
       { id: 'hostname', what: 'endpoint in sight changes', patch: client.largeHostnames },
       {
         id: 'readiness',
-        what: 'readiness changes, all decided anew',
+        what: 'readiness changes, all decided again',
         patch: client.largeReadiness,
       },
     ];

@@ -1,4 +1,4 @@
-/** Measures the wrapper beside the API server that it asks; see README.md. */
+/** Compares the wrapper with the API server behind it; see README.md. */
 import { addMemory, type Bench, withBench, withReadyWrapper } from './bench.ts';
 import { measureLarge } from './large.ts';
 import { type BenchOptions, parseOptions, USAGE } from './options.ts';
@@ -20,13 +20,13 @@ if (options === undefined) process.stdout.write(USAGE);
 else await bench(options);
 
 async function bench(options: BenchOptions): Promise<void> {
-  const { world, rounds } = options;
+  const { cluster, rounds } = options;
   await runBenchmark(
     options,
     'results',
     async (progress) => await withBench(options, progress, runParts),
     (measures, run) => {
-      const results: Results = { ...run, world, rounds, measures };
+      const results: Results = { ...run, cluster, rounds, measures };
       return { results, text: `${formatContext(results)}\n\n${formatTable(measures)}` };
     },
   );
@@ -34,12 +34,12 @@ async function bench(options: BenchOptions): Promise<void> {
 
 async function runParts(bench: Bench): Promise<void> {
   const { client, options, progress } = bench;
-  await client.createNodes(options.world);
+  await client.createNodes(options.cluster);
   if (bench.wants('idle')) {
     progress('almost empty cluster');
     await measureIdle(bench);
   }
-  progress(`creating ${options.world.services} Services and slices`);
+  progress(`creating ${options.cluster.services} Services and slices`);
   const loadMs = await client.load();
   progress(`created in ${Math.round(loadMs)} ms`);
   if (bench.wants('raw')) {

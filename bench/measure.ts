@@ -25,7 +25,7 @@ export interface Measure {
     | 'exponent';
   /** How many slices change, where it is about that. */
   readonly slices?: number;
-  /** Of the API server itself, or of a kube-proxy alone; undefined where these have no such thing. */
+  /** The value of the API server, or of a kube-proxy alone; undefined: these have none. */
   readonly direct?: Summary;
   readonly wrapper: Summary;
 }
@@ -42,7 +42,7 @@ export function summarize(samples: readonly number[]): Summary {
   return { n: sorted.length, min, p50: rank(0.5), p90: rank(0.9), p99: rank(0.99), max };
 }
 
-/** Wrapper over direct, by their medians; undefined where there is no direct one, or it is 0. */
+/** Median of the wrapper divided by the direct one; undefined if that is missing or 0. */
 export function ratioOf(measure: Measure): number | undefined {
   const direct = measure.direct?.p50 ?? 0;
   return direct === 0 ? undefined : measure.wrapper.p50 / direct;

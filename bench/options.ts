@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
 /** The cluster that is measured with. */
-export interface WorldShape {
+export interface ClusterShape {
   readonly services: number;
   /** Endpoints of each Service's one slice. */
   readonly endpoints: number;
@@ -11,7 +11,7 @@ export interface WorldShape {
 }
 
 export interface BenchOptions {
-  readonly world: WorldShape;
+  readonly cluster: ClusterShape;
   /** How often direct and wrapper take turns. */
   readonly rounds: number;
   /** Requests of a kind in a turn. */
@@ -96,7 +96,7 @@ export function parseOptions(args: string[]): BenchOptions | undefined {
   const nodes = positive('nodes', values.nodes, 100);
   if (nodes % 10 !== 0) throw new Error('--nodes: must be a multiple of 10');
   return {
-    world: {
+    cluster: {
       services: positive('services', values.services, smoke ? 100 : 10_000),
       endpoints: positive('endpoints', values.endpoints, 10),
       nodes,

@@ -57,7 +57,7 @@ export async function startBenchPlane(progress: (line: string) => void): Promise
       etcdUrl: etcd.url,
       tokenFile: writeTokenFile(folder, tokens),
       clientCaFile: (await createClientCertAuthority(folder)).caFile,
-      // Of a flag that is given twice, the last counts.
+      // If a flag is given twice, the last one counts.
       extraArgs: [
         // Room for more Services than the 65,000 of the harness.
         '--service-cluster-ip-range=10.64.0.0/12',

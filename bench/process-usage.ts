@@ -25,7 +25,7 @@ export function createProcessUsage(pid: number): ProcessUsage {
   };
 }
 
-/** Of the text of /proc/<pid>/stat; with that of its children that have ended. */
+/** From the text of /proc/<pid>/stat, including its children that have ended. */
 export function cpuSeconds(stat: string): number {
   // The name in parentheses may hold spaces; utime, stime and those of ended children are the 14th to
   // 17th of all fields.

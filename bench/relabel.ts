@@ -3,7 +3,7 @@ import type { Relabelling } from './client.ts';
 import { exponentOf, fitLine, type Point } from './fit.ts';
 import { type Measure, summarize } from './measure.ts';
 
-/** How many nodes the world has of which the first is known to few Services, the last to many. */
+/** Number of moved nodes: few Services have an endpoint on the first one, many on the last one. */
 const CROWDS = 3;
 
 /** Own node relabelled: once so that some Services change, once so that nearly all do. */

@@ -5,7 +5,7 @@ import { figure, formatRows } from './table.ts';
 
 /** All that a run has found. */
 export interface Results extends Run {
-  readonly world: BenchOptions['world'];
+  readonly cluster: BenchOptions['cluster'];
   readonly rounds: number;
   readonly measures: readonly Measure[];
 }
@@ -18,9 +18,9 @@ export function formatTable(measures: readonly Measure[]): string {
 
 /** One paragraph about where, when and with what. */
 export function formatContext(results: Results): string {
-  const { machine, world, rounds, seconds } = results;
-  const cluster = `${world.services} Services of one slice with ${world.endpoints} endpoints, ${world.nodes} nodes in ${world.sites} sites`;
-  return describeRun(machine, seconds, `${cluster}; ${rounds} rounds`);
+  const { machine, cluster, rounds, seconds } = results;
+  const described = `${cluster.services} Services of one slice with ${cluster.endpoints} endpoints, ${cluster.nodes} nodes in ${cluster.sites} sites`;
+  return describeRun(machine, seconds, `${described}; ${rounds} rounds`);
 }
 
 function row(measure: Measure): string[] {

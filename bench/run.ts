@@ -2,7 +2,7 @@ import { describeMachine, type Run } from './machine.ts';
 import type { BenchOptions } from './options.ts';
 import { writeSection } from './readme.ts';
 
-/** Tells what is being done; goes to stderr with the seconds since the start. */
+/** Reports progress on stderr, with the seconds since the start. */
 export type Progress = (line: string) => void;
 
 /**

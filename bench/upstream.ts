@@ -26,7 +26,7 @@ interface Pair {
   readonly wrapper: number;
 }
 
-/** Who asks the API server, each through a relay of its own that counts. */
+/** The clients of the API server, each through its own relay that counts. */
 interface Askers {
   readonly alone: TcpRelay;
   readonly wrapper: TcpRelay;
@@ -34,7 +34,7 @@ interface Askers {
   readonly since: number;
 }
 
-/** What the wrapper asks of the API server, compared to a kube-proxy alone, and with 50 local clients. */
+/** The requests of the wrapper to the API server, compared with a kube-proxy alone, and with 50 local clients. */
 export async function measureUpstream(bench: Bench): Promise<void> {
   const { client, options } = bench;
   const seconds = options.upstreamSeconds;
@@ -63,7 +63,7 @@ export async function measureUpstream(bench: Bench): Promise<void> {
 /** What the wrapper receives in a cluster of many sites, whose nodes tell all the time that they are alive. */
 export async function measureFleet(bench: Bench): Promise<void> {
   const { client, options } = bench;
-  const { nodes: base, sites: baseSites } = options.world;
+  const { nodes: base, sites: baseSites } = options.cluster;
   const nodes = Math.max(base, options.smoke ? SMOKE_FLEET_NODES : FLEET_NODES);
   const sites = Math.ceil((nodes / base) * baseSites);
   await client.createFleet(sites);
@@ -83,7 +83,7 @@ export async function measureFleet(bench: Bench): Promise<void> {
   });
 }
 
-/** Starts a wrapper, and a kube-proxy beside it, and waits until both have all they ask for. */
+/** Starts a wrapper, and a kube-proxy beside it, and waits until both are synced. */
 async function withAskers(bench: Bench, use: (askers: Askers) => Promise<void>): Promise<void> {
   const { server } = bench.plane;
   const [alone, wrapper] = [await startTcpRelay(server), await startTcpRelay(server)];
@@ -92,7 +92,7 @@ async function withAskers(bench: Bench, use: (askers: Askers) => Promise<void>):
     await bench.client.useAlone(alone.url);
     const synced = async () => {
       await bench.client.hold('alone');
-      // Who tells its clients nothing, or what is wrong, would ask for little.
+      // A wrapper that serves nothing, or wrong data, would send few requests.
       await bench.client.verify('wrapper', true);
       await use({ alone, wrapper, since });
       await bench.client.verify('wrapper', true);

@@ -1,6 +1,8 @@
 import type { ApiServer } from '../embedded/api-server.ts';
 import { createJsonCodec } from '../src/filter/codec/json/codec.ts';
 import type { EndpointGroup } from '../src/topology/decide/endpoint.ts';
+import { decideWithReasons } from '../src/topology/decide/endpoint-reasons.ts';
+import type { ManagedPolicy } from '../src/topology/policy/policy.ts';
 import type { Topology } from '../src/topology/state/topology.ts';
 import { escapeUntrusted } from '../src/untrusted-text.ts';
 
@@ -45,7 +47,7 @@ export function rowsOf(
     const policy = topology.policyInForce(service);
     const reasons =
       policy?.managed === true
-        ? topology.explain(groups, policy).map(({ reason }) => reason)
+        ? reasonsOf(groups, policy, topology)
         : groups.flatMap(({ endpoints }) => endpoints.map(() => `unfiltered: ${policy?.reason}`));
     let index = 0;
     return slices.flatMap(({ group, slice }) =>
@@ -63,6 +65,15 @@ export function rowsOf(
       }),
     );
   });
+}
+
+function reasonsOf(
+  groups: readonly EndpointGroup[],
+  { keys, minReady }: ManagedPolicy,
+  topology: Topology,
+): string[] {
+  const options = minReady === undefined ? {} : { minReady };
+  return decideWithReasons(groups, keys, topology.matches, options).map(({ reason }) => reason);
 }
 
 /** Formats rows as a table. A Service and its keys appear once. */

@@ -1,3 +1,10 @@
+/*
+ * A Kubernetes API server in memory, for the demo and the tests. A request crosses these files:
+ *
+ *   listener → request-handler → faults → route → read-requests, watch-registry or write-requests → store → wire
+ *
+ * store.ts keeps the objects and their history. wire.ts and protobuf-encode.ts encode them as a kube-apiserver does.
+ */
 import type { CollectionName } from './collections.ts';
 import {
   Faults,
@@ -21,35 +28,35 @@ export interface ApiServerOptions {
   readonly bookmarkIntervalMs?: number;
   /** Changes kept per collection, from which watches can continue. Default 1000. */
   readonly windowSize?: number;
-  /** The resourceVersion before the first write. Default 1, as of an empty etcd. */
+  /** The resourceVersion before the first write. Default 1, as for an empty etcd. */
   readonly initialResourceVersion?: number;
-  /** Whether a bearer token (undefined: none) is let in; else 401. Default: everyone is. */
+  /** Whether to accept a bearer token (undefined: the request has no token); otherwise 401. Default: always. */
   readonly authenticate?: (token: string | undefined) => boolean;
 }
 
 /**
- * A Kubernetes API server in memory: LIST, WATCH, streaming list and GET in JSON and protobuf, writes over
- * HTTP and as plain calls, and the faults that a client has to survive. For the demo and for tests; it has
- * no authorization, no controllers, and validates only what its clients rely on.
+ * A Kubernetes API server in memory: LIST, WATCH, streaming list and GET in JSON and protobuf, writes over HTTP and as
+ * calls, and faults that a client must survive. It has no authorization and no controllers, and validates only what its
+ * clients rely on.
  *
- * Objects are plain JSON, frozen; those of a namespace are called `namespace/name`, one in the namespace
- * `default` also just `name`. The store outlives the listener, so `close` and `listen` make an outage.
+ * Objects are plain, frozen JSON. A namespaced object is named `namespace/name`; in the namespace `default` also `name`.
+ * The store outlives the listener, so `close` and then `listen` simulate an outage.
  */
 export interface ApiServer {
-  /** Starts to listen and returns the URL. Port 0: any free one. */
+  /** Starts to listen and returns the URL. Port 0: any free port. */
   listen(port?: number, host?: string): Promise<string>;
-  /** Ends the watches, answers what is held, and resolves when no connection is left. */
+  /** Ends the watches, answers the delayed requests, and resolves when no connection is left. */
   close(): Promise<void>;
 
   /** The newest version. */
   readonly resourceVersion: number;
-  /** Creates an object; throws a StatusError (409, 422), as the other writes do. */
+  /** Creates an object. All writes throw a StatusError (404, 409, 422). */
   create(collection: CollectionName, object: KubeObject): KubeObject;
-  /** Replaces an object but for its uid; with a resourceVersion only if it is the present one. */
+  /** Replaces an object; its uid stays. With a resourceVersion, only if it is the current one. */
   update(collection: CollectionName, object: KubeObject): KubeObject;
   /** Applies a JSON merge patch. */
   patch(collection: CollectionName, name: string, patch: Record<string, unknown>): KubeObject;
-  /** Deletes an object and returns what it was. */
+  /** Deletes an object and returns its last state. */
   delete(collection: CollectionName, name: string): KubeObject;
   get(collection: CollectionName, name: string): KubeObject | undefined;
   /** All objects, ordered by namespace and name. */
@@ -59,11 +66,11 @@ export interface ApiServer {
   /** Sets a Service's annotation, or removes it with null. */
   annotate(service: string, key: string, value: string | null): KubeObject;
   /**
-   * Creates or replaces the objects of YAML documents (also of Lists), all or none. Returns how many.
-   * Throws an Error that names the document at fault.
+   * Creates or replaces the objects of YAML documents and Lists. Returns their number. Throws an Error that names the
+   * invalid document; then nothing is written.
    */
   loadYaml(text: string): number;
-  /** Takes over the list of another server as it is, with its uids and versions; the history begins anew. */
+  /** Replaces a collection by the list of another server, with its uids and versions. Clears the history. */
   restore(
     collection: CollectionName,
     objects: readonly KubeObject[],
@@ -71,24 +78,24 @@ export interface ApiServer {
   ): void;
 
   /**
-   * Forgets the history: a watch from an older version is answered with an ERROR event 410 in a 200 stream
-   * (`event`, the default, as an API server does) or with HTTP 410 (`status`); this holds from now on.
+   * Clears the history. From now on a watch from an older version gets an ERROR event 410 in a 200 stream (`event`) or
+   * HTTP 410 (`status`). The default is `event`, as in an API server.
    */
   compact(answer?: ExpiredAnswer): void;
   /** Destroys the connections of all open watches. */
   cutWatches(): void;
-  /** Stops open watches from sending, with connections left open; call what it returns to go on. */
+  /** Stops open watches from sending, with connections left open. Call the returned function to continue. */
   freezeWatches(): () => void;
   /**
-   * Answers matching requests with an HTTP status code and its Status, or with a given Status, until what
-   * it returns is called; undefined lifts what was asked for with the same predicate.
+   * Answers matching requests with an HTTP status code and its Status, or with the given Status, until the returned
+   * function is called. `undefined` removes the refusals with the same predicate.
    */
   refuse(
     predicate: RequestPredicate,
     refusal: Refusal | undefined,
     options?: RefusalOptions,
   ): () => void;
-  /** Delays the answers to matching requests until what it returns is called. */
+  /** Delays the answers to matching requests until the returned function is called. */
   hold(predicate: RequestPredicate): () => void;
   /** The latest 10,000 requests, oldest first. */
   readonly requests: readonly SeenRequest[];
@@ -96,7 +103,7 @@ export interface ApiServer {
   openWatches(): OpenWatch[];
 }
 
-/** Makes a server; it listens when told to. */
+/** Creates a server. It does not listen until {@link ApiServer.listen}. */
 export function createApiServer(options: ApiServerOptions = {}): ApiServer {
   const { windowSize = 1000, initialResourceVersion = 1, bookmarkIntervalMs = 60_000 } = options;
   const store = new Store({ windowSize, initialResourceVersion });

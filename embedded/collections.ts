@@ -1,4 +1,4 @@
-/** Names of the collections: the plural, but for the second of the two kinds of events. */
+/** Names of the collections: the plural, except the second of the two kinds of events. */
 export type CollectionName =
   | 'services'
   | 'endpoints'
@@ -10,7 +10,7 @@ export type CollectionName =
   | 'events'
   | 'events.events.k8s.io';
 
-/** A collection of the API: what its URL, its objects and its messages are called. */
+/** A collection of the API: its names in URLs, objects and messages. */
 export interface Collection {
   readonly name: CollectionName;
   /** Plural name as in the URL. */
@@ -22,11 +22,11 @@ export interface Collection {
   readonly namespaced: boolean;
   /** Fields a fieldSelector may name besides metadata.name and metadata.namespace. */
   readonly selectableFields: readonly string[];
-  /** Whether the API server counts `metadata.generation` (Services, Nodes and Endpoints have none). */
+  /** Whether the API server sets `metadata.generation`. It does not for Services, Nodes and Endpoints. */
   readonly hasGeneration: boolean;
   /**
-   * What an object without content looks like in JSON, apart from kind, apiVersion and metadata: bookmarks
-   * are such objects. In protobuf the schema knows it.
+   * The JSON of an empty object, without kind, apiVersion and metadata. Bookmarks contain it. In protobuf the schema
+   * gives the same.
    */
   readonly blank: Readonly<Record<string, unknown>>;
 }
@@ -34,7 +34,7 @@ export interface Collection {
 function collection(
   name: CollectionName,
   kind: string,
-  given: Partial<Collection> = {},
+  options: Partial<Collection> = {},
 ): readonly [CollectionName, Collection] {
   const defaults = {
     plural: name,
@@ -45,10 +45,10 @@ function collection(
     hasGeneration: false,
     blank: {},
   };
-  return [name, { ...defaults, ...given, name, kind }];
+  return [name, { ...defaults, ...options, name, kind }];
 }
 
-/** All collections that the server keeps, by name. */
+/** All collections of the server, by name. */
 export const COLLECTIONS: ReadonlyMap<CollectionName, Collection> = new Map([
   collection('services', 'Service', {
     selectableFields: ['spec.clusterIP', 'spec.type'],
@@ -89,7 +89,7 @@ export const COLLECTIONS: ReadonlyMap<CollectionName, Collection> = new Map([
     blank: { spec: {}, status: {} },
   }),
   collection('namespaces', 'Namespace', { namespaced: false, blank: { spec: {}, status: {} } }),
-  // FabEdge's custom resource. Refuse its path with 404 for a cluster in which it is not defined.
+  // FabEdge's custom resource. For a cluster without it, refuse its path with 404.
   collection('communities', 'Community', {
     group: 'fabedge.io',
     version: 'v1alpha1',
@@ -110,14 +110,14 @@ export function qualifiedName(given: Collection): string {
   return given.group === '' ? given.plural : `${given.plural}.${given.group}`;
 }
 
-/** Returns the collection of that name. Throws `RangeError` naming those there are. */
+/** Returns the collection with a name. Throws a `RangeError` that lists the valid names. */
 export function collectionNamed(name: CollectionName): Collection {
   const found = COLLECTIONS.get(name);
   if (found !== undefined) return found;
-  throw new RangeError(`no collection ${name}; there are ${[...COLLECTIONS.keys()].join(', ')}`);
+  throw new RangeError(`unknown collection ${name}; known: ${[...COLLECTIONS.keys()].join(', ')}`);
 }
 
-/** Returns the collection whose objects are of that kind and apiVersion. */
+/** Returns the collection whose objects have a kind and apiVersion; undefined if there is no such collection. */
 export function collectionOfKind(apiVersion: string, kind: string): Collection | undefined {
   return [...COLLECTIONS.values()].find(
     (each) => each.kind === kind && apiVersionOf(each) === apiVersion,

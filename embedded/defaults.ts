@@ -3,9 +3,8 @@ import type { Collection } from './collections.ts';
 import { isRecord, type KubeObject } from './kube-object.ts';
 
 /**
- * Fills in what an API server fills in when it creates an object, as far as a proxy could care: a Service's
- * type, cluster IP and ports, and a slice's port protocols. Fields that are set stay; on an update an absent
- * cluster IP is that of `previous`.
+ * Sets the defaults of an API server that matter to a proxy: a Service's type, cluster IP and ports, and a slice's port
+ * protocols. Fields that are set do not change. On an update, an absent cluster IP is that of `previous`.
  */
 export function withDefaults(
   collection: Collection,
@@ -52,7 +51,7 @@ function serviceDefaults(object: KubeObject, previous?: KubeObject): Record<stri
   };
 }
 
-/** Go structs that are no pointers are always there (taints of the admission plugins are not). */
+/** Go structs that are not pointers are always present. Taints of admission plugins are not added. */
 function nodeDefaults(collection: Collection, object: KubeObject): Record<string, unknown> {
   const { spec, status } = collection.blank;
   const merged = (blank: unknown, given: unknown) => ({
@@ -74,7 +73,7 @@ function withPortDefaults(ports: unknown, defaults: Record<string, unknown>): un
   return ports.map((port) => (isRecord(port) ? { ...defaults, protocol: 'TCP', ...port } : port));
 }
 
-/** An address of 10.96.0.0/12 made from the name: the same one at each start, which makes logs comparable. */
+/** An address of 10.96.0.0/12 derived from the name. It is the same at each start, so logs can be compared. */
 function clusterIPOf(object: KubeObject): string {
   const { namespace = '', name } = object.metadata;
   const digest = createHash('sha256').update(`${namespace}/${name}`).digest();

@@ -8,8 +8,8 @@ const SHORT_NAMES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The documents by which clients such as kubectl find out what there is: `/api`, `/apis`, `/api/v1`,
- * `/apis/<group>/<version>` and `/version`; undefined for any other path.
+ * The documents with which clients such as kubectl discover the API: `/api`, `/apis`, `/api/v1`,
+ * `/apis/<group>/<version>` and `/version`. Undefined for any other path.
  */
 export function discoveryDocument(path: string): unknown {
   const collections = [...COLLECTIONS.values()];

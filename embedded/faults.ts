@@ -1,40 +1,40 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { KubeStatus } from './kube-status.ts';
 
-/** A request as the server has seen it. */
+/** A request that the server has received. */
 export interface SeenRequest {
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
-  /** The Accept header; empty when there was none. */
+  /** The Accept header; empty if it was absent. */
   readonly accept: string;
   readonly headers: IncomingHttpHeaders;
   /** Milliseconds since the epoch. */
   readonly at: number;
 }
 
-/** Which requests a fault is for. */
+/** Selects the requests to which a fault applies. */
 export type RequestPredicate = (request: SeenRequest) => boolean;
 
 /** An HTTP status code, or a whole Status. */
 export type Refusal = number | KubeStatus;
 
-/** What else a refusal says. */
+/** Options of a refusal. */
 export interface RefusalOptions {
   /** Sent as the header Retry-After and in the Status. */
   readonly retryAfterSeconds?: number;
 }
 
-/** A refusal that was asked for. */
+/** A refusal in effect. */
 export interface ActiveRefusal extends RefusalOptions {
   readonly predicate: RequestPredicate;
   readonly refusal: Refusal;
 }
 
-/** More requests than any test makes; older ones are forgotten. */
+/** Number of recorded requests, more than any test sends. Older ones are dropped. */
 const MAX_REQUESTS = 10_000;
 
-/** What tests make go wrong, and what they see of it. */
+/** The faults that tests inject, and the requests that the server has received. */
 export class Faults {
   readonly #requests: SeenRequest[] = [];
   #refusals: ActiveRefusal[] = [];
@@ -46,35 +46,32 @@ export class Faults {
     return this.#requests;
   }
 
-  /** Remembers a request. */
+  /** Records a request. */
   record(request: SeenRequest): void {
     this.#requests.push(request);
     if (this.#requests.length > MAX_REQUESTS) this.#requests.shift();
   }
 
   /**
-   * Answers matching requests with a Status, the latest refusal first, until the returned function is
-   * called; `undefined` lifts the refusals with the same predicate.
+   * Answers matching requests with a Status until the returned function is called. The latest refusal wins.
+   * `undefined` removes the refusals with the same predicate.
    */
   refuse(
     predicate: RequestPredicate,
     refusal: Refusal | undefined,
     options: RefusalOptions,
   ): () => void {
-    const lift = (given: ActiveRefusal | undefined) => {
-      this.#refusals = this.#refusals.filter((each) =>
-        given === undefined ? each.predicate !== predicate : each !== given,
-      );
-    };
     if (refusal === undefined) {
-      lift(undefined);
+      this.#keepRefusals((each) => each.predicate !== predicate);
       return () => {};
     }
     const active: ActiveRefusal = { ...options, predicate, refusal };
     this.#refusals.unshift(active);
-    return () => {
-      lift(active);
-    };
+    return () => this.#keepRefusals((each) => each !== active);
+  }
+
+  #keepRefusals(isKept: (refusal: ActiveRefusal) => boolean): void {
+    this.#refusals = this.#refusals.filter(isKept);
   }
 
   /** The refusal for a request, if any. */
@@ -96,14 +93,14 @@ export class Faults {
     return release;
   }
 
-  /** Resolves when nothing holds the request any more. */
+  /** Resolves once the request is no longer delayed. */
   async released(request: SeenRequest): Promise<void> {
     for (const [predicate, promise] of [...this.#holds]) {
       if (predicate(request)) await promise;
     }
   }
 
-  /** Releases all that is held; for the server's end. */
+  /** Releases all delayed requests. Called when the server closes. */
   releaseAll(): void {
     for (const release of [...this.#releases]) release();
   }

@@ -13,17 +13,16 @@ export interface Change {
   readonly previous?: KubeObject;
 }
 
-/** A change as a watcher of a selection sees it. */
+/** A change as an event of a watch with a selector. */
 export interface SeenChange {
   readonly type: EventType;
   readonly object: KubeObject;
 }
 
 /**
- * What a change is to a watcher that sees only part of the collection (cache_watcher.go,
- * convertToWatchEvent): an object that enters the selection is ADDED, one that leaves it is DELETED, with
- * its last content inside the selection and the version of the change; undefined when the watcher does not
- * see it.
+ * Turns a change into the event of a watch with a selector (cache_watcher.go, convertToWatchEvent). An object that
+ * begins to match is ADDED. One that no longer matches is DELETED, with its last matching content and the version of the
+ * change. Undefined if the watch gets no event.
  */
 export function seenBy(predicate: Predicate, change: Change): SeenChange | undefined {
   const { object, previous, deleted } = change;
@@ -45,7 +44,7 @@ export class History {
   #changes: Change[] = [];
   #floor: number;
 
-  /** `floor` is the version at which the history begins. */
+  /** @param floor the version at which the history begins */
   constructor(size: number, floor: number) {
     this.#size = size;
     this.#floor = floor;
@@ -56,11 +55,11 @@ export class History {
     return this.#floor;
   }
 
-  /** Appends a change and forgets the oldest ones beyond the size. */
+  /** Appends a change and drops the oldest ones beyond the size. */
   push(change: Change): void {
     this.#changes.push(change);
     this.#raiseFloor();
-    // Cut in batches: shifting an array of thousands at each write is slow.
+    // Trimmed in batches, because shifting an array of thousands at each write is slow.
     if (this.#changes.length >= this.#size * 2) this.#changes = this.#changes.slice(-this.#size);
   }
 
@@ -70,13 +69,13 @@ export class History {
     if (dropped !== undefined) this.#floor = Math.max(this.#floor, dropped.version);
   }
 
-  /** Forgets all changes up to `version`. */
+  /** Drops all changes up to `version`. */
   forget(version: number): void {
     this.#floor = Math.max(this.#floor, version);
     this.#changes = this.#changes.filter((change) => change.version > version);
   }
 
-  /** Changes after `version`, oldest first; undefined when some of them are forgotten. */
+  /** Changes after `version`, oldest first; undefined if some of them were dropped. */
   after(version: number): Change[] | undefined {
     if (version < this.#floor) return undefined;
     return this.#changes.filter((change) => change.version > version);

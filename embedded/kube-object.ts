@@ -6,7 +6,7 @@ export interface KubeObject {
   readonly [field: string]: unknown;
 }
 
-/** `metadata`, as far as this server reads it. Other fields are kept as they are. */
+/** The fields of `metadata` that this server reads. Other fields are kept unchanged. */
 export interface Metadata {
   readonly name: string;
   readonly namespace?: string;
@@ -26,8 +26,8 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Returns a deep, frozen copy of a JSON value: what the store keeps can be handed out, compared and cached
- * by identity without anyone changing history.
+ * Returns a deep, frozen copy of a JSON value. So the store can return its objects, and callers can compare and cache
+ * them by identity.
  */
 export function frozenCopy<T>(value: T): T {
   if (Array.isArray(value)) return Object.freeze(value.map(frozenCopy)) as T;

@@ -20,7 +20,7 @@ export interface KubeStatusDetails {
   readonly retryAfterSeconds?: number;
 }
 
-/** A request that is answered with a Status of kind Failure. */
+/** An error that is answered with a Status `Failure`. */
 export class StatusError extends Error {
   override readonly name = 'StatusError';
   readonly status: KubeStatus;
@@ -66,13 +66,13 @@ export function noSuchPath(): StatusError {
   return failure(404, 'NotFound', 'the server could not find the requested resource', {});
 }
 
-/** POST of a name that is taken. */
+/** POST of a name that exists. */
 export function alreadyExists(collection: Collection, name: string): StatusError {
   const message = `${qualifiedName(collection)} "${name}" already exists`;
   return failure(409, 'AlreadyExists', message, about(collection, name));
 }
 
-/** A write that names a resourceVersion or uid which the object no longer has. */
+/** A write with a resourceVersion or uid that the object no longer has. */
 export function conflict(collection: Collection, name: string): StatusError {
   const message =
     `Operation cannot be fulfilled on ${qualifiedName(collection)} "${name}": the object has been ` +
@@ -88,7 +88,7 @@ export interface FieldError {
   readonly message: string;
 }
 
-/** Content or options that do not validate. */
+/** Content or options that are invalid. */
 export function invalid(
   subject: { readonly kind: string; readonly group: string; readonly name: string },
   errors: readonly FieldError[],
@@ -104,7 +104,7 @@ export function invalid(
   });
 }
 
-/** A request that cannot be understood. */
+/** A malformed request. */
 export function badRequest(message: string): StatusError {
   return failure(400, 'BadRequest', message);
 }

@@ -5,11 +5,11 @@ export interface ListOptions {
   readonly watch: boolean;
   readonly labelSelector: string;
   readonly fieldSelector: string;
-  /** Empty: the newest. 0: any. */
+  /** Empty: the newest version. 0: any version. */
   readonly resourceVersion: '' | bigint;
   readonly resourceVersionMatch: string;
   readonly allowWatchBookmarks: boolean;
-  /** Whether a watch begins with ADDED for all there is. */
+  /** Whether a watch begins with ADDED for all objects. */
   readonly sendInitialEvents: boolean;
   /** Absent: the server chooses. */
   readonly timeoutSeconds: number | undefined;
@@ -109,7 +109,7 @@ function notSupported(value: string, supported: readonly string[]): FieldError {
   return { field: 'resourceVersionMatch', reason: 'FieldValueNotSupported', message };
 }
 
-/** Go's conversion takes every value but these for true, also an empty one. */
+/** Go's conversion reads every value except these as true, even an empty one. */
 function flag(query: URLSearchParams, name: string): boolean | undefined {
   const value = query.get(name);
   return value === null ? undefined : !['0', 'false', 'False', 'FALSE'].includes(value);
@@ -127,6 +127,6 @@ function parseVersion(value: string, watch: boolean): '' | bigint {
   if (/^\d{1,20}$/.test(value)) return BigInt(value);
   const detail = `strconv.ParseUint: parsing ${JSON.stringify(value)}: invalid syntax`;
   const message = `resourceVersion: Invalid value: ${JSON.stringify(value)}: ${detail}`;
-  // A watch fails within the watch cache, which an API server takes for its own fault.
+  // A watch fails in the watch cache, and an API server reports that as an internal error.
   throw watch ? failure(500, '', message) : badRequest(`invalid resource version: ${message}`);
 }

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What to do around the life of the socket. */
+/** Called when the listener opens and closes. */
 export interface ListenerHooks {
-  /** Before it listens. */
+  /** Called before it listens. */
   opening(): void;
-  /** When it begins to close: ends what keeps connections busy. */
+  /** Called when it begins to close. It must end the requests that keep connections busy. */
   closing(): void;
 }
 
@@ -16,13 +16,13 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-/** Clients written in Go keep idle connections for 90 s; a server that closes them first breaks requests. */
+/** Go clients keep idle connections for 90 s. A server that closes them earlier breaks requests. */
 const KEEP_ALIVE_TIMEOUT_MS = 120_000;
 
-/** Time that clients have for taking the rest of their answers when the server closes. */
+/** Time for clients to read the rest of their responses when the server closes. */
 const CLOSE_GRACE_MS = 1000;
 
-/** Makes an HTTP server that can be closed without leaving a connection behind. */
+/** Creates an HTTP server that leaves no connection open when it is closed. */
 export function createListener(handler: RequestListener, hooks: ListenerHooks): Listener {
   let server: Server | undefined;
   return {
@@ -49,7 +49,7 @@ async function closeServer(server: Server, endStreams: () => void): Promise<void
   const closed = once(server, 'close');
   server.close();
   endStreams();
-  // A connection whose request has been answered would stay open for the keep-alive timeout.
+  // Otherwise a connection without a request would stay open for the keep-alive timeout.
   const sweep = setInterval(() => server.closeIdleConnections(), 10);
   const force = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS);
   await closed;
@@ -58,7 +58,7 @@ async function closeServer(server: Server, endStreams: () => void): Promise<void
 }
 
 function urlOf(server: Server): string {
-  // A server that listens on a port has an address of this kind.
+  // The address is a string only for a server that listens on a path.
   const { address, port, family } = server.address() as AddressInfo;
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }

@@ -5,16 +5,16 @@ import { keyOf } from './stamp.ts';
 import type { Store } from './store.ts';
 import { validateObject } from './validate.ts';
 
-/** An object of a document, with what to call it in an error. */
+/** An object of a document, with its title in errors. */
 interface Item {
   readonly title: string;
   readonly value: Record<string, unknown>;
 }
 
 /**
- * Creates or replaces the objects of YAML documents, also those in a List, and returns how many. All or
- * none: nothing is written unless all are valid. Throws an Error that names the document, counted from 1,
- * and the object: `document 3 (Service default/web): …`.
+ * Creates or replaces the objects of YAML documents, including those in a List, and returns their number. Nothing is
+ * written unless all are valid. Throws an Error that names the document, counted from 1, and the object:
+ * `document 3 (Service default/web): …`.
  */
 export function loadYaml(store: Store, text: string): number {
   const items = parseDocuments(text).flatMap((document, index) =>
@@ -40,7 +40,7 @@ function parseDocuments(text: string): unknown[] {
   }
 }
 
-/** Number of the document that holds a line, counted from 1; a separator above all content opens the first. */
+/** Number of the document with a line, counted from 1. A separator before any content begins the first document. */
 function documentAt(text: string, line: number): number {
   const lines = text.split('\n').slice(0, line + 1);
   const isSeparator = (each: string) => /^---(\s|$)/.test(each);
@@ -48,7 +48,7 @@ function documentAt(text: string, line: number): number {
   return 1 + lines.slice(first + 1).filter(isSeparator).length;
 }
 
-/** Empty documents, as a trailing separator or a comment makes them, hold nothing. */
+/** The objects of a document. A trailing separator or a comment gives an empty document without objects. */
 function itemsOf(document: unknown, title: string): Item[] {
   if (document === null || document === undefined) return [];
   if (!isRecord(document)) throw new Error(`${title}: not an object`);
@@ -56,7 +56,7 @@ function itemsOf(document: unknown, title: string): Item[] {
   if (typeof kind === 'string' && kind.endsWith('List')) {
     if (!Array.isArray(document.items)) throw new Error(`${title} (${kind}): items is not a list`);
     return document.items.flatMap((item, index) => {
-      // Items of a typed list need no kind of their own.
+      // Items of a typed list may omit their kind.
       const typed = kind === 'List' ? {} : { apiVersion, kind: kind.slice(0, -'List'.length) };
       return itemsOf(isRecord(item) ? { ...typed, ...item } : item, `${title}, item ${index + 1}`);
     });
@@ -73,7 +73,7 @@ function checkedItem({ title, value }: Item): { collection: Collection; object: 
   if (collection === undefined) {
     const known = [...new Set([...COLLECTIONS.values()].map((each) => each.kind))].join(', ');
     throw new Error(
-      `${title}: no kind ${kind} of apiVersion ${apiVersion} here; there are ${known}`,
+      `${title}: unknown kind ${kind} of apiVersion ${apiVersion}; known kinds: ${known}`,
     );
   }
   const errors = validateObject(collection, value);
@@ -85,7 +85,7 @@ function checkedItem({ title, value }: Item): { collection: Collection; object: 
   return { collection, object: value as unknown as KubeObject }; // validated above
 }
 
-/** A file is written by hand or saved from somewhere; it replaces whatever version there is. */
+/** Without version and uid, which a saved file may contain, the object replaces any existing version. */
 function withoutVersion(object: KubeObject): KubeObject {
   const { resourceVersion: _, uid: __, ...metadata } = object.metadata;
   return { ...object, metadata: metadata as KubeObject['metadata'] }; // the name is still there

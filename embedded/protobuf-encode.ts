@@ -2,9 +2,9 @@ import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { type Field, MESSAGES } from './protobuf-schema.ts';
 
 /**
- * Encodes an object in its JSON form as the protobuf message `type`, as Go's generated marshallers do: byte
- * for byte what a kube-apiserver sends. Fields that the schema lacks are left out, as by an older server.
- * Throws `TypeError` for a value that does not fit its field, naming it.
+ * Encodes an object in its JSON form as the protobuf message `type`, byte for byte as a kube-apiserver does. Fields
+ * that are not in the schema are omitted, as by an older server. Throws a `TypeError` that names the field for a value
+ * of the wrong type.
  */
 export function encodeMessage(type: string, value: unknown): Buffer {
   const writer = new BinaryWriter();
@@ -25,7 +25,7 @@ function writeField(writer: BinaryWriter, field: Field, value: unknown, parent: 
   if (field.presence === 'always') {
     writeValue(writer, field, value, path);
   } else if (value === undefined || value === null) {
-    // An absent pointer, slice or map leaves no trace.
+    // An absent pointer, slice or map is not written.
   } else if (field.presence === 'optional') {
     writeValue(writer, field, value, path);
   } else if (field.presence === 'list') {
@@ -38,7 +38,7 @@ function writeField(writer: BinaryWriter, field: Field, value: unknown, parent: 
   }
 }
 
-/** A map is a list of messages {1 key, 2 value}; gogo sorts them, for the same object to have the same bytes. */
+/** A map is a list of messages {1 key, 2 value}. gogo sorts them, so that equal objects have equal bytes. */
 function writeMap(
   writer: BinaryWriter,
   field: Field,

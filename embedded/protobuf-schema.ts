@@ -1,7 +1,7 @@
 /**
- * Field tables of the messages this server encodes, fields as `number name type`, as in
- * generated.proto of k8s.io/api and k8s.io/apimachinery v0.36.3. The suffix of a type says when Go's
- * generated marshaller writes the field:
+ * Field tables of the messages that this server encodes. A field is `number name type`, as in generated.proto of
+ * k8s.io/api and k8s.io/apimachinery v0.36.3. The suffix of the type defines when Go's generated marshaller writes the
+ * field:
  *
  * | suffix | Go type | written |
  * |---|---|---|
@@ -10,8 +10,8 @@
  * | `[]` | a slice | once per entry |
  * | `{}` | a map with string keys | once per entry, sorted by key |
  *
- * Types that are no message of these tables: string, bool, int32, int64, and those whose JSON form is not
- * that of a message: Time, IntOrString, FieldsV1, Quantity.
+ * Types without a table: string, bool, int32, int64, and those whose JSON form is not an object with the message's
+ * fields: Time, IntOrString, FieldsV1, Quantity.
  */
 const TABLES: Readonly<Record<string, string>> = {
   // --- k8s.io/apimachinery/pkg/apis/meta/v1
@@ -164,7 +164,7 @@ const TABLES: Readonly<Record<string, string>> = {
     3 ipMode string?
     4 ports PortStatus[]`,
   PortStatus: '1 port int32; 2 protocol string; 3 error string?',
-  // Of the Node, what kube-proxy reads and what a server that knows no kubelet can fill in.
+  // Only the fields of Node that kube-proxy reads, or that a server without kubelets can set.
   Node: '1 metadata ObjectMeta; 2 spec NodeSpec; 3 status NodeStatus',
   NodeSpec: `
     1 podCIDR string

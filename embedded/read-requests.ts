@@ -1,8 +1,8 @@
-import { contentType, negotiate } from './accept.ts';
 import type { Collection } from './collections.ts';
 import type { KubeObject } from './kube-object.ts';
 import { badRequest, expired, notFound, tooLargeResourceVersion } from './kube-status.ts';
 import type { ListOptions } from './list-options.ts';
+import { contentType, negotiate } from './negotiate.ts';
 import { type Exchange, respond } from './respond.ts';
 import type { Route } from './route.ts';
 import { type Predicate, predicateOf } from './selector.ts';
@@ -11,7 +11,7 @@ import type { Store } from './store.ts';
 import type { WatchRequest } from './watch-session.ts';
 import { encodeList, encodeObject, type Format, type ListMeta } from './wire.ts';
 
-/** The format of an answer; there is no schema of Events, which clients therefore get as JSON. */
+/** The format of a response. Events are always JSON, because there is no schema of them. */
 export function formatFor(
   exchange: Exchange,
   collection: Collection,
@@ -53,7 +53,7 @@ export function serveList(
   respond(exchange, 200, contentType(format.encoding, 'list'), body);
 }
 
-/** Reads the query of a LIST or WATCH into what a watch session needs. */
+/** The parameters of a watch session, from the request. */
 export function watchRequestOf(
   route: Route,
   options: ListOptions,
@@ -64,7 +64,7 @@ export function watchRequestOf(
   return { collection: route.collection, predicate, options, format };
 }
 
-/** How the store calls an object of a namespace. */
+/** The store's name of an object. */
 export function referenceOf(namespace: string | undefined, name: string): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
@@ -80,7 +80,7 @@ interface Page {
   readonly objects: readonly KubeObject[];
 }
 
-/** Where a chunked list goes on: the version it is a list of, and the last key it has given out. */
+/** Where a chunked list continues: its version, and the last key of the previous chunk. */
 interface ContinueToken {
   readonly v: 'meta.k8s.io/v1';
   readonly rv: number;
@@ -100,7 +100,7 @@ function pageOf(
       predicate(object) && (token === undefined || keyOf(collection, object) > token.start),
   );
   const meta = { resourceVersion: String(state.version) };
-  // From "any" version the API server answers out of its cache, and whole (facts of etcd3 and cacher).
+  // For "any" version the API server answers from its cache and ignores the limit (etcd3 and cacher).
   const limit = options.resourceVersion === 0n && token === undefined ? 0 : options.limit;
   const objects = limit > 0 ? selected.slice(0, limit) : selected;
   const last = objects.at(-1);
@@ -111,7 +111,7 @@ function pageOf(
     start: keyOf(collection, last),
   };
   const encoded = Buffer.from(JSON.stringify(next)).toString('base64url');
-  // With a selector the API server does not know how many are left.
+  // With a selector the API server cannot tell how many objects remain.
   const counted = options.labelSelector === '' && options.fieldSelector === '';
   const left = counted ? { remainingItemCount: selected.length - objects.length } : {};
   return { meta: { ...meta, continue: encoded, ...left }, objects };
@@ -153,7 +153,7 @@ function parseToken(text: string): ContinueToken {
       return { v, rv, start };
     }
   } catch {
-    // Not JSON: refused below like any other token that is not ours.
+    // Not JSON: refused below like any other invalid token.
   }
   throw badRequest('invalid continue token: continue key is not valid');
 }

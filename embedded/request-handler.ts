@@ -1,9 +1,9 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { contentType } from './accept.ts';
 import { discoveryDocument } from './discovery.ts';
 import type { ActiveRefusal, Faults, SeenRequest } from './faults.ts';
 import { failure, type KubeStatus, noSuchPath, StatusError } from './kube-status.ts';
 import { parseListOptions } from './list-options.ts';
+import { contentType } from './negotiate.ts';
 import { serveList, serveObject, watchRequestOf } from './read-requests.ts';
 import { type Exchange, respond, respondStatus } from './respond.ts';
 import { type Route, routeOf } from './route.ts';
@@ -11,18 +11,18 @@ import type { Store } from './store.ts';
 import type { WatchRegistry } from './watch-registry.ts';
 import { methodNotAllowed, serveWrite } from './write-requests.ts';
 
-/** What the server writes to its log. Never headers: they hold tokens. */
+/** The server's logger. Headers are never logged, because they contain tokens. */
 export interface Logger {
   debug(fields: object, message: string): void;
   error(fields: object, message: string): void;
 }
 
-/** What answering requests takes. */
+/** The parts of the server that answer requests. */
 export interface RequestHandlerOptions {
   readonly store: Store;
   readonly faults: Faults;
   readonly watches: WatchRegistry;
-  /** Whether a bearer token (undefined: none was sent) may do anything at all. */
+  /** Whether to accept a bearer token (undefined: the request has no token). */
   readonly authenticate: (token: string | undefined) => boolean;
   readonly logger: Logger | undefined;
 }
@@ -30,7 +30,7 @@ export interface RequestHandlerOptions {
 /** Returns the listener of an HTTP server. */
 export function createRequestHandler(options: RequestHandlerOptions): RequestListener {
   return (request, response) => {
-    // It answers every error itself, so there is nothing to wait for.
+    // handle() never rejects: it answers every error itself.
     void handle(options, request, response);
   };
 }
@@ -46,14 +46,21 @@ async function handle(
     await answer(options, exchange);
   } catch (error) {
     if (response.destroyed) return;
-    const known = error instanceof StatusError;
-    if (!known) options.logger?.error({ err: error, path }, 'embedded API server failed');
-    const status = known ? error : failure(500, 'InternalError', `Internal error: ${error}`);
+    const expected = error instanceof StatusError;
+    if (!expected)
+      options.logger?.error(
+        { err: error, path },
+        'embedded API server: request failed, answered with 500',
+      );
+    const status = expected ? error : failure(500, 'InternalError', `Internal error: ${error}`);
     if (response.headersSent) response.destroy();
     else respondStatus(exchange, status.code, status.status);
   } finally {
     const { method } = request;
-    options.logger?.debug({ method, path, code: response.statusCode }, 'embedded API server');
+    options.logger?.debug(
+      { method, path, code: response.statusCode },
+      'embedded API server: request answered',
+    );
   }
 }
 
@@ -83,7 +90,7 @@ function serveRead(
   exchange: Exchange,
 ): void {
   const options = parseListOptions(exchange.query);
-  // GET of one object knows no `watch`: an API server answers with the object.
+  // An API server ignores `watch` in a GET of one object.
   if (route.name !== undefined) serveObject(store, route, options, exchange);
   else if (options.watch) watches.open(watchRequestOf(route, options, exchange), seen, exchange);
   else serveList(store, route, options, exchange);
@@ -100,7 +107,7 @@ function serveOther(exchange: Exchange): void {
   respond(exchange, 200, type, Buffer.from(body));
 }
 
-/** Reasons that an API server gives with a code. */
+/** An API server's reason for each code. */
 const REASONS: Readonly<Record<number, string>> = {
   400: 'BadRequest',
   401: 'Unauthorized',

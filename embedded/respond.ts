@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import { contentType, statusEncoding } from './accept.ts';
 import type { KubeStatus } from './kube-status.ts';
+import { contentType, statusEncoding } from './negotiate.ts';
 import { encodeStatus } from './wire.ts';
 
-/** One request being answered. */
+/** A request and its response. */
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -12,7 +12,7 @@ export interface Exchange {
   readonly query: URLSearchParams;
 }
 
-/** A body above this size is compressed for those who ask (apiserver responsewriters/writers.go). */
+/** A body above this size is compressed if the client accepts it (apiserver responsewriters/writers.go). */
 const GZIP_THRESHOLD_BYTES = 128 * 1024;
 
 /** Sends a whole body. */
@@ -29,13 +29,13 @@ export function respond(exchange: Exchange, code: number, type: string, body: Bu
     response.setHeader('Content-Encoding', 'gzip');
     response.setHeader('Vary', 'Accept-Encoding');
   }
-  // Level 1, as the API server: it is for speed, not for size.
+  // Level 1 for speed, as in the API server.
   const bytes = gzip ? gzipSync(body, { level: 1 }) : body;
   response.setHeader('Content-Length', bytes.length);
   response.end(bytes);
 }
 
-/** Sends a Status in the encoding that the client asked for. */
+/** Sends a Status in the encoding that the client accepts. */
 export function respondStatus(exchange: Exchange, code: number, status: KubeStatus): void {
   const encoding = statusEncoding(exchange.request.headers.accept);
   const retryAfter = status.details?.retryAfterSeconds ?? 0;

@@ -1,6 +1,6 @@
 import { COLLECTIONS, type Collection } from './collections.ts';
 
-/** What a path points to. */
+/** The collection or object that a path addresses. */
 export interface Route {
   readonly collection: Collection;
   /** Absent: cluster-scoped, or all namespaces. */
@@ -13,8 +13,8 @@ const PATH =
   /^\/(?:api|apis\/([^/]+))\/([^/]+)\/(?:namespaces\/([^/]+)\/)?([^/]+)(?:\/([^/]+))?(?:\/status)?$/;
 
 /**
- * Returns what a path points to; undefined when it is none of this server's. The subresource `status` is
- * taken for the object itself.
+ * Returns the route of a path; undefined if the server has no such path. The subresource `status` is treated as the
+ * object itself.
  */
 export function routeOf(path: string): Route | undefined {
   const match = PATH.exec(path);
@@ -24,7 +24,7 @@ export function routeOf(path: string): Route | undefined {
     (each) => each.group === group && each.version === version && each.plural === plural,
   );
   if (collection === undefined) return undefined;
-  // A namespaced object is addressed within its namespace, a cluster-scoped one never is.
+  // The path of a namespaced object contains its namespace; that of a cluster-scoped one never does.
   const fits = collection.namespaced
     ? namespace !== undefined || name === undefined
     : namespace === undefined;
@@ -36,7 +36,7 @@ export function routeOf(path: string): Route | undefined {
   };
 }
 
-/** A segment that is no valid escape is taken as it is; nothing has such a name. */
+/** Decodes a segment. One with an invalid escape stays unchanged; no object has such a name. */
 function decoded(segment: string): string {
   try {
     return decodeURIComponent(segment);

@@ -2,10 +2,10 @@ import type { Collection } from './collections.ts';
 import { isRecord, type KubeObject } from './kube-object.ts';
 import { badRequest } from './kube-status.ts';
 
-/** Whether an object belongs to a selection. */
+/** Whether an object matches. */
 export type Predicate = (object: KubeObject) => boolean;
 
-/** What a request selects: its namespace, name and both selectors. */
+/** The namespace, name and selectors of a request. */
 export interface Selection {
   /** Absent: all namespaces. */
   readonly namespace?: string | undefined;
@@ -15,8 +15,8 @@ export interface Selection {
 }
 
 /**
- * Returns the predicate of a selection. Throws a 400 StatusError for a selector that does not parse and for
- * a field by which the collection cannot be selected.
+ * Returns the predicate of a selection. Throws a 400 StatusError for an invalid selector and for a field that the
+ * collection does not support.
  */
 export function predicateOf(collection: Collection, selection: Selection): Predicate {
   const { namespace, name } = selection;
@@ -35,9 +35,9 @@ const EXISTS = new RegExp(`^(!?)\\s*(${KEY})$`);
 const EQUALS = new RegExp(`^(${KEY})\\s*(==|=|!=)\\s*(${VALUE})$`);
 const SET = new RegExp(`^(${KEY})\\s+(in|notin)\\s*\\(([^()]*)\\)$`);
 
-/** The grammar of apimachinery/pkg/labels: comma-separated requirements, all of which must hold. */
+/** The grammar of apimachinery/pkg/labels: comma-separated requirements. An object must match all of them. */
 function parseLabelSelector(text: string): Predicate[] {
-  // A comma within parentheses separates values.
+  // A comma within parentheses separates values, not requirements.
   const parts = text.split(/,(?![^(]*\))/).map((part) => part.trim());
   return text.trim() === '' ? [] : parts.map((part) => parseRequirement(part, text));
 }

@@ -4,7 +4,7 @@ import { apiVersionOf, type Collection } from './collections.ts';
 import { atVersion } from './history.ts';
 import { frozenCopy, type KubeObject } from './kube-object.ts';
 
-/** What the server alone decides of an object's metadata. */
+/** The metadata that only the server sets. */
 interface SystemMetadata {
   readonly uid: string;
   readonly resourceVersion: string;
@@ -18,7 +18,7 @@ export function keyOf(collection: Collection, object: KubeObject): string {
   return collection.namespaced ? `${namespace}/${name}` : name;
 }
 
-/** The object as the store keeps it after its creation. */
+/** The stored object after a creation. */
 export function createdObject(
   collection: Collection,
   object: KubeObject,
@@ -33,7 +33,7 @@ export function createdObject(
   });
 }
 
-/** The object as the store keeps it after an update of `previous`. */
+/** The stored object after an update of `previous`. */
 export function updatedObject(
   collection: Collection,
   previous: KubeObject,
@@ -55,13 +55,13 @@ export function deletedObject(previous: KubeObject, version: number): KubeObject
   return frozenCopy(atVersion(previous, version));
 }
 
-/** Labels count as content, other metadata does not (registry/discovery/endpointslice/strategy.go). */
+/** Whether the generation stays: labels are content, other metadata is not (registry/discovery/endpointslice/strategy.go). */
 function sameContent(one: KubeObject, other: KubeObject): boolean {
   const content = ({ kind: _, apiVersion: __, metadata, ...rest }: KubeObject) => [
     metadata.labels ?? {},
     rest,
   ];
-  // Through JSON, for a key that is undefined is none.
+  // Through JSON, because a member with the value undefined counts as absent.
   return isDeepStrictEqual(plain(content(one)), plain(content(other)));
 }
 

@@ -8,7 +8,7 @@ import { mergePatch } from './merge-patch.ts';
 import { createdObject, deletedObject, keyOf, updatedObject } from './stamp.ts';
 import { validateObject } from './validate.ts';
 
-/** How a store is made. */
+/** Settings of a {@link Store}. */
 export interface StoreOptions {
   /** Changes kept per collection for watches to continue from. */
   readonly windowSize: number;
@@ -16,19 +16,19 @@ export interface StoreOptions {
   readonly initialResourceVersion: number;
 }
 
-/** Hears each change of a collection, within the call that makes it. */
+/** Called with each change of a collection, synchronously within the write. */
 export type ChangeListener = (change: Change) => void;
 
-/** Events are written by clients without end; older ones make room. */
+/** Maximum number of Events. Clients write them endlessly, so older ones are deleted. */
 const MAX_EVENTS = 1000;
 
 /**
- * All objects, under one counter as in etcd: every write that changes something raises it by one and is the
- * object's new resourceVersion. Synchronous, so what one turn of the event loop writes is seen together.
+ * All objects, with one version counter as in etcd: every write that changes something raises it by one, and the result
+ * is the object's new resourceVersion. Writes are synchronous, so clients see all writes of one event loop turn together.
  *
- * Objects are frozen; hand in new ones to change them. Names of objects are `namespace/name`, or `name` for
- * a cluster-scoped one or one in the namespace `default`. Writes throw a {@link StatusError}: 404 NotFound,
- * 409 AlreadyExists or Conflict, 422 Invalid.
+ * Objects are frozen; to change one, pass a new object. An object is named `namespace/name`, or `name` if it is
+ * cluster-scoped or in the namespace `default`. Writes throw a {@link StatusError}: 404 NotFound, 409 AlreadyExists or
+ * Conflict, 422 Invalid.
  */
 export class Store {
   #version: number;
@@ -50,7 +50,7 @@ export class Store {
     return this.#version;
   }
 
-  /** Creates an object; its namespace is `default` when it has none. */
+  /** Creates an object. The default namespace is `default`. */
   create(name: CollectionName, object: KubeObject): KubeObject {
     const collection = collectionNamed(name);
     this.#assertValid(name, object);
@@ -63,8 +63,8 @@ export class Store {
   }
 
   /**
-   * Replaces an object but for its uid and creationTimestamp. With `metadata.resourceVersion` or `uid` it
-   * is refused when they are not the present ones. Writing what is there already is no write.
+   * Replaces an object; its uid and creationTimestamp stay. Refused if `metadata.resourceVersion` or `uid` is set and is
+   * not the current one. An update without a change is not a write.
    */
   update(name: CollectionName, object: KubeObject): KubeObject {
     const collection = collectionNamed(name);
@@ -107,7 +107,7 @@ export class Store {
     return sorted(this.#objectsOf(name));
   }
 
-  /** What {@link list} returned at an older version; undefined when the history does not reach back to it. */
+  /** The result of {@link list} at an older version; undefined if the history does not reach back to it. */
   listAt(name: CollectionName, version: number): KubeObject[] | undefined {
     const collection = collectionNamed(name);
     const objects = new Map(this.#objectsOf(name));
@@ -121,8 +121,8 @@ export class Store {
   }
 
   /**
-   * Takes over a collection as it was elsewhere, such as the list of a real API server: objects keep their
-   * uid and version. The history begins anew; watches that are open hear nothing of it.
+   * Replaces a collection, for example by the list of a real API server. Objects keep their uid and version. The history
+   * is cleared, and open watches are not notified.
    */
   restore(name: CollectionName, objects: readonly KubeObject[], resourceVersion: number): void {
     const collection = collectionNamed(name);
@@ -134,7 +134,7 @@ export class Store {
     this.#historyOf(name).forget(this.#version);
   }
 
-  /** Forgets all changes so far, as etcd does with old ones: watches from an older version have expired. */
+  /** Drops all changes, as an etcd compaction does. Watches from an older version have expired. */
   compact(): void {
     for (const history of this.#histories.values()) history.forget(this.#version);
   }
@@ -144,7 +144,7 @@ export class Store {
     return this.#historyOf(name).floor;
   }
 
-  /** Changes of a collection after a version, oldest first; undefined when some of them are forgotten. */
+  /** Changes of a collection after a version, oldest first; undefined if some of them were dropped. */
   changesAfter(name: CollectionName, version: number): Change[] | undefined {
     return this.#historyOf(name).after(version);
   }
@@ -208,7 +208,7 @@ export class Store {
 
 function entryOf<V>(map: ReadonlyMap<CollectionName, V>, name: CollectionName): V {
   const entry = map.get(name);
-  if (entry === undefined) throw new RangeError(`no collection ${name}`);
+  if (entry === undefined) throw new RangeError(`unknown collection ${name}`);
   return entry;
 }
 

@@ -5,8 +5,8 @@ import type { FieldError } from './kube-status.ts';
 type Check = (object: Record<string, unknown>) => FieldError[];
 
 /**
- * Checks what the rest of the server and its clients rely on: names, labels, and the shape of a slice's
- * endpoints and of ports. It is no replacement for an API server's validation.
+ * Checks what the server and its clients rely on: names, labels, ports and a slice's endpoints. It does not replace an
+ * API server's validation.
  */
 export function validateObject(
   collection: Collection,

@@ -1,7 +1,7 @@
-import { contentType } from './accept.ts';
 import type { CollectionName } from './collections.ts';
 import type { SeenRequest } from './faults.ts';
 import { StatusError } from './kube-status.ts';
+import { contentType } from './negotiate.ts';
 import type { Exchange } from './respond.ts';
 import type { Store } from './store.ts';
 import { type WatchRequest, WatchSession } from './watch-session.ts';
@@ -15,12 +15,12 @@ export interface OpenWatch {
   readonly request: SeenRequest;
 }
 
-/** How an expired watch is answered: a 200 stream whose first event is ERROR 410, or HTTP 410. */
+/** The answer to an expired watch: a 200 stream whose first event is ERROR 410, or HTTP 410. */
 export type ExpiredAnswer = 'event' | 'status';
 
 /** All open watches of a server. */
 export class WatchRegistry {
-  /** Real API servers do either; the one with a watch cache sends an event. */
+  /** Real API servers do either. One with a watch cache sends an event. */
   expiredAnswer: ExpiredAnswer = 'event';
   readonly #store: Store;
   readonly #bookmarkIntervalMs: number;
@@ -66,8 +66,8 @@ export class WatchRegistry {
   }
 
   /**
-   * Stops all open watches from sending, with their connections left open, until the returned function is
-   * called. Watches that open later are not concerned.
+   * Stops all open watches from sending, with their connections left open, until the returned function is called. It
+   * does not affect watches that open later.
    */
   freeze(): () => void {
     const frozen = [...this.#open.keys()];
@@ -77,13 +77,13 @@ export class WatchRegistry {
     };
   }
 
-  /** Ends all watches regularly, and those that are opened until {@link reopen}. */
+  /** Ends all watches, and those that are opened until {@link reopen}. */
   closeAll(): void {
     this.#closing = true;
     for (const session of [...this.#open.keys()]) session.close();
   }
 
-  /** Lets watches be opened again. */
+  /** Allows watches to be opened again. */
   reopen(): void {
     this.#closing = false;
   }

@@ -8,7 +8,7 @@ import type { Predicate } from './selector.ts';
 import type { Store } from './store.ts';
 import { encodeBookmark, encodeErrorEvent, encodeEvent, type Format } from './wire.ts';
 
-/** What a watch is made of. */
+/** The parameters of a watch. */
 export interface WatchRequest {
   readonly collection: Collection;
   readonly predicate: Predicate;
@@ -18,13 +18,21 @@ export interface WatchRequest {
   readonly bookmarkIntervalMs: number;
 }
 
-/** A client that is this far behind is dropped, as an API server terminates a watcher that blocks it. */
+/** A client with more unread bytes is disconnected. An API server also ends a watcher that blocks it. */
 const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 
-/** Go's default is a random time of 30 to 60 minutes. */
+/** An API server's default is a random time of 30 to 60 minutes. */
 const DEFAULT_TIMEOUT_SECONDS = 30 * 60;
 
-/** One open watch, from its first event to its end. */
+type State = 'open' | 'frozen' | 'overdue' | 'ended';
+
+/**
+ * One open watch, from its first event to its end.
+ *
+ *   open ──freeze──▶ frozen ──timeout──▶ overdue ──thaw──▶ ended
+ *     ◀────thaw─────────┘
+ *   open ──timeout──▶ ended; close(), cut() and the end of the connection lead from every state to ended
+ */
 export class WatchSession {
   readonly #store: Store;
   readonly #request: WatchRequest;
@@ -33,18 +41,16 @@ export class WatchSession {
   #unsubscribe: () => void = () => {};
   #pending: Buffer[] = [];
   #flushScheduled = false;
-  #frozen = false;
-  #overdue = false;
-  #ended = false;
+  #state: State = 'open';
 
-  /** Takes over a response whose headers are set. */
+  /** @param response the response, with its headers set */
   constructor(store: Store, request: WatchRequest, response: ServerResponse) {
     this.#store = store;
     this.#request = request;
     this.#response = response;
   }
 
-  /** Why the watch cannot begin where it asks to; undefined when it can. */
+  /** Why the watch cannot begin at its version; undefined if it can. */
   refusal(): KubeStatus | undefined {
     const { collection, options } = this.#request;
     const newest = this.#store.resourceVersion;
@@ -57,7 +63,7 @@ export class WatchSession {
     return expired(`too old resource version: ${version} (${oldest})`).status;
   }
 
-  /** Sends what has happened so far and goes on with what happens; all in one turn, so nothing is missed. */
+  /** Sends the initial events and subscribes to changes in the same event loop turn, so that none is missed. */
   start(): void {
     this.#response.flushHeaders();
     const refusal = this.refusal();
@@ -66,22 +72,22 @@ export class WatchSession {
       this.#end();
       return;
     }
-    this.#sendBeginning();
+    this.#sendInitialFrames();
     const { collection, options, bookmarkIntervalMs } = this.#request;
     this.#unsubscribe = this.#store.subscribe(collection.name, (change) => this.#onChange(change));
     this.#response.once('close', () => this.#release());
     const seconds = options.timeoutSeconds ?? 0;
     const timeout = (seconds > 0 ? seconds : DEFAULT_TIMEOUT_SECONDS) * 1000;
-    // setTimeout takes 31 bits.
+    // The maximum of setTimeout is 31 bits.
     this.#timers.push(setTimeout(() => this.#onTimeout(), Math.min(timeout, 0x7fff_ffff)));
     if (options.allowWatchBookmarks) {
       this.#timers.push(setInterval(() => this.#sendBookmark(false), bookmarkIntervalMs));
     }
   }
 
-  /** Ends the stream as a server does that shuts down: regularly, between two events. */
+  /** Ends the stream between two events, as a server does when it shuts down. */
   close(): void {
-    this.#frozen = false;
+    if (this.#state !== 'ended') this.#state = 'open';
     this.#end();
   }
 
@@ -91,21 +97,22 @@ export class WatchSession {
     this.#response.destroy();
   }
 
-  /** Stops sending, with the connection left open, as if the network dropped every packet. */
+  /** Stops sending with the connection left open, as if the network dropped every packet. */
   freeze(): void {
-    this.#frozen = true;
+    if (this.#state === 'open') this.#state = 'frozen';
   }
 
-  /** Sends what was held back and goes on. */
+  /** Sends the delayed frames and continues. */
   thaw(): void {
-    if (!this.#frozen) return;
-    this.#frozen = false;
-    if (this.#overdue) this.#end();
+    const isOverdue = this.#state === 'overdue';
+    if (!isOverdue && this.#state !== 'frozen') return;
+    this.#state = 'open';
+    if (isOverdue) this.#end();
     else this.#scheduleFlush();
   }
 
-  /** Sends the state, or the changes since the version asked for. */
-  #sendBeginning(): void {
+  /** Sends all objects, or the changes since the requested version. */
+  #sendInitialFrames(): void {
     const { collection, options, predicate } = this.#request;
     if (options.sendInitialEvents) {
       for (const object of this.#store.list(collection.name)) {
@@ -114,8 +121,8 @@ export class WatchSession {
       this.#sendBookmark(true);
       return;
     }
-    // Without a version it begins now. Above the newest, only changes after that version are sent
-    // (watch_cache.go): nothing says that it has not been reached.
+    // Without a version the watch begins now. With a version above the newest it gets only later changes, as from
+    // an API server (watch_cache.go), which does not report that the version does not exist yet.
     const from = Number(options.resourceVersion) || this.#store.resourceVersion;
     for (const change of this.#store.changesAfter(collection.name, from) ?? []) {
       this.#onChange(change);
@@ -124,7 +131,7 @@ export class WatchSession {
 
   #onChange(change: Change): void {
     const { options, predicate } = this.#request;
-    // Bounds the events of a watch that began above the newest version.
+    // A watch that began above the newest version gets no event up to its version.
     if (options.resourceVersion !== '' && BigInt(change.version) <= options.resourceVersion) return;
     const seen = seenBy(predicate, change);
     if (seen !== undefined) this.#sendEvent(seen.type, seen.object);
@@ -138,14 +145,14 @@ export class WatchSession {
     const { collection, options, format } = this.#request;
     if (!options.allowWatchBookmarks) return;
     const version = String(this.#store.resourceVersion);
-    // Never back in time for a watch that began above the newest version.
+    // A watch that began above the newest version must not go back.
     if (BigInt(version) < BigInt(options.resourceVersion)) return;
     this.#send(encodeBookmark(collection, version, initialEventsEnd, format));
   }
 
   #onTimeout(): void {
-    if (this.#frozen) {
-      this.#overdue = true;
+    if (this.#state === 'frozen') {
+      this.#state = 'overdue';
       return;
     }
     this.#sendBookmark(false);
@@ -153,12 +160,12 @@ export class WatchSession {
   }
 
   #send(frame: Buffer): void {
-    if (this.#ended) return;
+    if (this.#state === 'ended') return;
     this.#pending.push(frame);
     this.#scheduleFlush();
   }
 
-  /** What one turn writes goes out in one chunk. */
+  /** All frames of one event loop turn are written as one chunk. */
   #scheduleFlush(): void {
     if (this.#flushScheduled) return;
     this.#flushScheduled = true;
@@ -169,21 +176,21 @@ export class WatchSession {
   }
 
   #flush(): void {
-    if (this.#frozen || this.#ended || this.#pending.length === 0) return;
+    if (this.#state !== 'open' || this.#pending.length === 0) return;
     this.#response.write(Buffer.concat(this.#pending));
     this.#pending = [];
     if (this.#response.writableLength > MAX_BUFFERED_BYTES) this.cut();
   }
 
   #end(): void {
-    if (this.#ended) return;
+    if (this.#state === 'ended') return;
     this.#flush();
     this.#release();
     this.#response.end();
   }
 
   #release(): void {
-    this.#ended = true;
+    this.#state = 'ended';
     this.#unsubscribe();
     for (const timer of this.#timers) clearTimeout(timer);
   }

@@ -4,7 +4,7 @@ import type { KubeObject } from './kube-object.ts';
 import type { KubeStatus } from './kube-status.ts';
 import { encodeMessage } from './protobuf-encode.ts';
 
-/** How an answer is encoded, as negotiated. */
+/** The negotiated format of a response. */
 export interface Format {
   readonly encoding: 'json' | 'protobuf';
   /** Only `metadata` of each object, as PartialObjectMetadata(List) of meta.k8s.io/v1. */
@@ -41,14 +41,14 @@ function contentOf(object: KubeObject, format: Format): Record<string, unknown> 
   return content;
 }
 
-/** One object as a whole body. */
+/** The body of one object. */
 export function encodeObject(collection: Collection, object: KubeObject, format: Format): Buffer {
   return format.encoding === 'json'
     ? Buffer.from(`${jsonObject(collection, object, format)}\n`)
     : unknownObject(collection, object, format);
 }
 
-/** A list as a whole body. */
+/** The body of a list. */
 export function encodeList(
   collection: Collection,
   meta: ListMeta,
@@ -86,7 +86,7 @@ export function encodeEvent(
     : protobufEvent(type, unknownObject(collection, object, format));
 }
 
-/** A BOOKMARK frame; `initialEventsEnd` ends the first part of a streaming list. */
+/** A BOOKMARK frame; `initialEventsEnd` marks the end of the initial events of a streaming list. */
 export function encodeBookmark(
   collection: Collection,
   resourceVersion: string,
@@ -95,7 +95,7 @@ export function encodeBookmark(
 ): Buffer {
   const annotations = { 'k8s.io/initial-events-end': 'true' };
   const metadata = { resourceVersion, ...(initialEventsEnd ? { annotations } : {}) };
-  // A bookmark's metadata has no name: it is the one object that has none.
+  // Unlike every other object, a bookmark has no name.
   const object = { metadata, ...collection.blank } as unknown as KubeObject;
   return encodeEvent(collection, 'BOOKMARK', object, format);
 }
@@ -107,7 +107,7 @@ export function encodeErrorEvent(status: KubeStatus, encoding: Format['encoding'
     : protobufEvent('ERROR', encodeStatus(status, encoding));
 }
 
-/** A Status as a whole body. */
+/** The body of a Status. */
 export function encodeStatus(status: KubeStatus, encoding: Format['encoding']): Buffer {
   return encoding === 'json'
     ? Buffer.from(`${JSON.stringify({ ...STATUS, ...status })}\n`)

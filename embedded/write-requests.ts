@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { contentType, negotiate } from './accept.ts';
 import type { Collection } from './collections.ts';
 import { isRecord, type KubeObject } from './kube-object.ts';
 import { badRequest, failure, type KubeStatus } from './kube-status.ts';
+import { contentType, negotiate } from './negotiate.ts';
 import { formatFor, referenceOf } from './read-requests.ts';
 import { type Exchange, respond, respondStatus } from './respond.ts';
 import type { Route } from './route.ts';
 import type { Store } from './store.ts';
 import { encodeObject } from './wire.ts';
 
-/** The API server's bound. */
+/** The API server's limit. */
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
 
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
@@ -18,7 +18,7 @@ const PATCHES = ['application/merge-patch+json', 'application/strategic-merge-pa
 
 /** Serves POST, PUT, PATCH and DELETE. */
 export async function serveWrite(store: Store, route: Route, exchange: Exchange): Promise<void> {
-  // Negotiated first: a write must not happen whose answer can't be given.
+  // Negotiated first, so that nothing is written if the response cannot be encoded.
   negotiate(exchange.request.headers.accept, 'object');
   const body = await readBody(exchange.request);
   const type = mediaType(exchange.request);
@@ -41,7 +41,7 @@ export async function serveWrite(store: Store, route: Route, exchange: Exchange)
   }
 }
 
-/** The error for a verb that a path does not know. */
+/** The error for a verb that a path does not support. */
 export function methodNotAllowed() {
   const message = 'the server does not allow this method on the requested resource';
   return failure(405, 'MethodNotAllowed', message, {});
@@ -54,7 +54,7 @@ function isCreatable({ collection, namespace, name }: Route): boolean {
 function serveCreate(store: Store, route: Route, exchange: Exchange, body: Buffer): void {
   const { collection } = route;
   if (mediaType(exchange.request) === PROTOBUF && collection.kind === 'Event') {
-    // kube-proxy posts its events in protobuf and looks at nothing but the status.
+    // kube-proxy posts its Events in protobuf and reads only the status code of the response.
     respond(exchange, 201, PROTOBUF, body);
     return;
   }
@@ -66,7 +66,7 @@ function serveCreate(store: Store, route: Route, exchange: Exchange, body: Buffe
 function serveDelete(store: Store, route: Route, exchange: Exchange): void {
   const { collection, namespace, name = '' } = route;
   const deleted = store.delete(collection.name, referenceOf(namespace, name));
-  // Of Services the object is returned, of the others a Status (registry/core/service/storage).
+  // DELETE of a Service returns the object; otherwise a Status (registry/core/service/storage).
   if (collection.kind === 'Service') {
     respondObject(exchange, 200, collection, deleted);
     return;
@@ -89,7 +89,7 @@ function respondObject(
   respond(exchange, code, type, encodeObject(collection, object, format));
 }
 
-/** The object with the name and namespace of the path, with which its own have to agree. */
+/** The object with the name and namespace of the path. Its own must be the same, if set. */
 function addressed(route: Route, object: Record<string, unknown>): KubeObject {
   const { collection, namespace, name } = route;
   const metadata = isRecord(object.metadata) ? object.metadata : {};
@@ -141,7 +141,7 @@ function parseObject(body: Buffer): Record<string, unknown> {
     const value: unknown = JSON.parse(body.toString('utf8'));
     if (isRecord(value)) return value;
   } catch {
-    // Refused below, with the same words as JSON of another type.
+    // Refused below with the same message as JSON that is not an object.
   }
   throw badRequest("the object provided is unrecognized: couldn't parse it as a JSON object");
 }

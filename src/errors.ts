@@ -1,26 +1,26 @@
 /**
- * Everything that can go wrong, as a closed set. Match on `code`, not on the message.
+ * All kinds of errors, as a closed set. Compare the `code`, not the message.
  *
  * | code | meaning | HTTP status for a client |
  * |---|---|---|
- * | InvalidSettings | a flag, an environment variable or the settings file is wrong | none: the program does not start |
- * | InvalidPolicy | an annotation that should hold topology keys does not | none: the Service is unfiltered |
+ * | InvalidSettings | a flag, an environment variable or the settings file is wrong | no client: the program does not start |
+ * | InvalidPolicy | an annotation about policies is invalid | no client: the Service is unfiltered |
  * | Credentials | a kubeconfig, token or certificate cannot be read or used | 503 |
- * | Malformed | bytes from upstream do not parse | 502 |
- * | TooLarge | a frame or body exceeds its bound | 502 |
- * | Unreachable | the API server could not be reached, or went away while it answered | 503 |
- * | Unanswered | the API server may have carried out what it gave no answer to | 504 |
- * | Refused | the API server answered with an error Status; see `status` | that of the Status |
- * | BadRequest | a query or path this proxy does not understand | 400 |
- * | Unauthorized | no credentials, or none that the API server takes | 401 |
- * | Forbidden | not granted by the allow-list, or by the API server | 403 |
- * | NotFound | no such object in the view | 404 |
- * | MethodNotAllowed | a verb this collection does not serve | 405 |
- * | NotAcceptable | no media type of the Accept header can be served | 406 |
+ * | Malformed | bytes from the API server cannot be parsed | 502 |
+ * | TooLarge | a frame or body exceeds its limit | 502 |
+ * | Unreachable | the API server could not be reached, or the connection was lost during the response | 503 |
+ * | Unanswered | the API server did not respond, and may have carried out the request | 504 |
+ * | Refused | the API server responded with an error Status; see `status` | that of the Status |
+ * | BadRequest | a query or path that this proxy does not understand | 400 |
+ * | Unauthorized | no credentials, or the API server rejects them | 401 |
+ * | Forbidden | neither the allow-list nor the API server permits the request | 403 |
+ * | NotFound | the object is not in the view | 404 |
+ * | MethodNotAllowed | a verb that this collection does not support | 405 |
+ * | NotAcceptable | no media type of the Accept header is supported | 406 |
  * | Expired | a resourceVersion from which a watch cannot continue | 410 |
  * | NotReady | the view behind the request has not synced yet | 503 |
- * | LimitExceeded | a client reached one of our bounds, which the message names | 503, 413, 431 or 408 |
- * | TooLargeResourceVersion | a resourceVersion newer than the view's | 504 |
+ * | LimitExceeded | a client reached a limit, which the message names | 503, 413, 431 or 408 |
+ * | TooLargeResourceVersion | a resourceVersion newer than that of the view | 504 |
  */
 export type ErrorCode =
   | 'InvalidSettings'
@@ -42,14 +42,14 @@ export type ErrorCode =
   | 'LimitExceeded'
   | 'TooLargeResourceVersion';
 
-/** A Kubernetes `Status` of kind Failure, reduced to what clients act on (apimachinery meta/v1 types.go). */
+/** The parts of a Kubernetes `Status` with status Failure that clients use (apimachinery meta/v1 types.go). */
 export interface Status {
   /** HTTP status code. */
   readonly code: number;
   /** Machine-readable reason, e.g. `Expired`, `Forbidden`. */
   readonly reason: string;
   readonly message: string;
-  /** Seconds after which the client may try again. */
+  /** Seconds after which the client may retry. */
   readonly retryAfterSeconds?: number;
   /** Machine-readable details, e.g. `{ reason: 'ResourceVersionTooLarge', message: … }`. */
   readonly causes?: readonly StatusCause[];
@@ -61,16 +61,16 @@ export interface StatusCause {
   readonly message: string;
 }
 
-/** What else an error can carry. */
+/** Optional parts of an error. */
 export interface WrapperErrorOptions {
   readonly cause?: unknown;
-  /** The Status the API server answered with; for code `Refused`. */
+  /** The Status from the API server; for code `Refused`. */
   readonly status?: Status;
   /** Byte offset in the body or stream at which parsing failed; for code `Malformed`. */
   readonly offset?: number;
 }
 
-/** The one error class of this program. The message names the thing at fault and the way out. */
+/** The only error class of this program. The message names the cause and what the reader can do. */
 export class WrapperError extends Error {
   override readonly name = 'WrapperError';
   readonly code: ErrorCode;
@@ -84,7 +84,7 @@ export class WrapperError extends Error {
     this.offset = options.offset;
   }
 
-  /** Returns `error` if it is one of ours, else wraps it under `code`, keeping it as the cause. */
+  /** Returns a WrapperError unchanged; wraps any other error as the cause of one with this `code`. */
   static from(error: unknown, code: ErrorCode): WrapperError {
     if (error instanceof WrapperError) return error;
     const message = error instanceof Error ? error.message : String(error);

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Version of this program, from its package.json: one folder above this file in the sources as well as above the
- * bundle, dist/main.js.
+ * Version of this program, from package.json. That file is one folder above both this file and the bundle,
+ * dist/main.js.
  */
 export const VERSION = readVersion();
 

@@ -15,7 +15,7 @@ import { nodeProxyOptions } from '../src/config/node-proxy-options.ts';
 import { loadSettings } from '../src/config/settings.ts';
 import { escapeJson, escapeUntrusted, printLine } from '../src/untrusted-text.ts';
 
-/** First and last code points, written by hand, so that it does not share a mistake with what is tested. */
+/** First and last code points, written by hand, so that this list does not share an error with the tested code. */
 const FORBIDDEN: readonly (readonly [number, number])[] = [
   [0x00, 0x09],
   [0x0b, 0x1f],
@@ -41,7 +41,7 @@ const FORBIDDEN: readonly (readonly [number, number])[] = [
   [0xe0000, 0xe0fff],
 ];
 
-/** What of a text steers or hides, in hexadecimal. */
+/** The code points of a text that control a terminal or hide text, in hexadecimal. */
 function forbiddenIn(text: string): string[] {
   const points = Array.from(text, (each) => each.codePointAt(0) as number);
   const bad = points.filter((point) =>
@@ -89,7 +89,7 @@ const hostile = fc
   })
   .map((parts) => parts.join(''));
 
-/** What an output is made with: for each place where others may write, a text of its own. */
+/** Returns the untrusted text for a place of the output. */
 type Write = (place: string) => string;
 
 const policy = { managed: true, source: 'annotation', overrides: [] } as const;
@@ -241,12 +241,12 @@ const OUTPUTS: Readonly<Record<string, (write: Write) => string>> = {
   'the message of an error': (write) => printLine(`kube-proxy-wrapper: ${write('message')}`),
 };
 
-describe('what others wrote forges no line and steers no terminal', () => {
+describe('untrusted text forges no line and controls no terminal', () => {
   test.each(Object.entries(OUTPUTS))('in %s', (_, output) => {
     const benign = output((place) => place).split('\n').length;
     fc.assert(
       fc.property(fc.array(hostile, { minLength: 1, maxLength: 6 }), (texts) => {
-        // The same text in the same place, in all runs through it.
+        // The same place always has the same text.
         const places = new Map<string, string>();
         const write = (place: string): string => {
           const text = places.get(place) ?? `${place}${texts[places.size % texts.length]}`;
@@ -264,13 +264,13 @@ describe('what others wrote forges no line and steers no terminal', () => {
 });
 
 describe('escapeUntrusted()', () => {
-  test('names what it escapes', () => {
+  test('escapes each character by its code point', () => {
     expect(escapeUntrusted('a\n\u001b[0m\u202e\u{e0041}\ud800\u00a0é 日本 …', 100)).toBe(
       'a\\n\\u001b[0m\\u202e\\u{e0041}\\ud800\\u00a0é 日本 …',
     );
   });
 
-  test('leaves plain text as it is, backslashes too, and is the same done twice', () => {
+  test('does not change plain text or backslashes, and escaping twice gives the same result', () => {
     expect(escapeUntrusted('kubernetes.io/hostname > "*" \\n', 100)).toBe(
       'kubernetes.io/hostname > "*" \\n',
     );
@@ -287,7 +287,7 @@ describe('escapeUntrusted()', () => {
 
 describe('JSON and YAML for machines', () => {
   test.each(['json', 'yaml'] as const)(
-    '%s holds nothing that hides, and says the same',
+    '%s has no hidden characters and the same value',
     (format) => {
       fc.assert(
         fc.property(hostile, (text) => {
@@ -300,7 +300,7 @@ describe('JSON and YAML for machines', () => {
     },
   );
 
-  test('a line of the log stays one line and says the same', () => {
+  test('a line of the log remains one line with the same value', () => {
     fc.assert(
       fc.property(hostile, (msg) => {
         const line = escapeJson(`${JSON.stringify({ msg })}\n`);

@@ -23,17 +23,17 @@ func largeSliceName(slice int) string { return fmt.Sprintf("%s-%02d", largeName,
 
 // createLarge makes the Service and its slices.
 func (s *session) createLarge() error {
-	if s.world.perSite() < 2 {
+	if s.cluster.perSite() < 2 {
 		return fmt.Errorf("our site needs a second node")
 	}
-	service := s.world.service(s.world.Services)
+	service := s.cluster.service(s.cluster.Services)
 	service.Name, service.Annotations = largeName, map[string]string{"topologyKeys": largeKeys}
 	if err := s.admin.create(servicesOfNamespace, service, service); err != nil {
 		return err
 	}
 	for slice := range largeSlices {
 		made := &discoveryv1.EndpointSlice{}
-		if err := s.admin.create(slicesOfNamespace, s.world.largeSlice(slice), made); err != nil {
+		if err := s.admin.create(slicesOfNamespace, s.cluster.largeSlice(slice), made); err != nil {
 			return err
 		}
 	}
@@ -49,7 +49,7 @@ func (s *session) deleteLarge() error {
 	return err
 }
 
-func (w world) largeSlice(slice int) *discoveryv1.EndpointSlice {
+func (w cluster) largeSlice(slice int) *discoveryv1.EndpointSlice {
 	made := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: largeSliceName(slice), Namespace: namespace,
@@ -74,8 +74,8 @@ func (w world) largeSlice(slice int) *discoveryv1.EndpointSlice {
 	return made
 }
 
-// largePlace tells the node of an endpoint. Only the very first is on our own node.
-func (w world) largePlace(slice, endpoint int) (site, index int) {
+// largePlace returns the node of an endpoint. Only the very first is on our own node.
+func (w cluster) largePlace(slice, endpoint int) (site, index int) {
 	site = endpoint % w.Sites
 	if slice == 0 && endpoint == 0 {
 		return site, 0
@@ -83,8 +83,8 @@ func (w world) largePlace(slice, endpoint int) (site, index int) {
 	return site, 1 + (slice+endpoint/w.Sites)%(w.perSite()-1)
 }
 
-// largeVisible tells how many endpoints of a slice the node sees, by whether that of its own is ready.
-func (w world) largeVisible(slice int, ownIsReady bool) int {
+// largeVisible returns how many endpoints of a slice the node sees, by whether that of its own is ready.
+func (w cluster) largeVisible(slice int, ownIsReady bool) int {
 	if !ownIsReady {
 		return largeEndpoints / w.Sites
 	}
@@ -94,22 +94,22 @@ func (w world) largeVisible(slice int, ownIsReady bool) int {
 	return 0
 }
 
-// timeLargeHostnames changes what no decision asks for, of an endpoint that the node sees.
+// timeLargeHostnames changes a field that no decision reads, of an endpoint that the node sees.
 func (s *session) timeLargeHostnames(c command) (latencies, error) {
 	return s.timePatches(c, func(i int) (expected, error) {
 		slice := i % largeSlices
-		err := s.patchHostname(largeSliceName(slice), s.world.Sites)
-		return expected{largeSliceName(slice), s.world.largeVisible(slice, false)}, err
+		err := s.patchHostname(largeSliceName(slice), s.cluster.Sites)
+		return expected{largeSliceName(slice), s.cluster.largeVisible(slice, false)}, err
 	})
 }
 
 // timeLargeReadiness lets an endpoint of the site fail, and then be ready again: all slices are decided
-// anew, and one changes.
+// again, and one changes.
 func (s *session) timeLargeReadiness(c command) (latencies, error) {
 	return s.timePatches(c, func(i int) (expected, error) {
 		slice := i / 2 % largeSlices
-		err := s.patchSlice(largeSliceName(slice), readiness(s.world.Sites, i%2 == 1))
-		return expected{largeSliceName(slice), s.world.largeVisible(slice, false)}, err
+		err := s.patchSlice(largeSliceName(slice), readiness(s.cluster.Sites, i%2 == 1))
+		return expected{largeSliceName(slice), s.cluster.largeVisible(slice, false)}, err
 	})
 }
 
@@ -160,5 +160,5 @@ func (s *session) checkLarge(received event, ownIsReady bool) error {
 	if _, err := fmt.Sscanf(slice.Name, largeName+"-%d", &number); err != nil {
 		return fmt.Errorf("an event of %q: %w", slice.Name, err)
 	}
-	return expected{slice.Name, s.world.largeVisible(number, ownIsReady)}.checkSlice(slice)
+	return expected{slice.Name, s.cluster.largeVisible(number, ownIsReady)}.checkSlice(slice)
 }

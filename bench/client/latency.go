@@ -113,8 +113,8 @@ type latencies struct {
 // direct watcher and at watchers of the wrapper.
 func (s *session) latency(c command) (latencies, error) {
 	return s.timePatches(c, func(i int) (expected, error) {
-		service := i * s.world.Services / c.Count
-		endpoint := s.world.visible(service, s.labels)[0]
+		service := i * s.cluster.Services / c.Count
+		endpoint := s.cluster.visible(service, s.labels)[0]
 		err := s.patchHostname(sliceName(service), endpoint)
 		return expected{sliceName(service), anyNumber}, err
 	})
@@ -233,7 +233,7 @@ type followed struct {
 	filtered bool
 }
 
-// churned tells how many events came of changes, and how long the changes took.
+// churned returns how many events came of changes, and how long the changes took.
 type churned struct {
 	Events  int     `json:"events"`
 	Seconds float64 `json:"seconds"`
@@ -249,8 +249,8 @@ func (s *session) churn(c command) (churned, error) {
 	start, last, mark := time.Now(), "", ""
 	for i := range c.Count {
 		<-ticker.C
-		service := i % s.world.Services
-		endpoint := (s.world.visible(service, s.labels)[0] + 1) % s.world.Endpoints
+		service := i % s.cluster.Services
+		endpoint := (s.cluster.visible(service, s.labels)[0] + 1) % s.cluster.Endpoints
 		last, mark = sliceName(service), newHostname()
 		if err := s.setHostname(last, endpoint, mark); err != nil {
 			return churned{}, err
@@ -259,7 +259,7 @@ func (s *session) churn(c command) (churned, error) {
 	seconds := time.Since(start).Seconds()
 	if s.followed.filtered {
 		last, mark = sliceName(0), newHostname()
-		if err := s.setHostname(last, s.world.visible(0, s.labels)[0], mark); err != nil {
+		if err := s.setHostname(last, s.cluster.visible(0, s.labels)[0], mark); err != nil {
 			return churned{}, err
 		}
 	}

@@ -21,7 +21,7 @@ type times struct {
 	Events int `json:"events,omitempty"`
 }
 
-// listQuery is what a reflector asks first.
+// listQuery is the first request of a reflector.
 func listQuery() url.Values {
 	return url.Values{"resourceVersion": {"0"}, "labelSelector": slicesQuestion.query["labelSelector"]}
 }
@@ -91,7 +91,7 @@ func firstList(t *target) (float64, error) {
 	}
 }
 
-// verify compares a LIST with what the world's model says, so that no wrong answer is measured.
+// verify compares a LIST with the model of the cluster, so that no wrong answer is measured.
 func (s *session) verify(t *target, filtered bool) (map[string]int, error) {
 	response, err := t.get(context.Background(), slicesQuestion.path, listQuery())
 	if err != nil {
@@ -110,24 +110,24 @@ func (s *session) verify(t *target, filtered bool) (map[string]int, error) {
 	for _, slice := range list.Items {
 		found[slice.Name] = slice
 	}
-	for service := range s.world.Services {
+	for service := range s.cluster.Services {
 		slice := found[sliceName(service)]
 		if wanted := s.wanted(service, filtered); addresses(slice) != wanted {
 			return nil, fmt.Errorf("%s has %s and should have %s", sliceName(service), addresses(slice), wanted)
 		}
 		endpoints += len(slice.Endpoints)
 	}
-	return map[string]int{"slices": s.world.Services, "endpoints": endpoints}, nil
+	return map[string]int{"slices": s.cluster.Services, "endpoints": endpoints}, nil
 }
 
 func (s *session) wanted(service int, filtered bool) string {
 	var slice discoveryv1.EndpointSlice
 	if filtered {
-		for _, endpoint := range s.world.visible(service, s.labels) {
-			slice.Endpoints = append(slice.Endpoints, s.world.endpoint(service, endpoint))
+		for _, endpoint := range s.cluster.visible(service, s.labels) {
+			slice.Endpoints = append(slice.Endpoints, s.cluster.endpoint(service, endpoint))
 		}
 	} else {
-		slice = *s.world.slice(service)
+		slice = *s.cluster.slice(service)
 	}
 	return addresses(slice)
 }

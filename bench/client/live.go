@@ -30,8 +30,8 @@ func (s *session) live(c command) (played, error) {
 	}()
 	slices, err := atRate(c.Slices, length, func(i int) error {
 		// A stride that shares no factor with the number of Services reaches all of them.
-		service := i * 7919 % s.world.Services
-		return s.patchHostname(sliceName(service), i%s.world.Endpoints)
+		service := i * 7919 % s.cluster.Services
+		return s.patchHostname(sliceName(service), i%s.cluster.Endpoints)
 	})
 	err = errors.Join(err, <-heartbeats)
 	result.Slices = slices
@@ -69,11 +69,11 @@ func atRate(perSecond float64, length time.Duration, do func(i int) error) (int,
 // fleetNode takes one site after the other, so that each tells of itself equally often in any time; and
 // our own node last.
 func (s *session) fleetNode(i int) string {
-	sites := max(s.world.Sites, s.fleetSites)
-	return nodeName(i%sites, (i/sites+1)%s.world.perSite())
+	sites := max(s.cluster.Sites, s.fleetSites)
+	return nodeName(i%sites, (i/sites+1)%s.cluster.perSite())
 }
 
-// heartbeat tells that a node is alive, as its kubelet does, and reads what becomes of it.
+// heartbeat writes the status of a node as its kubelet does, and reads the result.
 func (s *session) heartbeat(name string, made *corev1.Node) error {
 	now := metav1.Now()
 	conditions := []corev1.NodeCondition{}

@@ -72,7 +72,7 @@ func (t *target) call(method, path, contentType string, body []byte, answer runt
 // createNodes makes our own node through the API, with a first heartbeat, and all others as copies of
 // it in etcd.
 func (s *session) createNodes() error {
-	if err := s.admin.create(nodes, s.world.node(0, 0), &s.templates.node); err != nil {
+	if err := s.admin.create(nodes, s.cluster.node(0, 0), &s.templates.node); err != nil {
 		return err
 	}
 	if err := s.heartbeat(ownName, &s.templates.node); err != nil {
@@ -80,25 +80,25 @@ func (s *session) createNodes() error {
 	}
 	writer := &etcdWriter{url: s.etcd}
 	for i := range crowds {
-		site, index := s.world.home(i)
+		site, index := s.cluster.home(i)
 		if err := writer.put(s.nodeCopy(site, index)); err != nil {
 			return err
 		}
 	}
-	return s.writeSites(writer, 0, s.world.Sites)
+	return s.writeSites(writer, 0, s.cluster.Sites)
 }
 
 // createFleet adds sites until there are so many, each with as many nodes as the others.
 func (s *session) createFleet(c command) error {
 	s.fleetSites = c.Sites
-	return s.writeSites(&etcdWriter{url: s.etcd}, s.world.Sites, c.Sites)
+	return s.writeSites(&etcdWriter{url: s.etcd}, s.cluster.Sites, c.Sites)
 }
 
-// writeSites writes the nodes of the sites from first to before end, but for our own, and waits until
+// writeSites writes the nodes of the sites from first to before end, except our own, and waits until
 // the API server has them.
 func (s *session) writeSites(writer *etcdWriter, first, end int) error {
 	for site := first; site < end; site++ {
-		for index := range s.world.perSite() {
+		for index := range s.cluster.perSite() {
 			if nodeName(site, index) == ownName {
 				continue
 			}
@@ -122,10 +122,10 @@ func (s *session) loadServices() (float64, error) {
 	if err := s.admin.create("/api/v1/namespaces", space, space); err != nil {
 		return 0, err
 	}
-	if err := s.admin.create(servicesOfNamespace, s.world.service(0), &s.templates.service); err != nil {
+	if err := s.admin.create(servicesOfNamespace, s.cluster.service(0), &s.templates.service); err != nil {
 		return 0, err
 	}
-	if err := s.admin.create(slicesOfNamespace, s.world.slice(0), &s.templates.slice); err != nil {
+	if err := s.admin.create(slicesOfNamespace, s.cluster.slice(0), &s.templates.slice); err != nil {
 		return 0, err
 	}
 	path := ipAddresses + "/" + clusterIP(0)
@@ -159,7 +159,7 @@ func (s *session) annotateServices(keys string) (float64, error) {
 // writeCopies writes those of all Services but the first, and waits until the API server has them.
 func (s *session) writeCopies(start time.Time, copies func(service int) []stored) (float64, error) {
 	writer := &etcdWriter{url: s.etcd}
-	for service := 1; service < s.world.Services; service++ {
+	for service := 1; service < s.cluster.Services; service++ {
 		for _, copied := range copies(service) {
 			if err := writer.put(copied); err != nil {
 				return 0, err
@@ -196,7 +196,7 @@ func (s *session) awaitAnswer(asked question) error {
 }
 
 func (s *session) nodeCopy(site, index int) stored {
-	object, made := s.templates.node.DeepCopy(), s.world.node(site, index)
+	object, made := s.templates.node.DeepCopy(), s.cluster.node(site, index)
 	object.Name, object.Labels, object.Annotations = made.Name, made.Labels, made.Annotations
 	object.ResourceVersion = ""
 	object.UID = uid("node", site*maxPerSite+index)
@@ -204,7 +204,7 @@ func (s *session) nodeCopy(site, index int) stored {
 }
 
 func (s *session) serviceCopy(service int) stored {
-	object, made := s.templates.service.DeepCopy(), s.world.service(service)
+	object, made := s.templates.service.DeepCopy(), s.cluster.service(service)
 	object.Name, object.Labels, object.ResourceVersion = made.Name, made.Labels, ""
 	object.UID = uid("service", service)
 	object.Spec.Selector = made.Spec.Selector
@@ -213,7 +213,7 @@ func (s *session) serviceCopy(service int) stored {
 }
 
 func (s *session) sliceCopy(service int) stored {
-	object, made := s.templates.slice.DeepCopy(), s.world.slice(service)
+	object, made := s.templates.slice.DeepCopy(), s.cluster.slice(service)
 	object.Name, object.Labels, object.ResourceVersion = made.Name, made.Labels, ""
 	object.UID = uid("slice", service)
 	object.Endpoints = made.Endpoints

@@ -25,8 +25,8 @@ type command struct {
 	CA         string `json:"ca"`
 	AdminToken string `json:"adminToken"`
 	ReadToken  string `json:"readToken"`
-	// World is what load creates.
-	World world `json:"world"`
+	// Cluster is what load creates.
+	Cluster cluster `json:"cluster"`
 	// Count of requests or events.
 	Count int `json:"count"`
 	// Clients that watch at the same time.
@@ -35,7 +35,7 @@ type command struct {
 	PauseMs int `json:"pauseMs"`
 	// Keys is the annotation of all Services; empty: the usual ones.
 	Keys string `json:"keys"`
-	// Filtered tells verify whether the Services are annotated.
+	// Filtered says whether the Services are annotated; for verify.
 	Filtered bool `json:"filtered"`
 	// Label and Values to be given to our own node, one after the other.
 	Label  string   `json:"label"`
@@ -54,7 +54,7 @@ type session struct {
 	admin, direct, alone, wrapper *target
 	ca, readToken                 string
 	etcd                          string
-	world                         world
+	cluster                       cluster
 	templates                     templates
 	// labels of now.
 	labels labels
@@ -99,7 +99,7 @@ func (s *session) run(c command) (any, error) {
 		s.wrapper = newTarget(c.Server, "", "")
 		return nil, nil
 	case "nodes":
-		s.world, s.labels = c.World, c.World.atHome()
+		s.cluster, s.labels = c.Cluster, c.Cluster.atHome()
 		return nil, s.createNodes()
 	case "fleet":
 		return nil, s.createFleet(c)

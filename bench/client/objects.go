@@ -13,7 +13,7 @@ const namespace = "bench"
 
 // node has about as many labels and annotations as one of a real cluster: these are what a watch on
 // metadata carries.
-func (w world) node(site, index int) *corev1.Node {
+func (w cluster) node(site, index int) *corev1.Node {
 	name := nodeName(site, index)
 	labels := map[string]string{
 		"beta.kubernetes.io/arch":          "amd64",
@@ -47,7 +47,7 @@ func (w world) node(site, index int) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: annotations}}
 }
 
-func (w world) service(service int) *corev1.Service {
+func (w cluster) service(service int) *corev1.Service {
 	name := serviceName(service)
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
@@ -70,7 +70,7 @@ func clusterIP(service int) string {
 }
 
 // slice has what a decision needs, and not the owner that the endpointslice controller would note.
-func (w world) slice(service int) *discoveryv1.EndpointSlice {
+func (w cluster) slice(service int) *discoveryv1.EndpointSlice {
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: sliceName(service), Namespace: namespace,
@@ -90,7 +90,7 @@ func port(name string, number int32) discoveryv1.EndpointPort {
 	return discoveryv1.EndpointPort{Name: &name, Protocol: &protocol, Port: &number}
 }
 
-func (w world) endpoint(service, endpoint int) discoveryv1.Endpoint {
+func (w cluster) endpoint(service, endpoint int) discoveryv1.Endpoint {
 	node, yes, no := nodeName(w.place(service, endpoint)), true, false
 	number := service*w.Endpoints + endpoint
 	return discoveryv1.Endpoint{

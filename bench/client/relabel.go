@@ -46,7 +46,7 @@ func (s *session) relabelOwn(c command) ([]relabelling, error) {
 // relabelOther moves the node of a crowd into our site, or out of it if it is there, and back, Count
 // times, and does the same. What the client sees is checked after each of the first two moves.
 func (s *session) relabelOther(c command) ([]relabelling, error) {
-	site, index := s.world.home(c.Crowd)
+	site, index := s.cluster.home(c.Crowd)
 	away := 0
 	if site == away {
 		away = 1
@@ -103,7 +103,7 @@ func (r *relabeller) close() {
 
 // relabel gives the node a label, after which the labels are these.
 func (r *relabeller) relabel(label, value string, after labels) (relabelling, error) {
-	expected := r.session.world.changed(r.session.labels, after)
+	expected := r.session.cluster.changed(r.session.labels, after)
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"labels": map[string]string{label: value}},
 	})

@@ -25,7 +25,7 @@ type question struct {
 	query url.Values
 }
 
-// What kube-proxy 1.36 asks.
+// The queries of kube-proxy 1.36.
 var (
 	slicesQuestion = question{"/apis/discovery.k8s.io/v1/endpointslices", url.Values{
 		"labelSelector": {"!service.kubernetes.io/headless"},

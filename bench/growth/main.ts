@@ -1,11 +1,11 @@
 /** Measures how time and memory grow with Services, endpoints and nodes; see ../README.md. */
-import type { WorldShape } from '../options.ts';
+import type { ClusterShape } from '../options.ts';
 import { type Progress, runBenchmark } from '../run.ts';
 import { ensureWrapper } from '../wrapper.ts';
-import { type MeasuredWorld, measureWorld } from './measure-world.ts';
+import { ALMOST_EMPTY, growthCurves } from './clusters.ts';
+import { type MeasuredCluster, measureCluster } from './measure-cluster.ts';
 import { type GrowthOptions, parseGrowthOptions, USAGE } from './options.ts';
 import { formatGrowth, type GrowthResults, measuredCurve } from './report.ts';
-import { ALMOST_EMPTY, growthCurves } from './worlds.ts';
 
 const options = parseGrowthOptions(process.argv.slice(2));
 if (options === undefined) process.stdout.write(USAGE);
@@ -15,11 +15,11 @@ async function measureGrowth(options: GrowthOptions): Promise<void> {
   await runBenchmark(
     options,
     'growth',
-    async (progress) => await measureWorlds(options, progress),
+    async (progress) => await measureClusters(options, progress),
     (measured, run) => {
       const almostEmpty = measured(ALMOST_EMPTY);
       const curves = growthCurves(options.smoke).map((curve) =>
-        measuredCurve(curve, curve.worlds.map(measured), almostEmpty),
+        measuredCurve(curve, curve.clusters.map(measured), almostEmpty),
       );
       const results: GrowthResults = { ...run, almostEmpty, curves };
       return { results, text: formatGrowth(results) };
@@ -27,22 +27,25 @@ async function measureGrowth(options: GrowthOptions): Promise<void> {
   );
 }
 
-/** Measures each world once, for curves share some; returns where to look them up. */
-async function measureWorlds(
+/** Measures each cluster once, because curves share some; returns a look-up. */
+async function measureClusters(
   options: GrowthOptions,
   progress: Progress,
-): Promise<(world: WorldShape) => MeasuredWorld> {
+): Promise<(cluster: ClusterShape) => MeasuredCluster> {
   const wrapper = await ensureWrapper(options.wrapper);
-  const worlds = [ALMOST_EMPTY, ...growthCurves(options.smoke).flatMap((curve) => curve.worlds)];
-  const measured = new Map<string, MeasuredWorld>();
-  for (const world of worlds) {
-    const key = JSON.stringify(world);
+  const clusters = [
+    ALMOST_EMPTY,
+    ...growthCurves(options.smoke).flatMap((curve) => curve.clusters),
+  ];
+  const measured = new Map<string, MeasuredCluster>();
+  for (const cluster of clusters) {
+    const key = JSON.stringify(cluster);
     if (measured.has(key)) continue;
-    measured.set(key, await measureWorld(world, { ...options, wrapper }, progress));
+    measured.set(key, await measureCluster(cluster, { ...options, wrapper }, progress));
   }
-  return (world) => {
-    const found = measured.get(JSON.stringify(world));
-    if (found === undefined) throw new Error('a world that was not measured');
+  return (cluster) => {
+    const found = measured.get(JSON.stringify(cluster));
+    if (found === undefined) throw new Error('a cluster that was not measured');
     return found;
   };
 }

@@ -2,12 +2,12 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type BenchOptions, COMMON_FLAGS, outputOptions } from '../options.ts';
 
-/** What is the same for all worlds of a run. */
-export type GrowthOptions = Omit<BenchOptions, 'world'>;
+/** What is the same for all clusters of a run. */
+export type GrowthOptions = Omit<BenchOptions, 'cluster'>;
 
 export const USAGE = `npm run bench:growth -- [flags]
 
-  --smoke         two small worlds; for CI: fails only when it can't run
+  --smoke         two small clusters; for CI: fails only when it can't run
   --json          results as JSON on stdout; the table goes to stderr
   --write         put the results into bench/README.md; for whole runs only
   --wrapper FILE  measure this program in place of dist/main.js (which is built first)

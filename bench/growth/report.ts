@@ -2,21 +2,21 @@ import { exponentOf, type Point } from '../fit.ts';
 import { describeRun, type Run } from '../machine.ts';
 import type { Measure } from '../measure.ts';
 import { figure, formatRows } from '../table.ts';
-import type { MeasuredWorld } from './measure-world.ts';
-import { ALMOST_EMPTY, type Curve } from './worlds.ts';
+import { ALMOST_EMPTY, type Curve } from './clusters.ts';
+import type { MeasuredCluster } from './measure-cluster.ts';
 
 /** All that a run has found. */
 export interface GrowthResults extends Run {
-  readonly almostEmpty: MeasuredWorld;
+  readonly almostEmpty: MeasuredCluster;
   readonly curves: readonly MeasuredCurve[];
 }
 
 /** A curve, and how steep it is. */
-export interface MeasuredCurve extends Omit<Curve, 'worlds'> {
-  readonly worlds: readonly MeasuredWorld[];
+export interface MeasuredCurve extends Omit<Curve, 'clusters'> {
+  readonly clusters: readonly MeasuredCluster[];
   /** By the id of the measure; see {@link exponentOf}. */
   readonly exponents: Readonly<Record<string, number>>;
-  /** The same, of what is above the figures of the almost empty world. */
+  /** The same, of what is above the figures of the almost empty cluster. */
   readonly exponentsAbove: Readonly<Record<string, number>>;
 }
 
@@ -29,17 +29,17 @@ const COLUMNS = [
   { id: 'start.ready', name: 'start, ms' },
 ] as const;
 
-/** @param worlds of the curve, in its order */
+/** @param clusters of the curve, in its order */
 export function measuredCurve(
   curve: Curve,
-  worlds: readonly MeasuredWorld[],
-  almostEmpty: MeasuredWorld,
+  clusters: readonly MeasuredCluster[],
+  almostEmpty: MeasuredCluster,
 ): MeasuredCurve {
   const exponents = (above: boolean): Record<string, number> => {
     const found = COLUMNS.map(({ id }) => {
-      const points = worlds.flatMap(({ world, measures }): Point[] => {
+      const points = clusters.flatMap(({ cluster, measures }): Point[] => {
         const y = medianOf(measures, id);
-        return y === undefined ? [] : [[world[curve.of], y]];
+        return y === undefined ? [] : [[cluster[curve.of], y]];
       });
       const constant = above ? (medianOf(almostEmpty.measures, id) ?? 0) : 0;
       return [id, exponentOf(points, constant)] as const;
@@ -48,7 +48,7 @@ export function measuredCurve(
       found.filter((each): each is [(typeof each)[0], number] => each[1] !== undefined),
     );
   };
-  return { ...curve, worlds, exponents: exponents(false), exponentsAbove: exponents(true) };
+  return { ...curve, clusters, exponents: exponents(false), exponentsAbove: exponents(true) };
 }
 
 /** One paragraph about where and when, and a table. */
@@ -56,16 +56,18 @@ export function formatGrowth({ machine, seconds, almostEmpty, curves }: GrowthRe
   const header = ['', ...COLUMNS.map(({ name }) => name), 'slices relabelled'];
   const rows = curves.flatMap((curve) => [
     [`**${curve.what}**`],
-    ...curve.worlds.map(({ world, measures }) => worldRow(String(world[curve.of]), measures)),
+    ...curve.clusters.map(({ cluster, measures }) =>
+      clusterRow(String(cluster[curve.of]), measures),
+    ),
     ['exponent', ...exponentCells(curve.exponents)],
     ['exponent, above almost empty', ...exponentCells(curve.exponentsAbove)],
   ]);
-  const worlds = new Set([almostEmpty, ...curves.flatMap((curve) => curve.worlds)]).size;
-  const empty = worldRow(`almost empty: ${ALMOST_EMPTY.services} Services`, almostEmpty.measures);
-  return `${describeRun(machine, seconds, `${worlds} worlds`)}\n\n${formatRows([header, empty, ...rows], 1)}`;
+  const clusters = new Set([almostEmpty, ...curves.flatMap((curve) => curve.clusters)]).size;
+  const empty = clusterRow(`almost empty: ${ALMOST_EMPTY.services} Services`, almostEmpty.measures);
+  return `${describeRun(machine, seconds, `${clusters} clusters`)}\n\n${formatRows([header, empty, ...rows], 1)}`;
 }
 
-function worldRow(name: string, measures: readonly Measure[]): string[] {
+function clusterRow(name: string, measures: readonly Measure[]): string[] {
   const cells = COLUMNS.map(({ id }) => cell(medianOf(measures, id)));
   const slices = measures.find(({ id }) => id === 'relabel.site.last')?.slices ?? 0;
   return [name, ...cells, String(slices)];

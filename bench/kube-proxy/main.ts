@@ -15,7 +15,7 @@ if (options === undefined) process.stdout.write(USAGE);
 else await bench(options);
 
 async function bench(options: GainOptions): Promise<void> {
-  const { world, rate } = options;
+  const { cluster, rate } = options;
   await runBenchmark(
     options,
     'kubeProxy',
@@ -24,7 +24,7 @@ async function bench(options: GainOptions): Promise<void> {
       tools: await toolVersions(),
     }),
     ({ cases, tools }, run) => {
-      const results: GainResults = { ...run, tools, world, rate, cases };
+      const results: GainResults = { ...run, tools, cluster, rate, cases };
       return { results, text: `${formatGainContext(results)}\n\n${formatGainTable(cases)}` };
     },
   );
@@ -49,8 +49,8 @@ async function runCases(options: GainOptions, progress: Progress): Promise<GainC
 }
 
 async function fill(client: MeasuringClient, options: GainOptions, progress: Progress) {
-  progress(`creating ${options.world.services} Services and slices`);
-  await client.createNodes(options.world);
+  progress(`creating ${options.cluster.services} Services and slices`);
+  await client.createNodes(options.cluster);
   await client.load();
   await client.annotate();
 }
@@ -86,6 +86,6 @@ async function toolVersions(): Promise<string[]> {
     await runCommand('nft', ['--version']),
     await runCommand('iptables-legacy', ['--version']),
   ];
-  // The name of nftables' release says nothing more.
+  // The name of nftables' release has no further information.
   return outputs.map((output) => output.replace(/ \(.*#.*\)/, '').trim());
 }

@@ -49,7 +49,7 @@ export async function measureCase(
   which: Pick<GainCase, 'mode' | 'target'>,
 ): Promise<GainCase> {
   const firstSyncSeconds = await firstSync(node);
-  // Both kinds of kube-proxy meet the same changes, and the same load of whoever counts them.
+  // Both kube-proxies get the same changes, and the same load from what counts them.
   await client.follow('direct');
   const churn = async (seconds: number) =>
     (await client.churn(seconds * options.rate, Math.round(1000 / options.rate))).events;
@@ -62,7 +62,7 @@ export async function measureCase(
     ...(node.wrapper === undefined ? {} : { wrapper: node.wrapper.memory().now }),
   };
   const table = await readTableSize(node, which.mode);
-  checkServices(table, options.world.services);
+  checkServices(table, options.cluster.services);
   return { ...which, firstSyncSeconds, window, memory, table };
 }
 
@@ -100,7 +100,7 @@ function cpuOf(node: MeasuredNode): { readonly kubeProxy: number; readonly wrapp
   return { kubeProxy: node.kubeProxy.cpu(), wrapper: node.wrapper?.cpu() ?? 0 };
 }
 
-/** Asks again where nothing answered in time, as may be while kube-proxy has all cores. */
+/** Repeats a request without an answer in time, which happens while kube-proxy uses all cores. */
 async function counters(node: MeasuredNode): Promise<SyncCounters> {
   for (let attempt = 0; attempt < 5; attempt++) {
     const metrics = await node.metrics();

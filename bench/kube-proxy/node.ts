@@ -15,7 +15,7 @@ import type { BenchPlane } from '../plane.ts';
 import { createProcessUsage, type ProcessUsage } from '../process-usage.ts';
 import { NODE_NAME } from '../wrapper.ts';
 
-/** A namespace with a stock kube-proxy, and with the wrapper that it asks if it asks one. */
+/** A namespace with a stock kube-proxy and, if it has one, its wrapper. */
 export interface MeasuredNode {
   readonly netns: NodeNetns;
   readonly kubeProxy: ManagedProcess & ProcessUsage;
@@ -33,7 +33,7 @@ export interface MeasuredNode {
 export interface MeasuredNodeOptions {
   readonly plane: BenchPlane;
   readonly mode: KubeProxyMode;
-  /** Whom kube-proxy asks. */
+  /** The server of kube-proxy. */
   readonly target: Target;
   /** Path of the wrapper. */
   readonly program: string;

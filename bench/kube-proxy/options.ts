@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util';
 import type { KubeProxyMode } from '../../test/e2e/support/kube-proxy.ts';
-import { COMMON_FLAGS, outputOptions, positive, type WorldShape } from '../options.ts';
+import { type ClusterShape, COMMON_FLAGS, outputOptions, positive } from '../options.ts';
 
 export interface GainOptions {
-  readonly world: WorldShape;
+  readonly cluster: ClusterShape;
   readonly modes: readonly KubeProxyMode[];
   /** How long slices change before the window, so that it begins in the midst of that, in seconds. */
   readonly warmUpSeconds: number;
@@ -50,7 +50,7 @@ export function parseGainOptions(args: string[]): GainOptions | undefined {
   const { smoke, modes } = values;
   const services = positive('services', values.services, smoke ? 100 : 10_000);
   return {
-    world: { services, endpoints: 10, nodes: 100, sites: 10 },
+    cluster: { services, endpoints: 10, nodes: 100, sites: 10 },
     modes: modes.split(',').map(parseMode),
     warmUpSeconds: smoke ? 0 : 5,
     windowSeconds: positive('seconds', values.seconds, smoke ? 1 : 60),

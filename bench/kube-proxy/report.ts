@@ -1,5 +1,5 @@
 import { describeRun, type Run } from '../machine.ts';
-import type { WorldShape } from '../options.ts';
+import type { ClusterShape } from '../options.ts';
 import { figure, formatRows } from '../table.ts';
 import type { GainCase } from './measure.ts';
 
@@ -7,13 +7,13 @@ import type { GainCase } from './measure.ts';
 export interface GainResults extends Run {
   /** The programs that kube-proxy writes its tables with, and their versions. */
   readonly tools: readonly string[];
-  readonly world: WorldShape;
+  readonly cluster: ClusterShape;
   /** Slices that were to change in a second. */
   readonly rate: number;
   readonly cases: readonly GainCase[];
 }
 
-/** A line of the table: what it says of a case; undefined where there is no such thing. */
+/** A row of the table: its value for a case; undefined: none. */
 interface Row {
   readonly what: string;
   readonly unit: string;
@@ -62,12 +62,12 @@ export function formatGainTable(cases: readonly GainCase[]): string {
 
 /** One paragraph about where, when and with what. */
 export function formatGainContext(results: GainResults): string {
-  const { machine, tools, world, rate, seconds } = results;
-  const { services, endpoints, nodes, sites } = world;
-  const cluster = `${services} Services of one slice with ${endpoints} endpoints, ${nodes} nodes in ${sites} sites`;
+  const { machine, tools, cluster, rate, seconds } = results;
+  const { services, endpoints, nodes, sites } = cluster;
+  const described = `${services} Services of one slice with ${endpoints} endpoints, ${nodes} nodes in ${sites} sites`;
   const churn = `${rate} slices change a second, or fewer if the machine is too slow`;
   return [
-    describeRun(machine, seconds, `${cluster}; ${churn}; all`),
+    describeRun(machine, seconds, `${described}; ${churn}; all`),
     `kube-proxy 1.36.3, ${tools.join(', ')}.`,
   ].join('\n');
 }

@@ -1,4 +1,4 @@
-/** What kube-proxy has counted since its start. Of IPv4 alone, for no Service here has another family. */
+/** What kube-proxy has counted since its start. Only IPv4, because no Service here has another family. */
 export interface SyncCounters {
   /** Rounds that wrote the rules of all Services. */
   readonly full: number;
@@ -6,7 +6,7 @@ export interface SyncCounters {
   readonly partial: number;
   /** Time that all rounds took, in seconds. */
   readonly seconds: number;
-  /** Slice events that it was told of, whether they changed anything or not. */
+  /** Slice events that it received, whether they changed anything or not. */
   readonly sliceEvents: number;
 }
 
@@ -36,7 +36,7 @@ export function lastSyncAt(metrics: string): number | undefined {
   return seconds > 0 ? seconds * 1000 : undefined;
 }
 
-/** Value of a metric that has no labels, or the address family and no others; 0 if there is none yet. */
+/** Value of a metric without labels, or with only the address family; 0 if there is none yet. */
 function readMetric(metrics: string, name: string): number {
   const pattern = new RegExp(`^kubeproxy_${name}(?:\\{ip_family="IPv4"\\})? (\\S+)$`, 'm');
   return Number(pattern.exec(metrics)?.[1] ?? 0);

@@ -31,7 +31,7 @@ function streamOf(query: Query): string {
   return `${path}${path.includes('?') ? '&' : '?'}${STREAM}`;
 }
 
-/** What kube-proxy 1.36 asks. */
+/** The queries of kube-proxy 1.36. */
 const OWN = currentKubeProxyQueries('node-0').map(streamOf);
 
 const open: ClientRequest[] = [];

@@ -1,7 +1,7 @@
 import { get, type IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const QUESTIONS = [
+const PATHS = [
   '/apis/discovery.k8s.io/v1/endpointslices?labelSelector=!service.kubernetes.io/headless',
   '/apis/discovery.k8s.io/v1/endpointslices',
   '/api/v1/services',
@@ -30,7 +30,7 @@ export const CLIENT_NAMES = Object.keys(KINDS) as ClientName[];
 interface ClientKind {
   /** How many of them there are. */
   readonly count: number;
-  /** Milliseconds until it goes and comes anew. */
+  /** Milliseconds until it disconnects and starts again. */
   readonly lastsMs: number;
   /** Milliseconds of rest after each chunk. */
   readonly slowMs: number;
@@ -40,7 +40,7 @@ interface ClientKind {
 /**
  * Clients that come and go until the signal; resolves when all have gone.
  *
- * @param onPart told of each part of a good answer that one of them has taken
+ * @param onPart called with each part of a successful response that a client has read
  */
 export async function runClients(
   server: string,
@@ -50,8 +50,8 @@ export async function runClients(
   const names = CLIENT_NAMES.flatMap((name) => Array<ClientName>(KINDS[name].count).fill(name));
   const runs = names.map(async (name, index) => {
     const kind = KINDS[name];
-    const question = QUESTIONS[index % QUESTIONS.length] ?? '';
-    const url = new URL(question, server);
+    const path = PATHS[index % PATHS.length] ?? '';
+    const url = new URL(path, server);
     const more = new URLSearchParams(kind.query);
     for (const [name, value] of more) url.searchParams.set(name, value);
     const accept = ACCEPT[index % ACCEPT.length] ?? '';
@@ -89,7 +89,7 @@ async function comeAndGo(client: Client, signal: AbortSignal): Promise<void> {
   request.destroy();
   clearTimeout(timer);
   signal.removeEventListener('abort', go);
-  // Not to ask without a pause when nobody listens.
+  // Avoids requests without a pause while nothing listens.
   await sleep(20);
 }
 

@@ -29,8 +29,8 @@ export async function takeSample(pid: number, metrics: string, seconds: number):
   );
 }
 
-/** What is known of a process. */
-interface Told {
+/** What is read of a process. */
+interface ProcessState {
   /** Its page of metrics. */
   readonly metrics: string;
   /** /proc/<pid>/status */
@@ -39,7 +39,7 @@ interface Told {
   readonly links: readonly string[];
 }
 
-export function parseSample({ metrics, status, links }: Told, seconds: number): Sample {
+export function parseSample({ metrics, status, links }: ProcessState, seconds: number): Sample {
   return {
     seconds,
     rss: (find(status, /^VmRSS:\s+(\d+) kB$/m) * 1024) / 1e6,

@@ -16,6 +16,7 @@ import { NodeSetWatcher } from './cluster/node-set-watcher.ts';
 import { PolicyEvents } from './cluster/policy-events.ts';
 import type { Credentials } from './credentials/credentials.ts';
 import { waitUntilReadyToListen } from './hot-restart/hot-restart.ts';
+import { checkListeners } from './server/check-listeners.ts';
 import { createListeners, type Listeners, type ListenersOptions } from './server/listeners.ts';
 import { SnapshotStore, type SnapshotStoreOptions } from './snapshot/snapshot-store.ts';
 import { assertStateFolder } from './snapshot/state-folder.ts';
@@ -23,7 +24,18 @@ import { Failover } from './upstream/failover.ts';
 import { createUpstream, type Upstream } from './upstream/upstream.ts';
 import { OwnReadMemory } from './util/read-memory.ts';
 import { systemClock } from './util/system-clock.ts';
+import type { Holder } from './views/view-budget.ts';
 import { ViewRegistry } from './views/view-registry.ts';
+
+/*
+ * The composition root. startNodeProxy builds the proxy from the bottom up, in this order:
+ *
+ * 1. check: the state folder, the API servers, the addresses and the certificate. What is wrong is reported here.
+ * 2. upstream: the connection to the API server, with fail-over.
+ * 3. state: what this node knows of the cluster, and what all reflectors share.
+ * 4. watches: node sets, views, and the collections that no client reads.
+ * 5. listeners: what clients connect to. If another process has the ports, they wait (hot-restart.ts).
+ */
 
 export interface NodeProxyOptions extends ListenersOptions {
   readonly nodeName: string;
@@ -31,15 +43,15 @@ export interface NodeProxyOptions extends ListenersOptions {
   readonly policies: PolicySettings;
   /** Whether annotations of Namespaces are read. */
   readonly namespacePolicies: boolean;
-  readonly relations: TopologyMatchSettings;
+  readonly topologyMatch: TopologyMatchSettings;
   /** Name of this cluster in FabEdge's communities; undefined: these are not read. */
   readonly fabedgeCluster: string | undefined;
   /** Whether Services whose traffic all goes to the cloud are hidden. */
   readonly cloudPassthrough: boolean;
   readonly window: LogBounds;
-  /** Node sets that are watched at once. */
+  /** Maximum number of node sets that are watched at the same time. */
   readonly maxNodeSets: number;
-  /** When node sets that no policy needs are closed; default: the machine's clock. */
+  /** Decides when node sets that no policy needs are closed; default: the system clock. */
   readonly nodeSetTime?: Clock;
   readonly maxViews: number;
   readonly maxViewBytes: number;
@@ -47,152 +59,173 @@ export interface NodeProxyOptions extends ListenersOptions {
   readonly readyWaitMs: number;
   readonly bookmarkMs: number;
   readonly minWatchMs: number;
-  /** What the process that is to be replaced has views for; default: what kube-proxy reads. */
+  /** The views of the process that this one replaces; default: what kube-proxy reads. */
   readonly queries?: readonly Query[];
-  /** Write an Event on each Service whose policy is invalid. */
+  /** Whether an Event is written for each Service whose policy is invalid. */
   readonly policyEvents?: boolean;
-  /** Further API servers of the same cluster; see Failover. */
+  /** Further API servers of the same cluster; see {@link Failover}. */
   readonly servers?: readonly URL[];
-  /** After this long without a byte the API server is asked whether it is there; see Pulse. */
+  /** A health check is sent to the API server after this long without a byte from it, in milliseconds. */
   readonly quietMs?: number;
-  /** What is read of the API server at most; see Reflector. */
+  /** Limits for what is read from the API server. */
   readonly readBounds?: ReadLimits;
-  /** Where the last known state is kept over a restart; absent: nowhere. */
+  /** Where the last known state is kept over a restart; absent: it is not kept. */
   readonly state?: Omit<SnapshotStoreOptions, 'nodeName' | 'credentials' | 'logger'>;
-  /** Ends the start as long as nothing listens; default: nothing does. */
+  /** Aborts the start until the proxy listens; default: the start is not aborted. */
   readonly signal?: AbortSignal;
   readonly logger: Logger;
 }
 
 /** The running proxy: everything between kube-proxy and the API server. */
 export interface NodeProxy {
-  /** Where clients reach it: by plain http, or, when there is no such door, by https. */
+  /** The URL for clients: that of plain http, or that of https if there is no plain http. */
   readonly url: string;
-  /** Where clients reach it by https; undefined: nowhere. */
+  /** The https URL for clients; undefined: there is no https. */
   readonly httpsUrl: string | undefined;
   readonly topology: Topology;
   readonly views: ViewRegistry;
   readonly nodeSets: NodeSetWatcher;
   readonly clusterWatchers: ClusterWatchers;
-  /** What Services, Namespaces and settings say. */
+  /** The policies of Services, Namespaces and settings. */
   readonly policyResolver: PolicyResolver;
   readonly upstream: Upstream;
   readonly listeners: Listeners;
-  /** Whoever measures sets what is to be called with each time that it took to handle events; see Reflector. */
+  /** `onHandled` is called with the seconds that each batch of events took. The metrics replace it. */
   readonly timing: { onHandled: (seconds: number) => void };
-  /** Undefined when no Events are written. */
+  /** Undefined if no Events are written. */
   readonly policyEvents: Pick<PolicyEvents, 'counts'> | undefined;
   /** Which API server is in use. */
   readonly failover: Failover;
-  /** Undefined when nothing is kept on disk. */
+  /** Undefined if nothing is kept on disk. */
   readonly snapshots: SnapshotStore | undefined;
   /** Ends the watches of clients, then those at the API server, and waits for both. */
   close(): Promise<void>;
 }
 
-/** What views do in a dry run. */
+/** A dry run hides no Services. The topology still knows which ones it would hide. */
 const HIDES_NOTHING = { serviceFilter: undefined, cloudPassthrough: false } as const;
 
 /**
- * Builds the house and opens the doors; where another process has them open, when it can take over. Rejects
- * with `InvalidSettings`, also when a port is taken, and with the signal's reason.
+ * Starts the proxy. If another process listens on the same addresses, waits until this one can answer as well.
+ * Rejects with `InvalidSettings`, for example if a port is in use, and with the reason of the signal.
  */
 export async function startNodeProxy(options: NodeProxyOptions): Promise<NodeProxy> {
-  const { nodeName, logger, servers = [], readBounds: bounds = DEFAULT_READ_LIMITS } = options;
-  const { signal = new AbortController().signal } = options;
-  if (options.state !== undefined) await assertStateFolder(options.state.folder);
-  const credentials = new Failover({ ...options, servers });
-  const codecs = { json: createJsonCodec(), protobuf: createProtobufCodec() };
-  const clock = new VersionAllocator(Date.now());
-  const topology = new Topology({
-    ...options,
-    declaredCommunities: options.fabedgeCluster !== undefined,
-    namespaces: options.namespacePolicies,
-  });
-  const book = new PolicyResolver(options.policies, options.namespacePolicies);
-  const upstream = createUpstream({
-    ...{ credentials, logger },
-    ...(options.quietMs === undefined ? {} : { quietMs: options.quietMs }),
-    onOutcome: (server, outcome, path) => credentials.report(server, outcome, path),
-    onFound: (server) => credentials.take(server),
-  });
-  credentials.probe = (server) => upstream.probe(server);
-  const snapshots =
-    options.state && new SnapshotStore({ ...options.state, nodeName, credentials, logger });
-  const context = {
-    ...{ upstream, clock, topology, book, logger, bounds, codecs, codec: codecs.protobuf },
-    ...(snapshots && { snapshots }),
-    ownMemory: new OwnReadMemory(bounds.maxListBytes),
-  };
-  // First, for it can fail; nothing is asked for before something listens.
-  const listeners = await createListeners({
-    ...options,
-    ...{ credentials, codecs, upstream },
-    acquire: (query, caller) => views.acquire(query, caller),
+  const { failover, certificate } = await check(options);
+  const upstream = connect(options, failover);
+  const state = createState(options, failover, upstream);
+  const watches = openWatches(options, state);
+  const { views } = watches;
+  const { codecs, book: policyResolver, topology, snapshots } = state;
+  const serving = {
+    ...{ ...options, credentials: failover, codecs, upstream },
+    acquire: (query: Query, caller: Holder) => views.acquire(query, caller),
     times: options,
-  }).catch(async (error: unknown) => {
-    await upstream.close();
-    credentials.close();
-    throw error;
-  });
-  const policyEvents = options.policyEvents
-    ? new PolicyEvents({ upstream, nodeName, logger })
-    : undefined;
-  const timing: NodeProxy['timing'] = { onHandled: () => {} };
-  const { serviceFilter, dryRun } = options.policies;
-  const { cloudPassthrough } = options;
-  // A dry run hides nothing, but the world knows what it would.
-  const hidden = dryRun === true ? HIDES_NOTHING : { serviceFilter, cloudPassthrough };
-  const nodeSets = new NodeSetWatcher({ ...context, time: options.nodeSetTime ?? systemClock });
-  const views = new ViewRegistry({
-    ...options,
-    ...context,
-    policyEvents,
-    onHandled: (seconds) => timing.onHandled(seconds),
-    time: systemClock,
-    ...hidden,
-    hasCallers: options.https !== undefined,
-    idleMs: options.idleViewMs,
-  });
-  const topologySources = new ClusterWatchers({
-    ...context,
-    namespaces: options.namespacePolicies,
-    fabedgeCluster: options.fabedgeCluster,
-  });
+  };
+  const listeners = createListeners(serving, certificate);
   const close = async (): Promise<void> => {
     await listeners.close();
     snapshots?.end();
-    await Promise.all(
-      [views, nodeSets, topologySources, policyEvents].map((each) => each?.close()),
-    );
+    await watches.close();
     await Promise.all([upstream.close(), snapshots?.close()]);
-    credentials.close();
+    failover.close();
   };
   try {
-    const { addresses } = listeners;
-    const queries = options.queries ?? currentKubeProxyQueries(options.nodeName);
-    const acquire = (query: Query) => views.acquire(query);
-    await waitUntilReadyToListen({ addresses, queries, acquire, logger, signal });
-    signal.throwIfAborted();
-    const { http, https } = await listeners.listen();
-    const urls = { url: http ?? https ?? '', httpsUrl: https };
+    const { http, https } = await listen(options, listeners, views);
     return {
-      ...{
-        ...urls,
-        topology,
-        views,
-        nodeSets,
-        clusterWatchers: topologySources,
-        policyResolver: book,
-        upstream,
-        listeners,
-        snapshots,
-        close,
-      },
-      ...{ policyEvents, timing, failover: credentials },
+      ...{ url: http ?? https ?? '', httpsUrl: https, close },
+      ...{ topology, policyResolver, upstream, failover, listeners, snapshots },
+      ...{ views, nodeSets: watches.nodeSets, clusterWatchers: watches.clusterWatchers },
+      ...{ policyEvents: watches.policyEvents, timing: watches.timing },
     };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** Checks everything that can be wrong with the options. */
+async function check(options: NodeProxyOptions) {
+  const { state, servers = [], logger } = options;
+  if (state !== undefined) await assertStateFolder(state.folder);
+  const failover = new Failover({ ...options, servers });
+  try {
+    const certificate = await checkListeners(options, failover.servers, logger);
+    return { failover, certificate };
+  } catch (error) {
+    failover.close();
+    throw error;
+  }
+}
+
+/** Creates the client of the API server. It reports its results to the fail-over, which probes through it. */
+function connect({ logger, quietMs }: NodeProxyOptions, failover: Failover): Upstream {
+  const upstream = createUpstream({
+    ...{ credentials: failover, logger },
+    ...(quietMs === undefined ? {} : { quietMs }),
+    onOutcome: (server, outcome) => failover.report(server, outcome),
+    onFound: (server) => failover.take(server),
+  });
+  failover.probe = (server) => upstream.probe(server);
+  return upstream;
+}
+
+/** Creates what this node knows, still empty, and what all reflectors share. */
+function createState(options: NodeProxyOptions, failover: Failover, upstream: Upstream) {
+  const { nodeName, logger, namespacePolicies } = options;
+  const { readBounds: bounds = DEFAULT_READ_LIMITS } = options;
+  const codecs = { json: createJsonCodec(), protobuf: createProtobufCodec() };
+  const topology = new Topology({
+    ...options,
+    declaredCommunities: options.fabedgeCluster !== undefined,
+    namespaces: namespacePolicies,
+  });
+  const snapshots =
+    options.state &&
+    new SnapshotStore({ ...options.state, nodeName, credentials: failover, logger });
+  return {
+    ...{ upstream, topology, logger, bounds, codecs, codec: codecs.protobuf },
+    clock: new VersionAllocator(Date.now()),
+    book: new PolicyResolver(options.policies, namespacePolicies),
+    ownMemory: new OwnReadMemory(bounds.maxListBytes),
+    ...(snapshots && { snapshots }),
+  };
+}
+
+/** Opens the watches at the API server. Most views open later, when a client reads them first. */
+function openWatches(options: NodeProxyOptions, state: ReturnType<typeof createState>) {
+  const { nodeName, cloudPassthrough, fabedgeCluster, nodeSetTime = systemClock } = options;
+  const { serviceFilter, dryRun } = options.policies;
+  const { upstream, logger } = state;
+  const policyEvents = options.policyEvents
+    ? new PolicyEvents({ upstream, nodeName, logger })
+    : undefined;
+  const timing: NodeProxy['timing'] = { onHandled: () => {} };
+  const nodeSets = new NodeSetWatcher({ ...state, time: nodeSetTime });
+  const views = new ViewRegistry({
+    ...{ ...options, ...state, policyEvents },
+    ...(dryRun === true ? HIDES_NOTHING : { serviceFilter, cloudPassthrough }),
+    onHandled: (seconds) => timing.onHandled(seconds),
+    time: systemClock,
+    hasCallers: options.https !== undefined,
+    idleMs: options.idleViewMs,
+  });
+  const namespaces = options.namespacePolicies;
+  const clusterWatchers = new ClusterWatchers({ ...state, namespaces, fabedgeCluster });
+  const close = async (): Promise<void> => {
+    await Promise.all(
+      [views, nodeSets, clusterWatchers, policyEvents].map((each) => each?.close()),
+    );
+  };
+  return { views, nodeSets, clusterWatchers, policyEvents, timing, close };
+}
+
+/** Listens, as soon as this process can answer as well as another one that listens on the same addresses. */
+async function listen(options: NodeProxyOptions, listeners: Listeners, views: ViewRegistry) {
+  const { logger, signal = new AbortController().signal } = options;
+  const { queries = currentKubeProxyQueries(options.nodeName) } = options;
+  const { addresses } = listeners;
+  const acquire = (query: Query) => views.acquire(query);
+  await waitUntilReadyToListen({ addresses, queries, acquire, logger, signal });
+  signal.throwIfAborted();
+  return listeners.listen();
 }

@@ -25,7 +25,7 @@ describe('settings of policies', () => {
       namespacePolicies: false,
       fabedgeCluster: undefined,
       cloudPassthrough: false,
-      relations: {
+      topologyMatch: {
         communities: {
           nodeLabels: [],
           labelPrefix: 'community.kube-proxy-wrapper.io/',
@@ -48,7 +48,7 @@ describe('settings of policies', () => {
   });
 
   test('each setting reaches its option', () => {
-    const { policies, relations, ...others } = options({
+    const { policies, topologyMatch, ...others } = options({
       compatibility: ['openyurt'],
       namespacePolicies: true,
       communities: {
@@ -67,8 +67,8 @@ describe('settings of policies', () => {
       [HOST, 2],
       ['*', 3],
     ]);
-    expect(relations.communities).toMatchObject({ nodeLabels: ['pool'], labelPrefix: '' });
-    expect(relations.edge).toEqual([{ key: 'role', operator: 'in', values: ['edge'] }]);
+    expect(topologyMatch.communities).toMatchObject({ nodeLabels: ['pool'], labelPrefix: '' });
+    expect(topologyMatch.edge).toEqual([{ key: 'role', operator: 'in', values: ['edge'] }]);
     expect(others).toMatchObject({
       namespacePolicies: true,
       fabedgeCluster: 'c',
@@ -112,7 +112,7 @@ describe('settings of policies', () => {
     [{ communities: { nodelabels: [] } }, /unknown key communities.nodelabels/],
     [
       { edge: { labelSelector: 'a b' } },
-      /edge.labelSelector="a b": .*none of key, !key, key=value/,
+      /edge.labelSelector="a b": .*not one of key, !key, key=value/,
     ],
     [{ edge: { labelSelector: '' } }, /edge.labelSelector="": .*it is empty/],
     [{ cloud: { mode: 'off' } }, /cloud.mode="off": .*"endpoints"\|"passthrough"/],

@@ -60,7 +60,7 @@ test.each([
   },
 );
 
-test('kubeconform would find a field that there is not', async () => {
+test('kubeconform finds an unknown field', async () => {
   const yaml = (await kustomize(tools, 'manifests/base')).replace('hostNetwork', 'hostNetwrok');
   await expect(kubeconform(judges, yaml)).rejects.toThrow('ended with 1');
 });
@@ -123,7 +123,7 @@ describe("kubeadm's kube-proxy", () => {
     expect((await plane.admin.get(path)).spec.updateStrategy).toEqual({ type: 'OnDelete' });
   });
 
-  test('has a second one made of it, for nodes that the first one leaves alone', async () => {
+  test('has a copy for the nodes that the first one does not select', async () => {
     const get = ['--namespace', 'kube-system', 'get', 'daemonset', 'kube-proxy', '-o', 'yaml'];
     const first = await kubectl(tools, plane, get);
     const patchFile = 'manifests/second-kube-proxy/copy.yaml';
@@ -191,7 +191,7 @@ function withoutSidecar({ restartPolicy, startupProbe, ...container }: Container
   return { ...container, volumeMounts };
 }
 
-/** With what the base says of the whole Pod said of the container. */
+/** With the Pod's security context of the base moved to the container. */
 function withPodContext({ container, pod }: { container: Container; pod: object }): Container {
   const text = JSON.stringify({
     ...container,

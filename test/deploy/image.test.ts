@@ -58,7 +58,7 @@ async function evaluate(script: string): Promise<string> {
 }
 
 describe('the Dockerfile', () => {
-  test('is understood by BuildKit, which has nothing to complain about', async () => {
+  test('is accepted by BuildKit without a warning', async () => {
     const read = async (text: string) =>
       await writeAside({ text }, async (file) => await runCommand(tools.dockerfile, [file]));
     const text = readText('Dockerfile');
@@ -67,7 +67,7 @@ describe('the Dockerfile', () => {
     await expect(read(text.replace('HEALTHCHECK ', 'HEALTHY '))).rejects.toThrow('HEALTHY');
   });
 
-  test('has .dockerignore let through whatever it copies from the context', () => {
+  test('copies nothing that .dockerignore excludes', () => {
     const allowed = readText('.dockerignore')
       .split('\n')
       .filter((line) => line.startsWith('!'))
@@ -179,7 +179,7 @@ describe('own-state-dir', () => {
   });
 
   // Root without DAC_OVERRIDE may not look into the folder of another user.
-  test.each([65_532, 0])('gives it all that the user %d has left there', async (owner) => {
+  test.each([65_532, 0])('gives it all files that the user %d has left there', async (owner) => {
     writeState();
     giveAll(owner);
     await give();
@@ -187,7 +187,7 @@ describe('own-state-dir', () => {
     expect(readFileSync(inIt(), 'utf8')).toBe('a');
   });
 
-  test('goes on where it was broken off', async () => {
+  test('continues where it was interrupted', async () => {
     writeState();
     giveAll(65_532);
     for (const path of [state(), join(state(), 'state')]) chownSync(path, 0, 0);

@@ -16,7 +16,7 @@ describe('alert rules', () => {
 });
 
 describe('the dashboard', () => {
-  test('heeds the choice of nodes in each panel, and uses no variable that it does not have', () => {
+  test('applies the selected nodes in each panel, and uses only variables that it has', () => {
     const known = dashboard.templating.list.map(({ name }) => name);
     for (const expr of expressions) {
       expect(expr).toContain('instance=~"$instance"');
@@ -25,7 +25,7 @@ describe('the dashboard', () => {
     }
   });
 
-  test('has panels that do not lie on each other, with ids and titles of their own', () => {
+  test('has panels that do not overlap, with unique ids and titles', () => {
     const cells = dashboard.panels.flatMap(({ gridPos: { x, y, w, h } }) =>
       Array.from({ length: w * h }, (_, cell) => `${x + (cell % w)},${y + Math.floor(cell / w)}`),
     );

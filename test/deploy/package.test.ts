@@ -55,8 +55,8 @@ test('it simulates the example that comes with it', async () => {
   expect(said).toContain('default/web');
 });
 
-// Else images and packages of two states have one tag, and a node goes on with the one that it has.
-test('a version that is released is none that goes on changing', () => {
+// Otherwise images and packages of two states would share a tag, and a node would keep the one that it has.
+test('a released version is not a version under development', () => {
   const { version } = JSON.parse(readText('package.json')) as { version: string };
   const [, unreleased = '', ...released] = readText('CHANGELOG.md').split(/^## /m);
   expect(unreleased).toMatch(/^Unreleased\n/);

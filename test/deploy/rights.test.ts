@@ -110,7 +110,7 @@ describe('the DaemonSet of the kubeadm overlay, applied for real', () => {
     );
   });
 
-  /** A kube-proxy that finds nobody listening, and is stopped there for as long as it may not ask. */
+  /** A kube-proxy whose server does not listen. It is stopped for as long as it must not send requests. */
   async function startKubeProxyTooEarly(): Promise<ManagedProcess> {
     const kubeconfig = join(folder, 'kube-proxy.conf');
     const { data } = only(objects, 'ConfigMap', 'kube-proxy-via-wrapper');
@@ -125,7 +125,7 @@ describe('the DaemonSet of the kubeadm overlay, applied for real', () => {
     return early;
   }
 
-  test('its probes succeed before any kube-proxy asks, so that the one can wait for the other', async () => {
+  test('its probes succeed before any kube-proxy connects, so that kube-proxy can wait for the wrapper', async () => {
     const readiness = async () => await pod.probe('readinessProbe');
     await eventually(readiness, (status) => status === 200);
     expect(await pod.probe('livenessProbe')).toBe(200);
@@ -163,7 +163,7 @@ describe('the DaemonSet of the kubeadm overlay, applied for real', () => {
     await eventually(metrics, (body) => body.includes('kube_proxy_wrapper_client_watches 4'));
   });
 
-  test('the API server has refused nothing, and was asked for nothing but lists, watches and events', async () => {
+  test('the API server has refused nothing, and got only lists, watches and events', async () => {
     const own = plane
       .requests()
       .filter(({ user }) => user === 'system:serviceaccount:kube-system:kube-proxy-wrapper');
@@ -231,14 +231,14 @@ describe('each right of the ClusterRole, with those of all components, is needed
 
   const portOf = (right: Right) => pods.get(right) ?? 0;
 
-  test('without one to read, what needs it never becomes ready', async () => {
+  test('without a right to read, what needs it never becomes ready', async () => {
     const reads = rights.filter(isRead);
     expect(reads).toHaveLength(14);
     const missing = async (right: Right) => {
       const url = `http://127.0.0.1:${portOf(right)}`;
       const admin = `http://127.0.0.1:${portOf(right) + 1}`;
       const ready = async () => {
-        // As kube-proxy asks, and, for Endpoints, others.
+        // The queries of kube-proxy and, for Endpoints, of other clients.
         await Promise.all(collections.map(async (path) => await netns.httpGet(url + path)));
         return (await netns.httpGet(`${admin}/readyz`))?.body ?? '';
       };
@@ -252,7 +252,7 @@ describe('each right of the ClusterRole, with those of all components, is needed
     await Promise.all(reads.map(missing));
   });
 
-  test('without the one to ask about others, the owner of a client certificate is not let in', async () => {
+  test('without the right to review access of others, the owner of a client certificate is refused', async () => {
     const program = join(repository, 'test/deploy/support/read-with-certificate.ts');
     const read = async (right: Right) => {
       const url = `https://127.0.0.1:${portOf(right) + 2}`;
@@ -270,7 +270,7 @@ describe('each right of the ClusterRole, with those of all components, is needed
     expect(await read(ask)).toBe('503');
   });
 
-  test('without one to write Events, just that is refused', async () => {
+  test('without the right to write Events, only these are refused', async () => {
     const program = join(repository, 'test/deploy/support/write-events.ts');
     const write = async (port: number, name: string) =>
       JSON.parse(
@@ -292,7 +292,7 @@ describe('each right of the ClusterRole, with those of all components, is needed
   });
 });
 
-/** What kube-proxy asks for, and Endpoints. */
+/** What kube-proxy reads, and Endpoints. */
 const collections = [
   `/api/v1/nodes?fieldSelector=metadata.name%3D${nodeName}`,
   '/apis/networking.k8s.io/v1/servicecidrs',

@@ -25,13 +25,13 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test('systemd understands every line of the units', async () => {
   const files = [join(folder, unit), join(folder, socket)];
-  // It exits with 0 also when it ignores a line, and says so on stderr.
+  // It exits with 0 even if it ignores a line. Then it reports the line on stderr.
   const script = 'systemd-analyze verify --man=no "$@" 2>&1';
   const said = await runCommand('sh', ['-c', script, 'sh', ...files]);
   expect(said.split('\n').filter((line) => line.includes(folder))).toEqual([]);
 });
 
-test('the service has next to no rights', async () => {
+test('the service has almost no rights', async () => {
   const args = ['security', '--offline=true', '--threshold=15', join(folder, unit)];
   expect(await runCommand('systemd-analyze', args)).toMatch(
     /Overall exposure level .*: [01]\.\d OK/,

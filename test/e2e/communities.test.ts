@@ -130,7 +130,7 @@ describe.each(communitySources)(
       await follow(web, { edge1: [E2] });
     });
 
-    test('a community deleted relates nobody any more', async () => {
+    test('a deleted community relates no nodes any more', async () => {
       await communities.dissolve('north');
       await follow(web, { edge1: [], edge2: [E2] });
       await communities.join('edge1', 'north');
@@ -160,7 +160,7 @@ describe.each(communitySources)(
   },
 );
 
-test('a CRD that is deleted takes its communities along, and is an error no more than before', async () => {
+test('a deleted CRD removes its communities, and is not an error', async () => {
   const crd = fabedgeSource(plane.admin);
   await crd.prepare();
   for (const node of ['edge1', 'edge2']) await crd.join(node, 'north');
@@ -186,7 +186,7 @@ describe('a Service with ready endpoints in the cloud only', () => {
       { at: CLOUD, node: 'cloud1' },
       { at: E1, node: 'edge1', ready: false },
     ]));
-    // Stands for what carries a ClusterIP without a virtual server to the cloud.
+    // Replaces the router that sends a ClusterIP without a virtual server to the cloud.
     await fleet.each(async ({ netns }) => await netns.addEndpoints([target]));
   });
 
@@ -244,7 +244,7 @@ describe('a Service with ready endpoints in the cloud only', () => {
     await edge1.sees({ [target]: [E1] });
   });
 
-  test('is shown on a node that is no edge node any more', async () => {
+  test('is shown on a node that stops being an edge node', async () => {
     await ready(false);
     await follow(target, HIDDEN);
     await labelNode(plane.admin, 'edge2', { 'node-role.kubernetes.io/edge': null });

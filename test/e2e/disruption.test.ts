@@ -39,7 +39,7 @@ function note(what: string, times: Readonly<Record<string, number>>): void {
   for (const [kernel, elapsedMs] of Object.entries(times)) timings.add(what, kernel, elapsedMs);
 }
 
-describe('the kernels are as the model says, and follow the next change, when', () => {
+describe('the kernels equal the model, and follow the next change, when', () => {
   let scene: DisruptionScene;
 
   beforeAll(async () => {
@@ -84,7 +84,7 @@ describe('the kernels are as the model says, and follow the next change, when', 
     },
   );
 
-  test('the wrapper ends in good order on SIGTERM, with clients connected', async () => {
+  test('the wrapper ends cleanly on SIGTERM while clients are connected', async () => {
     const { node } = scene;
     const start = performance.now();
     await node.stopWrapper('SIGTERM');
@@ -104,7 +104,7 @@ describe('the kernels are as the model says, and follow the next change, when', 
     note('API server restarted', await scene.settle());
   });
 
-  test('the API server is down: new clients are served what is known', async () => {
+  test('the API server is down: new clients get the last known state', async () => {
     await plane.stopApiServer('SIGKILL');
     expect(await scene.readAsNewClient()).toEqual(scene.readModel());
     await scene.restartKubeProxies();
@@ -114,7 +114,7 @@ describe('the kernels are as the model says, and follow the next change, when', 
     note('API server up again', await scene.settle());
   });
 
-  test('the API server hangs: new clients are served what is known', async () => {
+  test('the API server hangs: new clients get the last known state', async () => {
     plane.pauseApiServer();
     try {
       await sleep(2_000);
@@ -139,7 +139,7 @@ describe('the kernels are as the model says, and follow the next change, when', 
     note('node reconnected', await scene.settle());
   });
 
-  test('the API server no longer has the version from which the wrapper would go on', async () => {
+  test('the API server no longer has the version from which the wrapper would resume', async () => {
     const wrapper = scene.node.wrapper().child;
     const since = Date.now();
     wrapper.kill('SIGSTOP');
@@ -159,7 +159,7 @@ describe('the kernels are as the model says, and follow the next change, when', 
   });
 });
 
-describe('a client whose version can not be continued from', () => {
+describe('a client whose version cannot be resumed', () => {
   const slices = '/apis/discovery.k8s.io/v1/endpointslices';
   /** Where the informers connect to, so that they can be cut off. */
   const relay = '127.0.0.1:10370';
@@ -223,7 +223,7 @@ describe('a client whose version can not be continued from', () => {
     await expectExpired(String(BigInt(await currentVersion()) + 1n));
   });
 
-  test('lists anew and has it all, if it is a client-go informer', async () => {
+  test('lists again and misses nothing, if it is a client-go informer', async () => {
     const informers = startInformers({
       ...{ binaries: plane.binaries, netns: node.netns },
       variants: [true, false].map((streaming) => ({
@@ -234,7 +234,7 @@ describe('a client whose version can not be continued from', () => {
     const { child } = informers.process;
     try {
       await informers.allSynced();
-      // Frozen and cut off, it hears of nothing that follows, and comes back with its old version.
+      // While it is frozen and cut off it gets no event. Then it resumes from its old version.
       child.kill('SIGSTOP');
       expect(await node.netns.cutRelay(relay)).toBe(2);
       await overrun();

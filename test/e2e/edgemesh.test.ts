@@ -102,14 +102,14 @@ describe('a Service that EdgeMesh serves', () => {
     expect(Object.keys(await dial(fleet.of('takes-labelled').netns, labelled)).sort()).toEqual(ALL);
   });
 
-  test('is told by another label where the settings say so', async () => {
+  test('is recognised by another label if the settings name it', async () => {
     await setLabels('plain', { 'example.com/mesh': 'yes' });
     await follow(plain, { 'other-label': undefined, 'takes-unlabelled': ALL });
     await setLabels('plain', { 'example.com/mesh': null });
     await follow(plain, { 'other-label': ALL });
   });
 
-  test('returns with the endpoints, and under the policy, of the day', async () => {
+  test('returns with the current endpoints and policy', async () => {
     await setPodReady(plane.admin, 'here', false);
     await waitForSlices(plane.admin, 'plain', ['10.244.1.2']);
     await setLabels('plain', { [LABEL]: '' });

@@ -66,7 +66,7 @@ describe.each(['nftables', 'iptables'] as const)(
       await node?.stop();
     });
 
-    test('check says that nobody asks, as long as kube-proxy does not', async () => {
+    test('check reports that there is no client before kube-proxy connects', async () => {
       const { code, out } = await command(node, 'check', '--wait', '0');
       expect(code).toBe(3);
       expect(out).toMatch(/\[FAIL\] watches +nobody watches EndpointSlices and Services/);

@@ -62,7 +62,7 @@ describe.each([
   { version: '1.36.3', mode: 'nftables', streams: true },
   { version: '1.33.13', mode: 'iptables', streams: false },
 ] as const)('kube-proxy $version ($mode), straight at the API server', (proxy) => {
-  test('programs ready endpoints, takes out those that are not, and rejects for none', async () => {
+  test('programs ready endpoints, removes others, and rejects traffic if there are none', async () => {
     const { version, mode } = proxy;
     const nodeName = `node-${mode}`;
     const app = `app-${mode}`;

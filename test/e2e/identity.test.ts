@@ -52,7 +52,7 @@ afterAll(async () => {
   await plane?.stop();
 });
 
-/** Asks the wrapper over https, from outside the node. */
+/** Sends a request to the wrapper over https, from outside the node. */
 async function ask(path: string, token?: string): Promise<{ code: number; body: string }> {
   const { promise, resolve, reject } = Promise.withResolvers<{ code: number; body: string }>();
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };

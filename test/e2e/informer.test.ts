@@ -23,7 +23,7 @@ let node: WrappedNode;
 let history: History;
 let informers: Informers;
 
-/** Every way in which client-go asks. The namespaced ones only see namespace `one`. */
+/** Every way in which client-go reads. The namespaced ones only see namespace `one`. */
 const variants: readonly InformerVariant[] = (['endpointslices', 'endpoints'] as const).flatMap(
   (resource) =>
     (['protobuf', 'json'] as const).flatMap((contentType) =>
@@ -110,7 +110,7 @@ async function play(steps: number, disturb: () => Promise<void>): Promise<void> 
   }
 }
 
-test('informers begin with what the model computes', async () => {
+test('informers start with the state of the model', async () => {
   await informers.allSynced();
   await expectModel('at the start');
 });
@@ -144,7 +144,7 @@ test.each(['SIGKILL', 'SIGTERM'] as const)(
   },
 );
 
-test('informers follow a history that goes on', async () => {
+test('informers follow a continuing history', async () => {
   await play(30, async () => {});
   await expectModel('30 changes');
   const calls = [...(await informers.dump()).values()].map((report) => report.calls);

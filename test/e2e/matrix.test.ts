@@ -63,7 +63,7 @@ const addressOf = (name: Name, kind: Kind): string =>
 
 const endpointOf = (name: Name, kind: Kind): string => `${addressOf(name, kind)}:${PORT}`;
 
-/** Makes a NodePort Service with these endpoints, and waits until each node sees those that it shall. */
+/** Makes a NodePort Service with these endpoints, and waits until each node sees the expected ones. */
 async function serve(
   name: string,
   servers: readonly (readonly [Name, Kind])[],
@@ -125,7 +125,7 @@ describe.each(NAMES)('a Service with its only server on %s', (server) => {
     await callFromEverywhere(`${server} ${short(kind)}`, service, () => only);
   });
 
-  test.each(KINDS)('as %s answers by the NodePort of its own node too', async (kind) => {
+  test.each(KINDS)('as %s is reachable at the NodePort of its own node too', async (kind) => {
     const service = await plane.admin.get(
       `/api/v1/namespaces/default/services/only-${server}-${kind.toLowerCase()}`,
     );

@@ -48,7 +48,7 @@ async function whileLabelled(
   }
 }
 
-/** One Service of each row, and what the row says `here` sees in some state of its labels. */
+/** One Service of each row, and what `here` sees according to the row in some state of its labels. */
 interface Row {
   readonly name: string;
   readonly annotations: Readonly<Record<string, string>>;
@@ -113,7 +113,7 @@ describe('OpenYurt: openyurt.io/topologyKeys', () => {
     await follow(scene.here, [[pooled, ['here', 'near']]]);
   });
 
-  test('a value that OpenYurt does not know leaves the Service alone, and so does a wrapper not told of it', async () => {
+  test('a value that OpenYurt does not know leaves the Service unfiltered, and so does a wrapper without the preset', async () => {
     const odd = await scene.serve({ name: 'yurt-odd', annotations: { [OPENYURT]: 'region' } });
     await follow(scene.here, [[odd, ALL]]);
     const strict = scene.fleet.of('strict');

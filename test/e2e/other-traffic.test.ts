@@ -182,7 +182,7 @@ describe('Services of another kind', () => {
 });
 
 describe('endpoints of another kind', () => {
-  test('of Pods in the network of their host are known by their node', async () => {
+  test('of Pods in the network of their host match by their node', async () => {
     const { first, second } = scene;
     const at = ({ netns }: typeof first) => `${netns.address}:80`;
     const endpoints = [first, second].map((node) => ({ at: at(node), node: node.nodeName }));
@@ -206,7 +206,7 @@ describe('endpoints of another kind', () => {
   });
 });
 
-describe('what is decided apart', () => {
+describe('what is decided separately', () => {
   test('is each address family', async () => {
     const { admin } = scene.plane;
     const families = { ipFamilyPolicy: 'RequireDualStack' };

@@ -88,7 +88,7 @@ const untilReady = async () =>
     { timeoutMs: 60_000, what: 'to be ready' },
   );
 
-describe('an API server that is lost without a word is noticed in time', () => {
+describe('an API server that is lost silently is noticed in time', () => {
   test.each([
     ['hangs', () => plane.pauseApiServer(), () => plane.resumeApiServer()],
     ['is cut off', () => node.netns.cut(), () => node.netns.reconnect()],

@@ -210,7 +210,7 @@ describe('minReady', () => {
 });
 
 describe('returnDelay', () => {
-  /** Traffic leaves at once and is back only after the delay; what comes and goes meanwhile begins anew. */
+  /** Traffic leaves immediately and returns only after the delay. An interruption starts the delay again. */
   async function expectDelayed(service: SceneService): Promise<void> {
     await follow(scene.here, [[service, ['here']]]);
     await service.setReady('here', false);
@@ -245,13 +245,13 @@ describe('returnDelay', () => {
     const start = performance.now();
     for (const place of ZONAL) await service.setReady(place, true);
     await follow(scene.here, [[service, ZONAL]], 2_000);
-    // For as long as there is no doubt; the delay counts from a moment after the start.
+    // Shorter than the delay, which starts a moment after this.
     await keep(strict, [[service, ['far']]], 2_500 - (performance.now() - start));
     await follow(strict, [[service, ZONAL]]);
     expect(performance.now() - start).toBeGreaterThan(2_900);
   });
 
-  test('is no reason to stay where nothing is ready any more', async () => {
+  test('does not keep traffic at a key where nothing is ready', async () => {
     const annotations = {
       topologyKeys: HOST_ELSE_CLOUD,
       'kube-proxy-wrapper.io/return-delay': '3s',

@@ -41,7 +41,7 @@ function reads(user: User, since: number): AuditedRequest[] {
     .filter(({ verb }) => verb === 'list' || verb === 'watch');
 }
 
-/** What a request asks for, whatever its version and its way: `nodes labelSelector=site=a`. */
+/** What a request reads, without its version and verb: `nodes labelSelector=site=a`. */
 function query({ resource, namespace, uri }: AuditedRequest): string {
   const { searchParams } = new URL(uri, 'https://server');
   const selectors = ['labelSelector', 'fieldSelector'].flatMap((name) =>
@@ -101,12 +101,12 @@ describe.each([
     await node?.stop();
   });
 
-  test('is asked for the same watches as by a kube-proxy alone, and one per node set', () => {
+  test('gets the same watches as from a kube-proxy alone, and one per node set', () => {
     expect(alone).toContain(`nodes fieldSelector=metadata.name=${nodeName}`);
     expect(openWatches('wrapper', since)).toEqual([...alone, ...NODE_SETS].sort());
   });
 
-  test('is asked once for each list and watch', () => {
+  test('gets each list and watch once', () => {
     const asked = reads('wrapper', since);
     const byVerb = (verb: string) => asked.filter((request) => request.verb === verb);
     const queries = [...new Set(asked.map(query))].sort();
@@ -121,7 +121,7 @@ describe.each([
     );
   });
 
-  test('is never asked for all Nodes, and for no more of other Nodes than metadata', () => {
+  test('never gets a request for all Nodes, and for other Nodes only requests for metadata', () => {
     const ofNodes = reads('wrapper', since).filter(({ resource }) => resource === 'nodes');
     const own = `nodes fieldSelector=metadata.name=${nodeName}`;
     expect([...new Set(ofNodes.map(query))].sort()).toEqual([own, ...NODE_SETS].sort());
@@ -136,7 +136,7 @@ describe.each([
     );
   });
 
-  test('hears nothing of a second kube-proxy and of informers behind the same wrapper', async () => {
+  test('gets no further request for a second kube-proxy and informers behind the same wrapper', async () => {
     const from = Date.now();
     const ports = { healthz: 11256, metrics: 11249 };
     const second = await node.startKubeProxy({ version, mode: otherMode, ports });
@@ -159,7 +159,7 @@ describe.each([
     expect(reads('wrapper', from)).toEqual([]);
   });
 
-  test('keeps a node set open only as long as a Service asks for it', async () => {
+  test('serves a node set only while a Service needs it', async () => {
     const { admin } = plane;
     const [rack, site] = NODE_SETS as [string, string];
     const open = () => openWatches('wrapper', since);
@@ -172,7 +172,7 @@ describe.each([
   });
 });
 
-/** The labelSelector with which the kube-proxy asks for slices. */
+/** The labelSelector with which kube-proxy reads slices. */
 function kubeProxysSlices(watches: readonly string[]): { labelSelector: string } {
   const found = watches.find((watch) => watch.startsWith('endpointslices '));
   return { labelSelector: found?.replace('endpointslices labelSelector=', '') ?? 'none' };

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { failure } from '../../embedded/kube-status.ts';
-import { ask, inShort, open, watch } from '../support/embedded/embedded-client.ts';
+import { open, sendRequest, summarize, watch } from '../support/embedded/embedded-client.ts';
 import { node, useApiServer } from '../support/embedded/embedded-server.ts';
 
 const start = useApiServer();
 
-/** Resolves with `undefined` if nothing has come after a moment in which it would have. */
+/** Resolves with `undefined` if nothing has arrived within a short time. */
 function within<T>(promise: Promise<T>, milliseconds: number): Promise<T | undefined> {
   return Promise.race([promise, sleep(milliseconds, undefined)]);
 }
@@ -23,19 +23,19 @@ describe('cutWatches()', () => {
     expect(server.openWatches()).toEqual([]);
   });
 
-  test('lets a client go on where it was', async () => {
+  test('a client can resume where it was', async () => {
     const { server, url } = await start();
     const first = await watch(`${url}/api/v1/nodes?watch=1&resourceVersion=1`);
     server.cutWatches();
     await expect(first.next()).rejects.toThrow('aborted');
     server.create('nodes', node('edge-1'));
     const second = await watch(`${url}/api/v1/nodes?watch=1&resourceVersion=1`);
-    expect(inShort([await second.next()])).toEqual(['ADDED edge-1']);
+    expect(summarize([await second.next()])).toEqual(['ADDED edge-1']);
   });
 });
 
 describe('freezeWatches()', () => {
-  test('silences open watches and their bookmarks, not new ones, until it is lifted', async () => {
+  test('stops open watches and their bookmarks, but not new watches, until the returned function is called', async () => {
     const { server, url } = await start({ bookmarkIntervalMs: 10 });
     const path = `${url}/api/v1/nodes?watch=1&resourceVersion=1`;
     const frozen = await watch(`${path}&allowWatchBookmarks=true`);
@@ -43,13 +43,13 @@ describe('freezeWatches()', () => {
     server.create('nodes', node('edge-1'));
     const next = frozen.next();
     const fresh = await watch(path);
-    expect(inShort([await fresh.next()])).toEqual(['ADDED edge-1']);
+    expect(summarize([await fresh.next()])).toEqual(['ADDED edge-1']);
     expect(await within(next, 40)).toBeUndefined();
     thaw();
-    expect(inShort([await next])).toEqual(['ADDED edge-1']);
+    expect(summarize([await next])).toEqual(['ADDED edge-1']);
   });
 
-  test('also holds back the end of a watch', async () => {
+  test('also delays the end of a watch', async () => {
     const { server, url } = await start();
     const events = await watch(`${url}/api/v1/nodes?watch=1&resourceVersion=1&timeoutSeconds=1`);
     const thaw = server.freezeWatches();
@@ -76,83 +76,83 @@ describe('refuse()', () => {
   ])('answers %d with the Status %s until it is lifted', async (code, reason) => {
     const { server, url } = await start();
     const lift = server.refuse(({ path }) => path === '/api/v1/nodes', code);
-    const refused = await ask(`${url}/api/v1/nodes`);
+    const refused = await sendRequest(`${url}/api/v1/nodes`);
     expect([refused.status, refused.json()]).toMatchObject([
       code,
       { kind: 'Status', reason, code },
     ]);
-    expect((await ask(`${url}/api/v1/services`)).status).toBe(200);
+    expect((await sendRequest(`${url}/api/v1/services`)).status).toBe(200);
     lift();
-    expect((await ask(`${url}/api/v1/nodes`)).status).toBe(200);
+    expect((await sendRequest(`${url}/api/v1/nodes`)).status).toBe(200);
   });
 
-  test('says when to come back, in the header and in the Status', async () => {
+  test('sends Retry-After in the header and in the Status', async () => {
     const { server, url } = await start();
     server.refuse(() => true, 503, { retryAfterSeconds: 7 });
-    const answer = await ask(`${url}/api/v1/nodes`);
+    const answer = await sendRequest(`${url}/api/v1/nodes`);
     expect(answer.headers['retry-after']).toBe('7');
     expect(answer.json().details).toEqual({ retryAfterSeconds: 7 });
   });
 
-  test('takes a whole Status', async () => {
+  test('accepts a whole Status', async () => {
     const { server, url } = await start();
     const { status } = failure(422, 'Invalid', 'no streaming lists here');
     server.refuse(({ query }) => query.has('sendInitialEvents'), status);
     const query = 'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan';
-    const answer = await ask(`${url}/api/v1/nodes?${query}`);
+    const answer = await sendRequest(`${url}/api/v1/nodes?${query}`);
     expect([answer.status, answer.json().message]).toEqual([422, 'no streaming lists here']);
   });
 
-  test('with undefined lifts the refusals of the same predicate only', async () => {
+  test('with undefined removes only the refusals of the same predicate', async () => {
     const { server, url } = await start();
     const nodes = ({ path }: { path: string }) => path.endsWith('nodes');
     server.refuse(nodes, 500);
     server.refuse(nodes, 503);
     server.refuse(({ path }) => path.endsWith('services'), 403);
     server.refuse(nodes, undefined);
-    expect((await ask(`${url}/api/v1/nodes`)).status).toBe(200);
-    expect((await ask(`${url}/api/v1/services`)).status).toBe(403);
+    expect((await sendRequest(`${url}/api/v1/nodes`)).status).toBe(200);
+    expect((await sendRequest(`${url}/api/v1/services`)).status).toBe(403);
   });
 
   test('the latest refusal wins', async () => {
     const { server, url } = await start();
     server.refuse(() => true, 500);
     server.refuse(() => true, 503);
-    expect((await ask(`${url}/api/v1/nodes`)).status).toBe(503);
+    expect((await sendRequest(`${url}/api/v1/nodes`)).status).toBe(503);
   });
 });
 
 describe('hold()', () => {
-  test('delays an answer until it is released, which then tells the state of that time', async () => {
+  test('delays an answer until it is released; the answer has the state of that time', async () => {
     const { server, url } = await start();
     const release = server.hold(({ path }) => path === '/api/v1/nodes');
-    const answer = ask(`${url}/api/v1/nodes`);
-    expect((await ask(`${url}/api/v1/services`)).status).toBe(200);
+    const answer = sendRequest(`${url}/api/v1/nodes`);
+    expect((await sendRequest(`${url}/api/v1/services`)).status).toBe(200);
     expect(await within(answer, 30)).toBeUndefined();
     server.create('nodes', node('edge-1'));
     release();
     expect((await answer).json().items).toHaveLength(1);
   });
 
-  test('of a request whose client went away serves nothing', async () => {
+  test('a delayed request whose client has disconnected is not served', async () => {
     const { server, url } = await start();
     const release = server.hold(() => true);
     const abandoned = open(`${url}/api/v1/nodes?watch=1`, { signal: AbortSignal.timeout(30) });
     await expect(abandoned).rejects.toThrow('aborted');
-    // The server hears of it a moment later.
+    // The server notices it a moment later.
     await sleep(30);
     release();
-    expect((await ask(`${url}/api/v1/nodes`)).status).toBe(200);
+    expect((await sendRequest(`${url}/api/v1/nodes`)).status).toBe(200);
     expect(server.openWatches()).toEqual([]);
   });
 });
 
 describe('requests and openWatches()', () => {
-  test('tell what was asked', async () => {
+  test('report each request', async () => {
     const { server, url } = await start();
     const before = Date.now();
     const headers = { accept: 'application/json, */*', authorization: 'Bearer x' };
-    await ask(`${url}/api/v1/nodes?labelSelector=site%3Da&limit=5`, { headers });
+    await sendRequest(`${url}/api/v1/nodes?labelSelector=site%3Da&limit=5`, { headers });
     expect(server.requests).toHaveLength(1);
     const [request] = server.requests;
     expect(request).toMatchObject({
@@ -168,7 +168,7 @@ describe('requests and openWatches()', () => {
     expect(request?.at).toBeGreaterThanOrEqual(before);
   });
 
-  test('a watch whose client closes is no longer open', async () => {
+  test('a watch whose client disconnects is no longer open', async () => {
     const { server, url } = await start();
     const events = await watch(`${url}/api/v1/nodes?watch=1&labelSelector=a`);
     const [seen] = server.openWatches();
@@ -185,12 +185,12 @@ describe('requests and openWatches()', () => {
 });
 
 describe('authenticate', () => {
-  test('lets in who has the token, and answers 401 to all others', async () => {
+  test('accepts clients with the token and answers 401 to all others', async () => {
     let expected = 'first';
     const { url } = await start({ authenticate: (token) => token === expected });
     const status = async (authorization?: string) => {
       const headers = authorization === undefined ? {} : { authorization };
-      return (await ask(`${url}/api/v1/nodes`, { headers })).status;
+      return (await sendRequest(`${url}/api/v1/nodes`, { headers })).status;
     };
     expect([await status(), await status('Bearer second'), await status('Basic first')]).toEqual([
       401, 401, 401,

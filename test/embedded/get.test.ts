@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { ask } from '../support/embedded/embedded-client.ts';
+import { sendRequest } from '../support/embedded/embedded-client.ts';
 import { node, slice, useApiServer } from '../support/embedded/embedded-server.ts';
 
 const start = useApiServer();
@@ -7,27 +7,27 @@ const start = useApiServer();
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 
 describe('GET of one object', () => {
-  test('carries kind and apiVersion, which items of a list do not', async () => {
+  test('returns kind and apiVersion, unlike the items of a list', async () => {
     const { server, url } = await start();
     server.create('endpointslices', slice('web-1', 'web', ['10.0.0.1']));
     const path = `${url}/apis/discovery.k8s.io/v1/namespaces/default/endpointslices`;
-    const object = (await ask(`${path}/web-1`)).json();
+    const object = (await sendRequest(`${path}/web-1`)).json();
     expect([object.kind, object.apiVersion]).toEqual(['EndpointSlice', 'discovery.k8s.io/v1']);
-    const [item] = (await ask(path)).json().items;
+    const [item] = (await sendRequest(path)).json().items;
     expect([item.kind, item.apiVersion]).toEqual([undefined, undefined]);
     expect(item.metadata).toEqual(object.metadata);
   });
 
-  test('knows no watch: it answers with the object', async () => {
+  test('ignores `watch` and returns the object', async () => {
     const { server, url } = await start();
     server.create('nodes', node('edge-1'));
-    const answer = await ask(`${url}/api/v1/nodes/edge-1?watch=1&timeoutSeconds=1`);
+    const answer = await sendRequest(`${url}/api/v1/nodes/edge-1?watch=1&timeoutSeconds=1`);
     expect([answer.json().kind, server.openWatches()]).toEqual(['Node', []]);
   });
 
-  test('of a name that is not there is 404 with the details of it', async () => {
+  test('of a missing name is 404 with the details of the name', async () => {
     const { url } = await start();
-    const answer = await ask(
+    const answer = await sendRequest(
       `${url}/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/no`,
     );
     expect(answer.status).toBe(404);
@@ -47,7 +47,7 @@ describe('GET of one object', () => {
     '/api/v1/nodes/a/b/c',
   ])('%s is no path: a 404 Status', async (path) => {
     const { url } = await start();
-    const answer = await ask(url + path);
+    const answer = await sendRequest(url + path);
     expect([answer.status, answer.json().kind, answer.json().reason]).toEqual([
       404,
       'Status',
@@ -69,25 +69,25 @@ describe('content negotiation', () => {
   ])('of %s gives %s', async (accept, type) => {
     const { url } = await start();
     const headers = accept === undefined ? {} : { accept };
-    const answer = await ask(`${url}/api/v1/nodes`, { headers });
+    const answer = await sendRequest(`${url}/api/v1/nodes`, { headers });
     expect([answer.status, answer.headers['content-type']]).toEqual([200, type]);
   });
 
   test.each(['text/html', 'application/json;as=Table;g=meta.k8s.io;v=v1', 'application/cbor'])(
-    'of %s alone is refused',
+    'refuses %s alone',
     async (accept) => {
       const { url } = await start();
-      const answer = await ask(`${url}/api/v1/nodes`, { headers: { accept } });
+      const answer = await sendRequest(`${url}/api/v1/nodes`, { headers: { accept } });
       expect([answer.status, answer.json().reason]).toEqual([406, 'NotAcceptable']);
     },
   );
 
-  test('takes the metadata type of an object for an object, and that of a list for a list', async () => {
+  test('uses the metadata type of an object for an object and that of a list for a list', async () => {
     const { server, url } = await start();
     server.create('nodes', node('edge-1'));
     const get = async (path: string, kind: string) => {
       const accept = `application/json;as=${kind};g=meta.k8s.io;v=v1`;
-      return (await ask(`${url}/api/v1/${path}`, { headers: { accept } })).status;
+      return (await sendRequest(`${url}/api/v1/${path}`, { headers: { accept } })).status;
     };
     expect(await get('nodes', 'PartialObjectMetadata')).toBe(406);
     expect(await get('nodes', 'PartialObjectMetadataList')).toBe(200);
@@ -95,9 +95,9 @@ describe('content negotiation', () => {
     expect(await get('nodes/edge-1', 'PartialObjectMetadataList')).toBe(406);
   });
 
-  test('errors come in the encoding that was asked for', async () => {
+  test('sends errors in the requested encoding', async () => {
     const { url } = await start();
-    const answer = await ask(`${url}/api/v1/nodes/no`, { headers: { accept: PROTOBUF } });
+    const answer = await sendRequest(`${url}/api/v1/nodes/no`, { headers: { accept: PROTOBUF } });
     expect(answer.headers['content-type']).toBe(PROTOBUF);
     expect(answer.body.subarray(0, 4).toString()).toBe('k8s\0');
     expect(answer.body.toString('latin1')).toContain('NotFound');

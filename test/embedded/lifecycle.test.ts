@@ -2,31 +2,34 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import { createApiServer } from '../../embedded/api-server.ts';
-import { ask, inShort, watch } from '../support/embedded/embedded-client.ts';
+import { sendRequest, summarize, watch } from '../support/embedded/embedded-client.ts';
 import { node, useApiServer } from '../support/embedded/embedded-server.ts';
 
 const start = useApiServer();
 
 describe('close()', () => {
-  test('ends watches regularly, between two events', async () => {
+  test('ends watches between two events', async () => {
     const { server, url } = await start();
     const events = await watch(`${url}/api/v1/nodes?watch=1&resourceVersion=1`);
     server.create('nodes', node('edge-1'));
     const closed = server.close();
-    expect(inShort([await events.next(), await events.next()])).toEqual(['ADDED edge-1', 'end']);
+    expect(summarize([await events.next(), await events.next()])).toEqual(['ADDED edge-1', 'end']);
     await closed;
   });
 
-  test('answers requests that are held', async () => {
+  test('answers delayed requests', async () => {
     const { server, url } = await start();
     server.hold(() => true);
-    const answers = Promise.all([ask(`${url}/api/v1/nodes`), ask(`${url}/api/v1/nodes?watch=1`)]);
+    const answers = Promise.all([
+      sendRequest(`${url}/api/v1/nodes`),
+      sendRequest(`${url}/api/v1/nodes?watch=1`),
+    ]);
     while (server.requests.length < 2) await new Promise(setImmediate);
     await server.close();
     expect((await answers).map(({ status }) => status)).toEqual([200, 200]);
   });
 
-  test('leaves no connection, not even one whose client never reads or says anything', async () => {
+  test('leaves no connection open, even if its client never reads or sends anything', async () => {
     const { server, url } = await start();
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
     await once(socket, 'connect');
@@ -45,18 +48,18 @@ describe('close()', () => {
 });
 
 describe('listen()', () => {
-  test('again after close() serves the same objects, on the same port if asked to', async () => {
+  test('after close() serves the same objects again, on the same port if requested', async () => {
     const { server, url } = await start();
     server.create('nodes', node('edge-1'));
     await server.close();
-    await expect(ask(`${url}/api/v1/nodes`)).rejects.toThrow('ECONNREFUSED');
+    await expect(sendRequest(`${url}/api/v1/nodes`)).rejects.toThrow('ECONNREFUSED');
     server.label('edge-1', 'site', 'a');
     expect(await server.listen(Number(new URL(url).port))).toBe(url);
     const events = await watch(`${url}/api/v1/nodes?watch=1&resourceVersion=2`);
-    expect(inShort([await events.next()])).toEqual(['MODIFIED edge-1']);
+    expect(summarize([await events.next()])).toEqual(['MODIFIED edge-1']);
   });
 
-  test('twice is an error, and so is a port that is taken', async () => {
+  test('fails if called twice, and for a port that is in use', async () => {
     const { server, url } = await start();
     await expect(server.listen()).rejects.toThrow('already listening');
     const other = createApiServer();
@@ -67,9 +70,9 @@ describe('listen()', () => {
 
   test('answers health checks and discovery', async () => {
     const { url } = await start();
-    expect((await ask(`${url}/readyz`)).body.toString()).toBe('ok');
-    expect((await ask(`${url}/version`)).json().major).toBe('1');
-    const { groups } = (await ask(`${url}/apis`)).json();
+    expect((await sendRequest(`${url}/readyz`)).body.toString()).toBe('ok');
+    expect((await sendRequest(`${url}/version`)).json().major).toBe('1');
+    const { groups } = (await sendRequest(`${url}/apis`)).json();
     const names = groups.map((group: { name: string }) => group.name);
     expect(names.sort()).toEqual([
       'discovery.k8s.io',
@@ -77,7 +80,7 @@ describe('listen()', () => {
       'fabedge.io',
       'networking.k8s.io',
     ]);
-    const { resources } = (await ask(`${url}/apis/discovery.k8s.io/v1`)).json();
+    const { resources } = (await sendRequest(`${url}/apis/discovery.k8s.io/v1`)).json();
     expect(resources).toMatchObject([
       { name: 'endpointslices', kind: 'EndpointSlice', namespaced: true },
     ]);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
-import { ask } from '../support/embedded/embedded-client.ts';
+import { sendRequest } from '../support/embedded/embedded-client.ts';
 import { node, service, slice, useApiServer } from '../support/embedded/embedded-server.ts';
 
 const start = useApiServer();
@@ -11,7 +11,7 @@ const fixture = (name: string) => readFileSync(new URL(`../fixtures/${name}`, im
 
 /** Names of a list's items. */
 async function names(url: string): Promise<string[]> {
-  const answer = await ask(url);
+  const answer = await sendRequest(url);
   expect([answer.status, answer.body.toString()]).toEqual([200, expect.anything()]);
   return answer.json().items.map((item: { metadata: { name: string } }) => item.metadata.name);
 }
@@ -25,28 +25,28 @@ async function startRestored() {
 }
 
 describe('LIST', () => {
-  test('gives the bytes of a real API server, in JSON unless asked for protobuf', async () => {
+  test('returns the bytes of a real API server, in JSON by default', async () => {
     const { url } = await startRestored();
-    const json = await ask(`${url}/api/v1/services?limit=500&resourceVersion=0`);
+    const json = await sendRequest(`${url}/api/v1/services?limit=500&resourceVersion=0`);
     expect(json.headers['content-type']).toBe('application/json');
     expect(json.body.equals(fixture('services.list.json'))).toBe(true);
   });
 
-  test('gives the protobuf bytes of a real API server', async () => {
+  test('returns the protobuf bytes of a real API server', async () => {
     const { url, server } = await startRestored();
     server.restore('nodes', [], 326);
     const headers = { accept: `${PROTOBUF}, */*` };
-    const answer = await ask(`${url}/api/v1/services?resourceVersion=0`, { headers });
+    const answer = await sendRequest(`${url}/api/v1/services?resourceVersion=0`, { headers });
     expect(answer.headers['content-type']).toBe(PROTOBUF);
     expect(answer.body.equals(fixture('services.list.pb'))).toBe(true);
   });
 
-  test('gives metadata only when asked to', async () => {
+  test('returns only metadata if requested', async () => {
     const { url, server } = await startRestored();
     server.restore('nodes', [], 326);
     const as = 'as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
     const ofType = (type: string) =>
-      ask(`${url}/api/v1/services`, { headers: { accept: `${type};${as}` } });
+      sendRequest(`${url}/api/v1/services`, { headers: { accept: `${type};${as}` } });
     expect((await ofType(PROTOBUF)).body.equals(fixture('services.list.meta.pb'))).toBe(true);
     const json = await ofType('application/json');
     expect(json.body.equals(fixture('services.list.meta.json'))).toBe(true);
@@ -64,24 +64,24 @@ describe('LIST', () => {
     expect(await names(`${url}/api/v1/services`)).toEqual(['b', 'z', 'a']);
   });
 
-  test('of a namespace gives only its objects', async () => {
+  test('of a namespace returns only its objects', async () => {
     const { server, url } = await start();
     server.create('services', { metadata: { name: 'here', namespace: 'a' } });
     server.create('services', { metadata: { name: 'there', namespace: 'b' } });
     expect(await names(`${url}/api/v1/namespaces/a/services`)).toEqual(['here']);
   });
 
-  test('carries the version of the last write to any collection', async () => {
+  test('has the version of the last write to any collection', async () => {
     const { server, url } = await start({ initialResourceVersion: 100 });
     server.create('nodes', node('edge-1'));
     server.create('services', service('web'));
-    const { metadata, items } = (await ask(`${url}/api/v1/nodes`)).json();
+    const { metadata, items } = (await sendRequest(`${url}/api/v1/nodes`)).json();
     expect(metadata.resourceVersion).toBe('102');
     expect(items[0].metadata.resourceVersion).toBe('101');
   });
 
   test.each(['', '0', '2', '2&resourceVersionMatch=NotOlderThan'])(
-    'from version "%s" gives the newest state',
+    'from version "%s" returns the newest state',
     async (version) => {
       const { server, url } = await start();
       server.create('nodes', node('edge-1'));
@@ -90,7 +90,7 @@ describe('LIST', () => {
     },
   );
 
-  test('of exactly an older version gives the state of then', async () => {
+  test('of exactly an older version returns the state of that time', async () => {
     const { server, url } = await start();
     server.create('nodes', node('edge-1', { site: 'a' }));
     server.create('nodes', node('edge-2'));
@@ -100,7 +100,7 @@ describe('LIST', () => {
     server.delete('nodes', 'edge-2');
     server.create('nodes', node('edge-3'));
     const query = `resourceVersion=${resourceVersion}&resourceVersionMatch=Exact`;
-    const list = (await ask(`${url}/api/v1/nodes?${query}`)).json();
+    const list = (await sendRequest(`${url}/api/v1/nodes?${query}`)).json();
     expect(list.metadata.resourceVersion).toBe(String(resourceVersion));
     expect(list.items.map((each: { metadata: object }) => each.metadata)).toMatchObject([
       { name: 'edge-1', labels: { site: 'a' } },
@@ -108,36 +108,36 @@ describe('LIST', () => {
     ]);
   });
 
-  test('of exactly a version that is compacted has expired', async () => {
+  test('of exactly a compacted version has expired', async () => {
     const { server, url } = await start();
     server.create('nodes', node('edge-1'));
     server.compact();
     const query = 'resourceVersion=1&resourceVersionMatch=Exact';
-    const answer = await ask(`${url}/api/v1/nodes?${query}`);
+    const answer = await sendRequest(`${url}/api/v1/nodes?${query}`);
     expect([answer.status, answer.json().reason]).toEqual([410, 'Expired']);
   });
 
   test.each(['nodes?resourceVersion=99999999', 'nodes/edge-1?resourceVersion=99999999'])(
-    'GET %s is refused as by a real API server, for no version is that new',
+    'GET %s, a version that does not exist yet, is refused as by a real API server',
     async (path) => {
       const { server, url } = await start({ initialResourceVersion: 328 });
       server.create('nodes', node('edge-1'));
-      const answer = await ask(`${url}/api/v1/${path}`);
+      const answer = await sendRequest(`${url}/api/v1/${path}`);
       expect(answer.status).toBe(504);
       expect(answer.headers['retry-after']).toBe('1');
       expect(answer.body.equals(fixture('status.too-large-rv.json'))).toBe(true);
     },
   );
 
-  test('with a limit comes in chunks of one and the same version', async () => {
+  test('with a limit is sent in chunks of the same version', async () => {
     const { server, url } = await start();
     for (const name of ['a', 'b', 'c', 'd', 'e']) server.create('nodes', node(name));
-    const first = (await ask(`${url}/api/v1/nodes?limit=2`)).json();
+    const first = (await sendRequest(`${url}/api/v1/nodes?limit=2`)).json();
     expect(first.metadata).toMatchObject({ resourceVersion: '6', remainingItemCount: 3 });
     server.delete('nodes', 'd');
     server.create('nodes', node('f'));
     const rest = `limit=3&continue=${encodeURIComponent(first.metadata.continue)}`;
-    const second = (await ask(`${url}/api/v1/nodes?${rest}`)).json();
+    const second = (await sendRequest(`${url}/api/v1/nodes?${rest}`)).json();
     expect(second.metadata).toEqual({ resourceVersion: '6' });
     const all = [...first.items, ...second.items];
     expect(all.map((item) => item.metadata.name)).toEqual(['a', 'b', 'c', 'd', 'e']);
@@ -146,17 +146,17 @@ describe('LIST', () => {
   test('at version 0 ignores a limit', async () => {
     const { server, url } = await start();
     for (const name of ['a', 'b', 'c']) server.create('nodes', node(name));
-    const list = (await ask(`${url}/api/v1/nodes?limit=1&resourceVersion=0`)).json();
+    const list = (await sendRequest(`${url}/api/v1/nodes?limit=1&resourceVersion=0`)).json();
     expect([list.items.length, list.metadata.continue]).toEqual([3, undefined]);
   });
 
   test('a continue token of a compacted version has expired', async () => {
     const { server, url } = await start();
     for (const name of ['a', 'b']) server.create('nodes', node(name));
-    const token = (await ask(`${url}/api/v1/nodes?limit=1`)).json().metadata.continue;
+    const token = (await sendRequest(`${url}/api/v1/nodes?limit=1`)).json().metadata.continue;
     server.create('nodes', node('c'));
     server.compact();
-    const answer = await ask(`${url}/api/v1/nodes?limit=1&continue=${token}`);
+    const answer = await sendRequest(`${url}/api/v1/nodes?limit=1&continue=${token}`);
     expect([answer.status, answer.json().reason]).toEqual([410, 'Expired']);
   });
 
@@ -170,18 +170,18 @@ describe('LIST', () => {
     ['sendInitialEvents=true', 422, 'Invalid'],
   ])('with %s is refused', async (query, status, reason) => {
     const { url } = await start();
-    const answer = await ask(`${url}/api/v1/nodes?${query}`);
+    const answer = await sendRequest(`${url}/api/v1/nodes?${query}`);
     expect([answer.status, answer.json().reason]).toEqual([status, reason]);
   });
 
-  test('above 128 KB is compressed for those who ask', async () => {
+  test('above 128 KB is compressed if the client accepts it', async () => {
     const { server, url } = await start();
     const addresses = Array.from({ length: 250 }, (_, n) => `10.0.0.${n}`);
     for (let n = 0; n < 30; n++)
       server.create('endpointslices', slice(`web-${n}`, 'web', addresses));
     const path = `${url}/apis/discovery.k8s.io/v1/endpointslices`;
-    const plain = await ask(path);
-    const packed = await ask(path, { headers: { 'accept-encoding': 'gzip' } });
+    const plain = await sendRequest(path);
+    const packed = await sendRequest(path, { headers: { 'accept-encoding': 'gzip' } });
     expect(plain.body.length).toBeGreaterThan(128 * 1024);
     expect([plain.headers['content-encoding'], packed.headers['content-encoding']]).toEqual([
       undefined,
@@ -192,7 +192,9 @@ describe('LIST', () => {
 
   test('below 128 KB is never compressed', async () => {
     const { url } = await start();
-    const answer = await ask(`${url}/api/v1/nodes`, { headers: { 'accept-encoding': 'gzip' } });
+    const answer = await sendRequest(`${url}/api/v1/nodes`, {
+      headers: { 'accept-encoding': 'gzip' },
+    });
     expect(answer.headers['content-encoding']).toBeUndefined();
   });
 });

@@ -7,7 +7,7 @@ const CLUSTER = readFileSync(new URL('../../examples/cluster.yaml', import.meta.
 const NODE = 'apiVersion: v1\nkind: Node\nmetadata: { name: edge-1, labels: { site: a } }\n';
 
 describe('loadYaml()', () => {
-  test('creates the objects of all documents, and replaces them the next time', () => {
+  test('creates the objects of all documents, and replaces them if loaded again', () => {
     const server = createApiServer();
     const text = `# a comment\n---\n${NODE}---\n# nothing\n---\napiVersion: v1\nkind: Service\nmetadata: { name: web }\n`;
     expect(server.loadYaml(text)).toBe(2);
@@ -21,7 +21,7 @@ describe('loadYaml()', () => {
     });
   });
 
-  test('takes a List, and a typed list whose items have no kind, with versions of elsewhere', () => {
+  test('accepts a List, a typed list whose items have no kind, and versions of another server', () => {
     const server = createApiServer();
     const list = {
       apiVersion: 'v1',
@@ -43,13 +43,13 @@ describe('loadYaml()', () => {
     ['---\na: [\n', 'document 1: line 3: '],
     [
       `${NODE}---\nkind: Pod\napiVersion: v1\nmetadata: { name: p, namespace: n }\n`,
-      'document 2 (Pod n/p): no kind Pod of apiVersion v1 here',
+      'document 2 (Pod n/p): unknown kind Pod of apiVersion v1',
     ],
     [`# text\n---\n${NODE}---\n${NODE}---\n  x: y: z\n`, 'document 3: line '],
     ['just text', 'document 1: not an object'],
     [
       'kind: Node\napiVersion: v2\nmetadata: { name: a }',
-      'document 1 (Node a): no kind Node of apiVersion v2',
+      'document 1 (Node a): unknown kind Node of apiVersion v2',
     ],
     ['kind: Node\napiVersion: v1', 'document 1 (Node): metadata: Required value'],
     ['kind: List\napiVersion: v1\nitems: {}', 'document 1 (List): items is not a list'],

@@ -76,7 +76,7 @@ describe('fieldSelector', () => {
       '"spec.clusterIP" is not a known field selector: only "metadata.name", "metadata.namespace"',
     ],
   ] as const)(
-    'of %s, "%s" is refused in the words of an API server',
+    'of %s, "%s" is refused with the message of an API server',
     (name, fieldSelector, words) => {
       expect(() => selected(name, [], { fieldSelector })).toThrow(words);
     },

@@ -17,7 +17,7 @@ describe('the store', () => {
     expect(server.resourceVersion).toBe(15);
   });
 
-  test('does not write what is there already', async () => {
+  test('does not write an unchanged object', async () => {
     const { server } = await start();
     const first = server.create('nodes', node('edge-1', { site: 'a' }));
     expect(server.label('edge-1', 'site', 'a')).toBe(first);
@@ -33,7 +33,7 @@ describe('the store', () => {
     expect(server.create('nodes', node('edge-1')).metadata.uid).not.toBe(first.uid);
   });
 
-  test('label() and annotate() with null remove', async () => {
+  test('label() and annotate() with null remove the key', async () => {
     const { server } = await start();
     server.create('nodes', node('edge-1', { site: 'a', edge: '' }));
     server.create('services', service('web'));
@@ -42,7 +42,7 @@ describe('the store', () => {
     expect(server.annotate('default/web', 'topologyKeys', null).metadata.annotations).toEqual({});
   });
 
-  test('counts the generation of slices by their content, and of Nodes and Services not at all', async () => {
+  test('raises the generation of a slice with its content, and gives Nodes and Services none', async () => {
     const { server } = await start();
     const created = server.create('endpointslices', slice('web-1', 'web', ['10.0.0.1']));
     expect(created.metadata.generation).toBe(1);
@@ -58,7 +58,7 @@ describe('the store', () => {
     expect(server.create('nodes', node('edge-1')).metadata).not.toHaveProperty('generation');
   });
 
-  test('hands out objects that cannot be changed, and keeps none that can', async () => {
+  test('stores and returns only frozen objects', async () => {
     const { server } = await start();
     const given = { metadata: { name: 'edge-1', labels: { site: 'a' } } };
     const stored = server.create('nodes', given);
@@ -67,7 +67,7 @@ describe('the store', () => {
     expect(() => Object.assign(stored.metadata.labels ?? {}, { site: 'c' })).toThrow(TypeError);
   });
 
-  test('fills in what an API server fills in for a Service', async () => {
+  test('sets the defaults that an API server sets in a Service', async () => {
     const { server } = await start();
     const { spec, status } = server.create('services', service('web'));
     expect(spec).toMatchObject({
@@ -85,7 +85,7 @@ describe('the store', () => {
     expect(headless.spec).toMatchObject({ clusterIP: 'None', clusterIPs: ['None'] });
   });
 
-  test('keeps the cluster IP of a Service that is replaced by one without', async () => {
+  test('keeps the cluster IP of a Service that is replaced by one without a cluster IP', async () => {
     const { server } = await start();
     server.create('services', service('web', { clusterIP: '10.96.7.7' }));
     const replaced = server.update('services', service('web', { selector: { app: 'web' } }));
@@ -125,7 +125,7 @@ describe('the store', () => {
       (s) => s.create('endpointslices', { metadata: { name: 'a' } }),
     ],
     [
-      'a patch to what is invalid',
+      'a patch with an invalid result',
       422,
       'Invalid',
       (s) => s.patch('nodes', 'edge-1', { metadata: { labels: { a: 1 } } }),

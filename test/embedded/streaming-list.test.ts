@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { inShort, watch } from '../support/embedded/embedded-client.ts';
+import { summarize, watch } from '../support/embedded/embedded-client.ts';
 import { node, service, useApiServer } from '../support/embedded/embedded-server.ts';
 
 const start = useApiServer();
@@ -7,27 +7,27 @@ const start = useApiServer();
 const STREAMING_LIST = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan';
 
 describe('streaming list', () => {
-  test('is ADDED for all, then the bookmark of their end, then what happens', async () => {
+  test('sends ADDED for all objects, then the bookmark that ends them, then changes', async () => {
     const { server, url } = await start();
     server.create('services', service('web'));
     server.create('services', service('db'));
     const path = `${url}/api/v1/services?allowWatchBookmarks=true&${STREAMING_LIST}`;
     const events = await watch(path);
     const initial = [await events.next(), await events.next(), await events.next()];
-    expect(inShort(initial)).toEqual(['ADDED db', 'ADDED web', 'BOOKMARK']);
+    expect(summarize(initial)).toEqual(['ADDED db', 'ADDED web', 'BOOKMARK']);
     expect(initial[2]?.object.metadata).toEqual({
       resourceVersion: '3',
       annotations: { 'k8s.io/initial-events-end': 'true' },
     });
     server.annotate('default/web', 'topologyKeys', '["*"]');
-    expect(inShort([await events.next()])).toEqual(['MODIFIED web']);
+    expect(summarize([await events.next()])).toEqual(['MODIFIED web']);
   });
 
-  test('without bookmarks has no mark of its end', async () => {
+  test('without bookmarks does not mark the end of the initial events', async () => {
     const { server, url } = await start();
     server.create('services', service('web'));
     const events = await watch(`${url}/api/v1/services?timeoutSeconds=1&${STREAMING_LIST}`);
-    expect(inShort(await events.rest())).toEqual(['ADDED web']);
+    expect(summarize(await events.rest())).toEqual(['ADDED web']);
   });
 
   test('of a version above the newest begins with an ERROR event 504 and ends', async () => {
@@ -48,10 +48,10 @@ describe('streaming list', () => {
     const query = 'watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan';
     const events = await watch(`${url}/api/v1/services?${query}`);
     server.create('services', service('db'));
-    expect(inShort([await events.next()])).toEqual(['ADDED db']);
+    expect(summarize([await events.next()])).toEqual(['ADDED db']);
   });
 
-  test('of metadata has no spec', async () => {
+  test('of metadata only has no spec', async () => {
     const { server, url } = await start();
     server.create('nodes', node('edge-1', { site: 'a' }));
     const path = `${url}/api/v1/nodes?allowWatchBookmarks=true&${STREAMING_LIST}`;

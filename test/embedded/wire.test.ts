@@ -60,12 +60,12 @@ describe('bytes are those of a real API server', () => {
     expect(bytes.toString('hex')).toBe(fixture(`${stem}.pb`).toString('hex'));
   });
 
-  test.each(STREAMS)('%s as JSON, bookmarks too', (stem, collection, metadataOnly) => {
+  test.each(STREAMS)('%s as JSON, including bookmarks', (stem, collection, metadataOnly) => {
     const bytes = eventsOf(stem).map((event) => frame(event, collection, json(metadataOnly)));
     expect(Buffer.concat(bytes).toString()).toBe(fixture(`${stem}.json`).toString());
   });
 
-  test.each(STREAMS)('%s as protobuf, bookmarks too', (stem, collection, metadataOnly) => {
+  test.each(STREAMS)('%s as protobuf, including bookmarks', (stem, collection, metadataOnly) => {
     const frames = eventsOf(stem).map((event) => frame(event, collection, protobuf(metadataOnly)));
     const real = protobufFrames(fixture(`${stem}.pb`)).map((each) => each.frame.toString('hex'));
     expect(frames.map((each) => each.toString('hex'))).toEqual(real);
@@ -98,7 +98,7 @@ function frame({ type, object }: SeenEvent, name: CollectionName, format: Format
 }
 
 describe('encodeMessage()', () => {
-  test('every type that a table names is a table, a scalar or one of the special types', () => {
+  test('every type in a table is a table, a scalar or one of the special types', () => {
     const scalars = ['string', 'bool', 'int32', 'int64'];
     const special = ['Time', 'IntOrString', 'FieldsV1', 'Quantity'];
     const types = [...MESSAGES.values()].flat().map(({ type }) => type);

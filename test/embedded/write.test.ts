@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { ask } from '../support/embedded/embedded-client.ts';
+import { sendRequest } from '../support/embedded/embedded-client.ts';
 import { node, useApiServer } from '../support/embedded/embedded-server.ts';
 
 const start = useApiServer();
@@ -11,11 +11,15 @@ const MERGE_PATCH = 'application/merge-patch+json';
 
 /** Sends a JSON body. */
 function send(method: string, url: string, body: unknown, type = 'application/json') {
-  return ask(url, { method, headers: { 'content-type': type }, body: JSON.stringify(body) });
+  return sendRequest(url, {
+    method,
+    headers: { 'content-type': type },
+    body: JSON.stringify(body),
+  });
 }
 
 describe('writes over HTTP', () => {
-  test('POST, PATCH, PUT and DELETE do what they say', async () => {
+  test('POST, PATCH, PUT and DELETE create, change, replace and delete an object', async () => {
     const { server, url } = await start();
     const created = await send('POST', url + SERVICES, { metadata: { name: 'web' }, spec: {} });
     expect([created.status, created.json().kind]).toEqual([201, 'Service']);
@@ -32,15 +36,15 @@ describe('writes over HTTP', () => {
       spec,
     });
     expect([put.status, put.json().metadata.resourceVersion]).toEqual([200, '4']);
-    const deleted = await ask(`${url + SERVICES}/web`, { method: 'DELETE' });
+    const deleted = await sendRequest(`${url + SERVICES}/web`, { method: 'DELETE' });
     expect([deleted.status, deleted.json().kind]).toEqual([200, 'Service']);
     expect(server.list('services')).toEqual([]);
   });
 
-  test('DELETE of what is no Service answers with a Status', async () => {
+  test('DELETE of an object other than a Service answers with a Status', async () => {
     const { server, url } = await start();
     const { uid } = server.create('nodes', node('edge-1')).metadata;
-    const deleted = (await ask(`${url}/api/v1/nodes/edge-1`, { method: 'DELETE' })).json();
+    const deleted = (await sendRequest(`${url}/api/v1/nodes/edge-1`, { method: 'DELETE' })).json();
     expect(deleted).toEqual({
       kind: 'Status',
       apiVersion: 'v1',
@@ -50,7 +54,7 @@ describe('writes over HTTP', () => {
     });
   });
 
-  test('a strategic merge patch is taken for a merge patch, and the path status for the object', async () => {
+  test('a strategic merge patch is applied as a merge patch, and the path `status` is the object', async () => {
     const { server, url } = await start();
     server.create('nodes', node('edge-1'));
     const type = 'application/strategic-merge-patch+json';
@@ -59,11 +63,11 @@ describe('writes over HTTP', () => {
     expect([answer.status, answer.json().status.phase]).toEqual([200, 'Running']);
   });
 
-  test('an Event in protobuf is accepted and comes back as it is', async () => {
+  test('an Event in protobuf is accepted and returned unchanged', async () => {
     const { url } = await start();
     const body = Buffer.from('6b387300010203', 'hex');
     const type = 'application/vnd.kubernetes.protobuf';
-    const answer = await ask(url + EVENTS, {
+    const answer = await sendRequest(url + EVENTS, {
       method: 'POST',
       headers: { 'content-type': type },
       body,

@@ -16,7 +16,7 @@ import {
 import { budget, FUZZ_TIMEOUT_MS } from './budget.ts';
 import { mutate, mutations } from './mutate.ts';
 
-/** No input of some kilobytes may keep a codec busy for longer; a loaded machine is slow. */
+/** A codec must finish an input of some kilobytes in this time, even on a busy machine. */
 const HANG_MS = 5_000;
 
 type RandomEdit = Required<Edit>;
@@ -27,7 +27,7 @@ const edits: fc.Arbitrary<RandomEdit> = fc.record({
   cutHints: fc.boolean(),
 });
 
-/** Runs it; throws unless it comes to an end soon, with a result or one of our errors. */
+/** Runs an action. Throws unless it ends in time, with a result or a WrapperError. */
 function attempt<T>(action: () => T): T | undefined {
   const start = performance.now();
   try {
@@ -54,7 +54,7 @@ function readAll(codec: Codec, object: ObjectBytes, edit: RandomEdit): void {
   }
 }
 
-/** Decodes bytes as whatever they may be. */
+/** Decodes bytes as a Status, a LIST and a watch stream; returns the objects. */
 async function decode(codec: Codec, bytes: Buffer, cuts: readonly number[]): Promise<Buffer[]> {
   attempt(() => codec.decodeStatus(bytes));
   const listed = attempt(() => codec.decodeList([bytes]))?.items ?? [];
@@ -70,7 +70,13 @@ async function decode(codec: Codec, bytes: Buffer, cuts: readonly number[]): Pro
 
 const cuts = fc.array(fc.nat(100_000), { maxLength: 5 });
 
-describe('codecs throw nothing but a WrapperError, and do not hang,', () => {
+/** The LIST fixtures of a codec, each with its objects. */
+async function listsOf(codec: Codec): Promise<{ list: Fixture; objects: ObjectBytes[] }[]> {
+  const lists = LISTS.filter((each) => each.codec === codec);
+  return await Promise.all(lists.map(async (list) => ({ list, objects: await objectsOf(list) })));
+}
+
+describe('codecs throw only WrapperErrors and do not hang', () => {
   test.each(CODECS)(
     'on random bytes ($encoding)',
     async (codec) => {
@@ -111,8 +117,7 @@ describe('codecs throw nothing but a WrapperError, and do not hang,', () => {
   test.each(CODECS)(
     'on damaged objects ($encoding)',
     async (codec) => {
-      const lists = LISTS.filter((each) => each.codec === codec);
-      const objects = (await Promise.all(lists.map(objectsOf))).flat();
+      const objects = (await listsOf(codec)).flatMap((each) => each.objects);
       const property = fc.property(
         fc.constantFrom(...objects),
         mutations,
@@ -127,13 +132,10 @@ describe('codecs throw nothing but a WrapperError, and do not hang,', () => {
 
 describe('splice()', () => {
   test.each(CODECS)(
-    'makes of an object that reads well one that reads well ($encoding)',
+    'turns an object that can be read into one that can be read ($encoding)',
     async (codec) => {
-      const lists = LISTS.filter((each) => each.codec === codec && !each.metadataOnly);
-      const sources = await Promise.all(
-        lists.map(async (list) => ({ list, objects: await objectsOf(list) })),
-      );
-      const cases = sources.flatMap(({ list, objects }) =>
+      const lists = (await listsOf(codec)).filter(({ list }) => !list.metadataOnly);
+      const cases = lists.flatMap(({ list, objects }) =>
         objects.map((object) => ({ list, object })),
       );
       const property = fc.property(
@@ -151,7 +153,7 @@ describe('splice()', () => {
   );
 });
 
-/** Where all readings succeed, those of the result do, with the version that was asked for. */
+/** If an object can be read in every way, so can the spliced object, which has the requested version. */
 function expectValidSplice({ codec, resource }: Fixture, object: Buffer, edit: RandomEdit): void {
   const facts = attempt(() => factsOf(codec, resource, object));
   const same = attempt(() => codec.semanticBytes(object));

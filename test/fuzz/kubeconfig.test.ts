@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { writeFileSync } from 'node:fs';
+import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { dump } from 'js-yaml';
 import { WrapperError } from '../../src/errors.ts';
@@ -9,6 +7,7 @@ import { createKubeconfigSource } from '../../src/proxy/credentials/credentials-
 import { userFromKubeconfig } from '../../src/proxy/credentials/kubeconfig-user.ts';
 import { budget, FUZZ_TIMEOUT_MS } from './budget.ts';
 import { mutate, mutations } from './mutate.ts';
+import { useTemporaryFile } from './temporary-file.ts';
 
 const SECRET = 'c2VjcmV0LXRva2Vu';
 const EXAMPLE = {
@@ -25,19 +24,9 @@ const EXAMPLE = {
   users: [{ name: 'me', user: { token: SECRET, 'client-certificate': 'a', 'client-key': 'b' } }],
 };
 
-let folder: string;
-let file: string;
+const file = useTemporaryFile('kubeconfig');
 
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'fuzz-kubeconfig-'));
-  file = join(folder, 'kubeconfig');
-});
-
-afterAll(() => {
-  rmSync(folder, { recursive: true });
-});
-
-function expectLoginOrReason(text: string): void {
+function expectUserOrReason(text: string): void {
   try {
     expect(userFromKubeconfig(text, file).server.protocol).toMatch(/^https?:$/);
   } catch (error) {
@@ -49,12 +38,12 @@ function expectLoginOrReason(text: string): void {
 
 const yaml = Buffer.from(dump(EXAMPLE));
 
-describe('loginFrom() gives a login, or Credentials that quote no token,', () => {
+describe('userFromKubeconfig() returns a user, or throws Credentials without quoting the token', () => {
   test(
     'for damaged kubeconfigs',
     () => {
       const property = fc.property(mutations, (damage) => {
-        expectLoginOrReason(mutate(yaml, damage).toString());
+        expectUserOrReason(mutate(yaml, damage).toString());
       });
       fc.assert(property, budget);
     },
@@ -83,7 +72,7 @@ describe('loginFrom() gives a login, or Credentials that quote no token,', () =>
         ],
       );
       const property = fc.property(path, fc.anything({ maxDepth: 2 }), (keys, value) => {
-        expectLoginOrReason(JSON.stringify(withValue(EXAMPLE, keys, value)));
+        expectUserOrReason(JSON.stringify(withValue(EXAMPLE, keys, value)));
       });
       fc.assert(property, budget);
     },
@@ -93,7 +82,7 @@ describe('loginFrom() gives a login, or Credentials that quote no token,', () =>
 
 describe('a kubeconfig file', () => {
   test(
-    'of damaged bytes is read, or is refused as Credentials',
+    'with damaged bytes is read, or is refused with Credentials or InvalidSettings',
     async () => {
       const property = fc.asyncProperty(mutations, async (damage) => {
         writeFileSync(file, mutate(yaml, damage));
@@ -110,7 +99,7 @@ describe('a kubeconfig file', () => {
   );
 });
 
-/** A copy in which what the keys lead to is another value. */
+/** A copy with another value at the path that the keys give. */
 function withValue(tree: unknown, keys: readonly (string | number)[], value: unknown): unknown {
   const [key, ...rest] = keys;
   if (key === undefined) return value;

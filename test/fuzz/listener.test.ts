@@ -9,7 +9,7 @@ import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 import { budget, FUZZ_TIMEOUT_MS } from './budget.ts';
 import { mutate, mutations } from './mutate.ts';
 
-/** What no answer may ever hold: an endpoint that this node must not see, and what is refused to everybody else. */
+/** Texts that no response may contain: an endpoint hidden from this node, and the body of refused requests. */
 const HIDDEN = ['10.0.0.2', 'not-for-anybody'];
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const CIDRS = '/apis/networking.k8s.io/v1/servicecidrs';
@@ -21,7 +21,7 @@ const EVENTS = /^\/(api|apis\/events\.k8s\.io)\/v1\/namespaces\/[^/]+\/events(\/
 let server: ApiServer;
 let proxy: NodeProxy;
 
-/** Whether the wrapper may ask an API server for it, by itself or for anybody who asks over loopback. */
+/** Whether the wrapper may send this request to the API server, for itself or for a loopback client. */
 function isGranted({ method, path }: Pick<SeenRequest, 'method' | 'path'>): boolean {
   if (method === 'GET') return path === '/version' || path === CIDRS || VIEW.test(path);
   return ['POST', 'PATCH'].includes(method) && EVENTS.test(path);
@@ -38,7 +38,7 @@ beforeAll(async () => {
     ...{ metadata: {}, status: 'Failure', code: 403, reason: 'Forbidden' },
     message: HIDDEN[1] ?? '',
   });
-  // More different questions than these make one wait for another.
+  // With fewer views, some requests would wait until others are closed.
   proxy = await startWrapper(await server.listen(), { maxViews: 1000 });
 });
 
@@ -47,19 +47,19 @@ afterAll(async () => {
   await server.close();
 });
 
-/** How long to wait, in milliseconds, for the first byte of an answer and then for each further chunk. */
-interface Patience {
+/** How long to wait, in milliseconds, for the first byte of a response and then for each further chunk. */
+interface ReadTimeouts {
   readonly firstMs: number;
   readonly nextMs: number;
 }
 
-/** A watch that is granted goes on; a request that is not complete is waited for. */
-const NO_ANSWER_EXPECTED: Patience = { firstMs: 300, nextMs: 20 };
-/** The first answer of a process takes its time on a busy machine. */
-const ANSWER_EXPECTED: Patience = { firstMs: 10_000, nextMs: 1_000 };
+/** For random requests: many are incomplete and get no response, and a watch does not end. */
+const RESPONSE_OPTIONAL: ReadTimeouts = { firstMs: 300, nextMs: 20 };
+/** For valid requests: the first response of a process is slow on a busy machine. */
+const RESPONSE_EXPECTED: ReadTimeouts = { firstMs: 10_000, nextMs: 1_000 };
 
-/** Sends bytes and gives back all that comes until the connection ends, or nothing more came for a while. */
-async function exchange(bytes: Buffer, { firstMs, nextMs }: Patience): Promise<string> {
+/** Sends bytes and returns everything received until the connection ends or a timeout passes. */
+async function exchange(bytes: Buffer, { firstMs, nextMs }: ReadTimeouts): Promise<string> {
   const { hostname, port } = new URL(proxy.url);
   return await new Promise((resolve, reject) => {
     const socket = connect({ host: hostname, port: Number(port) });
@@ -85,7 +85,7 @@ async function exchange(bytes: Buffer, { firstMs, nextMs }: Patience): Promise<s
 }
 
 async function expectSafe(bytes: Buffer): Promise<void> {
-  const answer = await exchange(bytes, NO_ANSWER_EXPECTED);
+  const answer = await exchange(bytes, RESPONSE_OPTIONAL);
   if (answer !== '') expect(answer).toMatch(/^HTTP\/1\.1 [1-5][0-9][0-9] /);
   for (const hidden of HIDDEN) expect(answer).not.toContain(hidden);
 }
@@ -93,13 +93,13 @@ async function expectSafe(bytes: Buffer): Promise<void> {
 async function expectAlive(): Promise<void> {
   const answer = await exchange(
     Buffer.from(`GET ${SLICES} HTTP/1.1\r\nhost: ${new URL(proxy.url).host}\r\n\r\n`),
-    ANSWER_EXPECTED,
+    RESPONSE_EXPECTED,
   );
   expect(answer).toContain('10.0.0.1');
 }
 
-/** Also what was not answered in time may have been passed on. */
-function expectNothingElseAsked(): void {
+/** A request without a response in time may have been forwarded too. */
+function expectOnlyGrantedRequests(): void {
   const others = server.requests.filter((request) => !isGranted(request));
   expect(others.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
 }
@@ -161,9 +161,9 @@ const requests = fc
     return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`, 'latin1');
   });
 
-describe('the listener answers in HTTP or closes, and shows nothing that is filtered,', () => {
+describe('the listener answers in HTTP or closes the connection, and reveals nothing that is filtered', () => {
   test(
-    'whatever the bytes',
+    'for random bytes',
     async () => {
       const random = fc.uint8Array({ minLength: 1, maxLength: 300 });
       const property = fc.asyncProperty(random, async (bytes) => {
@@ -171,16 +171,16 @@ describe('the listener answers in HTTP or closes, and shows nothing that is filt
       });
       await fc.assert(property, budget);
       await expectAlive();
-      expectNothingElseAsked();
+      expectOnlyGrantedRequests();
     },
     FUZZ_TIMEOUT_MS,
   );
 
   test(
-    'whatever is asked, and however the request is damaged',
+    'for random and damaged requests',
     async () => {
       const { host } = new URL(proxy.url);
-      // Each path as it stands, first: few of the random requests are whole.
+      // Each path once without damage: few of the random requests are complete.
       for (const path of PATHS) {
         await expectSafe(Buffer.from(`GET ${path} HTTP/1.1\r\nhost: ${host}\r\n\r\n`));
       }
@@ -193,7 +193,7 @@ describe('the listener answers in HTTP or closes, and shows nothing that is filt
       );
       await fc.assert(property, budget);
       await expectAlive();
-      expectNothingElseAsked();
+      expectOnlyGrantedRequests();
     },
     FUZZ_TIMEOUT_MS,
   );

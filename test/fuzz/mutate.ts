@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** A way to damage bytes. Positions are shares of the length, so that they fit any input. */
+/** A way to damage bytes. A position is a fraction of the length, so that it fits any input. */
 export type Mutation =
   | { readonly kind: 'flip'; readonly at: number; readonly bits: number }
   | { readonly kind: 'cut'; readonly at: number; readonly length: number }
@@ -28,7 +28,7 @@ export const mutations: fc.Arbitrary<readonly Mutation[]> = fc.array(
   { minLength: 1, maxLength: 6 },
 );
 
-/** A damaged copy. */
+/** A copy with all mutations applied in order. */
 export function mutate(bytes: Buffer, steps: readonly Mutation[]): Buffer {
   return steps.reduce(mutateOnce, Buffer.from(bytes));
 }
@@ -46,8 +46,8 @@ function mutateOnce(bytes: Buffer, step: Mutation): Buffer {
     case 'insert':
       return Buffer.concat([bytes.subarray(0, at), step.bytes, bytes.subarray(at)]);
     case 'repeat': {
-      const piece = bytes.subarray(at, at + step.length);
-      return Buffer.concat([bytes.subarray(0, at), piece, bytes.subarray(at)]);
+      const repeated = bytes.subarray(at, at + step.length);
+      return Buffer.concat([bytes.subarray(0, at), repeated, bytes.subarray(at)]);
     }
   }
 }

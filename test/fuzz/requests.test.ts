@@ -13,7 +13,7 @@ const words = fc.constantFrom(
   ...['', '.', '..', '%2e%2e', '%2F', '%00', '%', '%zz', ';', '\\', '//', ' ', '…'],
 );
 const segment = fc.oneof({ weight: 4, arbitrary: words }, fc.string({ maxLength: 8 }));
-/** Paths of what is served or passed on, most of them with a segment or two that are something else. */
+/** Paths that are served or forwarded, most of them with one or two other segments. */
 const nearPaths = fc
   .record({
     resource: fc.constantFrom(
@@ -38,7 +38,7 @@ const paths = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 60 }),
 );
 
-/** The result; undefined if it is refused, by one of our errors. */
+/** The result; undefined if the action throws a WrapperError. */
 function attempt<T>(action: () => T): T | undefined {
   try {
     return action();
@@ -48,35 +48,33 @@ function attempt<T>(action: () => T): T | undefined {
   }
 }
 
-describe('parseTarget()', () => {
+describe('parseRequestInfo()', () => {
   test(
-    'takes any path, and finds nothing in it but what is spelled out',
+    'reads any path, and its result has this path as its canonical path',
     () => {
       const found = { collection: 0, object: 0, events: 0 };
       const property = fc.property(paths, (path) => {
-        const target = attempt(() => parseRequestInfo(path));
-        if (target === undefined || target.kind === 'other') return;
-        expect(pathsOf(target)).toContain(decodeURIComponent(path));
-        found[target.kind]++;
+        const info = attempt(() => parseRequestInfo(path));
+        if (info === undefined || info.kind === 'other') return;
+        expect(pathsOf(info)).toContain(decodeURIComponent(path));
+        found[info.kind]++;
       });
       fc.assert(property, budget);
-      // Paths that are all of something else would show nothing.
+      // Otherwise the property would be true only because no path was recognised.
       for (const count of Object.values(found)) expect(count).toBeGreaterThan(0);
     },
     FUZZ_TIMEOUT_MS,
   );
 });
 
-/** The canonical paths of a target; events are of two groups. */
-function pathsOf(
-  target: Exclude<ReturnType<typeof parseRequestInfo>, { kind: 'other' }>,
-): string[] {
-  const name = target.kind === 'collection' || target.name === '' ? '' : `/${target.name}`;
-  const within = target.namespace === '' ? '' : `/namespaces/${target.namespace}`;
-  if (target.kind === 'events') {
+/** The canonical paths of a request; events are in two groups. */
+function pathsOf(info: Exclude<ReturnType<typeof parseRequestInfo>, { kind: 'other' }>): string[] {
+  const name = info.kind === 'collection' || info.name === '' ? '' : `/${info.name}`;
+  const within = info.namespace === '' ? '' : `/namespaces/${info.namespace}`;
+  if (info.kind === 'events') {
     return ['/api/v1', '/apis/events.k8s.io/v1'].map((root) => `${root}${within}/events${name}`);
   }
-  const { group, version, plural } = target.resource;
+  const { group, version, plural } = info.resource;
   const root = group === '' ? '/api' : `/apis/${group}`;
   return [`${root}/${version}${within}/${plural}${name}`];
 }
@@ -95,15 +93,15 @@ const queries = fc.array(
   { maxLength: 6 },
 );
 
-describe('parseReadOptions()', () => {
+describe('parseListOptions()', () => {
   test(
-    'takes any query: each parameter is read as it stands, or all is refused',
+    'reads every parameter of a query unchanged, or refuses the query',
     () => {
       const property = fc.property(queries, (query) => {
         const options = attempt(() => parseListOptions(new URLSearchParams(query)));
         if (options === undefined) return;
         const given = new Map(query);
-        // Of those that are ignored the last counts; the others come once.
+        // A parameter that occurs twice is refused, except one that is ignored; there the last one counts.
         expect(options.labelSelector).toBe(given.get('labelSelector') ?? '');
         expect(options.fieldSelector).toBe(given.get('fieldSelector') ?? '');
         expect(options.continue).toBe(given.get('continue') ?? '');

@@ -1,27 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { dump } from 'js-yaml';
 import { loadSettings } from '../../src/config/settings.ts';
 import { WrapperError } from '../../src/errors.ts';
 import { budget, FUZZ_TIMEOUT_MS } from './budget.ts';
 import { mutate, mutations } from './mutate.ts';
+import { useTemporaryFile } from './temporary-file.ts';
 
-let folder: string;
-let file: string;
+const file = useTemporaryFile('settings.yaml');
 
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'fuzz-settings-'));
-  file = join(folder, 'settings.yaml');
-});
-
-afterAll(() => {
-  rmSync(folder, { recursive: true });
-});
-
-/** One line of what is wrong, or settings. */
+/** Loads a settings file. It must give settings or InvalidSettings. */
 function expectSettingsOrReason(content: string | Uint8Array): void {
   writeFileSync(file, content);
   try {
@@ -45,7 +34,7 @@ returnDelaySeconds: 3
 windowEntries: 10
 `;
 
-describe('loadSettings() gives settings or InvalidSettings', () => {
+describe('loadSettings() returns settings or throws InvalidSettings', () => {
   test(
     'for random values of known and unknown keys',
     () => {

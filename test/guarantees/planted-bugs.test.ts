@@ -12,7 +12,7 @@ afterEach(async () => {
   await scene.stop();
 });
 
-/** In place of the third event of each watch; bookmarks do not count. */
+/** Replaces the third event of each watch. Bookmarks do not count. */
 function atThirdEvent(alter: (line: string) => readonly string[]): PlantedBug {
   return {
     lines: () => {
@@ -25,7 +25,7 @@ function atThirdEvent(alter: (line: string) => readonly string[]): PlantedBug {
   };
 }
 
-/** The third and the fourth event change places. */
+/** Swaps the third and the fourth event. */
 function swapping(): PlantedBug {
   return {
     lines: () => {
@@ -46,7 +46,7 @@ function bookmarkOf(line: string): string {
   return JSON.stringify({ type: 'BOOKMARK', object: { metadata: { resourceVersion } } });
 }
 
-/** Lists the first of two slices as it is now, and the other as it was at the first list. */
+/** Lists one of two slices as it is now, and the other as it was at the first list. */
 function tearing(): PlantedBug {
   interface List {
     readonly metadata: object;
@@ -80,22 +80,22 @@ async function follow(bug: PlantedBug): Promise<Guarantee[]> {
 }
 
 describe('recording clients and the validator', () => {
-  test('find nothing when nothing is planted', async () => {
+  test('find no violation without a planted bug', async () => {
     expect(await follow({})).toEqual([]);
   });
 
   test.each<[Guarantee, string, PlantedBug]>([
     ['reliable', 'an event is dropped', atThirdEvent(() => [])],
     ['unique', 'an event is sent twice', atThirdEvent((line) => [line, line])],
-    ['ordered', 'two events change places', swapping()],
-    ['bookmarkable', 'a bookmark comes early', atThirdEvent((line) => [bookmarkOf(line), line])],
+    ['ordered', 'two events are swapped', swapping()],
+    ['bookmarkable', 'a bookmark is sent early', atThirdEvent((line) => [bookmarkOf(line), line])],
   ])('find that it is not %s when %s', async (guarantee, _what, bug) => {
     expect(await follow(bug)).toContain(guarantee);
   });
 
   test('find that it is not resumable when a version of an earlier process is accepted', async () => {
     scene = await startPlantedScene(
-      { version: async (asked) => (restarted ? await scene.version() : asked) },
+      { version: async (requested) => (restarted ? await scene.version() : requested) },
       { mode: 'list' },
     );
     let restarted = false;
@@ -109,7 +109,7 @@ describe('recording clients and the validator', () => {
     expect(await scene.violated()).toContain('resumable');
   });
 
-  test('find that it is not atomic when a list falls into a change', async () => {
+  test('find that it is not atomic when a list is taken within a change', async () => {
     scene = await startPlantedScene(tearing(), { mode: 'lists' });
     await scene.relabel('b');
     const before = scene.records('second').length;

@@ -63,16 +63,19 @@ describe('checkGuarantees()', () => {
   test.each<[string, readonly ClientRecord[]]>([
     ['a client that does the same', steady],
     ['a client that starts later', [list(12, { a: 'far', b: 'far' }), watch(12)]],
-    ['a client that goes on from what another one knew', [watch(12), modified('c', 13, 'new')]],
+    [
+      'a client that continues from a version of another client',
+      [watch(12), modified('c', 13, 'new')],
+    ],
     ['a client of another process', [list(11, { a: 'far', b: 'far' }, 'two'), watch(11, 'two')]],
-  ])('finds nothing wrong with %s', (_name, second) => {
+  ])('finds no violation for %s', (_name, second) => {
     expect(violated(second)).toEqual([]);
   });
 
   test.each<[Guarantee, string, readonly ClientRecord[]]>([
     [
       'ordered',
-      'events change places',
+      'events are swapped',
       [
         list(10, { a: 'near', b: 'near' }),
         watch(10),
@@ -82,7 +85,7 @@ describe('checkGuarantees()', () => {
     ],
     [
       'unique',
-      'an event comes twice',
+      'an event is sent twice',
       [
         list(10, { a: 'near', b: 'near' }),
         watch(10),
@@ -92,7 +95,7 @@ describe('checkGuarantees()', () => {
     ],
     [
       'unique',
-      'one version is two events',
+      'two events have one version',
       [list(10, { a: 'near', b: 'near' }), watch(10), modified('b', 11, 'far')],
     ],
     [
@@ -107,13 +110,13 @@ describe('checkGuarantees()', () => {
     ],
     [
       'reliable',
-      'a list holds another state than watchers at its version',
+      'a list has another state than watchers at its version',
       [list(12, { a: 'far', b: 'far', d: 'ghost' })],
     ],
-    ['atomic', 'a list falls into a change', [list(11, { a: 'far', b: 'near' })]],
+    ['atomic', 'a list is taken within a change', [list(11, { a: 'far', b: 'near' })]],
     [
       'atomic',
-      'a bookmark falls into a change',
+      'a bookmark is sent within a change',
       [
         list(10, { a: 'near', b: 'near' }),
         watch(10),
@@ -122,7 +125,7 @@ describe('checkGuarantees()', () => {
         modified('b', 12, 'far'),
       ],
     ],
-    ['resumable', 'a version that nobody was given is accepted', [watch(99)]],
+    ['resumable', 'a version that was never sent is accepted', [watch(99)]],
     [
       'resumable',
       'a version of another process is accepted',
@@ -130,7 +133,7 @@ describe('checkGuarantees()', () => {
     ],
     [
       'bookmarkable',
-      'something older comes after a bookmark',
+      'an older event follows a bookmark',
       [
         list(10, { a: 'near', b: 'near' }),
         watch(10),
@@ -141,7 +144,7 @@ describe('checkGuarantees()', () => {
     ],
     [
       'bookmarkable',
-      'a bookmark goes back',
+      'a bookmark is older than an event before it',
       [
         list(10, { a: 'near', b: 'near' }),
         watch(10),
@@ -150,7 +153,7 @@ describe('checkGuarantees()', () => {
         bookmark(10),
       ],
     ],
-  ])('%s is broken when %s', (guarantee, _name, second) => {
+  ])('reports that it is not %s if %s', (guarantee, _name, second) => {
     expect(violated(second)).toContain(guarantee);
   });
 });

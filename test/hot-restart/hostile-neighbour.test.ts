@@ -14,7 +14,7 @@ import { createSmallCluster, putService, putSlice } from '../support/wrapper/sma
 
 const NODE = 'edge-1';
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
-/** Versions under one version of the API server. */
+/** Number of our versions for each version of the API server. */
 const STEP = 1_000_000_000n;
 
 let folder: string;
@@ -23,8 +23,8 @@ let apiServer: string;
 let port: number;
 let adminPort: number;
 let wrapper: WrapperProcess | undefined;
-/** What the neighbour was asked. */
-let asked: string[];
+/** The paths of the requests to the neighbour. */
+let requested: string[];
 let closeNeighbour: () => void;
 
 beforeEach(async () => {
@@ -35,7 +35,7 @@ beforeEach(async () => {
   apiServer = await server.listen();
   writeFileSync(join(folder, 'kubeconfig'), kubeconfigFor(apiServer));
   [port = 0, adminPort = 0] = await freePorts(2);
-  asked = [];
+  requested = [];
 });
 
 afterEach(async () => {
@@ -45,10 +45,10 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** A process that listens at the admin address before the wrapper does; beside it, so that the test can go on. */
+/** Starts a server that listens on the admin address before the wrapper does, and shares its port. */
 async function startNeighbour(answer: RequestListener): Promise<void> {
   const neighbour = createServer((request, response) => {
-    asked.push(request.url ?? '');
+    requested.push(request.url ?? '');
     answer(request, response);
   });
   closeNeighbour = () => {
@@ -70,11 +70,11 @@ async function listed(origin: string): Promise<string> {
   return (JSON.parse(text) as { metadata: { resourceVersion: string } }).metadata.resourceVersion;
 }
 
-// It took a version of 31 digits from there, and gave out versions that it refused itself.
+// Regression: the wrapper adopted a version of 31 digits from there, and issued versions that it refused itself.
 test.each<[string, RequestListener]>([
-  ['names versions', ({ url = '' }, response) => response.end(poison(url))],
+  ['reports versions', ({ url = '' }, response) => response.end(poison(url))],
   ['never answers', () => {}],
-])('a neighbour that %s does not change which versions are given out', async (_name, answer) => {
+])('a neighbour that %s does not change which versions are issued', async (_name, answer) => {
   await startNeighbour(answer);
   const flags = ['--node-name', NODE, '--kubeconfig', join(folder, 'kubeconfig')];
   flags.push('--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${adminPort}`);
@@ -87,10 +87,10 @@ test.each<[string, RequestListener]>([
     read(`${origin}${SLICES}?watch=1&timeoutSeconds=1&resourceVersion=${from}`);
   expect((await watch(version)).status).toBe(200);
   expect((await watch('9'.repeat(31))).status).toBe(410);
-  expect(asked).toEqual(['/views']);
+  expect(requested).toEqual(['/views']);
 });
 
-/** Versions of 31 digits wherever a process of this or an earlier version could look for them. */
+/** Versions of 31 digits in every place where this or an earlier release could read them. */
 function poison(path: string): string {
   const version = '9'.repeat(31);
   const queries = JSON.parse(serializeQueries(currentKubeProxyQueries(NODE))) as object[];

@@ -12,15 +12,17 @@ import { freePorts } from '../e2e/support/free-port.ts';
 import { eventually } from '../support/eventually.ts';
 import { MAIN, startProcess, type WrapperProcess } from '../support/process/wrapper-process.ts';
 import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
-import { hammer } from './hammer.ts';
+import { generateLoad } from './load-generator.ts';
 
 const ACTIVATOR = new URL('socket-activator.ts', import.meta.url).pathname;
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
-const WAITS = 'stopping when the next process listens';
-const TAKES_OVER =
-  'another process listens at this address; this one will when its views are complete';
+const WAITING = 'stopping when the next process listens';
+const NOT_YET_LISTENING =
+  'another process listens on this address; this one will when its views are complete';
+const STOPPED_TOO_SOON =
+  'the other process has stopped too soon: requests wait until the views are complete';
 
-/** Whether the kernel moves connections that wait in a socket that closes to the other one. */
+/** Whether the kernel moves the pending connections of a socket that closes to the other socket. */
 const MIGRATES = isOn('/proc/sys/net/ipv4/tcp_migrate_req');
 
 let folder: string;
@@ -31,7 +33,7 @@ let adminPort: number;
 
 beforeEach(async () => {
   processes = [];
-  folder = mkdtempSync(join(tmpdir(), 'handover-'));
+  folder = mkdtempSync(join(tmpdir(), 'hot-restart-'));
   server = createSmallCluster();
   putService(server, 'web', ['kubernetes.io/hostname']);
   putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
@@ -67,7 +69,7 @@ interface Stamped {
   readonly endpoints?: readonly { readonly addresses: readonly string[] }[];
 }
 
-/** What is listed now: its version, and the addresses of the only slice. */
+/** The current list: its version, and the addresses of the only slice. */
 async function listed(): Promise<{ version: string; addresses: readonly string[] }> {
   const response = await fetch(`http://127.0.0.1:${port}${SLICES}`, {
     headers: { accept: 'application/json', connection: 'close' },
@@ -77,7 +79,7 @@ async function listed(): Promise<{ version: string; addresses: readonly string[]
   return { version: metadata.resourceVersion, addresses };
 }
 
-/** A watch from a version to its end. */
+/** Watches from a version until the watch ends. */
 async function watchFrom(version: string, seconds = 60) {
   const query = `watch=1&allowWatchBookmarks=true&timeoutSeconds=${seconds}&resourceVersion=${version}`;
   const headers = { accept: 'application/json' };
@@ -91,14 +93,14 @@ async function watchFrom(version: string, seconds = 60) {
 }
 
 describe('a planned restart', () => {
-  test('ten times over refuses no connection and loses no request and no watch', async () => {
+  test('refuses no connection and loses no request and no watch, ten times in a row', async () => {
     let current = start();
     await current.logged('listening');
-    const client = hammer(`http://127.0.0.1:${port}`, SLICES);
+    const client = generateLoad(`http://127.0.0.1:${port}`, SLICES);
     for (let turn = 0; turn < 10; turn++) {
       const next = start();
       await next.logged('listening');
-      expect(next.lines.map(({ msg }) => msg)).toContain(TAKES_OVER);
+      expect(next.lines.map(({ msg }) => msg)).toContain(NOT_YET_LISTENING);
       await delay(50);
       expect(await current.stop()).toBe(0);
       current = next;
@@ -113,7 +115,7 @@ describe('a planned restart', () => {
     expect(client.seen.watches).toBeGreaterThanOrEqual(10);
   }, 300_000);
 
-  test('ends a watch with a bookmark; resumed in the next process it gets 410, and a list misses nothing', async () => {
+  test('ends a watch with a bookmark; the next process answers 410 to it, and its list misses nothing', async () => {
     let current = start({ handoverSeconds: 30 });
     await current.logged('listening');
     let { version } = await listed();
@@ -121,7 +123,7 @@ describe('a planned restart', () => {
     for (let turn = 0; turn < 4; turn++) {
       const watched = watchFrom(version);
       const next = start({ handoverSeconds: 30 });
-      // One that is known before the watch ends, and one that may fall anywhere.
+      // One change before the watch ends, and one at any time.
       putSlice(server, 'web-a', 'web', [{ ip: `10.0.${turn}.1`, node: 'edge-1' }]);
       const stopped = current.stop();
       await next.logged('listening');
@@ -133,7 +135,7 @@ describe('a planned restart', () => {
       const last = events.at(-1)?.object.metadata.resourceVersion ?? '';
       for (const { object } of events) given.add(object.metadata.resourceVersion);
       expect(await watchFrom(last)).toEqual({ status: 410, events: [] });
-      // The first list may be a moment ahead of the last change.
+      // The first list may be older than the last change.
       await eventually(async () => (await listed()).addresses, [`10.0.${turn}.2`]);
       ({ version } = await listed());
       expect(given).not.toContain(version);
@@ -141,7 +143,7 @@ describe('a planned restart', () => {
     }
   }, 120_000);
 
-  test('the next process has the views that the last one had before it listens', async () => {
+  test('the next process opens the views of the last one before it listens', async () => {
     await start().logged('listening');
     const path = `${SLICES}?labelSelector=only%3Dhere`;
     expect((await fetch(`http://127.0.0.1:${port}${path}`)).status).toBe(200);
@@ -149,36 +151,36 @@ describe('a planned restart', () => {
     const refused = `http://127.0.0.1:${port}/api/v1/endpoints`;
     expect((await fetch(refused)).status).toBe(503);
     const next = start();
-    const line = await next.logged(TAKES_OVER);
+    const line = await next.logged(NOT_YET_LISTENING);
     expect(line.views).toContain(path);
-    // What the last process could not have either is not waited for.
+    // A view that the API server refused to the last process is not awaited.
     expect(line.views).not.toContain('/api/v1/endpoints');
     await next.logged('listening');
   });
 
-  test('the next process does not listen while it cannot answer, and does when nobody else is left', async () => {
+  test('the next process listens when its views are complete, or when no other process listens', async () => {
     const last = start();
     await last.logged('listening');
     expect(await list()).toBe(200);
     const release = server.hold(({ query }) => query.get('watch') === null);
     const next = start();
-    await next.logged(TAKES_OVER);
+    await next.logged(NOT_YET_LISTENING);
     await delay(300);
     expect(next.lines.map(({ msg }) => msg)).not.toContain('listening');
     for (let index = 0; index < 20; index++) expect(await list()).toBe(200);
     await last.stop();
-    await next.logged('the other process has stopped too soon');
+    await next.logged(STOPPED_TOO_SOON);
     await next.logged('listening');
     const answer = list();
     release();
     expect(await answer).toBe(200);
   });
 
-  test('SIGTERM that comes too early waits for the next process', async () => {
+  test('a process that gets SIGTERM too early waits for the next process', async () => {
     const last = start({ handoverSeconds: 30 });
     await last.logged('listening');
     const stopped = last.stop();
-    await last.logged(WAITS);
+    await last.logged(WAITING);
     expect(await list()).toBe(200);
     expect(last.lines.map(({ msg }) => msg)).not.toContain('stopping');
     const next = start();
@@ -187,21 +189,21 @@ describe('a planned restart', () => {
     expect(await list()).toBe(200);
   });
 
-  test('a second SIGTERM, or SIGINT, does not wait', async () => {
+  test('a second SIGTERM or SIGINT ends the wait', async () => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       const one = start({ handoverSeconds: 600 });
       await one.logged('listening');
       const closed = once(one.child, 'close');
       one.child.kill(signal);
       if (signal === 'SIGTERM') {
-        await one.logged(WAITS);
+        await one.logged(WAITING);
         one.child.kill(signal);
       }
       expect(await closed).toEqual([0, null]);
     }
   });
 
-  test('a next process whose settings are wrong ends at once', async () => {
+  test('a next process with wrong settings ends immediately', async () => {
     const last = start({ handoverSeconds: 600 });
     await last.logged('listening');
     const missing = join(folder, 'missing');
@@ -214,12 +216,12 @@ describe('a planned restart', () => {
   });
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
-    'a next process that gets %s before it listens ends in good order, and the last one serves',
+    'a next process that gets %s before it listens ends with code 0, and the last one continues',
     async (signal) => {
       await start().logged('listening');
       const release = server.hold(({ query }) => query.get('watch') === null);
       const next = start({ handoverSeconds: 600 });
-      await next.logged(TAKES_OVER);
+      await next.logged(NOT_YET_LISTENING);
       const closed = once(next.child, 'close');
       next.child.kill(signal);
       expect(await closed).toEqual([0, null]);
@@ -231,7 +233,7 @@ describe('a planned restart', () => {
     },
   );
 
-  test('a port that another program has is an error', async () => {
+  test('a port that another program uses is an error', async () => {
     const other = createServer().listen(port, '127.0.0.1');
     await once(other, 'listening');
     const started = start();
@@ -242,7 +244,7 @@ describe('a planned restart', () => {
 });
 
 describe('a socket of systemd', () => {
-  test('is served, and connections wait in it over a crash', async () => {
+  test('is served, and its connections survive a crash', async () => {
     const activator = startActivated();
     const { listen } = await activator.logged('listening');
     expect(listen).toBe(`http://127.0.0.1:${port}`);
@@ -252,7 +254,7 @@ describe('a socket of systemd', () => {
       process.kill(childOf(activator), signal);
       const answers = await Promise.all([list(), list(), list()]);
       expect(answers).toEqual([200, 200, 200]);
-      // The one that is stopped may have answered with its last breath.
+      // The process that stops may have answered these requests itself.
       const listened = (): boolean =>
         activator.lines.slice(before).some(({ msg }) => msg === 'listening');
       while (!listened()) await delay(20);
@@ -276,12 +278,12 @@ describe('a socket of systemd that is open to the network', () => {
   });
 });
 
-/** A switch of the kernel, which an older one may not have. */
+/** Whether a kernel setting is on. Older kernels do not have all of them. */
 function isOn(path: string): boolean {
   return existsSync(path) && readFileSync(path, 'latin1').trim() === '1';
 }
 
-/** The wrapper under what stands for systemd. */
+/** Starts the wrapper under a program that acts like systemd. */
 function startActivated(): WrapperProcess {
   const args = argumentsOf({});
   const started = startProcess([`${port}`, ...args], ACTIVATOR);

@@ -8,7 +8,7 @@ import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
 import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
 const [START] = EVENTS;
-/** What the wrapper takes of Events in the first minute: the burst, and what is refilled in a minute. */
+/** Events that the wrapper accepts in the first minute: the burst, and the refill of a minute. */
 const MOST_IN_A_MINUTE = 20 + 4;
 
 let server: ApiServer;
@@ -37,8 +37,8 @@ async function post(body: string): Promise<number> {
 }
 
 describe('a local process', () => {
-  // 1,807 Events of 1 MB in 128 s filled an etcd of 2 GB, and then no write in the cluster succeeded.
-  test('that writes large Events without end stores none', async () => {
+  // Regression: 1,807 Events of 1 MB in 128 s filled an etcd of 2 GB. Then no write in the cluster succeeded.
+  test('that writes large Events all the time stores none', async () => {
     const large = startingEvent('a', { note: 'x'.repeat(1_000_000) });
     const codes = new Set<number>();
     for (let count = 0; count < 50; count++) codes.add(await post(large).catch(() => 0));
@@ -46,7 +46,7 @@ describe('a local process', () => {
     expect(stored()).toEqual([]);
   });
 
-  test("that writes kube-proxy's own Events without end stores a few small ones", async () => {
+  test("that writes kube-proxy's own Events all the time stores a few small ones", async () => {
     const codes = new Map<number, number>();
     let next = 0;
     const write = async (): Promise<void> => {
@@ -61,8 +61,8 @@ describe('a local process', () => {
     expect([...codes.keys()].sort()).toEqual([201, 429]);
   });
 
-  // 250 on each of three nodes held seats of the API server, so that others waited for 10 to 15 s.
-  test('that sends bodies slowly holds no seat of the API server, and no view waits', async () => {
+  // Regression: 250 slow bodies on each of three nodes occupied the API server. Other requests waited 10 to 15 s.
+  test('that sends bodies slowly occupies no request slot of the API server, and no view waits', async () => {
     const head = `POST ${START.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 300\r\n\r\n{`;
     const url = new URL(proxy.url);
     for (let count = 0; count < 100; count++) connections.push(raw(url, head));

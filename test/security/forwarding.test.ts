@@ -40,7 +40,7 @@ async function begin(token: string, method: string, path: string, more = '') {
 
 const UPGRADE = 'Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n';
 
-/** Begins a watch and waits until it is forwarded. */
+/** Opens a watch and waits until it is forwarded. */
 async function watch(token: string) {
   const { active = 0 } = wrapper.proxy.listeners.forwarding ?? {};
   const begun = await begin(token, 'GET', WATCH);
@@ -48,7 +48,7 @@ async function watch(token: string) {
   return begun;
 }
 
-test('a caller has a bound of its own for what is forwarded, watches and exec too', async () => {
+test('each caller has its own limit of forwarded requests, including watches and exec', async () => {
   await watch('a');
   await watch('a');
   const third = await watch('a');
@@ -59,7 +59,7 @@ test('a caller has a bound of its own for what is forwarded, watches and exec to
   const upgrade = await begin('a', 'POST', EXEC, UPGRADE);
   await until(() => /retry-after: 1\r/i.test(upgrade.received()));
   expect(upgrade.received()).toMatch(/^HTTP\/1.1 429 /);
-  // Others have room, and views are none of it.
+  // Other callers are not affected, and views do not count.
   expect((await wrapper.ask('/version', { token: 'b' })).code).not.toBe(429);
   expect((await wrapper.ask('/api/v1/services', { token: 'a' })).code).toBe(200);
   third.socket.destroy();
@@ -67,12 +67,12 @@ test('a caller has a bound of its own for what is forwarded, watches and exec to
   expect((await wrapper.ask('/version', { token: 'a' })).code).not.toBe(429);
 });
 
-test('all callers together have a bound', async () => {
+test('all callers together have a limit', async () => {
   for (const token of ['a', 'a', 'b', 'b', 'c']) await watch(token);
   expect((await wrapper.ask('/version', { token: 'd' })).code).toBe(429);
 });
 
-test('a small body is read before the API server is asked; a large one is streamed', async () => {
+test('a small body is read completely before the request is forwarded; a large one is streamed', async () => {
   const path = '/api/v1/namespaces/default/configmaps';
   const slow = await begin('a', 'POST', path, 'Content-Length: 300\r\n\r\n{');
   await until(() => wrapper.proxy.listeners.forwarding?.active === 1);

@@ -41,7 +41,7 @@ afterAll(async () => {
 const post = (headers: string, body: string): string =>
   `POST ${PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\n${headers}\r\n${body}`;
 
-/** Status codes of the answers. */
+/** Status codes of the responses. */
 async function codesOf(bytes: string): Promise<string[]> {
   return codesIn(await exchange(Number(new URL(proxy.url).port), bytes));
 }
@@ -50,7 +50,7 @@ function codesIn(answer: string): string[] {
   return [...answer.matchAll(/^HTTP\/1\.1 ([0-9]{3}) /gm)].map(([, code = '']) => code);
 }
 
-describe('a request that two servers could read in two ways', () => {
+describe('a request that two servers could read differently', () => {
   test.each([
     [
       'a length and chunks (CL.TE)',
@@ -107,7 +107,7 @@ describe('a request that two servers could read in two ways', () => {
       'a whole URL as the path',
       'GET http://10.0.0.1/api/v1/services HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n',
     ],
-  ])('%s: refused, and nothing after it is read', async (_name, bytes) => {
+  ])('%s: refused, and the bytes after it are not read as a request', async (_name, bytes) => {
     const before = server.requests.length;
     const codes = await codesOf(bytes);
     expect(codes[0]).toMatch(/^4(00|11)$/);
@@ -135,13 +135,13 @@ describe('a request that two servers could read in two ways', () => {
     );
   });
 
-  test('the body of a read is not taken for the next request', async () => {
+  test('the body of a read is not parsed as the next request', async () => {
     const inner = 'GET /api/v1/secrets HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
     const bytes = `GET /api/v1/services HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: ${inner.length}\r\n\r\n${inner}`;
     expect(await codesOf(bytes)).toEqual(['200']);
   });
 
-  test('garbage during an answer does not end up in the middle of it', async () => {
+  test('invalid bytes during a response do not cause an error in the middle of it', async () => {
     const { socket, received, closed } = raw(
       new URL(proxy.url),
       'GET /api/v1/services?watch=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n',
@@ -153,7 +153,7 @@ describe('a request that two servers could read in two ways', () => {
   });
 });
 
-/** Writes on a connection of a listener; resolves with all that came until the listener ended the connection. */
+/** Writes bytes to a listener; resolves with everything received until the listener ends the connection. */
 function untilEnded(url: string, bytes: string): Promise<string> {
   const { protocol, port } = new URL(url);
   const address = { host: '127.0.0.1', port: Number(port) };
@@ -174,7 +174,7 @@ function untilEnded(url: string, bytes: string): Promise<string> {
   });
 }
 
-// A refusal left the connection open, so that whatever stood behind the request was read as another one.
+// Regression: a refusal left the connection open, and the bytes after the request were parsed as another request.
 describe.each(['listen', 'https.listen', 'adminListen'])('on %s', (listener) => {
   const urls = () => ({
     listen: proxy.url,
@@ -195,9 +195,9 @@ describe.each(['listen', 'https.listen', 'adminListen'])('on %s', (listener) => 
       `POST ${path} HTTP/1.1`,
       'Content-Length: 5\r\nTransfer-Encoding: chunked',
     ],
-    ['a body that is not wanted', `POST ${path} HTTP/1.1`, 'Content-Length: 100000'],
-    ['chunks that are not wanted', `POST ${path} HTTP/1.1`, 'Transfer-Encoding: chunked'],
-    ['a header that is none', `GET ${path} HTTP/1.1`, 'X A: b'],
+    ['a body that is not expected', `POST ${path} HTTP/1.1`, 'Content-Length: 100000'],
+    ['chunks that are not expected', `POST ${path} HTTP/1.1`, 'Transfer-Encoding: chunked'],
+    ['an invalid header', `GET ${path} HTTP/1.1`, 'X A: b'],
   ])('%s: one refusal, and the connection ends', async (_name, line, header) => {
     const head = `${line}\r\n${host}${auth}${header}\r\n\r\n`;
     const next = `GET ${path} HTTP/1.1\r\n${host}\r\n`;

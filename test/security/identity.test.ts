@@ -32,16 +32,13 @@ const statusOf = ({ body }: { body: string }) => JSON.parse(body) as Record<stri
 describe('a caller without credentials', () => {
   test.each([
     ['nothing at all', {}],
-    [
-      'an empty bearer token, which an API server takes for anonymous',
-      { authorization: 'Bearer ' },
-    ],
+    ['an empty bearer token, which is anonymous to an API server', { authorization: 'Bearer ' }],
     ['a password', { authorization: 'Basic YTpi' }],
-    ['two spaces, for which it does the same', { authorization: 'Bearer  a' }],
+    ['two spaces before the token, which is anonymous too', { authorization: 'Bearer  a' }],
     ['two tokens in one header', { authorization: 'Bearer a, Bearer b' }],
     ['a front proxy header', { 'x-remote-user': 'system:admin' }],
   ])(
-    '%s gets 401, for a view and for the rest, and nothing goes to the API server',
+    '%s gets 401 for every path, and nothing is forwarded to the API server',
     async (_name, headers) => {
       for (const path of [SLICES, '/api/v1/secrets', '/version']) {
         const answer = await wrapper.ask(path, { headers });
@@ -57,7 +54,7 @@ describe('a caller without credentials', () => {
 });
 
 describe('a caller with a token', () => {
-  test('reads a view, filtered, when the API server lets it', async () => {
+  test('reads a filtered view if the API server allows it', async () => {
     const answer = await wrapper.ask(SLICES, { token: 'kube-proxy' });
     expect(answer.code).toBe(200);
     const { items } = JSON.parse(answer.body) as { items: { endpoints: unknown[] }[] };
@@ -76,14 +73,14 @@ describe('a caller with a token', () => {
     ]);
   });
 
-  // Its watches understand nothing but metadata, and no view has that.
+  // A metadata client can only parse metadata, which no view has.
   test.each([
     [SLICES, 'PartialObjectMetadataList'],
     [`${SLICES}?watch=1&timeoutSeconds=1`, 'PartialObjectMetadata'],
     ['/api/v1/namespaces/default/services/web', 'PartialObjectMetadata'],
-  ])('who reads metadata alone at %s reads it at the API server', async (path, kind) => {
+  ])('a read of metadata only at %s is forwarded to the API server', async (path, kind) => {
     const accept = `application/json;as=${kind};g=meta.k8s.io;v=v1`;
-    // As client-go's metadata client: the last clause would be answered with whole objects.
+    // The header of client-go's metadata client: its last clause would be answered with whole objects.
     await wrapper.ask(path, { token: 'caller', headers: { accept: `${accept},application/json` } });
     expect(wrapper.api.passed).toMatchObject([
       { url: path, headers: { accept, authorization: 'Bearer caller' } },
@@ -100,12 +97,12 @@ describe('a caller with a token', () => {
     ['', 'text/html;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json', 406],
     ['', 'application/json;as=Table;g=meta.k8s.io;v=v1', 406],
     ['?includeObject=Object', 'application/json;as=Table;g=meta.k8s.io;v=v1,*/*', 200],
-    // The kind does not fit the verb: an API server would send whole objects on the watch.
+    // The kind does not match the verb: an API server would send whole objects on the watch.
     ['?watch=1', `${ONE.replace('Metadata;', 'MetadataList;')},application/json`, 406],
     ['', `${ONE},application/json`, 406],
     ['?watch=1&watch=0', ONE, 400],
     ['?Watch=1', ONE, 400],
-  ])('the query %p with Accept %p is no way round the filter', async (query, accept, code) => {
+  ])('the query %p with Accept %p does not evade the filter', async (query, accept, code) => {
     const answer = await wrapper.ask(SLICES + query, { token: 'caller', headers: { accept } });
     expect(answer.code).toBe(code);
     expect(answer.body).not.toContain('10.0.0.2');
@@ -125,12 +122,12 @@ describe('a caller with a token', () => {
       '/api/v1/services?labelSelector=a%3Db',
       { verb: 'list', labelSelector: { rawSelector: 'a=b' } },
     ],
-  ])('%s is asked about as %j', async (path, attributes) => {
+  ])('%s is reviewed as %j', async (path, attributes) => {
     await wrapper.ask(path, { token: 't' });
     expect(wrapper.api.reviews[0]?.spec.resourceAttributes).toMatchObject(attributes);
   });
 
-  test('is refused a view that it may not read at the API server', async () => {
+  test('cannot read a view that it may not read at the API server', async () => {
     wrapper.api.decide = () => false;
     const status = statusOf(await wrapper.ask(SLICES, { token: 'pod' }));
     expect(status).toMatchObject({ code: 403, reason: 'Forbidden' });
@@ -142,12 +139,12 @@ describe('a caller with a token', () => {
     expect(statusOf(await wrapper.ask(SLICES, { token: 'made-up' }))).toMatchObject({ code: 401 });
   });
 
-  test.each([500, 429, 200])('an answer %d that is no review lets nobody in', async (code) => {
+  test.each([500, 429, 200])('a response %d that is not a review allows nothing', async (code) => {
     wrapper.api.decide = () => code;
     expect((await wrapper.ask(SLICES, { token: `new-${code}` })).code).toBe(503);
   });
 
-  test('passes through as itself: its token, nothing of ours, no claim of a front proxy', async () => {
+  test('is forwarded with its own token, without our credentials and without headers of a front proxy', async () => {
     const answer = await wrapper.ask('/api/v1/namespaces/default/events', {
       token: 'caller',
       headers: {
@@ -178,7 +175,7 @@ describe('a caller with a token', () => {
     ['POST', '/api/v1/namespaces/default/services'],
     ['DELETE', '/api/v1/namespaces/default/services/none'],
     ['GET', '/api/v1/namespaces/default/services/web/proxy/x'],
-  ])('%s %s is for the API server to decide', async (method, path) => {
+  ])('%s %s is decided by the API server', async (method, path) => {
     await wrapper.ask(path, { token: 'caller', method });
     expect(wrapper.api.passed).toMatchObject([
       { method, url: path, headers: { authorization: 'Bearer caller' } },
@@ -195,12 +192,12 @@ describe('a caller with a token', () => {
     '/api/v1/namespaces/default/endpoints/web/',
     '/api/v1//endpoints',
     '/api/v1/../v1/endpoints',
-  ])('%s is no way round the filter', async (path) => {
+  ])('%s does not evade the filter', async (path) => {
     expect((await wrapper.ask(path, { token: 'caller' })).code).toBe(400);
     expect(wrapper.api.passed).toEqual([]);
   });
 
-  test('may act as somebody else where the API server decides, and reads no view so', async () => {
+  test('may impersonate where the API server decides, but cannot read a view with impersonation', async () => {
     const headers = { 'impersonate-user': 'admin', 'Impersonate-Extra-Scopes': 'x' };
     expect((await wrapper.ask('/api/v1/secrets', { token: 'caller', headers })).code).toBe(404);
     expect(wrapper.api.passed[0]?.headers).toMatchObject({ 'impersonate-user': 'admin' });
@@ -212,8 +209,8 @@ describe('a caller with a token', () => {
   });
 });
 
-describe('what a caller proves, or asks to be,', () => {
-  test('goes on as it was sent, also when Connection lists it', async () => {
+describe('the identity headers of a caller', () => {
+  test('are forwarded unchanged, also if Connection lists them', async () => {
     const headers = {
       connection: 'authorization, impersonate-user, x-other',
       'impersonate-user': 'admin',
@@ -228,14 +225,14 @@ describe('what a caller proves, or asks to be,', () => {
     expect(passed?.headers).not.toHaveProperty('x-other');
   });
 
-  test('is as many groups as were sent', async () => {
+  test('are forwarded with every group that was sent', async () => {
     const headers = { 'impersonate-user': 'admin', 'impersonate-group': ['a', 'b'] };
     await wrapper.ask('/version', { token: 'caller', headers });
     expect(wrapper.api.passed[0]?.lines['impersonate-group']).toEqual(['a', 'b']);
   });
 
-  // client-go sends a line for each; not every server takes them apart when they are joined.
-  test('offers as many versions of streams as were sent', async () => {
+  // client-go sends one line for each version. Not every server can split a joined line.
+  test('include every stream protocol version that was sent', async () => {
     const versions = ['v5.channel.k8s.io', 'v4.channel.k8s.io'];
     const headers = { 'x-stream-protocol-version': versions };
     await wrapper.ask('/version', { token: 'caller', headers });
@@ -244,7 +241,7 @@ describe('what a caller proves, or asks to be,', () => {
 });
 
 describe('a caller with a client certificate', () => {
-  test('reads a view when the API server lets its owner, whom we ask about', async () => {
+  test('reads a view if the API server allows it to the owner, for whom we request the review', async () => {
     const cert = await issueClient('system:kube-proxy', ['proxies', 'nodes']);
     expect((await wrapper.ask(SLICES, { cert })).code).toBe(200);
     expect(wrapper.api.reviews).toMatchObject([
@@ -262,7 +259,7 @@ describe('a caller with a client certificate', () => {
     expect((await wrapper.ask('/api/v1/services', { cert })).code).toBe(403);
   });
 
-  test('has nothing passed on: our identity is lent to nobody', async () => {
+  test('has nothing forwarded, because that would be with our identity', async () => {
     const cert = await issueClient('admin', ['system:masters']);
     for (const [method, path] of [
       ['GET', '/api/v1/secrets'],
@@ -270,12 +267,12 @@ describe('a caller with a client certificate', () => {
     ] as const) {
       const status = statusOf(await wrapper.ask(path, { cert, method }));
       expect(status).toMatchObject({ code: 403 });
-      expect(status.message).toMatch(/client certificate cannot be passed on/);
+      expect(status.message).toMatch(/client certificate cannot be forwarded/);
     }
     expect(wrapper.api.passed).toEqual([]);
   });
 
-  test('and a token is who the token says', async () => {
+  test('and a token is the owner of the token', async () => {
     const cert = await issueClient('admin', ['system:masters']);
     await wrapper.ask('/api/v1/secrets', { cert, token: 'caller' });
     await wrapper.ask(SLICES, { cert, token: 'caller' });
@@ -290,14 +287,14 @@ describe('a caller with a client certificate', () => {
     ],
     ['that is for servers', () => issueClient('a', [], { server: true })],
     ['that has expired', () => issueClient('a', [], { seconds: -1 })],
-    ['that names nobody', () => issueClient('', ['system:masters'])],
+    ['without a common name', () => issueClient('', ['system:masters'])],
   ])('%s gets 401', async (_name, make) => {
     const answer = await wrapper.ask(SLICES, { cert: await make() });
     expect(statusOf(answer)).toMatchObject({ code: 401 });
     expect(wrapper.api.reviews).toEqual([]);
   });
 
-  test('that expires on an open connection gets 401 from then on', async () => {
+  test('that expires on an open connection gets 401 afterwards', async () => {
     const cert = await issueClient('a', [], { seconds: 2 });
     const socket = await openTls(wrapper, cert);
     expect(await request(socket, SLICES)).toMatch(/^HTTP\/1.1 200 /);
@@ -313,12 +310,12 @@ describe('a caller with a client certificate', () => {
     expect(await codeFrom('https://evil.example')).toBe(403);
     const host = `127.0.0.1:${wrapper.port}`;
     expect(await codeFrom(`http://${host}`)).toBe(403);
-    // The watches of some clients name their server.
+    // The watches of some clients send their server as origin.
     expect(await codeFrom(`https://${host}`)).toBe(200);
   });
 });
 
-test('what happens at the door is counted', async () => {
+test('reviews, certificates and refused connections are counted', async () => {
   await wrapper.ask(SLICES, { token: 'counted' });
   const metrics = await createMetrics(wrapper.proxy).metrics();
   expect(metrics).toMatch(/kube_proxy_wrapper_access_reviews_total [1-9]/);
@@ -332,7 +329,7 @@ describe('switching protocols', () => {
   const upgrade = (path: string, more = '') =>
     `POST ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n${more}\r\n`;
 
-  test('is passed on with the token of the caller', async () => {
+  test('is forwarded with the token of the caller', async () => {
     const socket = await openTls(wrapper);
     const answer = request(
       socket,
@@ -349,10 +346,10 @@ describe('switching protocols', () => {
   const token = 'Authorization: Bearer caller\r\n';
   test.each([
     ['without credentials', exec, '', 401],
-    ['to watch a view, so that the client goes on without it', `${SLICES}?watch=1`, token, 503],
+    ['to watch a view, after which the client falls back to http', `${SLICES}?watch=1`, token, 503],
     ['to watch a view the old way', '/api/v1/watch/services', token, 400],
     [
-      'with a body, which would pass for the next request',
+      'with a body, which would be parsed as the next request',
       exec,
       `${token}Content-Length: 9\r\n`,
       400,
@@ -383,7 +380,7 @@ async function openTls(
   return socket;
 }
 
-/** Writes a request and returns the beginning of the answer. */
+/** Writes a request and returns the beginning of the response. */
 async function request(socket: TLSSocket, path: string, bytes?: string): Promise<string> {
   socket.write(bytes ?? `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
   const [chunk] = (await once(socket, 'data')) as [Buffer];

@@ -35,7 +35,7 @@ afterAll(async () => {
 
 const portOf = (url: string): number => Number(new URL(url).port);
 
-/** Sends a request with just these headers. */
+/** Sends a request with exactly these headers. */
 function get(url: string, path: string, headers: string, method = 'GET'): Promise<string> {
   return exchange(portOf(url), `${method} ${path} HTTP/1.1\r\n${headers}Connection: close\r\n\r\n`);
 }
@@ -70,7 +70,7 @@ describe.each([
     expect(answer).not.toMatch(/access-control/i);
   });
 
-  test('takes a request from a tab of its own', async () => {
+  test('accepts a request that a user typed into a browser', async () => {
     const [url, path] = where();
     const headers = 'Host: 127.0.0.1\r\nSec-Fetch-Site: none\r\n';
     const answer = await get(url, path, headers);
@@ -87,7 +87,7 @@ describe.each([
     expect(old).toMatch(/^HTTP\/1.1 403 /);
   });
 
-  test('answers no preflight', async () => {
+  test('refuses a preflight request', async () => {
     const [url, path] = where();
     const headers =
       'Host: 127.0.0.1\r\nOrigin: http://a\r\nAccess-Control-Request-Method: POST\r\n';
@@ -98,7 +98,7 @@ describe.each([
 });
 
 describe('the http listener', () => {
-  test('reads nothing as somebody else', async () => {
+  test('refuses impersonation', async () => {
     const headers = 'Host: 127.0.0.1\r\nImpersonate-User: admin\r\n';
     expect(await get(proxy.url, SERVICES, headers)).toMatch(/^HTTP\/1.1 403 /);
   });
@@ -109,7 +109,7 @@ describe('the http listener', () => {
   }
   const event = startingEvent('a.1');
 
-  test('passes on an event with nothing that the caller claims to be', async () => {
+  test('forwards an event without the identity headers of the caller', async () => {
     const claims = [
       'Authorization: Bearer x',
       'Impersonate-User: admin',
@@ -126,7 +126,7 @@ describe('the http listener', () => {
     expect(names).toEqual(['connection', 'content-length', 'content-type', 'host']);
   });
 
-  test('refuses an event that is too large, and names the bound', async () => {
+  test('refuses an event that is too large, with the name of the limit', async () => {
     const before = server.requests.length;
     const answer = await post('Content-Length: 1001\r\n', 'x'.repeat(1001));
     expect(answer).toMatch(
@@ -135,13 +135,13 @@ describe('the http listener', () => {
     expect(server.requests.slice(before).filter(({ method }) => method === 'POST')).toEqual([]);
   });
 
-  test('refuses an event whose size is not known', async () => {
+  test('refuses an event of unknown size', async () => {
     const answer = await post('Transfer-Encoding: chunked\r\n', '1\r\nx\r\n0\r\n\r\n');
     expect(answer).toMatch(/^HTTP\/1.1 411 /);
   });
 
   test.each(['0.0.0.0', '::', '10.1.2.3', '192.168.0.1', '::ffff:127.0.0.1'])(
-    'does not open on %s',
+    'does not listen on %s',
     async (host) => {
       const options = { http: { host, port: 0 } };
       await expect(startWrapper('http://127.0.0.1:1', options)).rejects.toMatchObject({
@@ -152,7 +152,7 @@ describe('the http listener', () => {
   );
 });
 
-// `new URL` takes what follows two slashes for a host, and threw: no answer, and an error in the log each time.
+// Regression: `new URL` parses a host after two slashes, and threw. There was no response, but an error in the log.
 test.each(['//', '//explain', '///', 'http://', '/%', '/\\', '//[', '*'])(
   'the admin listener answers 404 to the path %s',
   async (path) => {

@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 test.each(FILES)(
-  '%s comes with a policy that allows what the page needs and nothing else',
+  '%s has a content security policy that allows only what the page needs',
   async (path) => {
     const { status, headers } = await fetch(`${admin.url}${path}`);
     expect(status).toBe(200);
@@ -47,7 +47,7 @@ test.each(FILES)(
   },
 );
 
-test('the page holds nothing inline, and names no other host', async () => {
+test('the page has no inline code, and refers to no other host', async () => {
   const html = await (await fetch(admin.url)).text();
   expect(html).not.toMatch(/<style|style=|<script(?! src="page\.js")|\son\w+=|https?:/);
   const css = await (await fetch(`${admin.url}/page.css`)).text();
@@ -55,7 +55,7 @@ test('the page holds nothing inline, and names no other host', async () => {
 });
 
 test.each([...FILES, '/events', '/decisions'])(
-  '%s is not for other web pages, and only reads',
+  '%s refuses other web pages and writes',
   async (path) => {
     const ask = async (init: RequestInit) => {
       const response = await fetch(`${admin.url}${path}`, init);

@@ -12,18 +12,18 @@ afterEach(async () => {
   await wrapper.close();
 });
 
-const ask = (n: number, token: string) =>
+const list = (n: number, token: string) =>
   wrapper.ask(`${SLICES}?labelSelector=x%21%3D${n}`, { token });
 
-test('a caller of https has a quarter of maxViews, the others have theirs, and kube-proxy all its queries', async () => {
+test('each caller of https gets a quarter of maxViews, and kube-proxy all of its queries', async () => {
   wrapper = await startHttpsWrapper({}, { maxViews: 8 });
-  expect((await ask(1, 'weak')).code).toBe(200);
-  expect((await ask(2, 'weak')).code).toBe(200);
-  const { code, body } = await ask(3, 'weak');
+  expect((await list(1, 'weak')).code).toBe(200);
+  expect((await list(2, 'weak')).code).toBe(200);
+  const { code, body } = await list(3, 'weak');
   expect([code, body]).toEqual([503, expect.stringMatching(/2 of the 2 views.*maxViews/)]);
-  expect((await ask(3, 'other')).code).toBe(200);
-  // What one has open costs another nothing: it is read with its own rights.
-  expect((await ask(1, 'other')).code).toBe(200);
+  expect((await list(3, 'other')).code).toBe(200);
+  // A view that another caller has open is not charged again.
+  expect((await list(1, 'other')).code).toBe(200);
   expect(wrapper.proxy.views.budget.refusals).toMatchObject({ caller_views: 1, views: 0 });
   for (const query of kubeProxyQueries('edge-1')) {
     const answer = await wrapper.ask(queryPath(query), { token: 'weak', headers: PROTOBUF });
@@ -31,9 +31,9 @@ test('a caller of https has a quarter of maxViews, the others have theirs, and k
   }
 });
 
-test('a caller of https has a quarter of maxViewBytes, and plain http half of it', async () => {
+test('a caller of https gets a quarter of maxViewBytes, and plain http half of it', async () => {
   wrapper = await startHttpsWrapper({}, { maxViewBytes: 12_000 });
-  const answer = await ask(1, 'weak');
+  const answer = await list(1, 'weak');
   expect([answer.code, answer.body]).toEqual([503, expect.stringContaining('maxViewBytes')]);
   expect(wrapper.proxy.views.budget.refusals).toMatchObject({ caller_bytes: 1, bytes: 0 });
   const plain = await fetch(`${wrapper.proxy.url}${SLICES}?labelSelector=x%21%3D2`);

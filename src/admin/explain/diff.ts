@@ -172,8 +172,8 @@ function applyPolicy(
   if (!policy.managed) return { hidden: policy.reason === 'other-proxy' };
   const { held } = explainedView(proxy).projection.inspect(service);
   const timeOf = (ms: number) => new Date(ms);
-  const decision = decideAsHeld({ groups, policy, relates: topology.relates, held, timeOf });
-  return { hidden: topology.withholds(policy, decision), keep: decision.keep };
+  const decision = decideAsHeld({ groups, policy, matches: topology.matches, held, timeOf });
+  return { hidden: topology.isCloudOnly(policy, decision), keep: decision.keep };
 }
 
 /** The resourceVersion that clients see; undefined: no view of this kind contains the object. */

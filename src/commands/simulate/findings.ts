@@ -1,4 +1,4 @@
-import { ANY_KEY } from '../../topology/policy/policy.ts';
+import { ANY_KEY } from '../../topology/policy/topology-keys.ts';
 import { printLine } from '../../untrusted-text.ts';
 import type { Answer, SimulatedService } from './simulated-service.ts';
 import type { Simulation } from './simulation.ts';

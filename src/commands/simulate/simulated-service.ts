@@ -65,7 +65,7 @@ export class SimulatedRow {
     let winners: string[] = [];
     if (policy?.managed === true) {
       const decision = topology.decide(this.#groups, policy);
-      outcome = topology.withholds(policy, decision) ? 'withheld' : 'filtered';
+      outcome = topology.isCloudOnly(policy, decision) ? 'withheld' : 'filtered';
       keep = decision.keep;
       winners = winnersOf(policy.keys, decision.ports);
     } else if (policy?.reason === 'other-proxy') {

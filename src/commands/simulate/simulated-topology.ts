@@ -39,7 +39,7 @@ export function simulateTopology(node: PartialObjectMetadata, shared: SharedTopo
   const topology = new Topology({ ...options, nodeName: node.name, namespaces: false });
   if (options.declaredCommunities) topology.setCommunities(communities);
   topology.setOwnNode(node);
-  topology.setZoneless(
+  topology.setServicesWithoutZone(
     shared,
     withoutZone.map((service) => [service, true] as const),
   );

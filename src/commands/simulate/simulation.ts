@@ -1,5 +1,5 @@
 import { EndpointCache } from '../../filter/codec/endpoint-cache.ts';
-import { Interner } from '../../filter/projection/endpoint-index.ts';
+import { Interner } from '../../filter/projection/interner.ts';
 import { CommunitiesHandler } from '../../proxy/cluster/communities-handler.ts';
 import { describeService } from '../../proxy/cluster/services-handler.ts';
 import type { NodeProxyOptions } from '../../proxy/node-proxy.ts';
@@ -20,7 +20,7 @@ import { NodeSetMembers, type SharedTopology, simulateTopology } from './simulat
 /** The settings that affect decisions. */
 export type SimulationSettings = Pick<
   NodeProxyOptions,
-  'policies' | 'relations' | 'namespacePolicies' | 'fabedgeCluster' | 'cloudPassthrough'
+  'policies' | 'topologyMatch' | 'namespacePolicies' | 'fabedgeCluster' | 'cloudPassthrough'
 >;
 
 export interface Simulation {
@@ -55,7 +55,7 @@ export function simulate(
 }
 
 function sharedTopology(cluster: ClusterObjects, settings: SimulationSettings): SharedTopology {
-  const { policies, relations, namespacePolicies, fabedgeCluster, cloudPassthrough } = settings;
+  const { policies, topologyMatch, namespacePolicies, fabedgeCluster, cloudPassthrough } = settings;
   const resolver = new PolicyResolver({ ...policies, dryRun: false });
   for (const { name, annotations } of namespacePolicies ? cluster.namespaces : []) {
     const keys = annotations.get(TOPOLOGY_KEYS_ANNOTATION);
@@ -63,7 +63,7 @@ function sharedTopology(cluster: ClusterObjects, settings: SimulationSettings): 
   }
   const declaredCommunities = fabedgeCluster !== undefined;
   return {
-    options: { relations, declaredCommunities, cloudPassthrough },
+    options: { topologyMatch, declaredCommunities, cloudPassthrough },
     communities: communitiesOf(cluster, fabedgeCluster ?? ''),
     policies: new Map(
       cluster.services.filter(isWatched(settings)).map((facts) => {
@@ -107,8 +107,8 @@ function serviceOf({ namespace, service }: SimulatedSlice): string {
 }
 
 function matchesAnyNode(topology: Topology, key: string): boolean {
-  const relation = topology.relation(key);
-  return relation !== undefined && (relation.self || relation.selectors.length > 0);
+  const match = topology.matchOf(key);
+  return match !== undefined && (match.self || match.selectors.length > 0);
 }
 
 function rowsOf(
@@ -123,7 +123,7 @@ function rowsOf(
   const intern = (group: EndpointGroup): EndpointGroup => ({
     ports: ports.of(group.ports.join('\n'), () => group.ports),
     endpoints: group.endpoints.map(({ family, node, zone, state }) =>
-      cache.of(family, node, zone, state),
+      cache.intern(family, node, zone, state),
     ),
   });
   const names = [...policies.keys()].filter(wanted).sort();

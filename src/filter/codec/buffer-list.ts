@@ -1,40 +1,40 @@
 import { allocateOwned } from './owned-copy.ts';
 
-/** One buffer of all pieces; of a single piece that itself. */
+/** Joins buffers; a single buffer is returned without a copy. */
 export function concat(buffers: readonly Buffer[]): Buffer {
   const [only] = buffers;
   return buffers.length === 1 && only !== undefined ? only : Buffer.concat(buffers);
 }
 
-/** A body in the pieces in which it came, read as if it were one buffer: joining 16 MB takes 16 MB more. */
+/** Reads the chunks of a body as if they were one buffer. Joining a body of 16 MB would take 16 MB more. */
 export class BufferList {
-  /** Bytes of all pieces together. */
+  /** Total length in bytes. */
   readonly length: number;
   readonly #buffers: readonly Buffer[];
-  /** Offset of each piece in the whole. */
+  /** Offset of each buffer in the body. */
   readonly #starts: readonly number[];
-  /** The piece that was read last: mostly the next one to be read. */
+  /** Index of the buffer that was read last. Most reads continue there. */
   #current = 0;
 
   constructor(buffers: readonly Buffer[]) {
     const starts: number[] = [];
     let length = 0;
-    for (const piece of buffers) {
+    for (const buffer of buffers) {
       starts.push(length);
-      length += piece.length;
+      length += buffer.length;
     }
     this.#buffers = buffers;
     this.#starts = starts;
     this.length = length;
   }
 
-  /** The bytes in `[start, end)`, which must exist. They share the memory of their piece, unless they lie in several. */
+  /** The bytes in `[start, end)`, which must exist. They are copied only if they span several buffers. */
   slice(start: number, end: number): Buffer {
     if (start >= end) return Buffer.alloc(0);
     this.#seek(start);
     const from = start - (this.#starts[this.#current] as number);
-    const piece = this.#buffers[this.#current] as Buffer;
-    if (from + end - start <= piece.length) return piece.subarray(from, from + end - start);
+    const buffer = this.#buffers[this.#current] as Buffer;
+    if (from + end - start <= buffer.length) return buffer.subarray(from, from + end - start);
     return this.#join(start, end);
   }
 

@@ -1,8 +1,8 @@
 import type { ObjectBytes, ObjectMeta } from './codec.ts';
 
 /**
- * One change of an object at the API server: a difference to what was known, so also what a re-list found to
- * be different. An object that was deleted and created again is a DELETED and an ADDED.
+ * One change of an object at the API server, from a watch event or from a difference that a new list shows.
+ * An object that was deleted and created again gives a DELETED and an ADDED.
  */
 export type Change<Facts extends ObjectMeta = ObjectMeta> =
   | {
@@ -15,11 +15,11 @@ export type Change<Facts extends ObjectMeta = ObjectMeta> =
     }
   | { readonly type: 'DELETED'; readonly key: string };
 
-/** Takes changes, in order. Never throws: what does not parse was turned away before. */
+/** Receives changes, in order. It never throws: objects that do not parse were refused before. */
 export interface ChangeHandler<Facts extends ObjectMeta = ObjectMeta> {
-  /** Changes that arrived together. A list arrives whole, in one call. */
+  /** Called with the changes that arrived together. A whole list is one call. */
   onChanges(changes: readonly Change<Facts>[]): void;
-  /** All that exists at the API server has been told. Called after each list. */
+  /** Called after each list: every object of the API server has been passed to {@link onChanges}. */
   onSynced(): void;
 }
 

@@ -1,3 +1,8 @@
+/*
+ * The codec room: objects of the Kubernetes API as bytes. `Codec` is the contract; json/ and protobuf/ implement it.
+ * A codec decodes a LIST or a watch stream into objects, reads facts from an object, edits it (`splice`), and encodes
+ * it again for clients. It does no I/O and takes no decision.
+ */
 import type { Status } from '../../errors.ts';
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
 import type { Resource } from './resource.ts';
@@ -12,7 +17,7 @@ export type Encoding = 'json' | 'protobuf';
 export type ObjectBytes = Buffer;
 
 /**
- * A decoded LIST. In protobuf the items share the memory of the body, except those that lie in two of its pieces. In
+ * A decoded LIST. In protobuf the items share the memory of the body, except an item that spans two buffers. In
  * JSON each item owns its bytes.
  */
 export interface RawList {
@@ -34,14 +39,14 @@ export type RawEvent =
 export interface DecodedChunk {
   readonly events: RawEvent[];
   /**
-   * Why the stream cannot be followed beyond these events: `TooLarge` for a frame, `Malformed` for bytes that
-   * do not parse or an event of unknown type. What came before it counts, so that the events a consumer gets
-   * do not depend on how the network cut the chunks.
+   * Why the stream cannot be read beyond these events: `TooLarge` for a frame, `Malformed` for bytes that do not
+   * parse or an event of unknown type. The events before the fault are still valid. So the events that a consumer
+   * gets do not depend on how the network cut the chunks.
    */
   readonly fault: unknown;
 }
 
-/** Decodes one watch stream. After a fault it is of no use any more. */
+/** Decodes one watch stream. Do not use it after a fault. */
 export interface WatchDecoder {
   /** Takes the next chunk, which may be cut anywhere. */
   push(chunk: Uint8Array): DecodedChunk;
@@ -60,7 +65,7 @@ export interface ObjectMeta {
   readonly resourceVersion: string;
 }
 
-/** What the world needs of an object that is only looked at: a Node, or any PartialObjectMetadata. */
+/** What the topology needs of an object: a Node, or any PartialObjectMetadata. */
 export interface PartialObjectMetadata extends ObjectMeta {
   readonly labels: ReadonlyMap<string, string>;
   readonly annotations: ReadonlyMap<string, string>;
@@ -69,8 +74,8 @@ export interface PartialObjectMetadata extends ObjectMeta {
 /** What a decision needs of an EndpointSlice or Endpoints object. */
 export interface EndpointsFacts extends ObjectMeta {
   /**
-   * Name of the Service it belongs to: the label `kubernetes.io/service-name` of a slice (empty when it has
-   * none), the own name of an Endpoints object.
+   * Name of the Service it belongs to: a slice's label `kubernetes.io/service-name`, empty when the label is
+   * absent; an Endpoints object's own name.
    */
   readonly service: string;
   /** Whether any endpoint carries `hints`. */
@@ -94,7 +99,7 @@ export interface ServiceFacts extends PartialObjectMetadata {
   readonly externalTrafficPolicy: string;
 }
 
-/** A port with its number, as decisions know it by name. */
+/** A port with its number. Decisions use only its key. */
 export interface PortNumber {
   /** `<protocol>/<name>`, as in EndpointGroup.ports. */
   readonly key: string;
@@ -102,7 +107,7 @@ export interface PortNumber {
   readonly number: number;
 }
 
-/** Of one group of {@link EndpointsFacts.groups} what a decision does not need, and so nobody remembers. */
+/** Addresses and port numbers of one group of {@link EndpointsFacts.groups}. Facts omit them to save memory. */
 export interface GroupAddresses {
   readonly ports: readonly PortNumber[];
   /** Addresses of each endpoint, in the order of the group. */
@@ -111,17 +116,17 @@ export interface GroupAddresses {
 
 /** Where a Service is reached. */
 export interface ServiceAddresses {
-  /** One for each address family; `None` of a headless one. */
+  /** One for each address family; `None` for a headless Service. */
   readonly clusterIPs: readonly string[];
   readonly ports: readonly PortNumber[];
 }
 
-/** Which endpoints of an object are shown, and how. */
+/** Which endpoints of an object a client sees, and how. */
 export interface EndpointsEdit {
   /**
    * Which endpoints stay: one entry per endpoint in the order of {@link EndpointsFacts.groups}, flattened;
-   * 0 cuts it. Absent: all stay. A subset of an Endpoints object left without any address goes too, for the
-   * API allows no empty subset.
+   * 0 cuts it. Absent: all stay. A subset of an Endpoints object that loses its last address is cut too, because
+   * the API does not allow an empty subset.
    */
   readonly keep?: Uint8Array;
   /** Also cut `hints` from the endpoints that stay. */
@@ -137,21 +142,21 @@ export interface Edit extends EndpointsEdit {
 }
 
 /**
- * Reads and writes one encoding. Never decodes an object into a typed structure to encode it again: objects
- * contain fields newer than this program. Bytes that do not parse, or hold a value of another type than the API
- * has, throw a `WrapperError` with code `Malformed` and the offset as far as it is known.
+ * Reads and writes one encoding. It never decodes an object into a typed structure to encode it again, because
+ * objects contain fields newer than this program. Bytes that do not parse, or that contain a value of the wrong
+ * type, throw a `WrapperError` with code `Malformed` and, if possible, the offset.
  */
 export interface Codec {
   readonly encoding: Encoding;
 
   /**
-   * Decodes the body of a LIST, which may be cut anywhere. Throws `Refused` when it is a Status, and `TooLarge` at the
-   * first item beyond `maxItems` (default: any number).
+   * Decodes the body of a LIST, which may be split into buffers anywhere. Throws `Refused` when it is a Status, and
+   * `TooLarge` at the first item beyond `maxItems` (default: no limit).
    */
   decodeList(buffers: readonly Buffer[], maxItems?: number): RawList;
-  /** A decoder of one watch stream, that buffers no frame of more than `maxFrameBytes`. */
+  /** Creates a decoder of one watch stream. It does not buffer a frame larger than `maxFrameBytes`. */
   watchDecoder(maxFrameBytes: number): WatchDecoder;
-  /** Reads a Status body; undefined when it is none. */
+  /** Reads a Status body; undefined when it is not a Status. */
   decodeStatus(body: Buffer): Status | undefined;
 
   meta(object: ObjectBytes): ObjectMeta;
@@ -163,24 +168,26 @@ export interface Codec {
   addresses(resource: Resource, object: ObjectBytes): readonly GroupAddresses[];
   serviceAddresses(object: ObjectBytes): ServiceAddresses;
 
-  /** Returns a copy of an object with an edit applied; `keep` and `cutHints` need the resource to be one of endpoints. */
+  /**
+   * Returns a copy of an object with an edit applied. `keep` and `cutHints` apply only to EndpointSlices and Endpoints.
+   */
   splice(resource: Resource, object: ObjectBytes, edit: Edit): ObjectBytes;
   /**
-   * Returns the object without what is no change for a client: resourceVersion, generation, managedFields
+   * Returns the object without the fields that clients do not act on: resourceVersion, generation, managedFields
    * and the annotation `endpoints.kubernetes.io/last-change-trigger-time`. Two objects with equal results
-   * are the same for kube-proxy. The result is for comparison only.
+   * are the same for kube-proxy. Use the result for comparison only.
    */
   semanticBytes(object: ObjectBytes): Buffer;
-  /** {@link semanticBytes} of what an edit makes of an object, whatever the version it is given. */
-  significantAfter(resource: Resource, object: ObjectBytes, edit: EndpointsEdit): Buffer;
+  /** {@link semanticBytes} of the object that {@link splice} returns for this edit, with any version. */
+  semanticBytesAfter(resource: Resource, object: ObjectBytes, edit: EndpointsEdit): Buffer;
 
-  /** A LIST body, in pieces that are to be written one after the other; the objects are not copied. */
+  /** A LIST body as a list of buffers, to be written in order. The objects are not copied. */
   encodeList(resource: Resource, resourceVersion: string, items: readonly ObjectBytes[]): Buffer[];
-  /** The body of a GET of one object, in pieces. */
+  /** The body of a GET of one object, as a list of buffers. */
   encodeObject(resource: Resource, object: ObjectBytes): Buffer[];
   /** One frame of a watch stream. */
   encodeEvent(resource: Resource, type: ChangeType, object: ObjectBytes): Buffer;
-  /** The same in pieces, to be written one after the other; the object is not copied. */
+  /** {@link encodeEvent} as a list of buffers, to be written in order. The object is not copied. */
   encodeEventBuffers(resource: Resource, type: ChangeType, object: ObjectBytes): Buffer[];
   /** A BOOKMARK frame; `initialEventsEnd` marks the end of a streaming list (annotation k8s.io/initial-events-end). */
   encodeBookmark(resource: Resource, resourceVersion: string, initialEventsEnd: boolean): Buffer;

@@ -1,28 +1,30 @@
 import type { Endpoint, EndpointState } from '../../topology/decide/endpoint.ts';
 
-/** More nodes than this are not remembered at once; names of nodes that are long gone may pile up. */
+/** Maximum number of nodes in the cache. Without it, names of deleted nodes would accumulate. */
 const MAX_NODES = 50_000;
+/** Maximum number of entries per node. A node has few; a node whose zone changes constantly starts again. */
+const MAX_PER_NODE = 64;
 
-/** Keeps equal endpoints once: 100,000 differ, for a decision, in a few nodes, zones and states. */
+/** Stores equal endpoints once: for a decision, 100,000 endpoints differ only in node, zone and state. */
 export class EndpointCache {
   readonly #byNode = new Map<string, Endpoint[]>();
 
-  of(family: string, node: string, zone: string, state: EndpointState): Endpoint {
-    let known = this.#byNode.get(node);
-    if (known === undefined) {
+  /** Returns the one object for an endpoint with these values. */
+  intern(family: string, node: string, zone: string, state: EndpointState): Endpoint {
+    let cached = this.#byNode.get(node);
+    if (cached === undefined) {
       if (this.#byNode.size >= MAX_NODES) this.#byNode.clear();
-      known = [];
-      this.#byNode.set(node, known);
+      cached = [];
+      this.#byNode.set(node, cached);
     }
-    for (const endpoint of known) {
+    for (const endpoint of cached) {
       if (endpoint.state === state && endpoint.zone === zone && endpoint.family === family) {
         return endpoint;
       }
     }
     const endpoint: Endpoint = { family, node, zone, state };
-    // Of one node there are a handful; one whose zone changes all the time starts over.
-    if (known.length >= 64) known.length = 0;
-    known.push(endpoint);
+    if (cached.length >= MAX_PER_NODE) cached.length = 0;
+    cached.push(endpoint);
     return endpoint;
   }
 }

@@ -1,15 +1,15 @@
 /**
- * Objects of at least this many bytes get an allocation of their own. Smaller ones share blocks, for an
- * ArrayBuffer costs more than they hold.
+ * Objects of at least this many bytes get an allocation of their own. Smaller objects share blocks, because an
+ * ArrayBuffer would cost more than the object.
  */
 const OWN_ALLOCATION_BYTES = 1024;
 /**
- * One object keeps its whole block alive, when all others in it have gone: so blocks are small. Those of
- * Buffer.allocUnsafe take 64 KB (Node 24), and hold whatever else is short-lived in the process.
+ * One object keeps its whole block alive, so blocks are small. The pool of Buffer.allocUnsafe uses blocks of 64 KB
+ * (Node 24) and shares them with short-lived buffers of the whole process.
  */
 const BLOCK_BYTES = 4096;
 
-/** The block that is being filled, as in Buffer.allocUnsafe: no state that anybody could see. */
+/** The block that is being filled, as in Buffer.allocUnsafe. Callers cannot observe it. */
 const filling = { block: Buffer.allocUnsafeSlow(BLOCK_BYTES), used: 0 };
 
 /** Allocates uninitialised memory for an object that may live long. */

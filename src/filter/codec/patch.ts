@@ -7,8 +7,8 @@ interface Replacement {
 }
 
 /**
- * Byte ranges of a buffer that are to be replaced or cut; everything between them is copied verbatim.
- * Ranges must not overlap, but may come in any order.
+ * Byte ranges of a buffer to replace or cut. Everything between them is copied verbatim. Ranges must not overlap, but
+ * may be added in any order.
  */
 export class Patch {
   readonly #replacements: Replacement[] = [];
@@ -29,13 +29,13 @@ export class Patch {
     this.delta -= end - start;
   }
 
-  /** Returns a new buffer: `source` with the replacements made. */
+  /** Returns a new buffer: `source` with the replacements made. The result may live long. */
   apply(source: Buffer): Buffer {
     return this.#write(source, allocateOwned(source.length + this.delta));
   }
 
-  /** {@link apply} for a moment: what lives long should not share its memory with what does not. */
-  applyBriefly(source: Buffer): Buffer {
+  /** {@link apply} for a short-lived result. It does not share memory with long-lived objects. */
+  applyTransient(source: Buffer): Buffer {
     return this.#write(source, Buffer.allocUnsafe(source.length + this.delta));
   }
 
@@ -49,7 +49,7 @@ export class Patch {
         target.set(bytes, written);
         written += bytes.length;
       }
-      // An insertion at the start of a cut may come after it in order.
+      // An insertion at the start of a cut may be sorted after the cut.
       if (end > read) read = end;
     }
     source.copy(target, written, read);

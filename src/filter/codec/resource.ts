@@ -49,7 +49,7 @@ export const SERVICE_CIDRS: Resource = {
   namespaced: false,
 };
 
-/** Watched for policies, never served. */
+/** Watched for policies, never served as a view. */
 export const NAMESPACES: Resource = {
   group: '',
   version: 'v1',
@@ -58,7 +58,7 @@ export const NAMESPACES: Resource = {
   namespaced: false,
 };
 
-/** All resources that are served as views, each known to kube-proxy or its peers. */
+/** All resources that are served as views: those that kube-proxy and similar clients watch. */
 export const RESOURCES: readonly Resource[] = [
   SERVICES,
   ENDPOINTS,

@@ -4,18 +4,18 @@ import type { RawEvent, WatchDecoder } from './codec.ts';
 /** Called with each complete frame and its offset in the stream. */
 export type FrameHandler = (frame: Buffer, offset: number) => void;
 
-/** Cuts a stream into frames; chunks may be cut anywhere. */
+/** Splits a stream into frames. A chunk may end anywhere in a frame. */
 export interface FrameSplitter {
-  /** Takes the next chunk and hands out the frames that it completes. */
+  /** Reads the next chunk and calls `onFrame` for each frame that it completes. */
   push(chunk: Buffer, onFrame: FrameHandler): void;
   /** Throws `Malformed` when the stream ends within a frame. */
   finish(): void;
 }
 
 /**
- * Makes a decoder of a stream of frames.
+ * Creates a decoder of a stream of frames.
  *
- * @param decode returns undefined for a frame that holds no event
+ * @param decode returns undefined for a frame without an event
  */
 export function createWatchDecoder(
   splitter: FrameSplitter,

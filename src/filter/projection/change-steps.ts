@@ -1,8 +1,8 @@
 import type { Change } from '../codec/change.ts';
 
 /**
- * Cuts changes where an object comes up again, so that each of its changes is shown; but not between the end of
- * an object and the beginning of the next one of that name.
+ * Splits changes into steps in which each object occurs once, so that each of its changes is shown. A DELETED and the
+ * ADDED of the same name that follows it stay in one step.
  */
 export function* changeSteps<T extends Pick<Change, 'type' | 'key'>>(
   changes: readonly T[],

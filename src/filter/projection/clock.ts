@@ -1,7 +1,7 @@
-/** Time as a projection needs it; passed in, so that tests can hold it still. */
+/** The time, passed in so that tests can control it. */
 export interface Clock {
-  /** Milliseconds of a clock that never goes back. */
+  /** The time of a monotonic clock in milliseconds. */
   now(): number;
-  /** Calls back once after this many milliseconds; returns how to cancel that. */
+  /** Calls the callback once after this many milliseconds; returns how to cancel that. */
   after(delayMs: number, callback: () => void): () => void;
 }

@@ -3,12 +3,12 @@ import type { Change } from '../codec/change.ts';
 import type { EndpointsFacts } from '../codec/codec.ts';
 import type { Cause } from './decision-journal.ts';
 
-/** Why the Services are decided that some objects belong to. */
+/** The cause of deciding Services again because their objects changed. */
 export function causeOfObjects(changes: readonly Change<EndpointsFacts>[]): Cause {
   return { kind: 'endpoints', subject: some(changes[0]?.key, changes.length) };
 }
 
-/** Why the Services are decided that a change of the world touches. */
+/** The cause of deciding Services again because the topology changed. */
 export function causeOfTopology({ nodes, ownNode }: TopologyChange): Cause {
   if (ownNode !== undefined) return { kind: 'own-node', subject: ownNode.join(', ') };
   if (nodes.size === 0) return { kind: 'policy', subject: '' };

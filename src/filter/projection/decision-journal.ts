@@ -1,22 +1,22 @@
-/** What was answered about a Service. */
+/** A summary of the last decision about a Service. */
 export interface Answer {
-  /** Names the keys that won for each port: as long as these are the same, so is the answer. */
+  /** Identifies the keys that won for each port: while these are the same, so is the answer. */
   readonly id: string;
-  /** Keys that won, or why no key was asked; for people. */
+  /** Keys that won, or why no policy applies; for people. */
   readonly winner: string;
-  /** Endpoints that the answer keeps; undefined: no policy selects any. */
+  /** Number of endpoints that are kept; undefined: no policy selects any. */
   readonly kept: number | undefined;
-  /** Tells apart which of the same endpoints are kept; undefined: all. */
+  /** A hash of which endpoints are kept; undefined: all. */
   readonly mask: number | undefined;
 }
 
 /**
  * What made a view decide again:
  * - `endpoints`: an EndpointSlice or Endpoints object changed; the subject is its `namespace/name`
- * - `policy`: the policy of the Service changed, or the Service itself came or went
+ * - `policy`: the policy of the Service changed, or the Service itself was created or deleted
  * - `own-node`: this node's labels or communities changed; the subject names the topology keys concerned
- * - `nodes`: other nodes entered or left a relation; the subject names them
- * - `return-delay`: a nearer key was ready for long enough
+ * - `nodes`: other nodes began or ceased to match a topology key; the subject names them
+ * - `return-delay`: a nearer key was ready for the whole delay
  */
 export type CauseKind = 'endpoints' | 'policy' | 'own-node' | 'nodes' | 'return-delay';
 
@@ -25,36 +25,36 @@ export interface Cause {
   readonly subject: string;
 }
 
-/** A decision that came out different. */
+/** A decision whose result differs from the one before. */
 export interface DecisionChange {
-  /** Counts all changes of this view, from 1. */
+  /** Serial number among all changes of this view, from 1. */
   readonly number: number;
   /** Milliseconds of the view's clock. */
   readonly at: number;
   readonly service: string;
-  /** Undefined: the Service had no endpoints, or was not known. */
+  /** Undefined: the Service had no endpoints objects, or was unknown. */
   readonly from: Answer | undefined;
-  /** Undefined: it has none any more. */
+  /** Undefined: it no longer has any. */
   readonly to: Answer | undefined;
   readonly cause: Cause;
 }
 
-/** Changes that are remembered; about 200 bytes each. */
+/** How many changes are kept; each takes about 200 bytes. */
 const CAPACITY = 1_000;
 
-/** The latest changes of the decisions of one view. Owned by its projection, and gone with it. */
+/** The latest decision changes of one view. Belongs to its projection. */
 export class DecisionJournal {
   readonly #ring: DecisionChange[] = [];
   #count = 0;
 
-  /** All changes since the start of the view, remembered or not. */
+  /** Number of changes since the view started, including those no longer kept. */
   get count(): number {
     return this.#count;
   }
 
   /**
-   * Notes what an answer became, if it is another one: other keys, another number of endpoints, or, when the
-   * endpoints are still the same, others of them.
+   * Records an answer if it differs from the one before: in the keys, in the number of endpoints, or in which endpoints
+   * are kept. The last does not count if the endpoints themselves changed.
    */
   record(
     at: number,
@@ -69,7 +69,7 @@ export class DecisionJournal {
     this.#ring[number % CAPACITY] = { number, at, service, from, to, cause };
   }
 
-  /** The changes behind a number that are still remembered, oldest first. */
+  /** The kept changes with a higher number than this, oldest first. */
   *after(number: number): Generator<DecisionChange> {
     const oldest = Math.max(number, this.#count - CAPACITY, 0);
     for (let each = oldest + 1; each <= this.#count; each++) {

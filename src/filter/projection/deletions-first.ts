@@ -3,8 +3,8 @@ import type { ObjectMeta } from '../codec/codec.ts';
 import type { View } from '../view/view.ts';
 
 /**
- * Takes from a view what leaves it before other sinks hear of the same changes: of a Service that goes clients
- * shall hear before its endpoints become others, or none. To be told first.
+ * Deletes objects from a view before other handlers receive the same changes. Clients must see a Service go before its
+ * endpoints change or go. Put it before the other handlers.
  */
 export class DeletionsFirst<Facts extends ObjectMeta> implements ChangeHandler<Facts> {
   readonly #view: View;
@@ -17,21 +17,21 @@ export class DeletionsFirst<Facts extends ObjectMeta> implements ChangeHandler<F
     if (!this.#view.started) return;
     const { log } = this.#view;
     const before = log.end;
-    for (const key of this.#departing(changes)) this.#view.delete(key);
+    for (const key of deletedOnly(changes)) this.#view.delete(key);
     if (log.end !== before) log.commit();
   }
 
-  /** Those that nothing else happens to: what comes again at once, or came just now, is left to the others. */
-  #departing(changes: readonly Change<Facts>[]): Set<string> {
-    const departing = new Set<string>();
-    const seen = new Set<string>();
-    for (const { key, type } of changes) {
-      if (type === 'DELETED' && !seen.has(key)) departing.add(key);
-      else departing.delete(key);
-      seen.add(key);
-    }
-    return departing;
-  }
-
   onSynced(): void {}
+}
+
+/** Keys of the objects that these changes delete and do nothing else to. The others are left to the other handlers. */
+function deletedOnly(changes: readonly Pick<Change, 'key' | 'type'>[]): Set<string> {
+  const deleted = new Set<string>();
+  const seen = new Set<string>();
+  for (const { key, type } of changes) {
+    if (type === 'DELETED' && !seen.has(key)) deleted.add(key);
+    else deleted.delete(key);
+    seen.add(key);
+  }
+  return deleted;
 }

@@ -1,39 +1,45 @@
 import type { Endpoint, EndpointGroup } from '../../topology/decide/endpoint.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
+import { Interner } from './interner.ts';
 
-/** An EndpointSlice or Endpoints object of a view, with what is shown of it. */
+/**
+ * How the raw bytes of an object relate to what is shown of it:
+ * - `new`: they were not compared with it yet
+ * - `equivalent`: it was made from earlier bytes, and the difference does not count
+ * - `shown`: it was made from these bytes
+ */
+export type RawState = 'new' | 'equivalent' | 'shown';
+
+/** An EndpointSlice or Endpoints object, and how it was shown last. */
 export interface EndpointsObject {
   readonly key: string;
-  /** `namespace/name` of its Service; undefined when it belongs to none. */
+  /** `namespace/name` of its Service; undefined: it belongs to none. */
   readonly service: string | undefined;
   readonly hinted: boolean;
   readonly groups: readonly EndpointGroup[];
-  /** As the API server gave it, but maybe for the resourceVersion. */
+  /** As the API server sent it, except that the resourceVersion may differ. */
   raw: ObjectBytes;
-  /** `raw` has not been looked at yet. */
-  fresh: boolean;
-  /** What is shown was made from `raw`, not from an earlier state that differs only in what is no change. */
-  exact: boolean;
-  /** Another object of this name, which is no more, is shown still; it leaves when this one is shown. */
+  rawState: RawState;
+  /** The view still shows a deleted object of this name; it leaves when this one is shown. */
   replaces: boolean;
-  /** Bytes of what is shown, where it is other memory than `raw`; 0: it is the same. */
+  /** Size in bytes of what is shown, if that is a copy; 0: it is `raw` itself. */
   copied: number;
   /** Endpoints that are shown, as in Edit.keep; undefined: all. */
   keep: Uint8Array | undefined;
   /** Whether hints are cut. */
   cutHints: boolean;
-  /** Whether a policy says what is shown. */
+  /** Whether a policy selected the endpoints that are shown. */
   managed: boolean;
 }
 
-/** The objects of a view by key, by Service, and the Services by the nodes their endpoints are on. */
+/** Indexes the objects of a view by key and by Service, and the Services by the nodes of their endpoints. */
 export class EndpointIndex {
   readonly #objects = new Map<string, EndpointsObject>();
-  /** Lists that are never changed: most Services have one object, for which a Set costs 240 bytes. */
+  /** Immutable arrays: most Services have one object, and a Set of one takes 240 bytes. */
   readonly #byService = new Map<string, readonly EndpointsObject[]>();
   /** Node → Services with an endpoint there. */
   readonly #byNode = new Map<string, Set<string>>();
-  /** Slices differ in a few ports; endpoints come interned, see EndpointsFacts. */
+  /** There are few different lists of ports. Endpoints are interned already, see EndpointsFacts. */
   readonly #ports = new Interner<readonly string[]>();
 
   get(key: string): EndpointsObject | undefined {
@@ -64,8 +70,7 @@ export class EndpointIndex {
       hinted: facts.hinted,
       groups: this.#internGroups(facts.groups),
       raw,
-      fresh: true,
-      exact: false,
+      rawState: 'new',
       replaces: false,
       copied: 0,
       keep: undefined,
@@ -84,14 +89,14 @@ export class EndpointIndex {
   }
 
   /**
-   * Takes in the new bytes of an object of which a decision sees nothing new: most changes are such. Returns
-   * false, and has done nothing, when it does.
+   * Stores the new bytes of an object if nothing changed that a decision uses: most changes are like this. Otherwise
+   * does nothing and returns false.
    */
   refresh(object: EndpointsObject, facts: EndpointsFacts, raw: ObjectBytes): boolean {
     if (object.hinted !== facts.hinted || object.service !== serviceOf(facts)) return false;
     if (!sameItems(object.groups, facts.groups, sameGroup)) return false;
     object.raw = raw;
-    object.fresh = true;
+    object.rawState = 'new';
     return true;
   }
 
@@ -116,21 +121,6 @@ export class EndpointIndex {
   }
 }
 
-/** Keeps equal things once. */
-export class Interner<T> {
-  readonly #known = new Map<string, T>();
-
-  of(id: string, make: () => T): T {
-    const known = this.#known.get(id);
-    if (known !== undefined) return known;
-    // Names of nodes and zones that are long gone may pile up over months; starting over costs little.
-    if (this.#known.size >= 50_000) this.#known.clear();
-    const made = make();
-    this.#known.set(id, made);
-    return made;
-  }
-}
-
 function serviceOf({ namespace, service }: EndpointsFacts): string | undefined {
   return service === '' ? undefined : `${namespace}/${service}`;
 }
@@ -142,7 +132,7 @@ function sameGroup(a: EndpointGroup, b: EndpointGroup): boolean {
   );
 }
 
-/** Equal endpoints are one object, unless the cache that sees to that has started over in between. */
+/** Equal endpoints are mostly one object; they are two if the cache that interns them was cleared in between. */
 function sameEndpoint(a: Endpoint, b: Endpoint): boolean {
   if (a === b) return true;
   return a.node === b.node && a.state === b.state && a.zone === b.zone && a.family === b.family;
@@ -156,7 +146,7 @@ function sameItems<T>(a: readonly T[], b: readonly T[], same: (a: T, b: T) => bo
 
 const NONE: readonly EndpointsObject[] = [];
 
-/** Nodes of an object that none of its siblings has an endpoint on. */
+/** Nodes of an object on which no sibling has an endpoint. */
 function nodesWithout(object: EndpointsObject, siblings: readonly EndpointsObject[]): Set<string> {
   const nodes = nodesOf(object);
   for (const { groups } of siblings) {

@@ -5,17 +5,20 @@ import { hasEndpointWithoutZone } from '../../topology/state/without-zone.ts';
 import type { Change, ChangeHandler } from '../codec/change.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
 import type { View } from '../view/view.ts';
+import { AffectedServices } from './affected-services.ts';
 import { changeSteps } from './change-steps.ts';
 import type { Clock } from './clock.ts';
+import { CloudOnlyReports } from './cloud-only-reports.ts';
 import { causeOfObjects, causeOfTopology } from './decision-cause.ts';
-import { type Answer, type Cause, DecisionJournal } from './decision-journal.ts';
+import { type Cause, DecisionJournal } from './decision-journal.ts';
 import { EndpointIndex, type EndpointsObject } from './endpoint-index.ts';
 import { EndpointsWriter } from './endpoints-writer.ts';
-import { type Outcome, type ProjectedEndpoints, ServiceDecider } from './service-decider.ts';
+import { mostReadyFirst } from './most-ready-first.ts';
+import { type DecidedService, ServiceDecider } from './service-decider.ts';
 
 /** What the projection did since the start, for metrics. */
 export interface ProjectionCounters {
-  /** Events sent though the object had not changed: the world had. */
+  /** Events sent although the object had not changed: the topology had. */
   readonly injected: number;
   /** Changes of an object that alter nothing this node sees. */
   readonly suppressed: number;
@@ -24,7 +27,7 @@ export interface ProjectionCounters {
 /** See {@link EndpointsProjection.inspect}. */
 export interface ServiceInspection {
   readonly objects: readonly EndpointsObject[];
-  /** What a return delay holds of `<family> <port>`. */
+  /** The nearer key that a return delay holds back for `<family> <port>`. */
   readonly held: (port: string) => HeldKey | undefined;
   /** For how long the answer has been the same, in milliseconds; undefined: there is none. */
   readonly ageMs: number | undefined;
@@ -34,73 +37,75 @@ export interface EndpointsProjectionOptions {
   readonly view: View;
   readonly topology: Topology;
   readonly clock: Clock;
-  /** Whether this is the view that tells the world which Services are withheld. */
+  /** Whether this view reports to the topology which Services are left to the cloud. */
   readonly tellsCloudOnly: boolean;
 }
 
 /**
- * While thousands of Services are decided again, watchers are told after so many, and then each time that twice
- * as many are decided: early, and yet in few writes.
+ * When thousands of Services are decided again, watchers are notified after the first 32, and then each time that
+ * twice as many are decided: early, and still in few writes.
  */
 const FIRST_PORTION = 32;
 
 /**
- * Shows of each EndpointSlice or Endpoints object the endpoints that the decision about its Service selects.
- * A change of an object or of the world decides the Services it touches again, and shows what came out
- * different, all objects of a Service together.
+ * - `listing`: objects are stored; the API server has not listed all of them yet.
+ * - `waiting`: all objects are stored; a policy, or a node set that it needs, is still unknown.
+ * - `serving`: the view is open, and each change is shown.
+ */
+type State = 'listing' | 'waiting' | 'serving';
+
+/**
+ * Shows, for each EndpointSlice or Endpoints object, the endpoints that the decision about its Service selects.
  *
- * Invariant: after each call, each object is shown as a fresh list of the same objects under the same world
- * would show it, but for its version and for changes that are none (see Codec.significant). None is seen of a
- * Service whose first policy waits.
+ *     listing ──onSynced()──▶ waiting ──topology settled──▶ serving
+ *
+ *     objects changed ──store──▶ affected Services ─┐
+ *     topology changed ────────▶ affected Services ─┼─decide─▶ write what differs ─▶ commit to the event log
+ *     return delay passed ─────▶ affected Services ─┘
+ *
+ * Invariant: after each call, the view equals that of a fresh list under the same topology, except for versions and
+ * for changes that do not count (see Codec.semanticBytes). A Service whose first policy is pending shows no objects.
  */
 export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   readonly view: View;
-  /** What was decided otherwise since the view started. */
+  /** Decisions that changed since the view started. */
   readonly journal = new DecisionJournal();
   readonly #clock: Clock;
   readonly #topology: Topology;
   readonly #index = new EndpointIndex();
   readonly #decider: ServiceDecider;
-  readonly #display: EndpointsWriter;
-  readonly #unsubscribe: () => void;
-  /** Services decided and not yet told to the world; undefined: another view tells. */
-  readonly #cloudOnly: Map<string, boolean> | undefined;
+  readonly #writer: EndpointsWriter;
+  /** Undefined: another view reports. */
+  readonly #cloudOnly: CloudOnlyReports | undefined;
   readonly #listeners = new Set<(service: string) => void>();
-  /** Why Services are decided now. */
-  #cause: Cause = { kind: 'endpoints', subject: '' };
-  #synced = false;
-  /** End of the log at the last commit. */
-  #committed = 0;
+  readonly #unsubscribe: () => void;
+  #state: State = 'listing';
   #injected = 0;
 
   constructor({ view, topology, clock, tellsCloudOnly }: EndpointsProjectionOptions) {
     this.view = view;
-    this.#display = new EndpointsWriter(view);
+    this.#writer = new EndpointsWriter(view);
     this.#topology = topology;
     this.#clock = clock;
-    this.#cloudOnly = tellsCloudOnly ? new Map() : undefined;
+    this.#cloudOnly = tellsCloudOnly ? new CloudOnlyReports(topology) : undefined;
     this.#decider = new ServiceDecider({
       topology,
       clock,
-      onDue: (services) => {
-        this.#cause = { kind: 'return-delay', subject: '' };
-        this.#decideAgain(services);
-      },
-      onDecided: (service, from, to) => this.#decided(service, from, to),
+      onDue: (services) => this.#decideAgain(services, { kind: 'return-delay', subject: '' }),
     });
     this.#unsubscribe = topology.subscribe({ changed: (change) => this.#topologyChanged(change) });
   }
 
   get counters(): ProjectionCounters {
-    return { injected: this.#injected, suppressed: this.#display.suppressed };
+    return { injected: this.#injected, suppressed: this.#writer.suppressed };
   }
 
-  /** Bytes of objects as shown that are held beside the raw ones, for endpoints are cut. */
+  /** Bytes of projected objects that are kept beside the raw ones because they differ. */
   get copiedBytes(): number {
-    return this.#display.copied;
+    return this.#writer.copied;
   }
 
-  /** What is known of a Service, to explain it. Looking changes nothing. */
+  /** The state of a Service, to explain it. Changes nothing. */
   inspect(service: string): ServiceInspection {
     return {
       objects: [...this.#index.ofService(service)],
@@ -109,107 +114,150 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     };
   }
 
-  /** Calls back after each decision, whether it came out different or not; returns how to end that. */
+  /** Calls the listener after each decision, also if the result is the same; returns how to unsubscribe. */
   onDecided(listener: (service: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** How many Services each answer has; see ServiceDecider. */
+  /** How many Services have each answer; see {@link ServiceDecider.winners}. */
   winners(): ReadonlyMap<string, number> {
     return this.#decider.winners();
   }
 
-  /** Services that have endpoints objects, of a policy or not. */
+  /** Services that have endpoints objects, with a policy or without. */
   services(): IterableIterator<string> {
     return this.#index.services();
   }
 
-  /** Stops listening to the world, and takes back what it was told. */
+  /** Unsubscribes from the topology, and withdraws what was reported to it. */
   close(): void {
     this.#unsubscribe();
     this.#decider.close();
-    this.#topology.setZoneless(
+    this.#topology.setServicesWithoutZone(
       this,
       Array.from(this.#index.services(), (service) => [service, false] as const),
     );
   }
 
   onChanges(changes: readonly Change<EndpointsFacts>[]): void {
-    for (const step of changeSteps(changes)) this.#apply(step);
-    if (this.view.started) this.#commit();
+    if (this.#state !== 'serving') {
+      for (const step of changeSteps(changes)) this.#store(step);
+      return;
+    }
+    const before = this.view.log.end;
+    for (const step of changeSteps(changes)) this.#project(step, this.#store(step));
+    this.#commitSince(before);
   }
 
   onSynced(): void {
-    this.#synced = true;
+    if (this.#state === 'listing') this.#state = 'waiting';
     this.#tryStart();
   }
 
+  #topologyChanged(change: TopologyChange): void {
+    if (this.#state !== 'serving') {
+      this.#tryStart();
+      return;
+    }
+    const { services, ownNode, firstKnown } = change;
+    const onNodes = this.#servicesOn(change.nodes);
+    // What the owner of the cluster changes takes effect immediately, without a return delay.
+    for (const service of services) this.#decider.forget(service);
+    if (ownNode !== undefined || firstKnown === true) {
+      for (const service of onNodes) this.#decider.forget(service);
+    }
+    this.#decideAgain(new Set([...services, ...onNodes]), causeOfTopology(change));
+  }
+
+  /** `waiting` → `serving`, once the topology has settled. */
+  #tryStart(): void {
+    if (this.#state !== 'waiting' || !this.#topology.settled) return;
+    this.#state = 'serving';
+    this.view.start((version) => this.#initialObjects(version));
+    this.#cloudOnly?.reportInitial();
+  }
+
+  *#initialObjects(version: string): Generator<readonly [string, ObjectBytes]> {
+    for (const service of this.#index.services()) {
+      const { outcome } = this.#decide(service);
+      if (typeof outcome === 'string') continue;
+      for (const each of outcome) yield [each.object.key, this.#writer.write(each, version)];
+    }
+    for (const object of this.#index.objects()) {
+      if (object.service !== undefined) continue;
+      yield [object.key, this.#writer.write({ object, keep: undefined, managed: false }, version)];
+    }
+  }
+
   /**
-   * Takes in changes of different objects together, then decides: what a re-list found has no state in
-   * between, in which one slice is new and its sibling old.
+   * Stores changes of different objects together, and returns the Services to be decided again. A list that was read
+   * again has no state in between, in which one slice is new and its sibling is old.
    */
-  #apply(changes: readonly Change<EndpointsFacts>[]): void {
-    const touched: Touched = new Map();
-    for (const change of changes) this.#store(change, touched);
-    this.#reportZoneless(touched.keys());
-    if (!this.view.started) return;
-    this.#cause = causeOfObjects(changes);
-    for (const [service, gone] of touched) this.#project(service, gone);
+  #store(changes: readonly Change<EndpointsFacts>[]): AffectedServices {
+    const affected = new AffectedServices();
+    for (const change of changes) this.#storeOne(change, affected);
+    const withoutZone = Array.from(affected.services(), (service) => {
+      const objects = this.#index.ofService(service);
+      return [service, objects.some(({ groups }) => hasEndpointWithoutZone(groups))] as const;
+    });
+    this.#topology.setServicesWithoutZone(this, withoutZone);
+    return affected;
+  }
+
+  #storeOne(change: Change<EndpointsFacts>, affected: AffectedServices): void {
+    const { key, type } = change;
+    const before = this.#index.get(key);
+    if (before !== undefined) {
+      if (type !== 'DELETED' && this.#index.refresh(before, change.facts, change.object)) return;
+      this.#index.remove(before);
+      this.#writer.forget(before);
+      if (before.service !== undefined) affected.add(before.service);
+      if (type === 'DELETED') {
+        if (before.service === undefined) this.view.delete(key);
+        else if (this.view.get(key) !== undefined) affected.addRemoved(before.service, key);
+      }
+    }
+    if (type === 'DELETED') return;
+    const object = this.#index.add(key, change.facts, change.object);
+    object.replaces = before?.replaces ?? this.view.get(key) !== undefined;
+    if (object.service !== undefined) affected.add(object.service);
+  }
+
+  /** Shows changes that are stored, and what they alter in the affected Services. */
+  #project(changes: readonly Change<EndpointsFacts>[], affected: AffectedServices): void {
+    const cause = causeOfObjects(changes);
+    for (const [service, removed] of affected) this.#projectService(service, cause, removed);
     for (const { key } of changes) {
       const object = this.#index.get(key);
       if (object === undefined) continue;
       if (object.service === undefined) {
-        this.#display.show({ object, keep: undefined, managed: false });
-      } else if (!touched.has(object.service)) {
-        this.#showAgain(object);
+        this.#writer.show({ object, keep: undefined, managed: false });
+      } else if (!affected.has(object.service) && this.view.get(key) !== undefined) {
+        // The decision uses nothing of what changed, so the last one still applies.
+        const { keep, managed } = object;
+        this.#writer.show({ object, keep, managed });
       }
     }
   }
 
-  /** Shows an object of which a decision about its Service sees nothing new, if it is shown at all. */
-  #showAgain(object: EndpointsObject): void {
-    const { key, keep, managed } = object;
-    if (this.view.get(key) !== undefined) this.#display.show({ object, keep, managed });
+  /** @param removed objects of the Service that no longer exist and are still shown; they leave last */
+  #projectService(service: string, cause: Cause, removed?: ReadonlySet<string>): void {
+    const { outcome, before, after } = this.#decide(service);
+    this.journal.record(this.#clock.now(), service, before, after, cause);
+    if (typeof outcome === 'string') {
+      for (const { key } of this.#index.ofService(service)) this.view.delete(key);
+    } else {
+      for (const each of mostReadyFirst(outcome)) this.#writer.show(each);
+    }
+    for (const key of removed ?? []) if (this.#index.get(key) === undefined) this.view.delete(key);
   }
 
-  /** Brings the index up to date; adds the Services to be decided again. */
-  #store(change: Change<EndpointsFacts>, touched: Touched): void {
-    const before = this.#index.get(change.key);
-    if (before !== undefined) {
-      if (change.type !== 'DELETED' && this.#index.refresh(before, change.facts, change.object)) {
-        return;
-      }
-      this.#index.remove(before);
-      this.#display.forget(before);
-      if (before.service !== undefined) goneOf(touched, before.service);
-      if (change.type === 'DELETED') this.#left(before, touched);
-    }
-    if (change.type !== 'DELETED') {
-      const object = this.#index.add(change.key, change.facts, change.object);
-      object.replaces = before?.replaces ?? this.view.get(change.key) !== undefined;
-      if (object.service !== undefined) goneOf(touched, object.service);
-    }
-  }
-
-  #left({ key, service }: EndpointsObject, touched: Touched): void {
-    if (service === undefined) this.view.delete(key);
-    else if (this.view.get(key) !== undefined) goneOf(touched, service).add(key);
-  }
-
-  #topologyChanged(change: TopologyChange): void {
-    if (!this.view.started) {
-      this.#tryStart();
-      return;
-    }
-    const onNodes = this.#servicesOn(change.nodes);
-    // What the owner of the cluster decides takes effect at once.
-    const { services, ownNode, firstKnown } = change;
-    for (const service of services) this.#decider.forget(service);
-    if (ownNode !== undefined || firstKnown === true)
-      for (const service of onNodes) this.#decider.forget(service);
-    this.#cause = causeOfTopology(change);
-    this.#decideAgain(new Set([...services, ...onNodes]));
+  #decide(service: string): DecidedService {
+    const decided = this.#decider.decide(service, this.#index.ofService(service));
+    this.#cloudOnly?.add(service, decided.outcome === 'withheld');
+    for (const listener of this.#listeners) listener(service);
+    return decided;
   }
 
   /** Services with endpoints on these nodes that use one of the keys. */
@@ -226,121 +274,27 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     return found;
   }
 
-  /** Shows what the decision about some Services is now. */
-  #decideAgain(services: Iterable<string>): void {
+  /** Decides Services again whose objects have not changed. */
+  #decideAgain(services: Iterable<string>, cause: Cause): void {
     const before = this.view.log.end;
+    let committed = before;
     let decided = 0;
     let portion = FIRST_PORTION;
     for (const service of services) {
-      this.#project(service);
+      this.#projectService(service, cause);
       if (++decided < portion) continue;
-      this.#commit();
+      committed = this.#commitSince(committed);
       portion *= 2;
     }
-    this.#injected += this.view.log.end - before;
-    this.#commit();
+    this.#injected += this.#commitSince(committed) - before;
   }
 
-  /**
-   * Lets watchers, and those who follow what is withheld, see all that was done since the last time. A Service
-   * that is hidden goes before its endpoints, and comes back after them: without any, it would be refused.
-   */
-  #commit(): void {
+  /** Notifies watchers of what was appended to the log since a position; returns the end of the log. */
+  #commitSince(position: number): number {
     const { log } = this.view;
-    this.#tell((isCloudOnly) => isCloudOnly);
-    if (log.end !== this.#committed) log.commit();
-    this.#committed = log.end;
-    this.#tell((isCloudOnly) => !isCloudOnly);
+    this.#cloudOnly?.reportHidden();
+    if (log.end !== position) log.commit();
+    this.#cloudOnly?.reportShown();
+    return log.end;
   }
-
-  /** Tells the world of some of the Services that were decided whether they are withheld. */
-  #tell(which: (isCloudOnly: boolean) => boolean): void {
-    if (this.#cloudOnly === undefined) return;
-    const decided = new Map([...this.#cloudOnly].filter(([, isCloudOnly]) => which(isCloudOnly)));
-    for (const service of decided.keys()) this.#cloudOnly.delete(service);
-    this.#topology.setCloudOnly(decided);
-  }
-
-  #tryStart(): void {
-    if (!this.#synced || !this.#topology.settled || this.view.started) return;
-    this.view.start((version) => this.#initialObjects(version));
-    this.#tell(() => true);
-  }
-
-  *#initialObjects(version: string): Generator<readonly [string, ObjectBytes]> {
-    for (const service of this.#index.services()) {
-      const outcome = this.#decide(service);
-      if (typeof outcome === 'string') continue;
-      for (const shown of outcome) yield [shown.object.key, this.#display.write(shown, version)];
-    }
-    for (const object of this.#index.objects()) {
-      if (object.service !== undefined) continue;
-      yield [object.key, this.#display.write({ object, keep: undefined, managed: false }, version)];
-    }
-  }
-
-  /** @param gone objects of the Service that are no more and shown still; they leave last */
-  #project(service: string, gone: ReadonlySet<string> = NONE): void {
-    const outcome = this.#decide(service);
-    if (typeof outcome === 'string') {
-      for (const object of this.#index.ofService(service)) this.view.delete(object.key);
-    } else {
-      for (const shown of gainsFirst(outcome)) this.#display.show(shown);
-    }
-    for (const key of gone) if (this.#index.get(key) === undefined) this.view.delete(key);
-  }
-
-  #decide(service: string): Outcome {
-    const outcome = this.#decider.decide(service, [...this.#index.ofService(service)]);
-    this.#cloudOnly?.set(service, outcome === 'withheld');
-    return outcome;
-  }
-
-  #decided(service: string, from: Answer | undefined, to: Answer | undefined): void {
-    // What the first list holds is no change.
-    if (this.view.started) this.journal.record(this.#clock.now(), service, from, to, this.#cause);
-    for (const listener of this.#listeners) listener(service);
-  }
-
-  #reportZoneless(services: Iterable<string>): void {
-    const reports: [string, boolean][] = [];
-    for (const service of services) {
-      const objects = this.#index.ofService(service);
-      reports.push([service, objects.some(({ groups }) => hasEndpointWithoutZone(groups))]);
-    }
-    this.#topology.setZoneless(this, reports);
-  }
-}
-
-/** Services to be decided again, each with its objects that are no more and shown still. */
-type Touched = Map<string, Set<string>>;
-
-const NONE: ReadonlySet<string> = new Set();
-
-function goneOf(touched: Touched, service: string): Set<string> {
-  const gone = touched.get(service) ?? new Set();
-  touched.set(service, gone);
-  return gone;
-}
-
-/** kube-proxy may look in between, and shall not find a Service without an endpoint that it can use. */
-function gainsFirst(outcome: readonly ProjectedEndpoints[]): readonly ProjectedEndpoints[] {
-  if (outcome.length < 2) return outcome;
-  const byRank: ProjectedEndpoints[][] = [[], [], []];
-  for (const shown of outcome) byRank[rankOf(shown)]?.push(shown);
-  return byRank.flat();
-}
-
-/** 0: ready endpoints are shown; 1: others; 2: none. */
-function rankOf({ object, keep }: ProjectedEndpoints): number {
-  let index = 0;
-  let rank = 2;
-  for (const { endpoints } of object.groups) {
-    for (const { state } of endpoints) {
-      if (keep !== undefined && keep[index++] === 0) continue;
-      if (state === 'ready') return 0;
-      rank = 1;
-    }
-  }
-  return rank;
 }

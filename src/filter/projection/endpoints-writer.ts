@@ -4,8 +4,8 @@ import type { EndpointsObject } from './endpoint-index.ts';
 import type { ProjectedEndpoints } from './service-decider.ts';
 
 /**
- * Writes endpoints objects as they are decided, and shows in a view what comes out different. Notes in each
- * object how it was shown last.
+ * Writes endpoints objects as they were decided, and shows in a view those that differ. Records in each object how it
+ * was shown last.
  */
 export class EndpointsWriter {
   readonly #view: View;
@@ -16,89 +16,95 @@ export class EndpointsWriter {
     this.#view = view;
   }
 
-  /** Changes of an object that altered nothing clients see, so far. */
+  /** Changes of objects that altered nothing clients see, so far. */
   get suppressed(): number {
     return this.#suppressed;
   }
 
-  /** Bytes of objects as shown that are held beside the raw ones. */
+  /** Bytes of projected objects that are kept beside the raw ones. */
   get copied(): number {
     return this.#copied;
   }
 
-  /** Forgets an object that is no more. What is shown of it may stay for a moment. */
+  /** Forgets an object that no longer exists. The view may show it a moment longer. */
   forget(object: EndpointsObject): void {
-    this.#noteCopy(object, 0);
+    this.#recordCopy(object, 0);
   }
 
-  /** Shows an object as decided; nothing happens where clients would see no difference. */
-  show({ object, keep, managed }: ProjectedEndpoints): void {
-    const cutHints = managed && object.hinted;
-    // Another object of the same name is a new one.
+  /** Shows an object as it was decided; does nothing if clients would see no difference. */
+  show(projected: ProjectedEndpoints): void {
+    const { object } = projected;
+    // A new object with the name of a deleted one: clients must see DELETED and ADDED.
     if (object.replaces) this.#view.delete(object.key);
     object.replaces = false;
     const shown = this.#view.get(object.key);
-    if (shown !== undefined && this.#unchanged(object, shown, keep, cutHints, managed)) {
-      if (object.fresh) {
-        this.#suppressed++;
-        object.fresh = false;
-        object.exact = false;
-      }
-      object.keep = keep;
-      object.cutHints = cutHints;
-      object.managed = managed;
-      this.#noteCopy(object, object.raw === shown ? 0 : shown.length);
+    if (shown === undefined || !this.#isUnchanged(projected, shown)) {
+      this.#view.set(object.key, (version) => this.write(projected, version));
       return;
     }
-    this.#view.set(object.key, (version) => this.write({ object, keep, managed }, version));
+    if (object.rawState === 'new') {
+      this.#suppressed++;
+      object.rawState = 'equivalent';
+    }
+    this.#recordEdit(projected);
+    this.#recordCopy(object, object.raw === shown ? 0 : shown.length);
   }
 
-  /** Writes an object as decided, for a version of it that is about to be shown. */
-  write({ object, keep, managed }: ProjectedEndpoints, resourceVersion: string): ObjectBytes {
+  /** Writes an object as it was decided, with the version under which it is about to be shown. */
+  write(projected: ProjectedEndpoints, resourceVersion: string): ObjectBytes {
     const { codec, resource } = this.#view;
-    const cutHints = managed && object.hinted;
-    const edit = { resourceVersion, cutHints, ...(keep === undefined ? {} : { keep }) };
-    const written = codec.splice(resource, object.raw, edit);
-    object.keep = keep;
-    object.cutHints = cutHints;
-    object.managed = managed;
-    object.fresh = false;
-    object.exact = true;
-    // Nothing is cut, so that the bytes shown hold all there is to know: keep them once.
-    if (keep === undefined && !cutHints) object.raw = written;
-    this.#noteCopy(object, object.raw === written ? 0 : written.length);
+    const { object } = projected;
+    const edit = editOf(projected);
+    const written = codec.splice(resource, object.raw, { ...edit, resourceVersion });
+    this.#recordEdit(projected);
+    object.rawState = 'shown';
+    // Nothing is cut, so the bytes shown contain everything: keep them once.
+    if (edit.keep === undefined && !edit.cutHints) object.raw = written;
+    this.#recordCopy(object, object.raw === written ? 0 : written.length);
     return written;
   }
 
-  #noteCopy(object: EndpointsObject, bytes: number): void {
+  #recordEdit(projected: ProjectedEndpoints): void {
+    const { object, keep, managed } = projected;
+    object.keep = keep;
+    object.managed = managed;
+    object.cutHints = cutsHints(projected);
+  }
+
+  #recordCopy(object: EndpointsObject, bytes: number): void {
     this.#copied += bytes - object.copied;
     object.copied = bytes;
   }
 
-  #unchanged(
-    object: EndpointsObject,
-    shown: ObjectBytes,
-    keep: Uint8Array | undefined,
-    cutHints: boolean,
-    managed: boolean,
-  ): boolean {
-    // What no policy manages passes every change on.
-    if (object.fresh && !managed) return false;
-    const sameEdit = object.cutHints === cutHints && sameMask(object.keep, keep);
-    if (!object.fresh) {
-      // Other endpoints are other bytes: what is byte for byte the same is decided alike.
-      if (!sameEdit) return false;
-      if (managed || object.exact) return true;
-    }
+  #isUnchanged(projected: ProjectedEndpoints, shown: ObjectBytes): boolean {
+    const { object, keep, managed } = projected;
     const { codec, resource } = this.#view;
-    const edit = { cutHints, ...(keep === undefined ? {} : { keep }) };
+    const edit = editOf(projected);
+    if (object.rawState === 'new') {
+      // An object that no policy manages passes every change on.
+      if (!managed) return false;
+    } else {
+      // The same bytes with another edit always differ.
+      if (object.cutHints !== edit.cutHints || !sameMask(object.keep, keep)) return false;
+      if (managed || object.rawState === 'shown') return true;
+    }
     if (managed) {
-      const next = codec.significantAfter(resource, object.raw, edit);
+      const next = codec.semanticBytesAfter(resource, object.raw, edit);
       return next.equals(codec.semanticBytes(shown));
     }
     const next = codec.splice(resource, object.raw, { ...edit, resourceVersion: '0' });
     return next.equals(codec.splice(resource, shown, { resourceVersion: '0' }));
   }
+}
+
+/** Hints are cut from the objects of managed Services. */
+function cutsHints({ object, managed }: ProjectedEndpoints): boolean {
+  return managed && object.hinted;
+}
+
+function editOf(projected: ProjectedEndpoints): { cutHints: boolean; keep?: Uint8Array } {
+  const { keep } = projected;
+  return { cutHints: cutsHints(projected), ...(keep === undefined ? {} : { keep }) };
 }
 
 function sameMask(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {

@@ -3,14 +3,14 @@ import type { ObjectBytes } from '../codec/codec.ts';
 import type { View } from '../view/view.ts';
 import type { EndpointsObject } from './endpoint-index.ts';
 
-/** An object of a view as an explanation needs it; its bytes are those of now, and are read when they are needed. */
+/** An object of a view as an explanation needs it. Its bytes are the current ones, and are read only when needed. */
 export function explainedObject(
   view: View,
   { key, hinted, groups, raw }: EndpointsObject,
 ): ExplainedObject {
   const name = key.slice(key.indexOf('/') + 1);
   const inView = view.get(key);
-  // What stands may come from an earlier state of the object, so endpoints are found again by their address.
+  // What is shown may have been made from an earlier state of the object, so endpoints are compared by address.
   let own: readonly string[] | undefined;
   let shown: ReadonlySet<string> | undefined;
   const addresses = (): readonly string[] => {

@@ -3,12 +3,12 @@ import type { ObjectBytes } from '../codec/codec.ts';
 import type { View } from '../view/view.ts';
 
 /**
- * Shows objects as they are, but for the resourceVersion: Services, the own Node, ServiceCIDRs. Every change
- * is passed on, and none is invented.
+ * Shows objects unchanged except for the resourceVersion: Services, the own Node, ServiceCIDRs. Passes on every change,
+ * and makes none itself.
  */
 export class PlainProjection implements ChangeHandler {
   readonly view: View;
-  /** What arrives before the first list is complete. */
+  /** Objects that arrive before the first list is complete; undefined: the view is open. */
   #initial: Map<string, ObjectBytes> | undefined = new Map();
 
   constructor(view: View) {

@@ -4,17 +4,27 @@ import type { ObjectBytes } from '../codec/codec.ts';
 import type { View } from '../view/view.ts';
 
 /**
- * Shows ServiceCIDRs as they are, or none of them while this node leaves addresses of Services to the cloud:
- * in nftables mode kube-proxy drops what goes to an address in a ServiceCIDR that no Service it knows has
- * (chain cluster-ips-check, pkg/proxy/nftables), and so what is to be routed to the cloud.
+ * - `listing`: objects are stored; the API server has not listed all of them yet.
+ * - `waiting`: all objects are stored; the own Node is still unknown.
+ * - `shown`: the view is open and has all objects.
+ * - `hidden`: the view is open and empty, because this node leaves the addresses of Services to the cloud.
+ */
+type State = 'listing' | 'waiting' | 'shown' | 'hidden';
+
+/**
+ * Shows ServiceCIDRs unchanged, or none of them while this node leaves the addresses of Services to the cloud.
+ *
+ *     listing ──onSynced()──▶ waiting ──own Node known──▶ shown ◀──own Node changes──▶ hidden
+ *
+ * In nftables mode, kube-proxy drops packets to an address of a ServiceCIDR if no Service that it knows has this
+ * address (chain cluster-ips-check, pkg/proxy/nftables). That would drop what must be routed to the cloud.
  */
 export class ServiceCidrsProjection implements ChangeHandler {
   readonly view: View;
   readonly #topology: Topology;
   readonly #objects = new Map<string, ObjectBytes>();
   readonly #unsubscribe: () => void;
-  #synced = false;
-  #hidden = false;
+  #state: State = 'listing';
 
   constructor(view: View, topology: Topology) {
     this.view = view;
@@ -22,7 +32,7 @@ export class ServiceCidrsProjection implements ChangeHandler {
     this.#unsubscribe = topology.subscribe({ changed: () => this.#topologyChanged() });
   }
 
-  /** Stops listening to the world. */
+  /** Unsubscribes from the topology. */
   close(): void {
     this.#unsubscribe();
   }
@@ -31,35 +41,42 @@ export class ServiceCidrsProjection implements ChangeHandler {
     for (const change of changes) {
       if (change.type === 'DELETED') this.#objects.delete(change.key);
       else this.#objects.set(change.key, change.object);
-      if (!this.view.started) continue;
+      if (this.#state !== 'shown') continue;
       if (change.type === 'DELETED') this.view.delete(change.key);
-      else if (!this.#hidden) this.view.showAsIs(change.key, change.object);
+      else this.view.showAsIs(change.key, change.object);
     }
-    if (this.view.started) this.view.log.commit();
+    if (this.#state === 'shown') this.view.log.commit();
   }
 
   onSynced(): void {
-    this.#synced = true;
+    if (this.#state !== 'listing') return;
+    this.#state = 'waiting';
     this.#tryStart();
   }
 
   #topologyChanged(): void {
-    if (!this.view.started) {
+    if (this.#state === 'listing') return;
+    if (this.#state === 'waiting') {
       this.#tryStart();
       return;
     }
-    if (this.#topology.leavesAddressesToCloud === this.#hidden) return;
-    this.#hidden = !this.#hidden;
+    const next = this.#visibility();
+    if (next === this.#state) return;
+    this.#state = next;
     for (const [key, object] of this.#objects) {
-      if (this.#hidden) this.view.delete(key);
+      if (next === 'hidden') this.view.delete(key);
       else this.view.showAsIs(key, object);
     }
     this.view.log.commit();
   }
 
   #tryStart(): void {
-    if (this.view.started || !this.#synced || this.#topology.nodeContext === undefined) return;
-    this.#hidden = this.#topology.leavesAddressesToCloud;
-    this.view.startAsIs(this.#hidden ? [] : this.#objects);
+    if (this.#topology.nodeContext === undefined) return;
+    this.#state = this.#visibility();
+    this.view.startAsIs(this.#state === 'shown' ? this.#objects : []);
+  }
+
+  #visibility(): 'shown' | 'hidden' {
+    return this.#topology.leavesAddressesToCloud ? 'hidden' : 'shown';
   }
 }

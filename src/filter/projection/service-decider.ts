@@ -6,63 +6,72 @@ import type { Topology } from '../../topology/state/topology.ts';
 import { type HiddenReason, whyHidden } from '../../topology/state/visibility.ts';
 import type { Clock } from './clock.ts';
 import type { Answer } from './decision-journal.ts';
-import { type EndpointsObject, Interner } from './endpoint-index.ts';
-import { ReturnDelays } from './return-delays.ts';
+import type { EndpointsObject } from './endpoint-index.ts';
+import { Interner } from './interner.ts';
+import { ReturnDelayScheduler } from './return-delay-scheduler.ts';
 
-/** What of an object is shown: with which endpoints, and whether a policy says so. */
+/** The part of an object that is shown. */
 export interface ProjectedEndpoints {
   readonly object: EndpointsObject;
   /** As in Edit.keep; undefined: all. */
   readonly keep: Uint8Array | undefined;
+  /** Whether a policy selected the endpoints. */
   readonly managed: boolean;
 }
 
 /** What is shown of a Service, or why nothing is. */
 export type Outcome = HiddenReason | readonly ProjectedEndpoints[];
 
-/** Longer masks are not looked for among those of other objects. */
+/** The result of deciding about a Service. */
+export interface DecidedService {
+  readonly outcome: Outcome;
+  /** The answer before this decision; undefined: there was none. */
+  readonly before: Answer | undefined;
+  /** The answer now; undefined: the Service has no endpoints objects, or is unknown. */
+  readonly after: Answer | undefined;
+}
+
+/** Longer masks are not shared between objects. */
 const MAX_SHARED_MASK = 64;
 
 export interface ServiceDeciderOptions {
   readonly topology: Topology;
   readonly clock: Clock;
-  /** Called with Services to be decided again, for a return delay has passed. */
+  /** Called from a timer, with the Services whose return delay has passed: they must be decided again. */
   readonly onDue: (services: readonly string[]) => void;
-  /** Called after each decision with what was answered before and now; undefined: there are no endpoints. */
-  readonly onDecided: (service: string, from: Answer | undefined, to: Answer | undefined) => void;
 }
 
-/** Decides about the objects of one Service at a time, and remembers what a decision depends on: the last one. */
+/** Decides about the objects of one Service at a time. Keeps the last answer of each Service and its return delays. */
 export class ServiceDecider {
   readonly #topology: Topology;
   readonly #clock: Clock;
-  readonly #onDecided: ServiceDeciderOptions['onDecided'];
-  readonly #delays: ReturnDelays;
+  readonly #delays: ReturnDelayScheduler;
   readonly #answers = new Map<string, TimedAnswer>();
-  /** What 10,000 Services were answered, and are shown, is much the same. */
+  /** 10,000 Services have few different answers and masks. */
   readonly #texts = new Interner<string>();
   readonly #masks = new Interner<Uint8Array>();
 
-  constructor({ topology, clock, onDue, onDecided }: ServiceDeciderOptions) {
+  constructor({ topology, clock, onDue }: ServiceDeciderOptions) {
     this.#topology = topology;
     this.#clock = clock;
-    this.#onDecided = onDecided;
-    this.#delays = new ReturnDelays(clock, onDue);
+    this.#delays = new ReturnDelayScheduler(clock, onDue);
   }
 
   /** Decides about all objects of a Service together. */
-  decide(service: string, objects: readonly EndpointsObject[]): Outcome {
+  decide(service: string, objects: readonly EndpointsObject[]): DecidedService {
     const policy = this.#topology.policyInForce(service);
     if (policy?.managed === true) return this.#decideManaged(service, policy, objects);
-    if (policy !== undefined) {
-      const { reason } = policy;
-      const unfiltered = { kept: undefined, mask: undefined };
-      this.#note(service, objects, { id: reason, winner: reason, ...unfiltered });
+    const outcome = this.#whyHidden(service, policy, false) ?? showAll(objects);
+    if (policy === undefined) {
+      const unchanged = this.#answers.get(service);
+      return { outcome, before: unchanged, after: unchanged };
     }
-    return this.#whyHidden(service, policy, false) ?? showAll(objects);
+    const { reason } = policy;
+    const answer = { id: reason, winner: reason, kept: undefined, mask: undefined };
+    return { outcome, ...this.#replaceAnswer(service, objects, answer) };
   }
 
-  /** What a return delay holds of `<family> <port>` of a Service. */
+  /** The nearer key that a return delay holds back for `<family> <port>` of a Service. */
   held(service: string, port: string): HeldKey | undefined {
     return this.#delays.held(service, port);
   }
@@ -73,15 +82,16 @@ export class ServiceDecider {
     return answer === undefined ? undefined : this.#clock.now() - answer.since;
   }
 
-  /** How many Services each answer has: the keys that won, or why none was asked; see {@link Answer.winner}. */
+  /** How many Services have each answer, by {@link Answer.winner}. */
   winners(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>();
-    for (const { winner } of this.#answers.values())
+    for (const { winner } of this.#answers.values()) {
       counts.set(winner, (counts.get(winner) ?? 0) + 1);
+    }
     return counts;
   }
 
-  /** What the owner of the cluster decides takes effect at once: the next decision is free. */
+  /** Drops the return delay of a Service: its next decision takes effect immediately. */
   forget(service: string): void {
     this.#delays.forget(service);
   }
@@ -90,46 +100,60 @@ export class ServiceDecider {
     this.#delays.close();
   }
 
-  #note(service: string, objects: readonly EndpointsObject[], answer: Answer): void {
-    const before = this.#answers.get(service);
-    const after = objects.length === 0 ? undefined : answer;
-    if (after === undefined) {
-      this.#answers.delete(service);
-    } else if (before?.id !== after.id || before.mask !== after.mask) {
-      const since = before?.id === after.id ? before.since : this.#clock.now();
-      const id = this.#texts.of(after.id, () => after.id);
-      const winner = this.#texts.of(after.winner, () => after.winner);
-      this.#answers.set(service, { ...after, id, winner, since });
-    }
-    this.#onDecided(service, before, after);
-  }
-
   #decideManaged(
     service: string,
     policy: ManagedPolicy,
     objects: readonly EndpointsObject[],
-  ): Outcome {
-    if (objects.length === 0) this.#delays.forget(service);
-    const groups = objects.flatMap((object) => object.groups);
-    const { returnDelayMs = 0 } = policy;
-    const decision =
-      returnDelayMs === 0 || objects.length === 0
-        ? this.#topology.decide(groups, policy)
-        : this.#delays.decide(service, returnDelayMs, (prefer) =>
-            this.#topology.decide(groups, policy, prefer),
-          );
-    const cloudOnly = this.#topology.withholds(policy, decision);
-    this.#note(service, objects, answerOf(policy, decision, cloudOnly));
+  ): DecidedService {
+    const decision = this.#decision(service, policy, objects);
+    const cloudOnly = this.#topology.isCloudOnly(policy, decision);
+    const answer = answerOf(policy, decision, cloudOnly);
+    const answers = this.#replaceAnswer(service, objects, answer);
     const hidden = this.#whyHidden(service, policy, cloudOnly);
-    if (hidden !== undefined) return hidden;
-    if (policy.dryRun === true) return showAll(objects);
+    if (hidden !== undefined) return { outcome: hidden, ...answers };
+    if (policy.dryRun === true) return { outcome: showAll(objects), ...answers };
+    return { outcome: this.#cut(objects, decision.keep), ...answers };
+  }
+
+  /** The decision of the topology, under the return delay of the policy. */
+  #decision(service: string, policy: ManagedPolicy, objects: readonly EndpointsObject[]): Decision {
+    const groups = objects.flatMap((object) => object.groups);
+    if (objects.length === 0) this.#delays.forget(service);
+    const { returnDelayMs = 0 } = policy;
+    if (returnDelayMs === 0 || objects.length === 0) return this.#topology.decide(groups, policy);
+    return this.#delays.decide(service, returnDelayMs, (prefer) =>
+      this.#topology.decide(groups, policy, prefer),
+    );
+  }
+
+  /** Gives each object its part of a mask over the endpoints of all objects. */
+  #cut(objects: readonly EndpointsObject[], keep: Uint8Array): ProjectedEndpoints[] {
     let offset = 0;
     return objects.map((object) => {
       const end = offset + sizeOf(object.groups);
-      const own = decision.keep.subarray(offset, end);
+      const own = keep.subarray(offset, end);
       offset = end;
       return { object, keep: own.includes(0) ? this.#maskOf(own) : undefined, managed: true };
     });
+  }
+
+  #replaceAnswer(
+    service: string,
+    objects: readonly EndpointsObject[],
+    answer: Answer,
+  ): Pick<DecidedService, 'before' | 'after'> {
+    const before = this.#answers.get(service);
+    if (objects.length === 0) {
+      this.#answers.delete(service);
+      return { before, after: undefined };
+    }
+    if (before?.id !== answer.id || before.mask !== answer.mask) {
+      const since = before?.id === answer.id ? before.since : this.#clock.now();
+      const id = this.#texts.of(answer.id, () => answer.id);
+      const winner = this.#texts.of(answer.winner, () => answer.winner);
+      this.#answers.set(service, { ...answer, id, winner, since });
+    }
+    return { before, after: answer };
   }
 
   #whyHidden(
@@ -138,11 +162,11 @@ export class ServiceDecider {
     cloudOnly: boolean,
   ): HiddenReason | undefined {
     const wanted = this.#topology.policies.wanted(service);
-    // A policy that is in force says so itself when the node is switched off, or another proxy is to serve it.
+    // A policy in force already includes the other two reasons: node-off and other-proxy.
     return whyHidden({ nodeOff: false, ofOtherProxy: false, policy, wanted, cloudOnly });
   }
 
-  /** A copy that is kept once, unless it is long: equal ones are few where there are few endpoints. */
+  /** A copy that equal masks share, unless it is long: long ones are rarely equal. */
   #maskOf(mask: Uint8Array): Uint8Array {
     if (mask.length > MAX_SHARED_MASK) return mask.slice();
     return this.#masks.of(mask.join(''), () => mask.slice());
@@ -150,7 +174,7 @@ export class ServiceDecider {
 }
 
 interface TimedAnswer extends Answer {
-  /** Since when the same keys have been winning, in milliseconds of the clock. */
+  /** Since when the same keys have won, in milliseconds of the clock. */
   readonly since: number;
 }
 
@@ -160,7 +184,7 @@ function answerOf({ keys }: ManagedPolicy, { ports, keep }: Decision, cloudOnly:
   let mask = 0;
   for (const one of keep) {
     kept += one;
-    // With the endpoints this number changes too, but for a few in four billions.
+    // A hash: two different masks have the same number about once in four billion.
     mask = (Math.imul(mask, 31) + one + 1) | 0;
   }
   let id = '';
@@ -168,7 +192,7 @@ function answerOf({ keys }: ManagedPolicy, { ports, keep }: Decision, cloudOnly:
   for (const { family, port, key, stage } of ports) {
     const name = keys[key];
     id += `${family} ${port} ${name} ${stage};`;
-    // Mostly one key wins for all ports: then no text is made.
+    // One key usually wins for all ports: then no string is built.
     if (name === undefined || name === winner || winner.split(', ').includes(name)) continue;
     winner = winner === '' ? name : `${winner}, ${name}`;
   }

@@ -13,186 +13,194 @@ export interface ServicesProjectionOptions {
   readonly view: View;
   readonly topology: Topology;
   readonly serviceFilter: ServiceFilter | undefined;
-  /** Wait for the view of slices that tells which Services are withheld. */
+  /** Whether to wait until the view of slices has reported which Services are left to the cloud. */
   readonly followsCloudOnly: boolean;
-  /** Told about each change first: what the world learns has to be in force when clients hear of it. */
+  /** Receives each change first: the policies must be in force before clients see the change. */
   readonly feed?: ChangeHandler<ServiceFacts> | undefined;
 }
 
+/** Services are stored; the list is not complete, or what decides about hiding them is not known yet. */
+interface Starting {
+  readonly kind: 'listing' | 'waiting';
+  /** All Services, hidden or not. */
+  readonly objects: Map<string, ObjectBytes>;
+}
+
+/** The view is open, and each change is shown. */
+interface Serving {
+  readonly kind: 'serving';
+  /** Services that exist and are not in the view. */
+  readonly hidden: Map<string, ObjectBytes>;
+  /** Whether filtering is switched off on this node. */
+  nodeOff: boolean;
+}
+
 /**
- * Shows Services as they are, but for the resourceVersion, and hides those that another proxy serves, whose
- * traffic all goes to the cloud, or whose first policy waits. Every change of a Service that is shown is passed on.
+ * Shows Services unchanged except for the resourceVersion, and hides some of them: those that another proxy serves,
+ * those whose traffic all goes to the cloud, and those whose first policy is pending. Passes on every change of a
+ * Service that is shown.
  *
- * Invariant: each Service that exists is either in the view or set aside, and set aside are exactly those
- * that are hidden now.
+ *     listing ──onSynced()──▶ waiting ──topology settled, cloud-only Services known──▶ serving
+ *
+ * While serving, each Service is in one of two places:
+ *
+ *     shown (in the view) ──isHidden──▶ hidden ──no longer isHidden──▶ shown
+ *
+ * Invariant: while serving, `hidden` has exactly the Services that exist and that the topology hides.
  */
 export class ServicesProjection implements ChangeHandler<ServiceFacts> {
   readonly view: View;
   readonly #options: ServicesProjectionOptions;
-  readonly #departures: DeletionsFirst<ServiceFacts>;
-  readonly #aside = new Map<string, ObjectBytes>();
-  /** Services that the filter hides by their label, on a node that is not switched off. */
-  readonly #filtered = new Set<string>();
+  readonly #deletionsFirst: DeletionsFirst<ServiceFacts>;
+  /** Services that the settings leave to another proxy, by their labels. */
+  readonly #ofOtherProxy = new Set<string>();
   readonly #unsubscribe: () => void;
-  /** What arrives before the view starts, hidden or not. */
-  #initial: Map<string, ObjectBytes> | undefined = new Map();
-  /**
-   * Services that may be shown again when the changes at hand are all taken in; undefined: none are at hand. The
-   * world that is told of a change answers at once, about objects that are not here yet.
-   */
-  #later: Set<string> | undefined;
-  #synced = false;
-  #off = false;
+  #state: Starting | Serving = { kind: 'listing', objects: new Map() };
 
   constructor(options: ServicesProjectionOptions) {
     this.view = options.view;
-    this.#departures = new DeletionsFirst(options.view);
+    this.#deletionsFirst = new DeletionsFirst(options.view);
     this.#options = options;
-    const { topology } = options;
-    this.#unsubscribe = topology.subscribe({
+    this.#unsubscribe = options.topology.subscribe({
       hiding: (services) => this.#hide(services),
-      showing: (services) => this.#showing(services),
+      showing: (services) => this.#topologyChanged(services),
     });
   }
 
-  /** The object as the API server has it, but for the version, also when it is hidden. */
+  /** The object as the API server has it, except for the version, also when it is hidden. */
   find(key: string): ObjectBytes | undefined {
-    return this.view.get(key) ?? this.#aside.get(key);
+    const hidden = this.#state.kind === 'serving' ? this.#state.hidden.get(key) : undefined;
+    return hidden ?? this.view.get(key);
   }
 
-  /** Stops listening to the world. */
+  /** Unsubscribes from the topology. */
   close(): void {
     this.#unsubscribe();
   }
 
   onChanges(changes: readonly Change<ServiceFacts>[]): void {
-    this.#departures.onChanges(changes);
-    this.#later = new Set();
-    this.#options.feed?.onChanges(changes);
-    for (const change of changes) {
-      const { key } = change;
-      if (change.type === 'DELETED') {
-        this.#filtered.delete(key);
-        this.#take(key, undefined);
-      } else {
-        if (this.#isOfOtherProxy(change.facts)) this.#filtered.add(key);
-        else this.#filtered.delete(key);
-        this.#take(key, change.object);
-      }
-    }
-    const later = this.#later;
-    this.#later = undefined;
-    if (this.#initial !== undefined) {
-      this.#tryStart();
+    if (this.#state.kind !== 'serving') {
+      this.#collect(changes, this.#state.objects);
+      this.#options.feed?.onChanges(changes);
       return;
     }
-    this.#showAmong(later);
+    this.#deletionsFirst.onChanges(changes);
+    // The feed makes the topology show Services again. It must not show the old state of these.
+    for (const { key } of changes) this.#state.hidden.delete(key);
+    this.#options.feed?.onChanges(changes);
+    for (const change of changes) this.#apply(change, this.#state);
     this.view.log.commit();
   }
 
   onSynced(): void {
-    this.#synced = true;
+    const state = this.#state;
+    if (state.kind === 'listing') this.#state = { kind: 'waiting', objects: state.objects };
     this.#options.feed?.onSynced();
     this.#tryStart();
   }
 
-  #isOfOtherProxy(facts: ServiceFacts): boolean {
-    return isOfOtherProxy(facts, this.#options.serviceFilter);
+  #collect(changes: readonly Change<ServiceFacts>[], objects: Map<string, ObjectBytes>): void {
+    for (const change of changes) {
+      this.#noteProxy(change);
+      if (change.type === 'DELETED') objects.delete(change.key);
+      else objects.set(change.key, change.object);
+    }
   }
 
-  /** Notes an object as it is now; undefined: it is gone. */
-  #take(key: string, object: ObjectBytes | undefined): void {
-    if (this.#initial !== undefined) {
-      if (object === undefined) this.#initial.delete(key);
-      else this.#initial.set(key, object);
-      return;
-    }
-    this.#aside.delete(key);
-    if (object === undefined) {
+  #apply(change: Change<ServiceFacts>, { hidden }: Serving): void {
+    const { key } = change;
+    this.#noteProxy(change);
+    hidden.delete(key);
+    if (change.type === 'DELETED') {
       this.view.delete(key);
     } else if (this.#isHidden(key)) {
       this.view.delete(key);
-      this.#aside.set(key, object);
+      hidden.set(key, change.object);
     } else {
-      this.view.showAsIs(key, object);
+      this.view.showAsIs(key, change.object);
     }
   }
 
-  #showing(services: Iterable<string>): void {
-    if (this.#initial !== undefined) {
-      this.#tryStart();
-      return;
+  #noteProxy(change: Change<ServiceFacts>): void {
+    const { serviceFilter } = this.#options;
+    if (change.type !== 'DELETED' && isOfOtherProxy(change.facts, serviceFilter)) {
+      this.#ofOtherProxy.add(change.key);
+    } else {
+      this.#ofOtherProxy.delete(change.key);
     }
-    const off = this.#options.topology.nodeContext?.off ?? false;
-    const switched = off !== this.#off;
-    this.#off = off;
-    if (switched) {
-      this.#hide(this.#filtered);
-      this.#show(this.#aside.keys());
-    }
-    this.#show(this.#known(services));
   }
 
-  /**
-   * Those that are set aside, without those that the world does not know any more: of a Service that is gone nothing is
-   * shown again, and this view may have yet to hear so. But one that the world does not ask for is still there.
-   */
-  #known(services: Iterable<string>): string[] {
-    return [...services].filter((key) => {
-      const object = this.#aside.get(key);
-      if (object === undefined) return false;
-      const policy = this.#options.topology.policyInForce(key);
-      const isUnknown = policy?.managed === false && policy.reason === 'unknown-service';
-      return !isUnknown || this.view.codec.service(object).labels.has(PROXY_NAME_LABEL);
-    });
-  }
-
-  /** Hides those of these Services that are to be hidden now, at once: their endpoints may be next. */
+  /** Hides those of these Services that must be hidden now. Commits, because their endpoints may go next. */
   #hide(services: Iterable<string>): void {
-    if (this.#initial !== undefined) return;
+    if (this.#state.kind !== 'serving') return;
     const before = this.view.log.end;
     for (const key of services) {
-      const shown = this.view.get(key);
-      if (shown === undefined || !this.#isHidden(key)) continue;
+      const object = this.view.get(key);
+      if (object === undefined || !this.#isHidden(key)) continue;
       this.view.delete(key);
-      this.#aside.set(key, shown);
+      this.#state.hidden.set(key, object);
     }
     if (this.view.log.end !== before) this.view.log.commit();
   }
 
-  /** Shows those of these Services that are not to be hidden any more. */
-  #show(services: Iterable<string>): void {
-    if (this.#later !== undefined) {
-      for (const key of services) this.#later.add(key);
-    } else {
-      const before = this.view.log.end;
-      this.#showAmong(services);
-      if (this.view.log.end !== before) this.view.log.commit();
+  #topologyChanged(services: Iterable<string>): void {
+    const state = this.#state;
+    if (state.kind !== 'serving') {
+      this.#tryStart();
+      return;
     }
+    const nodeOff = this.#isNodeOff();
+    if (nodeOff !== state.nodeOff) {
+      state.nodeOff = nodeOff;
+      this.#hide(this.#ofOtherProxy);
+      this.#show(state.hidden.keys(), state);
+    }
+    this.#show(
+      [...services].filter((key) => this.#exists(key, state)),
+      state,
+    );
   }
 
-  #showAmong(services: Iterable<string>): void {
+  /** Shows those of these Services that are no longer hidden. */
+  #show(services: Iterable<string>, { hidden }: Serving): void {
+    const before = this.view.log.end;
     for (const key of services) {
-      const aside = this.#aside.get(key);
-      if (aside === undefined || this.#isHidden(key)) continue;
-      this.#aside.delete(key);
-      this.view.showAsIs(key, aside);
+      const object = hidden.get(key);
+      if (object === undefined || this.#isHidden(key)) continue;
+      hidden.delete(key);
+      this.view.showAsIs(key, object);
     }
+    if (this.view.log.end !== before) this.view.log.commit();
+  }
+
+  /**
+   * Whether a hidden Service still exists. If the topology no longer has it, it was deleted, and the watch of this view
+   * may be late. But the watch of the topology may exclude Services of other proxies: such a Service does exist.
+   */
+  #exists(key: string, { hidden }: Serving): boolean {
+    const object = hidden.get(key);
+    if (object === undefined) return false;
+    const policy = this.#options.topology.policyInForce(key);
+    if (policy?.managed !== false || policy.reason !== 'unknown-service') return true;
+    return this.view.codec.service(object).labels.has(PROXY_NAME_LABEL);
   }
 
   #isHidden(key: string): boolean {
-    return this.#options.topology.isHidden(key, this.#filtered.has(key));
+    return this.#options.topology.isHidden(key, this.#ofOtherProxy.has(key));
   }
 
+  #isNodeOff(): boolean {
+    return this.#options.topology.nodeContext?.off ?? false;
+  }
+
+  /** `waiting` → `serving`, once all that decides about hiding is known. */
   #tryStart(): void {
     const { topology, followsCloudOnly } = this.#options;
-    const initial = this.#initial;
-    if (initial === undefined || this.#later !== undefined) return;
-    if (!this.#synced || !topology.settled) return;
+    if (this.#state.kind !== 'waiting' || !topology.settled) return;
     if (followsCloudOnly && !topology.cloudOnly.known) return;
-    this.#initial = undefined;
-    this.#off = topology.nodeContext?.off ?? false;
-    for (const [key, object] of initial) if (this.#isHidden(key)) this.#aside.set(key, object);
-    this.view.startAsIs([...initial].filter(([key]) => !this.#aside.has(key)));
+    const { objects } = this.#state;
+    const hidden = new Map([...objects].filter(([key]) => this.#isHidden(key)));
+    this.#state = { kind: 'serving', hidden, nodeOff: this.#isNodeOff() };
+    this.view.startAsIs([...objects].filter(([key]) => !hidden.has(key)));
   }
 }

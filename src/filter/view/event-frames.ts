@@ -2,7 +2,7 @@ import type { Codec } from '../codec/codec.ts';
 import type { Resource } from '../codec/resource.ts';
 import type { EventLog } from './event-log.ts';
 
-/** Frames of consecutive entries of a log, to be written as they are. */
+/** Frames of consecutive entries of a log, encoded for a watch stream. */
 export interface FrameBatch {
   readonly bytes: Buffer;
   /** Position after the last entry. */
@@ -10,11 +10,11 @@ export interface FrameBatch {
 }
 
 /** A batch ends with the frame that reaches this size. */
-const BATCH_BYTES = 256 * 1024;
+const MAX_BATCH_BYTES = 256 * 1024;
 
 /**
- * Encodes the entries of a log for its watchers. Most of them follow at the same position, so that the last
- * batch is remembered: 50 watchers cost one encoding.
+ * Encodes the entries of a log for its watchers. Most watchers are at the same position, so the last batch is cached:
+ * 50 watchers cost one encoding.
  */
 export class EventFrames {
   readonly #codec: Codec;
@@ -28,21 +28,21 @@ export class EventFrames {
     this.#log = log;
   }
 
-  /** Forgets the last batch. */
+  /** Releases the cached batch. */
   clear(): void {
     this.#last = undefined;
   }
 
-  /** The frames from a position on, which the log must hold; undefined when there is nothing yet. */
+  /** The frames from a position in the window on; undefined at the end of the log. */
   from(position: number): FrameBatch | undefined {
     const { end } = this.#log;
     const last = this.#last;
-    // What was the end then may not be it now, and a batch should take in all there is.
+    // A batch that was encoded before the log grew does not contain the newest entries.
     if (last !== undefined && last.position === position && last.end === end) return last;
     const frames: Buffer[] = [];
     let bytes = 0;
     let next = position;
-    while (bytes < BATCH_BYTES) {
+    while (bytes < MAX_BATCH_BYTES) {
       const entry = this.#log.at(next);
       if (entry === undefined) break;
       const frame = this.#codec.encodeEvent(this.#resource, entry.type, entry.object);

@@ -1,6 +1,6 @@
 import type { ChangeType, ObjectBytes } from '../codec/codec.ts';
 
-/** One change of what clients see. */
+/** One change of a view. */
 export interface LogEntry {
   readonly version: bigint;
   readonly type: ChangeType;
@@ -8,33 +8,36 @@ export interface LogEntry {
   readonly object: ObjectBytes;
 }
 
-/** How much of the past is kept; a watcher that falls further behind has to list anew. */
+/** Size of the window. A watcher that falls further behind must list again. */
 export interface LogBounds {
   readonly entries: number;
-  /** Sum of the objects' sizes in bytes; most are shared with the view and cost nothing here. */
+  /** Total size of the objects in bytes. The view shares most of them, so they cost no extra memory. */
   readonly bytes: number;
 }
 
 /**
- * Every change of a view, in order, in a bounded window: the only buffer between the API server and the
+ * The latest changes of a view, in order, in a bounded window. It is the only buffer between the API server and the
  * watchers. A watcher is a position in it.
  *
- * Invariant: positions and versions rise together. A watch continues only from the version of an entry in the
- * window, or from that of the state just before the window.
+ * Invariant: positions and versions rise together. A watch continues only from the version of an entry in the window, or
+ * from the version of the state just before the window.
  */
 export class EventLog {
   readonly #bounds: () => LogBounds;
   readonly #listeners = new Set<() => void>();
-  /** Entries from `#head` on are in the window; before that there are none any more. */
+  /** Entries from index `#head` on are in the window. Earlier elements are undefined. */
   #entries: (LogEntry | undefined)[] = [];
   #head = 0;
   #bytes = 0;
   /** Position of the first entry in the window. */
   #first = 0;
-  /** Version of the state before the first entry. */
+  /** Version of the state just before the first entry. */
   #base: bigint;
 
-  /** @param start version of the state that the log continues */
+  /**
+   * @param start version of the initial state
+   * @param bounds returns the size of the window, read at each commit
+   */
   constructor(start: bigint, bounds: () => LogBounds) {
     this.#base = start;
     this.#bounds = bounds;
@@ -45,7 +48,7 @@ export class EventLog {
     return this.#first + this.#entries.length - this.#head;
   }
 
-  /** Bytes of the objects in the window; those that are shown still cost nothing more. */
+  /** Total size of the objects in the window, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -60,22 +63,22 @@ export class EventLog {
     return this.#entries.at(-1)?.version ?? this.#base;
   }
 
-  /** Appends a change; versions have to rise. Watchers hear of it at {@link commit}. */
+  /** Appends a change with a version above {@link version}. Watchers are notified at {@link commit}. */
   append(entry: LogEntry): void {
     this.#entries.push(entry);
     this.#bytes += entry.object.length;
   }
 
-  /** Tells the watchers about what was appended, all that belongs together at once, and trims the window. */
+  /** Trims the window and notifies the watchers of the changes appended since the last commit. */
   commit(): void {
     this.#trim();
     for (const listener of this.#listeners) listener();
   }
 
-  /** Forgets all entries and wakes the watchers: no watch continues from any version. */
+  /** Drops all entries and notifies the watchers. No watch can continue from any earlier version. */
   clear(): void {
     this.#base = -1n;
-    // A watcher at the end has missed something, too.
+    // One position is skipped, so that a watcher at the end is outside the window too.
     this.#first = this.end + 1;
     this.#entries = [];
     this.#head = 0;
@@ -83,13 +86,13 @@ export class EventLog {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Calls a listener at each commit; returns how to end that. */
+  /** Calls a listener at each commit, until the returned function is called. */
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Position from which a watch at this version continues; undefined when nobody can tell. */
+  /** Position from which a watch continues after this version; undefined if the version is not in the window. */
   positionAfter(version: bigint): number | undefined {
     if (version === this.#base) return this.#first;
     let low = this.#head;
@@ -103,19 +106,19 @@ export class EventLog {
     return this.#first + low - this.#head + 1;
   }
 
-  /** The entry at a position; undefined at the end, or before the window (see {@link holds}). */
+  /** The entry at a position; undefined at the end or before the window (see {@link holds}). */
   at(position: number): LogEntry | undefined {
     return this.#entries[position - this.#first + this.#head];
   }
 
-  /** Whether a watcher at this position has missed nothing. */
+  /** Whether a position is in the window: a watcher there has missed nothing. */
   holds(position: number): boolean {
     return position >= this.#first;
   }
 
   #trim(): void {
     const { entries, bytes } = this.#bounds();
-    // The newest stays, however large: else a watcher that has missed nothing else would be thrown out.
+    // The newest entry stays whatever its size. Otherwise every watcher would have to list again.
     while (this.size > 1 && (this.size > entries || this.#bytes > bytes)) {
       const oldest = this.#entries[this.#head];
       if (oldest === undefined) break;
@@ -125,7 +128,7 @@ export class EventLog {
       this.#head++;
       this.#first++;
     }
-    // Give the places back in large steps, so that trimming costs a constant for each entry.
+    // Copy the array in large steps, so that trimming has a constant cost per entry.
     if (this.#head > 1024 && this.#head > this.#entries.length / 2) {
       this.#entries = this.#entries.slice(this.#head);
       this.#head = 0;

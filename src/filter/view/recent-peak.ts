@@ -1,18 +1,19 @@
 import type { LogBounds } from './event-log.ts';
 
-/** How long a size is remembered at least, in milliseconds; at most twice as long. */
+/** A size counts for at least this time, in milliseconds, and at most twice as long. */
 const SPAN_MS = 60_000;
 const NOTHING: LogBounds = { entries: 0, bytes: 0 };
 
-/** The largest that a view was lately. */
+/** The largest size of a view in the last one to two minutes. */
 export class RecentPeak {
   readonly #now: () => number;
-  /** When the span under way began. */
+  /** Start of the current span. */
   #since: number;
-  /** Peaks of the span before, and of the one under way. */
-  #before = NOTHING;
+  /** Peak of the previous span. */
+  #previous = NOTHING;
+  /** Peak of the current span. */
   #current = NOTHING;
-  /** The size up to now: it has not changed since it was noted. */
+  /** The latest size. */
   #last = NOTHING;
 
   /** @param now a monotonic clock in milliseconds */
@@ -21,17 +22,17 @@ export class RecentPeak {
     this.#since = now();
   }
 
-  /** Notes the size from now on; returns the largest. */
-  note(size: LogBounds): LogBounds {
+  /** Records the size from now on and returns the recent peak. */
+  record(size: LogBounds): LogBounds {
     const elapsed = this.#now() - this.#since;
     if (elapsed >= SPAN_MS) {
-      this.#before = elapsed < 2 * SPAN_MS ? this.#current : this.#last;
+      this.#previous = elapsed < 2 * SPAN_MS ? this.#current : this.#last;
       this.#current = this.#last;
       this.#since += elapsed;
     }
     this.#last = size;
     this.#current = larger(this.#current, size);
-    return larger(this.#before, this.#current);
+    return larger(this.#previous, this.#current);
   }
 }
 

@@ -1,29 +1,30 @@
-/** Room between two upstream versions for changes that only this process knows of. */
+/** Number of versions between two upstream versions, for changes that only this process makes. */
 const STEP = 1_000_000_000n;
 /**
- * An upstream version is a revision of etcd, which is an int64. A larger one is not used: made from it, versions
- * would have more digits than clients can send back (see parseVersion).
+ * An upstream version is a revision of etcd, which is an int64. A larger one is ignored. Versions made from it would
+ * have more digits than {@link parseVersion} accepts from a client.
  */
 const MAX_UPSTREAM = 2n ** 63n - 1n;
 
 /**
- * The start offset moves on by this in a millisecond, and comes round after 2.7 hours. A process may have made
- * so many changes under one upstream version for each millisecond until the next one starts.
+ * The start offset grows by this per millisecond and wraps around after 2.7 hours. A process may make this many changes
+ * under one upstream version for each millisecond until the next process starts.
  */
 const OFFSET_PER_MS = 100;
 
 /**
- * Hands out the resourceVersions of all views of this process: strictly increasing decimals, made as
- * `upstream × 10⁹ + offset`, plus one for each further change while the upstream version stands still.
+ * Allocates the resourceVersions of all views of this process. They are strictly increasing decimals:
+ * `upstream × 10⁹ + offset`, plus one for each further change while the upstream version stays the same.
  *
- * The offset is the time at which the process started. So an earlier process gave out other versions, even when
- * the upstream version has not moved since, and a client that resumes from one of those gets 410. That holds for
- * two starts less than 2.7 hours apart while the first process makes fewer than 100 changes under one upstream
- * version for each millisecond between them. After a longer time, or when the clock was set back, n changes meet
- * those of an earlier process with a chance of n in 10⁹, and only if the upstream version has not moved at all.
+ * The offset is the time at which the process started. So an earlier process has allocated other versions, even if the
+ * upstream version is the same. A client that resumes from one of them gets 410.
  *
- * The upstream versions of all collections count, since they are revisions of one etcd; where they are not,
- * versions still only rise. Nothing else raises versions: no client and no other process.
+ * This is certain if the two starts are less than 2.7 hours apart and the first process makes few enough changes: fewer
+ * than 100 under one upstream version per millisecond between the starts. Otherwise, or if the clock was set back,
+ * versions can collide while the upstream version is the same. The probability for n changes is n in 10⁹.
+ *
+ * The upstream versions of all collections count, because they are revisions of one etcd. If they are not, versions
+ * still only rise. Nothing else raises versions: no client and no other process.
  */
 export class VersionAllocator {
   readonly #offset: bigint;
@@ -35,14 +36,14 @@ export class VersionAllocator {
     this.#offset = BigInt(Math.floor(now * OFFSET_PER_MS)) % STEP;
   }
 
-  /** Notes a resourceVersion of the API server; one that is not decimal, or not a possible revision, is ignored. */
+  /** Records a resourceVersion of the API server. One that is not a possible revision is ignored. */
   observe(resourceVersion: string): void {
     const version = parseVersion(resourceVersion);
     if (version === undefined || version > MAX_UPSTREAM) return;
     if (version > this.#upstream) this.#upstream = version;
   }
 
-  /** A version newer than any before. */
+  /** Allocates a version above all earlier ones. */
   next(): bigint {
     const floor = this.#upstream * STEP + this.#offset;
     this.#last = floor > this.#last ? floor : this.#last + 1n;
@@ -50,7 +51,7 @@ export class VersionAllocator {
   }
 }
 
-/** Reads a decimal resourceVersion without leading zeros; undefined when it is none. */
+/** Reads a decimal resourceVersion without leading zeros; undefined for any other text. */
 export function parseVersion(resourceVersion: string): bigint | undefined {
   if (!/^(0|[1-9][0-9]{0,30})$/.test(resourceVersion)) return undefined;
   return BigInt(resourceVersion);

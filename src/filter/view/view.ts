@@ -6,7 +6,7 @@ import { EventLog, type LogBounds } from './event-log.ts';
 import { RecentPeak } from './recent-peak.ts';
 import type { VersionAllocator } from './version-allocator.ts';
 
-/** A consistent state of a view. */
+/** The objects of a view at one version. */
 export interface Snapshot {
   readonly version: bigint;
   /** Position in the log from which a watcher continues after this state. */
@@ -17,12 +17,13 @@ export interface Snapshot {
 export interface ViewOptions {
   readonly resource: Resource;
   readonly codec: Codec;
+  /** Gives each change its version. */
   readonly clock: VersionAllocator;
-  /** The least that the event log keeps. */
+  /** Minimum size of the event log. */
   readonly window: LogBounds;
   /**
-   * The most that it keeps, but for the newest change. Default: it always has room for a change of every object at
-   * once and back, so that no watcher is thrown out by that.
+   * Maximum size of the event log, not counting the newest change. Default: twice the view's recent size. That is
+   * enough for every object to change and change back, so a watcher does not get 410 because of it.
    */
   readonly most?: LogBounds | undefined;
   /** A monotonic clock in milliseconds; default: `performance.now`. */
@@ -31,141 +32,163 @@ export interface ViewOptions {
 
 const UNLIMITED: LogBounds = { entries: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
 
+/** What exists from {@link View.start} on. */
+interface OpenView {
+  readonly log: EventLog;
+  readonly frames: EventFrames;
+}
+
 /**
- * What clients see of one question: its objects as they are shown, and the log of their changes. Filled by a
- * projection; knows nothing of why an object looks as it does.
+ * What clients see of one query: its objects, and the log of their changes. A projection fills it.
+ *
+ * LIST and GET read the objects. A WATCH is a position in the log. A streaming list is the objects and then the log.
+ * All four read the same state, so they cannot disagree. Every change gets a new version, and versions only rise.
+ * A WATCH continues from a version in the log. Any other version gets 410 Expired, and the client lists again.
+ *
+ *   pending ◀──refuse──▶ refused      pending: clients wait; refused: they get the API server's refusal
+ *      └──────start──────────┴──▶ started      close() leads from every state to closed
  */
 export class View {
   readonly resource: Resource;
   readonly codec: Codec;
-  readonly #clock: VersionAllocator;
+  readonly #versions: VersionAllocator;
   readonly #window: LogBounds;
   readonly #most: LogBounds;
-  readonly #objects = new Map<string, ObjectBytes>();
-  readonly #waiting = new Set<() => void>();
-  #refusal: WrapperError | undefined;
-  #closed: WrapperError | undefined;
-  #bytes = 0;
   readonly #peak: RecentPeak;
-  #log: EventLog | undefined;
-  #frames: EventFrames | undefined;
+  readonly #waiting = new Set<() => void>();
+  readonly #objects = new Map<string, ObjectBytes>();
+  /** Total size of the objects. */
+  #bytes = 0;
+  /** Undefined until the view has started. It stays when the view is closed, because watchers still read it. */
+  #open: OpenView | undefined;
+  /** The API server's refusal of the query. Without effect once the view has started. */
+  #refusal: WrapperError | undefined;
+  /** Why the view was closed. */
+  #closed: WrapperError | undefined;
 
   constructor(options: ViewOptions) {
     this.resource = options.resource;
     this.codec = options.codec;
-    this.#clock = options.clock;
+    this.#versions = options.clock;
     this.#window = options.window;
     this.#most = options.most ?? UNLIMITED;
     this.#peak = new RecentPeak(options.now);
   }
 
-  /** Whether the view is complete and can be read. Once true it stays so. */
+  /** Whether the view is complete and can be read. Once true, it stays true. */
   get started(): boolean {
-    return this.#log !== undefined;
+    return this.#open !== undefined;
   }
 
-  /** The log; throws before the view has started. */
+  /** The log. Throws before the view has started. */
   get log(): EventLog {
-    if (this.#log === undefined) throw new Error('the view has not started');
-    return this.#log;
+    return this.#assertStarted().log;
   }
 
-  /** The log's entries as frames; throws before the view has started. */
+  /** The log's entries as frames. Throws before the view has started. */
   get frames(): EventFrames {
-    if (this.#frames === undefined) throw new Error('the view has not started');
-    return this.#frames;
+    return this.#assertStarted().frames;
   }
 
-  /** Number of objects shown. */
+  /** Number of objects. */
   get size(): number {
     return this.#objects.size;
   }
 
-  /** Bytes of the objects shown. */
+  /** Total size of the objects in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
 
   /**
-   * Why the view is not served: the API server does not take the question at all, so that as things stand it will never
-   * start, or it was closed.
+   * Why the view cannot be served: the API server refuses the query, or the view was closed. Undefined: it can be
+   * served, or a client can wait for it.
    */
   get refusal(): WrapperError | undefined {
     return this.#closed ?? (this.started ? undefined : this.#refusal);
   }
 
-  /** Why the view was closed; undefined: it was not. */
+  /** Why the view was closed; undefined if it was not. */
   get closed(): WrapperError | undefined {
     return this.#closed;
   }
 
-  /** Calls back once the view has started or is refused, at once when so; returns how to stop waiting. */
+  /**
+   * Calls back once the view has started, is refused or is closed; immediately if it already is. Returns a function
+   * that cancels the call.
+   */
   whenSettled(callback: () => void): () => void {
     if (this.started || this.refusal !== undefined) callback();
     else this.#waiting.add(callback);
     return () => this.#waiting.delete(callback);
   }
 
-  /** Notes that the API server does not take the question, or (with undefined) that it may after all. */
+  /** Records that the API server refuses the query, or (with undefined) that it no longer does. */
   refuse(refusal: WrapperError | undefined): void {
     this.#refusal = refusal;
     if (refusal !== undefined) this.#settled();
   }
 
-  /** Ends the view, for there is no room for it: its watches end, and what it holds is let go. */
+  /** Ends the view because there is no memory for it: its watches end, and its objects are released. */
   close(reason: WrapperError): void {
     this.#closed = reason;
     this.#objects.clear();
     this.#bytes = 0;
-    this.#log?.clear();
-    this.#frames?.clear();
+    this.#open?.log.clear();
+    this.#open?.frames.clear();
     this.#settled();
   }
 
   /**
-   * Opens the view with the state it has from now on. The objects are made for one version, that of the
-   * state as a whole.
+   * Starts the view with its initial objects.
+   *
+   * @param makeObjects returns the objects, each with the version given: that of the whole state
    */
   start(
     makeObjects: (version: string) => Iterable<readonly [key: string, object: ObjectBytes]>,
   ): void {
     if (this.started) throw new Error('the view has started already');
-    const version = this.#clock.next();
+    const version = this.#versions.next();
     for (const [key, object] of makeObjects(String(version))) {
       this.#objects.set(key, object);
       this.#bytes += object.length;
     }
-    this.#peak.note({ entries: this.#objects.size, bytes: this.#bytes });
-    this.#log = new EventLog(version, () => this.#bounds());
-    this.#frames = new EventFrames(this.codec, this.resource, this.#log);
+    this.#peak.record({ entries: this.#objects.size, bytes: this.#bytes });
+    const log = new EventLog(version, () => this.#bounds());
+    this.#open = { log, frames: new EventFrames(this.codec, this.resource, log) };
     this.#settled();
   }
 
-  /** {@link start}, with objects as the API server has them, but for the resourceVersion. */
+  /** {@link start} with the API server's objects; only their resourceVersion changes. */
   startAsIs(objects: Iterable<readonly [key: string, object: ObjectBytes]>): void {
     this.start((version) =>
       Array.from(objects, ([key, object]) => [key, this.#withVersion(object, version)] as const),
     );
   }
 
-  /** The object as it is shown; undefined when it is not. */
+  /** The object as clients see it; undefined if it is not in the view. */
   get(key: string): ObjectBytes | undefined {
     return this.#objects.get(key);
   }
 
-  /** Keys of the objects shown. */
+  /** Keys of the objects. */
   keys(): IterableIterator<string> {
     return this.#objects.keys();
   }
 
+  /** The current state. Throws before the view has started. */
   snapshot(): Snapshot {
     const { version, end } = this.log;
     return { version, position: end, items: [...this.#objects.values()] };
   }
 
-  /** Shows an object: ADDED or MODIFIED. `make` writes it for its new version. */
+  /**
+   * Adds or replaces an object: appends ADDED or MODIFIED to the log. Watchers receive it at the log's next commit.
+   *
+   * @param make returns the object with the version given
+   */
   set(key: string, make: (version: string) => ObjectBytes): ObjectBytes {
-    const version = this.#clock.next();
+    const version = this.#versions.next();
     const object = make(String(version));
     const before = this.#objects.get(key);
     this.#objects.set(key, object);
@@ -174,20 +197,25 @@ export class View {
     return object;
   }
 
-  /** {@link set}, of an object as the API server has it, but for the resourceVersion. */
+  /** {@link set} with the API server's object; only its resourceVersion changes. */
   showAsIs(key: string, object: ObjectBytes): void {
     this.set(key, (version) => this.#withVersion(object, version));
   }
 
-  /** Takes an object away: DELETED, in the state in which it was last shown. No event if it was not. */
+  /** Removes an object: appends DELETED with the last state that clients saw. Does nothing if it is not in the view. */
   delete(key: string): void {
     const before = this.#objects.get(key);
     if (before === undefined) return;
     this.#objects.delete(key);
     this.#bytes -= before.length;
-    const version = this.#clock.next();
+    const version = this.#versions.next();
     const object = this.#withVersion(before, String(version));
     this.log.append({ version, type: 'DELETED', object });
+  }
+
+  #assertStarted(): OpenView {
+    if (this.#open === undefined) throw new Error('the view has not started');
+    return this.#open;
   }
 
   #settled(): void {
@@ -199,9 +227,9 @@ export class View {
     return this.codec.splice(this.resource, object, { resourceVersion });
   }
 
-  /** Called at each commit. What was there lately counts too: all of it may be gone now, step by step. */
+  /** The log's bounds, read at each commit. They follow the recent peak, because objects may leave step by step. */
   #bounds(): LogBounds {
-    const peak = this.#peak.note({ entries: this.#objects.size, bytes: this.#bytes });
+    const peak = this.#peak.record({ entries: this.#objects.size, bytes: this.#bytes });
     return {
       entries: Math.min(Math.max(this.#window.entries, 2 * peak.entries), this.#most.entries),
       bytes: Math.min(Math.max(this.#window.bytes, 2 * peak.bytes), this.#most.bytes),

@@ -8,10 +8,11 @@ import {
 import { type Query, queryKey } from './query.ts';
 
 /*
- * What the stock kube-proxy of each version asks for (cmd/kube-proxy/app/server.go, Run). These queries always
- * have room, so the table is short: everything in it may be held open by anybody on the node at no charge.
- * In protobuf only. That is kube-proxy's default; one that is told to ask for JSON (clientConnection.contentType)
- * is a client like any other, because the same collections in JSON take three times the memory.
+ * The queries of the stock kube-proxy of each version (cmd/kube-proxy/app/server.go, Run). There is always room for
+ * their views, so the table is short: any process on the node can keep all of them open without a charge.
+ * They are in protobuf, kube-proxy's default. A kube-proxy that is configured for JSON
+ * (clientConnection.contentType) is charged like any other client: in JSON the same objects take three times the
+ * memory.
  */
 
 const ALL = {
@@ -20,34 +21,34 @@ const ALL = {
 } as const;
 const NOT_HEADLESS = '!service.kubernetes.io/headless';
 const NO_OTHER_PROXY = '!service.kubernetes.io/service-proxy-name';
-/** Requirements in the order in which labels.Selector writes them. */
+/** Both, in the order in which labels.Selector writes them. */
 const NEITHER = `${NOT_HEADLESS},${NO_OTHER_PROXY}`;
 const HAS_IP = 'spec.clusterIP!=None';
 
-/** From 1.35 on. */
+/** Since 1.35. */
 const SERVICES_WITH_IP: Query = {
   ...{ ...ALL, resource: SERVICES },
   ...{ labelSelector: NO_OTHER_PROXY, fieldSelector: HAS_IP },
 };
-/** As in 1.33, with the same labels for slices, which take them over from their Service. */
+/** Since 1.33. Slices have the same selector, because they inherit the labels of their Service. */
 const OLDER_SERVICES: Query = { ...SERVICES_WITH_IP, labelSelector: NEITHER };
-/** Before; its slices are asked for by the same labels too. */
+/** Before 1.33, with the same selector for slices. */
 const OLDEST_SERVICES: Query = { ...OLDER_SERVICES, fieldSelector: '' };
-/** No kube-proxy asks so: the world does where headless Services are decided about too. */
+/** Not a query of kube-proxy. The wrapper uses it when policies apply to headless Services too. */
 const SERVICES_AND_HEADLESS: Query = { ...SERVICES_WITH_IP, fieldSelector: '' };
 
 const SLICES: Query = { ...ALL, resource: ENDPOINT_SLICES, labelSelector: NOT_HEADLESS };
 const OLDER_SLICES: Query = { ...SLICES, labelSelector: NEITHER };
-/** Up to 1.20, and with slices switched off. */
+/** Up to 1.20, or with slices disabled. */
 const OLDEST_ENDPOINTS: Query = { ...OLDER_SLICES, resource: ENDPOINTS };
 const CIDRS: Query = { ...ALL, resource: SERVICE_CIDRS };
 
-/** How each kube-proxy asks for its own Node. */
+/** The query of every kube-proxy for its own Node. */
 export function ownNodeQuery(nodeName: string): Query {
   return { ...ALL, resource: NODES, fieldSelector: `metadata.name=${nodeName}` };
 }
 
-/** Every query of every version's kube-proxy. */
+/** All queries of all versions of kube-proxy. */
 export function kubeProxyQueries(nodeName: string): readonly Query[] {
   return [
     ...[ownNodeQuery(nodeName), CIDRS, SLICES, OLDER_SLICES, OLDEST_ENDPOINTS],
@@ -55,22 +56,23 @@ export function kubeProxyQueries(nodeName: string): readonly Query[] {
   ];
 }
 
-/** Returns whether a query is one of kube-proxy's own. */
+/** Returns a function that reports whether a query is one of kube-proxy's. */
 export function kubeProxyQueryTest(nodeName: string): (query: Query) => boolean {
   const keys = new Set(kubeProxyQueries(nodeName).map(queryKey));
   return (query) => keys.has(queryKey(query));
 }
 
-/** What the present kube-proxy reads, for when nobody can tell what is read. */
+/** The queries of the current kube-proxy. They are the default when it is unknown what clients read. */
 export function currentKubeProxyQueries(nodeName: string): Query[] {
   return [ownNodeQuery(nodeName), SLICES, SERVICES_WITH_IP, CIDRS];
 }
 
 /**
- * How the world asks for Services: as the kube-proxy that asks for these endpoints does, so that the two share
- * one watch. Undefined for a question that tells nothing about it and whose answer does not depend on it.
+ * The query for the Services that the wrapper needs beside this query of a client. It is the query that the same
+ * kube-proxy uses for Services, so the two share one watch. Undefined if no Services are needed.
  *
- * @param hides whether some Services are hidden, which depends on what the world knows of them
+ * @param headless whether policies apply to headless Services too
+ * @param hides whether Services can be hidden, so that a query for Services needs all of them too
  */
 export function servicesBeside(query: Query, headless: boolean, hides: boolean): Query | undefined {
   const { resource, namespace, labelSelector, fieldSelector, encoding } = query;
@@ -88,7 +90,7 @@ export function servicesBeside(query: Query, headless: boolean, hides: boolean):
   return hides ? kinds.at(-1) : undefined;
 }
 
-/** How the kube-proxy that asks for Services in this way asks for slices. */
+/** The query for slices of the kube-proxy that has this query for Services. */
 export function slicesBeside({ labelSelector }: Query): Query {
   return labelSelector === NEITHER ? OLDER_SLICES : SLICES;
 }

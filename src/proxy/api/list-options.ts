@@ -1,12 +1,12 @@
 import { WrapperError } from '../../errors.ts';
 import { parseVersion } from '../../filter/view/version-allocator.ts';
 
-/** The query of a read (apimachinery meta/v1 ListOptions and GetOptions), checked. */
+/** The checked query parameters of a read (apimachinery meta/v1 ListOptions and GetOptions). */
 export interface ListOptions {
   readonly watch: boolean;
   readonly labelSelector: string;
   readonly fieldSelector: string;
-  /** Undefined: absent, empty or `0`, that is any state will do. */
+  /** Undefined: absent, empty or `0`, so any state satisfies the request. */
   readonly version: bigint | undefined;
   readonly match: '' | 'NotOlderThan' | 'Exact';
   readonly continue: string;
@@ -17,7 +17,7 @@ export interface ListOptions {
   readonly timeoutSeconds: number | undefined;
 }
 
-/** `limit` may be ignored; the others change nothing in what is answered, or only a Table, which is not. */
+/** `limit` may be ignored. The others do not change the response, or only a Table, which we do not serve. */
 const IGNORED = new Set(['limit', 'pretty', 'timeout', 'includeObject']);
 const KNOWN = new Set([
   'watch',
@@ -32,13 +32,13 @@ const KNOWN = new Set([
 ]);
 
 /**
- * Reads the query of a list, watch or get. Throws `BadRequest` for a parameter that is unknown (it may
- * change the meaning of the request), given twice, or that has a value of the wrong kind.
+ * Parses the query parameters of a LIST, WATCH or GET. Throws `BadRequest` for a parameter that is unknown, because it
+ * could change the meaning of the request; that is given twice; or whose value is invalid.
  */
 export function parseListOptions(query: URLSearchParams): ListOptions {
   for (const name of new Set(query.keys())) {
     if (IGNORED.has(name)) continue;
-    if (!KNOWN.has(name)) bad(`the query parameter ${JSON.stringify(name)} is not known here`);
+    if (!KNOWN.has(name)) bad(`the query parameter ${JSON.stringify(name)} is unknown`);
     if (query.getAll(name).length > 1) bad(`the query parameter "${name}" is given more than once`);
   }
   const options: ListOptions = {
@@ -80,8 +80,8 @@ function assertCombination(options: ListOptions, resourceVersion: string): void 
 function boolean(query: URLSearchParams, name: string): boolean | undefined {
   const value = query.get(name);
   if (value === null) return undefined;
-  // An apiserver reads anything but "false" and "0" as true, also nothing (apimachinery/pkg/runtime conversion.go);
-  // what looks like a mistake is one here.
+  // An apiserver reads every value except "false" and "0" as true, also the empty one (apimachinery/pkg/runtime
+  // conversion.go). Here, a value that looks like a mistake is an error.
   if (/^(|1|t|true)$/i.test(value)) return true;
   if (/^(0|false)$/i.test(value)) return false;
   return bad(`${name}=${JSON.stringify(value)} is neither true nor false`);
@@ -90,14 +90,14 @@ function boolean(query: URLSearchParams, name: string): boolean | undefined {
 function seconds(query: URLSearchParams): number | undefined {
   const value = query.get('timeoutSeconds');
   if (value === null || value === '') return undefined;
-  if (!/^[0-9]{1,9}$/.test(value)) bad(`timeoutSeconds=${JSON.stringify(value)} is no number`);
+  if (!/^[0-9]{1,9}$/.test(value)) bad(`timeoutSeconds=${JSON.stringify(value)} is not a number`);
   return Number(value) || undefined;
 }
 
 function version(query: URLSearchParams): bigint | undefined {
   const value = query.get('resourceVersion') ?? '';
   if (value === '' || value === '0') return undefined;
-  return parseVersion(value) ?? bad(`resourceVersion=${JSON.stringify(value)} is no version`);
+  return parseVersion(value) ?? bad(`resourceVersion=${JSON.stringify(value)} is not a version`);
 }
 
 function match(query: URLSearchParams): ListOptions['match'] {
@@ -110,7 +110,7 @@ function bad(message: string): never {
   throw new WrapperError('BadRequest', message);
 }
 
-/** Clients fall back from a streaming list to a list when they get 422 Invalid. */
+/** With 422 Invalid, clients fall back from a streaming list to a list. */
 function invalid(message: string): never {
   throw new WrapperError('BadRequest', message, {
     status: { code: 422, reason: 'Invalid', message: `kube-proxy-wrapper: ${message}` },

@@ -1,7 +1,7 @@
 import { WrapperError } from '../../errors.ts';
 import type { Encoding } from '../../filter/codec/codec.ts';
 
-/** No plain object: what callers write is looked up in it, and `constructor` is in each of these. */
+/** A Map, not an object: the keys to look up come from callers, and every object has `constructor`. */
 const ENCODINGS: ReadonlyMap<string, Encoding> = new Map([
   ['application/vnd.kubernetes.protobuf', 'protobuf'],
   ['application/json', 'json'],
@@ -21,14 +21,13 @@ export const STREAM_MEDIA_TYPES: Readonly<Record<Encoding, string>> = {
   protobuf: 'application/vnd.kubernetes.protobuf;stream=watch',
 };
 
-/** The two forms in which metadata alone is answered: of a list, and of one object or a watch. */
+/** The kinds of responses with metadata only: for one object or a watch, and for a list. */
 export type MetadataKind = 'PartialObjectMetadata' | 'PartialObjectMetadataList';
 
 /**
- * The encoding to answer in: the first media type of the Accept header, by quality, that this proxy serves.
- * Parameters that would change the object, such as `as=Table`, are not served: a client that offers plain JSON as
- * well can read that. A client that asks for metadata first gets no view, because its watches understand
- * nothing else. Throws `NotAcceptable`.
+ * The encoding of the response: the first media type of the Accept header, by quality, that we serve. Parameters that
+ * change the object, such as `as=Table`, are not served: a client that also offers plain JSON gets that. A client that
+ * prefers metadata only gets no view, because it could not parse the events of a view. Throws `NotAcceptable`.
  */
 export function negotiate(accept: string | undefined): Encoding {
   if (accept === undefined || accept.trim() === '') return 'json';
@@ -44,11 +43,11 @@ export function negotiate(accept: string | undefined): Encoding {
 }
 
 /**
- * The Accept header to send to the API server for a request that asks for metadata alone; undefined for one that
- * does not. It has the clauses of this kind that come before any that a view can answer, and nothing of the
- * caller's own text: an API server skips a clause that it does not know, and answers the next one with whole objects
- * (apiserver endpoints/handlers/negotiation). Whole objects are also what it sends on a watch of the kind for
- * lists (watchEmbeddedEncoder), so the kind has to fit the verb.
+ * The Accept header for a request that asks for metadata only, for the API server; undefined for any other request. It
+ * has the clauses of this kind that come before any that a view can answer. It contains no text of the caller: an API
+ * server skips a clause that it does not understand, and would answer the next one with whole objects (apiserver
+ * endpoints/handlers/negotiation). On a watch it also sends whole objects if the kind is that of lists
+ * (watchEmbeddedEncoder), so the kind must match the verb.
  */
 export function metadataAccept(accept: string | undefined, kind: MetadataKind): string | undefined {
   const sent = new Set<string>();
@@ -60,25 +59,25 @@ export function metadataAccept(accept: string | undefined, kind: MetadataKind): 
   return sent.size === 0 ? undefined : [...sent].join(',');
 }
 
-/** The encoding to write an error in: what the caller asks for if it can be served, else JSON. */
+/** The encoding of an error: the requested one if it is supported, else JSON. */
 export function statusEncoding(accept: string | undefined): Encoding {
   try {
     return negotiate(accept);
   } catch {
-    // That the header cannot be served is told by whoever negotiates the answer itself.
+    // Not an error here: negotiate() reports it when the response itself is negotiated.
     return 'json';
   }
 }
 
 interface Clause {
-  /** Undefined: of a media type that is not served. */
+  /** Undefined: a media type that is not served. */
   readonly encoding: Encoding | undefined;
   readonly quality: number;
-  /** What is to be written in that encoding; undefined: something that is not known here. */
+  /** What the client wants in that encoding; undefined: a form that we do not know. */
   readonly form: 'plain' | MetadataKind | undefined;
 }
 
-/** By quality, and else as they come. */
+/** Sorted by quality; clauses of the same quality keep their order. */
 function clausesOf(accept: string): Clause[] {
   const clauses = accept.split(',').map(parseClause);
   return clauses.sort((a, b) => b.quality - a.quality);
@@ -90,13 +89,13 @@ function parseClause(text: string): Clause {
   const others: string[] = [];
   for (const parameter of parameters) {
     if (/^q=/i.test(parameter)) quality = Number(parameter.slice(2)) || 0;
-    // These two say nothing new.
+    // These two parameters do not change the object.
     else if (!/^(stream=watch$|charset=)/i.test(parameter)) others.push(parameter);
   }
   return { encoding: ENCODINGS.get(type.toLowerCase()), quality, form: formOf(others) };
 }
 
-/** An API server compares parameters letter by letter; what is spelt otherwise is something else to it. */
+/** Compares exactly, as an API server does: to it, another spelling is another parameter. */
 function formOf(parameters: readonly string[]): Clause['form'] {
   if (parameters.length === 0) return 'plain';
   const [as, group, version, ...others] = [...parameters].sort();

@@ -1,14 +1,14 @@
 import { NODES, RESOURCES } from '../../filter/codec/resource.ts';
 import type { Query } from './query.ts';
 
-/** Half of what may be open by default (maxViews); further views are opened when a client asks for them. */
+/** Half of the default of maxViews. Further views are opened when a client reads them. */
 const MAX_QUERIES = 32;
-/** A DNS label, as the name of a Namespace has to be; empty: all of them. */
+/** The name of a Namespace, which is a DNS label; empty: all Namespaces. */
 const NAMESPACE = /^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$/;
-/** What a selector is written with; its syntax is judged by the API server. */
+/** The characters of a selector. The API server checks its syntax. */
 const SELECTOR = /^[\x20-\x7e]{0,1000}$/;
 
-/** The questions a process has views for, in a form that its successor can read. */
+/** Serializes the queries of the open views, for the next process; see hot-restart.ts. */
 export function serializeQueries(queries: readonly Query[]): string {
   return JSON.stringify(
     queries.map(({ resource: { group, plural }, ...rest }) => ({ ...rest, group, plural })),
@@ -16,15 +16,15 @@ export function serializeQueries(queries: readonly Query[]): string {
 }
 
 /**
- * Reads what {@link serializeQueries} wrote, the first 32 of it. What is not understood is left out: another version
- * of the wrapper may have written it, or another program. Of Nodes only the own one is asked for.
+ * Parses the first 32 queries that {@link serializeQueries} wrote. Skips invalid entries: another version of the
+ * wrapper or another program may have written them. Also skips queries for other Nodes than the own one.
  */
 export function parseQueries(text: string, nodeName: string): Query[] {
   let entries: unknown;
   try {
     entries = JSON.parse(text);
   } catch {
-    // No JSON: there is nothing to be learnt from it.
+    // Not JSON: another program may have answered.
     return [];
   }
   if (!Array.isArray(entries)) return [];

@@ -1,23 +1,23 @@
 import type { Encoding } from '../../filter/codec/codec.ts';
 import { apiVersion, type Resource } from '../../filter/codec/resource.ts';
 
-/** What a list or watch asks for. Equal questions share one reflector and one view. */
+/** The query of a LIST or WATCH. Equal queries share one reflector and one view. */
 export interface Query {
   readonly resource: Resource;
   /** Empty: all namespaces, or a cluster-scoped resource. */
   readonly namespace: string;
-  /** As the client wrote it; empty: none. The API server evaluates it. */
+  /** Exactly as in the request; empty: none. The API server evaluates it. */
   readonly labelSelector: string;
   readonly fieldSelector: string;
   readonly encoding: Encoding;
 }
 
-/** Identifies a question. */
+/** Equal queries have the same key. */
 export function queryKey(query: Query): string {
   return `${query.encoding} ${queryPath(query)}`;
 }
 
-/** Path and query of a question, e.g. for a log line; also the identity of what it asks. */
+/** Path and parameters of a query, for requests and log lines. */
 export function queryPath(query: Query, parameters = new URLSearchParams()): string {
   if (query.fieldSelector !== '') parameters.set('fieldSelector', query.fieldSelector);
   if (query.labelSelector !== '') parameters.set('labelSelector', query.labelSelector);
@@ -25,7 +25,7 @@ export function queryPath(query: Query, parameters = new URLSearchParams()): str
   return parameters.size === 0 ? path : `${path}?${parameters}`;
 }
 
-/** Path of a collection, of one namespace or (empty) of all. */
+/** Path of a collection in one namespace, or in all of them (empty). */
 export function collectionPath(resource: Resource, namespace: string): string {
   const root = resource.group === '' ? '/api' : '/apis';
   const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`;

@@ -1,19 +1,19 @@
-/** What is read of the API server at most. Beyond it the answer is refused, and what was known before stands. */
+/** Limits for what is read from the API server. A larger response is refused, and the last good state remains. */
 export interface ReadLimits {
-  /** Bytes of one object, in a list or in a watch. */
+  /** Size of one object in a list or a watch, in bytes. */
   readonly maxObjectBytes: number;
-  /** Bytes of the answer to a LIST, gunzipped; see also OwnReadMemory. */
+  /** Size of the response to a LIST after decompression, in bytes; see also OwnReadMemory. */
   readonly maxListBytes: number;
-  /** Objects of one question. */
+  /** Number of objects of one query. */
   readonly maxObjects: number;
 }
 
 export const DEFAULT_READ_LIMITS: ReadLimits = {
-  /** An object in etcd has at most 1.5 MiB by default; in JSON it can be several times that. */
+  /** By default an object in etcd has at most 1.5 MiB. In JSON it can be several times larger. */
   maxObjectBytes: 16 * 1024 * 1024,
   /**
-   * 10,000 slices of 10 endpoints are 18.8 MB in protobuf, 50,000 are 94 MB. The memory limits of the manifests leave
-   * room for that; see docs/operations.md.
+   * 10,000 slices of 10 endpoints are 18.8 MB in protobuf, 50,000 are 94 MB. The memory limits in the manifests allow
+   * for that; see docs/operations.md.
    */
   maxListBytes: 128 * 1024 * 1024,
   maxObjects: 500_000,

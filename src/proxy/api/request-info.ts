@@ -4,7 +4,7 @@ import { RESOURCES, type Resource } from '../../filter/codec/resource.ts';
 /** The API versions in which kube-proxy writes Events: the second one before Kubernetes 1.19. */
 export type EventApiVersion = 'events.k8s.io/v1' | 'v1';
 
-/** What a request path names, as far as this proxy serves it. */
+/** What the path of a request refers to, as in kube-apiserver's RequestInfo. */
 export type RequestInfo =
   | {
       readonly kind: 'collection';
@@ -18,7 +18,7 @@ export type RequestInfo =
       readonly namespace: string;
       readonly name: string;
     }
-  /** Events, which kube-proxy writes; `name` is empty for the collection. */
+  /** An Event, which kube-proxy writes. For the collection the name is empty. */
   | {
       readonly kind: 'events';
       readonly apiVersion: EventApiVersion;
@@ -29,7 +29,7 @@ export type RequestInfo =
 
 const OTHER: RequestInfo = { kind: 'other' };
 
-/** Reads a request path. Throws `BadRequest` for one that is not canonical: filters are evaded that way. */
+/** Parses the path of a request. Throws `BadRequest` if it is not canonical: such paths can evade filters. */
 export function parseRequestInfo(path: string): RequestInfo {
   const segments = decodeSegments(path);
   const [root, ...rest] = segments;
@@ -46,7 +46,7 @@ function decodeSegments(path: string): string[] {
       segments.every((segment) => segment !== '.' && segment !== '..' && !segment.includes('/'));
     if (canonical && !segments.slice(0, -1).includes('')) return segments;
   } catch {
-    // Falls through: a percent sign that starts no escape sequence.
+    // Falls through: a percent sign that does not begin an escape sequence.
   }
   throw new WrapperError(
     'BadRequest',

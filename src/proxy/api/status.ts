@@ -1,6 +1,6 @@
 import { type ErrorCode, type Status, WrapperError } from '../../errors.ts';
 
-/** HTTP status, Kubernetes reason and Retry-After of each error a client can meet (apimachinery api/errors). */
+/** HTTP status, Kubernetes reason and Retry-After of each error that clients get (apimachinery api/errors). */
 const ANSWERS: Partial<Record<ErrorCode, Omit<Status, 'message'>>> = {
   BadRequest: { code: 400, reason: 'BadRequest' },
   Unauthorized: { code: 401, reason: 'Unauthorized' },
@@ -15,18 +15,18 @@ const ANSWERS: Partial<Record<ErrorCode, Omit<Status, 'message'>>> = {
   LimitExceeded: { code: 503, reason: 'ServiceUnavailable', retryAfterSeconds: 1 },
   Unreachable: { code: 503, reason: 'ServiceUnavailable', retryAfterSeconds: 1 },
   Credentials: { code: 503, reason: 'ServiceUnavailable', retryAfterSeconds: 5 },
-  // Without Retry-After: client-go sends whatever is answered with it again, a write too (rest/with_retry.go).
+  // Without Retry-After: with it, client-go would send the request again, even a write (rest/with_retry.go).
   Unanswered: { code: 504, reason: 'Timeout' },
   TooLargeResourceVersion: {
     code: 504,
     reason: 'Timeout',
     retryAfterSeconds: 1,
-    // Clients tell this from other timeouts by the cause (client-go isTooLargeResourceVersionError).
+    // Clients distinguish this from other timeouts by its cause (client-go isTooLargeResourceVersionError).
     causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
   },
 };
 
-/** The Status to answer a client with. An error that is none of ours is a bug: 500, with no detail. */
+/** The Status of an error, for clients. An error that is not a WrapperError is a bug: 500 without details. */
 export function statusOf(error: unknown): Status {
   if (!(error instanceof WrapperError)) {
     return { code: 500, reason: 'InternalError', message: 'kube-proxy-wrapper: internal error' };

@@ -2,19 +2,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { RequestInfo } from '../api/request-info.ts';
 
-/** Who asks, as far as that can be told. */
+/** Who sends a request, as far as we can tell. */
 export type Caller =
-  /** Any process on the node: the loopback door cannot tell them apart. */
+  /** Any process on the node: over loopback they cannot be distinguished. */
   | { readonly kind: 'anyone' }
-  /** Whoever holds a token; what that is worth, only the API server knows. */
+  /** The owner of a token. Only the API server can verify it. */
   | {
       readonly kind: 'token';
       /** The Authorization header. */
       readonly authorization: string;
-      /** Tells callers apart without holding the token. */
+      /** Identifies the caller; does not contain the token. */
       readonly id: string;
     }
-  /** The owner of a client certificate that we have verified. */
+  /** The owner of a client certificate, which we have verified. */
   | {
       readonly kind: 'certificate';
       readonly user: string;
@@ -36,26 +36,29 @@ export interface ReadAttributes {
   readonly fieldSelector: string;
 }
 
-/** What a door does with those who come: who they are, what they may read, and what is passed on for them. */
+/**
+ * Who may do what on one listener: LoopbackAccess for http, CallerAccess for https. For each request, the handler calls
+ * authenticate, then shouldForward, and then either forward or authorize.
+ */
 export interface AccessPolicy {
-  /** Throws `Unauthorized`, `Forbidden` or `BadRequest` for a request that is not let in at all. */
+  /** Determines the caller. Throws `Unauthorized`, `Forbidden` or `BadRequest` if the request is refused. */
   authenticate(request: IncomingMessage): Caller;
-  /** Whether a request is passed on, rather than answered from a view. Throws for what is neither. */
+  /** Whether a request is forwarded instead of answered from a view. Throws if it must be neither. */
   shouldForward(
     request: IncomingMessage,
     path: string,
-    target: RequestInfo,
+    info: RequestInfo,
     query: URLSearchParams,
   ): boolean;
-  /** Rejects with `Forbidden`, `Unauthorized` or `Unreachable` unless the caller may read this. */
+  /** Rejects with `Forbidden`, `Unauthorized` or `Unreachable` if the caller may not read this. */
   authorize(caller: Caller, attributes: ReadAttributes): Promise<void>;
-  /** Passes a request on to the API server. Throws `Forbidden` for what is not. */
+  /** Forwards a request to the API server. Throws `Forbidden` if it must not be forwarded. */
   forward(
     request: IncomingMessage,
     response: ServerResponse,
     caller: Caller,
-    target: RequestInfo,
+    info: RequestInfo,
   ): void;
-  /** Passes on a request to switch protocols. Throws as {@link forward} does. */
+  /** Forwards a request to switch protocols. Throws `Forbidden` if it must not be forwarded. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
 }

@@ -2,23 +2,23 @@ import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { ReadAttributes } from './access-policy.ts';
-import type { KnownCaller, Verdict } from './access-review.ts';
+import type { IdentifiedCaller, Verdict } from './access-review.ts';
 import { DecisionCache } from './decision-cache.ts';
 
 export interface AccessReviewAuthorizerOptions {
-  /** Asks the API server. */
-  readonly ask: (
-    caller: KnownCaller,
+  /** Requests a decision from the API server. */
+  readonly review: (
+    caller: IdentifiedCaller,
     attributes: ReadAttributes,
     signal: AbortSignal,
   ) => Promise<Verdict>;
-  /** How long a yes holds, in milliseconds. */
+  /** How long a positive decision is valid, in milliseconds. */
   readonly allowedMs: number;
-  /** How long a no holds, in milliseconds. */
+  /** How long a negative decision is valid, in milliseconds. */
   readonly deniedMs: number;
-  /** Callers that are remembered: so many that were let in, and so many that were not. */
+  /** Maximum number of cached callers: this many that were allowed, and this many that were not. */
   readonly maxCallers: number;
-  /** Reviews under way at once for callers that were never let in. */
+  /** Maximum number of concurrent reviews for callers that have not been allowed anything yet. */
   readonly maxReviews: number;
   /** How long the API server may take to answer, in milliseconds; default 8,000. */
   readonly reviewMs?: number;
@@ -27,100 +27,104 @@ export interface AccessReviewAuthorizerOptions {
   readonly logger: Logger;
 }
 
-/** Questions that are remembered of one caller: kube-proxy has about ten. */
-const MAX_ANSWERS = 64;
-/** In place of a question: a token that is not taken is good for none. */
+/** Cached decisions of one caller; kube-proxy needs about ten. */
+const MAX_DECISIONS = 64;
+/** The key of the decision about every read: a token that is not accepted is valid for none. */
 const ANY = '';
 /**
- * How long the API server may take to answer before it is taken for away, in milliseconds: longer than a connection
- * may take, which says more about why.
+ * How long the API server may take to answer before it counts as unreachable, in milliseconds. It is longer than the
+ * time to connect, because an error of the connection has more detail.
  */
 const REVIEW_MS = 8_000;
 
 /**
- * Whether a caller may read: asked of the API server, and remembered for a while. While the API server is
- * away the last answer counts, of callers that are known; others have to wait until it is back.
+ * Authorizes reads by access reviews of the API server, and caches the decisions for a while. If the API server is
+ * unreachable, the last decision about a caller remains valid. Without one, the caller gets `Unreachable`.
  *
- * A yes and a no are kept apart: made-up tokens never push out a caller that was let in.
+ * Positive and negative decisions have separate caches: invented tokens never evict a caller that was allowed.
  */
 export class AccessReviewAuthorizer {
   readonly #options: AccessReviewAuthorizerOptions;
   readonly #now: () => number;
   readonly #allowed: DecisionCache<Extract<Verdict, { kind: 'allowed' }>>;
   readonly #refused: DecisionCache<Exclude<Verdict, { kind: 'allowed' }>>;
-  /** Reviews under way, shared by all who ask the same. */
-  readonly #asking = new Map<string, Promise<Verdict>>();
-  #asked = 0;
-  #strangers = 0;
-  #stale = 0;
+  /** Active reviews. Equal requests share one. */
+  readonly #reviews = new Map<string, Promise<Verdict>>();
+  readonly #counts = { asked: 0, stale: 0 };
+  /** Active reviews for callers that have not been allowed anything yet. */
+  #unknownCallers = 0;
 
   constructor(options: AccessReviewAuthorizerOptions) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
-    this.#allowed = new DecisionCache(options.maxCallers, MAX_ANSWERS);
-    this.#refused = new DecisionCache(options.maxCallers, MAX_ANSWERS);
+    this.#allowed = new DecisionCache(options.maxCallers, MAX_DECISIONS);
+    this.#refused = new DecisionCache(options.maxCallers, MAX_DECISIONS);
   }
 
-  /** Reviews asked of the API server, and answers given from memory because it was away, since the start. */
+  /** Since the start: reviews sent to the API server, and old decisions used because it was unreachable. */
   get counts(): { readonly asked: number; readonly stale: number } {
-    return { asked: this.#asked, stale: this.#stale };
+    return this.#counts;
   }
 
-  /** Rejects with `Forbidden`, `Unauthorized`, `LimitExceeded` or `Unreachable` unless the caller may. */
-  async assert(caller: KnownCaller, attributes: ReadAttributes): Promise<void> {
-    assertAllowed(await this.#verdict(caller, attributes), caller, attributes);
+  /** Rejects with `Forbidden`, `Unauthorized`, `LimitExceeded` or `Unreachable` if the caller may not read this. */
+  async authorize(caller: IdentifiedCaller, attributes: ReadAttributes): Promise<void> {
+    assertAllowed(await this.#decide(caller, attributes), caller, attributes);
   }
 
-  async #verdict(caller: KnownCaller, attributes: ReadAttributes): Promise<Verdict> {
-    const query = digest(attributes);
+  async #decide(caller: IdentifiedCaller, attributes: ReadAttributes): Promise<Verdict> {
+    const readKey = digest(attributes);
     const { allowedMs, deniedMs } = this.#options;
-    const yes = this.#allowed.get(caller.id, query);
-    if (yes !== undefined && this.#now() - yes.at < allowedMs) return yes.answer;
-    const no = this.#refused.get(caller.id, ANY) ?? this.#refused.get(caller.id, query);
-    if (no !== undefined && this.#now() - no.at < deniedMs) return no.answer;
+    const allowed = this.#allowed.get(caller.id, readKey);
+    if (allowed !== undefined && this.#now() - allowed.at < allowedMs) return allowed.decision;
+    const refused = this.#refused.get(caller.id, ANY) ?? this.#refused.get(caller.id, readKey);
+    if (refused !== undefined && this.#now() - refused.at < deniedMs) return refused.decision;
     try {
-      return await this.#ask(caller, attributes, query);
+      return await this.#review(caller, attributes, readKey);
     } catch (error) {
-      const last = yes ?? no;
+      const last = allowed ?? refused;
       if (last === undefined || WrapperError.from(error, 'Unreachable').code === 'LimitExceeded') {
         throw error;
       }
-      this.#stale++;
+      this.#counts.stale++;
       this.#options.logger.debug(
         { err: error, ...attributes },
-        'the last answer about a caller is kept',
+        'the API server is unreachable; the last decision about a caller is used again',
       );
-      return last.answer;
+      return last.decision;
     }
   }
 
-  async #ask(caller: KnownCaller, attributes: ReadAttributes, query: string): Promise<Verdict> {
-    const key = `${caller.id} ${query}`;
-    const asking = this.#asking.get(key);
-    if (asking !== undefined) return asking;
-    const stranger = !this.#allowed.has(caller.id);
-    if (stranger && this.#strangers >= this.#options.maxReviews)
-      throw tooMany(this.#options.maxReviews);
-    this.#asked++;
-    if (stranger) this.#strangers++;
-    const started = this.#answerTo(caller, attributes)
+  async #review(
+    caller: IdentifiedCaller,
+    attributes: ReadAttributes,
+    readKey: string,
+  ): Promise<Verdict> {
+    const key = `${caller.id} ${readKey}`;
+    const active = this.#reviews.get(key);
+    if (active !== undefined) return active;
+    const { maxReviews } = this.#options;
+    const isUnknown = !this.#allowed.has(caller.id);
+    if (isUnknown && this.#unknownCallers >= maxReviews) throw tooManyReviews(maxReviews);
+    this.#counts.asked++;
+    if (isUnknown) this.#unknownCallers++;
+    const review = this.#requestReview(caller, attributes)
       .then((verdict) => {
-        this.#remember(caller.id, query, verdict);
+        this.#store(caller.id, readKey, verdict);
         return verdict;
       })
       .finally(() => {
-        this.#asking.delete(key);
-        if (stranger) this.#strangers--;
+        this.#reviews.delete(key);
+        if (isUnknown) this.#unknownCallers--;
       });
-    this.#asking.set(key, started);
-    return started;
+    this.#reviews.set(key, review);
+    return review;
   }
 
-  async #answerTo(caller: KnownCaller, attributes: ReadAttributes): Promise<Verdict> {
-    const { ask, reviewMs = REVIEW_MS } = this.#options;
+  async #requestReview(caller: IdentifiedCaller, attributes: ReadAttributes): Promise<Verdict> {
+    const { review, reviewMs = REVIEW_MS } = this.#options;
     const signal = AbortSignal.timeout(reviewMs);
     try {
-      return await ask(caller, attributes, signal);
+      return await review(caller, attributes, signal);
     } catch (error) {
       if (!signal.aborted) throw error;
       const message = `the API server did not answer an access review within ${reviewMs} ms`;
@@ -128,30 +132,34 @@ export class AccessReviewAuthorizer {
     }
   }
 
-  #remember(id: string, query: string, verdict: Verdict): void {
+  #store(id: string, readKey: string, verdict: Verdict): void {
     if (verdict.kind === 'unauthenticated') {
-      this.#allowed.forgetCaller(id);
-      this.#refused.forgetCaller(id);
+      this.#allowed.deleteCaller(id);
+      this.#refused.deleteCaller(id);
       this.#refused.set(id, ANY, verdict, this.#now());
       return;
     }
-    this.#refused.forget(id, ANY);
+    this.#refused.delete(id, ANY);
     if (verdict.kind === 'allowed') {
-      this.#refused.forget(id, query);
-      this.#allowed.set(id, query, verdict, this.#now());
+      this.#refused.delete(id, readKey);
+      this.#allowed.set(id, readKey, verdict, this.#now());
     } else {
-      this.#allowed.forget(id, query);
-      this.#refused.set(id, query, verdict, this.#now());
+      this.#allowed.delete(id, readKey);
+      this.#refused.set(id, readKey, verdict, this.#now());
     }
   }
 }
 
-/** Tells questions apart without holding them: a selector may be as long as headers may be. */
+/** A short key of a read: a selector can be as long as the request headers. */
 function digest(attributes: ReadAttributes): string {
   return createHash('sha256').update(JSON.stringify(attributes)).digest('base64url');
 }
 
-function assertAllowed(verdict: Verdict, caller: KnownCaller, attributes: ReadAttributes): void {
+function assertAllowed(
+  verdict: Verdict,
+  caller: IdentifiedCaller,
+  attributes: ReadAttributes,
+): void {
   if (verdict.kind === 'allowed') return;
   if (verdict.kind === 'unauthenticated') {
     throw new WrapperError('Unauthorized', 'the API server does not accept the token');
@@ -165,9 +173,9 @@ function assertAllowed(verdict: Verdict, caller: KnownCaller, attributes: ReadAt
   throw new WrapperError('Forbidden', `${who} may not ${verb} ${what}${where}${why}`);
 }
 
-function tooMany(maxReviews: number): WrapperError {
+function tooManyReviews(maxReviews: number): WrapperError {
   return new WrapperError(
     'LimitExceeded',
-    `${maxReviews} callers that are not known yet are asked about already (https.maxReviews)`,
+    `${maxReviews} reviews of unknown callers are active already (https.maxReviews)`,
   );
 }

@@ -2,27 +2,28 @@ import { WrapperError } from '../../errors.ts';
 import { readBody, type Upstream } from '../upstream/upstream.ts';
 import type { Caller, ReadAttributes } from './access-policy.ts';
 
-/** What the API server says about one read of one caller. */
+/** The decision of the API server about one read of one caller. */
 export type Verdict =
   | { readonly kind: 'allowed' }
   | { readonly kind: 'denied'; readonly reason: string }
-  /** It does not take the token. */
+  /** It does not accept the token. */
   | { readonly kind: 'unauthenticated' };
 
-/** A caller that can be told from others. */
-export type KnownCaller = Exclude<Caller, { readonly kind: 'anyone' }>;
+/** A caller with an identity of its own. */
+export type IdentifiedCaller = Exclude<Caller, { readonly kind: 'anyone' }>;
 
 const MAX_BODY_BYTES = 256 * 1024;
 const REVIEWS = '/apis/authorization.k8s.io/v1';
 
 /**
- * Asks the API server whether a caller may read something: with its own token, or under our identity about
- * the owner of a certificate. Rejects with `Unreachable` when there is no answer to rely on, with the
- * errors of {@link Upstream.request}, and when the signal aborts.
+ * Creates an access review at the API server: may this caller read this? The owner of a token asks with that token
+ * (SelfSubjectAccessReview). About the owner of a certificate we ask with our own identity (SubjectAccessReview).
+ * Rejects with `Unreachable` if the response has no decision, with the errors of {@link Upstream.request}, and when
+ * the signal aborts.
  */
 export async function createAccessReview(
   upstream: Upstream,
-  caller: KnownCaller,
+  caller: IdentifiedCaller,
   attributes: ReadAttributes,
   signal: AbortSignal,
 ): Promise<Verdict> {
@@ -65,25 +66,28 @@ function verdictOf(body: Buffer, kind: string): Verdict {
   try {
     status = (JSON.parse(body.toString()) as { status?: unknown } | null)?.status;
   } catch {
-    // Refused below, as any other answer that is no review.
+    // Handled below, like any other response that is not a review.
   }
   if (typeof status !== 'object' || status === null) {
-    throw new WrapperError('Unreachable', `the API server answered a ${kind} with something else`);
+    throw new WrapperError(
+      'Unreachable',
+      `the API server answered a ${kind} with something that is not a review`,
+    );
   }
   const { allowed, denied, reason } = status as Record<string, unknown>;
   if (allowed === true && denied !== true) return { kind: 'allowed' };
   return { kind: 'denied', reason: typeof reason === 'string' ? reason.slice(0, 500) : '' };
 }
 
-/** An API server adds this group to whom it has authenticated; here it was us. */
-function subject(caller: KnownCaller): Record<string, unknown> {
+/** An API server adds the group system:authenticated to a user. Here we authenticated the user, so we add it. */
+function subject(caller: IdentifiedCaller): Record<string, unknown> {
   if (caller.kind === 'token') return {};
   return { user: caller.user, groups: [...caller.groups, 'system:authenticated'] };
 }
 
 function resourceAttributes(attributes: ReadAttributes): Record<string, unknown> {
   const { labelSelector, fieldSelector, ...rest } = attributes;
-  // Understood since 1.31; before, the question is whether all may be read, which is more.
+  // An API server before 1.31 ignores the selectors, and decides whether the caller may read all objects.
   return {
     ...rest,
     ...(labelSelector === '' ? {} : { labelSelector: { rawSelector: labelSelector } }),

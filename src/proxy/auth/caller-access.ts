@@ -12,31 +12,31 @@ import type { ForwardingLimits } from '../passthrough/forwarding-limits.ts';
 import type { Passthrough } from '../passthrough/passthrough.ts';
 import type { AccessPolicy, Caller, ReadAttributes } from './access-policy.ts';
 import type { AccessReviewAuthorizer } from './access-review-authorizer.ts';
-import { CallerReader } from './caller-identity.ts';
+import { CallerReader } from './caller-reader.ts';
 import type { ViewRequestInfo } from './resource-attributes.ts';
 
 export interface CallerAccessOptions {
   readonly nodeName: string;
-  /** Under the identity of the caller. */
+  /** Forwards with the credentials of the caller. */
   readonly passthrough: Pick<Passthrough, 'forward' | 'upgrade'>;
-  readonly reviews: AccessReviewAuthorizer;
+  readonly authorizer: AccessReviewAuthorizer;
   readonly limits: ForwardingLimits;
-  /** Writes an error to a client whose request was not forwarded after all. */
+  /** Answers with an error if a request could not be forwarded. */
   readonly respond: (request: IncomingMessage, response: ServerResponse, error: unknown) => void;
   /** How long a body that is read before it is forwarded may take to arrive, in milliseconds; default 10,000. */
   readonly bodyMs?: number;
 }
 
 /**
- * A body of a known length up to this is read before the API server is asked, so that a slow client holds none of its
- * seats; in bytes. Larger ones, rare as they are, are streamed.
+ * A body of a known length up to this many bytes is read completely before it is forwarded. A slow client then does
+ * not occupy a request slot of the API server. Larger bodies are rare, and are streamed.
  */
 const MAX_BUFFERED_BYTES = 256 * 1024;
 const BODY_MS = 10_000;
 
 /**
- * The https door: callers bring their own identity. What a view shows is for those who may read it at the
- * API server; everything else is passed on with the caller's own token, and nothing of ours.
+ * Access over https, where callers have their own identity. A caller may read a view if the API server allows the
+ * caller to read that resource. Everything else is forwarded with the caller's own token, and none of our credentials.
  */
 export class CallerAccess implements AccessPolicy {
   readonly #options: CallerAccessOptions;
@@ -48,7 +48,7 @@ export class CallerAccess implements AccessPolicy {
 
   authenticate(request: IncomingMessage): Caller {
     const caller = this.#callers.read(request);
-    // A browser adds a certificate by itself, a token it does not.
+    // A browser sends a certificate for any web page, but not a token.
     if (caller.kind === 'certificate') assertSameOrigin(request);
     return caller;
   }
@@ -56,45 +56,43 @@ export class CallerAccess implements AccessPolicy {
   shouldForward(
     request: IncomingMessage,
     path: string,
-    target: RequestInfo,
+    info: RequestInfo,
     query: URLSearchParams,
   ): boolean {
     if (request.method !== 'GET') return true;
-    if (target.kind === 'events') return true;
-    if (target.kind === 'other') {
+    if (info.kind === 'events') return true;
+    if (info.kind === 'other') {
       assertNoView(path);
       return true;
     }
-    return (
-      this.#isOtherNode(target, query) || metadataAcceptOf(request, target, query) !== undefined
-    );
+    return this.#isOtherNode(info, query) || metadataAcceptOf(request, info, query) !== undefined;
   }
 
-  #isOtherNode(target: RequestInfo, query: URLSearchParams): boolean {
-    if (!isViewTarget(target) || target.resource !== NODES) return false;
+  #isOtherNode(info: RequestInfo, query: URLSearchParams): boolean {
+    if (!isViewRequest(info) || info.resource !== NODES) return false;
     const { nodeName } = this.#options;
-    return target.kind === 'object'
-      ? target.name !== nodeName
+    return info.kind === 'object'
+      ? info.name !== nodeName
       : query.get('fieldSelector') !== `metadata.name=${nodeName}`;
   }
 
   async authorize(caller: Caller, attributes: ReadAttributes): Promise<void> {
-    if (caller.kind === 'anyone') throw new WrapperError('Unauthorized', 'who asks is not known');
-    await this.#options.reviews.assert(caller, attributes);
+    if (caller.kind === 'anyone') throw new WrapperError('Unauthorized', 'the caller is unknown');
+    await this.#options.authorizer.authorize(caller, attributes);
   }
 
   forward(
     request: IncomingMessage,
     response: ServerResponse,
     caller: Caller,
-    target: RequestInfo,
+    info: RequestInfo,
   ): void {
-    assertCanBePassedOn(caller);
+    assertCanForward(caller);
     const { passthrough, limits, respond } = this.#options;
     const { query } = readUrl(request);
-    // Of what a view serves only metadata is forwarded: the header is ours, so that nothing else can be answered.
-    const isUnserved = request.method !== 'GET' || this.#isOtherNode(target, query);
-    const accept = isUnserved ? undefined : metadataAcceptOf(request, target, query);
+    // If a view serves the resource, only metadata may be forwarded. Our Accept header allows no other answer.
+    const isUnserved = request.method !== 'GET' || this.#isOtherNode(info, query);
+    const accept = isUnserved ? undefined : metadataAcceptOf(request, info, query);
     const options = accept === undefined ? {} : { accept };
     response.once('close', limits.enter(caller.id));
     if (!isSmallBody(request)) {
@@ -113,45 +111,45 @@ export class CallerAccess implements AccessPolicy {
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const caller = this.authenticate(request);
-    assertCanBePassedOn(caller);
+    assertCanForward(caller);
     const { headers } = request;
     const { path } = readUrl(request);
-    const target = parseRequestInfo(path);
-    // An API server also watches over a websocket. Of the clients that try that first some go on only after a 503.
-    if (isViewTarget(target)) {
+    const info = parseRequestInfo(path);
+    // An API server can also watch over a websocket. Some clients try that first, and fall back only after a 503.
+    if (isViewRequest(info)) {
       const { message } = noView(path);
       const status = { code: 503, reason: 'ServiceUnavailable', message };
       throw new WrapperError('BadRequest', message, { status });
     }
     assertNoView(path);
-    // A refused upgrade leaves the connection in use; a body would be taken for the next caller's request.
+    // After a refused upgrade the connection stays open: a body would be read as the next request.
     if (
       headers['transfer-encoding'] !== undefined ||
       Number(headers['content-length'] ?? 0) !== 0
     ) {
-      throw new WrapperError('BadRequest', 'a request to switch protocols has no body');
+      throw new WrapperError('BadRequest', 'a request to switch protocols must not have a body');
     }
     socket.once('close', this.#options.limits.enter(caller.id));
     this.#options.passthrough.upgrade(request, socket, head);
   }
 }
 
-function isViewTarget(target: RequestInfo): target is ViewRequestInfo {
-  return target.kind === 'collection' || target.kind === 'object';
+function isViewRequest(info: RequestInfo): info is ViewRequestInfo {
+  return info.kind === 'collection' || info.kind === 'object';
 }
 
 /**
- * The Accept header with which a read of what a view serves is forwarded; undefined: it is answered from the view. No
- * view has metadata alone, and there are no endpoints in it. Throws `BadRequest` for a query that could be
- * read as a list by us and as a watch by an API server.
+ * The Accept header for a read that asks for metadata only, which is forwarded: no view serves metadata, and it
+ * contains no endpoints. Undefined: the view answers the read. Throws `BadRequest` for a query that could be a list to
+ * us and a watch to an API server.
  */
 function metadataAcceptOf(
   { headers: { accept } }: IncomingMessage,
-  target: RequestInfo,
+  info: RequestInfo,
   query: URLSearchParams,
 ): string | undefined {
-  if (!isViewTarget(target) || !accept?.includes('PartialObjectMetadata')) return undefined;
-  const isList = target.kind === 'collection' && !parseListOptions(query).watch;
+  if (!isViewRequest(info) || !accept?.includes('PartialObjectMetadata')) return undefined;
+  const isList = info.kind === 'collection' && !parseListOptions(query).watch;
   return metadataAccept(accept, isList ? 'PartialObjectMetadataList' : 'PartialObjectMetadata');
 }
 
@@ -160,18 +158,18 @@ function isSmallBody({ headers }: IncomingMessage): boolean {
   return length > 0 && length <= MAX_BUFFERED_BYTES;
 }
 
-function assertCanBePassedOn(caller: Caller): asserts caller is Extract<Caller, { kind: 'token' }> {
+function assertCanForward(caller: Caller): asserts caller is Extract<Caller, { kind: 'token' }> {
   if (caller.kind === 'token') return;
   throw new WrapperError(
     'Forbidden',
-    'a client certificate cannot be passed on to the API server: its owner can only read what is ' +
+    'a client certificate cannot be forwarded to the API server: its owner can only read what is ' +
       'served here (services, endpoints, endpointslices, servicecidrs, this node); use a token for the rest',
   );
 }
 
 /**
- * Throws `BadRequest` for another way to read what is served as a view: an old version, the deprecated
- * watch paths, a slash at the end. Passed on, it would be answered unfiltered.
+ * Throws `BadRequest` for another path to a resource that views serve: an old version, a deprecated watch path, a
+ * slash at the end. If it were forwarded, the response would be unfiltered.
  */
 function assertNoView(path: string): void {
   const [root, ...rest] = path.split('/').slice(1).map(decodeURIComponent);
@@ -183,13 +181,13 @@ function assertNoView(path: string): void {
   if (below[0] === 'namespaces' && below.length > 2) below.splice(0, 2);
   const [plural, ...names] = below.filter((segment) => segment !== '');
   const isView = RESOURCES.some((each) => each.group === group && each.plural === plural);
-  // Below an object are its subresources, which no view shows.
+  // Longer paths are subresources of an object, which no view serves.
   if (isView && (deprecatedWatch || names.length < 2)) throw noView(path);
 }
 
 function noView(path: string): WrapperError {
   return new WrapperError(
     'BadRequest',
-    `${path.slice(0, 200)} is served in its present version only, by list, watch=true and get over http`,
+    `${path.slice(0, 200)} is served in its current version only, by list, watch=true and get over http`,
   );
 }

@@ -1,26 +1,27 @@
-/** What is remembered for a caller: answers by question, each with when it came. */
-interface Remembered<Answer> {
-  readonly answer: Answer;
-  /** In milliseconds of a monotonic clock. */
+interface CachedDecision<Decision> {
+  readonly decision: Decision;
+  /** When it was made, in milliseconds of a monotonic clock. */
   readonly at: number;
 }
 
 /**
- * Answers of the API server, by caller and question. Bounded: the caller that was heard of least recently is
- * forgotten first, and of one caller the oldest answer, so that nobody pushes out another by asking much.
+ * Decisions of the API server, by caller and key. Memory is bounded: the cache evicts the caller that was used least
+ * recently. If one caller has too many decisions, it evicts the oldest of them, so that no caller evicts another by
+ * sending many requests.
  */
-export class DecisionCache<Answer> {
+export class DecisionCache<Decision> {
   readonly #maxCallers: number;
-  readonly #maxAnswers: number;
+  readonly #maxDecisions: number;
   /** Least recently used first. */
-  readonly #callers = new Map<string, Map<string, Remembered<Answer>>>();
+  readonly #callers = new Map<string, Map<string, CachedDecision<Decision>>>();
 
-  constructor(maxCallers: number, maxAnswers: number) {
+  /** @param maxDecisions per caller */
+  constructor(maxCallers: number, maxDecisions: number) {
     this.#maxCallers = maxCallers;
-    this.#maxAnswers = maxAnswers;
+    this.#maxDecisions = maxDecisions;
   }
 
-  /** Number of callers that are known. */
+  /** Number of callers in the cache. */
   get size(): number {
     return this.#callers.size;
   }
@@ -29,38 +30,38 @@ export class DecisionCache<Answer> {
     return this.#callers.has(caller);
   }
 
-  get(caller: string, query: string): Remembered<Answer> | undefined {
-    const answers = this.#callers.get(caller);
-    if (answers === undefined) return undefined;
+  get(caller: string, key: string): CachedDecision<Decision> | undefined {
+    const decisions = this.#callers.get(caller);
+    if (decisions === undefined) return undefined;
     this.#callers.delete(caller);
-    this.#callers.set(caller, answers);
-    return answers.get(query);
+    this.#callers.set(caller, decisions);
+    return decisions.get(key);
   }
 
-  set(caller: string, query: string, answer: Answer, at: number): void {
-    const answers = this.#callers.get(caller) ?? new Map<string, Remembered<Answer>>();
+  set(caller: string, key: string, decision: Decision, at: number): void {
+    const decisions = this.#callers.get(caller) ?? new Map<string, CachedDecision<Decision>>();
     this.#callers.delete(caller);
-    this.#callers.set(caller, answers);
-    answers.delete(query);
-    answers.set(query, { answer, at });
-    dropFirst(answers, this.#maxAnswers);
+    this.#callers.set(caller, decisions);
+    decisions.delete(key);
+    decisions.set(key, { decision, at });
+    dropFirst(decisions, this.#maxDecisions);
     dropFirst(this.#callers, this.#maxCallers);
   }
 
-  forget(caller: string, query: string): void {
-    const answers = this.#callers.get(caller);
-    answers?.delete(query);
-    if (answers?.size === 0) this.#callers.delete(caller);
+  delete(caller: string, key: string): void {
+    const decisions = this.#callers.get(caller);
+    decisions?.delete(key);
+    if (decisions?.size === 0) this.#callers.delete(caller);
   }
 
-  forgetCaller(caller: string): void {
+  deleteCaller(caller: string): void {
     this.#callers.delete(caller);
   }
 }
 
-function dropFirst(map: Map<string, unknown>, bound: number): void {
+function dropFirst(map: Map<string, unknown>, max: number): void {
   for (const key of map.keys()) {
-    if (map.size <= bound) return;
+    if (map.size <= max) return;
     map.delete(key);
   }
 }

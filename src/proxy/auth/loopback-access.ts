@@ -7,9 +7,9 @@ import { isLoopback } from '../util/address.ts';
 import type { AccessPolicy, Caller } from './access-policy.ts';
 
 /**
- * The loopback http door: any process on the node may read the views, and kube-proxy's own Events are forwarded. It
- * lends the wrapper's identity to nobody: callers cannot be told apart here, so that whatever is granted is granted
- * to all of them.
+ * Access over plain http on loopback: any process on the node may read the views, and kube-proxy's own Events are
+ * forwarded. Nothing else is forwarded with the wrapper's identity: callers cannot be distinguished here, so a right
+ * of one is a right of all.
  */
 export class LoopbackAccess implements AccessPolicy {
   readonly #events: Pick<EventForwarder, 'handle'>;
@@ -23,8 +23,8 @@ export class LoopbackAccess implements AccessPolicy {
     return { kind: 'anyone' };
   }
 
-  shouldForward(_request: IncomingMessage, _path: string, target: RequestInfo): boolean {
-    return target.kind === 'events';
+  shouldForward(_request: IncomingMessage, _path: string, info: RequestInfo): boolean {
+    return info.kind === 'events';
   }
 
   async authorize(): Promise<void> {}
@@ -33,12 +33,12 @@ export class LoopbackAccess implements AccessPolicy {
     request: IncomingMessage,
     response: ServerResponse,
     _caller: Caller,
-    target: RequestInfo,
+    info: RequestInfo,
   ): void {
-    if (target.kind !== 'events') throw notGranted(request);
-    const needed = target.name === '' ? 'POST' : 'PATCH';
+    if (info.kind !== 'events') throw notGranted(request);
+    const needed = info.name === '' ? 'POST' : 'PATCH';
     if (request.method !== needed) throw notGranted(request);
-    this.#events.handle(request, response, target);
+    this.#events.handle(request, response, info);
   }
 
   upgrade(request: IncomingMessage): void {
@@ -46,17 +46,17 @@ export class LoopbackAccess implements AccessPolicy {
   }
 }
 
-/** The error for what the allow-list does not hold. */
+/** The error for a request that is not on the allow-list. */
 export function notGranted({ method, url }: IncomingMessage): WrapperError {
   return new WrapperError(
     'Forbidden',
-    `${method} ${url?.slice(0, 200)} is not among what kube-proxy needs, so it is not passed on`,
+    `${method} ${url?.slice(0, 200)} is not on the list of what kube-proxy needs, so it is not forwarded`,
   );
 }
 
 /**
- * Throws `InvalidSettings` unless an address is a loopback one. Callers bring no credentials over plain
- * http, so that anywhere else the wrapper's identity would be lent to the network.
+ * Throws `InvalidSettings` if an address is not a loopback address. Over plain http callers have no credentials: on any
+ * other address, the whole network could use the wrapper's identity.
  */
 export function assertLoopback(host: string): void {
   if (isLoopback(host)) return;

@@ -23,7 +23,7 @@ export interface ClusterWatchersOptions {
   readonly logger: Logger;
   /** Whether annotations of Namespaces are read. */
   readonly namespaces: boolean;
-  /** Name of this cluster in FabEdge's communities; undefined: these are not read. */
+  /** Name of this cluster in FabEdge's communities; undefined: communities are not read. */
   readonly fabedgeCluster: string | undefined;
   /** As in ReflectorOptions. */
   readonly bounds?: ReadLimits;
@@ -31,7 +31,7 @@ export interface ClusterWatchersOptions {
   readonly ownMemory?: OwnReadMemory;
 }
 
-/** A collection that only the world reads. */
+/** A collection that only the topology reads. */
 export interface ClusterWatcher {
   readonly query: Query;
   readonly status: ReflectorStatus;
@@ -40,8 +40,11 @@ export interface ClusterWatcher {
 }
 
 /**
- * Watches what the world has to know and no client asks for: Namespaces and FabEdge's communities, each only
- * when the settings want it.
+ * Watches what the topology needs and no client requests: Namespaces and FabEdge's communities, each only if the
+ * settings require it.
+ *
+ * The room: one handler per collection passes changes to the topology (own Node, Services, Namespaces, communities);
+ * NodeSetWatcher opens and closes the node sets; PolicyEvents writes Events on invalid policies.
  */
 export class ClusterWatchers {
   readonly #options: ClusterWatchersOptions;
@@ -55,18 +58,18 @@ export class ClusterWatchers {
     const sources: ClusterWatcher[] = [];
     if (namespaces) {
       const codec = codecs.protobuf;
-      const sink = new NamespacesHandler(options);
+      const handler = new NamespacesHandler(options);
       const decode = (object: ObjectBytes) => codec.partialMetadata(object);
       const query = { ...ALL, resource: NAMESPACES, encoding: codec.encoding };
-      sources.push(this.#open({ query, codec, metadataOnly: true, decode, sink }));
+      sources.push(this.#open({ query, codec, metadataOnly: true, decode, handler }));
     }
     if (fabedgeCluster !== undefined) {
       // Custom resources are served as JSON only.
       const codec = codecs.json;
-      const sink = new CommunitiesHandler(topology, fabedgeCluster);
+      const handler = new CommunitiesHandler(topology, fabedgeCluster);
       const decode = (object: ObjectBytes) => communityFacts(codec, object);
       const query = { ...ALL, resource: COMMUNITIES, encoding: codec.encoding };
-      sources.push(this.#open({ query, codec, metadataOnly: false, decode, sink }));
+      sources.push(this.#open({ query, codec, metadataOnly: false, decode, handler }));
     }
     this.sources = sources;
   }
@@ -77,33 +80,33 @@ export class ClusterWatchers {
     await Promise.all(this.#running);
   }
 
-  #open<Facts extends ObjectMeta>(parts: {
+  #open<Facts extends ObjectMeta>(collection: {
     readonly query: Query;
     readonly codec: Codec;
     readonly metadataOnly: boolean;
     readonly decode: (object: ObjectBytes) => Facts;
-    readonly sink: ChangeHandler<Facts>;
+    readonly handler: ChangeHandler<Facts>;
   }): ClusterWatcher {
     const { logger } = this.#options;
-    const { plural } = parts.query.resource;
+    const { plural } = collection.query.resource;
     let refusal: string | undefined;
     const reflector = new Reflector({
       ...this.#options,
-      ...parts,
-      sinks: [parts.sink],
+      ...collection,
+      handlers: [collection.handler],
       memory: this.#options.ownMemory?.account(),
       absentIsEmpty: true,
       onRefused: (error) => {
         refusal = error?.message;
         if (error === undefined) return;
         logger.error({ err: error.message }, `the API server does not let us read ${plural}`);
-        // Policies go on without: what is known stands, and nothing at the start counts as empty.
-        parts.sink.onSynced();
+        // Policies continue without it: known objects remain, and no objects count as an empty collection.
+        collection.handler.onSynced();
       },
     });
     this.#running.push(reflector.run(this.#controller.signal));
     return {
-      query: parts.query,
+      query: collection.query,
       get status() {
         return reflector.status;
       },

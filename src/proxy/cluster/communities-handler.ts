@@ -17,7 +17,7 @@ export interface CommunityFacts extends ObjectMeta {
   readonly members: readonly string[];
 }
 
-/** Reads a Community; members that are no texts are left out. */
+/** Reads a Community; members that are not strings are left out. */
 export function communityFacts(codec: Codec, object: ObjectBytes): CommunityFacts {
   const { spec } = JSON.parse(object.toString('utf8')) as { spec?: { members?: unknown } };
   const members = Array.isArray(spec?.members) ? spec.members : [];
@@ -27,7 +27,7 @@ export function communityFacts(codec: Codec, object: ObjectBytes): CommunityFact
   };
 }
 
-/** Tells the world the nodes of each community that belong to this cluster. */
+/** Sets in the topology the nodes of each community that belong to this cluster. */
 export class CommunitiesHandler implements ChangeHandler<CommunityFacts> {
   readonly #topology: Pick<Topology, 'setCommunities'>;
   readonly #prefix: string;

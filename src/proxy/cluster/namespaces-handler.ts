@@ -11,8 +11,8 @@ import {
 import type { PolicyHandlerOptions } from './services-handler.ts';
 
 /**
- * Tells the world the policies that Services take over from their Namespaces, and the log of each annotation of
- * these that is invalid.
+ * Sets in the topology the policies that Services inherit from their Namespaces, and logs invalid annotations of
+ * Namespaces.
  */
 export class NamespacesHandler implements ChangeHandler<PartialObjectMetadata> {
   readonly #options: PolicyHandlerOptions;
@@ -27,16 +27,16 @@ export class NamespacesHandler implements ChangeHandler<PartialObjectMetadata> {
     for (const change of changes) {
       const annotations = change.type === 'DELETED' ? undefined : change.facts.annotations;
       const before = book.namespace(change.key);
-      const says = {
+      const annotated = {
         keys: annotations?.get(TOPOLOGY_KEYS_ANNOTATION),
         filter: annotations && filterOf(annotations),
       };
-      for (const [service, policy] of book.setNamespace(change.key, says)) {
+      for (const [service, policy] of book.setNamespace(change.key, annotated)) {
         policies.set(service, policy);
         this.#reportService(service, policy);
       }
-      if (before.keys !== says.keys || before.filter !== says.filter) {
-        this.#report(change.key, says);
+      if (before.keys !== annotated.keys || before.filter !== annotated.filter) {
+        this.#report(change.key, annotated);
       }
     }
     topology.setPolicies(policies);
@@ -46,10 +46,10 @@ export class NamespacesHandler implements ChangeHandler<PartialObjectMetadata> {
     this.#options.topology.setSynced('namespaces');
   }
 
-  /** Its Services may not be known yet, so it is looked at by itself. */
-  #report(namespace: string, says: NamespacePolicy): void {
+  /** Checks a Namespace by itself, because its Services may not be known yet. */
+  #report(namespace: string, annotated: NamespacePolicy): void {
     try {
-      assertNamespacePolicy(says, this.#options.book.settings);
+      assertNamespacePolicy(annotated, this.#options.book.settings);
     } catch (error) {
       this.#options.logger.warn(
         { namespace, err: WrapperError.from(error, 'InvalidPolicy').message },
@@ -58,7 +58,7 @@ export class NamespacesHandler implements ChangeHandler<PartialObjectMetadata> {
     }
   }
 
-  /** A mistake of its own that counts only now; without an Event, for which nobody remembers the uid. */
+  /** Reports an error in a Service that takes effect only now. Writes no Event, because its uid is not known here. */
   #reportService(service: string, policy: Policy | undefined): void {
     if (policy === undefined || policy.managed || policy.reason !== 'invalid-policy') return;
     if (policy.ofNamespace === true) return;

@@ -13,17 +13,17 @@ import type { Upstream } from '../upstream/upstream.ts';
 import type { OwnReadMemory } from '../util/read-memory.ts';
 
 /**
- * A node set that no policy needs any more is watched on for this long, in milliseconds. Whoever toggles an
- * annotation or a label then causes no further list: on 5,000 nodes each one would be a list per node.
+ * How long a node set that no policy needs is still watched, in milliseconds. So an annotation or a label that is
+ * toggled causes no further list: with 5,000 nodes each toggle would cost 5,000 lists.
  */
 export const NODE_SET_LINGER_MS = 60_000;
 
 export interface NodeSetWatcherOptions {
   readonly upstream: Upstream;
-  /** Codec for the encoding in which nodes are asked for. */
+  /** Codec for the encoding in which nodes are requested. */
   readonly codec: Codec;
   readonly clock: VersionAllocator;
-  /** When node sets that linger are closed. */
+  /** Clock for closing node sets that are not needed. */
   readonly time: Clock;
   readonly topology: Topology;
   readonly logger: Logger;
@@ -36,32 +36,36 @@ interface OpenSet {
   readonly reflector: Reflector<PartialObjectMetadata>;
   readonly controller: AbortController;
   readonly running: Promise<void>;
-  /** Keeps a set that lingers from being closed; undefined while it is needed. */
-  keep: (() => void) | undefined;
+  /** Cancels the timer that closes the set; undefined while the set is needed. */
+  cancelClosing: (() => void) | undefined;
 }
 
 /**
- * Watches the node sets of the world, metadata only, one reflector for each label selector; opens and closes
- * them as policies and own labels come and go. The API server turns a label that changes into an ADDED or a
- * DELETED, so that nothing is heard of nodes that stay in or out of the set but their heartbeats.
+ * Watches the node sets of the topology, metadata only, with one reflector per label selector. Opens and closes them
+ * as policies and labels of the own Node change. The API server turns a changed label into ADDED or DELETED, so that
+ * nodes that remain in the set cost only their heartbeats, and those outside it nothing.
  *
- * Invariant: it watches exactly the sets that the world has and that are not over the limit; for each one that
- * is not needed one timer runs.
+ *     needed ── no policy needs it ──▶ lingers ── a minute later ──▶ dropped by the topology ──▶ closed
+ *       ▲                                │
+ *       └────── a policy needs it ───────┘
+ *
+ * Invariant: it watches exactly the sets of the topology that are not over the limit. One timer runs for each set
+ * that is not needed.
  */
 export class NodeSetWatcher {
-  readonly #context: NodeSetWatcherOptions;
+  readonly #options: NodeSetWatcherOptions;
   readonly #open = new Map<string, OpenSet>();
-  /** Sets over the limit that were reported. */
+  /** Selectors of the sets over the limit that were logged. */
   readonly #reported = new Set<string>();
   readonly #closing = new Set<Promise<void>>();
   readonly #unsubscribe: () => void;
 
-  constructor(context: NodeSetWatcherOptions) {
-    this.#context = context;
-    this.#unsubscribe = context.topology.subscribe({ wanted: () => this.#follow() });
+  constructor(options: NodeSetWatcherOptions) {
+    this.#options = options;
+    this.#unsubscribe = options.topology.subscribe({ wanted: () => this.#onNodeSetsChange() });
   }
 
-  /** How each node set stands with the API server, by selector. */
+  /** Status of each node set's reflector, by selector. */
   get statuses(): ReadonlyMap<string, ReflectorStatus> {
     return new Map(
       Array.from(this.#open, ([selector, { reflector }]) => [selector, reflector.status] as const),
@@ -75,8 +79,8 @@ export class NodeSetWatcher {
     await Promise.all(this.#closing);
   }
 
-  #follow(): void {
-    const { nodeSets } = this.#context.topology;
+  #onNodeSetsChange(): void {
+    const { nodeSets } = this.#options.topology;
     for (const selector of this.#open.keys()) {
       if (!nodeSets.has(selector)) this.#closeSet(selector);
     }
@@ -90,11 +94,11 @@ export class NodeSetWatcher {
     const open = this.#open.get(selector) ?? this.#openSet(selector);
     this.#open.set(selector, open);
     if (needed) {
-      open.keep?.();
-      open.keep = undefined;
+      open.cancelClosing?.();
+      open.cancelClosing = undefined;
     } else {
-      const { time, topology } = this.#context;
-      open.keep ??= time.after(NODE_SET_LINGER_MS, () => topology.dropNodeSet(selector));
+      const { time, topology } = this.#options;
+      open.cancelClosing ??= time.after(NODE_SET_LINGER_MS, () => topology.dropNodeSet(selector));
     }
   }
 
@@ -102,14 +106,14 @@ export class NodeSetWatcher {
     const set = this.#open.get(selector);
     if (set === undefined) return;
     this.#open.delete(selector);
-    set.keep?.();
+    set.cancelClosing?.();
     set.controller.abort();
     this.#closing.add(set.running);
     void set.running.then(() => this.#closing.delete(set.running));
   }
 
   #reportOverLimit(): void {
-    const { topology, logger } = this.#context;
+    const { topology, logger } = this.#options;
     for (const selector of this.#reported) {
       if (topology.nodeSets.get(selector)?.state !== 'overLimit') this.#reported.delete(selector);
     }
@@ -124,10 +128,10 @@ export class NodeSetWatcher {
   }
 
   #openSet(selector: string): OpenSet {
-    const { topology, codec, logger } = this.#context;
+    const { topology, codec, logger } = this.#options;
     const controller = new AbortController();
     const reflector = new Reflector<PartialObjectMetadata>({
-      ...this.#context,
+      ...this.#options,
       query: {
         resource: NODES,
         namespace: '',
@@ -136,29 +140,35 @@ export class NodeSetWatcher {
         encoding: codec.encoding,
       },
       metadataOnly: true,
-      memory: this.#context.ownMemory?.account(),
+      memory: this.#options.ownMemory?.account(),
       decode: (object) => codec.partialMetadata(object),
-      sinks: [new NodeSetFeed(topology, selector, () => controller.signal.aborted)],
+      handlers: [new NodeSetHandler(topology, selector, () => controller.signal.aborted)],
       onRefused: (error) => {
         const set = topology.nodeSets.get(selector);
         if (error === undefined) {
-          // Of a set that was never known this comes with its list.
+          // A set that was never known is set to synced by its list.
           if (set?.state === 'synced' && set.refusal !== undefined)
             topology.setNodeSetState(selector);
           return;
         }
         const why =
           error.code === 'Refused' ? 'the API server does not let us watch' : 'nothing is known of';
-        const what = `${why} these nodes: ${consequenceOfRefusal(set)}`;
-        logger.error({ selector, err: error.message }, what);
+        const text = `${why} these nodes: ${consequenceOfRefusal(set)}`;
+        logger.error({ selector, err: error.message }, text);
         topology.setNodeSetState(selector, error.message);
       },
     });
-    return { reflector, controller, running: reflector.run(controller.signal), keep: undefined };
+    return {
+      reflector,
+      controller,
+      running: reflector.run(controller.signal),
+      cancelClosing: undefined,
+    };
   }
 }
 
-class NodeSetFeed implements ChangeHandler<PartialObjectMetadata> {
+/** Passes the members of one node set to the topology. */
+class NodeSetHandler implements ChangeHandler<PartialObjectMetadata> {
   readonly #topology: Topology;
   readonly #selector: string;
   readonly #closed: () => boolean;
@@ -170,7 +180,7 @@ class NodeSetFeed implements ChangeHandler<PartialObjectMetadata> {
   }
 
   onChanges(changes: readonly Change<PartialObjectMetadata>[]): void {
-    // A set closed and wanted again has another feed: what is left in this one is not for it.
+    // A set that is closed and opened again has another handler; this one must not change it.
     if (this.#closed()) return;
     const members = new Map<string, boolean>();
     for (const { type, key } of changes) members.set(key, type !== 'DELETED');

@@ -4,12 +4,12 @@ import type { PartialObjectMetadata } from '../../filter/codec/codec.ts';
 import { FILTER_ANNOTATION, filterOf } from '../../topology/policy/service-policy.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 
-/** Tells the world the labels and annotations of this node. */
+/** Sets the labels and annotations of this node in the topology. */
 export class OwnNodeHandler implements ChangeHandler<PartialObjectMetadata> {
   readonly #topology: Topology;
   readonly #logger: Logger;
   #exists = false;
-  /** The last value of the annotation that was told as wrong. */
+  /** The last invalid value of the annotation that was logged. */
   #wrongFilter: string | undefined;
 
   constructor(topology: Topology, logger: Logger) {
@@ -17,7 +17,7 @@ export class OwnNodeHandler implements ChangeHandler<PartialObjectMetadata> {
     this.#logger = logger;
   }
 
-  /** Whether the Node object exists at the API server, as far as is known. */
+  /** Whether the Node object existed at the API server when it last reported. */
   get exists(): boolean {
     return this.#exists;
   }
@@ -29,7 +29,7 @@ export class OwnNodeHandler implements ChangeHandler<PartialObjectMetadata> {
       if (change.type === 'DELETED') {
         this.#logger.warn(
           { node: change.key },
-          'own Node is gone; its last labels and annotations stay in force',
+          'the own Node was deleted; its last labels and annotations remain in force',
         );
       } else {
         this.#topology.setOwnNode(change.facts);
@@ -43,7 +43,7 @@ export class OwnNodeHandler implements ChangeHandler<PartialObjectMetadata> {
     if (!isKnown && filter !== this.#wrongFilter) {
       this.#logger.warn(
         { node: this.#topology.nodeName, value: filter },
-        `the annotation ${FILTER_ANNOTATION} of a Node is off, or on: this value changes nothing`,
+        `the annotation ${FILTER_ANNOTATION} of a Node must be off or on: this value changes nothing`,
       );
     }
     this.#wrongFilter = isKnown ? undefined : filter;

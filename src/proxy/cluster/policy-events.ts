@@ -15,41 +15,41 @@ export interface PolicyEventsOptions {
   readonly spacingMs?: number;
 }
 
-/** Counts what became of the Events, for metrics. */
+/** Counts the Events by result, for metrics. */
 export interface PolicyEventCounts {
   written: number;
-  /** Another node, or an earlier process, had written it. */
+  /** Another node or an earlier process had written it. */
   known: number;
   failed: number;
-  /** More waited than are kept. */
+  /** The queue was full. */
   dropped: number;
 }
 
 const SPACING_MS = 1_000;
-/** Services whose Event waits. */
-const MAX_WAITING = 1_000;
-/** Events of which is known when they were told. */
-const MAX_TOLD = 10_000;
+/** Length of the queue. */
+const MAX_QUEUED = 1_000;
+/** Events whose time is kept. */
+const MAX_RECORDED = 10_000;
 /** How long an API server keeps an Event by default (--event-ttl), in milliseconds. */
 const EVENT_TTL_MS = 3_600_000;
 const MAX_MESSAGE = 1_000;
-/** Of an answer, which is a Status. */
+/** Size of a response, which is a Status. */
 const MAX_STATUS_BYTES = 64 * 1024;
 
 /**
  * Writes an Event on each Service whose policy is invalid, for `kubectl describe service` to show.
  *
- * Its name tells Service and mistake: all nodes together write it once, for the API server answers the others
- * 409. This process tells a mistake once an hour at most. A request a second at most; what cannot be
- * written is counted and not tried again, as with Events everywhere. A 403 is no reason to give up the others: it
- * may be about one Namespace (terminated, out of quota) or a moment (an API server that has just started).
+ * The Event's name is derived from the Service and the error. So all nodes together write it once, because the API
+ * server answers the others 409. This process writes an error at most once an hour, and sends at most one request a
+ * second. An Event that cannot be written is counted and not tried again, as everywhere in Kubernetes. After a 403 the
+ * others are still tried: it may concern one Namespace (terminating, quota exceeded) or an API server that starts.
  */
 export class PolicyEvents {
   readonly counts: PolicyEventCounts = { written: 0, known: 0, failed: 0, dropped: 0 };
   readonly #options: PolicyEventsOptions;
-  readonly #waiting = new Map<string, { readonly path: string; readonly body: string }>();
-  /** When each was told, by a clock that does not jump. */
-  readonly #told = new Map<string, number>();
+  readonly #queue = new Map<string, { readonly path: string; readonly body: string }>();
+  /** When each was recorded; monotonic. */
+  readonly #recordedAt = new Map<string, number>();
   /** Which failures were logged, by status or error code. */
   readonly #logged = new Set<string>();
   readonly #ended = new AbortController();
@@ -59,19 +59,19 @@ export class PolicyEvents {
     this.#options = options;
   }
 
-  /** Says what is wrong with the policy of a Service. Returns at once. */
-  tell({ namespace, name, uid }: ObjectMeta, problem: string): void {
+  /** Queues an Event about the policy of a Service. Returns immediately. */
+  record({ namespace, name, uid }: ObjectMeta, problem: string): void {
     const digest = createHash('sha256').update(`${uid} ${problem}`).digest('hex').slice(0, 16);
     const eventName = `${name}.${digest}`;
     const key = `${namespace}/${eventName}`;
-    const toldAt = this.#told.get(key) ?? Number.NEGATIVE_INFINITY;
-    if (this.#ended.signal.aborted || performance.now() - toldAt < EVENT_TTL_MS) return;
-    if (this.#waiting.size >= MAX_WAITING) {
+    const recordedAt = this.#recordedAt.get(key) ?? Number.NEGATIVE_INFINITY;
+    if (this.#ended.signal.aborted || performance.now() - recordedAt < EVENT_TTL_MS) return;
+    if (this.#queue.size >= MAX_QUEUED) {
       this.counts.dropped++;
       return;
     }
-    if (this.#told.size >= MAX_TOLD) this.#told.clear();
-    this.#told.set(key, performance.now());
+    if (this.#recordedAt.size >= MAX_RECORDED) this.#recordedAt.clear();
+    this.#recordedAt.set(key, performance.now());
     const { nodeName } = this.#options;
     const now = new Date().toISOString();
     const event = {
@@ -88,11 +88,11 @@ export class PolicyEvents {
       ...{ firstTimestamp: now, lastTimestamp: now, count: 1 },
     };
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;
-    this.#waiting.set(key, { path, body: JSON.stringify(event) });
+    this.#queue.set(key, { path, body: JSON.stringify(event) });
     this.#running ??= this.#run();
   }
 
-  /** Gives up what waits. */
+  /** Drops what is queued. */
   async close(): Promise<void> {
     this.#ended.abort();
     await this.#running;
@@ -101,14 +101,14 @@ export class PolicyEvents {
   async #run(): Promise<void> {
     const { signal } = this.#ended;
     const { spacingMs = SPACING_MS } = this.#options;
-    for (const [key, { path, body }] of this.#waiting) {
-      // Before, not after: the Services of a start may all be told at once, on every node.
+    for (const [key, { path, body }] of this.#queue) {
+      // The pause comes first: at a start all Services may be reported together, on every node.
       await delay(spacingMs, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) break;
       await this.#write(path, body);
-      this.#waiting.delete(key);
+      this.#queue.delete(key);
     }
-    this.#waiting.clear();
+    this.#queue.clear();
     this.#running = undefined;
   }
 
@@ -117,15 +117,15 @@ export class PolicyEvents {
     const headers = { 'content-type': 'application/json', accept: 'application/json' };
     const { signal } = this.#ended;
     try {
-      const answer = await upstream.request({ method: 'POST', path, headers, body, signal });
-      const { statusCode } = answer;
+      const response = await upstream.request({ method: 'POST', path, headers, body, signal });
+      const { statusCode } = response;
       if (statusCode >= 300 && statusCode !== 409) {
-        const said = await readBody(answer.body, MAX_STATUS_BYTES, answer.headers);
-        const message = decodeStatus(said)?.message ?? 'no Status';
+        const status = await readBody(response.body, MAX_STATUS_BYTES, response.headers);
+        const message = decodeStatus(status)?.message ?? 'no Status';
         this.#failed(String(statusCode), `answered ${statusCode}: ${message}`);
         return;
       }
-      answer.body.destroy();
+      response.body.destroy();
       if (statusCode === 409) this.counts.known++;
       else this.counts.written++;
     } catch (error) {
@@ -135,7 +135,7 @@ export class PolicyEvents {
     }
   }
 
-  /** Logs the first failure of each kind: the rest is counted. */
+  /** Logs the first failure of each kind and counts all. */
   #failed(kind: string, problem: string): void {
     this.counts.failed++;
     if (this.#logged.has(kind)) return;

@@ -7,16 +7,16 @@ import type { ServiceDescription } from '../../topology/policy/service-policy.ts
 import type { Topology } from '../../topology/state/topology.ts';
 import type { PolicyEvents } from './policy-events.ts';
 
-/** Whom a feed of policies tells. */
+/** What a handler of policies changes and reports to. */
 export interface PolicyHandlerOptions {
   readonly topology: Topology;
   readonly book: PolicyResolver;
   readonly logger: Logger;
   /** Undefined: no Events are written. */
-  readonly policyEvents?: Pick<PolicyEvents, 'tell'> | undefined;
+  readonly policyEvents?: Pick<PolicyEvents, 'record'> | undefined;
 }
 
-/** Tells the world the policy of each Service, and the log of each mistake in its annotations, once. */
+/** Sets the policy of each Service in the topology, and logs each error in its annotations once. */
 export class ServicesHandler implements ChangeHandler<ServiceFacts> {
   readonly #options: PolicyHandlerOptions;
 
@@ -41,24 +41,24 @@ export class ServicesHandler implements ChangeHandler<ServiceFacts> {
   #policyOf(facts: ServiceFacts): Policy {
     const { topology, book, logger, policyEvents } = this.#options;
     const policy = book.setService(describeService(facts));
-    // What is wrong with a Namespace is told of the Namespace, once.
+    // An error in a Namespace is reported once, for the Namespace.
     if (!policy.managed && policy.reason === 'invalid-policy' && policy.ofNamespace !== true) {
       const service = `${facts.namespace}/${facts.name}`;
       const before = topology.policies.wanted(service);
-      // Whatever else changes in the Service, its status perhaps all the time.
+      // Other changes of the Service, for example of its status, do not repeat the line.
       if (before.managed || before.message !== policy.message) {
         logger.warn(
           { service, rv: facts.resourceVersion, err: policy.message },
           'the topology policy is invalid; the Service is unfiltered',
         );
       }
-      policyEvents?.tell(facts, policy.message ?? '');
+      policyEvents?.record(facts, policy.message ?? '');
     }
     return policy;
   }
 }
 
-/** What a policy depends on. */
+/** The parts of a Service that its policy depends on. */
 export function describeService(facts: ServiceFacts): ServiceDescription {
   return {
     namespace: facts.namespace,

@@ -6,12 +6,12 @@ import { KubeConfig } from '@kubernetes/client-node';
 import { WrapperError } from '../../errors.ts';
 import { addressText } from '../util/address.ts';
 import { assertCertificates } from '../util/pem.ts';
-import { boundPlugins } from './exec-plugin.ts';
+import { limitPluginTime } from './exec-plugin.ts';
 import { type KubeconfigUser, userFromKubeconfig } from './kubeconfig-user.ts';
 
-/** How a connection to the API server is secured; node:https and node:tls take it as it is. */
+/** TLS options of a connection to the API server, in the form of node:https and node:tls. */
 export interface TlsOptions {
-  /** Authorities the server is checked against, PEM; absent: those of Node. */
+  /** Authorities that the server's certificate must come from, PEM; absent: those of Node. */
   readonly ca?: string | Buffer;
   /** Client certificate, PEM. */
   readonly cert?: string | Buffer;
@@ -19,11 +19,11 @@ export interface TlsOptions {
   readonly key?: string | Buffer;
   /** False only with `insecure-skip-tls-verify`. */
   readonly rejectUnauthorized?: boolean;
-  /** Name the server's certificate must bear, if not that of the URL. */
+  /** Name that the server's certificate must have, if not that of the URL. */
   readonly servername?: string;
 }
 
-/** What one reading of the files says. */
+/** The content of the files at one reading. */
 export interface Snapshot {
   readonly servers: readonly URL[];
   readonly tls: TlsOptions;
@@ -31,34 +31,34 @@ export interface Snapshot {
   readonly headers: Readonly<Record<string, string>>;
   /** Absolute path of the file that holds the bearer token. */
   readonly tokenFile: string | undefined;
-  /** Whether headers and certificate expire by themselves, so that they are to be asked for again. */
+  /** Whether headers and certificate expire, so that they must be read again. */
   readonly dynamic: boolean;
-  /** What an operator should know. */
+  /** Warning for the operator. */
   readonly warning: string | undefined;
 }
 
-/** Where credentials come from. */
+/** Where credentials are read from. */
 export interface CredentialsSource {
   /**
-   * Reads everything anew. `force` also runs a credential plugin again whose answer has not expired.
-   * Throws `Credentials` or `InvalidSettings`.
+   * Reads everything again. `force` also runs a credential plugin whose answer has not expired. Throws `Credentials`
+   * or `InvalidSettings`.
    */
   read(force: boolean): Promise<Snapshot>;
 }
 
-/** Credentials of a kubeconfig file; `pluginMs`: how long a credential plugin may take, in milliseconds. */
+/** Credentials of a kubeconfig file. @param pluginMs time limit for a credential plugin, in milliseconds */
 export function createKubeconfigSource(path: string, pluginMs: number): CredentialsSource {
   const file = resolve(path);
-  let last: { readonly text: string; readonly login: KubeconfigUser } | undefined;
+  let last: { readonly text: string; readonly user: KubeconfigUser } | undefined;
   return {
     async read(force) {
       const text = await readKubeconfig(file);
-      // The same login is kept while the file is the same, for it remembers what a credential plugin said.
+      // An unchanged file keeps its user, because KubeConfig caches the answer of a credential plugin in it.
       if (force || last?.text !== text) {
-        last = { text, login: userFromKubeconfig(text, file) };
-        boundPlugins(last.login.config, pluginMs);
+        last = { text, user: userFromKubeconfig(text, file) };
+        limitPluginTime(last.user.config, pluginMs);
       }
-      return snapshotOf(last.login);
+      return snapshotOf(last.user);
     },
   };
 }
@@ -69,7 +69,7 @@ export function createInClusterSource(env: NodeJS.ProcessEnv, folder: string): C
   if (!host || !port) {
     throw new WrapperError(
       'InvalidSettings',
-      'no kubeconfig is set, and KUBERNETES_SERVICE_HOST and _PORT say of no cluster around; set a kubeconfig',
+      'no kubeconfig is set, and KUBERNETES_SERVICE_HOST and _PORT are not set, so this is not a Pod; set a kubeconfig',
     );
   }
   const server = `https://${addressText({ host, port })}`;
@@ -78,7 +78,7 @@ export function createInClusterSource(env: NodeJS.ProcessEnv, folder: string): C
     { name: 'in-cluster', server, caFile: join(folder, 'ca.crt'), skipTLSVerify: false },
     { name: 'service-account' },
   );
-  const login: KubeconfigUser = {
+  const user: KubeconfigUser = {
     config,
     server: new URL(server),
     file: folder,
@@ -86,7 +86,7 @@ export function createInClusterSource(env: NodeJS.ProcessEnv, folder: string): C
     dynamic: false,
     warning: undefined,
   };
-  return { read: () => snapshotOf(login) };
+  return { read: () => snapshotOf(user) };
 }
 
 async function readKubeconfig(file: string): Promise<string> {
@@ -101,20 +101,20 @@ async function readKubeconfig(file: string): Promise<string> {
   }
 }
 
-/** Lets KubeConfig collect certificates and headers, and checks that they can be used. */
-async function snapshotOf(login: KubeconfigUser): Promise<Snapshot> {
-  const { server, tokenFile, dynamic, warning } = login;
+/** Lets KubeConfig collect certificates and headers, and checks that they are usable. */
+async function snapshotOf(user: KubeconfigUser): Promise<Snapshot> {
+  const { server, tokenFile, dynamic, warning } = user;
   const shared = { servers: [server], dynamic, warning };
   if (server.protocol === 'http:') return { ...shared, tls: {}, headers: {}, tokenFile: undefined };
   const options: RequestOptions = {};
   try {
-    await login.config.applyToHTTPSOptions(options);
+    await user.config.applyToHTTPSOptions(options);
   } catch (error) {
-    throw loginError(error, login);
+    throw readError(error, user);
   }
   const tls = tlsOf(options);
-  assertUsable(tls, login.file);
-  return { ...shared, tls, headers: headersOf(options, login.file), tokenFile };
+  assertUsable(tls, user.file);
+  return { ...shared, tls, headers: headersOf(options, user.file), tokenFile };
 }
 
 function tlsOf(options: RequestOptions): TlsOptions {
@@ -140,17 +140,17 @@ function headersOf(options: RequestOptions, file: string): Record<string, string
   for (const [name, value] of Object.entries(options.headers ?? {})) {
     const text = String(value).trim();
     if (/[^\x20-\x7e]/.test(text)) {
-      throw unusable(file, `its ${name} holds characters that no header can carry`);
+      throw unusable(file, `its ${name} has characters that are not allowed in a header`);
     }
     headers[name.toLowerCase()] = text;
   }
   return headers;
 }
 
-/** Throws for certificates that are half-written or do not fit: Node takes an empty `ca` without a word. */
+/** Throws if certificates are incomplete or do not match, because Node accepts an empty `ca` without an error. */
 function assertUsable(tls: TlsOptions, file: string): void {
   if ((tls.cert === undefined) !== (tls.key === undefined)) {
-    throw unusable(file, 'of the client certificate and its key only one is there');
+    throw unusable(file, 'it has only one of client certificate and key');
   }
   try {
     if (tls.ca !== undefined) assertCertificates(tls.ca);
@@ -162,10 +162,10 @@ function assertUsable(tls: TlsOptions, file: string): void {
 }
 
 /**
- * A file that is missing, or a credential plugin that fails. What a plugin printed is never shown: it may
- * hold the token, and JSON.parse quotes what it could not read.
+ * Describes a missing file, or a credential plugin that failed. The output of a plugin is never shown, because it may
+ * contain the token. The same holds for the message of JSON.parse, which quotes the output.
  */
-function loginError(error: unknown, { file, dynamic }: KubeconfigUser): WrapperError {
+function readError(error: unknown, { file, dynamic }: KubeconfigUser): WrapperError {
   const path = (error as NodeJS.ErrnoException).path;
   if (typeof path === 'string' && isAbsolute(path)) {
     const problem = `the file ${path} it names cannot be read (${codeOf(error)})`;

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
+import { FileFollower } from '../util/file-follower.ts';
 import {
   type CredentialsSource,
   createInClusterSource,
@@ -19,45 +20,43 @@ export interface CredentialsOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Folder of the service account's `token` and `ca.crt`; default: where kubelet mounts them. */
   readonly serviceAccountFolder?: string;
-  /** How often kubeconfig and certificates are looked at again, in milliseconds; default 10,000. */
+  /** How often kubeconfig and certificates are read again, in milliseconds; default 10,000. */
   readonly pollMs?: number;
-  /** How long a token that was read from a file or a plugin is taken for current, in milliseconds; default 1,000. */
+  /** Age at which a token from a file or a plugin is read again, in milliseconds; default 1,000. */
   readonly tokenMaxAgeMs?: number;
   /** How long a credential plugin may take before it is killed, in milliseconds; default 60,000. */
   readonly pluginMs?: number;
   readonly logger: Logger;
 }
 
-/** Who the wrapper is at the API server, and where that is. Follows the files it was read from. */
+/** The wrapper's identity at the API server, and the server's address. Follows the files that they come from. */
 export interface Credentials {
-  /** URLs of the API server, at least one; a path in it is a prefix of all paths. May change as {@link tls}. */
+  /** URLs of the API server, at least one. A path in a URL is a prefix of all paths. May change, as {@link tls}. */
   readonly servers: readonly URL[];
   /**
-   * The headers that authenticate a request, names in lower case. Never rejects for a file that went bad:
-   * what was read before stays in force.
+   * The headers that authenticate a request, names in lower case. If a file becomes unusable, the content read
+   * before stays in use.
    */
   headers(): Promise<Readonly<Record<string, string>>>;
-  /** How to connect, at present. */
+  /** The current TLS options. */
   tls(): TlsOptions;
   /**
-   * Reads everything anew, after the API server answered 401. Never rejects; calls that come meanwhile share
-   * the reading.
+   * Reads everything again, after the API server answered 401. Never rejects. Concurrent calls share one reading.
    */
   refresh(): Promise<void>;
-  /** Calls the listener after {@link tls} or {@link servers} has changed; returns how to stop that. */
+  /** Calls the listener after {@link tls} or {@link servers} has changed. Returns a function that removes it. */
   onTlsChange(listener: () => void): () => void;
   /** Stops following the files. */
   close(): void;
 }
 
 const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
-const POLL_MS = 10_000;
 const TOKEN_MAX_AGE_MS = 1_000;
 const PLUGIN_MS = 60_000;
 
 /**
- * Reads the credentials and follows their files from then on. Rejects with `InvalidSettings` when there is
- * no kubeconfig to be read and no cluster around, and with `Credentials` when what is there cannot be used.
+ * Reads the credentials and follows their files. Rejects with `InvalidSettings` if there is neither a readable
+ * kubeconfig nor a service account, and with `Credentials` if what is there cannot be used.
  */
 export async function loadCredentials(options: CredentialsOptions): Promise<Credentials> {
   const { kubeconfig, env = process.env, logger } = options;
@@ -77,20 +76,19 @@ export async function loadCredentials(options: CredentialsOptions): Promise<Cred
   return credentials;
 }
 
-/** Compares contents, not times: Kubernetes swaps a symlink to a whole new folder under a projected volume. */
+/**
+ * Credentials in use. A {@link FileFollower} reads them again; what it finds is used as a whole or not at all. The
+ * token has a file of its own, which is read whenever a request needs it.
+ */
 class FollowedCredentials implements Credentials {
   readonly #source: CredentialsSource;
   readonly #tokenMaxAgeMs: number;
   readonly #logger: Logger;
   readonly #listeners = new Set<() => void>();
-  readonly #timer: NodeJS.Timeout;
+  readonly #follower: FileFollower;
   #snapshot: Snapshot;
   #token: TokenFile | undefined;
   #readAt = performance.now();
-  #reading: Promise<void> | undefined;
-  #refreshing: Promise<void> | undefined;
-  #complaint = '';
-  #warning: string | undefined;
 
   constructor(
     source: CredentialsSource,
@@ -102,9 +100,16 @@ class FollowedCredentials implements Credentials {
     this.#snapshot = snapshot;
     this.#tokenMaxAgeMs = options.tokenMaxAgeMs ?? TOKEN_MAX_AGE_MS;
     this.#logger = logger;
-    this.#install(snapshot, this.#tokenFileOf(snapshot));
-    this.#timer = setInterval(() => void this.#read(), options.pollMs ?? POLL_MS);
-    this.#timer.unref();
+    if (snapshot.warning !== undefined) logger.warn(snapshot.warning);
+    this.#token = this.#tokenFileOf(snapshot);
+    this.#follower = new FileFollower({
+      read: (force) => this.#read(force),
+      onFailure: (error) => {
+        const err = WrapperError.from(error, 'Credentials');
+        logger.error({ err }, 'new credentials cannot be used; the old ones stay in use');
+      },
+      ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }),
+    });
   }
 
   get servers(): readonly URL[] {
@@ -117,17 +122,15 @@ class FollowedCredentials implements Credentials {
 
   async headers(): Promise<Readonly<Record<string, string>>> {
     const age = performance.now() - this.#readAt;
-    if (this.#snapshot.dynamic && age >= this.#tokenMaxAgeMs) await this.#read();
+    if (this.#snapshot.dynamic && age >= this.#tokenMaxAgeMs) await this.#follower.reread();
     const { headers } = this.#snapshot;
     if (this.#token === undefined) return headers;
     return { ...headers, authorization: `Bearer ${await this.#token.current()}` };
   }
 
   async refresh(): Promise<void> {
-    this.#refreshing ??= this.#refresh().finally(() => {
-      this.#refreshing = undefined;
-    });
-    await this.#refreshing;
+    await this.#follower.forceReread();
+    await this.#token?.reread();
   }
 
   onTlsChange(listener: () => void): () => void {
@@ -136,45 +139,28 @@ class FollowedCredentials implements Credentials {
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    this.#follower.close();
     this.#listeners.clear();
   }
 
-  async #refresh(): Promise<void> {
-    // A reading under way may have begun before the files changed.
-    await this.#reading;
-    await this.#read(true);
-    await this.#token?.reread();
-  }
-
-  async #read(force = false): Promise<void> {
-    this.#reading ??= this.#readNow(force).finally(() => {
-      this.#reading = undefined;
-    });
-    await this.#reading;
-  }
-
-  async #readNow(force: boolean): Promise<void> {
+  async #read(force: boolean): Promise<void> {
     try {
-      const snapshot = await this.#source.read(force);
-      await this.#adopt(snapshot);
-      this.#complaint = '';
-    } catch (error) {
-      const problem = WrapperError.from(error, 'Credentials');
-      if (problem.message !== this.#complaint) {
-        this.#logger.error({ err: problem }, 'the credentials read before are kept');
-      }
-      this.#complaint = problem.message;
+      await this.#replace(await this.#source.read(force));
+    } finally {
+      this.#readAt = performance.now();
     }
-    this.#readAt = performance.now();
   }
 
-  async #adopt(next: Snapshot): Promise<void> {
+  async #replace(next: Snapshot): Promise<void> {
     const last = this.#snapshot;
     const token = this.#tokenFileOf(next);
-    // Taken over as a whole or, when its token file cannot be read, not at all.
+    // If a new token file cannot be read, nothing is replaced.
     if (token !== this.#token) await token?.reread();
-    this.#install(next, token);
+    this.#snapshot = next;
+    this.#token = token;
+    if (next.warning !== undefined && next.warning !== last.warning) {
+      this.#logger.warn(next.warning);
+    }
     if (isDeepStrictEqual(hrefs(last), hrefs(next)) && isDeepStrictEqual(last.tls, next.tls))
       return;
     this.#logger.info({ servers: hrefs(next) }, 'the certificates or the address have changed');
@@ -185,14 +171,6 @@ class FollowedCredentials implements Credentials {
     if (tokenFile === this.#token?.path) return this.#token;
     if (tokenFile === undefined) return undefined;
     return new TokenFile(tokenFile, this.#tokenMaxAgeMs, this.#logger);
-  }
-
-  #install(snapshot: Snapshot, token: TokenFile | undefined): void {
-    const { warning } = snapshot;
-    if (warning !== undefined && warning !== this.#warning) this.#logger.warn(warning);
-    this.#warning = warning;
-    this.#snapshot = snapshot;
-    this.#token = token;
   }
 }
 

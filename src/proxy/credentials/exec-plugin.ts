@@ -13,22 +13,25 @@ interface ExecAuth {
 }
 
 /**
- * Gives credential plugins a time to end in, in milliseconds; KubeConfig would wait for ever, and every request
- * with it. One that takes longer is killed, with all that it has started.
+ * Limits the time of credential plugins, because KubeConfig would wait forever, and all requests with it. A plugin that
+ * takes longer is killed together with all processes that it has started.
+ *
+ * @param ms time limit in milliseconds
  */
-export function boundPlugins(config: KubeConfig, ms: number): void {
+export function limitPluginTime(config: KubeConfig, ms: number): void {
   const { authenticators } = config as unknown as { authenticators: readonly object[] };
   const execAuth = authenticators.find((each): each is ExecAuth => 'execFn' in each);
-  if (execAuth === undefined) throw new Error('KubeConfig runs credential plugins in another way');
+  if (execAuth === undefined)
+    throw new Error('this version of KubeConfig runs credential plugins in another way');
   execAuth.execFn = (command, args = [], options) => {
-    // A group of its own, to be killed as one; and nobody is there to type anything.
-    const bounded: SpawnOptions = { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] };
-    const child = spawn(command, args, bounded);
+    // A process group can be killed as one. There is no input, because nobody could type it.
+    const inGroup: SpawnOptions = { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] };
+    const child = spawn(command, args, inGroup);
     const timer = setTimeout(() => {
-      // ExecAuth keeps the error for when it has ended.
+      // ExecAuth throws this error once the plugin has ended.
       child.emit(
         'error',
-        Object.assign(new Error(`no end within ${ms} ms`), { code: 'ETIMEDOUT' }),
+        Object.assign(new Error(`not finished within ${ms} ms`), { code: 'ETIMEDOUT' }),
       );
       kill(child);
     }, ms);
@@ -42,6 +45,6 @@ function kill({ pid }: ChildProcess): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has just ended.
+    // The plugin has just ended.
   }
 }

@@ -4,9 +4,9 @@ import { type Cluster, KubeConfig, type User } from '@kubernetes/client-node';
 import { load, YAMLException } from 'js-yaml';
 import { WrapperError } from '../../errors.ts';
 
-/** The current context of a kubeconfig, made ready for KubeConfig to collect headers and certificates. */
+/** The current context of a kubeconfig, prepared so that KubeConfig can collect headers and certificates. */
 export interface KubeconfigUser {
-  /** Knows this one cluster and user only. */
+  /** Has this one cluster and user only. */
   readonly config: KubeConfig;
   readonly server: URL;
   /** Absolute path of the kubeconfig, for messages. */
@@ -15,11 +15,11 @@ export interface KubeconfigUser {
   readonly tokenFile: string | undefined;
   /** Whether a plugin supplies credentials that expire. */
   readonly dynamic: boolean;
-  /** What an operator should know. */
+  /** Warning for the operator. */
   readonly warning: string | undefined;
 }
 
-/** `users[].user.exec`, as far as it is looked at. */
+/** The fields of `users[].user.exec` that are read here. */
 interface Plugin {
   readonly command?: string;
   readonly apiVersion?: string;
@@ -27,25 +27,25 @@ interface Plugin {
   readonly provideClusterInfo?: boolean;
 }
 
-/** The extension of a cluster that is meant for plugins. */
+/** The name of the cluster extension for plugins. */
 const PLUGIN_CONFIG = 'client.authentication.k8s.io/exec';
 
 /**
- * Reads a kubeconfig. Where KubeConfig and client-go's clientcmd differ, this follows clientcmd: a token
- * file is known by the key `tokenFile`, inline data goes before a file, paths are meant from the folder of
- * the kubeconfig, and over plain http no credentials are sent. Throws `Credentials`.
+ * Reads a kubeconfig. Where KubeConfig and client-go's clientcmd differ, this follows clientcmd: the key `tokenFile`
+ * names a token file, inline data wins over a file, paths are relative to the folder of the kubeconfig, and no
+ * credentials are sent over plain http. Throws `Credentials`.
  */
 export function userFromKubeconfig(text: string, file: string): KubeconfigUser {
   try {
-    return readLogin(text, file);
+    return readUser(text, file);
   } catch (error) {
     if (error instanceof WrapperError) throw error;
-    // KubeConfig takes for granted that each field holds what it should. Its error may quote a token.
-    throw unusable(file, 'one of its fields holds a value of a kind that no kubeconfig has there');
+    // KubeConfig does not check the types of the fields. Its error may quote a token, so it is dropped.
+    throw unusable(file, 'one of its fields has a value of the wrong type');
   }
 }
 
-function readLogin(text: string, file: string): KubeconfigUser {
+function readUser(text: string, file: string): KubeconfigUser {
   const document = parseDocument(text, file);
   const all = new KubeConfig();
   try {
@@ -65,8 +65,11 @@ function readLogin(text: string, file: string): KubeconfigUser {
   }
   const tokenFile = tokenFileOf(details, user, folder);
   const config = new KubeConfig();
-  const told = () => clusterInfo(cluster, detailsOf(document, 'cluster', cluster), file);
-  config.loadFromClusterAndUser(dataFirst(cluster), plainUser(user, tokenFile, folder, told));
+  const describeCluster = () => clusterInfo(cluster, detailsOf(document, 'cluster', cluster), file);
+  config.loadFromClusterAndUser(
+    dataFirst(cluster),
+    plainUser(user, tokenFile, folder, describeCluster),
+  );
   const unsent = server.protocol === 'http:' && hasCredentials(user, tokenFile);
   return {
     config,
@@ -85,12 +88,15 @@ function parseDocument(text: string, file: string): Record<string, unknown> {
   try {
     document = load(text);
   } catch (error) {
-    // Neither its message nor the cause are kept: they quote the line at fault, which may hold a token.
+    // Message and cause are dropped, because they quote the faulty line, which may contain a token.
     const reason = error instanceof YAMLException ? error.reason : 'not readable';
     const line = error instanceof YAMLException ? error.mark?.line : undefined;
-    throw unusable(file, `no YAML: ${reason}${line === undefined ? '' : `, line ${line + 1}`}`);
+    throw unusable(
+      file,
+      `it is not YAML: ${reason}${line === undefined ? '' : `, line ${line + 1}`}`,
+    );
   }
-  if (!isRecord(document)) throw unusable(file, 'it is no YAML object');
+  if (!isRecord(document)) throw unusable(file, 'it is not a YAML object');
   return document;
 }
 
@@ -122,12 +128,12 @@ function serverOf(cluster: Cluster, file: string): URL {
   }
   const url = URL.parse(cluster.server);
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw unusable(file, `the server of the cluster "${cluster.name}" is no http(s) URL`);
+    throw unusable(file, `the server of the cluster "${cluster.name}" is not an http(s) URL`);
   }
   return url;
 }
 
-/** A user or cluster as the file has it, with the keys that KubeConfig does not know. */
+/** A user or cluster as in the file, with the keys that KubeConfig ignores. */
 function detailsOf(
   document: Record<string, unknown>,
   kind: 'user' | 'cluster',
@@ -140,7 +146,7 @@ function detailsOf(
   return isRecord(details) ? details : {};
 }
 
-/** KubeConfig does not know the key `tokenFile`, which kubeadm's kubeconfig of kube-proxy uses. */
+/** KubeConfig ignores the key `tokenFile`, which kubeadm's kubeconfig of kube-proxy uses. */
 function tokenFileOf(
   details: Record<string, unknown>,
   user: User | undefined,
@@ -155,12 +161,12 @@ function dataFirst(cluster: Cluster): Cluster {
   return cluster.caData || !caFile ? rest : { ...rest, caFile };
 }
 
-/** The user without a token file, which is read more often than KubeConfig would, and trimmed. */
+/** The user without its token file, because that is read more often than KubeConfig would, and trimmed. */
 function plainUser(
   user: User | undefined,
   tokenFile: string | undefined,
   folder: string,
-  told: () => object,
+  describeCluster: () => object,
 ): User {
   if (user === undefined) return { name: 'anonymous' };
   const { certFile, keyFile, token, authProvider, exec, ...rest } = user;
@@ -171,18 +177,18 @@ function plainUser(
     // clientcmd prefers the file where both are given.
     ...(tokenFile === undefined && token ? { token } : {}),
     ...(tokenFile === undefined && authProvider ? { authProvider } : {}),
-    ...(exec ? { exec: pluginOf(exec, folder, told) } : {}),
+    ...(exec ? { exec: pluginOf(exec, folder, describeCluster) } : {}),
   };
 }
 
 /**
- * A command with a slash is meant from the folder of the kubeconfig, another is looked up in PATH. Plugins
- * read in KUBERNETES_EXEC_INFO which version of ExecCredential is asked for, and, where provideClusterInfo is
- * set, for which cluster (client-go plugin/pkg/client/auth/exec).
+ * A command with a slash is relative to the folder of the kubeconfig; others are searched in PATH. Plugins read the
+ * requested version of ExecCredential in KUBERNETES_EXEC_INFO. With provideClusterInfo they also get the cluster
+ * (client-go plugin/pkg/client/auth/exec).
  */
-function pluginOf(exec: Plugin, folder: string, told: () => object): Plugin {
+function pluginOf(exec: Plugin, folder: string, describeCluster: () => object): Plugin {
   const { command, apiVersion, env } = exec;
-  const cluster = exec.provideClusterInfo === true ? { cluster: told() } : {};
+  const cluster = exec.provideClusterInfo === true ? { cluster: describeCluster() } : {};
   const spec = { ...cluster, interactive: false };
   const info = { kind: 'ExecCredential', apiVersion, spec };
   return {
@@ -192,7 +198,7 @@ function pluginOf(exec: Plugin, folder: string, told: () => object): Plugin {
   };
 }
 
-/** What a plugin is told of the cluster (client-go rest.ConfigToExecCluster); what is not set is left out. */
+/** The cluster as a plugin gets it (client-go rest.ConfigToExecCluster); unset fields are left out. */
 function clusterInfo(
   { server, tlsServerName, skipTLSVerify, caData, caFile }: Cluster,
   { extensions }: Record<string, unknown>,

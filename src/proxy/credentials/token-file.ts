@@ -1,19 +1,21 @@
 import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
+import { OncePerCause } from '../util/once-per-cause.ts';
+import { SingleFlight } from '../util/single-flight.ts';
 
 /**
- * The bearer token in a file that somebody else rotates, as kubelet does with a service account's. What
- * cannot be read or is half-written leaves the last good token in place.
+ * The bearer token in a file that another process rotates, as kubelet does with a service account's. If the file
+ * cannot be read or is incomplete, the last good token stays in use.
  */
 export class TokenFile {
   readonly path: string;
   readonly #maxAgeMs: number;
   readonly #logger: Logger;
+  readonly #reading = new SingleFlight<void>();
+  readonly #failure = new OncePerCause();
   #token = '';
   #readAt = Number.NEGATIVE_INFINITY;
-  #reading: Promise<void> | undefined;
-  #complaint = '';
 
   constructor(path: string, maxAgeMs: number, logger: Logger) {
     this.path = path;
@@ -21,31 +23,28 @@ export class TokenFile {
     this.#logger = logger;
   }
 
-  /** The token, read again if it was read longer than `maxAgeMs` ago. Throws `Credentials` if there never was one. */
+  /** The token, read again if it is older than `maxAgeMs`. Throws `Credentials` if there never was one. */
   async current(): Promise<string> {
     if (performance.now() - this.#readAt >= this.#maxAgeMs) await this.reread();
     return this.#token;
   }
 
-  /** Reads the file now. Callers that come while it is read share the reading. */
-  async reread(): Promise<void> {
-    this.#reading ??= this.#read().finally(() => {
-      this.#reading = undefined;
-    });
-    await this.#reading;
+  /** Reads the file now, or shares the reading under way. */
+  reread(): Promise<void> {
+    return this.#reading.run(() => this.#read());
   }
 
   async #read(): Promise<void> {
     try {
       this.#token = await readToken(this.path);
-      this.#complaint = '';
+      this.#failure.succeed();
     } catch (error) {
-      const problem = WrapperError.from(error, 'Credentials');
-      if (this.#token === '') throw problem;
-      if (problem.message !== this.#complaint) {
-        this.#logger.warn({ file: this.path, err: problem }, 'the token read before is kept');
+      const err = WrapperError.from(error, 'Credentials');
+      if (this.#token === '') throw err;
+      if (this.#failure.fail(err.message)) {
+        const fields = { file: this.path, err };
+        this.#logger.warn(fields, 'the new token cannot be used; the old one stays in use');
       }
-      this.#complaint = problem.message;
     }
     this.#readAt = performance.now();
   }
@@ -67,6 +66,6 @@ async function readToken(path: string): Promise<string> {
   if (/^[\x21-\x7e]+$/.test(token)) return token;
   throw new WrapperError(
     'Credentials',
-    `the token file ${path} holds ${token === '' ? 'nothing' : 'more than a token'}`,
+    `the token file ${path} ${token === '' ? 'is empty' : 'contains more than a token'}`,
   );
 }

@@ -6,110 +6,126 @@ import { addressText } from '../util/address.ts';
 import { countListeners } from '../util/proc-net-tcp.ts';
 import type { ViewLease } from '../views/view-registry.ts';
 
-/** An address whose door may be shared with another process. */
-export interface SharedAddress {
+/*
+ * A planned restart:
+ * 1. The next process starts, and reads from the admin port of the old one which views that one has open.
+ * 2. It opens these views, waits until they are complete (waitUntilReadyToListen), and listens on the same ports.
+ * 3. The old process gets SIGTERM, waits until the next one listens (waitForNextProcess), and stops accepting.
+ * 4. It ends its watches with a bookmark, and answers requests on open connections until they are drained.
+ * 5. Clients connect to the next process. A watch that resumes there gets 410, and its client lists again.
+ * 6. If two processes keep listening on one port, that is a mistake, which is logged (warnOfSharedPort).
+ */
+
+/** An address on which another process may listen too. */
+export interface ListenerAddress {
   readonly host: string;
   readonly port: number;
   readonly fd?: number;
 }
 
 const POLL_MS = 50;
-/** Time between looks for a rival, in milliseconds … */
-const RIVAL_POLL_MS = 60_000;
-/** … which is one after so many; a successor listens beside its predecessor for less. */
-const RIVAL_LOOKS = 5;
+/** Time between two checks for a shared port, in milliseconds. */
+const SHARED_PORT_POLL_MS = 60_000;
+/** Warn after this many checks in a row. A planned restart takes less time. */
+const SHARED_PORT_CHECKS = 5;
 
 /**
- * Waits, when another process listens at one of the addresses, until this one can answer as well as that:
- * until the views are complete that its clients read there. From when this one listens, the kernel sends
- * it a share of the connections, and whoever came upon a view that is not complete would get 503.
+ * If another process listens on one of the addresses, waits until the views that its clients read are complete in
+ * this process too. As soon as this process listens, the kernel sends it a share of the new connections, and a view
+ * that is not complete would answer 503.
  *
- * If the other process stops first, nothing is left to wait for: to listen, and to let requests wait, is
- * better than to refuse connections. When nobody listens at the start, this returns at once.
- * Rejects with the signal's reason when that aborts while it waits.
+ * Also resolves when the other process stops earlier: then it is better to listen and let requests wait than to
+ * refuse connections. Resolves immediately if no other process listens.
+ * Rejects with the reason of the signal if it aborts during the wait.
  */
 export async function waitUntilReadyToListen(options: {
-  readonly addresses: readonly SharedAddress[];
-  /** What clients read there, as far as is known. */
+  readonly addresses: readonly ListenerAddress[];
+  /** What the clients of the other process read, as far as it is known. */
   readonly queries: readonly Query[];
   readonly acquire: (query: Query) => ViewLease;
   readonly signal: AbortSignal;
   readonly logger: Logger;
 }): Promise<void> {
   const { addresses, queries, acquire, signal, logger } = options;
-  if (!othersListen(addresses)) return;
+  if (!anotherListens(addresses)) return;
   const leases = queries.flatMap((query) => tryAcquire(acquire, query, logger));
   logger.info(
     { views: queries.map((query) => queryPath(query)) },
-    'another process listens at this address; this one will when its views are complete',
+    'another process listens on this address; this one will when its views are complete',
   );
-  // One that the API server does not take was never complete there either.
-  const waiting = (): number =>
+  // A view that the API server refuses was never complete in the other process either.
+  const countWaiting = (): number =>
     leases.filter(({ view }) => !view.started && view.refusal === undefined).length;
   try {
-    while (waiting() > 0 && othersListen(addresses)) {
+    while (countWaiting() > 0 && anotherListens(addresses)) {
       await delay(POLL_MS);
       signal.throwIfAborted();
     }
-    if (waiting() > 0)
-      logger.warn({ waiting: waiting() }, 'the other process has stopped too soon');
+    const waiting = countWaiting();
+    if (waiting > 0) {
+      logger.warn(
+        { waiting },
+        'the other process has stopped too soon: requests wait until the views are complete',
+      );
+    }
   } finally {
     for (const lease of leases) lease.release();
   }
 }
 
 /**
- * Waits until another process listens at the addresses too, so that this one can stop; at most `forMs`
- * milliseconds, or until the signal aborts.
+ * Waits until another process also listens on each of the addresses, so that this one can stop. Waits at most
+ * `maxMs` milliseconds, and not after the signal aborts.
  */
 export async function waitForNextProcess(
-  addresses: readonly SharedAddress[],
-  forMs: number,
+  addresses: readonly ListenerAddress[],
+  maxMs: number,
   signal: AbortSignal,
 ): Promise<void> {
-  const shared = addresses.filter(canBeShared);
-  const deadline = performance.now() + forMs;
-  while (shared.length > 0 && performance.now() < deadline && !signal.aborted) {
-    if (shared.every((address) => countListeners(address) > 1)) return;
+  const shareable = addresses.filter(isShareable);
+  const deadline = performance.now() + maxMs;
+  while (shareable.length > 0 && performance.now() < deadline && !signal.aborted) {
+    if (shareable.every((address) => countListeners(address) > 1)) return;
     await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 
 /**
- * Warns, once, when another process goes on listening at these addresses, as where two DaemonSets bring a wrapper
- * each: the kernel spreads connections over both, and each knows nothing of the other's watches. Ends with the signal.
- * Never rejects.
+ * Warns once if another process keeps listening on these addresses, for example because two DaemonSets each start a
+ * wrapper. The kernel then distributes connections over both, and a watch of one cannot resume in the other. Returns
+ * when the signal aborts. Never rejects.
  */
 export async function warnOfSharedPort(options: {
-  readonly addresses: readonly SharedAddress[];
+  readonly addresses: readonly ListenerAddress[];
   readonly signal: AbortSignal;
   readonly logger: Logger;
-  /** Time between looks, in milliseconds; default 60,000. */
+  /** Time between two checks, in milliseconds; default 60,000. */
   readonly pollMs?: number;
 }): Promise<void> {
-  const { addresses, signal, logger, pollMs = RIVAL_POLL_MS } = options;
-  const shared = addresses.filter(canBeShared);
+  const { addresses, signal, logger, pollMs = SHARED_PORT_POLL_MS } = options;
+  const shareable = addresses.filter(isShareable);
   try {
-    for (let looks = 0; looks < RIVAL_LOOKS; ) {
+    for (let shared = 0; shared < SHARED_PORT_CHECKS; ) {
       await delay(pollMs, undefined, { signal, ref: false });
-      looks = shared.some((address) => countListeners(address) > 1) ? looks + 1 : 0;
+      shared = shareable.some((address) => countListeners(address) > 1) ? shared + 1 : 0;
     }
-    const listen = shared.map(addressText);
-    const said = 'another process goes on listening at an address of this one: end one of them';
-    logger.warn({ listen }, said);
+    logger.warn(
+      { listen: shareable.map(addressText) },
+      'another process keeps listening on an address of this one; stop one of them',
+    );
   } catch (error) {
     if (signal.aborted) return;
     const { message: err } = error as Error;
-    logger.warn({ err }, 'whether another process listens at the same addresses is not known');
+    logger.warn({ err }, 'cannot check whether another process listens on the same addresses');
   }
 }
 
-function othersListen(addresses: readonly SharedAddress[]): boolean {
-  return addresses.filter(canBeShared).some((address) => countListeners(address) > 0);
+function anotherListens(addresses: readonly ListenerAddress[]): boolean {
+  return addresses.filter(isShareable).some((address) => countListeners(address) > 0);
 }
 
-/** An inherited socket is listened at by systemd; a port of which any will do is shared with nobody. */
-function canBeShared({ port, fd }: SharedAddress): boolean {
+/** systemd listens on an inherited socket, and a port that the kernel chooses belongs to one process. */
+function isShareable({ port, fd }: ListenerAddress): boolean {
   return port !== 0 && fd === undefined;
 }
 
@@ -122,7 +138,7 @@ function tryAcquire(
     return [acquire(query)];
   } catch (error) {
     const { message } = WrapperError.from(error, 'NotReady');
-    logger.warn({ err: message, view: queryPath(query) }, 'a view cannot be opened ahead');
+    logger.warn({ err: message, view: queryPath(query) }, 'cannot open a view before listening');
     return [];
   }
 }

@@ -1,35 +1,34 @@
 import type { ServerResponse } from 'node:http';
-import { giveUpLater, type WriteTimeout } from './write-timeout.ts';
+import { startWriteTimeout, type WriteTimeout } from './write-timeout.ts';
 
-/** Pieces are copied into a block of at most this size: one write per block, not one per object. */
+/** Buffers are copied into a block of at most this size: one write per block, not one per object. */
 const BLOCK_BYTES = 256 * 1024;
 
 /**
- * Writes a body that comes in many pieces, and ends the response.
+ * Writes a body that consists of many buffers, and ends the response.
  *
- * The pieces are copied into a block, again when the socket has taken it: the client reads while we copy, and
- * a list of any size costs one block. The pieces themselves must not change meanwhile; they are held until the
- * client has taken them, or is given up.
+ * The buffers are copied into one block, which is filled again after each write. So the client reads while the next
+ * part is copied, and a list of any size costs one block. The buffers must not change until the response has closed.
  *
- * @param bytes sum of the pieces' sizes
+ * @param bytes sum of the sizes of the buffers
  */
 export function writeBody(
   response: ServerResponse,
   buffers: readonly Buffer[],
   bytes: number,
-  patience: WriteTimeout,
+  timeout: WriteTimeout,
 ): void {
-  new BodyWriter(response, buffers, bytes, patience).start();
+  new BodyWriter(response, buffers, bytes, timeout).start();
 }
 
 class BodyWriter {
   readonly #response: ServerResponse;
   readonly #buffers: readonly Buffer[];
   readonly #block: Buffer;
-  readonly #patience: WriteTimeout;
-  /** Runs while the client is to take what was written last. */
-  #stall: NodeJS.Timeout | undefined;
-  /** The piece that comes next, and how much of it has been copied already. */
+  readonly #timeout: WriteTimeout;
+  /** Runs until the client has read the last write. */
+  #timer: NodeJS.Timeout | undefined;
+  /** The next buffer, and how much of it is copied already. */
   #index = 0;
   #offset = 0;
 
@@ -37,48 +36,48 @@ class BodyWriter {
     response: ServerResponse,
     buffers: readonly Buffer[],
     bytes: number,
-    patience: WriteTimeout,
+    timeout: WriteTimeout,
   ) {
     this.#response = response;
     this.#buffers = buffers;
-    this.#patience = patience;
+    this.#timeout = timeout;
     this.#block = Buffer.allocUnsafeSlow(Math.min(BLOCK_BYTES, bytes));
   }
 
   start(): void {
-    this.#response.once('close', () => clearTimeout(this.#stall));
+    this.#response.once('close', () => clearTimeout(this.#timer));
     this.#writeNext();
   }
 
   #writeNext(): void {
-    clearTimeout(this.#stall);
-    this.#stall = giveUpLater(this.#response, this.#patience);
+    clearTimeout(this.#timer);
+    this.#timer = startWriteTimeout(this.#response, this.#timeout);
     const used = this.#fill();
     const filled = this.#block.subarray(0, used);
     if (this.#index === this.#buffers.length) {
       this.#response.end(filled);
       return;
     }
-    // Only now may the block be used again: a write that returns true may still be under way.
+    // The block is free only in this callback: a write that returns true may still be in progress.
     this.#response.write(filled, (error) => {
       if (error == null && !this.#response.destroyed) this.#writeNext();
     });
   }
 
-  /** Copies as much as fits; returns how much that is. */
+  /** Copies as much as fits; returns the number of bytes. */
   #fill(): number {
     const block = this.#block;
     let used = 0;
     while (this.#index < this.#buffers.length) {
-      const piece = this.#buffers[this.#index] as Buffer;
-      const left = piece.length - this.#offset;
+      const buffer = this.#buffers[this.#index] as Buffer;
+      const left = buffer.length - this.#offset;
       const room = block.length - used;
       if (left > room) {
-        block.set(piece.subarray(this.#offset, this.#offset + room), used);
+        block.set(buffer.subarray(this.#offset, this.#offset + room), used);
         this.#offset += room;
         return block.length;
       }
-      block.set(this.#offset === 0 ? piece : piece.subarray(this.#offset), used);
+      block.set(this.#offset === 0 ? buffer : buffer.subarray(this.#offset), used);
       used += left;
       this.#offset = 0;
       this.#index++;

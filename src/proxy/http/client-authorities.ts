@@ -6,19 +6,19 @@ import type { ServerCertificate } from './server-certificate.ts';
 type Authorities = ReturnType<ServerCertificate['options']>['ca'];
 
 /**
- * Remembers by which authorities the client certificate of each connection was verified: TLS does so once, when
- * the connection is opened, and the file of authorities may change while it is.
+ * Remembers which authorities verified the client certificate of each connection. TLS verifies a certificate once,
+ * when the connection opens. The file of authorities may change while the connection is open.
  */
-export class VerifiedBy {
+export class ClientAuthorities {
   readonly #certificate: ServerCertificate;
-  /** From when a connection is accepted, for that decides, by the address of the client. */
+  /** The authorities in use when each connection was accepted, by the address of the client. */
   readonly #accepted = new Map<string, Authorities>();
   readonly #secured = new WeakMap<Socket, Authorities>();
 
   constructor(server: Server, certificate: ServerCertificate) {
     this.#certificate = certificate;
     server.on('connection', (socket: Socket) => {
-      // Of a client that has gone already nothing is known.
+      // The client has already disconnected: its address is unknown.
       if (socket.remotePort === undefined) return;
       const address = addressOf(socket);
       this.#accepted.set(address, certificate.options().ca);
@@ -29,9 +29,9 @@ export class VerifiedBy {
     });
   }
 
-  /** Whether a request counts on a client certificate that was verified by other authorities than those of now. */
+  /** Whether a request relies on a client certificate that other authorities verified than those in use now. */
   isOutdated({ headers, socket }: IncomingMessage): boolean {
-    // A token comes before a certificate.
+    // A request with a token does not use the certificate.
     if (headers.authorization !== undefined) return false;
     if (this.#secured.get(socket) === this.#certificate.options().ca) return false;
     return Object.keys((socket as TLSSocket).getPeerCertificate()).length > 0;

@@ -3,25 +3,25 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ConnectionLimits, ConnectionTable, type RequestState } from './connection-table.ts';
 
-/** Connections beyond the bound, so that a request over one of them can be read and refused. */
+/** Connections beyond the limit. A request on one of them can still be read and refused. */
 const SPARE = 32;
 
 /**
- * The connections of one server, for http or https, bounded by a {@link ConnectionTable}. What Node lists
- * itself lacks connections without a TLS handshake and those that have switched protocols.
+ * The connections of one server, for http or https, limited by a {@link ConnectionTable}. Node's own list does not
+ * include connections without a TLS handshake and those that have switched protocols.
  */
 export class ClientConnections {
-  /** All that is accepted and not evicted, over https from before the handshake. */
+  /** Accepted connections that are not evicted. Over https they are added before the handshake. */
   readonly #table: ConnectionTable<Socket>;
-  /** All that is accepted and open. */
+  /** Accepted connections that are open. */
   readonly #sockets = new Set<Socket>();
-  /** Over https: connections without a handshake yet, by the addresses of both ends. */
+  /** Over https: accepted connections, by the addresses of both ends. */
   readonly #handshakes = new Map<string, Socket>();
-  /** What carries requests, over https after the handshake: the connection that was accepted for it. */
+  /** The accepted connection of each socket that carries requests. Over https that is the TLS socket. */
   readonly #carriers = new WeakMap<Duplex, Socket>();
   #accepted = 0;
 
-  /** @param onEvicted called when a connection has been closed for a new one, or for another's request */
+  /** @param onEvicted called when a connection was closed for a new connection, or for another's request */
   constructor(
     server: Server,
     isSecure: boolean,
@@ -35,34 +35,34 @@ export class ClientConnections {
     server.on('connection', (socket: Socket) => this.#add(socket, isSecure));
     server.on('secureConnection', (socket: Socket) => {
       const accepted = this.#handshakes.get(endsOf(socket));
-      // Its peer has gone, so that it has no address any more.
+      // The client has disconnected, so the socket has no address any more.
       if (accepted === undefined) socket.destroy();
       else this.#carriers.set(socket, accepted);
     });
   }
 
-  /** Connections that are open, over https also those without a handshake yet. */
+  /** Number of open connections. Over https this includes those without a handshake yet. */
   get size(): number {
     return this.#sockets.size;
   }
 
-  /** Connections accepted since the start. */
+  /** Number of connections accepted since the start. */
   get accepted(): number {
     return this.#accepted;
   }
 
-  /** Whether requests can come on it: over https only after the handshake. */
+  /** Whether the socket can carry requests: over https only after the handshake. */
   isEstablished(socket: Duplex): boolean {
     return this.#carriers.has(socket);
   }
 
-  /** A request begins; see {@link ConnectionTable.begin}. */
+  /** Call when a request begins; see {@link ConnectionTable.begin}. */
   begin(socket: Duplex, request: RequestState): boolean {
     const accepted = this.#carriers.get(socket);
     return accepted !== undefined && this.#table.begin(accepted, request);
   }
 
-  /** The answer to the request of a connection has been taken. */
+  /** Call when the client has read the response. */
   end(socket: Duplex): void {
     const accepted = this.#carriers.get(socket);
     if (accepted !== undefined) this.#table.end(accepted);
@@ -87,7 +87,7 @@ export class ClientConnections {
   }
 }
 
-/** Tells a connection from all others that are open; over https the same before and after the handshake. */
+/** A key of an open connection. Over https it is the same before and after the handshake. */
 function endsOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): string {
   return `${localAddress} ${localPort} ${remoteAddress} ${remotePort}`;
 }

@@ -1,60 +1,60 @@
-/** A request that is under way on a connection. */
+/** An active request on a connection. */
 export interface RequestState {
   /** Requests of one kind share a limit; see {@link ConnectionLimits}. */
   readonly kind: string;
-  /** Whether the whole request has arrived, its body too. */
+  /** Whether the whole request has arrived, including its body. */
   readonly isReceived: () => boolean;
-  /** Whether the whole answer is written, so that only its client has yet to take it. */
+  /** Whether the whole response is written. The client may not have read it yet. */
   readonly isAnswered: () => boolean;
 }
 
 export interface ConnectionLimits {
-  /** Requests that are under way at the same time, and so the connections that are in use. */
+  /** Maximum number of active requests, which is also that of connections in use. */
   readonly maxRequests: number;
-  /** Further connections that can be open without a request under way; at least 1. */
+  /** Further connections that can be open without an active request; at least 1. */
   readonly spare: number;
-  /** A lower limit of the requests of one kind; absent: only `maxRequests` counts. */
+  /** A lower limit for the requests of one kind; absent: only `maxRequests` applies. */
   readonly maxOfKind?: Readonly<Record<string, number>>;
 }
 
 interface Entry {
   request: RequestState | undefined;
-  /** Whether a request was answered on it. */
+  /** Whether a request was answered on this connection. */
   served: boolean;
 }
 
 /**
- * The open connections of one listener. A new connection is always taken in: when there is no room, the
- * connection that is least worth keeping is evicted for it. In this order, each time the oldest first:
+ * The open connections of one listener. A new connection is always accepted. When the table is full, it evicts the
+ * least useful connection. The order is, each time the oldest first:
  *
  * 1. idle: its requests are answered, and no other has begun;
  * 2. incomplete: it has sent nothing, a part of a TLS handshake, or a part of a request;
- * 3. answered: its client does not take the end of an answer.
+ * 3. answered: its client does not read the end of a response.
  *
- * A request that has arrived and is not answered yet is never evicted. One more than the limit is refused.
+ * A request that has arrived and is not answered yet is never evicted. A request beyond the limit is refused.
  *
- * Invariants: at most `maxRequests` requests are under way, and at most `maxRequests + spare` connections open.
+ * Invariants: at most `maxRequests` requests are active, and at most `maxRequests + spare` connections are open.
  */
 export class ConnectionTable<Connection> {
   readonly #limits: ConnectionLimits;
   readonly #evict: (connection: Connection) => void;
-  /** The one that has been idle, or incomplete, for the longest time comes first. */
+  /** The connection that has been idle or incomplete for the longest time is first. */
   readonly #entries = new Map<Connection, Entry>();
-  /** Those with a request under way, the oldest request first. */
+  /** Connections with an active request, the oldest request first. */
   readonly #inUse = new Map<Connection, RequestState>();
 
-  /** @param evict closes a connection, which has left the table */
+  /** @param evict closes a connection, which is already removed from the table */
   constructor(limits: ConnectionLimits, evict: (connection: Connection) => void) {
     this.#limits = limits;
     this.#evict = evict;
   }
 
-  /** Connections that are open. */
+  /** Number of open connections. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** Requests under way. */
+  /** Number of active requests. */
   get requests(): number {
     return this.#inUse.size;
   }
@@ -63,14 +63,14 @@ export class ConnectionTable<Connection> {
     return this.#entries.has(connection);
   }
 
-  /** Takes a new connection in. */
+  /** Adds a new connection. */
   add(connection: Connection): void {
     const { maxRequests, spare } = this.#limits;
     if (this.#entries.size >= maxRequests + spare) this.#makeRoom();
     this.#entries.set(connection, { request: undefined, served: false });
   }
 
-  /** A request begins. False: too many are under way, or the connection has been evicted. */
+  /** Begins a request. Returns false if too many are active, or the connection was evicted. */
   begin(connection: Connection, request: RequestState): boolean {
     const entry = this.#entries.get(connection);
     if (entry === undefined) return false;
@@ -86,17 +86,17 @@ export class ConnectionTable<Connection> {
     return true;
   }
 
-  /** The answer to its request has been taken: the connection is idle. */
+  /** Ends the request of a connection, whose client has read the response: the connection is idle. */
   end(connection: Connection): void {
     const entry = this.#entries.get(connection);
     if (entry === undefined) return;
     this.#inUse.delete(connection);
-    // Again at the end of the order.
+    // Moves it to the end of the order.
     this.#entries.delete(connection);
     this.#entries.set(connection, { request: undefined, served: true });
   }
 
-  /** The connection is closed. */
+  /** Removes a connection that is closed. */
   delete(connection: Connection): void {
     this.#inUse.delete(connection);
     this.#entries.delete(connection);
@@ -112,7 +112,7 @@ export class ConnectionTable<Connection> {
     }
   }
 
-  /** Ends the oldest of these requests that is not complete, or whose client does not take the answer. */
+  /** Evicts the oldest of these requests that is incomplete, or whose client does not read the response. */
   #evictFrom(requests: Iterable<[Connection, RequestState]>): boolean {
     for (const isVictim of [isIncomplete, isAnswered]) {
       for (const [connection, request] of requests) {

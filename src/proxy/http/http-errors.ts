@@ -8,22 +8,22 @@ import type { Duplex } from 'node:stream';
 import { WrapperError } from '../../errors.ts';
 import { statusOf } from '../api/status.ts';
 
-/** Bounds of what one door takes from its clients. */
+/** What one listener accepts from its clients at most. */
 export interface ListenerLimits {
-  /** Connections that are served at once (maxConnections). */
+  /** Connections in use at the same time (maxConnections). */
   readonly maxConnections: number;
   /** Bytes of the headers of one request (maxHeaderBytes). */
   readonly maxHeaderBytes: number;
   /**
-   * How long the headers of a request may take to arrive, in milliseconds (headersTimeoutSeconds); over https
-   * first as long for the TLS handshake.
+   * How long the headers of a request may take to arrive, in milliseconds (headersTimeoutSeconds). Over https the
+   * TLS handshake before them may take as long.
    */
   readonly headersTimeoutMs: number;
   /** How long a whole request may take to arrive, in milliseconds (requestTimeoutSeconds). */
   readonly requestTimeoutMs: number;
 }
 
-/** Used where nobody sets others. */
+/** The defaults of the settings. */
 export const DEFAULT_LISTENER_LIMITS: ListenerLimits = {
   maxConnections: 256,
   maxHeaderBytes: 16 * 1024,
@@ -31,58 +31,62 @@ export const DEFAULT_LISTENER_LIMITS: ListenerLimits = {
   requestTimeoutMs: 60_000,
 };
 
-/** The error for bytes that are no request, or one that exceeds a bound; `error` is that of Node's parser. */
+/** Maps an error of Node's parser: the bytes are not a request, or the request exceeds a limit. */
 export function fromParserError(
   error: NodeJS.ErrnoException,
-  bounds: ListenerLimits,
+  limits: ListenerLimits,
 ): WrapperError {
-  const { maxHeaderBytes, headersTimeoutMs, requestTimeoutMs } = bounds;
+  const { maxHeaderBytes, headersTimeoutMs, requestTimeoutMs } = limits;
   switch (error.code) {
     case 'HPE_HEADER_OVERFLOW':
-      return limit(
+      return limitExceeded(
         431,
         'RequestHeaderFieldsTooLarge',
         `the headers take more than ${maxHeaderBytes} bytes (maxHeaderBytes)`,
       );
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return limit(
+      return limitExceeded(
         408,
         'RequestTimeout',
         `the request did not arrive within ${headersTimeoutMs / 1000} s for its headers ` +
           `(headersTimeoutSeconds) and ${requestTimeoutMs / 1000} s in all (requestTimeoutSeconds)`,
       );
     default:
-      return new WrapperError('BadRequest', `this is no HTTP/1.1 request (${error.code})`);
+      return new WrapperError('BadRequest', `this is not an HTTP/1.1 request (${error.code})`);
   }
 }
 
-/** The error for a request beyond the bound of its kind, or of all. */
+/** The error for a request beyond the limit of its kind, or the limit of all requests. */
 export function tooManyRequests({ maxConnections }: ListenerLimits, ofKind?: number): WrapperError {
   const message =
     ofKind === undefined
       ? `${maxConnections} connections are in use already (maxConnections)`
-      : `${ofKind} requests of this kind, or ${maxConnections} in all (maxConnections), are under way`;
+      : `${ofKind} requests of this kind, or ${maxConnections} in all (maxConnections), are active`;
   return new WrapperError('LimitExceeded', message);
 }
 
-/** The error for a request body beyond the bound of that name. */
-export function payloadTooLarge(bound: number, name: string): WrapperError {
-  return limit(413, 'RequestEntityTooLarge', `the body takes more than ${bound} bytes (${name})`);
+/** The error for a request body beyond the limit of that name. */
+export function payloadTooLarge(maxBytes: number, name: string): WrapperError {
+  return limitExceeded(
+    413,
+    'RequestEntityTooLarge',
+    `the body takes more than ${maxBytes} bytes (${name})`,
+  );
 }
 
-function limit(code: number, reason: string, message: string): WrapperError {
+function limitExceeded(code: number, reason: string, message: string): WrapperError {
   const status = { code, reason, message: `kube-proxy-wrapper: ${message}` };
   return new WrapperError('LimitExceeded', message, { status });
 }
 
-/** How long a client may take to read a refusal after which its connection ends, in milliseconds. */
+/** How long a client may take to read a refusal that ends its connection, in milliseconds. */
 const LINGER_MS = 1_000;
 
-/** Writes a Status, as JSON, on a connection that has no response object, and ends it. */
+/** Writes a Status as JSON on a connection that has no response object, and ends the connection. */
 export function respondAndDestroy(socket: Duplex, error: unknown, current?: ServerResponse): void {
-  // It has been refused already, or its last answer is on its way.
+  // It was refused already, or its last response is written.
   if (socket.writableEnded) return;
-  // In the middle of an answer a second one would pass for a part of it.
+  // In the middle of a response, the client would read a second one as part of it.
   if (!socket.writable || (current?.headersSent === true && !current.writableFinished)) {
     socket.destroy();
     return;
@@ -97,27 +101,27 @@ export function respondAndDestroy(socket: Duplex, error: unknown, current?: Serv
   endWith(socket, { code, headers, body }, true);
 }
 
-/** An answer to a request that is refused. */
-export interface ErrorAnswer {
+/** A response to a request that is refused. */
+export interface ErrorResponse {
   /** HTTP status. */
   readonly code: number;
   readonly headers: OutgoingHttpHeaders;
   readonly body: Buffer | string;
 }
 
-/** Whether a request has a body by its headers, which may not have arrived yet. */
+/** Whether the headers of a request announce a body. It may not have arrived yet. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return Number(headers['content-length'] ?? 0) !== 0 || 'transfer-encoding' in headers;
 }
 
 /**
- * Answers a request that is refused. When its body has not been read the connection ends: what comes next on
- * it may be that body, or another request, and nobody can tell (RFC 9112, sections 6.1 and 6.3).
+ * Answers a request that is refused. If its body has not been read, the connection ends: the next bytes could be that
+ * body or another request, and there is no way to tell which (RFC 9112, sections 6.1 and 6.3).
  */
 export function refuseRequest(
   request: IncomingMessage,
   response: ServerResponse,
-  answer: ErrorAnswer,
+  answer: ErrorResponse,
 ): void {
   if (request.complete || !hasBody(request) || request.socket.writableEnded) {
     response.writeHead(answer.code, answer.headers).end(answer.body);
@@ -129,10 +133,10 @@ export function refuseRequest(
 }
 
 /**
- * Writes an answer as the last bytes of a connection. What the client still sends is read and dropped for a
- * while: a connection that is closed with unread bytes is reset, and the client might lose the answer.
+ * Writes a response as the last bytes of a connection. For a second, the bytes that the client still sends are read
+ * and dropped. A connection that is closed with unread bytes is reset, and the client could lose the response.
  */
-function endWith(socket: Duplex, { code, headers, body }: ErrorAnswer, withBody: boolean): void {
+function endWith(socket: Duplex, { code, headers, body }: ErrorResponse, withBody: boolean): void {
   socket.on('error', () => {});
   const all = { ...headers, 'content-length': Buffer.byteLength(body), connection: 'close' };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);

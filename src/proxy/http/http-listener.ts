@@ -1,12 +1,12 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { setImmediate as afterPoll, setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { addressText } from '../util/address.ts';
-import { VerifiedBy } from './client-authorities.ts';
+import { acceptPending } from './accept-pending.ts';
+import { ClientAuthorities } from './client-authorities.ts';
 import { ClientConnections } from './client-connections.ts';
 import type { RequestState } from './connection-table.ts';
 import {
@@ -15,21 +15,23 @@ import {
   respondAndDestroy,
   tooManyRequests,
 } from './http-errors.ts';
+import { createHttpServer, followCertificate } from './http-server.ts';
 import { RefusalLog, reasonOf } from './refusal-log.ts';
 import { assertNoRequestSmuggling } from './request-checks.ts';
 import type { ServerCertificate } from './server-certificate.ts';
+import { startWriteTimeout } from './write-timeout.ts';
 
-/** Where a door is. */
+/** The address of a listener. */
 export interface ListenAddress {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
-  /** A socket that listens already, inherited; then host and port are not used. */
+  /** An inherited socket that listens already. Host and port are then not used. */
   readonly fd?: number;
 }
 
 export interface HttpListenerOptions {
-  /** Name of the setting with its address, for messages. */
+  /** Name of the setting that has the address, for messages. */
   readonly name: string;
   readonly address: ListenAddress;
   /** For https; absent: http. */
@@ -38,118 +40,93 @@ export interface HttpListenerOptions {
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void;
   /** Absent: upgrades are refused. */
   readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
-  /** Throws for an inherited socket that may not be served: it was opened by somebody else. */
+  /** Throws if an inherited socket must not be served. Another program has opened it. */
   readonly assertHost?: (host: string) => void;
-  /** The kind of a request; requests of one kind share a bound. Default: all are of one. */
+  /** The kind of a request. Requests of one kind share a limit. Default: all requests have the same kind. */
   readonly kindOf?: (request: IncomingMessage) => string;
-  /** Requests of a kind that may be under way; default: as many as `bounds.maxConnections`. */
+  /** Maximum number of active requests of each kind; default: `bounds.maxConnections`. */
   readonly maxOfKind?: Readonly<Record<string, number>>;
   /** How long an idle connection is kept, in milliseconds; default 120,000. */
   readonly keepAliveMs?: number;
-  /** How long a client may take to read the end of an answer, in milliseconds; default 60,000. */
+  /** How long a client may take to read the end of a response, in milliseconds; default 60,000. */
   readonly writeTimeoutMs?: number;
-  /** Logs and counts what is refused; default: one of its own. */
+  /** Logs and counts refusals; default: a log of its own. */
   readonly refusals?: RefusalLog;
   readonly logger: Logger;
 }
 
-/** Idle connections are kept longer than Go's 90 s, so that the client closes first and no request is lost. */
+/** Longer than Go's 90 s: the client closes an idle connection first, so no request is lost. */
 const KEEP_ALIVE_MS = 120_000;
 const WRITE_TIMEOUT_MS = 60_000;
 /**
- * Connections that the kernel may keep until they are accepted; it cuts this to net.core.somaxconn. When there
- * are more it drops the packet that opens one, and the client tries again only after a second.
+ * Length of the accept queue; the kernel limits it to net.core.somaxconn. When the queue is full, the kernel drops
+ * the packet that opens a connection, and the client tries again after a second.
  */
 const BACKLOG = 4_096;
-/** How long an open connection may take to end after the door closes, in milliseconds. */
+/** How long an open connection may take to end after the listener has closed, in milliseconds. */
 const CLOSE_MS = 2_000;
-/** Turns of the event loop in which waiting connections are accepted before the socket closes, at most. */
-const MAX_TURNS = 500;
-/**
- * The socket closes after so many turns in a row without a new connection. Each turn that does other work leaves time
- * for one to come: after 3 turns four times as many are reset as after 20.
- */
-const QUIET_TURNS = 20;
 
 /**
- * A listening socket with its bounds, for http or https. Several processes of one user can share its port
- * (SO_REUSEPORT), so that the next one listens before the last one stops.
+ * One listening socket with its limits, for http or https. Processes of the same user can share its port
+ * (SO_REUSEPORT), so the next process can listen before the last one stops.
+ *
+ * The rest of this folder is what it needs: which connections are kept (connection-table.ts), how a request is
+ * checked (request-checks.ts) and refused (http-errors.ts, refusal-log.ts), how a body is written (body-writer.ts),
+ * and the certificate (server-certificate.ts).
  */
 export class HttpListener {
   readonly #options: HttpListenerOptions;
   readonly #server: Server;
-  /** Logs and counts what is refused. */
+  /** Logs and counts refusals. */
   readonly refusals: RefusalLog;
   readonly #connections: ClientConnections;
-  /** The answer that is being written on a connection, or was the last one. */
-  readonly #answers = new WeakMap<Duplex, ServerResponse>();
-  /** Connections with a request that waits for the answer to the one before. */
+  /** The current or last response of each connection. */
+  readonly #responses = new WeakMap<Duplex, ServerResponse>();
+  /** Connections whose next request waits for the end of the current response. */
   readonly #queued = new WeakSet<Duplex>();
   readonly #unfollow: (() => void) | undefined;
-  readonly #verifiedBy: VerifiedBy | undefined;
+  readonly #clientAuthorities: ClientAuthorities | undefined;
   #refused = 0;
   #closing = false;
 
   constructor(options: HttpListenerOptions) {
     this.#options = options;
-    const { bounds, certificate, maxOfKind = {} } = options;
+    const { bounds, certificate, maxOfKind = {}, keepAliveMs = KEEP_ALIVE_MS } = options;
     this.refusals = options.refusals ?? new RefusalLog(options.logger);
-    const common = {
-      keepAliveTimeout: options.keepAliveMs ?? KEEP_ALIVE_MS,
-      maxHeaderSize: bounds.maxHeaderBytes,
-      headersTimeout: bounds.headersTimeoutMs,
-      requestTimeout: bounds.requestTimeoutMs,
-      connectionsCheckingInterval: Math.min(5_000, bounds.headersTimeoutMs / 2),
-      insecureHTTPParser: false,
-    };
-    this.#server =
-      certificate === undefined
-        ? createServer(common)
-        : createTlsServer({
-            ...common,
-            ...certificate.options(),
-            handshakeTimeout: bounds.headersTimeoutMs,
-          });
-    const server = this.#server;
-    // Headers beyond a number would be dropped without a word; their bytes are bounded.
-    server.maxHeadersCount = 0;
-    this.#verifiedBy = certificate && new VerifiedBy(server, certificate);
-    this.#unfollow = certificate?.onChange(() => {
-      // setSecureContext throws for what cannot be used; the certificate has been checked.
-      (server as unknown as { setSecureContext(options: object): void }).setSecureContext(
-        certificate.options(),
-      );
-    });
+    const server = createHttpServer(bounds, keepAliveMs, certificate);
+    this.#server = server;
+    this.#clientAuthorities = certificate && new ClientAuthorities(server, certificate);
+    this.#unfollow = certificate && followCertificate(server, certificate);
     const limits = { maxRequests: bounds.maxConnections, maxOfKind };
     this.#connections = new ClientConnections(server, certificate !== undefined, limits, () => {
       this.#refuse('TooManyConnections', 'a connection was closed for another (maxConnections)');
     });
-    server.on('request', (request, response) => this.#requested(request, response));
-    server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
-    server.on('clientError', (error, socket) => this.#clientError(error, socket));
+    server.on('request', (request, response) => this.#onRequest(request, response));
+    server.on('upgrade', (request, socket, head) => this.#onUpgrade(request, socket, head));
+    server.on('clientError', (error, socket) => this.#onClientError(error, socket));
   }
 
-  /** Connections that are open, over https also those without a handshake yet. */
+  /** Number of open connections. Over https this includes those without a handshake yet. */
   get connections(): number {
     return this.#connections.size;
   }
 
-  /** Connections that were closed, or requests that were refused, because there were too many; since the start. */
+  /** Connections closed and requests refused since the start because there were too many. */
   get refused(): number {
     return this.#refused;
   }
 
-  /** Starts to listen; returns the URL. Rejects with `InvalidSettings` when the address cannot be had. */
+  /** Starts to listen; returns the URL. Rejects with `InvalidSettings` if the address cannot be used. */
   async listen(): Promise<string> {
     const { name, address, assertHost, certificate } = this.#options;
     const { host, port, fd } = address;
-    // Another program may have a port of which any will do; the kernel finds a free one only without it.
+    // With reusePort the kernel could choose a port that another program has.
     const reusePort = process.platform === 'linux' && port !== 0;
     await new Promise<void>((resolve, reject) => {
       this.#server.on('error', (cause) => {
         const where = fd === undefined ? `${host}:${port}` : `inherited socket ${fd}`;
         const message = `cannot listen on ${where} (${name}): ${cause.message}`;
-        // After it has listened this is an error of one connection, e.g. too many open files.
+        // While it listens, this is an error of one connection, such as too many open files.
         if (this.#server.listening) this.#record('AcceptFailed', message, 'error');
         reject(new WrapperError('InvalidSettings', message, { cause }));
       });
@@ -164,22 +141,24 @@ export class HttpListener {
   }
 
   /**
-   * Stops to accept, and ends. Until `drainMs` have passed, requests on connections that are open are still
-   * answered, with the word that the connection ends: closed under a client that is just writing one, it
-   * would be lost. `ended` is called as soon as nothing is accepted any more.
+   * Stops accepting connections, and closes. Until `drainMs` have passed, requests on open connections are still
+   * answered, each with `connection: close`. Otherwise a request that a client is just writing would be lost.
+   *
+   * @param onStopped called as soon as no connection is accepted any more
    */
-  async close(drainMs: number, ended: () => void): Promise<void> {
+  async close(drainMs: number, onStopped: () => void): Promise<void> {
     this.#closing = true;
     this.#unfollow?.();
-    // Not once() of node:events, which rejects on an error of one connection, e.g. too many open files.
+    // Not once() of node:events: it rejects on an error of one connection, such as too many open files.
     const closed = new Promise<void>((resolve) => this.#server.once('close', resolve));
-    // The close() of http would destroy idle connections at once.
-    await this.#acceptAll(() => NetServer.prototype.close.call(this.#server));
-    ended();
+    await acceptPending(() => this.#connections.accepted);
+    // The close() of http would destroy idle connections immediately.
+    NetServer.prototype.close.call(this.#server);
+    onStopped();
     const drained = new AbortController();
     void closed.then(() => drained.abort());
     await delay(drainMs, undefined, { signal: drained.signal }).catch(() => undefined);
-    // Also ends the timer that looks for slow requests.
+    // Also stops the timer that looks for slow requests.
     this.#server.close(() => {});
     const force = setTimeout(() => {
       this.#connections.destroyAll();
@@ -188,46 +167,32 @@ export class HttpListener {
     clearTimeout(force);
   }
 
-  /**
-   * Accepts the connections that wait in the socket, then calls back to close it. The kernel resets a connection
-   * that still waits then: one that came since the last poll, some ten microseconds ago.
-   */
-  async #acceptAll(stop: () => void): Promise<void> {
-    for (let turn = 0, quiet = 0; turn < MAX_TURNS && quiet < QUIET_TURNS; turn++) {
-      const before = this.#connections.accepted;
-      // libuv accepts one connection in each turn of the loop.
-      await afterPoll();
-      quiet = this.#connections.accepted === before ? quiet + 1 : 0;
-    }
-    stop();
-  }
-
-  #clientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+  #onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
     if (!this.#connections.isEstablished(socket)) {
       const isGone = error.code === 'ECONNRESET';
       if (!isGone) this.#record('TlsHandshake', `no TLS handshake: ${error.message}`);
-      // What is written before the end of a handshake waits for it, and so would the end of the connection.
+      // A write, and so the end of the connection, would wait for the end of the handshake.
       socket.destroy();
       return;
     }
-    // After the last answer what comes is dropped. A client that only went away was refused nothing.
+    // The last response has been written: the rest is dropped. A client that disconnects is not a refusal.
     if (socket.writableEnded) return;
     if (error.code === 'ECONNRESET' || error.code === 'EPIPE') socket.destroy();
     else this.#refuseSocket(socket, fromParserError(error, this.#options.bounds));
   }
 
-  #requested(request: IncomingMessage, response: ServerResponse): void {
+  #onRequest(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
-    // It came behind a request whose refusal ends the connection.
+    // The request before it was refused, which ends the connection.
     if (socket.writableEnded) return;
-    const current = this.#answers.get(socket);
+    const current = this.#responses.get(socket);
     if (current === undefined || current.closed) {
       this.#start(request, response);
     } else if (this.#queued.has(socket)) {
-      // One at a time, for the bound of connections is one of requests too.
+      // One request at a time: the limit of connections is also the limit of requests.
       this.#refuseSocket(socket, pipelined());
     } else {
-      // We may hear later than its client that an answer has been taken: the client may ask the next thing already.
+      // The client can send its next request before we are notified that it has read the response.
       this.#queued.add(socket);
       current.once('close', () => {
         this.#queued.delete(socket);
@@ -240,7 +205,7 @@ export class HttpListener {
     const { socket } = request;
     try {
       assertNoRequestSmuggling(request);
-      if (this.#verifiedBy?.isOutdated(request) === true) throw outdated();
+      if (this.#clientAuthorities?.isOutdated(request) === true) throw outdated();
       this.#begin(request, {
         isReceived: () => request.complete,
         isAnswered: () => response.writableEnded || socket.writableEnded,
@@ -250,17 +215,17 @@ export class HttpListener {
       return;
     }
     if (this.#closing) response.shouldKeepAlive = false;
-    this.#answers.set(socket, response);
+    this.#responses.set(socket, response);
     response.once('close', () => this.#connections.end(socket));
     response.once('prefinish', () => this.#limitWrite(response));
     this.#options.onRequest(request, response);
   }
 
-  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  #onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const { onUpgrade } = this.#options;
     socket.on('error', () => {});
     if (socket.writableEnded) return;
-    const current = this.#answers.get(socket);
+    const current = this.#responses.get(socket);
     try {
       if (current?.writableEnded === false) throw pipelined();
       if (onUpgrade === undefined) throw noUpgrades();
@@ -273,7 +238,7 @@ export class HttpListener {
     onUpgrade(request, socket, head);
   }
 
-  /** Takes a connection into use. Throws `LimitExceeded` when too many are. */
+  /** Marks the connection as in use. Throws `LimitExceeded` if too many are in use. */
   #begin(request: IncomingMessage, progress: Omit<RequestState, 'kind'>): void {
     const { bounds, kindOf, maxOfKind } = this.#options;
     const kind = kindOf?.(request) ?? '';
@@ -281,15 +246,14 @@ export class HttpListener {
     throw tooManyRequests(bounds, maxOfKind?.[kind]);
   }
 
-  /** A client that does not read the end of its answer is given up. */
+  /** Disconnects a client that does not read the end of its response. */
   #limitWrite(response: ServerResponse): void {
-    // Its client is gone already.
+    // The client has already disconnected.
     if (response.closed || response.destroyed) return;
     const { writeTimeoutMs = WRITE_TIMEOUT_MS } = this.#options;
-    const timer = setTimeout(() => {
-      this.#record('WriteTimeout', 'a client has not read the end of its answer');
-      response.destroy();
-    }, writeTimeoutMs);
+    const onTimeout = (): void =>
+      this.#record('WriteTimeout', 'a client has not read the end of its response');
+    const timer = startWriteTimeout(response, { writeTimeoutMs, onTimeout });
     response.once('close', () => clearTimeout(timer));
   }
 
@@ -298,11 +262,11 @@ export class HttpListener {
     const resource = request?.url;
     if (code === 'LimitExceeded' && request) this.#refuse('TooManyRequests', message, resource);
     else this.#record(reasonOf(error), message, 'info', resource);
-    respondAndDestroy(socket, error, this.#answers.get(socket));
+    respondAndDestroy(socket, error, this.#responses.get(socket));
     request?.resume();
   }
 
-  /** Because of maxConnections. */
+  /** Counts a refusal that is caused by maxConnections. */
   #refuse(reason: string, message: string, resource?: string): void {
     this.#refused++;
     this.#record(reason, message, 'warn', resource);
@@ -323,10 +287,10 @@ function pipelined(): WrapperError {
 }
 
 function outdated(): WrapperError {
-  const message = 'the authorities of client certificates have changed: connect again';
+  const message = 'the authorities of client certificates have changed; connect again';
   return new WrapperError('Unauthorized', message);
 }
 
 function noUpgrades(): WrapperError {
-  return new WrapperError('Forbidden', 'protocols are not switched here');
+  return new WrapperError('Forbidden', 'this listener does not switch protocols');
 }

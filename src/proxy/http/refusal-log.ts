@@ -1,17 +1,18 @@
 import type { Level, Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
+import { escapeUntrusted } from '../../untrusted-text.ts';
 
-/** One thing that was refused. */
+/** A refused request or connection. */
 export interface Refusal {
   /** Name of the setting with the address of the listener. */
   readonly listener: string;
-  /** Why, in one word, e.g. `Forbidden`: the kind under which it is counted. */
+  /** Why, in one word such as `Forbidden`. Refusals are counted by it. */
   readonly reason: string;
-  /** Why, for the reader. */
+  /** Why, as a sentence for the log. */
   readonly message: string;
   /** Default: `info`. */
   readonly level?: Extract<Level, 'info' | 'warn' | 'error'>;
-  /** An error that is none of ours, with its stack. */
+  /** An unexpected error, logged with its stack. */
   readonly err?: unknown;
   readonly verb?: string | undefined;
   /** Path and query as the client sent them. */
@@ -21,29 +22,29 @@ export interface Refusal {
 }
 
 interface Kind {
-  /** Since the start. */
+  /** Refusals since the start. */
   total: number;
-  /** Since the last line. */
+  /** Refusals since the last line. */
   unlogged: number;
   last: Refusal | undefined;
   /** Runs for a period after each line. */
   timer: NodeJS.Timeout | undefined;
 }
 
-/** After a line, a kind is not logged again for this long, in milliseconds. */
+/** A kind is logged at most once in this time, in milliseconds. */
 const PERIOD_MS = 60_000;
-/** Kinds of one listener; any further ones are counted as one. */
+/** Maximum number of kinds of one listener. All further kinds are counted as `Other`. */
 const MAX_KINDS = 24;
 const OTHER = 'Other';
-/** Characters of each text that are logged; most of it may come from a client. */
+/** Maximum length of each text in a line. Clients wrote most of them. */
 const MAX_TEXT = 300;
 
 /**
- * Logs what listeners refuse, without a line for each: any client can cause as many refusals as it likes. The
- * first of a kind is logged with its details. The others of the same kind are counted, and logged as one
- * number with the last of them, at most once a minute. After a minute without any, the next one is a first one.
+ * Logs what listeners refuse, but not a line for each refusal: any client can cause as many as it likes. The first
+ * refusal of a kind is logged with its details. Later ones are counted, and at most once a minute one line has their
+ * number and the details of the last one. After a minute without a refusal, the next one counts as the first again.
  *
- * Bounded: a kind is a listener and a reason, and there are at most 25 for each listener.
+ * Memory is bounded: a kind is a listener and a reason, and each listener has at most 25 kinds.
  */
 export class RefusalLog {
   readonly #logger: Logger;
@@ -64,18 +65,18 @@ export class RefusalLog {
       return;
     }
     const { reason, message } = refusal;
-    const line = `refused: ${reason}: ${printable(message)}`;
+    const line = `refused: ${reason}: ${escaped(message)}`;
     this.#logger[refusal.level ?? 'info'](fieldsOf(refusal), line);
     this.#waitFor(kind);
   }
 
-  /** How many were refused since the start, by listener and reason. */
+  /** Number of refusals since the start, by listener and reason. */
   *counts(): Generator<{ listener: string; reason: string; count: number }> {
     for (const [listener, kinds] of this.#listeners)
       for (const [reason, { total: count }] of kinds) yield { listener, reason, count };
   }
 
-  /** Logs what is counted and not logged. */
+  /** Logs the refusals that are counted and not logged yet. */
   close(): void {
     for (const kinds of this.#listeners.values()) {
       for (const kind of kinds.values()) {
@@ -102,20 +103,20 @@ export class RefusalLog {
     }, this.#periodMs).unref();
   }
 
-  /** False: there was nothing to log. */
+  /** Returns false if there was nothing to log. */
   #logCount(kind: Kind): boolean {
     const { last, unlogged } = kind;
     if (last === undefined) return false;
     kind.unlogged = 0;
     kind.last = undefined;
     const time = `${this.#periodMs / 1000} s`;
-    const line = `refused ${unlogged} more in the last ${time}: ${last.reason}: ${printable(last.message)}`;
+    const line = `refused ${unlogged} more in the last ${time}: ${last.reason}: ${escaped(last.message)}`;
     this.#logger[last.level ?? 'info']({ ...fieldsOf(last), refused: unlogged }, line);
     return true;
   }
 }
 
-/** The kind of an error: from the closed set of ours, never what an API server calls it. */
+/** The reason of an error, from our own closed set. A reason that an API server sent is never used. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof WrapperError)) return 'InternalError';
   if (error.code !== 'LimitExceeded') return error.code;
@@ -125,16 +126,13 @@ export function reasonOf(error: unknown): string {
 function fieldsOf({ listener, reason, verb, resource, client, err }: Refusal): object {
   return {
     ...{ listener, reason },
-    ...(verb === undefined ? {} : { verb: printable(verb) }),
-    ...(resource === undefined ? {} : { resource: printable(resource) }),
-    ...(client === undefined ? {} : { client: printable(client) }),
+    ...(verb === undefined ? {} : { verb: escaped(verb) }),
+    ...(resource === undefined ? {} : { resource: escaped(resource) }),
+    ...(client === undefined ? {} : { client: escaped(client) }),
     ...(err === undefined ? {} : { err }),
   };
 }
 
-/** Cut, and with escapes in place of what could control a terminal or turn the direction of text. */
-function printable(text: string): string {
-  return text
-    .slice(0, MAX_TEXT)
-    .replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+function escaped(text: string): string {
+  return escapeUntrusted(text, MAX_TEXT);
 }

@@ -3,7 +3,7 @@ import { WrapperError } from '../../errors.ts';
 import { payloadTooLarge } from './http-errors.ts';
 
 export interface BodyLimits {
-  /** Bytes of the body at most. */
+  /** Maximum size of the body, in bytes. */
   readonly maxBytes: number;
   /** Name of that limit, for messages. */
   readonly name: string;
@@ -12,9 +12,9 @@ export interface BodyLimits {
 }
 
 /**
- * Reads the whole body of a request. Rejects with `LimitExceeded` (413, 408) for one that exceeds a limit, and with
- * `BadRequest` when the client goes away before its end. Whoever answers a body that was not read to its end has to
- * end the connection with it, because the rest would be waited for.
+ * Reads the whole body of a request. Rejects with `LimitExceeded` (413, 408) if the body exceeds a limit, and with
+ * `BadRequest` if the client disconnects before its end. If the body was not read to its end, the response must end
+ * the connection. Otherwise the server waits for the rest of the body.
  */
 export async function readBody(
   request: IncomingMessage,
@@ -34,7 +34,8 @@ export async function readBody(
       if (error === undefined) resolve(Buffer.concat(chunks, length));
       else reject(error);
     };
-    const broken = (): void => end(new WrapperError('BadRequest', 'the body broke off'));
+    const broken = (): void =>
+      end(new WrapperError('BadRequest', 'the client disconnected before the end of the body'));
     const take = (chunk: Buffer): void => {
       length += chunk.length;
       chunks.push(chunk);

@@ -4,16 +4,16 @@ import { TLSSocket } from 'node:tls';
 import { WrapperError } from '../../errors.ts';
 
 /**
- * Throws `Forbidden` for what only a browser sends to a port of its own machine on behalf of a web page: a
- * Host that is a name (DNS rebinding: the page's name was pointed at us, so the browser takes us for its
- * origin), or an Origin or Sec-Fetch-Site of another origin. No answer of ours has CORS headers.
+ * Throws `Forbidden` for a request that a browser sends to its own machine for a web page. Such a request has an
+ * Origin or a Sec-Fetch-Site of another origin, or a Host that is a name. With a name, DNS rebinding is possible: the
+ * name of the page resolves to us, so the browser treats us as the origin of the page. We never send CORS headers.
  */
 export function assertLocalRequest(request: IncomingMessage): void {
   assertAddressedByIp(request);
   assertSameOrigin(request);
 }
 
-/** Throws `Forbidden` when the request comes from a web page of another origin (Fetch, section 3.2). */
+/** Throws `Forbidden` if the request comes from a web page of another origin (Fetch, section 3.2). */
 export function assertSameOrigin({ headers, socket }: IncomingMessage): void {
   const { origin, host = '' } = headers;
   const scheme = socket instanceof TLSSocket ? 'https' : 'http';
@@ -36,16 +36,19 @@ function assertAddressedByIp({ headers }: IncomingMessage): void {
 }
 
 /**
- * Throws `BadRequest` for a request whose end or addressee another server could see elsewhere than we do.
- * Node's parser refuses most of those; it lets pass an HTTP/1.0 request that is chunked, encodings before
- * `chunked`, and a second Host.
+ * Throws `BadRequest` for a request that another server could read differently: where it ends, or which host it is
+ * for (RFC 9112, section 11.2). Node's parser refuses most of them. It accepts a chunked HTTP/1.0 request, encodings
+ * before `chunked`, and a second Host.
  */
 export function assertNoRequestSmuggling(request: IncomingMessage): void {
   const { headers, rawHeaders } = request;
   const encoding = headers['transfer-encoding'];
   const plain = encoding === undefined || encoding.toLowerCase() === 'chunked';
   if (!plain || (encoding !== undefined && request.httpVersion !== '1.1')) {
-    throw new WrapperError('BadRequest', 'of transfer encodings only chunked of HTTP/1.1 is known');
+    throw new WrapperError(
+      'BadRequest',
+      'the only supported transfer encoding is chunked, in HTTP/1.1',
+    );
   }
   const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && /^host$/i.test(name));
   if (hosts.length > 1) throw new WrapperError('BadRequest', 'there is more than one Host header');

@@ -6,23 +6,23 @@ import { writeBody } from './body-writer.ts';
 import { refuseRequest } from './http-errors.ts';
 import type { WriteTimeout } from './write-timeout.ts';
 
-/** Answers with a whole body, given in pieces. */
+/** Answers with a whole body, which consists of many buffers. */
 export function sendBody(
   response: ServerResponse,
   encoding: Encoding,
   buffers: readonly Buffer[],
-  patience: WriteTimeout,
+  timeout: WriteTimeout,
 ): void {
-  const length = buffers.reduce((sum, piece) => sum + piece.length, 0);
+  const length = buffers.reduce((sum, buffer) => sum + buffer.length, 0);
   response.writeHead(200, {
     'content-type': MEDIA_TYPES[encoding],
     'content-length': length,
     'cache-control': 'no-cache, private',
   });
-  writeBody(response, buffers, length, patience);
+  writeBody(response, buffers, length, timeout);
 }
 
-/** Answers with an error, as a Kubernetes Status in the caller's encoding. */
+/** Answers with an error: a Kubernetes Status in the encoding of the client. */
 export function sendError(
   request: IncomingMessage,
   response: ServerResponse,

@@ -5,34 +5,34 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 
 export interface SelfSignedOptions {
-  /** Where the authority's certificate is written, for kube-proxy's kubeconfig. */
+  /** File for the certificate of the authority. kube-proxy's kubeconfig refers to it. */
   readonly caFile: string;
   /**
-   * Where certificate and key are kept (mode 0600), so that a restart shows the same certificate. Absent: the
-   * key never leaves the memory, and each start makes a new authority.
+   * File for certificate and key (mode 0600), so that a restart uses the same certificate. Absent: the key never
+   * leaves memory, and each start creates a new authority.
    */
   readonly keyFile?: string;
-  /** DNS names and IP addresses that clients call us by. */
+  /** DNS names and IP addresses that clients use for us. */
   readonly names: readonly string[];
 }
 
 /**
- * How the name of every authority made here begins; others in the file are not ours to keep. No two have the
- * same name: OpenSSL would look for the key of one and take that of the other.
+ * Prefix of the name of every authority created here. Other authorities in the file are removed. Each authority has
+ * its own name, because OpenSSL looks up the key of an authority by name.
  */
 const AUTHORITY = 'kube-proxy-wrapper self-signed CA';
 /**
- * Fixed, for a node may boot with its clock in the past. How long the certificate is believed is decided by
- * who trusts the file with the authority.
+ * Fixed, because a node may boot with its clock in the past. Clients decide how long they trust the certificate: as
+ * long as they use the file with the authority.
  */
 const VALIDITY = {
   notBeforeDate: new Date('2020-01-01T00:00:00Z'),
   notAfterDate: new Date('2049-12-31T00:00:00Z'),
 };
-/** Authorities kept in the file: ours, and those of processes that may still run while this one starts. */
+/** Maximum number of authorities in the file: ours, and those of processes that may still run. */
 const MAX_AUTHORITIES = 3;
 
-interface Pair {
+interface CertificateAndKey {
   readonly cert: string;
   readonly key: string;
   /** Certificate of the authority. */
@@ -40,23 +40,26 @@ interface Pair {
 }
 
 /**
- * Makes an authority and a certificate, and writes the certificate of the authority. Its key is forgotten at
- * once: nobody can make a second certificate. Rejects with `InvalidSettings` when a file cannot be written.
+ * Creates an authority and a certificate, and writes the certificate of the authority. The key of the authority is
+ * not kept, so no other certificate can be issued. Rejects with `InvalidSettings` if a file cannot be written.
  */
-export async function makeSelfSigned(options: SelfSignedOptions, logger: Logger): Promise<Pair> {
+export async function makeSelfSigned(
+  options: SelfSignedOptions,
+  logger: Logger,
+): Promise<CertificateAndKey> {
   const kept = options.keyFile === undefined ? undefined : await readKept(options);
   const pair = kept ?? (await makePair(options.names));
   try {
     if (options.keyFile !== undefined && kept !== undefined) {
-      await keepPrivate(options.keyFile, logger);
+      await makePrivate(options.keyFile, logger);
     } else if (options.keyFile !== undefined) {
       await writeAtomically(options.keyFile, `${pair.cert}\n${pair.key}\n${pair.ca}\n`, 0o600);
     }
-    const there = await readFile(options.caFile, 'utf8').catch(() => '');
-    const others = authoritiesIn(there).filter((each) => each !== trim(pair.ca));
+    const current = await readFile(options.caFile, 'utf8').catch(() => '');
+    const others = authoritiesIn(current).filter((each) => each !== trim(pair.ca));
     const bundle = `${[trim(pair.ca), ...others].slice(0, MAX_AUTHORITIES).join('\n')}\n`;
-    // A start shall not fail for a disk that is full or read-only where there is nothing to be written.
-    if (there !== bundle) await writeAtomically(options.caFile, bundle, 0o644);
+    // Without a change nothing is written: the start must not fail because the disk is full or read-only.
+    if (current !== bundle) await writeAtomically(options.caFile, bundle, 0o644);
   } catch (cause) {
     const { message } = WrapperError.from(cause, 'InvalidSettings');
     throw new WrapperError('InvalidSettings', `https.selfSigned: ${message}`, { cause });
@@ -64,8 +67,8 @@ export async function makeSelfSigned(options: SelfSignedOptions, logger: Logger)
   return pair;
 }
 
-async function makePair(names: readonly string[]): Promise<Pair> {
-  // 25 MB of memory, so only where it is needed.
+async function makePair(names: readonly string[]): Promise<CertificateAndKey> {
+  // Loaded only where it is needed, because it takes 25 MB of memory.
   const { generate } = await import('selfsigned');
   const common = { keyType: 'ec', algorithm: 'sha256', ...VALIDITY } as const;
   const name = `${AUTHORITY} ${randomBytes(6).toString('hex')}`;
@@ -94,8 +97,11 @@ async function makePair(names: readonly string[]): Promise<Pair> {
   return { cert: leaf.cert, key: leaf.private, ca: authority.cert };
 }
 
-/** What an earlier process kept, if it can be used and is for the same names. */
-async function readKept({ keyFile = '', names }: SelfSignedOptions): Promise<Pair | undefined> {
+/** The certificate that an earlier process wrote, if it is usable and valid for the same names. */
+async function readKept({
+  keyFile = '',
+  names,
+}: SelfSignedOptions): Promise<CertificateAndKey | undefined> {
   try {
     const text = await readFile(keyFile, 'utf8');
     const [cert = '', ca = ''] = certificatesIn(text);
@@ -104,18 +110,18 @@ async function readKept({ keyFile = '', names }: SelfSignedOptions): Promise<Pai
     );
     const pair = { cert, ca, key: key?.[0] ?? '' };
     const leaf = new X509Certificate(cert);
-    // TLS takes an empty key without a word.
+    // TLS accepts an empty key without an error.
     if (!leaf.checkPrivateKey(createPrivateKey(pair.key))) return undefined;
     const serves = names.every((name) => (isIP(name) ? leaf.checkIP(name) : leaf.checkHost(name)));
     return serves && leaf.verify(new X509Certificate(ca).publicKey) ? pair : undefined;
   } catch {
-    // None yet, or one that is no use: a new one takes its place.
+    // There is no file yet, or it is not usable: a new certificate replaces it.
     return undefined;
   }
 }
 
-/** Takes a key from others who may read it, if the file is ours, and says so: they may have done so. */
-async function keepPrivate(keyFile: string, logger: Logger): Promise<void> {
+/** Warns if others can read the key, and corrects the mode if the file is ours. They may have read it before. */
+async function makePrivate(keyFile: string, logger: Logger): Promise<void> {
   const mode = (await stat(keyFile)).mode & 0o777;
   if ((mode & 0o077) === 0) return;
   logger.warn(
@@ -125,7 +131,7 @@ async function keepPrivate(keyFile: string, logger: Logger): Promise<void> {
   await chmod(keyFile, 0o600).catch(() => {});
 }
 
-/** Our authorities in the text of a file, those that can be read. */
+/** The readable certificates in a file that are authorities created here. */
 function authoritiesIn(text: string): string[] {
   return certificatesIn(text).filter((pem) => {
     try {
@@ -144,15 +150,15 @@ function trim(pem: string): string {
   return pem.trim().replaceAll('\r\n', '\n');
 }
 
-/** Under another name first, so that nobody reads half of it. */
+/** Writes a temporary file and renames it, so that no reader sees half of it. */
 async function writeAtomically(path: string, text: string, mode: number): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`;
-  // `wx`: a link that somebody else put there is not followed.
+  // `wx` does not follow a link that another user put there.
   await unlink(temporary).catch(() => {});
   const file = await open(temporary, 'wx', mode);
   try {
     await file.writeFile(text);
-    // The umask may have taken away what kube-proxy needs to read it.
+    // The umask may have removed the permission that kube-proxy needs.
     await file.chmod(mode);
     await file.sync();
   } finally {

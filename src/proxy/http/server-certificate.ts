@@ -7,45 +7,45 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { assertCertificates } from '../util/pem.ts';
 
-/** What the https door shows, and whom it believes; PEM. */
-export interface Pems {
+/** The files of the https listener as PEM text: its certificate, and the authorities that it trusts. */
+export interface CertificatePems {
   readonly cert: string;
   readonly key: string;
-  /** Authorities of client certificates; absent: none is asked for. */
+  /** Authorities of client certificates; absent: clients need no certificate. */
   readonly clientCa?: string;
 }
 
-/** The certificate of the https door, which may change while it is open. */
+/** The certificate of the https listener. It may change while the listener is open. */
 export interface ServerCertificate {
-  /** Options for a TLS server, or to be set on one. */
+  /** Options for a TLS server, at its creation or later. */
   options(): TlsOptions;
-  /** Calls the listener when {@link options} has changed; returns how to stop that. */
+  /** Calls the listener when {@link options} changes; returns a function that stops this. */
   onChange(listener: () => void): () => void;
-  /** Why files that changed are not in use, or that the certificate is not valid now; undefined: all is well. */
+  /** Why changed files are not in use, or why the certificate is not valid now; undefined: no problem. */
   problem(now: number): string | undefined;
   /** End of validity, in milliseconds since the epoch. */
   readonly expires: number;
-  /** How often new files could not be used. */
+  /** How often changed files could not be used. */
   readonly failures: number;
   /** Stops following the files. */
   close(): void;
 }
 
 export interface CertificateOptions {
-  /** Reads all parts anew; rejects when one cannot be read. */
-  readonly read: () => Promise<Pems>;
-  /** Files that are followed. */
+  /** Reads all files again; rejects if one cannot be read. */
+  readonly read: () => Promise<CertificatePems>;
+  /** The files to watch for changes. */
   readonly files: readonly string[];
-  /** How often they are looked at even when nothing was heard of them, in milliseconds; default 10,000. */
+  /** How often they are read even without a notification of a change, in milliseconds; default 10,000. */
   readonly pollMs?: number;
   readonly logger: Logger;
 }
 
 const POLL_MS = 10_000;
-/** A certificate and its key are written one after the other; looked at after this, in milliseconds. */
+/** Delay after a change, in milliseconds: a certificate and its key are written one after the other. */
 const SETTLE_MS = 100;
 
-/** Reads certificate, key and client authorities, and follows them. Rejects with `InvalidSettings`. */
+/** Reads certificate, key and client authorities, and follows changes. Rejects with `InvalidSettings`. */
 export async function loadCertificate(options: CertificateOptions): Promise<ServerCertificate> {
   const pems = await options.read().catch((cause) => {
     const { message } = WrapperError.from(cause, 'InvalidSettings');
@@ -54,12 +54,12 @@ export async function loadCertificate(options: CertificateOptions): Promise<Serv
   return new FollowedCertificate(options, pems, check(pems));
 }
 
-/** The reader for files named in the settings. */
-export function fileReader(files: {
+/** Returns a function that reads the files named in the settings. */
+export function certificateFileReader(files: {
   readonly certFile: string;
   readonly keyFile: string;
   readonly clientCaFile?: string;
-}): () => Promise<Pems> {
+}): () => Promise<CertificatePems> {
   const { certFile, keyFile, clientCaFile } = files;
   return async () => {
     const [cert, key] = await Promise.all([readFile(certFile, 'utf8'), readFile(keyFile, 'utf8')]);
@@ -73,23 +73,23 @@ class FollowedCertificate implements ServerCertificate {
   readonly #listeners = new Set<() => void>();
   readonly #watchers: FSWatcher[] = [];
   readonly #poll: NodeJS.Timeout;
-  #settle: NodeJS.Timeout | undefined;
+  #settleTimer: NodeJS.Timeout | undefined;
   #reading = false;
-  #pems: Pems;
-  #leaf: X509Certificate;
-  #complaint = '';
+  /** The files in use, and their first certificate. */
+  #current: { readonly pems: CertificatePems; readonly leaf: X509Certificate };
+  /** Why the files as they are now cannot be used; empty: they are in use. */
+  #unusable = '';
   #failures = 0;
 
-  constructor(options: CertificateOptions, pems: Pems, leaf: X509Certificate) {
+  constructor(options: CertificateOptions, pems: CertificatePems, leaf: X509Certificate) {
     this.#options = options;
-    this.#pems = pems;
-    this.#leaf = leaf;
+    this.#current = { pems, leaf };
     this.#poll = setInterval(() => void this.#reread(), options.pollMs ?? POLL_MS).unref();
     this.#watchFolders();
   }
 
   get expires(): number {
-    return this.#leaf.validToDate.getTime();
+    return this.#current.leaf.validToDate.getTime();
   }
 
   get failures(): number {
@@ -97,10 +97,10 @@ class FollowedCertificate implements ServerCertificate {
   }
 
   options(): TlsOptions {
-    const { cert, key, clientCa } = this.#pems;
+    const { cert, key, clientCa } = this.#current.pems;
     const common: TlsOptions = { cert, key, minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] };
     if (clientCa === undefined) return common;
-    // Whoever has no certificate may have a token; what a certificate is worth is looked at per request.
+    // A client without a certificate may have a token. The certificate is checked for each request.
     return { ...common, ca: clientCa, requestCert: true, rejectUnauthorized: false };
   }
 
@@ -110,37 +110,42 @@ class FollowedCertificate implements ServerCertificate {
   }
 
   problem(now: number): string | undefined {
-    if (this.#complaint !== '')
-      return `the files have changed, the old ones are kept: ${this.#complaint}`;
-    if (now > this.expires) return `expired at ${this.#leaf.validToDate.toISOString()}`;
-    if (now >= this.#leaf.validFromDate.getTime()) return undefined;
-    return `not valid before ${this.#leaf.validFromDate.toISOString()}`;
+    if (this.#unusable !== '') {
+      return `the files have changed, the old ones are kept: ${this.#unusable}`;
+    }
+    const { validFromDate, validToDate } = this.#current.leaf;
+    if (now > validToDate.getTime()) return `expired at ${validToDate.toISOString()}`;
+    if (now >= validFromDate.getTime()) return undefined;
+    return `not valid before ${validFromDate.toISOString()}`;
   }
 
   close(): void {
     clearInterval(this.#poll);
-    clearTimeout(this.#settle);
+    clearTimeout(this.#settleTimer);
     for (const watcher of this.#watchers) watcher.close();
     this.#listeners.clear();
   }
 
-  /** Folders, for Kubernetes and most tools replace files (and symlinks) rather than write to them. */
+  /** Watches folders, because Kubernetes and most tools replace files (and symlinks) instead of writing to them. */
   #watchFolders(): void {
     for (const folder of new Set(this.#options.files.map((file) => dirname(file)))) {
       try {
-        const watcher = watch(folder, { persistent: false }, () => this.#soon());
-        // The poll goes on without it.
+        const watcher = watch(folder, { persistent: false }, () => this.#rereadSoon());
+        // The poll continues without it.
         watcher.on('error', () => watcher.close());
         this.#watchers.push(watcher);
       } catch (err) {
-        this.#options.logger.debug({ err, folder }, 'changes of certificates are polled for only');
+        this.#options.logger.debug(
+          { err, folder },
+          'cannot watch the folder of the certificates; their files are only polled',
+        );
       }
     }
   }
 
-  #soon(): void {
-    this.#settle ??= setTimeout(() => {
-      this.#settle = undefined;
+  #rereadSoon(): void {
+    this.#settleTimer ??= setTimeout(() => {
+      this.#settleTimer = undefined;
       void this.#reread();
     }, SETTLE_MS).unref();
   }
@@ -150,41 +155,40 @@ class FollowedCertificate implements ServerCertificate {
     this.#reading = true;
     try {
       const pems = await this.#options.read();
-      if (!isSame(pems, this.#pems)) this.#adopt(pems, check(pems));
-      this.#complaint = '';
+      if (!isSame(pems, this.#current.pems)) this.#adopt(pems, check(pems));
+      this.#unusable = '';
     } catch (error) {
-      this.#complain(WrapperError.from(error, 'InvalidSettings').message);
+      this.#reject(WrapperError.from(error, 'InvalidSettings').message);
     } finally {
       this.#reading = false;
     }
   }
 
-  #adopt(pems: Pems, leaf: X509Certificate): void {
-    this.#pems = pems;
-    this.#leaf = leaf;
+  #adopt(pems: CertificatePems, leaf: X509Certificate): void {
+    this.#current = { pems, leaf };
     this.#options.logger.info({ expires: leaf.validToDate }, 'the https certificate has changed');
     for (const listener of this.#listeners) listener();
   }
 
-  #complain(message: string): void {
+  #reject(message: string): void {
     this.#failures++;
-    if (message !== this.#complaint) {
+    if (message !== this.#unusable) {
       this.#options.logger.error(
         { err: message },
         'new https files cannot be used; the old ones are kept',
       );
     }
-    this.#complaint = message;
+    this.#unusable = message;
   }
 }
 
-/** Throws what is wrong with the parts, or how they do not fit together; returns the first certificate. */
-function check({ cert, key, clientCa }: Pems): X509Certificate {
+/** Throws if a part is invalid, or if certificate and key do not match; returns the first certificate. */
+function check({ cert, key, clientCa }: CertificatePems): X509Certificate {
   try {
     if (clientCa !== undefined) assertCertificates(clientCa);
     createSecureContext({ cert, key, ...(clientCa === undefined ? {} : { ca: clientCa }) });
     const leaf = new X509Certificate(cert);
-    // An empty file is no error to OpenSSL.
+    // OpenSSL accepts an empty file without an error.
     if (leaf.checkPrivateKey(createPrivateKey(key))) return leaf;
     throw new Error('key values mismatch');
   } catch (cause) {
@@ -195,6 +199,6 @@ function check({ cert, key, clientCa }: Pems): X509Certificate {
   }
 }
 
-function isSame(a: Pems, b: Pems): boolean {
+function isSame(a: CertificatePems, b: CertificatePems): boolean {
   return a.cert === b.cert && a.key === b.key && a.clientCa === b.clientCa;
 }

@@ -1,20 +1,20 @@
 import type { ServerResponse } from 'node:http';
 
-/** How much patience there is with a client that takes nothing of an answer. */
+/** How long a client may take to read what was written to it. */
 export interface WriteTimeout {
-  /** A client that takes nothing for this long is given up, in milliseconds. */
-  readonly stallMs: number;
+  /** A client that reads nothing for this long is disconnected, in milliseconds. */
+  readonly writeTimeoutMs: number;
   /** Called when that happens. */
-  readonly onStalled?: (() => void) | undefined;
+  readonly onTimeout?: (() => void) | undefined;
 }
 
-/** Gives the client up after its time; to be cleared when it takes something, and when the answer ends. */
-export function giveUpLater(
+/** Destroys the response after the timeout. Clear the timer when the client reads, and when the response ends. */
+export function startWriteTimeout(
   response: ServerResponse,
-  { stallMs, onStalled }: WriteTimeout,
+  { writeTimeoutMs, onTimeout }: WriteTimeout,
 ): NodeJS.Timeout {
   return setTimeout(() => {
-    onStalled?.();
+    onTimeout?.();
     response.destroy();
-  }, stallMs);
+  }, writeTimeoutMs);
 }

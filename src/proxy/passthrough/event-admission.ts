@@ -3,7 +3,7 @@ import { isSubdomain } from '../../topology/policy/label.ts';
 import type { EventApiVersion } from '../api/request-info.ts';
 import { parseUnambiguous, type ReportedEvent, readEvent } from './event-reader.ts';
 
-/** Rules by which an Event is refused, as the metric has them; see {@link REFUSALS}. */
+/** Rules that refuse an Event, with the names of the metric; see {@link REFUSALS}. */
 export type EventRule = keyof typeof REFUSALS;
 
 /** HTTP status and Kubernetes reason of each refusal. */
@@ -15,9 +15,9 @@ export const REFUSALS = {
   'no-length': { code: 411, reason: 'LengthRequired' },
   'too-large': { code: 413, reason: 'RequestEntityTooLarge' },
   'too-slow': { code: 408, reason: 'RequestTimeout' },
-  /** Too many at once. */
+  /** Too many concurrent requests. */
   busy: { code: 429, reason: 'TooManyRequests' },
-  /** Too many in a row. */
+  /** Too many requests per time. */
   rate: { code: 429, reason: 'TooManyRequests' },
   'media-type': { code: 415, reason: 'UnsupportedMediaType' },
   malformed: { code: 400, reason: 'BadRequest' },
@@ -25,13 +25,13 @@ export const REFUSALS = {
   reporter: { code: 403, reason: 'Forbidden' },
   /** Reported on another host, or about another Node. */
   node: { code: 403, reason: 'Forbidden' },
-  /** About an object on which kube-proxy does not report, or in another namespace. */
+  /** About an object that kube-proxy does not report on, or in another namespace. */
   object: { code: 403, reason: 'Forbidden' },
-  /** With metadata that kube-proxy does not set. */
+  /** Has metadata that kube-proxy does not set. */
   metadata: { code: 403, reason: 'Forbidden' },
   /** An update of an Event that was not written through this process. */
   'unknown-event': { code: 403, reason: 'Forbidden' },
-  /** An update of more than the counts and times. */
+  /** An update of other fields than counts and times. */
   patch: { code: 403, reason: 'Forbidden' },
 } as const;
 
@@ -45,17 +45,17 @@ const PROXY = 'kube-proxy';
 /** The namespace of Events about objects without a namespace (client-go tools/events makeEvent). */
 const NODE_EVENTS_NAMESPACE = 'default';
 const MAX_TIME_LENGTH = 64;
-/** Of a note (kubernetes core/validation NoteLengthLimit). */
+/** Limit of a note (kubernetes core/validation NoteLengthLimit). */
 const MAX_MESSAGE_LENGTH = 1024;
 
-/** Tells kube-proxy's own Events about this node, and about Services, from all others. */
+/** Accepts only kube-proxy's own Events about this node and about Services. */
 export class EventAdmission {
   readonly #nodeName: string;
   readonly #hosts: ReadonlySet<string>;
 
   /**
-   * @param hostName of the machine: kube-proxy reports this one, whatever its Node is called (client-go tools/events
-   *   NewRecorder)
+   * @param hostName name of the host: kube-proxy reports this one, even if its Node has another name (client-go
+   *   tools/events NewRecorder)
    */
   constructor(nodeName: string, hostName: string) {
     this.#nodeName = nodeName;
@@ -64,7 +64,7 @@ export class EventAdmission {
     this.#hosts = new Set([...names, ...short].filter((name) => name !== ''));
   }
 
-  /** Checks the body of a POST to the Events of a namespace. Returns the Event's name, or why it is refused. */
+  /** Checks the body of a POST to the Events of a namespace. Returns the Event's name, or the refusal. */
   checkCreate(
     body: Buffer,
     contentType: string | undefined,
@@ -94,50 +94,50 @@ export class EventAdmission {
   }: ReportedEvent): EventRefusal | undefined {
     const reporters = [controller, component].filter((name) => name !== '');
     if (reporters.length === 0 || reporters.some((name) => name !== PROXY)) {
-      const names = shown(reporters.join(', '));
+      const names = quoted(reporters.join(', '));
       return { rule: 'reporter', message: `the Event is reported by ${names}, not by ${PROXY}` };
     }
-    // Also the one that kube-proxy made before it had such a field: the host alone.
+    // Older versions of kube-proxy set only the host.
     const hosts = [instance.replace(/^kube-proxy-/, ''), host].filter((name) => name !== '');
     if (hosts.length > 0 && hosts.every((name) => this.#hosts.has(name.toLowerCase()))) return;
     return {
       rule: 'node',
       message:
-        `the Event is reported on the host ${shown(hosts.join(', '))}; this one is known as ` +
+        `the Event is reported on the host ${quoted(hosts.join(', '))}; the names of this host are ` +
         [...this.#hosts].join(', '),
     };
   }
 
-  /** What kube-proxy reports on: its Node and Services (kubernetes cmd/kube-proxy/app, pkg/proxy/healthcheck). */
+  /** kube-proxy reports on its Node and on Services (kubernetes cmd/kube-proxy/app, pkg/proxy/healthcheck). */
   #checkObject(
     { regarding, namespace }: ReportedEvent,
     requested: string,
   ): EventRefusal | undefined {
     const { kind, apiVersion, name } = regarding;
     if (namespace !== requested) {
-      return { rule: 'object', message: `the Event is not of the namespace ${shown(requested)}` };
+      return { rule: 'object', message: `the Event is not in the namespace ${quoted(requested)}` };
     }
     const isCore = apiVersion === 'v1' || apiVersion === '';
     if (!isCore || (kind !== 'Node' && kind !== 'Service')) {
-      const message = `kube-proxy writes no Events about the kind ${shown(`${apiVersion} ${kind}`)}`;
+      const message = `kube-proxy writes no Events about the kind ${quoted(`${apiVersion} ${kind}`)}`;
       return { rule: 'object', message };
     }
     if (kind === 'Node' && name !== this.#nodeName) {
-      return { rule: 'node', message: `the Event is about ${shown(name)}, not about this Node` };
+      return { rule: 'node', message: `the Event is about ${quoted(name)}, not about this Node` };
     }
     const home = kind === 'Node' ? NODE_EVENTS_NAMESPACE : regarding.namespace;
     const fits = namespace === home && (kind !== 'Node' || regarding.namespace === '');
     if (fits && name !== '') return undefined;
-    return { rule: 'object', message: 'the Event and its object are not of one namespace' };
+    return { rule: 'object', message: 'the Event and its object are not in the same namespace' };
   }
 
-  /** Checks the body of a PATCH of an Event: what client-go changes when it counts one that occurs again. */
+  /** Checks the body of a PATCH of an Event. client-go sends one when an Event occurs again. */
   checkPatch(body: Buffer, contentType: string | undefined): EventRefusal | undefined {
     if (contentType !== PATCH_TYPE) return mediaType([PATCH_TYPE], contentType);
     try {
       const other = foreignToPatch(parseUnambiguous(body));
       if (other === undefined) return undefined;
-      return { rule: 'patch', message: `kube-proxy does not change ${shown(other)} of an Event` };
+      return { rule: 'patch', message: `kube-proxy does not change ${quoted(other)} in an Event` };
     } catch (error) {
       return { rule: 'malformed', message: `the patch cannot be read: ${messageOf(error)}` };
     }
@@ -151,13 +151,13 @@ const ENCODINGS = new Map([
 ] as const) as ReadonlyMap<string, 'protobuf' | 'json'>;
 const PATCH_TYPE = 'application/strategic-merge-patch+json';
 
-/** An API server reads most metadata; owners and finalizers make it act. */
+/** Refuses other metadata than name and namespace, because owners and finalizers make an API server act. */
 function checkMetadata({ name, foreign }: ReportedEvent): EventRefusal | { readonly name: string } {
   if (foreign !== '') {
-    return { rule: 'metadata', message: `kube-proxy does not set ${shown(foreign)} of an Event` };
+    return { rule: 'metadata', message: `kube-proxy does not set ${quoted(foreign)} in an Event` };
   }
   if (isSubdomain(name)) return { name };
-  return { rule: 'metadata', message: `${shown(name)} is not a name of an Event` };
+  return { rule: 'metadata', message: `${quoted(name)} is not a valid name for an Event` };
 }
 
 /** The first key that client-go does not write (tools/events createPatchBytesForSeries, tools/record eventObserve). */
@@ -176,7 +176,7 @@ function foreignToPatch(patch: Fields): string | undefined {
   return undefined;
 }
 
-/** The first key besides a count and a time. */
+/** The first key that is neither a count nor the time. */
 function foreignToCounts(object: Fields, time: string): string | undefined {
   for (const key of Object.keys(object)) {
     if (key === 'count') number(object, key);
@@ -191,12 +191,12 @@ function tooLong(key: string, maxLength: number): string {
 }
 
 function mediaType(known: readonly string[], found = ''): EventRefusal {
-  const message = `the Content-Type ${shown(found)} is not taken for an Event, only ${known.join(' and ')}`;
+  const message = `the Content-Type ${quoted(found)} is not accepted for an Event; use ${known.join(' or ')}`;
   return { rule: 'media-type', message };
 }
 
-/** What a caller wrote, as it can be told. */
-function shown(text: string): string {
+/** Quotes what a caller sent, cut to 100 characters. */
+function quoted(text: string): string {
   return JSON.stringify(text.slice(0, 100));
 }
 

@@ -4,20 +4,21 @@ import type { Logger } from 'pino';
 import { type Status, WrapperError } from '../../errors.ts';
 import type { RequestInfo } from '../api/request-info.ts';
 import { readUrl } from '../api/request-url.ts';
+import { RefusalLog } from '../http/refusal-log.ts';
 import { readBody } from '../http/request-body.ts';
 import { ExpiringNames } from '../util/expiring-names.ts';
 import { TokenBucket } from '../util/token-bucket.ts';
 import { EventAdmission, type EventRefusal, type EventRule, REFUSALS } from './event-admission.ts';
 import type { Passthrough } from './passthrough.ts';
 
-/** What became of Events: `forwarded`, or the rule by which they were refused. */
+/** Result for an Event: `forwarded`, or the rule that refused it. */
 export type EventResult = 'forwarded' | EventRule;
 
 export interface EventForwarderOptions {
   readonly nodeName: string;
-  /** Name of the machine; default: `os.hostname`. */
+  /** Name of the host; default: `os.hostname`. */
   readonly hostName?: string;
-  /** Under our own identity. */
+  /** Forwards with our own identity. */
   readonly passthrough: Pick<Passthrough, 'forward'>;
   /** Writes a refusal to a client. */
   readonly respond: (
@@ -25,46 +26,48 @@ export interface EventForwarderOptions {
     response: ServerResponse,
     error: WrapperError,
   ) => void;
-  /** False: all are refused (forwardEvents). */
+  /** False: all Events are refused (forwardEvents). */
   readonly enabled: boolean;
-  /** Bytes of one Event at most (maxEventBytes). */
+  /** Maximum size of one Event in bytes (maxEventBytes). */
   readonly maxEventBytes: number;
-  /** How long a body may take to arrive, in milliseconds; default 3,000. */
+  /** Time limit for the body of a request, in milliseconds; default 3,000. */
   readonly bodyMs?: number;
   /** A monotonic clock in milliseconds; default: `performance.now`. */
   readonly now?: () => number;
-  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  readonly logger: Logger;
+  /** Logs what is refused; default: a log of its own. */
+  readonly refusals?: Pick<RefusalLog, 'record'>;
 }
 
-/** Requests about Events that are read or on their way at once. kube-proxy has one or two when it starts. */
-const MAX_AT_ONCE = 4;
+/** Maximum number of concurrent requests. kube-proxy sends one or two when it starts. */
+const MAX_CONCURRENT = 4;
 const BODY_MS = 3_000;
-/** kube-proxy writes one to three when it starts, and then one for each Service whose health check port is taken. */
+/** kube-proxy writes one to three at its start, and then one for each Service whose health check port is in use. */
 const RATE = { burst: 20, refillMs: 15_000 };
-/** An API server keeps an Event for an hour (--event-ttl); client-go updates it for as long. */
+/** An API server keeps an Event for an hour (--event-ttl), and client-go updates it during that time. */
 const WRITTEN = { max: 64, ttlMs: 2 * 60 * 60_000 };
-const LOG_INTERVAL_MS = 60_000;
 
 /**
- * Forwards kube-proxy's own Events under our identity, and no others: any process on the node can send some. The API
- * server receives nothing before the whole body is here and was understood.
+ * Forwards kube-proxy's own Events with our identity. All others are refused, because any process on the node can send
+ * some. The API server receives nothing until the whole body was read and checked.
+ *
+ * A request passes these checks in order: head, number of concurrent requests, body, rate.
  */
 export class EventForwarder {
-  /** Requests by what became of them, since the start. */
+  /** Number of requests by result, since the start. */
   readonly counts: Record<EventResult, number>;
   readonly #options: EventForwarderOptions;
-  readonly #now: () => number;
   readonly #admission: EventAdmission;
   readonly #bucket: TokenBucket;
-  /** Events that the API server took from us, as `namespace/name`: only these may be updated. */
+  /** Events that the API server accepted from us, as `namespace/name`. Only these may be updated. */
   readonly #written: ExpiringNames;
-  readonly #loggedAt = new Map<EventRule, number>();
-  #atOnce = 0;
+  readonly #refusals: Pick<RefusalLog, 'record'>;
+  #concurrent = 0;
 
   constructor(options: EventForwarderOptions) {
     this.#options = options;
     const now = options.now ?? (() => performance.now());
-    this.#now = now;
+    this.#refusals = options.refusals ?? new RefusalLog(options.logger);
     this.#admission = new EventAdmission(options.nodeName, options.hostName ?? hostname());
     this.#bucket = new TokenBucket({ ...RATE, now });
     this.#written = new ExpiringNames({ ...WRITTEN, now });
@@ -74,11 +77,11 @@ export class EventForwarder {
     ) as Record<EventResult, number>;
   }
 
-  /** Answers a POST of an Event, or a PATCH of one; `name` is that in the path, for a POST empty. */
+  /** Answers a POST or a PATCH of an Event. The name in the path is empty for a POST. */
   handle(
     request: IncomingMessage,
     response: ServerResponse,
-    target: Extract<RequestInfo, { kind: 'events' }>,
+    info: Extract<RequestInfo, { kind: 'events' }>,
   ): void {
     const refusal = this.#checkHead(request) ?? this.#enter(response);
     if (refusal !== undefined) {
@@ -87,12 +90,12 @@ export class EventForwarder {
     }
     const { maxEventBytes: maxBytes, bodyMs: timeoutMs = BODY_MS } = this.#options;
     readBody(request, { maxBytes, name: 'maxEventBytes', timeoutMs }).then(
-      (body) => this.#handleBody(request, response, target, body),
+      (body) => this.#handleBody(request, response, info, body),
       (error) => this.#refuse(request, response, refusalOf(error)),
     );
   }
 
-  /** What can be told before the body is read. */
+  /** Checks what is known before the body is read. */
   #checkHead(request: IncomingMessage): EventRefusal | undefined {
     const { enabled, maxEventBytes } = this.#options;
     const length = request.headers['content-length'];
@@ -101,23 +104,23 @@ export class EventForwarder {
       return { rule: 'disabled', message };
     }
     if (readUrl(request).query.size > 0) {
-      return { rule: 'query', message: 'an Event is taken without query parameters only' };
+      return { rule: 'query', message: 'an Event is accepted only without query parameters' };
     }
     if (length === undefined) {
-      return { rule: 'no-length', message: 'an Event is taken with a Content-Length only' };
+      return { rule: 'no-length', message: 'an Event is accepted only with a Content-Length' };
     }
     if (Number(length) <= maxEventBytes) return undefined;
-    const message = `an Event takes at most ${maxEventBytes} bytes (maxEventBytes), not ${length}`;
+    const message = `the Event has ${length} bytes; at most ${maxEventBytes} are accepted (maxEventBytes)`;
     return { rule: 'too-large', message };
   }
 
-  /** Takes one of the places until the answer has ended. */
+  /** Counts the request as concurrent until its response has ended. */
   #enter(response: ServerResponse): EventRefusal | undefined {
-    if (this.#atOnce >= MAX_AT_ONCE) {
-      return { rule: 'busy', message: `${MAX_AT_ONCE} Events are being forwarded already` };
+    if (this.#concurrent >= MAX_CONCURRENT) {
+      return { rule: 'busy', message: `${MAX_CONCURRENT} Events are already being forwarded` };
     }
-    this.#atOnce++;
-    response.once('close', () => this.#atOnce--);
+    this.#concurrent++;
+    response.once('close', () => this.#concurrent--);
     return undefined;
   }
 
@@ -150,8 +153,9 @@ export class EventForwarder {
   }
 
   /**
-   * An Event that this process did not write may be anybody's. 403, not 404: client-go would write it again under the
-   * same name, get 409, and try twelve times. After 403 it forgets it, and the next one gets a new name.
+   * An Event that this process did not write may belong to another client. The status is 403, because after 404
+   * client-go writes the Event again under the same name, gets 409, and tries twelve times. After 403 it drops the
+   * Event, and the next one gets a new name.
    */
   #checkUpdate(
     body: Buffer,
@@ -171,9 +175,9 @@ export class EventForwarder {
     retryAfterSeconds = 1,
   ): void {
     this.counts[rule]++;
-    this.#log(rule, message);
+    this.#log(request, rule, message);
     if (response.destroyed) return;
-    // What has not come yet of the body would be waited for, or taken for the next request.
+    // The rest of the body would be waited for, or be parsed as the next request.
     if (!request.complete) response.shouldKeepAlive = false;
     const text = `Event refused by the rule "${rule}": ${message}`;
     const { code, reason } = REFUSALS[rule];
@@ -185,20 +189,16 @@ export class EventForwarder {
     this.#options.respond(request, response, new WrapperError(kind, text, { status }));
   }
 
-  /** Once a minute for each rule: whoever sends thousands does not fill the log too. */
-  #log(rule: EventRule, message: string): void {
-    const now = this.#now();
-    if (now - (this.#loggedAt.get(rule) ?? -Infinity) < LOG_INTERVAL_MS) return;
-    this.#loggedAt.set(rule, now);
-    const fields = { rule, refused: this.counts[rule], err: message };
-    const said =
-      'an Event over plain http was not forwarded; further ones are counted for a minute';
-    if (rule === 'disabled') this.#options.logger.info(fields, said);
-    else this.#options.logger.warn(fields, said);
+  #log({ method: verb, url: resource }: IncomingMessage, rule: EventRule, message: string): void {
+    const level = rule === 'disabled' ? 'info' : 'warn';
+    this.#refusals.record({
+      ...{ listener: 'listen', reason: `Event/${rule}`, level, verb, resource },
+      message: `an Event was not forwarded: ${message}`,
+    });
   }
 }
 
-/** The rule behind an error of {@link readBody}. */
+/** The refusal for an error of {@link readBody}. */
 function refusalOf(error: unknown): EventRefusal {
   const { message, status } = WrapperError.from(error, 'BadRequest');
   if (status?.code === 413) return { rule: 'too-large', message };
@@ -206,6 +206,6 @@ function refusalOf(error: unknown): EventRefusal {
 }
 
 function tooOften(): EventRefusal {
-  const message = `after the first ${RATE.burst} one Event is taken every ${RATE.refillMs / 1000} s`;
+  const message = `after the first ${RATE.burst} one Event is accepted every ${RATE.refillMs / 1000} s`;
   return { rule: 'rate', message };
 }

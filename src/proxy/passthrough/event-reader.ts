@@ -7,7 +7,7 @@ import { hasMagic, MAGIC } from '../../filter/codec/protobuf/envelope.ts';
 import { FieldCursor } from '../../filter/codec/protobuf/field-cursor.ts';
 import type { EventApiVersion } from '../api/request-info.ts';
 
-/** What an Event says about where it comes from and what it is about; empty: not set. */
+/** The fields of an Event that name its source and its object. A field that is not set is empty. */
 export interface ReportedEvent {
   kind: string;
   apiVersion: string;
@@ -22,7 +22,7 @@ export interface ReportedEvent {
   host: string;
   /** The object that the Event is about. */
   readonly regarding: { kind: string; apiVersion: string; namespace: string; name: string };
-  /** A field that kube-proxy never sets: `related`, or one of the metadata besides name and namespace. */
+  /** A field that kube-proxy never sets: `related`, or metadata other than name and namespace. */
   foreign: string;
 }
 
@@ -53,9 +53,10 @@ const OBJECT_REFERENCE = { 1: 'kind', 2: 'namespace', 3: 'name', 5: 'apiVersion'
 const EVENT_SOURCE = { 1: 'component', 2: 'host' } as const;
 /** `runtime.Unknown` (apimachinery runtime/generated.proto). */
 const UNKNOWN = { typeMeta: 1, raw: 2 } as const;
+
 /**
- * Reads the body of a POST of an Event. Throws `Malformed` for what is not one, and for what two readers could
- * understand differently: keys that are there twice, field numbers that are not in their shortest form.
+ * Reads the body of a POST of an Event. Throws `Malformed` if it is not an Event, and if two readers could understand
+ * it differently: duplicate keys, or field numbers that are not in their shortest form.
  */
 export function readEvent(
   body: Buffer,
@@ -94,7 +95,7 @@ function readJson(body: Buffer, apiVersion: EventApiVersion, event: ReportedEven
 }
 
 /**
- * Parses an object. Throws `Malformed` also for a key that is there twice: Go merges the values, others take the
+ * Parses an object. Throws `Malformed` also for a duplicate key, because Go merges the values and others use the
  * last one.
  */
 export function parseUnambiguous(body: Buffer): Fields {
@@ -103,7 +104,7 @@ export function parseUnambiguous(body: Buffer): Fields {
   scan(body, (byte) => {
     if (byte === COLON) members++;
   });
-  if (members !== countMembers(object)) throw malformed('JSON with a key twice', 0);
+  if (members !== countMembers(object)) throw malformed('JSON with a duplicate key', 0);
   return object;
 }
 
@@ -121,7 +122,7 @@ function readTexts<Key extends string>(
   for (const key of Object.values<Key>(keys)) into[key] = text(object, key);
 }
 
-/** Notes a member that is set to more than what encoders write for one that is not. */
+/** Records a member as foreign, unless it has the value that encoders write for an unset one. */
 function noteForeign(object: Fields, key: string, event: ReportedEvent): void {
   const value = object[key];
   const isUnset = !value || (typeof value === 'object' && Object.keys(value).length === 0);
@@ -145,7 +146,7 @@ function readProtobuf(body: Buffer, apiVersion: EventApiVersion, event: Reported
   while (nextField(fields)) readPart(fields, parts.get(fields.field), event);
 }
 
-/** As Go reads them: of a text the last one counts, messages are merged. */
+/** Reads a part as Go does: the last of several strings wins, and messages are merged. */
 function readPart(fields: FieldCursor, part: Part | undefined, event: ReportedEvent): void {
   if (part === 'controller' || part === 'instance') event[part] = fields.text();
   else if (part === 'regarding') readStrings(fields.enter(), OBJECT_REFERENCE, event.regarding);
@@ -172,8 +173,8 @@ function readStrings<Key extends string>(
 }
 
 /**
- * Moves to the next field. Each field of an Event and its parts has a number of one byte; decoders read longer
- * forms differently, so that one could see another field than the next.
+ * Moves to the next field. All fields of an Event and its parts have numbers of one byte. Longer forms are refused,
+ * because decoders read them differently.
  */
 function nextField(fields: FieldCursor): boolean {
   if (!fields.next()) return false;
@@ -181,7 +182,7 @@ function nextField(fields: FieldCursor): boolean {
   throw fields.malformed('a field that an Event of kube-proxy does not have');
 }
 
-/** Whether a field has the value that encoders write for one that is not set. */
+/** Whether a field has the value that encoders write for an unset one. */
 function isZero(fields: FieldCursor): boolean {
   return fields.wireType === 0 ? !fields.bool() : fields.start === fields.end;
 }

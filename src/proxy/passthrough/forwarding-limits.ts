@@ -1,24 +1,24 @@
 import { WrapperError } from '../../errors.ts';
 
 export interface ForwardingLimitsOptions {
-  /** Requests that are forwarded at once, watches and switched protocols included (https.maxForwardedRequests). */
+  /** Maximum number of concurrent requests, watches and switched protocols included (https.maxForwardedRequests). */
   readonly maxRequests: number;
-  /** The same of one caller (https.maxForwardedRequestsPerCaller). */
+  /** The same for one caller (https.maxForwardedRequestsPerCaller). */
   readonly maxPerCaller: number;
 }
 
-/** Used where nobody sets others. */
+/** Limits if no others are set. */
 export const DEFAULT_FORWARDING_LIMITS: ForwardingLimitsOptions = {
   maxRequests: 128,
   maxPerCaller: 32,
 };
 
-/** Counts requests that are forwarded, of each caller and of all. */
+/** Limits the concurrent requests that are forwarded, per caller and in total. */
 export class ForwardingLimits {
-  /** Requests refused because there were too many, since the start. */
+  /** Number of requests refused since the start, by the limit that was reached. */
   readonly refused = { listener: 0, caller: 0 };
   readonly #options: ForwardingLimitsOptions;
-  /** By the id of the caller; no caller stays in it without a request. */
+  /** Number of requests by the id of the caller; only callers with a request are in it. */
   readonly #active = new Map<string, number>();
   #total = 0;
 
@@ -26,14 +26,14 @@ export class ForwardingLimits {
     this.#options = options;
   }
 
-  /** Requests that are forwarded now. */
+  /** Number of requests that are forwarded now. */
   get active(): number {
     return this.#total;
   }
 
   /**
-   * Counts a request until the function that is returned is called, which may be more than once. Throws
-   * `LimitExceeded` (429) for one too many.
+   * Counts a request until the returned function is called; further calls have no effect. Throws `LimitExceeded` (429)
+   * if a limit is reached.
    */
   enter(callerId: string): () => void {
     const { maxRequests, maxPerCaller } = this.#options;
@@ -64,7 +64,7 @@ export class ForwardingLimits {
 
 /** client-go waits for Retry-After and sends the request again, ten times at most (rest/with_retry.go). */
 function tooMany(max: number, whose: string, setting: string): WrapperError {
-  const text = `${max} requests ${whose} are being forwarded already (${setting})`;
+  const text = `${max} requests ${whose} are already being forwarded (${setting})`;
   const status = {
     ...{ code: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 },
     message: `kube-proxy-wrapper: ${text}`,

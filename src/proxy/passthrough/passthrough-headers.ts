@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { WrapperError } from '../../errors.ts';
 
-/** Whose identity the API server sees: ours, or that of the caller with all it sent to prove it. */
+/** The identity that the API server sees: our own, or that of the caller, with the credentials that it sent. */
 export type Identity = 'own' | 'caller';
 
 /** Meant for the next hop only (RFC 9110 section 7.6.1, RFC 2616 section 13.5.1). */
@@ -18,38 +18,38 @@ const HOP_BY_HOP = new Set([
   'upgrade',
 ]);
 
-/** How a body ends. Connection may list these too; to cut them would let a body pass for the next request. */
+/** How a body ends. They stay even if Connection lists them: without them a body would pass for the next request. */
 const FRAMING = ['content-length', 'transfer-encoding'] as const;
 
 /**
- * What proves a caller's identity, or asks for another one (apiserver authentication/request, impersonation).
- * Connection may list these too; to cut them would make somebody else of the caller.
+ * Headers that prove a caller's identity, or request another one (apiserver authentication/request, impersonation).
+ * They stay even if Connection lists them: without them the caller would have another identity.
  */
 const PROOF = /^(authorization$|impersonate-|sec-websocket-protocol$)/;
 
 /**
- * All that is sent on of a caller's headers; everything else is cut. An API server believes some (X-Remote-User of a
- * front proxy, Audit-ID, Traceparent), writes some to its audit log (X-Forwarded-For), and others are taken for more
- * by what may lie between (Via, X-HTTP-Method-Override, X-Original-URL).
+ * The caller's headers that are forwarded. All others are removed: an API server trusts some (X-Remote-User of a
+ * front proxy, Audit-ID, Traceparent) and writes some to its audit log (X-Forwarded-For), and proxies on the way may act
+ * on others (Via, X-HTTP-Method-Override, X-Original-URL).
  */
-const SENT: Readonly<Record<Identity, RegExp>> = {
+const FORWARDED: Readonly<Record<Identity, RegExp>> = {
   own: /^(accept|content-type|user-agent)$/,
   caller:
     /^(accept|accept-encoding|authorization|cache-control|content-encoding|content-type|if-match|if-modified-since|if-none-match|if-unmodified-since|impersonate-(user|uid|group|extra-.+)|range|user-agent|x-stream-protocol-version)$/,
 };
 
-/** Sent on with a request to switch protocols too (RFC 6455 section 11.3). */
-const SENT_WITH_UPGRADE = /^sec-websocket-(extensions|key|protocol|version)$/;
+/** Also forwarded with a request to switch protocols (RFC 6455 section 11.3). */
+const FORWARDED_WITH_UPGRADE = /^sec-websocket-(extensions|key|protocol|version)$/;
 
-/** Characters of one header that is sent on: over https room for a token, over plain http for what kube-proxy sends. */
+/** Maximum length of one forwarded header: over https there is room for a token, over http for what kube-proxy sends. */
 const MAX_VALUE_LENGTH: Readonly<Record<Identity, number>> = { own: 512, caller: 12 * 1024 };
 
-/** Each of these is a group, a value or a version of its own; joined they would be another one. */
+/** Headers that may occur repeatedly. Each one has a value of its own; joined they would be another value. */
 const REPEATED = /^(impersonate-|x-stream-protocol-version$)/;
 
 /**
- * The headers to send to the API server for a caller's request; `own` authenticate us. Throws `LimitExceeded` (431)
- * for a value that is too long.
+ * The headers to send to the API server for a caller's request; `own` are those that authenticate us. Throws
+ * `LimitExceeded` (431) if a value is too long.
  */
 export function requestHeaders(
   { headers, headersDistinct }: Pick<IncomingMessage, 'headers' | 'headersDistinct'>,
@@ -57,18 +57,19 @@ export function requestHeaders(
     readonly identity: Identity;
     readonly own: Readonly<Record<string, string>>;
     readonly host: string;
-    /** Whether the protocol is to be switched. */
+    /** Whether the request is to switch protocols. */
     readonly upgrade: boolean;
     /** Replaces the Accept header. */
     readonly accept?: string | undefined;
-    /** Of the body, where all of it is known; else it is framed as the caller has it. */
+    /** Length of the body if it was read; otherwise the framing of the caller is kept. */
     readonly bodyLength?: number | undefined;
   },
 ): IncomingHttpHeaders {
   const { identity, own, host, upgrade, accept, bodyLength } = options;
   const sent = endToEnd(headers);
   for (const name of Object.keys(sent)) {
-    const allowed = SENT[identity].test(name) || (upgrade && SENT_WITH_UPGRADE.test(name));
+    const allowed =
+      FORWARDED[identity].test(name) || (upgrade && FORWARDED_WITH_UPGRADE.test(name));
     if (!allowed) delete sent[name];
     else if (REPEATED.test(name)) sent[name] = headersDistinct[name];
   }
@@ -92,7 +93,7 @@ function assertLengths(headers: IncomingHttpHeaders, max: number): void {
   }
 }
 
-/** The headers to answer a caller with. How the body ends is settled anew, unless its length is known. */
+/** The headers of the response to a caller. Our own server frames the body, unless its length is known. */
 export function responseHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const { 'content-length': length } = headers;
   return { ...endToEnd(headers), ...(length === undefined ? {} : { 'content-length': length }) };

@@ -9,7 +9,7 @@ import { type Identity, requestHeaders } from './passthrough-headers.ts';
 import { ProxyTargets } from './proxy-targets.ts';
 import { type Exchange, RepairedHttpProxy } from './repaired-http-proxy.ts';
 
-/** Answers a request that could not be passed on; nothing has been written to the response yet. */
+/** Answers a request that could not be forwarded. Nothing has been written to the response yet. */
 export type PassthroughErrorHandler = (
   error: WrapperError,
   request: IncomingMessage,
@@ -20,49 +20,49 @@ export interface PassthroughOptions {
   readonly credentials: Credentials;
   readonly onError: PassthroughErrorHandler;
   /**
-   * `own` (the default): what proves the caller's identity is cut, and our credentials are added. `caller`:
-   * the caller's own headers go through, with none of ours and without our client certificate.
+   * `own` (the default): the caller's credentials are removed, and ours are added. `caller`: the caller's own
+   * credentials are forwarded, without our headers and without our client certificate.
    */
   readonly identity?: Identity;
-  /** How long the API server may take to begin an answer, in milliseconds; default 70,000. */
+  /** Time limit for the start of a response of the API server, in milliseconds; default 70,000. */
   readonly headersMs?: number;
   readonly logger: Logger;
 }
 
-/** What is sent otherwise than the caller has it. */
+/** What differs from the caller's request. */
 export interface ForwardOptions {
-  /** The whole body, which was read already; absent: it is streamed as it comes. */
+  /** The whole body, if it was read already; absent: it is streamed. */
   readonly body?: Buffer;
   /** Replaces the Accept header. */
   readonly accept?: string;
-  /** Called when the API server answers, with the status. */
+  /** Called with the status when the API server answers. */
   readonly onAnswer?: (statusCode: number) => void;
 }
 
-/** Passes requests on to the API server: method, path and body as they are, and headers of an allow-list. */
+/** Forwards requests to the API server: method, path and body unchanged, and headers of an allow-list. */
 export interface Passthrough {
-  /** Passes a request on. Whether it may be is decided before; the path is sent byte for byte. */
+  /** Forwards a request, with its path byte for byte. The caller has already been authorized. */
   forward(request: IncomingMessage, response: ServerResponse, options?: ForwardOptions): void;
-  /** Passes on a request to switch protocols; refused under our own identity, which is lent to nobody. */
+  /** Forwards a request to switch protocols. Refused with our own identity, because that is not lent to callers. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Answers a request to switch protocols with 403 and ends the connection. */
   refuseUpgrade(socket: Duplex): void;
-  /** Ends all requests and connections, those of clients mid-answer too. */
+  /** Ends all requests and connections, including those of clients whose response is not complete. */
   close(): Promise<void>;
 }
 
-/** An API server gives a request that is not long-running 60 s (--request-timeout), and then says so itself. */
+/** An API server ends a request that is not long-running after 60 s (--request-timeout), with a response. */
 const HEADERS_MS = 70_000;
 /**
- * What an API server takes for long-running and answers only when there is something to say: the log of a silent Pod
- * (BasicLongRunningRequestCheck in apiserver endpoints/filters). Of a peer that is gone TCP keep-alive tells.
+ * Long-running requests whose response may start late, such as the log of a silent Pod (BasicLongRunningRequestCheck
+ * in apiserver endpoints/filters). They have no time limit; TCP keep-alive finds a peer that is gone.
  */
 const LONG_RUNNING =
   /^\/api\/v1\/(nodes\/[^/]+|namespaces\/[^/]+\/(pods|services)\/[^/]+)\/(log|proxy)(\/|$)/;
-/** What may be sent again, whatever became of it. */
-const SAFE = ['GET', 'HEAD', 'OPTIONS'];
+/** Methods of requests that can be repeated in any case (RFC 9110 section 9.2.1). */
+const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
 
-/** Opens the way through; connects only when the first request is passed on. */
+/** Creates the passthrough. It connects when the first request is forwarded. */
 export function createPassthrough(options: PassthroughOptions): Passthrough {
   return new HttpPassthrough(options);
 }
@@ -70,13 +70,13 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
 class HttpPassthrough implements Passthrough {
   readonly #options: PassthroughOptions;
   readonly #identity: Identity;
-  readonly #destinations: ProxyTargets;
+  readonly #targets: ProxyTargets;
   readonly #proxy: RepairedHttpProxy;
 
   constructor(options: PassthroughOptions) {
     this.#options = options;
     this.#identity = options.identity ?? 'own';
-    this.#destinations = new ProxyTargets(options.credentials, this.#identity);
+    this.#targets = new ProxyTargets(options.credentials, this.#identity);
     this.#proxy = new RepairedHttpProxy();
   }
 
@@ -112,7 +112,7 @@ class HttpPassthrough implements Passthrough {
 
   async close(): Promise<void> {
     await this.#proxy.close();
-    this.#destinations.close();
+    this.#targets.close();
   }
 
   async #forward(
@@ -121,11 +121,11 @@ class HttpPassthrough implements Passthrough {
     options: ForwardOptions,
   ): Promise<void> {
     const own = this.#identity === 'own' ? await this.#options.credentials.headers() : {};
-    // A client may go away while a credential plugin runs.
+    // The client may have gone while a credential plugin ran.
     if (response.destroyed) return;
     let isSent = false;
     const onError = (error: unknown): void => {
-      const isLost = isSent && !SAFE.includes(request.method ?? '');
+      const isLost = isSent && !SAFE_METHODS.includes(request.method ?? '');
       this.#fail(isLost ? unanswered(this.#explain(error)) : error, request, response);
     };
     const exchange = this.#exchange(request, { ...options, own, upgrade: false, onError });
@@ -145,39 +145,40 @@ class HttpPassthrough implements Passthrough {
     },
   ): Exchange {
     const { url = '' } = request;
-    // Of a whole URL, the form for proxies, http-proxy would take the path.
-    if (!url.startsWith('/')) throw new WrapperError('BadRequest', 'the request target is no path');
-    const destination = this.#destinations.current();
+    // http-proxy would use the path of an absolute URL (the form for proxies).
+    if (!url.startsWith('/'))
+      throw new WrapperError('BadRequest', 'the request target is not a path');
+    const proxyTarget = this.#targets.current();
     const identity = this.#identity;
-    const { target, host } = destination;
+    const { target, host } = proxyTarget;
     const { headersMs = HEADERS_MS } = this.#options;
     const { body, onAnswer, onError } = options;
     return {
-      destination,
+      proxyTarget,
       ...(body === undefined ? {} : { body }),
       headersMs: LONG_RUNNING.test(readUrl(request).path) ? undefined : headersMs,
       headers: requestHeaders(request, { ...options, identity, host, bodyLength: body?.length }),
       path: target.path + url,
       onAnswer: (statusCode) => {
-        this.#notice(statusCode);
+        this.#refreshAfter(statusCode);
         onAnswer?.(statusCode);
       },
       onError,
     };
   }
 
-  /** After a 401 the request can't be sent again, for its body is gone; but the next one shall succeed. */
-  #notice(statusCode: number): void {
+  /** After a 401 the request cannot be sent again, because its body is gone. The next request gets new credentials. */
+  #refreshAfter(statusCode: number): void {
     if (statusCode === 401 && this.#identity === 'own') void this.#options.credentials.refresh();
   }
 
   #fail(error: unknown, request: IncomingMessage, response: ServerResponse): void {
-    // Both sides of one exchange may report an error; the answer to the first may be on its way.
+    // Both sides of one exchange may report an error; the response to the first one may be under way.
     if (response.writableEnded) return;
     const problem = this.#explain(error);
     if (response.headersSent) {
       const path = request.url;
-      this.#options.logger.debug({ path, err: problem.message }, 'an answer ended halfway');
+      this.#options.logger.debug({ path, err: problem.message }, 'a response ended halfway');
       response.destroy();
     } else if (!response.destroyed) {
       this.#options.onError(problem, request, response);
@@ -192,8 +193,8 @@ class HttpPassthrough implements Passthrough {
   }
 }
 
-/** A request that the API server may have carried out, for it reached it, shall not be sent again unasked. */
+/** The request reached the API server, which may have carried it out, so the client must decide whether to repeat it. */
 function unanswered(error: WrapperError): WrapperError {
-  const problem = `${error.message}; whether the request was carried out is not known`;
+  const problem = `${error.message}; it is not known whether the request was carried out`;
   return new WrapperError('Unanswered', problem, { cause: error });
 }

@@ -8,14 +8,14 @@ import type { Identity } from './passthrough-headers.ts';
 /** Idle connections end before an apiserver ends them (90 s), so that none is used while it is being closed. */
 const IDLE_MS = 60_000;
 
-/** An API server as http-proxy wants to have it named. */
+/** An API server in the form that http-proxy needs. */
 export interface ProxyTarget {
   readonly target: {
     readonly protocol: string;
     readonly hostname: string;
     readonly host: string;
     readonly port: number;
-    /** Prefix of all paths, without a slash at its end. */
+    /** Prefix of all paths, without a trailing slash. */
     readonly path: string;
   };
   /** Value of the Host header. */
@@ -23,7 +23,7 @@ export interface ProxyTarget {
   readonly agent: HttpAgent;
 }
 
-/** The API server and the agent that holds the connections to it; both anew when the TLS options change. */
+/** The API server in use and the agent of its connections. Both are replaced when the TLS options change. */
 export class ProxyTargets {
   readonly #credentials: Credentials;
   readonly #identity: Identity;
@@ -57,14 +57,14 @@ export class ProxyTargets {
     const port = Number(server.port || (isHttp ? 80 : 443));
     const options = { ...ADDRESSING, keepAlive: true, timeout: IDLE_MS };
     const { cert, key, ...anonymous } = this.#credentials.tls();
-    // The API server takes a client certificate for the identity even where the caller sent a token.
+    // The API server would prefer our client certificate to the caller's token.
     const tls = this.#identity === 'own' ? this.#credentials.tls() : anonymous;
     const agent = isHttp ? new HttpAgent(options) : new HttpsAgent({ ...options, ...tls });
     const target = { protocol, hostname, host: hostname, port, path: pathname.replace(/\/$/, '') };
     return { target, host, agent };
   }
 
-  /** Requests under way end on the connections they have; the next ones get new connections. */
+  /** Open requests end on their connections; further requests get new connections. */
   #retire(): void {
     const agent = this.#current?.agent;
     this.#current = undefined;

@@ -4,26 +4,26 @@ import type { ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec
 import { memoryCost } from '../../filter/codec/memory-cost.ts';
 import { DEFAULT_READ_LIMITS, type ReadLimits } from '../api/read-limits.ts';
 
-/** What is remembered of each object, to tell a difference by. */
+/** What is kept of each object, to find differences. */
 interface Known {
   readonly uid: string;
   readonly resourceVersion: string;
-  /** What it takes in memory; see memoryCost. */
+  /** Its memory; see memoryCost. */
   readonly cost: number;
 }
 
-/** What a batch of watch events amounts to. */
-export interface Followed<Facts extends ObjectMeta> {
+/** The changes that a batch of watch events makes. */
+export interface AppliedEvents<Facts extends ObjectMeta> {
   readonly changes: readonly Change<Facts>[];
-  /** Version of the last event that was understood; empty when none was. */
+  /** Version of the last event that could be used; empty if none could. */
   readonly resourceVersion: string;
-  /** Why the events after that were not: malformed, or an ERROR event. */
+  /** Why the events after it could not: malformed, or an ERROR event. */
   readonly error: WrapperError | undefined;
 }
 
 /**
- * Turns lists and watch events into differences to what is known. Whatever happened in between, also an
- * object that was deleted or replaced while nobody watched, comes out as a change.
+ * Turns lists and watch events into differences to the known objects. Whatever happened between them becomes a
+ * change, also an object that was deleted or replaced while no watch was open.
  */
 export class DeltaTracker<Facts extends ObjectMeta> {
   readonly #meta: (object: ObjectBytes) => ObjectMeta;
@@ -33,7 +33,7 @@ export class DeltaTracker<Facts extends ObjectMeta> {
   #cost = 0;
 
   /**
-   * @param meta reads what an object is known by; throws `Malformed`
+   * @param meta reads what identifies an object; throws `Malformed`
    * @param decode reads all its facts; throws `Malformed`
    */
   constructor(
@@ -47,11 +47,11 @@ export class DeltaTracker<Facts extends ObjectMeta> {
   }
 
   /**
-   * The changes that lead to a list. Throws `Malformed` or `TooLarge`, and then nothing has changed. Of an object in
-   * the state that is known no more is read than its metadata: its facts were, when it came.
+   * The changes that lead to a list. Throws `Malformed` or `TooLarge`. Only the metadata is read of an object whose
+   * state is known.
    *
-   * @param otherHistory the list may be of another history than what is known, in which the same version of an
-   *   object may be another state: every object counts as changed
+   * @param otherHistory the list may come from another history, in which the same version of an object may be another
+   *   state: every object counts as changed
    */
   replace(items: readonly ObjectBytes[], otherHistory = false): Change<Facts>[] {
     this.#assertCount(items.length);
@@ -76,10 +76,10 @@ export class DeltaTracker<Facts extends ObjectMeta> {
   }
 
   /**
-   * The changes that watch events make, each as it came. Stops at the first event that cannot be used and
-   * says why; what came before it counts.
+   * The changes that watch events make, one by one. Stops at the first event that cannot be used and returns the
+   * reason; the events before it count.
    */
-  apply(events: readonly RawEvent[]): Followed<Facts> {
+  apply(events: readonly RawEvent[]): AppliedEvents<Facts> {
     const changes: Change<Facts>[] = [];
     /** Objects that this batch itself has changed. */
     const recent = new Map<string, Pick<Known, 'uid'> | undefined>();
@@ -116,7 +116,7 @@ export class DeltaTracker<Facts extends ObjectMeta> {
     }
   }
 
-  /** What all objects will take in memory when these changes are noted too. */
+  /** The memory of all objects after these changes. */
   costWith(changes: readonly Change<Facts>[]): number {
     const costs = new Map<string, number>();
     for (const change of changes) costs.set(change.key, costOf(change));
@@ -125,7 +125,7 @@ export class DeltaTracker<Facts extends ObjectMeta> {
     return sum;
   }
 
-  /** Notes changes as told. */
+  /** Takes over changes of which the handlers have been notified. */
   commit(changes: readonly Change<Facts>[]): void {
     for (const change of changes) {
       const cost = costOf(change);
@@ -154,7 +154,7 @@ export class DeltaTracker<Facts extends ObjectMeta> {
     throw new WrapperError('TooLarge', problem);
   }
 
-  /** The key of an object that is in the state that is known; undefined: it is not. */
+  /** The key of an object whose state is known; undefined if it is not. */
   #keyOfSame(object: ObjectBytes): string | undefined {
     const meta = this.#meta(object);
     const key = objectKey(meta);

@@ -1,164 +1,91 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import type { Change, ChangeHandler } from '../../filter/codec/change.ts';
-import type { Codec, ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
-import { parseVersion, type VersionAllocator } from '../../filter/view/version-allocator.ts';
-import { type Query, queryPath } from '../api/query.ts';
-import { DEFAULT_READ_LIMITS, type ReadLimits } from '../api/read-limits.ts';
+import type { Change } from '../../filter/codec/change.ts';
+import type { ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
+import { queryPath } from '../api/query.ts';
+import { DEFAULT_READ_LIMITS } from '../api/read-limits.ts';
+import type { StoredState } from '../snapshot/snapshot-format.ts';
 import { SnapshotRestore } from '../snapshot/snapshot-restore.ts';
-import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
-import type { StoredState } from '../snapshot/snapshot-writer.ts';
-import type { Upstream } from '../upstream/upstream.ts';
-import { causeOf, isTooLargeVersion } from '../upstream/upstream-error.ts';
-import { createBackoff } from '../util/backoff.ts';
-import type { ReadMemory } from '../util/read-memory.ts';
+import { isTooLargeVersion } from '../upstream/upstream-error.ts';
 import { CollectionClient } from './collection-client.ts';
 import { DeltaTracker } from './delta-tracker.ts';
+import * as position from './position.ts';
+import { type HealthStatus, isUnusable, ReflectorHealth } from './reflector-health.ts';
+import type { ReflectorOptions } from './reflector-options.ts';
 
-/** How a reflector stands with the API server, for readiness and metrics. */
-export interface ReflectorStatus {
-  /** A list has arrived at least once: what is known is complete, though maybe old. */
+/** State of a reflector, for readiness and metrics. */
+export interface ReflectorStatus extends HealthStatus {
+  /** The objects are complete: a list or a snapshot has arrived. They may be old. */
   readonly synced: boolean;
-  /** A watch is open. */
-  readonly connected: boolean;
-  /** Why the last attempt failed; undefined while all goes well. */
-  readonly error: WrapperError | undefined;
-  /** Attempts that failed since all went well. */
-  readonly failures: number;
-  /** When the API server was last heard of on this question, in milliseconds since the epoch; 0: never. */
-  readonly lastContact: number;
-  /** How long ago that was, in milliseconds, whatever became of the clock since; Infinity: never. */
-  readonly silentMs: number;
   /**
-   * For how long changes may have been missed, in milliseconds: since the last watch of any use ended or a list
-   * came; 0 while a watch is open.
-   */
-  readonly staleMs: number;
-  /**
-   * What is known came from disk, where it was written then (in milliseconds since the epoch), and the API
-   * server has not listed since; undefined: it came from the API server.
+   * When the snapshot was written that the objects come from, in milliseconds since the epoch; undefined: they come
+   * from the API server.
    */
   readonly restoredFrom: number | undefined;
-  /** Lists and watches asked for since the start. */
+  /** Lists and watches sent since the start. */
   readonly lists: number;
   readonly watches: number;
 }
 
-export interface ReflectorOptions<Facts extends ObjectMeta> {
-  readonly upstream: Upstream;
-  readonly codec: Codec;
-  readonly query: Query;
-  /** Ask for PartialObjectMetadata: names and labels, no spec, no status. */
-  readonly metadataOnly: boolean;
-  /** Reads the facts of an object; throws `Malformed`. */
-  readonly decode: (object: ObjectBytes) => Facts;
-  /** Told of each change, in this order. */
-  readonly sinks: readonly ChangeHandler<Facts>[];
-  readonly clock: VersionAllocator;
-  readonly logger: Logger;
-  /**
-   * Called when the API server refused (403) three times in a row, or was out of reach since the start of the
-   * process with no snapshot to stand in (`Unreachable`); and with undefined once a watch is open.
-   */
-  readonly onRefused?: (error: WrapperError | undefined) => void;
-  /**
-   * Called before the first list is there, at each failure: with the error when the API server does not take the
-   * question as it is, else with undefined; and with undefined when the list is there.
-   */
-  readonly onUnanswerable?: (error: WrapperError | undefined) => void;
-  /**
-   * A collection that does not exist (404) is an empty one, and looked for again every few seconds: that of a
-   * custom resource may be defined later, or never.
-   */
-  readonly absentIsEmpty?: boolean;
-  /** Where the last known state is kept over a restart; absent: nowhere. */
-  readonly snapshots?: SnapshotStore;
-  /** Default: {@link DEFAULT_READ_LIMITS}. */
-  readonly bounds?: ReadLimits;
-  /** Told what is about to be held; what it throws is a failure as any other. Default: nobody is told. */
-  readonly memory?: ReadMemory | undefined;
-  readonly random?: () => number;
-  /** Told how long it took from the arrival of some events until all that follows from them was written, in seconds. */
-  readonly onHandled?: ((seconds: number) => void) | undefined;
-}
+/** What the handlers hold: nothing, the state of a snapshot, or that of the API server. */
+type Contents =
+  | { readonly from: 'nowhere' }
+  | { readonly from: 'snapshot'; readonly savedAt: number }
+  | { readonly from: 'server' };
 
-/** A refusal is taken for final after so many: an API server that starts answers 403 until its RBAC has loaded. */
-const REFUSALS = 3;
-/** A watch that lives this long went well, in milliseconds. */
+/** A watch that lasts this long is a success, in milliseconds. */
 const GOOD_WATCH_MS = 10_000;
-/** A watch that ends sooner than this, with nothing said, is a failure, in milliseconds. */
+/** A watch that ends sooner than this and brings nothing is a failure, in milliseconds. */
 const SHORT_WATCH_MS = 1_000;
-/** How long until a collection that did not exist is looked for again, in milliseconds. */
+/** How long until an absent collection is requested again, in milliseconds. */
 const ABSENT_MS = 5_000;
-/** After so many answers in a row that cannot be used … */
-const MALFORMED = 5;
-/** … the next is asked for after this long, in milliseconds: each may be a whole list. */
-const BAD_DATA_MS = 60_000;
 /** See {@link isUnanswerable}. */
 const UNANSWERABLE: readonly number[] = [400, 404, 405, 406, 415, 422];
-/** No Retry-After is obeyed beyond this, in milliseconds. */
-const MAX_RETRY_AFTER_MS = 30_000;
 
 /**
- * Lists a collection, then watches it, for ever, and tells its sinks what is different to what they know.
+ * Lists a collection, then watches it until it is stopped, and notifies its handlers of every difference.
  *
- * Invariant: the sinks have heard of every change up to `#version`, and of nothing after it; a watch
- * continues from there, and when the API server cannot continue, a list says what was missed. A list never
- * asks for less than what is known already, but for the one case that the API server no longer has it.
+ *     run ─▶ load snapshot ─▶ list ──────▶ notify handlers ─▶ watch ─▶ notify handlers of each batch
+ *                              ▲ │                            ▲  │
+ *                              │ └── failed: wait, again      │  ├── ended: watch again
+ *                              │                              │  └── failed: wait, watch again
+ *                              └── the version cannot be continued (410, behind, unusable data)
+ *     while the API server is unreachable at the start: notify handlers of the snapshot
  *
- * A watch that goes on where another was cut counts only once the API server says that it has reached that version
- * (see CollectionClient): else, after etcd was restored from a backup, what is known would stay, with no end, and
- * seem fresh. A watch that fell silent is for that reason none for a list: where etcd sends no notifications of
- * its progress, a collection that does not change has no bookmarks either.
+ * `Position` decides between list and watch, `ReflectorHealth` how long to wait.
  *
- * A snapshot on disk is such knowledge too: the first list asks for nothing older. Only when the API server is
- * out of reach are the sinks told what it holds, and then the first list says what is different to that. A
- * watch never continues from it: whether it is of the same history only a list can tell.
+ * Invariant: the handlers have been notified of every change up to the version in the position, and of nothing
+ * after it. A list never requests less than that version, unless the API server no longer has it.
+ *
+ * A watch that continues where another was cut counts as open only once the API server has reached the version
+ * (see CollectionClient). Otherwise the objects would seem fresh for ever after etcd was restored from a backup.
+ * A silent watch does not lead to a list: where etcd sends no progress notifications, a collection without changes
+ * has no bookmarks either.
+ *
+ * The first list requests nothing older than the snapshot. A watch never continues from a snapshot: only a list
+ * shows whether both have the same history.
  */
 export class Reflector<Facts extends ObjectMeta> {
   readonly #options: ReflectorOptions<Facts>;
   readonly #client: CollectionClient;
   readonly #tracker: DeltaTracker<Facts>;
-  readonly #backoff;
   readonly #log: Logger;
-  /** What the next list asks for: `0` for any state, a version for that or newer, empty for the newest. */
-  #listVersion = '0';
-  /** Version up to which everything has been told; undefined before the first list and after an expiry. */
-  #version: string | undefined;
-  /** Up to where the sinks have been told, whatever became of it since; empty: nothing yet. */
-  #toldVersion = '';
-  /** The API server has reached `#version`: it has just listed, or ended a watch in its time. */
-  #isReached = false;
-  #synced = false;
-  #connected = false;
-  #error: WrapperError | undefined;
-  #failures = 0;
-  #malformed = 0;
-  /**
-   * A watch brought what cannot be used, or ended at once, and nothing good has come since: that another one opens says
-   * little.
-   */
-  #spoilt = false;
-  #refusals = 0;
-  #lists = 0;
-  #watches = 0;
-  #lastContact = 0;
-  #heardAt = Number.NEGATIVE_INFINITY;
-  /** When what is known was last up to date for certain; monotonic. */
-  #currentAt = Number.NEGATIVE_INFINITY;
-  #restoredFrom: number | undefined;
-  readonly #memory: SnapshotRestore | undefined;
+  readonly #snapshot: SnapshotRestore | undefined;
+  readonly #health: ReflectorHealth;
+  #position = position.initialPosition('0');
+  #contents: Contents = { from: 'nowhere' };
+  readonly #sent = { lists: 0, watches: 0 };
 
   constructor(options: ReflectorOptions<Facts>) {
     this.#options = options;
     const { codec, decode, snapshots: store, bounds = DEFAULT_READ_LIMITS } = options;
     this.#client = new CollectionClient({ ...options, bounds });
     this.#tracker = new DeltaTracker((object) => codec.meta(object), decode, bounds);
-    this.#backoff = createBackoff(options.random === undefined ? {} : { random: options.random });
     this.#log = options.logger.child({ collection: queryPath(options.query) });
+    this.#health = new ReflectorHealth({ logger: this.#log, random: options.random });
     if (store === undefined) return;
-    this.#memory = new SnapshotRestore({
+    this.#snapshot = new SnapshotRestore({
       ...options,
       store,
       logger: this.#log,
@@ -168,255 +95,179 @@ export class Reflector<Facts extends ObjectMeta> {
   }
 
   get status(): ReflectorStatus {
+    const contents = this.#contents;
     return {
-      synced: this.#synced,
-      connected: this.#connected,
-      error: this.#error,
-      failures: this.#failures,
-      lastContact: this.#lastContact,
-      silentMs: performance.now() - this.#heardAt,
-      staleMs: this.#connected ? 0 : performance.now() - this.#currentAt,
-      restoredFrom: this.#restoredFrom,
-      lists: this.#lists,
-      watches: this.#watches,
+      ...this.#health.status,
+      ...this.#sent,
+      synced: contents.from !== 'nowhere',
+      restoredFrom: contents.from === 'snapshot' ? contents.savedAt : undefined,
     };
   }
 
   /** Runs until the signal aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    this.#listVersion = (await this.#memory?.load()) || '0';
-    await this.#follow(signal);
-    await this.#memory?.close();
+    this.#position = position.initialPosition((await this.#snapshot?.load()) || '0');
+    await this.#listAndWatch(signal);
+    await this.#snapshot?.close();
   }
 
-  async #follow(signal: AbortSignal): Promise<void> {
+  async #listAndWatch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        if (this.#version === undefined) await this.#list(signal);
-        await this.#watch(signal);
-        this.#disconnected();
+        const { next } = this.#position;
+        if (next.verb === 'list') await this.#list(next.version, signal);
+        else await this.#watch(next.reached, signal);
       } catch (error) {
         if (signal.aborted) break;
         const failure = WrapperError.from(error, 'Unreachable');
         const absent = this.#options.absentIsEmpty === true && failure.status?.code === 404;
         const wait = absent ? this.#absent() : this.#failed(failure);
         await delay(wait, undefined, { signal }).catch(() => undefined);
-        if (absent) this.#disconnected();
+        if (absent) this.#health.closed();
       }
     }
   }
 
-  async #list(signal: AbortSignal): Promise<void> {
-    this.#lists++;
-    this.#memory?.attempting();
+  async #list(version: string, signal: AbortSignal): Promise<void> {
+    this.#sent.lists++;
+    this.#snapshot?.listStarted();
     try {
-      const { items, resourceVersion } = await this.#client.list(this.#listVersion, signal);
-      this.#takeList(items, resourceVersion);
+      const { items, resourceVersion } = await this.#client.list(version, signal);
+      this.#applyList(items, resourceVersion);
     } finally {
       this.#options.memory?.reading(0);
     }
   }
 
-  #takeList(items: readonly ObjectBytes[], resourceVersion: string): void {
-    // The newest is asked for when the API server does not have what is known.
-    const wentBack = this.#listVersion === '' && isOlder(resourceVersion, this.#toldVersion);
-    const changes = this.#tracker.replace(items, wentBack);
+  #applyList(items: readonly ObjectBytes[], resourceVersion: string): void {
+    const otherHistory = position.wentBack(this.#position, resourceVersion);
+    const changes = this.#tracker.replace(items, otherHistory);
     this.#assertRoom(changes);
-    this.#memory?.listed();
-    this.#tell(changes, resourceVersion);
-    this.#memory?.told(changes, resourceVersion);
-    this.#toldUpTo(resourceVersion);
-    this.#isReached = true;
-    this.#heard();
-    this.#current();
-    this.#log.debug({ rv: resourceVersion, changes: changes.length }, 'listed');
-    if (this.#restoredFrom === undefined) return;
-    this.#restoredFrom = undefined;
-    const said = 'the API server has listed: what the snapshot said is replaced';
-    this.#log.info({ rv: resourceVersion, changes: changes.length }, said);
+    const { from } = this.#contents;
+    this.#notifyOfList(changes, resourceVersion);
+    this.#position = position.listed(resourceVersion);
+    this.#health.listed();
+    const fields = { rv: resourceVersion, changes: changes.length };
+    this.#log.debug(fields, 'listed');
+    if (from !== 'snapshot') return;
+    this.#log.info(fields, 'the API server has listed: its state replaces the snapshot');
   }
 
-  /** Throws `Malformed`, `TooLarge` or `LimitExceeded`, and then nothing has been told. */
-  #restore({ objects, resourceVersion, savedAt }: StoredState): void {
+  /** A collection that does not exist. Returns how long to wait, in milliseconds. */
+  #absent(): number {
+    this.#watchOpened();
+    this.#notifyOfList(this.#tracker.replace([]), '0');
+    this.#position = position.listNewest(this.#position);
+    return ABSENT_MS;
+  }
+
+  #notifyOfList(changes: readonly Change<Facts>[], resourceVersion: string): void {
+    this.#snapshot?.listed();
+    this.#notifyOfAll(changes, resourceVersion);
+    this.#snapshot?.update(changes, resourceVersion);
+    this.#contents = { from: 'server' };
+  }
+
+  /** Throws `Malformed`, `TooLarge` or `LimitExceeded` before any handler is notified. */
+  #restore({ objects, resourceVersion, savedAt }: StoredState): readonly Change<Facts>[] {
     const changes = this.#tracker.replace(objects);
     this.#assertRoom(changes);
-    // A process that has shown this version before may have gone on counting from it.
-    this.#tell(changes, String(BigInt(resourceVersion) + 1n));
-    this.#memory?.restored(changes, resourceVersion);
-    this.#toldVersion = resourceVersion;
-    this.#restoredFrom = savedAt;
+    // An earlier process that showed this version may have counted on from it.
+    this.#notifyOfAll(changes, String(BigInt(resourceVersion) + 1n));
+    this.#position = position.restored(this.#position, resourceVersion);
+    this.#contents = { from: 'snapshot', savedAt };
+    return changes;
   }
 
-  /** Tells the sinks all that is different, and that it is all. */
-  #tell(changes: readonly Change<Facts>[], resourceVersion: string): void {
+  /** Notifies the handlers of a complete state. */
+  #notifyOfAll(changes: readonly Change<Facts>[], resourceVersion: string): void {
     this.#options.clock.observe(resourceVersion);
-    for (const sink of this.#options.sinks) {
-      sink.onChanges(changes);
-      sink.onSynced();
+    for (const handler of this.#options.handlers) {
+      handler.onChanges(changes);
+      handler.onSynced();
     }
     this.#tracker.commit(changes);
-    if (!this.#synced) this.#options.onUnanswerable?.(undefined);
-    this.#synced = true;
+    if (this.#contents.from === 'nowhere') this.#options.onUnanswerable?.(undefined);
   }
 
   #assertRoom(changes: readonly Change<Facts>[]): void {
     this.#options.memory?.objects(this.#tracker.costWith(changes));
   }
 
-  #heard(): void {
-    this.#heardAt = performance.now();
-    this.#lastContact = Date.now();
-  }
-
-  async #watch(signal: AbortSignal): Promise<void> {
+  async #watch(reached: boolean, signal: AbortSignal): Promise<void> {
     const started = performance.now();
-    let heard = false;
-    this.#watches++;
-    const start = { version: this.#version ?? '', reached: this.#isReached };
-    this.#isReached = false;
-    this.#isReached = await this.#client.watch(start, signal, {
-      opened: () => this.#opened(),
+    let hasEvents = false;
+    this.#sent.watches++;
+    const version = this.#position.notified;
+    this.#position = position.watching(version);
+    const inTime = await this.#client.watch({ version, reached }, signal, {
+      opened: () => this.#watchOpened(),
       events: (events) => {
-        heard = true;
-        this.#take(events);
+        hasEvents = true;
+        this.#applyEvents(events);
       },
     });
+    this.#position = position.watchEnded(this.#position, inTime);
     const lasted = performance.now() - started;
-    if (lasted >= GOOD_WATCH_MS) this.#wentWell();
-    if (!heard && lasted < SHORT_WATCH_MS) {
-      this.#spoilt = true;
-      throw new WrapperError('Unreachable', 'the API server ended the watch at once');
+    if (lasted >= GOOD_WATCH_MS) this.#health.progressed();
+    if (!hasEvents && lasted < SHORT_WATCH_MS) {
+      this.#health.endedImmediately();
+      throw new WrapperError('Unreachable', 'the API server ended the watch immediately');
     }
+    this.#health.closed();
   }
 
-  /** Tells the sinks what events change; throws at one that cannot be used, after all before it is told. */
-  #take(events: readonly RawEvent[]): void {
+  #watchOpened(): void {
+    this.#health.opened();
+    this.#options.onRefused?.(undefined);
+  }
+
+  /** Throws at an event that cannot be used, after the handlers were notified of all events before it. */
+  #applyEvents(events: readonly RawEvent[]): void {
     const arrived = performance.now();
-    this.#heard();
+    this.#health.answered();
     const { changes, resourceVersion, error } = this.#tracker.apply(events);
     this.#assertRoom(changes);
     if (resourceVersion !== '') this.#options.clock.observe(resourceVersion);
     if (changes.length > 0) {
-      for (const sink of this.#options.sinks) sink.onChanges(changes);
+      for (const handler of this.#options.handlers) handler.onChanges(changes);
       this.#options.onHandled?.((performance.now() - arrived) / 1000);
     }
     this.#tracker.commit(changes);
     if (resourceVersion !== '') {
-      this.#toldUpTo(resourceVersion);
-      this.#memory?.told(changes, resourceVersion);
-      this.#wentWell();
+      this.#position = position.watching(resourceVersion);
+      this.#snapshot?.update(changes, resourceVersion);
+      this.#health.progressed();
     }
     if (error !== undefined) throw error;
   }
 
-  /** The sinks have heard of everything up to a version. */
-  #toldUpTo(resourceVersion: string): void {
-    this.#version = resourceVersion;
-    this.#listVersion = resourceVersion;
-    this.#toldVersion = resourceVersion;
-  }
-
-  #opened(): void {
-    this.#connected = true;
-    this.#heard();
-    this.#refusals = 0;
-    this.#options.onRefused?.(undefined);
-    if (!this.#spoilt) this.#recovered();
-  }
-
-  #disconnected(): void {
-    if (this.#connected) this.#current();
-    this.#connected = false;
-  }
-
-  /** Up to now nothing was missed; but of one bad watch after the other only the first was of any use. */
-  #current(): void {
-    if (!this.#spoilt) this.#currentAt = performance.now();
-  }
-
-  #recovered(): void {
-    if (this.#failures > 0) this.#log.info({ failures: this.#failures }, 'connected again');
-    this.#failures = 0;
-    this.#error = undefined;
-    this.#spoilt = false;
-  }
-
-  /** The API server gets on: what fails from now on is a new failure. */
-  #wentWell(): void {
-    this.#backoff.reset();
-    this.#malformed = 0;
-    if (this.#spoilt) this.#recovered();
-  }
-
-  /** Nothing is there to be watched; returns how long to wait, in milliseconds. */
-  #absent(): number {
-    this.#opened();
-    const changes = this.#tracker.replace([]);
-    this.#memory?.listed();
-    this.#tell(changes, '0');
-    this.#memory?.told(changes, '0');
-    this.#restoredFrom = undefined;
-    this.#version = undefined;
-    this.#listVersion = '';
-    return ABSENT_MS;
-  }
-
-  /** Decides how to go on after a failure; returns how long to wait, in milliseconds. */
+  /** Returns how long to wait, in milliseconds. */
   #failed(error: WrapperError): number {
-    if (this.#failures++ === 0 || causeOf(this.#error) !== causeOf(error)) {
-      this.#log.warn({ err: error.message, code: error.code, offset: error.offset }, 'interrupted');
+    const wait = this.#health.failed(error);
+    this.#snapshot?.failed(error);
+    if (this.#contents.from === 'nowhere') {
+      this.#options.onUnanswerable?.(isUnanswerable(error) ? error : undefined);
     }
-    this.#error = error;
-    const wasConnected = this.#connected;
-    this.#disconnected();
-    if (wasConnected && error.code !== 'Unreachable') this.#spoilt = true;
-    this.#memory?.failed(error);
-    if (!this.#synced) this.#options.onUnanswerable?.(isUnanswerable(error) ? error : undefined);
-    if (isExpired(error)) this.#startOver();
-    if (isTooLargeVersion(error)) this.#askForNewest();
-    if (error.code === 'Malformed' || error.code === 'TooLarge') {
-      // The same bytes may come again from the same version; a list shows whether the object itself is bad.
-      if (++this.#malformed > 1) this.#version = undefined;
+    if (this.#health.isDenied) this.#options.onRefused?.(error);
+    if (isExpired(error)) this.#position = position.expired(this.#position);
+    if (isTooLargeVersion(error)) this.#position = position.listNewest(this.#position);
+    if (this.#health.needsList && isUnusable(error)) {
+      this.#position = position.relist(this.#position);
     }
-    this.#refusals = error.status?.code === 403 ? this.#refusals + 1 : 0;
-    if (this.#refusals === REFUSALS) this.#options.onRefused?.(error);
-    if (this.#malformed > MALFORMED) return BAD_DATA_MS;
-    const retryAfter = (error.status?.retryAfterSeconds ?? 0) * 1000;
-    return Math.max(this.#backoff.next(), Math.min(retryAfter, MAX_RETRY_AFTER_MS));
-  }
-
-  /**
-   * The version we hold cannot be continued from. A list at that version comes first, for with several API
-   * servers a list at "any" may go back in time; when that fails too, only the newest state will do.
-   */
-  #startOver(): void {
-    if (this.#version === undefined) this.#listVersion = '';
-    this.#version = undefined;
-  }
-
-  /** The API server is behind the version we hold, and answers: it need not be waited for as after an outage. */
-  #askForNewest(): void {
-    this.#version = undefined;
-    this.#listVersion = '';
-    this.#backoff.reset();
+    return wait;
   }
 }
 
 /**
- * The fault is in the question, or the API server does not know the collection: who asks again gets the same.
- * Not so 401 and 403, which rights mend, nor 408, 409, 410 and 429, which time does.
+ * The query itself is at fault, or the API server does not have the collection: the same query gets the same response.
+ * Rights may cure 401 and 403; time may cure 408, 409, 410 and 429.
  */
 function isUnanswerable({ code, status }: WrapperError): boolean {
   return code === 'Refused' && status !== undefined && UNANSWERABLE.includes(status.code);
 }
 
-/** HTTP 410, or an ERROR event that says so: the version has left the API server's window. */
+/** HTTP 410, or an ERROR event with that code: the version has left the API server's window. */
 function isExpired(error: WrapperError): boolean {
   return error.status?.code === 410;
-}
-
-/** Whether a version is older than another; what is no number cannot be compared, and is not. */
-function isOlder(version: string, than: string): boolean {
-  const [a, b] = [parseVersion(version), parseVersion(than)];
-  return a !== undefined && b !== undefined && a < b;
 }

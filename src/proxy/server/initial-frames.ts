@@ -1,18 +1,18 @@
 import type { ObjectBytes } from '../../filter/codec/codec.ts';
 import type { View } from '../../filter/view/view.ts';
 
-/** Bytes written at once; a client that is slower than this is waited for. */
+/** Maximum number of bytes of one write. The next write waits until a slow client has read them. */
 const BLOCK_BYTES = 256 * 1024;
 
 /**
- * A write of at least this many bytes is more than a high-water mark (64 KB), so that it returns false, and
- * 'drain' comes when the socket has taken it. A smaller one may be under way when it returns true.
+ * A write of at least this many bytes exceeds the high-water mark (64 KB): it returns false, and 'drain' follows when
+ * the socket has accepted it. A smaller write may still be in progress when it returns true.
  */
 const BLOCKING_BYTES = 128 * 1024;
 
 /**
- * The initial events of a watch, a batch of frames at a time. The bytes of a large batch are overwritten by the
- * next call: make it only when a write of them has returned true, or after 'drain'.
+ * The initial events of a watch, one batch of frames at a time. The next call overwrites the bytes of a large batch:
+ * call only after a write of them has returned true, or after 'drain'.
  */
 export class InitialFrames {
   readonly #view: View;
@@ -23,17 +23,17 @@ export class InitialFrames {
   constructor(view: View, items: readonly ObjectBytes[]) {
     this.#view = view;
     this.#items = items;
-    // Frames add less than 256 bytes to an object each.
+    // A frame adds less than 256 bytes to its object.
     const bytes = items.reduce((sum, { length }) => sum + length + 256, 0);
     this.#block = Buffer.allocUnsafeSlow(Math.min(BLOCK_BYTES, bytes));
   }
 
-  /** Whether all have been given out. */
+  /** Whether all events have been returned. */
   get done(): boolean {
     return this.#index === this.#items.length;
   }
 
-  /** The next frames; nothing once it is done. */
+  /** Returns the next frames; empty when it is done. */
   next(): Buffer {
     const { codec, resource } = this.#view;
     let used = 0;
@@ -47,9 +47,9 @@ export class InitialFrames {
         this.#index++;
         return Buffer.concat(buffers);
       }
-      for (const piece of buffers) {
-        this.#block.set(piece, used);
-        used += piece.length;
+      for (const buffer of buffers) {
+        this.#block.set(buffer, used);
+        used += buffer.length;
       }
       this.#index++;
     }

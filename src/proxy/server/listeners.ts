@@ -1,24 +1,18 @@
-import { readFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import type { AccessPolicy } from '../auth/access-policy.ts';
 import { createAccessReview } from '../auth/access-review.ts';
 import { AccessReviewAuthorizer } from '../auth/access-review-authorizer.ts';
-import { CallerAccess, type CallerAccessOptions } from '../auth/caller-access.ts';
+import { CallerAccess } from '../auth/caller-access.ts';
 import { assertLoopback, LoopbackAccess } from '../auth/loopback-access.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import { DEFAULT_LISTENER_LIMITS, type ListenerLimits } from '../http/http-errors.ts';
 import type { ListenAddress } from '../http/http-listener.ts';
 import { RefusalLog, reasonOf } from '../http/refusal-log.ts';
 import { sendError } from '../http/respond.ts';
-import { makeSelfSigned, type SelfSignedOptions } from '../http/self-signed-certificate.ts';
-import {
-  fileReader,
-  loadCertificate,
-  type Pems,
-  type ServerCertificate,
-} from '../http/server-certificate.ts';
-import { EventForwarder, type EventForwarderOptions } from '../passthrough/event-forwarder.ts';
+import type { SelfSignedOptions } from '../http/self-signed-certificate.ts';
+import type { ServerCertificate } from '../http/server-certificate.ts';
+import { EventForwarder } from '../passthrough/event-forwarder.ts';
 import {
   DEFAULT_FORWARDING_LIMITS,
   ForwardingLimits,
@@ -30,116 +24,109 @@ import { assertConfidential } from '../upstream/assert-confidential.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
 
-/** The https door. */
+/** The https listener. */
 export interface HttpsListenerOptions {
   readonly address: ListenAddress;
-  /** The certificate: from files, or made at start. */
+  /** The certificate: from files, or created at the start. */
   readonly certificate:
     | { readonly certFile: string; readonly keyFile: string }
     | { readonly selfSigned: SelfSignedOptions };
-  /** Authorities of client certificates; absent: none is asked for. */
+  /** Authorities of client certificates; absent: clients need no certificate. */
   readonly clientCaFile?: string;
   /** See {@link AccessReviewAuthorizer}. */
   readonly allowedMs: number;
   readonly deniedMs: number;
   readonly maxCallers: number;
   readonly maxReviews: number;
-  /** Requests that are forwarded at once; default: {@link DEFAULT_FORWARDING_LIMITS}. */
+  /** Maximum number of forwarded requests; default: {@link DEFAULT_FORWARDING_LIMITS}. */
   readonly forwarding?: ForwardingLimitsOptions;
 }
 
 export interface ListenersOptions {
-  /** The plain http door, on loopback; absent: none. */
+  /** Address of the plain http listener, on loopback; absent: there is none. */
   readonly http?: ListenAddress | undefined;
   readonly https?: HttpsListenerOptions | undefined;
-  /** Bounds of each door; default: {@link DEFAULT_LISTENER_LIMITS}. */
+  /** Limits of each listener; default: {@link DEFAULT_LISTENER_LIMITS}. */
   readonly bounds?: ListenerLimits;
-  /** Bytes of an Event written over plain http; default 4 KiB. */
+  /** Maximum size of an Event that is written over plain http, in bytes; default 4 KiB. */
   readonly maxEventBytes?: number;
   /** Whether kube-proxy's Events are forwarded over plain http; default true. */
   readonly forwardEvents?: boolean;
   /** How long requests on open connections are answered after the close, in milliseconds; default 0. */
   readonly drainMs?: number;
-  /** A client that takes nothing of an answer for this long is given up, in milliseconds; default 60,000. */
-  readonly stallMs?: number;
+  /** A client that reads nothing of a response for this long is disconnected, in milliseconds; default 60,000. */
+  readonly writeTimeoutMs?: number;
 }
 
-/** The doors of the proxy, each with its own idea of who may come in. */
+/** The listeners for clients, each with its own access policy. */
 export interface Listeners {
-  /** Where the doors are, or will be. */
+  /** The configured addresses. */
   readonly addresses: readonly ListenAddress[];
   readonly handlers: readonly RequestHandler[];
   readonly certificate: ServerCertificate | undefined;
+  /** Undefined without https. */
   readonly reviews: AccessReviewAuthorizer | undefined;
-  /** Logs and counts what all handlers refuse, the admin port's too. */
+  /** Logs and counts what all listeners refuse, including the admin listener. */
   readonly refusals: RefusalLog;
-  /** Events over plain http; undefined: there is no such door. */
+  /** Events that arrive over plain http; undefined without http. */
   readonly events: Pick<EventForwarder, 'counts'> | undefined;
-  /** What is forwarded over https; undefined: there is no such door. */
+  /** Requests that are forwarded for callers of https; undefined without https. */
   readonly forwarding: Pick<ForwardingLimits, 'active' | 'refused'> | undefined;
-  /** Open watches of clients. */
+  /** Number of open watches of clients. */
   readonly watches: number;
-  /** Starts to listen; returns the URLs. */
+  /** Starts to listen; returns the URLs. Rejects with `InvalidSettings` if an address cannot be used. */
   listen(): Promise<{ readonly http: string | undefined; readonly https: string | undefined }>;
   close(): Promise<void>;
 }
 
-type ListenersContext = ListenersOptions &
+export type CreateListenersOptions = ListenersOptions &
   Pick<RequestHandlerOptions, 'acquire' | 'codecs' | 'nodeName' | 'readyWaitMs' | 'times'> & {
-    readonly refusals: RefusalLog;
     readonly upstream: Upstream;
     readonly credentials: Credentials;
     readonly logger: Logger;
   };
 
-const MAX_EVENT_BYTES = 4096;
-const STALL_MS = 60_000;
+interface ListenersContext extends CreateListenersOptions {
+  readonly refusals: RefusalLog;
+}
 
-/** Builds the doors; nothing listens yet. Rejects with `InvalidSettings`. */
-export async function createListeners(
-  options: Omit<ListenersContext, 'refusals'>,
-): Promise<Listeners> {
+const MAX_EVENT_BYTES = 4096;
+const WRITE_TIMEOUT_MS = 60_000;
+
+/**
+ * Creates the listeners for clients from checked settings. They do not listen yet.
+ *
+ * @param certificate result of checkListeners for the same settings
+ */
+export function createListeners(
+  options: CreateListenersOptions,
+  certificate: ServerCertificate | undefined,
+): Listeners {
   const refusals = new RefusalLog(options.logger);
   const context = { ...options, refusals };
   const { http, https } = context;
-  if (http !== undefined) assertLoopback(http.host);
-  if (https !== undefined) assertConfidential(context.credentials.servers);
-  const ways: Passthrough[] = [];
-  const wayOf = (identity: Identity): Passthrough => {
-    const way = createWay(context, identity);
-    ways.push(way);
-    return way;
-  };
-  const certificate = https === undefined ? undefined : await certificateOf(https, context.logger);
-  const reviews = https === undefined ? undefined : reviewsOf(https, context);
-  const events = http && new EventForwarder(eventOptions(context, wayOf('own')));
-  const plain = http && events && openHttp(context, http, events);
-  const limits = https && new ForwardingLimits(https.forwarding ?? DEFAULT_FORWARDING_LIMITS);
-  const secure =
-    https &&
-    certificate &&
-    reviews &&
-    limits &&
-    openHttps(context, https, certificate, { reviews, limits, passthrough: wayOf('caller') });
-  const handlers = [plain, secure].filter((each) => each !== undefined);
-  const unfollow = https && warnOfClearText(context);
+  const plain = http && createHttp(context, http);
+  const secure = https && certificate && createHttps(context, https, certificate);
+  const handlers = [plain?.handler, secure?.handler].filter((each) => each !== undefined);
+  const unfollow = secure && warnOfClearText(context);
   return {
     addresses: [http, https?.address].filter((each) => each !== undefined),
-    handlers: handlers,
-    ...{ certificate, reviews, refusals, events, forwarding: limits },
+    handlers,
+    certificate,
+    reviews: secure?.reviews,
+    refusals,
+    events: plain?.events,
+    forwarding: secure?.limits,
     get watches() {
       return handlers.reduce((sum, handler) => sum + handler.watches, 0);
     },
-    listen: async () => ({ https: await secure?.listen(), http: await plain?.listen() }),
+    listen: async () => ({
+      https: await secure?.handler.listen(),
+      http: await plain?.handler.listen(),
+    }),
     close: async () => {
-      let open = handlers.length;
-      // Watches end when no door accepts any more: their clients come back to the next process only.
-      const stopped = () => {
-        if (--open > 0) return;
-        for (const handler of handlers) handler.endWatches();
-      };
-      await Promise.all(handlers.map((handler) => handler.close(stopped)));
-      await Promise.all(ways.map((way) => way.close()));
+      await closeHandlers(handlers);
+      await Promise.all([plain?.passthrough.close(), secure?.passthrough.close()]);
       certificate?.close();
       unfollow?.();
       refusals.close();
@@ -147,7 +134,96 @@ export async function createListeners(
   };
 }
 
-/** The kubeconfig may change to plain http later on. Only a warning: kube-proxy is not to lose its door for it. */
+/** Watches end when no listener accepts any more: only then do their clients connect to the next process. */
+async function closeHandlers(handlers: readonly RequestHandler[]): Promise<void> {
+  let accepting = handlers.length;
+  const onStopped = (): void => {
+    accepting--;
+    if (accepting > 0) return;
+    for (const handler of handlers) handler.endWatches();
+  };
+  await Promise.all(handlers.map((handler) => handler.close(onStopped)));
+}
+
+/** Plain http on loopback: any process on the node can read, and kube-proxy's own Events are forwarded. */
+function createHttp(context: ListenersContext, address: ListenAddress) {
+  const { nodeName, logger, forwardEvents = true, maxEventBytes = MAX_EVENT_BYTES } = context;
+  const passthrough = createForwarding(context, 'listen', 'own');
+  const events = new EventForwarder({
+    ...{ nodeName, passthrough, maxEventBytes, logger },
+    enabled: forwardEvents,
+    respond: respondWith(context),
+  });
+  const handler = createRequestHandler(context, {
+    ...{ name: 'listen', address, assertHost: assertLoopback },
+    accessPolicy: new LoopbackAccess(events),
+  });
+  return { passthrough, events, handler };
+}
+
+/** https: callers have their own credentials, with which everything except views is forwarded. */
+function createHttps(
+  context: ListenersContext,
+  https: HttpsListenerOptions,
+  certificate: ServerCertificate,
+) {
+  const { nodeName, upstream, logger } = context;
+  const passthrough = createForwarding(context, 'https.listen', 'caller');
+  const limits = new ForwardingLimits(https.forwarding ?? DEFAULT_FORWARDING_LIMITS);
+  const reviews = new AccessReviewAuthorizer({
+    ...https,
+    review: (caller, attributes, signal) =>
+      createAccessReview(upstream, caller, attributes, signal),
+    logger,
+  });
+  const respond = respondWith(context);
+  const handler = createRequestHandler(context, {
+    ...{ name: 'https.listen', address: https.address, certificate },
+    accessPolicy: new CallerAccess({ nodeName, passthrough, authorizer: reviews, limits, respond }),
+  });
+  return { passthrough, limits, reviews, handler };
+}
+
+function createRequestHandler(
+  context: ListenersContext,
+  listener: Pick<
+    RequestHandlerOptions,
+    'name' | 'address' | 'accessPolicy' | 'certificate' | 'assertHost'
+  >,
+): RequestHandler {
+  const { bounds = DEFAULT_LISTENER_LIMITS, drainMs = 0 } = context;
+  const { writeTimeoutMs = WRITE_TIMEOUT_MS } = context;
+  return new RequestHandler({ ...context, ...listener, bounds, drainMs, writeTimeoutMs });
+}
+
+function createForwarding(
+  context: ListenersContext,
+  listener: string,
+  identity: Identity,
+): Passthrough {
+  const { credentials, logger, refusals } = context;
+  const respond = respondWith(context);
+  return createPassthrough({
+    ...{ credentials, logger, identity },
+    onError: (error, request, response) => {
+      const { method: verb, url: resource } = request;
+      const { message } = error;
+      refusals.record({ listener, reason: reasonOf(error), message, verb, resource });
+      respond(request, response, error);
+    },
+  });
+}
+
+/** Answers a request with an error. */
+function respondWith({ codecs }: ListenersContext) {
+  return (request: IncomingMessage, response: ServerResponse, error: unknown): void =>
+    sendError(request, response, codecs, error);
+}
+
+/**
+ * Warns if the kubeconfig changes to plain http later. At the start that is an error, but a running kube-proxy must
+ * not lose its listener because of it.
+ */
 function warnOfClearText({ credentials, logger }: ListenersContext): () => void {
   return credentials.onTlsChange(() => {
     try {
@@ -156,97 +232,4 @@ function warnOfClearText({ credentials, logger }: ListenersContext): () => void 
       logger.warn(WrapperError.from(error, 'InvalidSettings').message);
     }
   });
-}
-
-function eventOptions(context: ListenersContext, passthrough: Passthrough): EventForwarderOptions {
-  const { nodeName, codecs, logger, forwardEvents: enabled = true } = context;
-  const { maxEventBytes = MAX_EVENT_BYTES } = context;
-  return {
-    ...{ nodeName, passthrough, enabled, maxEventBytes, logger },
-    respond: (request, response, error) => sendError(request, response, codecs, error),
-  };
-}
-
-function openHttp(
-  context: ListenersContext,
-  address: ListenAddress,
-  events: EventForwarder,
-): RequestHandler {
-  const accessPolicy = new LoopbackAccess(events);
-  return listenerOf(context, { name: 'listen', address, accessPolicy, assertHost: assertLoopback });
-}
-
-function openHttps(
-  context: ListenersContext,
-  { address }: HttpsListenerOptions,
-  certificate: ServerCertificate,
-  parts: Pick<CallerAccessOptions, 'reviews' | 'limits' | 'passthrough'>,
-): RequestHandler {
-  const { nodeName, codecs } = context;
-  const accessPolicy = new CallerAccess({
-    ...{ ...parts, nodeName },
-    respond: (request, response, error) => sendError(request, response, codecs, error),
-  });
-  return listenerOf(context, { name: 'https.listen', address, accessPolicy, certificate });
-}
-
-function listenerOf(
-  context: ListenersContext,
-  listener: {
-    readonly name: string;
-    readonly address: ListenAddress;
-    readonly accessPolicy: AccessPolicy;
-    readonly certificate?: ServerCertificate;
-    readonly assertHost?: (host: string) => void;
-  },
-): RequestHandler {
-  const { bounds = DEFAULT_LISTENER_LIMITS, drainMs = 0, stallMs = STALL_MS } = context;
-  return new RequestHandler({ ...context, ...listener, bounds, drainMs, stallMs });
-}
-
-function createWay(context: ListenersContext, identity: Identity): Passthrough {
-  const { credentials, codecs, logger, refusals } = context;
-  const listener = identity === 'own' ? 'listen' : 'https.listen';
-  return createPassthrough({
-    credentials,
-    logger,
-    identity,
-    onError: (error, request, response) => {
-      const { method: verb, url: resource } = request;
-      const { message } = error;
-      refusals.record({ listener, reason: reasonOf(error), message, verb, resource });
-      sendError(request, response, codecs, error);
-    },
-  });
-}
-
-function reviewsOf(
-  https: HttpsListenerOptions,
-  { upstream, logger }: ListenersContext,
-): AccessReviewAuthorizer {
-  return new AccessReviewAuthorizer({
-    ...https,
-    ask: (caller, attributes, signal) => createAccessReview(upstream, caller, attributes, signal),
-    logger,
-  });
-}
-
-async function certificateOf(
-  https: HttpsListenerOptions,
-  logger: Logger,
-): Promise<ServerCertificate> {
-  const { certificate, clientCaFile } = https;
-  const ca = clientCaFile === undefined ? {} : { clientCaFile };
-  const followed = clientCaFile === undefined ? [] : [clientCaFile];
-  if ('certFile' in certificate) {
-    const { certFile, keyFile } = certificate;
-    const read = fileReader({ certFile, keyFile, ...ca });
-    return loadCertificate({ read, files: [certFile, keyFile, ...followed], logger });
-  }
-  const { cert, key } = await makeSelfSigned(certificate.selfSigned, logger);
-  const read = async (): Promise<Pems> =>
-    clientCaFile === undefined
-      ? { cert, key }
-      : { cert, key, clientCa: await readFile(clientCaFile, 'utf8') };
-  return loadCertificate({ read, files: followed, logger });
 }

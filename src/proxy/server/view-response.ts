@@ -9,42 +9,42 @@ import { Watcher } from './watcher.ts';
 export interface WatchTimes {
   /** Time between bookmarks, in milliseconds. */
   readonly bookmarkMs: number;
-  /** A watch without timeoutSeconds lasts between this and twice this, in milliseconds. */
+  /** A watch without timeoutSeconds lasts between this time and twice this time, in milliseconds. */
   readonly minWatchMs: number;
 }
 
-/** No watch lasts longer than this, in milliseconds; timers take 24 days at most. */
+/** Maximum duration of a watch, in milliseconds. A timer of Node lasts at most 24 days. */
 const MAX_WATCH_MS = 24 * 60 * 60_000;
 
-/** The body of a LIST. Throws `Expired` or `TooLargeResourceVersion` when the version asked for cannot be had. */
+/** The body of a LIST. Throws `Expired` or `TooLargeResourceVersion` if the requested version is not available. */
 export function readList(view: View, options: ListOptions): Buffer[] {
   if (options.continue !== '') {
-    // Our lists are never chunked: the token is another server's, for a state we do not have.
-    throw new WrapperError('Expired', 'the continue token is of another server; list anew');
+    // We never send a list in chunks: another server issued the token, for a state that we do not have.
+    throw new WrapperError('Expired', 'the continue token is from another server; list again');
   }
   const { version, items } = view.snapshot();
   assertReached(version, options.version);
   if (options.match === 'Exact' && options.version !== version) {
-    throw new WrapperError('Expired', `only the newest state can be listed, that is ${version}`);
+    throw new WrapperError('Expired', `only the newest state can be listed, which is ${version}`);
   }
   return view.codec.encodeList(view.resource, String(version), items);
 }
 
-/** The body of a GET of one object. Throws `NotFound` when the view does not hold it. */
+/** The body of a GET of one object. Throws `NotFound` if the view does not have it. */
 export function readObject(
   view: View,
-  target: { readonly namespace: string; readonly name: string },
+  info: { readonly namespace: string; readonly name: string },
   options: ListOptions,
 ): Buffer[] {
   assertReached(view.log.version, options.version);
-  const object = view.get(objectKey(target));
+  const object = view.get(objectKey(info));
   if (object === undefined) {
-    throw new WrapperError('NotFound', `${view.resource.plural} "${target.name}" not found`);
+    throw new WrapperError('NotFound', `${view.resource.plural} "${info.name}" not found`);
   }
   return view.codec.encodeObject(view.resource, object);
 }
 
-/** Answers with a watch. Throws `Expired` or `TooLargeResourceVersion` when it cannot begin where it should. */
+/** Answers with a watch. Throws `Expired` or `TooLargeResourceVersion` if it cannot begin at that version. */
 export function startWatch(
   view: View,
   response: ServerResponse,
@@ -58,19 +58,19 @@ export function startWatch(
   const watcher = new Watcher({
     view,
     response,
-    ...beginning(view, options),
+    ...startOf(view, options),
     bookmarks: options.allowWatchBookmarks,
     bookmarkMs: times.bookmarkMs,
     timeoutMs,
-    stallMs: times.stallMs,
-    onStalled: times.onStalled,
+    writeTimeoutMs: times.writeTimeoutMs,
+    onTimeout: times.onTimeout,
   });
   watcher.start();
   return watcher;
 }
 
 /** Where a watch begins: with the whole state, or exactly after a version of the log. */
-function beginning(view: View, options: ListOptions) {
+function startOf(view: View, options: ListOptions) {
   if (options.sendInitialEvents === true) {
     const initial = view.snapshot();
     assertReached(initial.version, options.version);
@@ -79,23 +79,23 @@ function beginning(view: View, options: ListOptions) {
   }
   if (options.version === undefined) {
     const initial = view.snapshot();
-    // With sendInitialEvents=false the client has the state already; else it gets ADDED for all.
+    // With sendInitialEvents=false the client has the state already. Otherwise it gets ADDED for every object.
     const fromNow = options.sendInitialEvents === false;
     if (fromNow) return { position: initial.position, initialEventsEnd: false };
-    // As an apiserver, which turns such a watch into a streaming list (watchcache, legacy watch from 0).
+    // An apiserver also treats such a watch as a streaming list (watch cache, legacy watch from 0).
     return { initial, position: initial.position, initialEventsEnd: options.allowWatchBookmarks };
   }
   const position = view.log.positionAfter(options.version);
   if (position === undefined) {
     throw new WrapperError(
       'Expired',
-      `too old resource version: a watch cannot continue from ${options.version}; list anew`,
+      `too old resource version: a watch cannot continue from ${options.version}; list again`,
     );
   }
   return { position, initialEventsEnd: false };
 }
 
-/** The whole state will do for any version up to the newest; a newer one has not been seen here. */
+/** The whole state satisfies any version up to the newest. Throws `TooLargeResourceVersion` for a newer one. */
 function assertReached(newest: bigint, wanted: bigint | undefined): void {
   if (wanted === undefined || wanted <= newest) return;
   throw new WrapperError(

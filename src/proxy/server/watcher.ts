@@ -4,51 +4,55 @@ import type { EventLog } from '../../filter/view/event-log.ts';
 import type { Snapshot, View } from '../../filter/view/view.ts';
 import { STREAM_MEDIA_TYPES } from '../api/media-type.ts';
 import { statusOf } from '../api/status.ts';
-import { giveUpLater, type WriteTimeout } from '../http/write-timeout.ts';
+import { startWriteTimeout, type WriteTimeout } from '../http/write-timeout.ts';
 import { InitialFrames } from './initial-frames.ts';
 
 export interface WatcherOptions extends WriteTimeout {
   readonly view: View;
   readonly response: ServerResponse;
-  /** Where in the log to begin. */
+  /** The position in the log at which to begin. */
   readonly position: number;
-  /** A state to send as ADDED events first. */
+  /** A state that is sent first, as ADDED events. */
   readonly initial?: Snapshot;
-  /** Whether a bookmark that marks the end of the initial events follows these. */
+  /** Whether a bookmark marks the end of the initial events. */
   readonly initialEventsEnd: boolean;
   readonly bookmarks: boolean;
   /** Time between bookmarks, in milliseconds. */
   readonly bookmarkMs: number;
-  /** The server ends the watch after this long, in milliseconds. */
+  /** The server ends the watch after this time, in milliseconds. */
   readonly timeoutMs: number;
 }
 
 /** How long a client may take to read the end of its stream, in milliseconds. */
-const LAST_WORDS_MS = 10_000;
+const END_TIMEOUT_MS = 10_000;
 
 /**
  * One watch of one client: a position in the log, and the http response that follows it.
  *
- * It holds no events: what the client has not taken yet waits in the log, and when it has fallen out of the
- * window the client is told to list anew (ERROR 410). A bookmark is sent only when all before it is written,
- * so that nothing older comes after it. A client that takes nothing for a while is given up: its socket holds
- * a batch, and a client that has not got all of the initial state yet holds that whole state.
+ *     initial events --> following the log --> ended
+ *           \________________________________^
+ *
+ * In the first two states the watcher writes until the socket is full, and continues when it has drained. It ends
+ * when its time is over, when the view or the response closes, and with ERROR 410 when its position has left the log.
+ *
+ * The watcher buffers no events: what the client has not read yet waits in the log. A bookmark is written only when
+ * the client has everything before it. A client that reads nothing for a while is disconnected, because its socket
+ * keeps a batch in memory, and a client without all initial events keeps that whole state.
  */
 export class Watcher {
   readonly #view: View;
   readonly #log: EventLog;
   readonly #response: ServerResponse;
-  /** Without the initial state: a watch lasts for minutes, and would keep all of it. */
+  /** Without the initial state, which a watch would otherwise keep for minutes. */
   readonly #options: Omit<WatcherOptions, 'initial'>;
   readonly #initialVersion: bigint | undefined;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #unsubscribe: () => void;
-  /** Initial objects not written yet. */
+  /** Initial events that are not written yet; undefined as soon as the watch follows the log. */
   #initial: InitialFrames | undefined;
-  #initialDone: boolean;
   #position: number;
-  /** Runs while the socket takes no more; see stallMs. */
-  #stall: NodeJS.Timeout | undefined;
+  /** Runs while the socket is full; undefined: the socket accepts writes. */
+  #writeTimer: NodeJS.Timeout | undefined;
   #ended = false;
 
   constructor(options: WatcherOptions) {
@@ -60,11 +64,10 @@ export class Watcher {
     this.#response = options.response;
     this.#position = options.position;
     if (initial !== undefined) this.#initial = new InitialFrames(this.#view, initial.items);
-    this.#initialDone = initial === undefined;
     this.#unsubscribe = this.#log.subscribe(() => this.#pump());
   }
 
-  /** Sends the headers and whatever there is; then follows the log until one of the two sides ends it. */
+  /** Sends the headers and the events so far. Then follows the log until the client or we end the watch. */
   start(): void {
     const { response, bookmarks, bookmarkMs, timeoutMs } = this.#options;
     response.writeHead(200, {
@@ -72,7 +75,7 @@ export class Watcher {
       'cache-control': 'no-cache, private',
     });
     response.flushHeaders();
-    response.on('drain', () => this.#drained());
+    response.on('drain', () => this.#onDrain());
     response.on('close', () => this.#stop());
     response.on('error', () => this.#stop());
     this.#timers.push(setTimeout(() => this.end(), timeoutMs));
@@ -80,7 +83,7 @@ export class Watcher {
     this.#pump();
   }
 
-  /** Ends the watch in good order: a last bookmark, then the end of the stream. */
+  /** Ends the watch with a last bookmark and the end of the stream. */
   end(): void {
     if (this.#ended) return;
     if (this.#options.bookmarks) this.#bookmark();
@@ -88,17 +91,18 @@ export class Watcher {
     this.#stop();
   }
 
-  #drained(): void {
-    clearTimeout(this.#stall);
-    this.#stall = undefined;
+  #onDrain(): void {
+    clearTimeout(this.#writeTimer);
+    this.#writeTimer = undefined;
     this.#pump();
   }
 
   #pump(): void {
     const { closed } = this.#view;
     if (closed !== undefined) this.#fail(statusOf(closed));
-    while (!this.#ended && this.#stall === undefined) {
-      const frames = this.#initialDone ? this.#nextFrames() : this.#nextInitialFrames();
+    while (!this.#ended && this.#writeTimer === undefined) {
+      const frames =
+        this.#initial === undefined ? this.#nextFrames() : this.#nextInitialFrames(this.#initial);
       if (frames.length === 0) return;
       this.#write(frames.length === 1 ? (frames[0] as Buffer) : Buffer.concat(frames));
     }
@@ -106,24 +110,22 @@ export class Watcher {
 
   #write(bytes: Buffer): void {
     const response = this.#response;
-    // Else the chunk waits for the end of this turn of the event loop before it goes out whole.
+    // Otherwise Node sends the chunk as a whole only at the end of this turn of the event loop.
     const { socket } = response;
     socket?.cork();
-    const taken = response.write(bytes);
+    const hasRoom = response.write(bytes);
     socket?.uncork();
-    if (taken) return;
-    this.#stall = giveUpLater(response, this.#options);
+    if (!hasRoom) this.#writeTimer = startWriteTimeout(response, this.#options);
   }
 
-  #nextInitialFrames(): Buffer[] {
+  #nextInitialFrames(initial: InitialFrames): Buffer[] {
     const { codec, resource } = this.#view;
     const frames: Buffer[] = [];
-    if (this.#initial !== undefined && !this.#initial.done) frames.push(this.#initial.next());
-    if (this.#initial?.done === false) return frames;
+    if (!initial.done) frames.push(initial.next());
+    if (!initial.done) return frames;
     const version = String(this.#initialVersion);
     if (this.#options.initialEventsEnd) frames.push(codec.encodeBookmark(resource, version, true));
     this.#initial = undefined;
-    this.#initialDone = true;
     return frames.length > 0 ? frames : this.#nextFrames();
   }
 
@@ -138,7 +140,7 @@ export class Watcher {
     return [batch.bytes];
   }
 
-  /** What comes next has left the window: the client has to list anew. */
+  /** The next event has left the log: the client must list again. */
   #expire(): void {
     const message = 'kube-proxy-wrapper: too old resource version: the client was too slow';
     this.#fail({ code: 410, reason: 'Expired', message });
@@ -152,8 +154,8 @@ export class Watcher {
   }
 
   #bookmark(): void {
-    const upToDate = this.#initialDone && this.#position === this.#log.end;
-    if (this.#ended || this.#stall !== undefined || !upToDate) return;
+    const upToDate = this.#initial === undefined && this.#position === this.#log.end;
+    if (this.#ended || this.#writeTimer !== undefined || !upToDate) return;
     const version = String(this.#log.version);
     const frame = this.#view.codec.encodeBookmark(this.#view.resource, version, false);
     this.#write(frame);
@@ -164,11 +166,10 @@ export class Watcher {
     this.#ended = true;
     this.#unsubscribe();
     for (const timer of this.#timers) clearTimeout(timer);
-    clearTimeout(this.#stall);
+    clearTimeout(this.#writeTimer);
     this.#initial = undefined;
     if (this.#response.closed) return;
-    // A client that does not even read the end is not waited for.
-    const giveUp = setTimeout(() => this.#response.destroy(), LAST_WORDS_MS);
-    this.#response.once('close', () => clearTimeout(giveUp));
+    const timer = startWriteTimeout(this.#response, { writeTimeoutMs: END_TIMEOUT_MS });
+    this.#response.once('close', () => clearTimeout(timer));
   }
 }

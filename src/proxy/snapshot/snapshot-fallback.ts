@@ -6,119 +6,138 @@ export interface SnapshotFallbackOptions {
   readonly reach: Reachability;
   /** How long the API server may be out of reach, in milliseconds. */
   readonly graceMs: number;
-  /** How long it may say nothing once it has accepted a connection, in milliseconds; default 10,000. */
-  readonly patienceMs?: number;
-  /** Whether the server in use answers after all, or another one is used in its place now; never rejects. */
+  /** How long it may send nothing after it has accepted a connection, in milliseconds; default 10,000. */
+  readonly silenceMs?: number;
+  /** Whether the server in use answers after all, or another one has replaced it; never rejects. */
   readonly search: () => Promise<boolean>;
-  /** Called at most once, when it is taken for out of reach. */
-  readonly onCutOff: () => void;
+  /** Called at most once, when the API server counts as out of reach. */
+  readonly onUnreachable: () => void;
 }
 
-const PATIENCE_MS = 10_000;
-/** A server that answers a search and then fails its lists is given so many chances. */
+/**
+ * - `waiting`: the server in use is tried; when its time is up, a search for another one begins.
+ * - `searching`: every server is probed.
+ * - `lastWait`: no other server is left; when the time of this one is up, the API server is out of reach.
+ * - `ended`: the list has arrived, or the API server is out of reach.
+ */
+type State = 'waiting' | 'searching' | 'lastWait' | 'ended';
+
+/** A list that was sent and has neither arrived nor failed. */
+interface Attempt {
+  /** Monotonic, in milliseconds. */
+  readonly since: number;
+  /** It went to the server before the one in use, so that its failure is not held against this one. */
+  readonly toEarlierServer: boolean;
+}
+
+const SILENCE_MS = 10_000;
+/** A server that answers a search and then fails its lists gets so many chances. */
 const MAX_SEARCHES = 2;
-/** The grace time when another question has found the API server out of reach, in milliseconds. */
-const KNOWN_CUT_OFF_MS = 200;
+/** The grace time when another query has found the API server out of reach, in milliseconds. */
+const KNOWN_UNREACHABLE_MS = 200;
 
 /**
- * Decides, before the first list of a question, whether the API server is out of reach, so that what is on
- * disk may stand in.
+ * Decides, before the first list of a query, whether the API server is out of reach, so that the snapshot is used.
  *
- * Invariant: as long as the API server answers, nothing from disk is shown. Out of reach it is when for the
- * grace time it did not even accept a connection, or broke or refused every one, or answered nothing but 429
- * and 5xx; or when it has accepted one and then said nothing, on any, for as long as it takes it to make a large
- * list. A list that is under way, however slow the link, is an answer, and so is a refusal (401, 403, …): what it
- * does not let us read is not shown from disk either. That it is behind our version (504) is one too.
+ *     waiting ── time is up ──▶ searching ── nothing found, or searched twice ──▶ lastWait
+ *        ▲                          │                                                 │ time is up
+ *        └───── server found ───────┘                                                 ▼
+ *     any state ── the list has arrived ─────────────────────────────────────────▶ ended
+ *
+ * Time is up after the grace time without an accepted connection, or with nothing but failures, 429 and 5xx.
+ * A server that accepts a connection and then sends nothing gets `silenceMs` in `lastWait`, which is enough to
+ * prepare a large list.
+ *
+ * Invariant: while the API server answers, nothing from disk is shown. A list in progress is an answer, however
+ * slow the link. So is a refusal (401, 403, …): the snapshot does not show what the API server denies. So is 504
+ * because the API server is behind our version.
  */
 export class SnapshotFallback {
   readonly #options: SnapshotFallbackOptions;
-  /** Since when the server in use has been tried. */
-  #started = performance.now();
-  #attemptAt: number | undefined;
-  #error: WrapperError | undefined;
+  #state: State = 'waiting';
+  #searchesLeft = MAX_SEARCHES;
+  #attempt: Attempt | undefined;
+  /** The server in use: since when it is tried (monotonic), and its last failure. */
+  #server: { readonly since: number; readonly error: WrapperError | undefined };
   #timer: NodeJS.Timeout | undefined;
-  /** How often another server may still turn up; then it is time to serve. */
-  #chances = MAX_SEARCHES;
-  #searching = false;
-  /** There is no other server to hope for. */
-  #searched = false;
-  /** The attempt under way began before another server was found; its failure says nothing about that one. */
-  #superseded = false;
-  #ended = false;
 
   constructor(options: SnapshotFallbackOptions) {
     this.#options = options;
+    this.#server = { since: performance.now(), error: undefined };
   }
 
   /** A request for the first list is sent. */
-  attempting(): void {
-    this.#attemptAt = performance.now();
-    this.#superseded = false;
-    this.#consider();
+  listStarted(): void {
+    this.#attempt = { since: performance.now(), toEarlierServer: false };
+    this.#proceed();
   }
 
-  /** It failed. */
+  /** The request failed. */
   failed(error: WrapperError): void {
-    this.#attemptAt = undefined;
-    if (!this.#superseded) this.#error = error;
-    this.#consider();
+    if (this.#attempt?.toEarlierServer !== true) this.#server = { ...this.#server, error };
+    this.#attempt = undefined;
+    this.#proceed();
   }
 
-  /** The list is there, or nobody wants it any more. */
+  /** The list has arrived, or is not needed. */
   end(): void {
-    this.#ended = true;
+    this.#state = 'ended';
     clearTimeout(this.#timer);
   }
 
-  #consider(): void {
-    if (this.#ended || this.#searching) return;
+  /** Moves on when the time of the server is up, else waits for that. */
+  #proceed(): void {
+    if (this.#state === 'ended' || this.#state === 'searching') return;
     clearTimeout(this.#timer);
     const due = this.#due();
     if (due === undefined) return;
     const wait = due - performance.now();
-    if (wait > 0) {
-      this.#timer = setTimeout(() => this.#consider(), wait);
-      return;
-    }
-    if (!this.#searched) void this.#search();
+    if (wait > 0) this.#timer = setTimeout(() => this.#proceed(), wait);
+    else if (this.#state === 'waiting') void this.#search();
     else this.#giveUp();
   }
 
-  /** One server is out of reach, or slow; unless another one answers, so is the API. */
   async #search(): Promise<void> {
-    this.#searching = true;
+    this.#state = 'searching';
     const found = await this.#options.search();
-    this.#searching = false;
-    this.#searched = !found || --this.#chances === 0;
-    if (found) {
-      this.#started = performance.now();
-      this.#error = undefined;
-      this.#superseded = this.#attemptAt !== undefined;
-      if (this.#superseded) this.#attemptAt = this.#started;
-    }
-    this.#consider();
+    if (this.#isEnded) return;
+    if (found) this.#useServer();
+    this.#searchesLeft--;
+    this.#state = found && this.#searchesLeft > 0 ? 'waiting' : 'lastWait';
+    this.#proceed();
+  }
+
+  #useServer(): void {
+    const since = performance.now();
+    this.#server = { since, error: undefined };
+    if (this.#attempt !== undefined) this.#attempt = { since, toEarlierServer: true };
   }
 
   #giveUp(): void {
     this.end();
     this.#options.reach.noteCutOff();
-    this.#options.onCutOff();
+    this.#options.onUnreachable();
   }
 
-  /** When something is to be done as things stand; undefined: when something else happens. */
+  /** When the time of the server is up; undefined: nothing to wait for until the next attempt. */
   #due(): number | undefined {
-    const { reach, patienceMs = PATIENCE_MS } = this.#options;
-    // Others have waited already; an attempt of our own it still takes.
-    const graceMs = reach.cutOff ? KNOWN_CUT_OFF_MS : this.#options.graceMs;
-    if (this.#attemptAt !== undefined) {
-      const patient = this.#searched && reach.heardWithin(patienceMs);
-      return Math.max(this.#attemptAt, reach.heardAt) + (patient ? patienceMs : graceMs);
+    const { reach, silenceMs = SILENCE_MS } = this.#options;
+    // Other queries have waited already. This one still makes an attempt.
+    const graceMs = reach.cutOff ? KNOWN_UNREACHABLE_MS : this.#options.graceMs;
+    if (this.#attempt !== undefined) {
+      const isSilent = this.#state === 'lastWait' && reach.heardWithin(silenceMs);
+      return Math.max(this.#attempt.since, reach.heardAt) + (isSilent ? silenceMs : graceMs);
     }
-    return this.#error !== undefined && isOutage(this.#error) ? this.#started + graceMs : undefined;
+    const { since, error } = this.#server;
+    return error !== undefined && isOutage(error) ? since + graceMs : undefined;
+  }
+
+  get #isEnded(): boolean {
+    return this.#state === 'ended';
   }
 }
 
-/** Whether an error says nothing about what may be read, only that nobody is there to ask. */
+/** Whether an error only means that no API server answers. Other errors show what may be read. */
 function isOutage(error: WrapperError): boolean {
   const { code, status } = error;
   if (code !== 'Refused') return code === 'Unreachable' || code === 'Credentials';

@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, lstat, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { folderId, ifThere, prepareStateFolder, READ_ONLY } from './state-folder.ts';
+import { WrapperError } from '../../errors.ts';
+import { folderId, ifExists, prepareStateFolder, READ_ONLY } from './state-folder.ts';
 
 /** Why a file was set aside. */
 export type SetAsideCause = 'torn' | 'foreign' | 'newer';
 
 const SUFFIX = '.snapshot';
-/** An unfinished file older than this has lost its writer, in milliseconds; a new process may run beside us. */
+/** Files that need not be kept are removed above this number. */
+const MAX_FILES = 256;
+/** An unfinished file older than this has lost its writer, in milliseconds. A younger one may be another process's. */
 const ORPHAN_MS = 60_000;
 
 /** A file in the folder. */
@@ -18,12 +21,15 @@ export interface SnapshotFile {
 }
 
 /**
- * The folder of the snapshots. A file is there as a whole or not at all: it is written beside, forced to the
- * disk, and then renamed.
+ * The files in the folder of the snapshots. A file is whole or absent: it is written under another name, forced to
+ * the disk, and then renamed.
  */
 export class SnapshotFiles {
   readonly #setting: string;
   #folder: string;
+  /** The finished files by name; undefined until the folder could be used. */
+  #found: Map<string, SnapshotFile> | undefined;
+  #preparing: Promise<Map<string, SnapshotFile>> | undefined;
 
   constructor(setting: string) {
     this.#setting = setting;
@@ -35,37 +41,35 @@ export class SnapshotFiles {
     return this.#folder;
   }
 
-  /** Makes the folder and removes what an interrupted writer left. Rejects as {@link prepareStateFolder}. */
-  async prepare(): Promise<void> {
-    this.#folder = await prepareStateFolder(this.#setting);
-    for (const name of await readdir(this.folder)) {
-      if (!name.endsWith('.tmp')) continue;
-      const path = join(this.folder, name);
-      const found = await ifThere(lstat(path));
-      if (found && Date.now() - found.mtimeMs > ORPHAN_MS) await rm(path, { force: true });
-    }
+  /** Bytes of all finished files. */
+  get bytes(): number {
+    return [...(this.#found?.values() ?? [])].reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** The finished files by name. */
-  async list(): Promise<Map<string, SnapshotFile>> {
-    const files = new Map<string, SnapshotFile>();
-    for (const name of await readdir(this.folder)) {
-      if (!name.endsWith(SUFFIX)) continue;
-      const found = await ifThere(lstat(join(this.folder, name)));
-      if (found?.isFile() !== true) continue;
-      const { size: bytes, mtimeMs: modified } = found;
-      files.set(name.slice(0, -SUFFIX.length), { bytes, modified });
-    }
-    return files;
+  /**
+   * Makes the folder unless it is known to be usable; returns its finished files by name. Rejects as
+   * {@link prepareStateFolder}.
+   */
+  async ready(): Promise<Map<string, SnapshotFile>> {
+    if (this.#found !== undefined) return this.#found;
+    this.#preparing ??= this.#prepare().finally(() => {
+      this.#preparing = undefined;
+    });
+    return await this.#preparing;
+  }
+
+  /** The folder may have gone or been replaced: the next {@link ready} prepares it again. */
+  invalidate(): void {
+    this.#found = undefined;
   }
 
   path(name: string): string {
     return join(this.folder, name + SUFFIX);
   }
 
-  /** Reads a file; undefined when there is none. Rejects with what the disk says, or when it is too large. */
+  /** Reads a file; undefined when it does not exist. Rejects with the error of the disk, or when it is too large. */
   async read(name: string, maxBytes: number): Promise<Buffer | undefined> {
-    const handle = await ifThere(open(this.path(name), READ_ONLY));
+    const handle = await ifExists(open(this.path(name), READ_ONLY));
     if (handle === undefined) return undefined;
     try {
       const found = await handle.stat();
@@ -78,15 +82,42 @@ export class SnapshotFiles {
     }
   }
 
-  /** Writes a file in pieces, replacing the one before. Rejects, and leaves that one, when the disk fails. */
+  /** Removes files that need not be kept, the oldest first, until one more has room. Throws `TooLarge`. */
+  async makeRoom(
+    name: string,
+    bytes: number,
+    { maxBytes, keep }: { readonly maxBytes: number; readonly keep: ReadonlySet<string> },
+  ): Promise<void> {
+    const found = await this.ready();
+    const unused = [...found]
+      .filter(([other]) => other !== name && !keep.has(other))
+      .sort(([, a], [, b]) => a.modified - b.modified);
+    let total = this.bytes - (found.get(name)?.bytes ?? 0) + bytes;
+    for (const [other, file] of unused) {
+      if (total <= maxBytes && found.size <= MAX_FILES) break;
+      await rm(this.path(other), { force: true });
+      found.delete(other);
+      total -= file.bytes;
+    }
+    if (total <= maxBytes) return;
+    const problem = `the snapshots would take ${total} bytes, more than stateMaxBytes=${maxBytes}`;
+    throw new WrapperError('TooLarge', problem);
+  }
+
+  /** Writes a file in chunks and replaces the one before. Rejects, and keeps that one, when the disk fails. */
   async write(name: string, buffers: Iterable<Buffer>): Promise<void> {
+    const found = await this.ready();
     const path = this.path(name);
-    // Not the process id: while one Pod replaces another, both may be number 1, with this folder between them.
+    // Not the process id: while one Pod replaces another, both may be process 1 and share this folder.
     const temporary = `${path}.${randomUUID()}.tmp`;
     const handle = await open(temporary, 'wx', 0o600);
+    let bytes = 0;
     try {
       try {
-        for (const piece of buffers) await writeAll(handle, piece);
+        for (const buffer of buffers) {
+          await writeAll(handle, buffer);
+          bytes += buffer.length;
+        }
         await handle.sync();
       } finally {
         await handle.close();
@@ -97,13 +128,10 @@ export class SnapshotFiles {
       throw error;
     }
     await this.#syncFolder();
+    found.set(name, { bytes, modified: Date.now() });
   }
 
-  async remove(name: string): Promise<void> {
-    await rm(this.path(name), { force: true });
-  }
-
-  /** Renames a file that is not to be trusted; one per cause is kept, the latest. Returns its new path. */
+  /** Renames a file that is not trusted and keeps only the latest of each cause. Returns its new path. */
   async setAside(name: string, cause: SetAsideCause): Promise<string> {
     const path = join(this.folder, `${name}.${cause}`);
     for (const other of await readdir(this.folder)) {
@@ -113,12 +141,12 @@ export class SnapshotFiles {
     return path;
   }
 
-  /** Which folder it is: another one may take its place, or none. */
+  /** Identifies the folder, which may be replaced or removed. */
   id(): Promise<string> {
     return folderId(this.folder);
   }
 
-  /** Writes, forces to the disk, renames and removes a file: rejects when the folder takes none. */
+  /** Writes, forces to the disk, renames and removes a trial file. Rejects when the folder accepts none. */
   async probe(): Promise<void> {
     const path = join(this.folder, `probe.${randomUUID()}.tmp`);
     const renamed = `${path}.tmp`;
@@ -136,7 +164,27 @@ export class SnapshotFiles {
     }
   }
 
-  /** Until the folder is on the disk too, a power cut may bring the old name back. */
+  /** Removes what an interrupted writer left, and lists the files. */
+  async #prepare(): Promise<Map<string, SnapshotFile>> {
+    this.#folder = await prepareStateFolder(this.#setting);
+    const found = new Map<string, SnapshotFile>();
+    for (const name of await readdir(this.folder)) {
+      const path = join(this.folder, name);
+      if (name.endsWith('.tmp')) {
+        const file = await ifExists(lstat(path));
+        if (file && Date.now() - file.mtimeMs > ORPHAN_MS) await rm(path, { force: true });
+      } else if (name.endsWith(SUFFIX)) {
+        const file = await ifExists(lstat(path));
+        if (file?.isFile() !== true) continue;
+        const { size: bytes, mtimeMs: modified } = file;
+        found.set(name.slice(0, -SUFFIX.length), { bytes, modified });
+      }
+    }
+    this.#found = found;
+    return found;
+  }
+
+  /** Without this, a power cut may bring the old name back. */
   async #syncFolder(): Promise<void> {
     const handle = await open(this.folder, 'r');
     try {
@@ -147,7 +195,7 @@ export class SnapshotFiles {
   }
 }
 
-/** So many bytes and no more: a file that grows while it is read has no end. */
+/** Reads at most `size` bytes: a file that grows while it is read has no end. */
 async function readBytes(handle: FileHandle, size: number): Promise<Buffer> {
   const bytes = Buffer.allocUnsafe(size);
   let offset = 0;
@@ -159,11 +207,11 @@ async function readBytes(handle: FileHandle, size: number): Promise<Buffer> {
   return bytes.subarray(0, offset);
 }
 
-/** A write may take less than it was given, on a disk that is nearly full. */
-async function writeAll(handle: FileHandle, piece: Buffer): Promise<void> {
+/** One write may take only a part of the bytes, on a disk that is nearly full. */
+async function writeAll(handle: FileHandle, buffer: Buffer): Promise<void> {
   let offset = 0;
-  while (offset < piece.length) {
-    const { bytesWritten } = await handle.write(piece, offset);
+  while (offset < buffer.length) {
+    const { bytesWritten } = await handle.write(buffer, offset);
     offset += bytesWritten;
   }
 }

@@ -2,95 +2,106 @@ import type { Logger } from 'pino';
 import type { SnapshotFiles } from './snapshot-files.ts';
 
 export interface FolderWatchOptions {
-  readonly files: Pick<SnapshotFiles, 'folder' | 'id' | 'probe'>;
-  /** Time between two looks, in milliseconds. */
+  readonly files: Pick<SnapshotFiles, 'folder' | 'id' | 'probe' | 'ready' | 'invalidate'>;
+  /** Time between two checks, in milliseconds. */
   readonly periodMs: number;
   readonly logger: Logger;
-  /** Makes the folder ready, where it is not. Rejects with why it cannot be used. */
-  readonly prepare: () => Promise<void>;
-  /** A look found that it cannot be used. */
+  /** A check found that the folder cannot be used. */
   readonly onFailed: () => void;
-  /** Another folder, or none, is where the snapshots were. */
+  /** The folder has gone, or another one has replaced it: write all files again. */
   readonly onReplaced: () => void;
 }
 
 /**
- * Looks after the folder of the snapshots: at the start, so that one that cannot be used is reported then and not
- * with the first write, and from time to time, so that one that vanished is made and filled again.
+ * - `unproven`: nothing was written to the folder yet, or an error occurred since.
+ * - `usable`: a trial write succeeded.
+ * - `broken`: it cannot be used, which was logged.
+ */
+type FolderState =
+  | { readonly name: 'unproven' | 'usable' }
+  | { readonly name: 'broken'; readonly cause: string; readonly message: string };
+
+/**
+ * Checks the folder of the snapshots: at the start, so that a folder that cannot be used is reported before the
+ * first write; later from time to time, so that a folder that has gone is made and filled again.
  *
- * A file is written for trial at the start and while there is a problem; else it would only wear the disk out.
+ *     unproven ── trial write ──▶ usable
+ *         │                         │
+ *         └── error ─▶ broken ◀─────┘      broken ── trial write ──▶ usable, which is logged
+ *
+ * A trial write happens only while the folder is not proven usable; more of them would wear the disk out.
  */
 export class FolderWatch {
   readonly #options: FolderWatchOptions;
-  #problem: { readonly cause: string; readonly message: string } | undefined;
-  #isProven = false;
+  #state: FolderState = { name: 'unproven' };
+  /** Device and inode of the folder at the last check. */
   #id: string | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #looking: Promise<void>;
+  #checking: Promise<void>;
   #closed = false;
 
   constructor(options: FolderWatchOptions) {
     this.#options = options;
-    // Not within the constructor of who owns this.
-    this.#looking = Promise.resolve().then(() => this.#look());
+    // Not before the constructor of the owner has returned.
+    this.#checking = Promise.resolve().then(() => this.#check());
   }
 
-  /** Why the folder cannot be used; undefined: it can, as far as is known. */
+  /** Why the folder cannot be used; undefined while no problem is known. */
   get problem(): string | undefined {
-    return this.#problem?.message;
+    return this.#state.name === 'broken' ? this.#state.message : undefined;
   }
 
-  /** Notes why the folder cannot be used; logged once per cause. */
+  /** Notes why the folder cannot be used. Logs it once per cause. */
   complain({ code, message }: NodeJS.ErrnoException): void {
     // The message of a system error may name a file that has another name each time.
     const cause = code ?? message;
-    this.#isProven = false;
-    if (cause === this.#problem?.cause) return;
-    this.#problem = { cause, message };
+    if (this.#state.name === 'broken' && this.#state.cause === cause) return;
+    this.#state = { name: 'broken', cause, message };
     const { logger, files } = this.#options;
-    const said =
+    const text =
       'the folder of the snapshots cannot be used: nothing is kept on disk, and it is tried again every minute (stateDir)';
-    logger.error({ folder: files.folder, err: message }, said);
+    logger.error({ folder: files.folder, err: message }, text);
   }
 
-  /** Ends it; resolves when nothing is looked at any more. */
+  /** Ends the checks; resolves when none is in progress. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    await this.#looking;
+    await this.#checking;
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const { periodMs, onFailed } = this.#options;
     try {
-      if (!this.#closed) await this.#check();
+      if (!this.#closed) await this.#checkFolder();
     } catch (error) {
       onFailed();
-      this.complain(error as NodeJS.ErrnoException);
+      this.complain(error as Error);
     }
     if (this.#closed) return;
     this.#timer = setTimeout(() => {
-      this.#looking = this.#look();
+      this.#checking = this.#check();
     }, periodMs);
     this.#timer.unref();
   }
 
-  async #check(): Promise<void> {
-    const { files, logger, prepare, onReplaced } = this.#options;
+  async #checkFolder(): Promise<void> {
+    const { files, logger, onReplaced } = this.#options;
     const before = this.#id;
-    const wasThere = before === undefined || (await files.id().catch(() => undefined)) === before;
-    if (!wasThere) {
-      const said = 'the folder of the snapshots has gone: it is made and filled again (stateDir)';
-      logger.warn({ folder: files.folder }, said);
+    const isSame = before === undefined || (await files.id().catch(() => undefined)) === before;
+    if (!isSame) {
+      const text = 'the folder of the snapshots has gone: it is made and filled again (stateDir)';
+      logger.warn({ folder: files.folder }, text);
+      files.invalidate();
       onReplaced();
     }
-    await prepare();
+    await files.ready();
     this.#id = await files.id();
-    if (this.#isProven) return;
+    if (this.#state.name === 'usable') return;
     await files.probe();
-    this.#isProven = true;
-    if (this.#problem === undefined) return;
-    this.#problem = undefined;
+    const wasBroken = this.#state.name === 'broken';
+    this.#state = { name: 'usable' };
+    if (!wasBroken) return;
     logger.info({ folder: files.folder }, 'the folder of the snapshots can be used (stateDir)');
   }
 }

@@ -3,23 +3,23 @@ import { z } from 'zod';
 import type { ObjectBytes } from '../../filter/codec/codec.ts';
 
 /**
- * The file of one question, all integers big-endian:
+ * The file of one query, all integers big-endian:
  *
  *     "KPWSNAP\0", version u32, length of the header u32, header in JSON, CRC-32 of all that u32,
  *     for each object: length u32, the object as the API server encoded it; CRC-32 of the objects u32
  *
  * Only the magic and the version are the same in every version. CRC-32 finds what a disk and a power cut do
- * (any torn end, any burst of up to 32 bits), and costs next to nothing on a small node; it keeps nobody out
- * who may write the folder.
+ * (any torn end, any burst of up to 32 bits), and costs next to nothing on a small node. It does not protect against
+ * a process that may write to the folder.
  */
 const MAGIC = Buffer.from('KPWSNAP\0', 'latin1');
 export const SNAPSHOT_VERSION = 1;
 const PREFIX_BYTES = MAGIC.length + 8;
 const LENGTH_BYTES = 4;
-/** Names and addresses only; no header comes near it. */
+/** Real headers hold only names and addresses, and are far smaller. */
 const MAX_HEADER_BYTES = 64 * 1024;
-/** Objects are joined to pieces of about this size, so that no step holds up the event loop. */
-const PIECE_BYTES = 1024 * 1024;
+/** Objects are joined to chunks of about this size, so that no step blocks the event loop. */
+const CHUNK_BYTES = 1024 * 1024;
 
 const count = z.number().int().nonnegative();
 
@@ -28,9 +28,9 @@ const headerSchema = z.object({
   node: z.string(),
   /** Origins of the API servers it came from. */
   servers: z.array(z.string()),
-  /** SHA-256 fingerprints of the authorities that these were checked against; empty: those of Node. */
+  /** SHA-256 fingerprints of the certificate authorities that verified these; empty: those built into Node. */
   authorities: z.array(z.string()),
-  /** What was asked, with its encoding; see {@link snapshotQuestion}. */
+  /** Query with its encoding. */
   query: z.string(),
   /** Version of the API server up to which everything is in here. */
   resourceVersion: z.string().regex(/^[0-9]{1,30}$/),
@@ -43,7 +43,15 @@ const headerSchema = z.object({
 
 export type SnapshotHeader = z.output<typeof headerSchema>;
 
-/** What a file holds, or why it is not to be trusted. */
+/** State of one query, as it is on disk. */
+export interface StoredState {
+  readonly resourceVersion: string;
+  /** When it was written, in milliseconds since the epoch. */
+  readonly savedAt: number;
+  readonly objects: readonly ObjectBytes[];
+}
+
+/** What a file holds, or why it cannot be trusted. */
 export type DecodedSnapshot =
   | {
       readonly kind: 'whole';
@@ -58,7 +66,7 @@ export function snapshotBytes(header: SnapshotHeader): number {
   return encodeHeader(header).length + header.objects * LENGTH_BYTES + header.bytes + LENGTH_BYTES;
 }
 
-/** The file in pieces, each made when it is asked for. */
+/** The file in chunks, each made when it is needed. */
 export function* encodeSnapshot(
   header: SnapshotHeader,
   objects: readonly ObjectBytes[],
@@ -70,10 +78,10 @@ export function* encodeSnapshot(
   for (const object of objects) {
     parts.push(uint32(object.length), object);
     bytes += object.length + LENGTH_BYTES;
-    if (bytes < PIECE_BYTES) continue;
-    const piece = Buffer.concat(parts, bytes);
-    crc = crc32(piece, crc);
-    yield piece;
+    if (bytes < CHUNK_BYTES) continue;
+    const chunk = Buffer.concat(parts, bytes);
+    crc = crc32(chunk, crc);
+    yield chunk;
     parts = [];
     bytes = 0;
   }
@@ -81,13 +89,13 @@ export function* encodeSnapshot(
   yield Buffer.concat([last, uint32(crc32(last, crc))]);
 }
 
-/** Reads a file. Never throws, and calls nothing whole of which a byte is missing, changed or too many. */
+/** Reads a file. Never throws. A file is whole only if no byte is missing, changed or added. */
 export function decodeSnapshot(file: Buffer): DecodedSnapshot {
   if (file.length < PREFIX_BYTES) return torn(`it has only ${file.length} bytes`);
   if (!file.subarray(0, MAGIC.length).equals(MAGIC)) return torn('it does not begin as a snapshot');
   const version = file.readUInt32BE(MAGIC.length);
   if (version > SNAPSHOT_VERSION) {
-    const problem = `its format is version ${version}, this program knows ${SNAPSHOT_VERSION}`;
+    const problem = `its format is version ${version}, this program reads ${SNAPSHOT_VERSION}`;
     return { kind: 'newer', problem };
   }
   if (version !== SNAPSHOT_VERSION) return torn(`its format is version ${version}`);
@@ -136,7 +144,7 @@ function parseHeader(json: Buffer): SnapshotHeader | undefined {
   try {
     return headerSchema.safeParse(JSON.parse(json.toString())).data;
   } catch {
-    // Its checksum was right, so that something else wrote it: no less a reason not to trust it.
+    // Its checksum is right, so that another program wrote it. It cannot be trusted either.
     return undefined;
   }
 }

@@ -2,10 +2,10 @@ import { X509Certificate } from 'node:crypto';
 import type { Credentials } from '../credentials/credentials.ts';
 import type { SnapshotHeader } from './snapshot-format.ts';
 
-/** Whose state a snapshot is: of which Node, from which cluster. */
+/** Which Node wrote a snapshot, and from which cluster. */
 export type SnapshotOwner = Pick<SnapshotHeader, 'node' | 'servers' | 'authorities'>;
 
-/** Who we are now. Of the credentials nothing secret is taken: addresses and fingerprints of authorities. */
+/** The current owner. It takes nothing secret from the credentials: addresses and fingerprints of authorities. */
 export function ownerOf(node: string, credentials: Credentials): SnapshotOwner {
   const { ca } = credentials.tls();
   return {
@@ -16,10 +16,9 @@ export function ownerOf(node: string, credentials: Credentials): SnapshotOwner {
 }
 
 /**
- * Why a snapshot is not ours; undefined when it is. It takes the same Node, and of the addresses as well as
- * of the authorities at least one that both know: a rotated authority or one more server changes nothing, but
- * another cluster at the same address has another authority, and another one of the same authority another
- * address.
+ * Why a snapshot is not ours; undefined when it is. Ours has the same Node, at least one server in common and at
+ * least one authority in common. So a rotated authority or one more server changes nothing. Another cluster at the
+ * same address has another authority, and one with the same authority has another address.
  */
 export function foreignTo(owner: SnapshotOwner, written: SnapshotOwner): string | undefined {
   if (written.node !== owner.node) return `it is of the node ${JSON.stringify(written.node)}`;

@@ -5,111 +5,114 @@ import { type Query, queryKey } from '../api/query.ts';
 import type { Reachability } from '../upstream/reachability.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { SnapshotFallback } from './snapshot-fallback.ts';
+import type { StoredState } from './snapshot-format.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
-import type { SnapshotWriter, StoredState } from './snapshot-writer.ts';
+import type { SnapshotWriter } from './snapshot-writer.ts';
+
+export interface SnapshotRestoreOptions {
+  readonly store: SnapshotStore;
+  readonly query: Query;
+  readonly metadataOnly: boolean;
+  readonly upstream: Pick<Upstream, 'reach' | 'search'>;
+  readonly logger: Logger;
+  /**
+   * Puts a snapshot in force; returns its objects as changes. Throws `Malformed`, `TooLarge` or `LimitExceeded`, and
+   * then nothing is in force.
+   */
+  readonly restore: (stored: StoredState) => readonly Change[];
+  /** Called when no snapshot can be used and the API server has not answered since the start. */
+  readonly onNothing?: (error: WrapperError) => void;
+}
 
 /**
- * What a reflector keeps on disk and, when the API server is out of reach at the start, gets back from there:
- * at most once, and only before the API server itself has told it anything.
+ * The snapshot of one reflector: written as the API server reports changes, and put in force when the API server is
+ * out of reach at the start. That happens at most once, and only before the first list.
  */
 export class SnapshotRestore {
-  readonly #keeper: SnapshotWriter;
-  readonly #coldStart: SnapshotFallback;
-  readonly #log: Logger;
-  readonly #restore: (stored: StoredState) => void;
-  readonly #onNothing: ((error: WrapperError) => void) | undefined;
+  readonly #writer: SnapshotWriter;
+  readonly #fallback: SnapshotFallback;
+  readonly #options: SnapshotRestoreOptions;
   readonly #reach: Reachability;
+  /** What may still be put in force. */
   #stored: StoredState | undefined;
   #error: WrapperError | undefined;
 
-  constructor(options: {
-    readonly store: SnapshotStore;
-    readonly query: Query;
-    readonly metadataOnly: boolean;
-    readonly upstream: Pick<Upstream, 'reach' | 'search'>;
-    readonly logger: Logger;
-    /** Tells the sinks what is on disk. Throws `Malformed` or `TooLarge`, and then has told nothing. */
-    readonly restore: (stored: StoredState) => void;
-    /** Called when there is nothing on disk that can be used and the API server has not answered since the start. */
-    readonly onNothing?: (error: WrapperError) => void;
-  }) {
+  constructor(options: SnapshotRestoreOptions) {
     const { store, query, metadataOnly, upstream } = options;
     const { reach } = upstream;
-    const kind = metadataOnly ? 'metadata ' : '';
-    this.#keeper = store.open(kind + queryKey(query));
-    const onCutOff = (): void => this.#cutOff();
-    const search = (): Promise<boolean> => upstream.search();
-    this.#coldStart = new SnapshotFallback({ reach, graceMs: store.graceMs, search, onCutOff });
-    this.#log = options.logger;
-    this.#restore = options.restore;
-    this.#onNothing = options.onNothing;
+    this.#options = options;
     this.#reach = reach;
+    this.#writer = store.open((metadataOnly ? 'metadata ' : '') + queryKey(query));
+    this.#fallback = new SnapshotFallback({
+      reach,
+      graceMs: store.graceMs,
+      search: () => upstream.search(),
+      onUnreachable: () => this.#fallBack(),
+    });
   }
 
-  /** Reads what is on disk; returns its version, empty when there is none. The first list asks for no older one. */
+  /** Reads the snapshot; returns its version, empty without one. The first list must not be older. */
   async load(): Promise<string> {
-    this.#stored = await this.#keeper.load();
+    this.#stored = await this.#writer.load();
     return this.#stored?.resourceVersion ?? '';
   }
 
-  /** The first list is asked for. */
-  attempting(): void {
-    this.#coldStart.attempting();
+  /** A request for the first list is sent. */
+  listStarted(): void {
+    this.#fallback.listStarted();
   }
 
   failed(error: WrapperError): void {
     this.#error = error;
-    this.#coldStart.failed(error);
+    this.#fallback.failed(error);
   }
 
-  /** The API server has listed; from now on the disk is only written to. */
+  /** The API server has listed; from now on the snapshot is only written. */
   listed(): void {
-    this.#coldStart.end();
+    this.#fallback.end();
     this.#stored = undefined;
   }
 
-  /** The sinks have been told what the API server said, up to a version. */
-  told(changes: readonly Change[], resourceVersion: string): void {
-    this.#keeper.told(changes, resourceVersion);
-  }
-
-  /** The sinks have been told what was on disk. */
-  restored(changes: readonly Change[], resourceVersion: string): void {
-    this.#keeper.adopt(changes, resourceVersion);
+  /** Writes changes that the API server reported, up to a version. */
+  update(changes: readonly Change[], resourceVersion: string): void {
+    this.#writer.update(changes, resourceVersion);
   }
 
   async close(): Promise<void> {
-    this.#coldStart.end();
-    await this.#keeper.close();
+    this.#fallback.end();
+    await this.#writer.close();
   }
 
-  #cutOff(): void {
+  #fallBack(): void {
+    const { logger, onNothing } = this.#options;
     const stored = this.#stored;
     this.#stored = undefined;
-    if (stored !== undefined && this.#standsIn(stored)) return;
+    if (stored !== undefined && this.#restore(stored)) return;
     if (stored === undefined) {
-      this.#log.warn('the API server is out of reach, and there is no snapshot to stand in');
+      logger.warn('the API server is out of reach, and there is no snapshot to use');
     }
     const why = this.#error?.message ?? 'the API server is out of reach';
     const problem = new WrapperError('Unreachable', `${why}, and there is no snapshot`);
-    if (!this.#reach.answered) this.#onNothing?.(problem);
+    if (!this.#reach.answered) onNothing?.(problem);
   }
 
-  /** Whether what is on disk stands in now; if not, that has been logged. */
-  #standsIn(stored: StoredState): boolean {
+  /** Returns whether the snapshot is in force now. If it is not, the reason has been logged. */
+  #restore(stored: StoredState): boolean {
+    const { logger, restore } = this.#options;
+    const { savedAt, resourceVersion: rv, objects } = stored;
     try {
-      this.#restore(stored);
+      this.#writer.adopt(restore(stored), rv);
     } catch (error) {
       const { code, message: err } = WrapperError.from(error, 'Malformed');
-      // Nothing is wrong with a file that a bound, which can be raised again, does not let in.
-      if (code !== 'TooLarge' && code !== 'LimitExceeded') void this.#keeper.distrust(err);
-      else this.#log.error({ err }, 'the snapshot on disk is larger than a bound: it is not used');
+      // The file itself is valid when it exceeds a limit, and the limit can be raised.
+      if (code !== 'TooLarge' && code !== 'LimitExceeded') void this.#writer.distrust(err);
+      else logger.error({ err }, 'the snapshot on disk is larger than a limit: it is not used');
       return false;
     }
-    const { savedAt, resourceVersion: rv, objects } = stored;
-    const saved = new Date(savedAt).toISOString();
-    const said = 'the API server is out of reach: the snapshot on disk stands in, as it was then';
-    this.#log.warn({ saved, rv, objects: objects.length }, said);
+    logger.warn(
+      { saved: new Date(savedAt).toISOString(), rv, objects: objects.length },
+      'the API server is out of reach: the snapshot on disk is used',
+    );
     return true;
   }
 }

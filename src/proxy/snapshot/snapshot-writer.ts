@@ -1,64 +1,64 @@
 import type { Change } from '../../filter/codec/change.ts';
 import type { ObjectBytes } from '../../filter/codec/codec.ts';
 import { withTimeout } from '../util/with-timeout.ts';
+import type { StoredState } from './snapshot-format.ts';
 
-/** A state of one question as it came from disk. */
-export interface StoredState {
-  readonly resourceVersion: string;
-  /** When it was written, in milliseconds since the epoch. */
-  readonly savedAt: number;
-  readonly objects: readonly ObjectBytes[];
+/** What a writer needs of the store. */
+export interface SnapshotAccess {
+  /** The state on disk; undefined if there is none that can be trusted. Never rejects. */
+  load(query: string): Promise<StoredState | undefined>;
+  /** Writes a state; returns the bytes it took. Rejects when the disk fails, which the store has logged. */
+  save(query: string, state: Omit<StoredState, 'savedAt'>): Promise<number>;
+  /** Sets a file aside that was whole, but whose objects cannot be parsed. */
+  distrust(query: string, problem: string): Promise<void>;
 }
 
 export interface SnapshotWriterOptions {
-  /** What is asked, with its encoding. */
+  /** Query with its encoding. */
   readonly query: string;
+  readonly store: SnapshotAccess;
   readonly times: {
     readonly quietMs: number;
     readonly unrestMs: number;
-    /** After a failure the disk is left alone for this long. */
+    /** Pause after a failed write. */
     readonly retryMs: number;
     readonly writeBytesPerSecond: number;
     /** How long the close waits for the disk. */
     readonly closeMs: number;
   };
-  /** No write before, but for the last one of the process; as of performance.now(). */
+  /** No write before this time, except the last one of the process; as of performance.now(). */
   readonly notBefore: number;
   /** Whether the process ends. */
   readonly isEnding: () => boolean;
-  readonly load: () => Promise<StoredState | undefined>;
-  /** Writes a state and says how many bytes it took; rejects when the disk fails, which is logged there. */
-  readonly write: (state: Omit<StoredState, 'savedAt'>) => Promise<number>;
-  readonly distrust: (problem: string) => Promise<void>;
-  /** The disk was not waited for any longer when this was closed. */
-  readonly onLate: (error: Error) => void;
-  /** Told from when on this question may write again, as of performance.now(). */
-  readonly onClose: (notBefore: number) => void;
+  /** Called once: when this query may write again, and the error if the close did not wait for the disk. */
+  readonly onClosed: (notBefore: number, late: Error | undefined) => void;
 }
 
-/** A timer of more, in milliseconds, fires at once: writeBytesPerSecond may be a few bytes. */
+/** A longer timer fires immediately, in milliseconds: writeBytesPerSecond may be a few bytes. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Holds the raw objects of one question and writes them to disk: once nothing has changed for a while, at the
- * latest after a longer while, and never more in the long run than the disk is meant to bear.
+ * Holds the raw objects of one query and writes them to disk: after a quiet time without changes, at the latest
+ * after a longer time, and never more in the long run than `writeBytesPerSecond`.
  *
- * What is written is one state: the objects as they are after a change, with the version they were told for.
+ * Each write is one state: the objects after a change, with the version of that change.
  */
 export class SnapshotWriter {
   readonly query: string;
   readonly #options: SnapshotWriterOptions;
   readonly #objects = new Map<string, ObjectBytes>();
   #resourceVersion = '';
-  /** The API server itself has spoken, so that there is something to write. */
-  #live = false;
+  /**
+   * - `restored`: nothing, or only what came from disk; nothing is to be written.
+   * - `live`: the API server itself has reported the state.
+   */
+  #state: 'restored' | 'live' | 'closed' = 'restored';
   /** When the first change came that is not on disk; monotonic. */
   #dirtySince: number | undefined;
   /** No write before; monotonic. */
   #notBefore: number;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
-  #closed = false;
 
   constructor(options: SnapshotWriterOptions) {
     this.query = options.query;
@@ -66,49 +66,50 @@ export class SnapshotWriter {
     this.#notBefore = options.notBefore;
   }
 
-  /** The state on disk; undefined when there is none to be trusted. Never rejects. */
+  /** The state on disk; undefined if there is none that can be trusted. Never rejects. */
   load(): Promise<StoredState | undefined> {
-    return this.#options.load();
+    return this.#options.store.load(this.query);
   }
 
-  /** A file that was whole, but whose objects do not parse, is set aside. */
+  /** Sets a file aside that was whole, but whose objects cannot be parsed. */
   distrust(problem: string): Promise<void> {
-    return this.#options.distrust(problem);
+    return this.#options.store.distrust(this.query, problem);
   }
 
-  /** Takes over what came from disk; there is nothing to write. */
+  /** Takes over what came from disk, without writing it. */
   adopt(changes: readonly Change[], resourceVersion: string): void {
-    this.#apply(changes);
-    this.#resourceVersion = resourceVersion;
+    this.#apply(changes, resourceVersion);
   }
 
-  /** Notes what the API server said, up to a version. The first time it is written even when nothing changed. */
-  told(changes: readonly Change[], resourceVersion: string): void {
-    this.#apply(changes);
-    this.#resourceVersion = resourceVersion;
-    if (this.#live && changes.length === 0) return;
-    this.#live = true;
-    this.touch();
+  /** Takes what the API server reported, up to a version. The first report is written even without changes. */
+  update(changes: readonly Change[], resourceVersion: string): void {
+    this.#apply(changes, resourceVersion);
+    if (this.#state === 'closed' || (this.#state === 'live' && changes.length === 0)) return;
+    this.#state = 'live';
+    this.rewrite();
   }
 
-  /** Writes anew, though nothing has changed. */
-  touch(): void {
-    if (!this.#live || this.#closed) return;
+  /** Writes the state again, without a change. */
+  rewrite(): void {
+    if (this.#state !== 'live') return;
     this.#dirtySince ??= performance.now();
     this.#schedule();
   }
 
   /**
-   * Writes what is not on disk yet, unless it has been written often and the process goes on: a question that comes
-   * and goes, as a node set where a label flaps, wears the disk out no more than another one. Never rejects.
+   * Writes what is not on disk, unless the write bound forbids it and the process goes on. So a query that opens and
+   * closes often, as a node set does when a label flaps, wears the disk no more than another. Never rejects.
    */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#state = 'closed';
     clearTimeout(this.#timer);
-    const { times, onLate, onClose } = this.#options;
-    await withTimeout(times.closeMs, this.#flush()).catch(onLate);
+    const { times, onClosed } = this.#options;
+    let late: Error | undefined;
+    await withTimeout(times.closeMs, this.#flush()).catch((error) => {
+      late = error;
+    });
     this.#objects.clear();
-    onClose(this.#notBefore);
+    onClosed(this.#notBefore, late);
   }
 
   async #flush(): Promise<void> {
@@ -117,42 +118,45 @@ export class SnapshotWriter {
     if (this.#dirtySince !== undefined && mayWrite) await this.#write();
   }
 
-  #apply(changes: readonly Change[]): void {
+  #apply(changes: readonly Change[], resourceVersion: string): void {
     for (const change of changes) {
       if (change.type === 'DELETED') this.#objects.delete(change.key);
       else this.#objects.set(change.key, change.object);
     }
+    this.#resourceVersion = resourceVersion;
   }
 
   #schedule(): void {
-    if (this.#closed || this.#dirtySince === undefined || this.#writing !== undefined) return;
+    if (this.#state === 'closed') return;
+    if (this.#dirtySince === undefined || this.#writing !== undefined) return;
     clearTimeout(this.#timer);
     const { quietMs, unrestMs } = this.#options.times;
     const now = performance.now();
     const due = Math.max(this.#notBefore, Math.min(now + quietMs, this.#dirtySince + unrestMs));
-    this.#timer = setTimeout(
-      () => {
-        this.#writing = this.#write().finally(() => {
-          this.#writing = undefined;
-          this.#schedule();
-        });
-      },
-      Math.min(Math.max(0, due - now), MAX_TIMER_MS),
-    );
+    const wait = Math.min(Math.max(0, due - now), MAX_TIMER_MS);
+    this.#timer = setTimeout(() => this.#writeInBackground(), wait);
     this.#timer.unref();
   }
 
+  #writeInBackground(): void {
+    this.#writing = this.#write().finally(() => {
+      this.#writing = undefined;
+      this.#schedule();
+    });
+  }
+
   async #write(): Promise<void> {
+    const { store, times } = this.#options;
     this.#dirtySince = undefined;
     const objects = [...this.#objects.values()];
+    const state = { resourceVersion: this.#resourceVersion, objects };
     try {
-      const bytes = await this.#options.write({ resourceVersion: this.#resourceVersion, objects });
-      const rest = (bytes / this.#options.times.writeBytesPerSecond) * 1000;
-      this.#notBefore = performance.now() + rest;
+      const bytes = await store.save(this.query, state);
+      this.#notBefore = performance.now() + (bytes / times.writeBytesPerSecond) * 1000;
     } catch {
-      // It was logged where it happened; the state is still not on disk.
+      // The store has logged it. The state is still not on disk.
       this.#dirtySince ??= performance.now();
-      this.#notBefore = performance.now() + this.#options.times.retryMs;
+      this.#notBefore = performance.now() + times.retryMs;
     }
   }
 }

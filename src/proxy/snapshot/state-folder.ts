@@ -4,7 +4,7 @@ import { dirname, parse, resolve } from 'node:path';
 import { WrapperError } from '../../errors.ts';
 import { withTimeout } from '../util/with-timeout.ts';
 
-/** File systems that hold no files of ours, by f_type of statfs(2); see linux/magic.h. */
+/** File systems that cannot hold our files, by f_type of statfs(2); see linux/magic.h. */
 const PSEUDO_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
   [0x9fa0, 'proc'],
   [0x62656572, 'sysfs'],
@@ -25,15 +25,15 @@ const WRITABLE_BY_OTHERS = 0o002;
 const STICKY = 0o1000;
 
 /**
- * Resolves the folder of the setting to where it really is, and makes it when it is missing. A link that we or root
- * made is followed once: later ones lead nowhere else.
+ * Resolves the folder of the setting to its real path, and makes it when it is missing. A link that we or root made is
+ * followed once: if it changes later, the real path does not.
  *
- * Rejects with `InvalidSettings` when the setting can never work: it names something else than a folder, a link of
- * another user, or a place on a file system that holds no files. Rejects with what the disk says, which may pass.
+ * Rejects with `InvalidSettings` when the setting can never work: the path is not a folder, is a link of another user,
+ * or is on a file system that holds no files. Rejects with the error of the disk, which may be temporary.
  */
 export async function prepareStateFolder(setting: string): Promise<string> {
   const wanted = resolve(setting);
-  const found = await ifThere(lstat(wanted)).catch((error: NodeJS.ErrnoException) => {
+  const found = await ifExists(lstat(wanted)).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOTDIR') throw error;
     throw invalid(setting, 'is below a file (ENOTDIR)', 'name a folder, or one to be made');
   });
@@ -51,19 +51,19 @@ export async function prepareStateFolder(setting: string): Promise<string> {
       'name a folder, or one to be made',
     );
   }
-  // A folder that was given to us may belong to somebody else; the files are 0600 in any case.
+  // The folder may belong to another user; the files are 0600 in any case.
   await chmod(target, 0o700).catch(() => undefined);
   const real = await realpath(target);
   await assertOnlyOurs(real);
   return real;
 }
 
-/** How long a disk is waited for at the start, in milliseconds. */
+/** How long the start waits for the disk, in milliseconds. */
 const START_MS = 2_000;
 
 /**
- * Rejects with `InvalidSettings` when {@link prepareStateFolder} does. What may pass, a disk that is full, read-only
- * or slow, is no reason not to start: whoever uses the folder reports it and tries again.
+ * Rejects with `InvalidSettings` when {@link prepareStateFolder} does. A disk that is full, read-only or slow does not
+ * prevent the start: the store reports it and tries again.
  */
 export async function assertStateFolder(setting: string): Promise<void> {
   try {
@@ -73,50 +73,50 @@ export async function assertStateFolder(setting: string): Promise<void> {
   }
 }
 
-/** Which folder a path leads to: the same one: it may have been removed, or another disk mounted over it. */
+/** Identifies the folder at a path, which may be removed, or hidden by a disk that is mounted over it. */
 export async function folderId(folder: string): Promise<string> {
   const { dev, ino }: BigIntStats = await stat(folder, { bigint: true });
   return `${dev}:${ino}`;
 }
 
-/** Flags to open a file of the folder for reading: not through a link, and without waiting for a FIFO's writer. */
+/** Flags to open a file for reading: not through a link, and without waiting for the writer of a FIFO. */
 export const READ_ONLY = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Of what is missing, the nearest folder above counts. It is asked before anything is made: mkdir of Node, when
- * recursive, goes round for ever in /proc.
+ * Checks the nearest folder that exists. The check precedes mkdir, because Node's recursive mkdir never ends in
+ * /proc.
  */
 async function assertHoldsFiles(setting: string, path: string): Promise<void> {
-  const nearest = await nearestThere(path);
+  const nearest = await nearestExisting(path);
   const { type } = await statfs(nearest);
   const name = PSEUDO_FILE_SYSTEMS.get(type);
   const real = await realpath(nearest);
-  // devtmpfs has the type of tmpfs, which /dev/shm has by right.
+  // devtmpfs has the type of tmpfs, but /dev/shm is a real tmpfs.
   const inDev = (real === '/dev' || real.startsWith('/dev/')) && !real.startsWith('/dev/shm/');
   if (name === undefined && !inDev) return;
   const where = name === undefined ? 'is in /dev' : `is on a ${name} file system`;
   throw invalid(setting, `${where}, which holds no files`, 'name a folder on a disk');
 }
 
-async function nearestThere(path: string): Promise<string> {
+async function nearestExisting(path: string): Promise<string> {
   for (let at = path; ; at = dirname(at)) {
-    if ((await ifThere(stat(at))) !== undefined || at === parse(at).root) return at;
+    if ((await ifExists(stat(at))) !== undefined || at === parse(at).root) return at;
   }
 }
 
-/** One by one, each tried once. */
+/** Makes the missing folders one by one. */
 async function makeFolders(path: string): Promise<void> {
   const parent = dirname(path);
-  if ((await ifThere(stat(parent))) === undefined) await makeFolders(parent);
+  if ((await ifExists(stat(parent))) === undefined) await makeFolders(parent);
   try {
     await mkdir(path, 0o700);
   } catch (error) {
-    // Another process has made it: the one that this replaces.
+    // The process that this one replaces has made it.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }
 
-/** Whoever may write a snapshot says what this node sees while it is cut off. */
+/** Rejects if others could write a snapshot: it decides what this node shows while the API server is out of reach. */
 async function assertOnlyOurs(folder: string): Promise<void> {
   const own = await lstat(folder);
   const problem = isTrusted(own.uid) ? writersOf(own, 0) : `belongs to user ${own.uid}`;
@@ -134,7 +134,7 @@ async function assertOnlyOurs(folder: string): Promise<void> {
 function writersOf({ mode, gid }: Stats, sticky: number): string | undefined {
   if ((mode & sticky) !== 0) return undefined;
   if ((mode & WRITABLE_BY_OTHERS) !== 0) return 'can be written by everybody';
-  // A volume that Kubernetes hands over is writable by our group (fsGroup).
+  // A volume from Kubernetes is writable by our group (fsGroup).
   const ours = gid === 0 || gid === process.getegid?.() || process.getgroups?.().includes(gid);
   if ((mode & WRITABLE_BY_GROUP) !== 0 && ours !== true) return `can be written by group ${gid}`;
   return undefined;
@@ -151,8 +151,8 @@ function untrusted(path: string, problem: string): Error {
 }
 
 function invalid(setting: string, problem: string, wayOut: string): WrapperError {
-  const said = `stateDir ${JSON.stringify(setting)} ${problem}: ${wayOut}, or leave stateDir out`;
-  return new WrapperError('InvalidSettings', said);
+  const message = `stateDir ${JSON.stringify(setting)} ${problem}: ${wayOut}, or leave stateDir out`;
+  return new WrapperError('InvalidSettings', message);
 }
 
 function kindOf(found: Stats): string {
@@ -162,8 +162,8 @@ function kindOf(found: Stats): string {
   return 'a device';
 }
 
-/** Undefined when there is no such file any more: the process that replaces this one has the folder too. */
-export async function ifThere<T>(found: Promise<T>): Promise<T | undefined> {
+/** Undefined if the file does not exist. The process that replaces this one may remove files of the folder. */
+export async function ifExists<T>(found: Promise<T>): Promise<T | undefined> {
   try {
     return await found;
   } catch (error) {

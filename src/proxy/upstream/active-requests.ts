@@ -6,8 +6,8 @@ import { addressOf } from './upstream-error.ts';
 
 interface OpenRequest {
   readonly abort: LinkedAbortController;
-  /** Monotonic. */
-  readonly since: number;
+  /** When it was sent; monotonic. */
+  readonly sentAt: number;
 }
 
 interface ServerRequests {
@@ -16,53 +16,51 @@ interface ServerRequests {
   readonly open: Set<OpenRequest>;
 }
 
-/** A request in the hands of {@link ActiveRequests}. */
+/** One request counted by {@link ActiveRequests}. */
 export interface ActiveRequest {
-  /** A byte came. */
-  heard(): void;
-  /** It has ended. */
-  release(): void;
+  /** Records that bytes were received. */
+  onBytes(): void;
+  /** Records that it has ended; may be called more than once. */
+  end(): void;
 }
 
-/** The requests that are open at each API server; ends those at one that is no longer there. */
-export class ActiveRequests {
-  readonly #servers = new Map<string, ServerRequests>();
-  readonly #options: {
-    readonly probe: (server: URL) => Promise<number | undefined>;
-    readonly onDead: (server: URL) => void;
-    readonly quietMs?: number;
-    readonly logger: Logger;
-  };
+export interface ActiveRequestsOptions {
+  /** Health-checks a server: the status of the response, or undefined without one. Never rejects. */
+  readonly probe: (server: URL) => Promise<number | undefined>;
+  /** Called after a server was found dead and its requests were ended. */
+  readonly onDead: (server: URL) => void;
+  /** See {@link HealthCheck}. */
+  readonly quietMs?: number;
+  readonly logger: Logger;
+}
 
-  constructor(options: {
-    /** Asks a server on a new connection: the status of its answer, or undefined. Never rejects. */
-    readonly probe: (server: URL) => Promise<number | undefined>;
-    readonly onDead: (server: URL) => void;
-    /** See {@link HealthCheck}. */
-    readonly quietMs?: number;
-    readonly logger: Logger;
-  }) {
+/** The requests that are open at each API server. Those at a server that is dead or was replaced are ended. */
+export class ActiveRequests {
+  /** By URL: bounded, because an operator has listed the servers. */
+  readonly #servers = new Map<string, ServerRequests>();
+  readonly #options: ActiveRequestsOptions;
+
+  constructor(options: ActiveRequestsOptions) {
     this.#options = options;
   }
 
   add(server: URL, abort: LinkedAbortController): ActiveRequest {
-    const requests = this.#requestsOf(server);
-    const request: OpenRequest = { abort, since: performance.now() };
-    requests.open.add(request);
-    requests.healthCheck.opened();
+    const { open, healthCheck } = this.#requestsOf(server);
+    const request: OpenRequest = { abort, sentAt: performance.now() };
+    open.add(request);
+    healthCheck.onRequestStart();
     return {
-      heard: () => requests.healthCheck.heard(),
-      release: () => {
-        if (requests.open.delete(request)) requests.healthCheck.ended();
+      onBytes: () => healthCheck.onBytes(),
+      end: () => {
+        if (open.delete(request)) healthCheck.onRequestEnd();
       },
     };
   }
 
-  /** Ends all requests at a server: another one is used in its place. */
+  /** Ends all requests at a server, because another one is used in its place. */
   giveUp(server: URL): void {
     const open = this.#servers.get(server.href)?.open ?? [];
-    const problem = `the API server at ${addressOf(server)} does not answer, and another one does`;
-    for (const { abort } of open) abort.now(new WrapperError('Unreachable', problem));
+    endAll(open, `the API server at ${addressOf(server)} does not answer, and another one does`);
   }
 
   #requestsOf(server: URL): ServerRequests {
@@ -74,24 +72,26 @@ export class ActiveRequests {
       open: new Set(),
       healthCheck: new HealthCheck({
         probe: async () => (await probe(server)) !== undefined,
-        onDead: (since) => this.#dead(requests, since),
+        onDead: (checkedAt) => this.#onDead(requests, checkedAt),
         ...(quietMs === undefined ? {} : { quietMs }),
       }),
     };
-    // As many as there are servers, which an operator has written down.
     this.#servers.set(server.href, requests);
     return requests;
   }
 
-  #dead({ server, open }: ServerRequests, since: number): void {
-    const old = [...open].filter((request) => request.since < since);
+  #onDead({ server, open }: ServerRequests, checkedAt: number): void {
+    const old = [...open].filter((request) => request.sentAt < checkedAt);
     const address = addressOf(server);
     this.#options.logger.warn(
       { server: address, requests: old.length },
       'the API server has fallen silent and answers no new connection; its requests are ended',
     );
-    const problem = `the API server at ${address} has fallen silent`;
-    for (const { abort } of old) abort.now(new WrapperError('Unreachable', problem));
+    endAll(old, `the API server at ${address} has fallen silent`);
     this.#options.onDead(server);
   }
+}
+
+function endAll(requests: Iterable<OpenRequest>, problem: string): void {
+  for (const { abort } of requests) abort.abort(new WrapperError('Unreachable', problem));
 }

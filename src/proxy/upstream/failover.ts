@@ -1,85 +1,79 @@
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { Credentials, TlsOptions } from '../credentials/credentials.ts';
-import { isUsableResponse } from './reachability.ts';
+import { RecoveryCheck } from './recovery-check.ts';
 import { addressOf } from './upstream-error.ts';
 
-/**
- * What became of a request: the server could not be reached, took it and did not begin to answer in time, broke
- * (5xx), or answered.
- */
-export type Outcome = 'unreachable' | 'silent' | 'broken' | 'answered';
+/** How a request ended: no connection, no response in time, a 5xx, or any other response. */
+export type Outcome = 'unreachable' | 'silent' | 'serverError' | 'answered';
 
 export interface FailoverOptions {
   readonly credentials: Credentials;
   /** Further API servers of the same cluster, with the same authority and credentials, in order of preference. */
   readonly servers: readonly URL[];
-  /** How often the preferred server is tried while another one is used, in milliseconds; default 30,000. */
+  /** How often the preferred server is checked while another one is used, in milliseconds; default 30,000. */
   readonly returnMs?: number;
   readonly logger: Logger;
 }
 
-/** So many requests in a row without an answer to go by, and the next server is tried, … */
-const BROKEN = 3;
-/** … if they are to so many different paths: one collection alone may be what is broken, at all servers. */
-const BROKEN_PATHS = 2;
-/** So many good answers in a row, and the preferred server is used again. */
-const GOOD = 2;
+/** After so many 5xx in a row the next server is used. */
+const MAX_SERVER_ERRORS = 3;
 const RETURN_MS = 30_000;
 
 /** Why a server was left, for the log. */
 const WHY = {
   unreachable: 'cannot be reached',
   silent: 'does not answer',
-  broken: 'answered with 5xx again and again',
+  serverError: `answered ${MAX_SERVER_ERRORS} requests in a row with 5xx`,
 } as const;
 
 /**
- * Chooses which of several API servers is used. To all others it looks as if the credentials named that one
- * first, and tells them when it is another.
+ * Chooses which API server is used: one list, tried in order. The kubeconfig's server is the preferred one, then
+ * come the further ones. It looks like credentials whose first server is the one in use, and notifies its listeners
+ * when that changes.
  *
- * The order is the preference: the kubeconfig's server, then the further ones. The next is taken at once when
- * one cannot be reached or falls silent, and after three 5xx in a row that are not all to one path; 429 and 4xx
- * are answers. Of a server that has answered nothing yet since it was taken, one path says enough: at a start only
- * own Node is asked for, and kube-proxy asks for nothing else until it has that one.
+ *     preferred ── unreachable, silent or 3 x 5xx in a row ──▶ next ── the same ──▶ next … ──▶ preferred
+ *         ▲                                                     │
+ *         └── 2 good health checks in a row, one every 30 s ────┘
  *
- * While another than the first is in use, the first is asked now and then, and taken again after two good answers;
- * watches stay where they are until they end (5 to 10 minutes), so that going back costs nothing.
+ * 4xx and 429 are answers. Open watches stay at their server until they end (5 to 10 minutes), so that a change
+ * costs little.
  */
 export class Failover implements Credentials {
   readonly #credentials: Credentials;
   readonly #further: readonly URL[];
-  readonly #returnMs: number;
   readonly #logger: Logger;
   readonly #listeners = new Set<() => void>();
   readonly #unsubscribe: () => void;
+  readonly #recovery: RecoveryCheck;
+  /** URL of the server in use. */
   #current: string;
-  /** The server in use has answered a request since it was taken. */
-  #hasAnswered = false;
-  #broken = 0;
-  readonly #brokenPaths = new Set<string>();
-  /** Servers tried in vain since one answered. */
+  /** 5xx in a row from the server in use. */
+  #serverErrors = 0;
+  /** Servers tried since one answered: after all of them the log is quiet. */
   #tried = 0;
   #switches = 0;
-  #timer: NodeJS.Timeout | undefined;
-  #closed = false;
-  /** Asks a server for a sign of life: the status of its answer, or undefined. Set by whoever can. */
+  /** Health-checks a server; see {@link RecoveryCheck}. Set later, because who can do it needs these credentials. */
   probe: ((server: URL) => Promise<number | undefined>) | undefined;
 
-  /** Throws `InvalidSettings` when the servers do not speak the same scheme. */
+  /** Throws `InvalidSettings` if the servers have different schemes. */
   constructor(options: FailoverOptions) {
     this.#credentials = options.credentials;
     this.#further = options.servers;
-    this.#returnMs = options.returnMs ?? RETURN_MS;
     this.#logger = options.logger;
     const { protocol, href } = preferred(options.credentials);
     this.#current = href;
     const other = options.servers.find((server) => server.protocol !== protocol);
     if (other !== undefined) {
-      const problem = `servers: ${other.origin} is not ${protocol.slice(0, -1)} as that of the kubeconfig`;
+      const problem = `servers: ${other.origin} must use ${protocol.slice(0, -1)}, as the server of the kubeconfig does`;
       throw new WrapperError('InvalidSettings', problem);
     }
-    this.#unsubscribe = options.credentials.onTlsChange(() => this.#credentialsChanged());
+    this.#recovery = new RecoveryCheck({
+      probe: async (server) => this.probe?.(server),
+      onRecovered: (server) => this.#return(server),
+      intervalMs: options.returnMs ?? RETURN_MS,
+    });
+    this.#unsubscribe = options.credentials.onTlsChange(() => this.#onCredentialsChange());
   }
 
   /** The server in use first, then the others in the order in which they are tried. */
@@ -92,7 +86,7 @@ export class Failover implements Credentials {
     return [...all.slice(index), ...all.slice(0, index)];
   }
 
-  /** How often another server was taken. */
+  /** How often the server in use has changed. */
   get switches(): number {
     return this.#switches;
   }
@@ -115,105 +109,74 @@ export class Failover implements Credentials {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Stops; the credentials are their owner's to close. */
+  /** Stops. The credentials are closed by their owner. */
   close(): void {
-    this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#recovery.stop();
     this.#unsubscribe();
     this.#listeners.clear();
   }
 
-  /** Notes what became of a request to a server. @param path of the request, without its query */
-  report(server: URL, outcome: Outcome, path = ''): void {
+  /** Records how a request to a server ended. */
+  report(server: URL, outcome: Outcome): void {
     if (server.href !== this.#current) return;
     if (outcome === 'answered') {
-      this.#mended();
+      this.#serverErrors = 0;
       this.#tried = 0;
-      this.#hasAnswered = true;
-    } else if (outcome === 'unreachable' || this.#isBroken(outcome, path)) {
+    } else if (outcome !== 'serverError' || ++this.#serverErrors >= MAX_SERVER_ERRORS) {
       this.#next(outcome);
     }
   }
 
-  #isBroken(outcome: Outcome, path: string): boolean {
-    this.#broken++;
-    if (this.#brokenPaths.size < BROKEN_PATHS) this.#brokenPaths.add(path);
-    // To find out that a server is silent takes a while; three times that is too long for a start.
-    if (!this.#hasAnswered) return outcome === 'silent' || this.#broken >= BROKEN;
-    return this.#broken >= BROKEN && this.#brokenPaths.size >= BROKEN_PATHS;
-  }
-
-  #mended(): void {
-    this.#broken = 0;
-    this.#brokenPaths.clear();
-  }
-
-  /** Nothing is known of the server in use. */
-  #startOver(): void {
-    this.#mended();
-    this.#hasAnswered = false;
-  }
-
   /** Uses a server that was found to answer while the one in use does not. */
   take(server: URL): void {
-    const known = this.servers.find(({ href }) => href === server.href);
     const [from] = this.servers;
-    if (known === undefined || from === undefined || known === from) return;
-    const fields = { from: addressOf(from), to: addressOf(known), why: WHY.silent };
-    this.#logger.warn(fields, 'another API server is used');
-    this.#use(known);
+    const to = this.servers.find(({ href }) => href === server.href);
+    if (from === undefined || to === undefined || to === from) return;
+    this.#switch(from, to, 'silent', 'warn');
   }
 
-  #next(outcome: Exclude<Outcome, 'answered'>): void {
+  /** Uses the next server of the list, if there is another one. */
+  #next(outcome: keyof typeof WHY): void {
     const [from, to] = this.servers;
     if (from === undefined || to === undefined) return;
     this.#tried++;
-    const level = this.#tried < this.servers.length ? 'warn' : 'debug';
+    this.#switch(from, to, outcome, this.#tried < this.servers.length ? 'warn' : 'debug');
+  }
+
+  #switch(from: URL, to: URL, outcome: keyof typeof WHY, level: 'warn' | 'debug'): void {
     const fields = { from: addressOf(from), to: addressOf(to), why: WHY[outcome] };
     this.#logger[level](fields, 'another API server is used');
     this.#use(to);
   }
 
-  #use(server: URL): void {
-    this.#current = server.href;
-    this.#switches++;
-    this.#startOver();
-    this.#armReturn(0);
-    for (const listener of this.#listeners) listener();
-  }
-
-  /** Tries the preferred server after a while, as long as it is not in use. */
-  #armReturn(good: number): void {
-    clearTimeout(this.#timer);
-    const { href } = preferred(this.#credentials);
-    if (this.#closed || this.#current === href) return;
-    this.#timer = setTimeout(() => void this.#tryReturn(good), this.#returnMs);
-    this.#timer.unref();
-  }
-
-  async #tryReturn(good: number): Promise<void> {
-    const server = preferred(this.#credentials);
-    const statusCode = await this.probe?.(server);
-    const answered = statusCode !== undefined && isUsableResponse(statusCode);
-    if (this.#closed || server.href === this.#current) return;
-    if (!answered || good + 1 < GOOD) {
-      this.#armReturn(answered ? good + 1 : 0);
-      return;
-    }
+  #return(server: URL): void {
     this.#logger.info({ server: addressOf(server) }, 'the preferred API server is used again');
     this.#use(server);
   }
 
-  #credentialsChanged(): void {
+  #use(server: URL): void {
+    this.#current = server.href;
+    this.#serverErrors = 0;
+    this.#switches++;
+    this.#onChange();
+  }
+
+  #onCredentialsChange(): void {
     if (this.#all().every(({ href }) => href !== this.#current)) {
       this.#current = preferred(this.#credentials).href;
-      this.#startOver();
+      this.#serverErrors = 0;
     }
-    this.#armReturn(0);
+    this.#onChange();
+  }
+
+  #onChange(): void {
+    const server = preferred(this.#credentials);
+    if (server.href === this.#current) this.#recovery.stop();
+    else this.#recovery.start(server);
     for (const listener of this.#listeners) listener();
   }
 
-  /** All servers by preference. Over plain http no credentials are sent, so that schemes are never mixed. */
+  /** All servers by preference. Schemes are never mixed, because plain http would expose the credentials. */
   #all(): URL[] {
     const first = preferred(this.#credentials);
     const all = [...this.#credentials.servers, ...this.#further];

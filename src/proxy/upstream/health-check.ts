@@ -1,28 +1,30 @@
 export interface HealthCheckOptions {
-  /** Asks the server on a new connection; resolves with whether it answered. Never rejects. */
+  /** Health-checks the server on a new connection; resolves with whether it answered. Never rejects. */
   readonly probe: () => Promise<boolean>;
-  /** The server does not answer any more: ends the requests that have heard nothing since `since` (monotonic). */
-  readonly onDead: (since: number) => void;
-  /** After this long without a byte the server is asked, in milliseconds; default 25,000. */
+  /** Called when the server does not answer. No byte was received since before `checkedAt` (monotonic). */
+  readonly onDead: (checkedAt: number) => void;
+  /** After this time without a byte the server is checked, in milliseconds; default 25,000. */
   readonly quietMs?: number;
 }
 
 const QUIET_MS = 25_000;
 
 /**
- * Finds out whether a server with open requests is still there. A quiet watch and a dead server look the
- * same, and bookmarks come only once a minute.
+ * Finds out whether a server with open requests is alive. A quiet watch and a dead server look the same, and
+ * bookmarks come only once a minute.
  *
- * Any byte of any request is a sign of life. After 25 s without one the server is asked for its version, on a
- * new connection: that takes it at most 10 s more (see upstream), so that a server that hangs, and one behind
- * a path that drops packets, is found within 35 s. What it costs: with watches that get an event or a
- * bookmark about once a minute each, a few dozen such requests an hour, and never more than 144, each of
- * which the API server answers from memory.
+ *     no request ── first request ──▶ quiet time ── 25 s without a byte ──▶ checking
+ *         ▲                               ▲                                   │
+ *         └── last request ended ─────────┴── answered, or dead: onDead ──────┘
+ *
+ * Any byte of any request restarts the quiet time. A check takes at most 10 s more (see ServerProbe), so that a server
+ * that hangs, or a path that drops packets, is found within 35 s. Cost: a few dozen `GET /version` an hour, because
+ * watches get an event or a bookmark about once a minute, and never more than 144.
  */
 export class HealthCheck {
   readonly #options: HealthCheckOptions;
   readonly #quietMs: number;
-  #heardAt = performance.now();
+  #lastByteAt = performance.now();
   #timer: NodeJS.Timeout | undefined;
   #requests = 0;
 
@@ -31,40 +33,40 @@ export class HealthCheck {
     this.#quietMs = options.quietMs ?? QUIET_MS;
   }
 
-  /** A request is open. */
-  opened(): void {
+  /** Records that a request was sent. */
+  onRequestStart(): void {
     if (this.#requests++ > 0) return;
-    this.#heardAt = performance.now();
-    this.#arm();
+    this.#lastByteAt = performance.now();
+    this.#schedule();
   }
 
-  /** A request has ended. */
-  ended(): void {
+  /** Records that a request has ended. */
+  onRequestEnd(): void {
     if (--this.#requests === 0) clearTimeout(this.#timer);
   }
 
-  /** A byte came from the server. */
-  heard(): void {
-    this.#heardAt = performance.now();
+  /** Records that the server has sent something. */
+  onBytes(): void {
+    this.#lastByteAt = performance.now();
   }
 
-  #arm(): void {
+  #schedule(): void {
     clearTimeout(this.#timer);
-    const wait = this.#heardAt + this.#quietMs - performance.now();
+    const wait = this.#lastByteAt + this.#quietMs - performance.now();
     this.#timer = setTimeout(() => void this.#check(), Math.max(0, wait));
     this.#timer.unref();
   }
 
   async #check(): Promise<void> {
     if (this.#requests === 0) return;
-    const asked = performance.now();
-    if (asked - this.#heardAt >= this.#quietMs) {
+    const checkedAt = performance.now();
+    if (checkedAt - this.#lastByteAt >= this.#quietMs) {
       const answered = await this.#options.probe();
-      // What was asked for meanwhile, and got bytes, shows as much as the answer does.
-      const alive = answered || this.#heardAt > asked;
-      if (!alive && this.#requests > 0) this.#options.onDead(asked);
-      this.#heardAt = Math.max(this.#heardAt, asked);
+      // Bytes of another request show as much as the answer does.
+      const isAlive = answered || this.#lastByteAt > checkedAt;
+      if (!isAlive && this.#requests > 0) this.#options.onDead(checkedAt);
+      this.#lastByteAt = Math.max(this.#lastByteAt, checkedAt);
     }
-    if (this.#requests > 0) this.#arm();
+    if (this.#requests > 0) this.#schedule();
   }
 }

@@ -1,59 +1,59 @@
 import type { ResponseHeaders } from './upstream-body.ts';
 
-/** Whether an answer is one to go by: with 5xx and 429 the API server may as well not be there. */
+/** Whether a response is of use. 5xx and 429 are not: the API server may as well be away. */
 export function isUsableResponse(statusCode: number, headers: ResponseHeaders = {}): boolean {
   return !isServerFailure(statusCode, headers) && statusCode !== 429;
 }
 
 /**
- * Whether an answer is that of a server that does not work (5xx). A 504 that says when to ask again is not: an
- * API server that is behind the version asked for answers so (NewTooLargeResourceVersionError in apiserver
- * storage/errors.go), a gateway that has waited in vain does not.
+ * Whether a response shows that the server does not work (5xx). A 504 with Retry-After does not: that is the response
+ * of an API server that is behind the requested version (NewTooLargeResourceVersionError in apiserver
+ * storage/errors.go). A gateway that has timed out sends no Retry-After.
  */
 export function isServerFailure(statusCode: number, headers: ResponseHeaders): boolean {
   return statusCode >= 500 && !(statusCode === 504 && headers['retry-after'] !== undefined);
 }
 
-/** Whether the API server can be reached, as all requests together have found. Times are monotonic. */
+/** Whether the API server can be reached, according to all requests together. Times are monotonic. */
 export class Reachability {
   #heardAt = Number.NEGATIVE_INFINITY;
   #answered = false;
   #cutOff = false;
 
-  /** Whether it ever gave an answer to go by, in the life of this process. */
+  /** Whether it has given a usable response in the life of this process. */
   get answered(): boolean {
     return this.#answered;
   }
 
-  /** Whether it was found out of reach, and has not answered since. */
+  /** Whether it was found unreachable and has given no usable response since. */
   get cutOff(): boolean {
     return this.#cutOff;
   }
 
-  /** When anything at all was last heard of it: part of an answer, or an accepted connection. */
+  /** Time of the last sign of it: part of a response, or an established connection. */
   get heardAt(): number {
     return this.#heardAt;
   }
 
-  /** Whether that was in the last `ms`. */
+  /** Whether the last sign of it is at most `ms` old. */
   heardWithin(ms: number): boolean {
     return performance.now() - this.#heardAt <= ms;
   }
 
-  /** A connection was accepted, TLS and all. */
+  /** Records that a connection was established, TLS included. */
   noteConnected(): void {
     this.#heardAt = performance.now();
   }
 
-  /** The headers of an answer came, or more of its body. @param toGoBy see {@link isUsableResponse} */
-  noteAnswer(toGoBy: boolean): void {
+  /** Records the headers of a response, or more of its body. @param isUsable see {@link isUsableResponse} */
+  noteAnswer(isUsable: boolean): void {
     this.#heardAt = performance.now();
-    if (!toGoBy) return;
+    if (!isUsable) return;
     this.#answered = true;
     this.#cutOff = false;
   }
 
-  /** Whoever waited for it long enough says so; the others need not wait as long again. */
+  /** Records that it was waited for long enough. Others then wait for a shorter time. */
   noteCutOff(): void {
     this.#cutOff = true;
   }

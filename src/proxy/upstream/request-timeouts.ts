@@ -1,19 +1,18 @@
 import { WrapperError } from '../../errors.ts';
+import { LinkedAbortController } from '../util/linked-abort-controller.ts';
 
 /**
- * Ends a request that does not get on: a peer that is gone sends no FIN, and one that is hostile sends a byte
- * now and then. Has one timer for each of its limits.
+ * Ends a request that makes no progress: a peer that is gone sends no FIN, and a hostile one sends a byte now and
+ * then. There is one timer for each limit.
  */
 export class RequestTimeouts {
-  readonly #controller = new AbortController();
+  readonly #controller: LinkedAbortController;
   readonly #timers = new Map<string, NodeJS.Timeout>();
   readonly #outer: AbortSignal;
-  readonly #forward = () => this.#controller.abort(this.#outer.reason);
 
   constructor(outer: AbortSignal) {
     this.#outer = outer;
-    if (outer.aborted) this.#forward();
-    else outer.addEventListener('abort', this.#forward, { once: true });
+    this.#controller = new LinkedAbortController(outer);
   }
 
   /** For the request. */
@@ -21,7 +20,7 @@ export class RequestTimeouts {
     return this.#controller.signal;
   }
 
-  /** Starts a limit, or starts it over: the request is ended after `ms`, for what the API server did not do. */
+  /** Starts a limit, or restarts it: the request ends after `ms`, because of what the API server did not do. */
   set(limit: string, ms: number, omission: string): void {
     const running = this.#timers.get(limit);
     if (running !== undefined) {
@@ -33,15 +32,15 @@ export class RequestTimeouts {
     this.#timers.set(limit, setTimeout(expire, ms));
   }
 
-  /** The reason for an error: that of the abort, if there was one of ours. */
+  /** The reason for an error: the limit that was exceeded, if one was. */
   explain(error: unknown): unknown {
     return this.signal.aborted && !this.#outer.aborted ? this.signal.reason : error;
   }
 
-  /** Ends the limits, and the request if it still runs. */
+  /** Stops all timers, and ends the request if it still runs. */
   end(): void {
     for (const timer of this.#timers.values()) clearTimeout(timer);
-    this.#outer.removeEventListener('abort', this.#forward);
+    this.#controller.release();
     this.#controller.abort();
   }
 }

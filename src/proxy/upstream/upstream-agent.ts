@@ -2,6 +2,7 @@ import { type ClientRequest, Agent as HttpAgent, request as httpRequest } from '
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import { VERSION } from '../../version.ts';
 import type { TlsOptions } from '../credentials/credentials.ts';
 import { ADDRESSING } from '../util/dns-lookup.ts';
 import type { ResponseHeaders } from './upstream-body.ts';
@@ -16,29 +17,49 @@ export interface AgentRequest {
   readonly signal: AbortSignal;
 }
 
-export interface AgentAnswer {
+/** Names us in the API server's audit log and priority levels. Forwarded requests keep the caller's name. */
+const USER_AGENT = `kube-proxy-wrapper/${VERSION}`;
+
+/** Builds a request to a server: its path comes before that of the request, and the identity's headers win. */
+export function createAgentRequest(
+  { origin, pathname }: URL,
+  request: Pick<AgentRequest, 'method' | 'path'> & Partial<Pick<AgentRequest, 'headers' | 'body'>>,
+  identity: AgentRequest['headers'],
+  signal: AbortSignal,
+): AgentRequest {
+  return {
+    origin,
+    path: pathname.replace(/\/$/, '') + request.path,
+    method: request.method,
+    headers: { 'user-agent': USER_AGENT, ...request.headers, ...identity },
+    body: request.body,
+    signal,
+  };
+}
+
+export interface AgentResponse {
   readonly statusCode: number;
   readonly headers: ResponseHeaders;
   readonly body: Readable;
 }
 
 export interface AgentTimes {
-  /** How long a connection may take, TLS and all, in milliseconds. */
+  /** Time limit for a connection, TLS included, in milliseconds. */
   readonly connectMs: number;
-  /** How long an answer may take to begin, in milliseconds. */
+  /** Time limit for the start of a response, in milliseconds. */
   readonly headersMs: number;
-  /** After this long TCP looks whether the peer of a quiet connection is there, in milliseconds. */
+  /** A quiet connection is probed by TCP keep-alive after this time, in milliseconds. */
   readonly probeMs: number;
-  /** A connection that nobody uses is kept for this long, in milliseconds. */
+  /** An idle connection is kept for this time, in milliseconds. */
   readonly idleMs: number;
 }
 
-/** The connection stood, but no answer began on it in time. */
-export class NoAnswer extends Error {}
+/** The connection was established, but no response started in time. */
+export class NoResponse extends Error {}
 
 /**
- * Makes requests of one identity, over HTTP/1.1: a dead peer of an HTTP/2 session is noticed by nothing but a
- * long timeout. It is Node's own client, for that is loaded anyway: figures are in bench/NOTES.md.
+ * Sends requests of one identity over HTTP/1.1, because a dead peer of an HTTP/2 session is found only by a long
+ * timeout. It uses Node's own client, because that is loaded anyway: figures are in bench/NOTES.md.
  */
 export class UpstreamAgent {
   readonly #http: HttpAgent;
@@ -63,14 +84,14 @@ export class UpstreamAgent {
     this.#https = new HttpsAgent({ ...common, ...options.tls });
   }
 
-  /** Resolves when the headers of the answer are there. Rejects with {@link NoAnswer} and errors of the network. */
-  async request(options: AgentRequest): Promise<AgentAnswer> {
+  /** Resolves with the headers of the response. Rejects with {@link NoResponse} and errors of the network. */
+  async request(options: AgentRequest): Promise<AgentResponse> {
     for (;;) {
       const request = this.#open(options);
       try {
-        return await this.#answerTo(request, options);
+        return await this.#send(request, options);
       } catch (error) {
-        // An idle connection may be closed by the server just as it is used again; that says nothing of the server.
+        // A server may close an idle connection just when it is used again. That is not a failure of the server.
         if (!request.reusedSocket || !isReset(error) || options.signal.aborted) throw error;
       }
     }
@@ -83,15 +104,16 @@ export class UpstreamAgent {
       : httpRequest(origin, { ...common, agent: this.#http });
   }
 
-  async #answerTo(request: ClientRequest, { origin, body }: AgentRequest): Promise<AgentAnswer> {
+  async #send(request: ClientRequest, { origin, body }: AgentRequest): Promise<AgentResponse> {
     const watch = this.#guard(request, isSecure(origin));
     try {
-      return await new Promise<AgentAnswer>((resolve, reject) => {
-        // Stays: what goes wrong later is told by the body too.
+      return await new Promise<AgentResponse>((resolve, reject) => {
+        // This listener stays, because later errors are emitted too. The reader gets them from the body.
         request.on('error', reject);
         request.once('close', () => reject(new Error('the connection was closed')));
-        request.once('response', (answer) => {
-          resolve({ statusCode: answer.statusCode ?? 0, headers: answer.headers, body: answer });
+        request.once('response', (response) => {
+          const { statusCode = 0, headers } = response;
+          resolve({ statusCode, headers, body: response });
         });
         request.end(body);
       });
@@ -100,7 +122,7 @@ export class UpstreamAgent {
     }
   }
 
-  /** Requests under way end on the connections they have; these are not used again. */
+  /** Closes idle connections. Open requests end on theirs, which are then closed too. */
   close(): void {
     for (const agent of [this.#http, this.#https]) {
       agent.keepSocketAlive = () => false;
@@ -108,13 +130,13 @@ export class UpstreamAgent {
     }
   }
 
-  /** Ends all that is under way. */
+  /** Destroys all connections, and so ends all requests. */
   destroy(): void {
     this.#http.destroy();
     this.#https.destroy();
   }
 
-  /** Ends a request whose connection, or then whose answer, takes too long. */
+  /** Ends a request whose connection takes too long, or later whose response does. */
   #guard(request: ClientRequest, secure: boolean): { timer: NodeJS.Timeout } {
     const { connectMs, headersMs, probeMs } = this.#times;
     const limit = (ms: number, late: (within: string) => Error): NodeJS.Timeout =>
@@ -123,7 +145,7 @@ export class UpstreamAgent {
     const connected = (): void => {
       clearTimeout(watch.timer);
       if (!request.destroyed)
-        watch.timer = limit(headersMs, (within) => new NoAnswer(`no answer ${within}`));
+        watch.timer = limit(headersMs, (within) => new NoResponse(`no response ${within}`));
     };
     request.once('socket', (socket) => {
       this.#onSocket(socket);

@@ -5,39 +5,39 @@ import { asBuffer } from '../../filter/codec/as-buffer.ts';
 import { concat } from '../../filter/codec/buffer-list.ts';
 
 /**
- * Bodies are kept in buffers of this size. Large ones go back to the operating system when they are
- * free; a list in buffers of the default 16 KB leaves the allocator's heap as large as it was at its peak.
+ * Size of the buffers that bodies are kept in. Large buffers go back to the operating system when they are free. A
+ * list in buffers of the default 16 KB leaves the allocator's heap at its peak size.
  */
-const PIECE_BYTES = 1024 * 1024;
-const FIRST_PIECE_BYTES = 16 * 1024;
+const BUFFER_BYTES = 1024 * 1024;
+const FIRST_BUFFER_BYTES = 16 * 1024;
 
 /** Response headers, names in lower case. */
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** A response body as it comes, for one reader. Leaving the loop over it early ends the request. */
+/** A response body that is streamed to one reader. Leaving the loop over it early ends the request. */
 export interface UpstreamBody extends AsyncIterable<Buffer> {
   /**
-   * Hands on each chunk in the very turn of the event loop in which it arrives, which a loop does not; resolves
-   * at the end. Throws as the loop does, and what `onChunk` throws, which ends the request.
+   * Calls `onChunk` in the turn of the event loop in which a chunk arrives, which a loop does not. Resolves at the end.
+   * Throws what the loop would throw. If `onChunk` throws, the request ends and the error is thrown here.
    */
   each(onChunk: (chunk: Buffer) => void): Promise<void>;
   /** Ends the request, read or not. */
   destroy(): void;
 }
 
-/** Wraps a body so that what goes wrong while it is read is thrown as `explain` says. */
+/** Wraps a body. Errors while it is read are thrown as `explain` returns them. */
 export function createBody(
   source: Readable,
   options: {
     readonly explain: (error: unknown) => unknown;
-    /** A body that nobody has begun to read after this time is destroyed, in milliseconds. */
+    /** A body is destroyed if nobody has started to read it after this time, in milliseconds. */
     readonly unreadMs: number;
     readonly onUnread: () => void;
     /** Called for each chunk, before its reader gets it. */
     readonly onChunk?: () => void;
   },
 ): UpstreamBody {
-  // An error while nobody reads is thrown to the one who reads later; without a listener it would end the process.
+  // An error before the body is read is thrown to its later reader. Without a listener it would end the process.
   source.on('error', () => {});
   const timer = setTimeout(() => {
     if (source.readableDidRead || source.destroyed) return;
@@ -94,8 +94,8 @@ function readEach(
 }
 
 /**
- * Reads a body to its end and, where the headers say so, gunzips it. Throws `TooLarge` before more than
- * `maxBytes` are held, counted after gunzipping, and `Malformed` for bytes that are no gzip.
+ * Reads a body to its end, and decompresses it if the headers say gzip. Throws `TooLarge` before more than `maxBytes`
+ * decompressed bytes are held, and `Malformed` if the bytes are not gzip.
  */
 export async function readBody(
   body: AsyncIterable<Uint8Array>,
@@ -106,16 +106,16 @@ export async function readBody(
 }
 
 export interface ReadOptions {
-  /** Counted after gunzipping. */
+  /** Limit for the decompressed bytes. */
   readonly maxBytes: number;
   readonly headers?: ResponseHeaders;
-  /** Told how many bytes have come, before they are kept; what it throws ends the request. */
+  /** Called with the number of bytes of each chunk before it is kept. If it throws, the request ends. */
   readonly onBytes?: (length: number) => void;
 }
 
 /**
- * {@link readBody}, in pieces of {@link PIECE_BYTES}. A large block that is joined, and free soon, costs more than
- * itself: the C library keeps so much more for itself from then on (mallopt(3), M_MMAP_THRESHOLD).
+ * {@link readBody}, in buffers of {@link BUFFER_BYTES}. One large block that is freed soon costs more than itself,
+ * because the C library then keeps that much more memory (mallopt(3), M_MMAP_THRESHOLD).
  */
 export async function readBuffers(
   body: AsyncIterable<Uint8Array>,
@@ -123,18 +123,18 @@ export async function readBuffers(
 ): Promise<Buffer[]> {
   const { headers = {}, maxBytes } = options;
   const declared = Number(headers['content-length'] ?? 0);
-  // Also of what is zipped: nobody zips what grows by it.
+  // This also holds for gzip, because no server compresses a body that grows by it.
   if (declared > maxBytes) for await (const _ of body) throw tooLarge(maxBytes);
   if (headers['content-encoding'] === 'gzip') return gunzip(body, options);
-  const buffers = new PieceList();
-  for await (const chunk of within(body, options)) {
+  const buffers = new BufferFiller();
+  for await (const chunk of limited(body, options)) {
     buffers.add(chunk);
   }
   return buffers.end();
 }
 
-/** The chunks of a body, as long as they are within the bounds. A throw ends the request. */
-async function* within(
+/** The chunks of a body. Throws, and so ends the request, when they exceed the limit. */
+async function* limited(
   body: AsyncIterable<Uint8Array>,
   { maxBytes, onBytes }: ReadOptions,
 ): AsyncGenerator<Buffer, void, undefined> {
@@ -147,13 +147,13 @@ async function* within(
   }
 }
 
-/** Copies chunks into pieces as they come, so that nothing is held twice, and no network buffer for long. */
-class PieceList {
+/** Copies chunks into large buffers, so that nothing is held twice and network buffers are freed soon. */
+class BufferFiller {
   readonly #buffers: Buffer[] = [];
   #filling: Buffer | undefined;
   #used = 0;
-  /** Most answers are small: the first pieces are too. */
-  #size = FIRST_PIECE_BYTES;
+  /** The first buffers are small, because most responses are. */
+  #size = FIRST_BUFFER_BYTES;
 
   add(chunk: Buffer): void {
     for (let at = 0; at < chunk.length; ) {
@@ -174,22 +174,22 @@ class PieceList {
     if (this.#filling !== undefined) this.#buffers.push(this.#filling.subarray(0, this.#used));
     this.#filling = undefined;
     this.#used = 0;
-    this.#size = Math.min(2 * this.#size, PIECE_BYTES);
+    this.#size = Math.min(2 * this.#size, BUFFER_BYTES);
   }
 }
 
 async function gunzip(body: AsyncIterable<Uint8Array>, options: ReadOptions): Promise<Buffer[]> {
   const source = Readable.from(body, { objectMode: false });
-  const unzip = createGunzip({ chunkSize: PIECE_BYTES });
+  const unzip = createGunzip({ chunkSize: BUFFER_BYTES });
   source.once('error', (error) => unzip.destroy(error));
   try {
     const buffers: Buffer[] = [];
-    for await (const chunk of within(source.pipe(unzip), options)) buffers.push(chunk);
+    for await (const chunk of limited(source.pipe(unzip), options)) buffers.push(chunk);
     return buffers;
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (!code?.startsWith('Z_')) throw error;
-    throw new WrapperError('Malformed', `a body that is no gzip: ${message}`, { cause: error });
+    throw new WrapperError('Malformed', `a body that is not gzip: ${message}`, { cause: error });
   } finally {
     source.destroy();
   }

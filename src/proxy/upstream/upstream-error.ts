@@ -6,7 +6,7 @@ export function addressOf(server: URL): string {
   return `${server.hostname}:${port}`;
 }
 
-/** Names an error of the network by the API server's address and by the innermost code that is known of it. */
+/** Describes an error of the network by the API server's address and the innermost code. */
 export function unreachable(error: unknown, server: URL): WrapperError {
   if (error instanceof WrapperError) return error;
   const { code, message } = innermost(error);
@@ -18,12 +18,12 @@ export function unreachable(error: unknown, server: URL): WrapperError {
   );
 }
 
-/** What tells one failure from another, for a log that has each once: the code of the network, or the HTTP status. */
+/** Identifies the cause of a failure, so that each is logged once: the code of the network, or the HTTP status. */
 export function causeOf(error: WrapperError | undefined): string {
   return `${innermost(error).code} ${error?.status?.code ?? ''}`;
 }
 
-/** The API server is behind the version asked for (apimachinery errors.IsTooLargeResourceVersion). */
+/** Whether the API server is behind the requested version (apimachinery errors.IsTooLargeResourceVersion). */
 export function isTooLargeVersion({ status }: WrapperError): boolean {
   return (
     status?.code === 504 &&
@@ -31,7 +31,7 @@ export function isTooLargeVersion({ status }: WrapperError): boolean {
   );
 }
 
-/** An AggregateError wraps the error of the socket, which says more. */
+/** The innermost error, because that of the socket says the most. */
 function innermost(error: unknown): { code: string; message: string } {
   let found = { code: '', message: String(error) };
   const seen = new Set<unknown>();

@@ -1,14 +1,15 @@
-import { finished } from 'node:stream/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import { VERSION } from '../../version.ts';
 import type { Credentials } from '../credentials/credentials.ts';
-import { abortable, LinkedAbortController } from '../util/linked-abort-controller.ts';
+import { abortable, type LinkedAbortController } from '../util/linked-abort-controller.ts';
+import { OncePerCause } from '../util/once-per-cause.ts';
+import { AbortGroup } from './abort-group.ts';
 import { ActiveRequests } from './active-requests.ts';
-import { ConnectionTracker } from './connection-tracker.ts';
+import { AgentPool } from './agent-pool.ts';
 import type { Outcome } from './failover.ts';
 import { isServerFailure, isUsableResponse, Reachability } from './reachability.ts';
-import { type AgentRequest, NoAnswer, type UpstreamAgent } from './upstream-agent.ts';
+import { ServerProbe } from './server-probe.ts';
+import { createAgentRequest, NoResponse } from './upstream-agent.ts';
 import { createBody, type ResponseHeaders, type UpstreamBody } from './upstream-body.ts';
 import { addressOf, unreachable } from './upstream-error.ts';
 
@@ -23,47 +24,46 @@ export interface UpstreamRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Path and query, as the API server documents them. */
   readonly path: string;
-  /** Names in lower case; those that authenticate are set by the upstream. */
+  /** Names in lower case. The upstream adds the headers that authenticate. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whole, for it is sent again after a 401. */
+  /** The whole body, because it is sent again after a 401. */
   readonly body?: string | Buffer;
   /**
-   * An Authorization header to be sent in place of our own identity: without our headers, and over a
-   * connection without our client certificate, which the API server would prefer to the header.
+   * An Authorization header that replaces our own identity. The request then carries none of our headers, and its
+   * connection has no client certificate, because the API server would prefer that to the header.
    */
   readonly authorization?: string;
-  /** Ends the request at once, before the headers and while the body is read. */
+  /** Ends the request immediately, before the headers and while the body is read. */
   readonly signal?: AbortSignal;
 }
 
 export interface UpstreamResponse {
   readonly statusCode: number;
   readonly headers: ResponseHeaders;
-  /** As it was sent, so gzip if the request allowed that; see {@link readBody}. */
+  /** As it was sent: gzip if the request allowed that; see {@link readBody}. */
   readonly body: UpstreamBody;
 }
 
-/** The way to the API server, under our own identity. */
+/** The client of the API server, under our own identity. */
 export interface Upstream {
   /**
-   * Sends a request; resolves when the headers of the answer are there, whatever its status. After a 401 the
-   * credentials are read anew and the request is sent once more. Throws `Unreachable` when the network or
-   * TLS fails, here or while the body is read, `Credentials`, and the reason of an aborted signal.
+   * Sends a request. Resolves with the headers of the response, whatever its status. After a 401 the credentials are
+   * read again and the request is sent once more. Throws `Unreachable` if the network or TLS fails, here or while
+   * the body is read. Throws `Credentials`, and the reason of an aborted signal.
    */
   request(request: UpstreamRequest): Promise<UpstreamResponse>;
   /** `host:port` of the API server, for messages. */
   readonly address: string;
-  /** Whether the API server can be reached, as all requests have found. */
+  /** Whether the API server can be reached, according to all requests. */
   readonly reach: Reachability;
   /**
-   * Asks one API server, on a new connection, for a sign of life. Resolves with the status of its answer, or
-   * with undefined when there is none in time. Never rejects.
+   * Health-checks one API server on a new connection. Resolves with the status of the response, or with undefined if
+   * there is none in time. Never rejects.
    */
   probe(server: URL): Promise<number | undefined>;
   /**
-   * Asks all API servers for a sign of life and, when the one in use gives none within a second and another
-   * one does, sees to it that this one is used. Resolves with whether any did; at once with false where there
-   * is only one server. Never rejects.
+   * Health-checks all API servers. If the one in use does not answer within a second and another one does, that one
+   * is used. Resolves with whether any server answered; with false if there is only one. Never rejects.
    */
   search(): Promise<boolean>;
   /** Ends all requests and waits until no connection is left. */
@@ -73,67 +73,72 @@ export interface Upstream {
 export interface UpstreamOptions {
   readonly credentials: Credentials;
   readonly logger: Logger;
-  /** How long a body may wait for its reader before its request is ended, in milliseconds; default 30,000. */
+  /** A request whose body nobody reads ends after this time, in milliseconds; default 30,000. */
   readonly unreadMs?: number;
-  /** Told what became of each request under our own identity, and of its path without the query; see Failover. */
-  readonly onOutcome?: (server: URL, outcome: Outcome, path: string) => void;
-  /** Told of a server that was found to answer while the one in use does not. */
+  /** Called with how each request ended; see Failover. */
+  readonly onOutcome?: (server: URL, outcome: Outcome) => void;
+  /** Called with a server that was found to answer while the one in use does not. */
   readonly onFound?: (server: URL) => void;
-  /** After this long without a byte from the API server it is asked whether it is there; see Pulse. */
+  /** After this time without a byte from the API server it is health-checked; see HealthCheck. */
   readonly quietMs?: number;
-  /** How long an answer may take to begin, in milliseconds; default 40,000. */
+  /** Time limit for the start of a response, in milliseconds; default 40,000. */
   readonly headersMs?: number;
 }
 
-/** What the API server's audit log and priority levels know us by. What is passed on keeps its own. */
-const USER_AGENT = `kube-proxy-wrapper/${VERSION}`;
 const UNREAD_MS = 30_000;
-/** How long a search among all servers may take, in milliseconds. */
-const SEARCH_MS = 1_000;
-/** How long a probe may take, in milliseconds. */
-const PROBE_MS = 10_000;
-/** Every API server answers it from memory, and lets everybody who is logged in read it (system:public-info-viewer). */
-const PROBE_PATH = '/version';
 
-/** Opens the way to the API server; connects only when the first request is sent. */
+/** Creates the client. It connects when the first request is sent. */
 export function createUpstream(options: UpstreamOptions): Upstream {
   return new AgentUpstream(options);
 }
 
+/**
+ * A request has these states; its {@link LinkedAbortController} ends it in each of them:
+ *
+ *     authenticating ── headers() ──▶ waiting ── response ──▶ reading ── body closed ──▶ ended
+ *           ▲                            │                       │                         ▲
+ *           └──── refresh() ◀── first 401 ┘                       │                         │
+ *     any state ── signal aborted, upstream closed, network error ┴─────────────────────────┘
+ *
+ * - authenticating: waits for the credentials. Nothing was sent.
+ * - waiting, reading: counted by {@link ActiveRequests}, which health-checks a server that is silent.
+ * - ended: the abort group and the active requests no longer hold it. Its outcome was reported once.
+ */
 class AgentUpstream implements Upstream {
+  readonly reach = new Reachability();
   readonly #credentials: Credentials;
   readonly #logger: Logger;
   readonly #unreadMs: number;
+  readonly #onOutcome: (server: URL, outcome: Outcome) => void;
   readonly #unsubscribe: () => void;
-  readonly reach = new Reachability();
-  readonly #onOutcome: (server: URL, outcome: Outcome, path: string) => void;
-  readonly #onFound: (server: URL) => void;
-  readonly #connections: ConnectionTracker;
+  readonly #agents: AgentPool;
+  readonly #aborts = new AbortGroup();
   readonly #requests: ActiveRequests;
-  /** Requests from before they are sent until their bodies are closed. */
-  readonly #live = new Set<LinkedAbortController>();
-  #own: UpstreamAgent | undefined;
-  /** For requests under another identity than ours. */
-  #foreign: UpstreamAgent | undefined;
-  #searching: Promise<boolean> | undefined;
-  /** Credentials that were read anew did not help either: that is not told each time. */
-  #isUnauthorized = false;
-  #closed = false;
+  readonly #probe: ServerProbe;
+  readonly #unauthorized = new OncePerCause();
 
   constructor(options: UpstreamOptions) {
     const { credentials, logger, unreadMs = UNREAD_MS, onOutcome = () => {} } = options;
-    this.#onOutcome = onOutcome;
-    this.#onFound = options.onFound ?? (() => {});
-    this.#connections = new ConnectionTracker(() => this.reach.noteConnected(), options.headersMs);
-    this.#requests = new ActiveRequests({
-      ...options,
-      probe: (server) => this.probe(server),
-      onDead: (server) => onOutcome(server, 'unreachable', ''),
-    });
     this.#credentials = credentials;
     this.#logger = logger;
     this.#unreadMs = unreadMs;
-    this.#unsubscribe = credentials.onTlsChange(() => this.#retireAgents());
+    this.#onOutcome = onOutcome;
+    const { headersMs, onFound } = options;
+    const onConnect = (): void => this.reach.noteConnected();
+    this.#agents = new AgentPool({ credentials, headersMs, onConnect });
+    this.#requests = new ActiveRequests({
+      ...options,
+      probe: (server) => this.probe(server),
+      onDead: (server) => onOutcome(server, 'silent'),
+    });
+    this.#probe = new ServerProbe({
+      ...{ credentials, reach: this.reach, agents: this.#agents, aborts: this.#aborts },
+      onFound: (found, current) => {
+        onFound?.(found);
+        this.#requests.giveUp(current);
+      },
+    });
+    this.#unsubscribe = credentials.onTlsChange(() => this.#agents.retire());
   }
 
   get address(): string {
@@ -144,160 +149,92 @@ class AgentUpstream implements Upstream {
     const response = await this.#send(request);
     if (request.authorization !== undefined) return response;
     if (response.statusCode !== 401) {
-      this.#isUnauthorized = false;
+      this.#unauthorized.succeed();
       return response;
     }
     response.body.destroy();
-    if (!this.#isUnauthorized) {
-      this.#logger.info({ path: request.path }, 'answered 401; the credentials are read anew');
+    if (this.#unauthorized.fail('401')) {
+      this.#logger.info({ path: request.path }, 'answered 401; the credentials are read again');
     }
     await this.#refresh(request.signal);
     const again = await this.#send(request);
-    this.#isUnauthorized = again.statusCode === 401;
+    if (again.statusCode !== 401) this.#unauthorized.succeed();
     return again;
   }
 
-  async probe(server: URL): Promise<number | undefined> {
-    return this.#probe(server, PROBE_MS);
+  probe(server: URL): Promise<number | undefined> {
+    return this.#probe.probe(server);
   }
 
   search(): Promise<boolean> {
-    this.#searching ??= this.#search().finally(() => {
-      this.#searching = undefined;
-    });
-    return this.#searching;
-  }
-
-  async #search(): Promise<boolean> {
-    const [current, ...others] = this.#credentials.servers;
-    if (current === undefined || others.length === 0) return false;
-    const ask = async (server: URL): Promise<URL> => {
-      const statusCode = await this.#probe(server, SEARCH_MS);
-      if (statusCode !== undefined && isUsableResponse(statusCode)) return server;
-      throw new Error('no answer');
-    };
-    const other = Promise.any(others.map(ask)).catch(() => undefined);
-    // The one in use is preferred, also where another one is faster.
-    const found = (await ask(current).catch(() => undefined)) ?? (await other);
-    if (found === undefined) return false;
-    if (found !== current && !this.#closed) {
-      this.#onFound(found);
-      this.#requests.giveUp(current);
-    }
-    return true;
-  }
-
-  async #probe(server: URL, ms: number): Promise<number | undefined> {
-    const signal = AbortSignal.timeout(ms);
-    const abort = this.#begin(signal);
-    // A connection that idles in the pool may be as dead as those in question.
-    const agent = this.#connections.agent(this.#credentials.tls());
-    try {
-      const request: UpstreamRequest = { method: 'GET', path: PROBE_PATH, signal };
-      const identity = await this.#identityWithin(ms / 2, abort.signal);
-      const options = this.#options(server, request, identity, abort.signal);
-      const { statusCode, body } = await abortable(agent.request(options), abort.signal);
-      this.reach.noteAnswer(isUsableResponse(statusCode));
-      body.resume();
-      await finished(body, { signal: abort.signal });
-      return statusCode;
-    } catch {
-      // Whatever it was, it was no answer.
-      return undefined;
-    } finally {
-      this.#end(abort);
-      agent.destroy();
-    }
-  }
-
-  /** None, when the credentials do not come in time: a server answers a stranger too, if only with 401. */
-  async #identityWithin(ms: number, signal: AbortSignal): Promise<AgentRequest['headers']> {
-    const late = AbortSignal.any([signal, AbortSignal.timeout(ms)]);
-    const identity = await abortable(this.#credentials.headers(), late).catch(() => ({}));
-    signal.throwIfAborted();
-    return identity;
-  }
-
-  /** Reads the credentials anew; a plugin that hangs is waited for no longer than the request would be. */
-  async #refresh(signal: AbortSignal | undefined): Promise<void> {
-    const abort = this.#begin(signal);
-    try {
-      await abortable(this.#credentials.refresh(), abort.signal);
-    } finally {
-      this.#end(abort);
-    }
-  }
-
-  /** What is begun here ends with the signal, and when this is closed. */
-  #begin(signal: AbortSignal | undefined): LinkedAbortController {
-    const abort = new LinkedAbortController(signal);
-    this.#live.add(abort);
-    if (this.#closed) abort.now(closedError());
-    return abort;
-  }
-
-  #end(abort: LinkedAbortController): void {
-    this.#live.delete(abort);
-    abort.release();
+    return this.#probe.search();
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
     this.#unsubscribe();
-    for (const abort of this.#live) abort.now(closedError());
-    this.#retireAgents();
-    await this.#connections.close();
+    this.#aborts.close();
+    await this.#agents.close();
   }
 
-  async #send(request: UpstreamRequest): Promise<UpstreamResponse> {
-    const abort = this.#begin(request.signal);
-    const release = (): void => this.#end(abort);
+  /** Reads the credentials again, but does not wait longer than the request would for a plugin that hangs. */
+  async #refresh(signal: AbortSignal | undefined): Promise<void> {
+    const abort = this.#aborts.begin(signal);
     try {
-      abort.signal.throwIfAborted();
-      const identity = await abortable(this.#identity(request), abort.signal);
-      return await this.#exchange(request, identity, abort, release);
-    } catch (error) {
-      release();
-      throw abort.signal.aborted ? abort.signal.reason : unreachable(error, this.#server());
+      await abortable(this.#credentials.refresh(), abort.signal);
+    } finally {
+      this.#aborts.end(abort);
     }
   }
 
-  /** Throws an error of the network as `Unreachable`, naming the server it was sent to. */
+  /** Authenticates a request and sends it. */
+  async #send(request: UpstreamRequest): Promise<UpstreamResponse> {
+    const abort = this.#aborts.begin(request.signal);
+    const { signal } = abort;
+    try {
+      signal.throwIfAborted();
+      const identity = await abortable(this.#identity(request), signal);
+      return await this.#exchange(request, identity, abort);
+    } catch (error) {
+      this.#aborts.end(abort);
+      throw signal.aborted ? signal.reason : unreachable(error, this.#server());
+    }
+  }
+
+  /** Waits for the response. Throws an error of the network as `Unreachable` with the server's address. */
   async #exchange(
     request: UpstreamRequest,
     identity: Readonly<Record<string, string>>,
     abort: LinkedAbortController,
-    release: () => void,
   ): Promise<UpstreamResponse> {
     const server = this.#server();
     const { signal } = abort;
-    const [path = ''] = request.path.split('?', 1);
-    const live = this.#requests.add(server, abort);
+    const active = this.#requests.add(server, abort);
     const explain = (error: unknown): unknown =>
       signal.aborted ? signal.reason : unreachable(error, server);
     try {
-      const options = this.#options(server, request, identity, signal);
-      const answer = await abortable(this.#agent(request).request(options), signal);
-      live.heard();
-      const { statusCode, headers } = answer;
-      const toGoBy = isUsableResponse(statusCode, headers);
-      this.reach.noteAnswer(toGoBy);
-      this.#onOutcome(server, isServerFailure(statusCode, headers) ? 'broken' : 'answered', path);
-      answer.body.once('close', release).once('close', () => live.release());
+      const agent = this.#agents.get(request.authorization === undefined ? 'own' : 'caller');
+      const sent = agent.request(createAgentRequest(server, request, identity, signal));
+      const { statusCode, headers, body } = await abortable(sent, signal);
+      const isUsable = isUsableResponse(statusCode, headers);
+      const onBytes = (): void => {
+        active.onBytes();
+        this.reach.noteAnswer(isUsable);
+      };
+      onBytes();
+      this.#onOutcome(server, isServerFailure(statusCode, headers) ? 'serverError' : 'answered');
+      body.once('close', () => {
+        this.#aborts.end(abort);
+        active.end();
+      });
       const onUnread = (): void => {
-        this.#logger.warn({ path: request.path }, 'an answer was not read; its request is ended');
+        this.#logger.warn({ path: request.path }, 'a response was not read; its request is ended');
       };
-      const onChunk = (): void => {
-        live.heard();
-        this.reach.noteAnswer(toGoBy);
-      };
-      const unreadMs = this.#unreadMs;
-      const body = createBody(answer.body, { explain, onUnread, onChunk, unreadMs });
-      return { statusCode, headers, body };
+      const options = { explain, onUnread, onChunk: onBytes, unreadMs: this.#unreadMs };
+      return { statusCode, headers, body: createBody(body, options) };
     } catch (error) {
-      live.release();
+      active.end();
       if (!signal.aborted) {
-        this.#onOutcome(server, error instanceof NoAnswer ? 'silent' : 'unreachable', path);
+        this.#onOutcome(server, error instanceof NoResponse ? 'silent' : 'unreachable');
       }
       throw explain(error);
     }
@@ -307,47 +244,9 @@ class AgentUpstream implements Upstream {
     return authorization === undefined ? await this.#credentials.headers() : { authorization };
   }
 
-  #options(
-    { origin, pathname }: URL,
-    request: UpstreamRequest,
-    identity: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-  ): AgentRequest {
-    return {
-      origin,
-      path: pathname.replace(/\/$/, '') + request.path,
-      method: request.method,
-      headers: { 'user-agent': USER_AGENT, ...request.headers, ...identity },
-      body: request.body,
-      signal,
-    };
-  }
-
-  #agent({ authorization }: UpstreamRequest): UpstreamAgent {
-    const { cert, key, ...anonymous } = this.#credentials.tls();
-    if (authorization !== undefined) {
-      this.#foreign ??= this.#connections.agent(anonymous);
-      return this.#foreign;
-    }
-    this.#own ??= this.#connections.agent(this.#credentials.tls());
-    return this.#own;
-  }
-
-  /** Requests under way end on the connections they have; the next ones get new connections. */
-  #retireAgents(): void {
-    this.#own?.close();
-    this.#foreign?.close();
-    this.#own = undefined;
-    this.#foreign = undefined;
-  }
-
   #server(): URL {
     const [server] = this.#credentials.servers;
     if (server !== undefined) return server;
     throw new WrapperError('Credentials', 'the credentials name no API server');
   }
-}
-
-function closedError(): WrapperError {
-  return new WrapperError('Unreachable', 'the connection to the API server is being closed');
 }

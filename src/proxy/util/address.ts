@@ -1,10 +1,10 @@
 import { isIP } from 'node:net';
 
-/** Where somebody listens. */
+/** Address of a listening socket. */
 export interface Address {
   /** An IP address, IPv6 without brackets. */
   readonly host: string;
-  /** 0: one that is free. */
+  /** 0: any free port. */
   readonly port: number;
 }
 
@@ -13,7 +13,7 @@ export function addressText({ host, port }: { host: string; port: number | strin
   return `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
 }
 
-/** Whether a host, IPv6 without brackets, is an address of this machine alone. */
+/** Whether a host is a loopback address. @param host IPv6 without brackets */
 export function isLoopback(host: string): boolean {
   return (isIP(host) === 4 && host.startsWith('127.')) || host === '::1';
 }

@@ -1,13 +1,13 @@
 /** Delays between attempts, in milliseconds. */
 export interface Backoff {
-  /** The next delay: doubled each time up to the maximum, of which a random half is taken off. */
+  /** The next delay. It doubles each time up to the maximum; then up to half of it is removed at random. */
   next(): number;
-  /** Starts over: the last attempt went well. */
+  /** Starts again with the first delay, after an attempt that succeeded. */
   reset(): void;
 }
 
 export interface BackoffOptions {
-  /** First delay in milliseconds before jitter. Default 200: one retry is hardly noticed. */
+  /** First delay in milliseconds before jitter. Default 200, so that one retry is hardly noticed. */
   readonly baseMs?: number;
   /** Upper bound in milliseconds. Default 30,000, as in client-go. */
   readonly maxMs?: number;

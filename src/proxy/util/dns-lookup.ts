@@ -2,8 +2,8 @@ import { lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 
 /**
- * Resolves names, each once at a time, whoever asks. A lookup at a resolver that is silent cannot be given up: those of
- * requests that were given up would pile up before the ones that could succeed.
+ * Shares lookups of the same name that run at the same time. A lookup at a silent resolver cannot be aborted. Lookups of
+ * aborted requests would therefore delay those that could succeed.
  *
  * @param resolve default: that of the operating system
  */
@@ -26,11 +26,11 @@ export function shareLookups(resolve: LookupFunction = lookup): LookupFunction {
 }
 
 /**
- * How all agents come to an API server. Of a name with several addresses Node tries one after the other, and gives
- * all but the last 250 ms only: too short for a slow link, on which no address was reached then.
+ * Options of all agents for connections to an API server. If a name has several addresses, Node tries one after the
+ * other, and each but the last one for 250 ms only. On a slow link that is too short to reach any of them.
  */
 export const ADDRESSING = {
   lookup: shareLookups(),
-  /** For each address, in milliseconds: of the 5 s that a connection may take (upstream-connections.ts). */
+  /** Time for each address, in milliseconds. It is part of the 5 s for a connection (agent-pool.ts). */
   autoSelectFamilyAttemptTimeout: 1_500,
 } as const;

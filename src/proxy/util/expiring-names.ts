@@ -1,17 +1,17 @@
 export interface ExpiringNamesOptions {
-  /** Names at most; one more takes the place of the one that was used longest ago. */
+  /** Maximum number of names; a further one replaces the one used longest ago. */
   readonly max: number;
-  /** How long a name is remembered after its last use, in milliseconds. */
+  /** How long a name is kept after its last use, in milliseconds. */
   readonly ttlMs: number;
   /** A monotonic clock in milliseconds; default: `performance.now`. */
   readonly now?: () => number;
 }
 
-/** A bounded set of names, each of which is forgotten some time after its last use. */
+/** A bounded set of names. Each one expires some time after its last use. */
 export class ExpiringNames {
   readonly #options: ExpiringNamesOptions;
   readonly #now: () => number;
-  /** When each was last used; the longest ago comes first. */
+  /** Time of the last use by name; the oldest comes first. */
   readonly #usedAt = new Map<string, number>();
 
   constructor(options: ExpiringNamesOptions) {
@@ -29,7 +29,7 @@ export class ExpiringNames {
     }
   }
 
-  /** Whether a name is remembered; then it is used now. */
+  /** Returns whether the set has a name, and records its use. */
   use(name: string): boolean {
     const usedAt = this.#usedAt.get(name);
     if (usedAt === undefined) return false;

@@ -1,11 +1,11 @@
 /**
- * The end of one request: when the caller's signal says so, or {@link now}. Unlike AbortSignal.any it leaves
- * nothing behind at a signal that lives longer than the request.
+ * Ends one request: when the outer signal is aborted, or by {@link abort}. Unlike AbortSignal.any it leaves no
+ * listener at an outer signal that lives longer than the request, once it is released.
  */
 export class LinkedAbortController {
   readonly #controller = new AbortController();
   readonly #outer: AbortSignal | undefined;
-  readonly #forward = () => this.now(this.#outer?.reason);
+  readonly #forward = () => this.abort(this.#outer?.reason);
 
   constructor(outer: AbortSignal | undefined) {
     this.#outer = outer;
@@ -17,19 +17,19 @@ export class LinkedAbortController {
     return this.#controller.signal;
   }
 
-  now(reason: unknown): void {
+  abort(reason?: unknown): void {
     this.#controller.abort(reason);
   }
 
-  /** Lets go of the caller's signal. */
+  /** Removes the listener from the outer signal. */
   release(): void {
     this.#outer?.removeEventListener('abort', this.#forward);
   }
 }
 
 /**
- * Waits for a promise, but no longer than the signal. Whoever gets the promise's answer
- * after that has to let go of it.
+ * Waits for a promise, but rejects with the signal's reason as soon as that is aborted. The promise goes on; if its
+ * result holds resources, its caller must release them.
  */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   let stop: (() => void) | undefined;

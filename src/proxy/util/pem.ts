@@ -1,14 +1,28 @@
 import { X509Certificate } from 'node:crypto';
 
+const BEGIN_CERTIFICATE = '-----BEGIN CERTIFICATE-----';
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]+-----END [A-Z ]*PRIVATE KEY-----/;
+
+/** The complete certificates in a text, each as PEM. */
+export function certificatesIn(text: string): string[] {
+  return text.match(CERTIFICATE) ?? [];
+}
+
+/** The first complete private key in a text, as PEM. */
+export function privateKeyIn(text: string): string | undefined {
+  return PRIVATE_KEY.exec(text)?.[0];
+}
+
 /**
- * Throws for authorities of which there are none, or one is half-written: OpenSSL and Node take what is there
- * without a word.
+ * Throws if there is no certificate in a text, or if one is incomplete or cannot be parsed. OpenSSL and Node ignore
+ * both without an error.
  */
 export function assertCertificates(pem: string | Buffer): void {
   const text = pem.toString();
-  const whole = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  const begun = text.split('-----BEGIN CERTIFICATE-----').length - 1;
+  const complete = certificatesIn(text);
+  const begun = text.split(BEGIN_CERTIFICATE).length - 1;
   if (begun === 0) throw new Error('no certificate in PEM');
-  if (begun !== whole.length) throw new Error('a certificate ends halfway');
-  for (const each of whole) new X509Certificate(each);
+  if (begun !== complete.length) throw new Error('a certificate ends halfway');
+  for (const each of complete) new X509Certificate(each);
 }

@@ -3,12 +3,12 @@ import { isIP } from 'node:net';
 
 /** State of a listening socket (include/net/tcp_states.h). */
 const LISTENING = '0A';
-/** Some 27 lines of the table. */
+/** About 27 lines of the table. */
 const READ_BYTES = 4096;
 
 /**
- * How many sockets of this network namespace listen at an address, all processes taken together; 0 where
- * there is no /proc/net/tcp. A socket on all addresses counts for each of them.
+ * How many sockets of this network namespace listen at an address, of all processes; 0 without /proc/net/tcp. A socket
+ * on all addresses counts for each of them.
  */
 export function countListeners(address: { readonly host: string; readonly port: number }): number {
   const wanted = hexAddress(address.host);
@@ -22,15 +22,15 @@ export function countListeners(address: { readonly host: string; readonly port: 
   return count;
 }
 
-/** A socket that listens. */
+/** A listening socket. */
 interface Row {
   readonly host: string;
   readonly port: number;
 }
 
 /**
- * The listening sockets in a table of the kernel; none where there is no such table. The kernel lists them before all
- * others, and makes no line before it is asked for (seq_file): the others, 100,000 perhaps, are never looked at.
+ * The listening sockets in a table of the kernel; none without that table. The kernel lists them first, and it creates
+ * lines only when they are read (seq_file). So the other sockets, perhaps 100,000, cost nothing.
  */
 function* listeningRows(path: string): Generator<Row, void, undefined> {
   const fd = open(path);
@@ -56,7 +56,7 @@ function* listeningRows(path: string): Generator<Row, void, undefined> {
   }
 }
 
-/** Undefined: not Linux, or no IPv6. */
+/** Undefined if the system is not Linux or has no IPv6. */
 function open(path: string): number | undefined {
   try {
     return openSync(path, 'r');
@@ -66,7 +66,7 @@ function open(path: string): number | undefined {
   }
 }
 
-/** Undefined: a socket that does not listen, or no socket. */
+/** Undefined if a line is not a listening socket. */
 function rowOf(line: string): Row | undefined {
   const [, local = '', , state] = line.trim().split(/\s+/);
   if (state !== LISTENING) return undefined;
@@ -74,7 +74,7 @@ function rowOf(line: string): Row | undefined {
   return { host, port: Number.parseInt(port, 16) };
 }
 
-/** An address as the kernel prints it: 32-bit words in the byte order of the machine, in hexadecimal. */
+/** An address in the kernel's format: 32-bit words in the machine's byte order, in hexadecimal. */
 function hexAddress(host: string): string {
   const bytes = isIP(host) === 4 ? host.split('.').map(Number) : ipv6Bytes(host);
   const words: string[] = [];
@@ -87,7 +87,7 @@ function hexAddress(host: string): string {
 }
 
 function ipv6Bytes(host: string): number[] {
-  // URL writes it in its one short form, with no dotted part.
+  // URL returns the one short form without a dotted part.
   const short = new URL(`http://[${host}]`).hostname.slice(1, -1);
   const [head = '', tail] = short.split('::');
   const groups = (text: string | undefined) => (text ? text.split(':') : []);

@@ -1,24 +1,24 @@
 import { WrapperError } from '../../errors.ts';
 
 /**
- * Where a reflector says, before it happens, what it takes in memory. Whoever keeps the account throws where there is
- * no room, and then the reflector holds no more.
+ * Accounts for the memory of a reflector. The reflector reports its use before it allocates. If there is no room, the
+ * account throws, and the reflector allocates nothing.
  */
 export interface ReadMemory {
-  /** Bytes of the list that is being read, all its pages together; 0: none is any more. */
+  /** Reports the bytes of the list that is being read, all pages together; 0 when it was read. */
   reading(bytes: number): void;
-  /** What all objects that are known take; see filter/memory-cost.ts. */
+  /** Reports the memory of all objects; see filter/memory-cost.ts. */
   objects(bytes: number): void;
 }
 
-/** What the objects of one query may take, as a multiple of maxListBytes: small objects cost more than their bytes. */
+/** Memory limit for the objects of one query in units of maxListBytes. Small objects cost more than their bytes. */
 const OBJECTS_PER_LIST = 8;
 
 /**
- * The account of what the wrapper itself and kube-proxy need, which no budget of others limits: all lists that are
- * being read at a time hold at most `maxListBytes` together, and the objects of one query a multiple of that.
+ * The account for what the wrapper itself and kube-proxy need; the budget of other callers does not limit it. All lists
+ * that are being read have at most `maxListBytes` together. The objects of one query take at most a multiple of that.
  *
- * Invariant: the sum of what open accounts say they are reading never exceeds the limit.
+ * Invariant: the sum of the bytes that accounts report as being read never exceeds the limit.
  */
 export class OwnReadMemory {
   readonly #maxListBytes: number;
@@ -33,7 +33,7 @@ export class OwnReadMemory {
     return this.#reading;
   }
 
-  /** An account for one reflector. Throws `TooLarge`, or `LimitExceeded` when other lists are in the way. */
+  /** An account for one reflector. Throws `TooLarge`, or `LimitExceeded` if other lists take the room. */
   account(): ReadMemory {
     let own = 0;
     return {
@@ -57,7 +57,7 @@ export class OwnReadMemory {
     if (bytes > most) {
       return new WrapperError('TooLarge', `a list of more than ${most} bytes (maxListBytes)`);
     }
-    const problem = `lists that are being read together hold more than ${most} bytes (maxListBytes), ${others} of them other lists: this one is asked for again`;
+    const problem = `lists that are being read together hold more than ${most} bytes (maxListBytes), ${others} of them other lists: this one is requested again`;
     return new WrapperError('LimitExceeded', problem);
   }
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../filter/projection/clock.ts';
 
-/** The machine's clock: it keeps running when somebody sets the time of day. */
+/** The machine's monotonic clock. It is independent of the time of day. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   after(delayMs, callback) {

@@ -1,17 +1,17 @@
 export interface TokenBucketOptions {
-  /** Tokens at the start, and at most. */
+  /** Number of tokens at the start, which is also the maximum. */
   readonly burst: number;
-  /** One token is added in this time, in milliseconds. */
+  /** Time until one token is added, in milliseconds. */
   readonly refillMs: number;
   /** A monotonic clock in milliseconds; default: `performance.now`. */
   readonly now?: () => number;
 }
 
-/** Limits how often something is done: a burst at first, and then at an even rate. */
+/** Limits a rate: a burst at first, then an even rate. */
 export class TokenBucket {
   readonly #options: TokenBucketOptions;
   readonly #now: () => number;
-  /** When all tokens are there again, in milliseconds: no fractions of tokens, which would be rounded. */
+  /** When the bucket is full again, in milliseconds. Fractions of tokens would be rounded; times are not. */
   #fullAt = -Infinity;
 
   constructor(options: TokenBucketOptions) {
@@ -19,7 +19,7 @@ export class TokenBucket {
     this.#now = options.now ?? (() => performance.now());
   }
 
-  /** Takes a token. Returns 0, or, when there is none, in how many milliseconds there will be one. */
+  /** Takes a token and returns 0. If there is none, returns the milliseconds until there is one. */
   take(): number {
     const { burst, refillMs } = this.#options;
     const now = this.#now();

@@ -1,19 +1,16 @@
 import { WrapperError } from '../../errors.ts';
+import { type Holder, ViewCharge } from './view-charge.ts';
 
-/** What all views but kube-proxy's own may take together. */
+export { ANYONE, type Holder, type ViewCharge } from './view-charge.ts';
+
+/** Limits of all views together, except kube-proxy's own. */
 export interface BudgetLimits {
   readonly maxViews: number;
-  /** Bytes of memory, as estimated; see filter/memory-cost.ts. */
+  /** Estimated bytes of memory; see memoryCost. */
   readonly maxViewBytes: number;
 }
 
-/** Who holds a view: a caller of https by its id, or {@link ANYONE}. */
-export type Holder = string;
-
-/** Every process that comes by plain http: they cannot be told apart. */
-export const ANYONE: Holder = '';
-
-/** Which limit a view was refused for. */
+/** The limit that a refused view would exceed. */
 export type BudgetReason = 'views' | 'bytes' | 'caller_views' | 'caller_bytes';
 
 interface Used {
@@ -22,22 +19,22 @@ interface Used {
 }
 
 export interface ViewBudgetOptions extends BudgetLimits {
-  /** The part of both limits that one holder may have, above 0 and at most 1. At least one view. */
+  /** The share of both limits that one holder may have, above 0 and at most 1; at least one view. */
   readonly shareOf: (holder: Holder) => number;
-  /** Closes a view that is not in use, of this holder or (undefined) of any; returns whether there was one. */
+  /** Closes a view that is not in use, of this holder or (undefined) of any; returns whether one was closed. */
   readonly makeRoom: (holder: Holder | undefined, except: ViewCharge | undefined) => boolean;
 }
 
-/** How long a refusal is worth a remark, in milliseconds. */
+/** How long a refusal is shown as a remark, in milliseconds. */
 const REMARK_MS = 60_000;
-/** A client that is refused is told to come back after this long, in seconds. */
+/** Retry-After of a refused client, in seconds. */
 export const RETRY_AFTER_SECONDS = 30;
 
 /**
- * Counts what views take, in number and bytes, in all and by holder.
+ * Counts views and their bytes, in total and by holder.
  *
- * Invariants: neither limit is ever exceeded, in all or by one holder; each view is charged to one holder, who uses
- * it or was the last to use it; what is used is the sum of what the open charges hold.
+ * Invariants: neither limit is ever exceeded, in total or by one holder. Each view is charged to one holder, who uses
+ * it or was the last to use it. The used amount is the sum of the open charges.
  */
 export class ViewBudget {
   readonly limits: BudgetLimits;
@@ -60,23 +57,23 @@ export class ViewBudget {
     return this.#used;
   }
 
-  /** Number of holders that are remembered: those that hold a view. */
+  /** Number of holders that have a view. */
   get holders(): number {
     return this.#byHolder.size;
   }
 
-  /** The last refusal, while it is news; undefined: none was refused lately. */
+  /** The last refusal, for a minute; undefined: no recent refusal. */
   get remark(): string | undefined {
     const { at, message } = this.#refused ?? { at: Number.NEGATIVE_INFINITY, message: undefined };
     return performance.now() - at < REMARK_MS ? message : undefined;
   }
 
-  /** What a holder has. */
+  /** Views and bytes of a holder. */
   usedBy(holder: Holder): Readonly<Used> {
     return this.#byHolder.get(holder) ?? { views: 0, bytes: 0 };
   }
 
-  /** Charges a holder with one more view. Throws `LimitExceeded`. */
+  /** Charges a holder for one more view. Throws `LimitExceeded`. */
   open(holder: Holder): ViewCharge {
     this.#claim(holder, { views: 1, bytes: 0 }, undefined);
     return new ViewCharge(
@@ -94,12 +91,12 @@ export class ViewBudget {
     );
   }
 
-  /** The error for those who read a view that none of them has room for. */
+  /** The error for the readers of a view when none of them has room for it. */
   refuse({ holder, bytes }: ViewCharge): WrapperError {
     return this.#refusal('caller_bytes', holder, { views: 0, bytes });
   }
 
-  /** Takes more, or (where negative) gives back. Throws `LimitExceeded`, and then nothing has changed. */
+  /** Takes more, or returns some if negative. Throws `LimitExceeded`, and then nothing has changed. */
   #claim(holder: Holder, more: Readonly<Used>, charge: ViewCharge | undefined): void {
     for (;;) {
       const short = this.#shortOf(holder, more);
@@ -112,7 +109,7 @@ export class ViewBudget {
     this.#add(holder, more);
   }
 
-  /** Lets another holder have a view; returns false, and has done nothing, where its share does not allow it. */
+  /** Charges a view to another holder. Returns false and changes nothing if its share does not allow it. */
   #move(from: Holder, to: Holder, bytes: number): boolean {
     const own = this.#shareOf(to);
     const used = this.usedBy(to);
@@ -166,84 +163,6 @@ export class ViewBudget {
         retryAfterSeconds: RETRY_AFTER_SECONDS,
       },
     });
-  }
-}
-
-interface Ledger {
-  claim(holder: Holder, bytes: number, charge: ViewCharge): void;
-  move(from: Holder, to: Holder, bytes: number): boolean;
-  /** Throws `LimitExceeded` where `move` returns false. */
-  handOver(from: Holder, to: Holder, bytes: number): void;
-  release(holder: Holder, bytes: number): void;
-}
-
-/** What one view takes of the budget, and who is charged with it. */
-export class ViewCharge {
-  readonly #ledger: Ledger;
-  readonly #uses = new Map<Holder, number>();
-  #holder: Holder;
-  #bytes = 0;
-  #open = true;
-
-  constructor(ledger: Ledger, holder: Holder) {
-    this.#ledger = ledger;
-    this.#holder = holder;
-  }
-
-  get holder(): Holder {
-    return this.#holder;
-  }
-
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  /** Sets what the view holds. Throws `LimitExceeded` where there is no room for more; then nothing has changed. */
-  resize(bytes: number): void {
-    if (!this.#open) return;
-    this.#ledger.claim(this.#holder, bytes - this.#bytes, this);
-    this.#bytes = bytes;
-  }
-
-  /**
-   * A request of this caller begins to read the view. One that nobody read is charged to the caller from now on: throws
-   * `LimitExceeded` where its share does not allow that, and then nothing has changed.
-   */
-  use(caller: Holder): void {
-    const isIdle = this.#open && this.#uses.size === 0 && caller !== this.#holder;
-    if (isIdle) {
-      this.#ledger.handOver(this.#holder, caller, this.#bytes);
-      this.#holder = caller;
-    }
-    this.#uses.set(caller, (this.#uses.get(caller) ?? 0) + 1);
-  }
-
-  /**
-   * A request ends. When its caller was charged and others still read the view, one of them is from now on. Returns
-   * false when none of these has room for it: the view is to be closed.
-   */
-  leave(caller: Holder): boolean {
-    const uses = (this.#uses.get(caller) ?? 0) - 1;
-    if (uses > 0) {
-      this.#uses.set(caller, uses);
-      return true;
-    }
-    this.#uses.delete(caller);
-    if (!this.#open || caller !== this.#holder || this.#uses.size === 0) return true;
-    for (const other of this.#uses.keys()) {
-      if (!this.#ledger.move(this.#holder, other, this.#bytes)) continue;
-      this.#holder = other;
-      return true;
-    }
-    return false;
-  }
-
-  /** Gives all back. May be called again. */
-  close(): void {
-    if (!this.#open) return;
-    this.#open = false;
-    this.#ledger.release(this.#holder, this.#bytes);
-    this.#bytes = 0;
   }
 }
 

@@ -12,54 +12,36 @@ import { type Query, queryKey, queryPath } from '../api/query.ts';
 import { OwnNodeHandler } from '../cluster/own-node-handler.ts';
 import type { PolicyEvents } from '../cluster/policy-events.ts';
 import { ServicesHandler } from '../cluster/services-handler.ts';
-import {
-  ANYONE,
-  type BudgetLimits,
-  type Holder,
-  RETRY_AFTER_SECONDS,
-  ViewBudget,
-  type ViewCharge,
-} from './view-budget.ts';
+import { type OpenView, refusedSource } from './open-view.ts';
+import { type BudgetLimits, RETRY_AFTER_SECONDS, ViewBudget } from './view-budget.ts';
+import { ANYONE, type Holder, type ViewCharge } from './view-charge.ts';
 import { openPlain, openViewSource, type SourceContext, type ViewSource } from './view-source.ts';
 
 export interface ViewRegistryOptions extends SourceContext, BudgetLimits {
   readonly codecs: Codecs;
   readonly book: PolicyResolver;
-  readonly policyEvents?: Pick<PolicyEvents, 'tell'> | undefined;
-  /** Whether callers of https share the budget with those of plain http. */
+  readonly policyEvents?: Pick<PolicyEvents, 'record'> | undefined;
+  /** Whether https callers share the budget with the clients of plain http. */
   readonly hasCallers: boolean;
-  /** A view that nobody asks for is closed after this long, in milliseconds. */
+  /** A view without users is closed after this long, in milliseconds. */
   readonly idleMs: number;
 }
 
 /**
- * A view makes room for another question when nobody has used it for this long, in milliseconds: sooner, a client
- * that asks one new question after the other would have each listed and written to disk, as fast as it asks.
+ * A view makes room for another query when it had no users for this long, in milliseconds. Without this time a client
+ * with ever new queries would cause a list and a snapshot for each of them, as fast as it sends them.
  */
 const ROOM_MS = 5_000;
-/** What one caller of https, and all of plain http together where there is https, may have of the budget. */
+/** Shares of the budget: one https caller, and all clients of plain http together if https is served too. */
 const CALLER_SHARE = 1 / 4;
 const ANYONE_SHARE = 1 / 2;
 /**
- * A view that there was no room for is not tried again for this long, in milliseconds: it has cost the API server a
- * list. Until then it keeps its place among maxViews, so that other questions are not tried without a pause either.
+ * A view without room is not tried again for this long, in milliseconds, because it has cost the API server a list.
+ * Until then it keeps its place among maxViews, so that other queries are not tried without a pause either.
  */
 const NO_ROOM_MS = RETRY_AFTER_SECONDS * 1_000;
-/** A view whose question the API server does not take is closed this long after its last user, in milliseconds. */
+/** A view whose query the API server rejects is closed this long after its last user, in milliseconds. */
 const REFUSED_IDLE_MS = 1_000;
-
-interface OpenView {
-  /** Of a view that there was no room for only what is asked is left. */
-  source: ViewSource;
-  /** What it takes of the budget; undefined for kube-proxy's own queries and what the world needs. */
-  readonly charge: ViewCharge | undefined;
-  users: number;
-  /** Runs while nobody uses the view; undefined for one that the world itself needs. */
-  idle: NodeJS.Timeout | undefined;
-  /** Since when nobody uses it; monotonic, in milliseconds. */
-  idleSince: number;
-  readonly pinned: boolean;
-}
 
 /** A view in use; release it exactly once. */
 export interface ViewLease {
@@ -68,16 +50,25 @@ export interface ViewLease {
 }
 
 /**
- * The views that are open, one for each question, opened when it is first asked. Those that the world
- * learns from (own Node; Services, as soon as endpoints are asked for) are the ones kube-proxy asks for
- * too, so that they cost one watch.
+ * The open views, one per query, opened with the first request. The topology needs some of them itself: the own Node,
+ * and Services as soon as endpoints are requested. kube-proxy requests the same ones, so that they cost one watch.
+ *
+ *     opened ──▶ in use ── last user leaves ──▶ idle ── idleMs, or another view needs the room ──▶ closed
+ *                 │  ▲                           │                                                 ▲
+ *                 │  └──────── new user ─────────┘                                                 │
+ *                 └── no room ──▶ refused (only query and error remain) ── 30 s later ─────────────┘
+ *
+ * A pinned view, which the topology needs, is never idle.
+ *
+ * The room: ViewRegistry opens, shares and closes views; `openViewSource` connects reflector, projection and view;
+ * ViewBudget limits number and memory.
  */
 export class ViewRegistry {
   readonly #options: ViewRegistryOptions;
   readonly #open = new Map<string, OpenView>();
   readonly #ownNode: OwnNodeHandler;
   readonly #isKubeProxys: (query: Query) => boolean;
-  /** What all views but kube-proxy's own take. */
+  /** Counts all views except kube-proxy's own. */
   readonly budget: ViewBudget;
   #hasServices = false;
 
@@ -110,15 +101,15 @@ export class ViewRegistry {
   }
 
   /**
-   * Why a view is not served: the API server does not take its question, or there is no room for it. Undefined also for
-   * a view that the world itself needs: that is more than a client's mistake.
+   * Why a view is not served: the API server rejects its query, or there is no room for it. Undefined also for a view
+   * that the topology needs, because its failure is more than a client's error.
    */
   refusalOf({ query, view }: ViewSource): WrapperError | undefined {
     return this.#open.get(queryKey(query))?.pinned ? undefined : view.refusal;
   }
 
   /**
-   * Opens or shares the view of a question for a caller. Throws `LimitExceeded` when there is no room for another view.
+   * Opens or shares the view of a query for a caller. Throws `LimitExceeded` when there is no room for another view.
    * Kube-proxy's own queries always have room.
    */
   acquire(query: Query, caller: Holder = ANYONE): ViewLease {
@@ -129,7 +120,7 @@ export class ViewRegistry {
     const entry = this.#open.get(queryKey(query)) ?? this.#openView(query, caller);
     entry.charge?.use(caller);
     entry.users++;
-    if (entry.source.view.closed === undefined) clearTimeout(entry.idle);
+    if (entry.source.view.closed === undefined) clearTimeout(entry.idleTimer);
     return { view: entry.source.view, release: () => this.#release(entry, caller) };
   }
 
@@ -137,8 +128,8 @@ export class ViewRegistry {
   async close(): Promise<void> {
     const entries = [...this.#open.values()];
     this.#open.clear();
-    for (const { idle, charge } of entries) {
-      clearTimeout(idle);
+    for (const { idleTimer, charge } of entries) {
+      clearTimeout(idleTimer);
       charge?.close();
     }
     await Promise.all(entries.map(({ source }) => source.close()));
@@ -148,22 +139,22 @@ export class ViewRegistry {
     entry.users--;
     const orphaned = entry.charge?.leave(caller) === false;
     if (entry.charge !== undefined && orphaned && entry.source.view.closed === undefined) {
-      // Those who still read it have no room for it: let them open it again, if they can.
+      // Its remaining readers have no room for it. They may open it again if they can.
       const error = this.budget.refuse(entry.charge);
       this.#refuse(entry, error);
     }
-    this.#rest(entry);
+    this.#closeLaterIfIdle(entry);
   }
 
-  /** Closes a view after a while if nobody uses it. */
-  #rest(entry: OpenView): void {
+  /** Closes a view after a while if it has no users. */
+  #closeLaterIfIdle(entry: OpenView): void {
     if (entry.users > 0 || entry.pinned || entry.source.view.closed !== undefined) return;
     if (this.#open.get(queryKey(entry.source.query)) !== entry) return;
     const { idleMs } = this.#options;
     const refused = entry.source.view.refusal !== undefined;
-    clearTimeout(entry.idle);
+    clearTimeout(entry.idleTimer);
     entry.idleSince = performance.now();
-    entry.idle = setTimeout(
+    entry.idleTimer = setTimeout(
       () => this.#close(entry),
       refused ? Math.min(REFUSED_IDLE_MS, idleMs) : idleMs,
     );
@@ -176,7 +167,7 @@ export class ViewRegistry {
     }
     const charge = this.budget.open(caller);
     const pay = (bytes: number): void => {
-      // What ends the list of a view that was closed costs nothing any more.
+      // A closed view costs nothing, also while its list still ends.
       if (entry.source.view.closed !== undefined) return;
       try {
         charge.resize(bytes);
@@ -190,7 +181,7 @@ export class ViewRegistry {
     return entry;
   }
 
-  /** Makes room: the view goes that nobody has used for longest. Returns whether there is one long enough. */
+  /** Closes the view that has been idle for longest. Returns whether one was idle for long enough. */
   #closeIdlest(holder: Holder | undefined, except: ViewCharge | undefined): boolean {
     let idlest: OpenView | undefined;
     for (const entry of this.#open.values()) {
@@ -205,33 +196,33 @@ export class ViewRegistry {
     return true;
   }
 
-  #close({ source, idle, charge }: OpenView): void {
-    clearTimeout(idle);
+  #close({ source, idleTimer, charge }: OpenView): void {
+    clearTimeout(idleTimer);
     this.#open.delete(queryKey(source.query));
     charge?.close();
     void source.close();
   }
 
-  /** Ends a view that there is no room for. Who asks for it meanwhile is told why, at no further cost. */
+  /** Ends a view without room. Requests for it are answered with the error until it is closed. */
   #refuse(entry: OpenView, error: WrapperError): void {
     const { source, charge } = entry;
     if (source.view.closed !== undefined) return;
-    clearTimeout(entry.idle);
+    clearTimeout(entry.idleTimer);
     const path = queryPath(source.query);
     this.#options.logger.warn({ view: path, err: error.message }, 'a view is closed');
     const closing = source.close();
     source.view.close(error);
     charge?.resize(0);
-    entry.source = huskOf(source, () => closing);
-    entry.idle = setTimeout(() => this.#close(entry), NO_ROOM_MS);
+    entry.source = refusedSource(source, () => closing);
+    entry.idleTimer = setTimeout(() => this.#close(entry), NO_ROOM_MS);
   }
 
   #add(source: ViewSource, pinned: boolean, charge?: ViewCharge): OpenView {
     const idleSince = performance.now();
-    const entry: OpenView = { source, charge, users: 0, idle: undefined, idleSince, pinned };
+    const entry: OpenView = { source, charge, users: 0, idleTimer: undefined, idleSince, pinned };
     this.#open.set(queryKey(source.query), entry);
-    // When the question is refused, whoever asked it may have gone already.
-    source.view.whenSettled(() => this.#rest(entry));
+    // When the query is rejected, its clients may have left already.
+    source.view.whenSettled(() => this.#closeLaterIfIdle(entry));
     return entry;
   }
 
@@ -243,15 +234,15 @@ export class ViewRegistry {
     this.#add(openPlain(this.#options, query, view, decode, [this.#ownNode]), true);
   }
 
-  /** The first one that asks decides how the world asks for Services, for the life of the process. */
+  /** The first request decides on the query for the topology's Services, for the life of the process. */
   #openServices(query: Query): void {
     if (this.#hasServices) return;
     this.#hasServices = true;
-    const feed = new ServicesHandler(this.#options);
+    const handler = new ServicesHandler(this.#options);
     const codec = this.#options.codecs.protobuf;
-    this.#add(openViewSource(this.#options, query, codec, { feed }), true);
+    this.#add(openViewSource(this.#options, query, codec, { handler }), true);
     if (!this.#options.cloudPassthrough) return;
-    // Which Services are hidden is told by the view of slices that kube-proxy itself asks for.
+    // Hidden Services follow from the view of slices that kube-proxy itself requests.
     const slices = slicesBeside(query);
     this.#add(openViewSource(this.#options, slices, codec, { tellsCloudOnly: true }), true);
   }
@@ -260,9 +251,4 @@ export class ViewRegistry {
     const { codecs, clock, window } = this.#options;
     return new View({ resource, codec: codecs[encoding], clock, window });
   }
-}
-
-/** What is left of the source of a view that was closed: nothing that takes memory. */
-function huskOf({ query, view, status }: ViewSource, close: () => Promise<void>): ViewSource {
-  return { query, view, projection: undefined, status, find: () => undefined, close };
 }

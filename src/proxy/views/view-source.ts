@@ -29,81 +29,73 @@ import type { ReadLimits } from '../api/read-limits.ts';
 import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
 import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
 import type { Upstream } from '../upstream/upstream.ts';
-import type { OwnReadMemory, ReadMemory } from '../util/read-memory.ts';
+import type { OwnReadMemory } from '../util/read-memory.ts';
+import { createViewMemory, type ViewPayer } from './view-memory.ts';
 
-/** What every source of a view is made from. */
+/** What every source of a view needs. */
 export interface SourceContext {
   readonly upstream: Upstream;
   readonly clock: VersionAllocator;
   readonly topology: Topology;
   readonly logger: Logger;
-  /** The least that an event log keeps. */
+  /** The minimum that an event log keeps. */
   readonly window: LogBounds;
   readonly time: Clock;
   readonly serviceFilter: ServiceFilter | undefined;
   /** Whether Services whose traffic all goes to the cloud are hidden. */
   readonly cloudPassthrough: boolean;
-  /** What is read of the API server at most; see Reflector. */
+  /** Limits of what is read from the API server; see Reflector. */
   readonly bounds?: ReadLimits;
-  /** What lists of the wrapper itself and of kube-proxy hold together while they are read. */
+  /** The account of the lists of the wrapper itself and of kube-proxy. */
   readonly ownMemory?: OwnReadMemory;
-  /** Where the last known state is kept over a restart; absent: nowhere. */
+  /** Where the last state is kept over a restart; default: nowhere. */
   readonly snapshots?: SnapshotStore;
   /** See Reflector. */
   readonly onHandled?: (seconds: number) => void;
 }
 
-/** A view and all that fills it: one reflector, one projection. */
+/** A view and what fills it: one reflector and one projection. */
 export interface ViewSource {
   readonly query: Query;
   readonly view: View;
-  /** Undefined for collections that are shown as they are. */
+  /** Undefined for collections that are shown unchanged. */
   readonly projection: EndpointsProjection | undefined;
   readonly status: ReflectorStatus;
-  /** The object of this key as the API server has it, but for the version, also when it is hidden. */
+  /** The object of this key as the API server has it, except for the version. Also finds hidden objects. */
   find(key: string): ObjectBytes | undefined;
-  /** Ends the reflector and waits for it. The view stays readable, as it is. */
+  /** Ends the reflector and waits for it. The view remains readable and unchanged. */
   close(): Promise<void>;
 }
 
-/** What a source needs beside its question. */
+/** What a source needs besides its query. */
 export interface SourceRole {
-  /** Told about each change before the view is: what the world learns has to be in force when clients hear of it. */
-  readonly feed?: ChangeHandler<ServiceFacts> | undefined;
-  /** Whether this view of slices tells the world which Services are withheld. */
+  /** Notified of each change before the view: its effect on the topology must be in force when clients see it. */
+  readonly handler?: ChangeHandler<ServiceFacts> | undefined;
+  /** Whether this view of slices reports to the topology which Services are cloud-only. */
   readonly tellsCloudOnly?: boolean;
-  /** Who pays for the memory; absent: nobody, for it is kube-proxy's or the world's. */
+  /** Pays for the memory; absent for the views of kube-proxy and of the topology. */
   readonly payer?: ViewPayer | undefined;
 }
 
-/** Pays for what a view takes in memory. */
-export interface ViewPayer {
-  /** Told what the view is about to take, in bytes. What it throws ends the view: it has called `close` before. */
-  pay(bytes: number): void;
-}
-
-/** A view that is paid for remembers at most so much of the past: a client that falls behind lists again. */
+/** Limit of the event log of a view that is paid for. A client that falls behind lists again. */
 const PAID_WINDOW: LogBounds = { entries: 1_000, bytes: 4 * 1024 * 1024 };
-/** What an entry of a log takes beside its object. */
-const ENTRY_BYTES = 160;
-
-/** Opens a source for endpoints, filtered, or for any other collection, shown as it is. */
+/** Opens a source: filtered for endpoints and Services, unchanged for any other collection. */
 export function openViewSource(
   context: SourceContext,
   query: Query,
   codec: Codec,
-  { feed, tellsCloudOnly = false, payer }: SourceRole = {},
+  { handler, tellsCloudOnly = false, payer }: SourceRole = {},
 ): ViewSource {
   const { resource } = query;
   const { clock } = context;
   const most = payer === undefined ? undefined : PAID_WINDOW;
   const view = new View({ resource, codec, clock, window: context.window, most });
-  if (resource === SERVICES) return openServices(context, query, view, { feed, payer });
+  if (resource === SERVICES) return openServices(context, query, view, { handler, payer });
   if (resource === SERVICE_CIDRS && context.cloudPassthrough) {
     const cidrs = new ServiceCidrsProjection(view, context.topology);
     const decode = (object: ObjectBytes) => codec.meta(object);
     const close = () => cidrs.close();
-    const parts = { query, view, projection: undefined, decode, sinks: [cidrs], close, payer };
+    const parts = { query, view, projection: undefined, decode, handlers: [cidrs], close, payer };
     return run(context, parts);
   }
   if (resource !== ENDPOINT_SLICES && resource !== ENDPOINTS) {
@@ -114,46 +106,52 @@ export function openViewSource(
     view,
     topology,
     clock: time,
-    tellsCloudOnly: tellsCloudOnly,
+    tellsCloudOnly,
   });
   const decode = (object: ObjectBytes): EndpointsFacts =>
     resource === ENDPOINTS ? codec.endpoints(object) : codec.endpointSlice(object);
   const close = () => projection.close();
-  return run(context, { query, view, projection, decode, sinks: [projection], close, payer });
+  return run(context, { query, view, projection, decode, handlers: [projection], close, payer });
 }
 
-/** Opens a source that shows objects as they are and tells feeds about them first. */
+/** Opens a source that shows objects unchanged, after it has notified the handlers. */
 export function openPlain<Facts extends ObjectMeta>(
   context: SourceContext,
   query: Query,
   view: View,
   decode: (object: ObjectBytes) => Facts,
-  feeds: readonly ChangeHandler<Facts>[],
+  before: readonly ChangeHandler<Facts>[],
   payer?: ViewPayer,
 ): ViewSource {
-  const sinks = [...feeds, new PlainProjection(view)];
+  const handlers = [...before, new PlainProjection(view)];
   const close = (): void => {};
-  return run(context, { query, view, projection: undefined, decode, sinks, close, payer });
+  return run(context, { query, view, projection: undefined, decode, handlers, close, payer });
 }
 
 function openServices(
   context: SourceContext,
   query: Query,
   view: View,
-  { feed, payer }: Pick<SourceRole, 'feed' | 'payer'>,
+  { handler, payer }: Pick<SourceRole, 'handler' | 'payer'>,
 ): ViewSource {
   const { topology, serviceFilter, cloudPassthrough } = context;
   const decode = (object: ObjectBytes) => view.codec.service(object);
-  const feeds = feed === undefined ? [] : [feed];
+  const before = handler === undefined ? [] : [handler];
   if (serviceFilter === undefined && !cloudPassthrough) {
-    return openPlain(context, query, view, decode, [new DeletionsFirst(view), ...feeds], payer);
+    return openPlain(context, query, view, decode, [new DeletionsFirst(view), ...before], payer);
   }
-  const options = { view, topology, serviceFilter, followsCloudOnly: cloudPassthrough, feed };
+  const options = {
+    view,
+    topology,
+    serviceFilter,
+    followsCloudOnly: cloudPassthrough,
+    feed: handler,
+  };
   const services = new ServicesProjection(options);
-  const sinks = [services];
+  const handlers = [services];
   const find = (key: string) => services.find(key);
   const close = () => services.close();
-  const parts = { query, view, projection: undefined, decode, sinks, find, close, payer };
+  const parts = { query, view, projection: undefined, decode, handlers, find, close, payer };
   return run(context, parts);
 }
 
@@ -164,17 +162,20 @@ function run<Facts extends ObjectMeta>(
     readonly view: View;
     readonly projection: EndpointsProjection | undefined;
     readonly decode: (object: ObjectBytes) => Facts;
-    readonly sinks: readonly ChangeHandler<Facts>[];
-    /** Default: what the view shows. */
+    readonly handlers: readonly ChangeHandler<Facts>[];
+    /** Default: the objects that the view shows. */
     readonly find?: ViewSource['find'];
-    /** Ends what the sinks have opened. */
+    /** Closes what the handlers have opened. */
     readonly close: () => void;
     readonly payer: ViewPayer | undefined;
   },
 ): ViewSource {
   const { query, view, projection, payer } = parts;
+  const hasSnapshots = context.snapshots !== undefined;
   const memory =
-    payer === undefined ? context.ownMemory?.account() : memoryOf(context, parts, payer);
+    payer === undefined
+      ? context.ownMemory?.account()
+      : createViewMemory({ view, projection, hasSnapshots, payer });
   const controller = new AbortController();
   const reflector = new Reflector({
     ...context,
@@ -198,28 +199,5 @@ function run<Facts extends ObjectMeta>(
       controller.abort();
       await running;
     },
-  };
-}
-
-/** Adds up what a view takes: its list while that is read, its objects, what is shown of them, and its log. */
-function memoryOf(
-  { snapshots }: SourceContext,
-  {
-    view,
-    projection,
-  }: { readonly view: View; readonly projection: EndpointsProjection | undefined },
-  payer: ViewPayer,
-): ReadMemory {
-  let held = { list: 0, objects: 0 };
-  const pay = (next: typeof held): void => {
-    const log = view.started ? view.log.bytes + view.log.size * ENTRY_BYTES : 0;
-    // The raw objects are held once more for the disk.
-    const raw = snapshots === undefined ? next.objects : 2 * next.objects;
-    payer.pay(next.list + raw + log + (projection?.copiedBytes ?? 0));
-    held = next;
-  };
-  return {
-    reading: (list) => pay({ ...held, list }),
-    objects: (objects) => pay({ ...held, objects }),
   };
 }

@@ -1,209 +1,117 @@
-import type { Endpoint, EndpointGroup } from './endpoint.ts';
+/*
+ * The room `decide`: which endpoints of a Service this node sees. Pure; what a key matches is passed in.
+ *
+ * - decide.ts: the decision; endpoint-classes.ts: endpoints that are decided together
+ * - key-mask.ts, key-mask-cache.ts: the keys that match an endpoint, as bits
+ * - return-delay.ts: holds a key until a nearer one has been ready for long enough
+ * - endpoint-reasons.ts, endpoint-tally.ts: why, and how many; steps.ts: long work in short steps
+ */
+
+import type { EndpointGroup } from './endpoint.ts';
+import {
+  type ClassMatches,
+  classesByPort,
+  classify,
+  type EndpointClass,
+  markKept,
+} from './endpoint-classes.ts';
+import type { KeyMaskOf } from './key-mask.ts';
 import { lowestBit } from './return-delay.ts';
 
 /**
- * Which endpoints are looked for, in this order:
- * - `ready`: the first key with enough ready endpoints won or, if none has enough, the first with any
- * - `serving`: no key has a ready one; the first key with a serving (terminating) one won, so that
+ * Which endpoints a port was decided by. The stages are tried in this order:
+ * - `ready`: the first key with enough ready endpoints won or, if no key has enough, the first with any
+ * - `serving`: no key has a ready endpoint; the first key with a serving (terminating) one won, so that
  *   kube-proxy's own fallback to terminating endpoints still works
- * - `any`: neither; everything that matches any key is shown, for kube-proxy to see what there is
+ * - `any`: neither; every endpoint that matches any key is shown, so that kube-proxy can choose
  */
 export type Stage = 'ready' | 'serving' | 'any';
 
-/** The outcome for one address family and port. */
+/** The decision for one address family and port. */
 export interface PortDecision {
   readonly family: string;
-  /** `<protocol>/<name>`, as in {@link EndpointGroup.ports}; empty for a group that has no ports. */
+  /** `<protocol>/<name>`, as in {@link EndpointGroup.ports}; empty for a group without ports. */
   readonly port: string;
   /** Index of the key that won; -1 in stage `any`. */
   readonly key: number;
   readonly stage: Stage;
 }
 
-/** The outcome for all endpoints of one Service in one view. */
+/** The decision for all endpoints of one Service in one view. */
 export interface Decision {
   readonly ports: readonly PortDecision[];
-  /** One entry per endpoint in the order of the groups, flattened: 1 stays, 0 is left out. */
+  /** One entry for each endpoint in the order of the groups, flattened: 1 is kept, 0 is left out. */
   readonly keep: Uint8Array;
 }
 
-/** A decision with what it was taken from, so that it can be explained later as of the same moment. */
+/** A decision with the matches that it was made from, so that it can be explained later as of the same moment. */
 export interface MatchedDecision extends Decision {
   /** The keys that match each endpoint, in the order of `keep`. */
   readonly masks: Uint16Array;
 }
 
-/** Whether this node and an endpoint are related by a key; see {@link Relations}. */
-export type MatchesEndpoint = (key: string, endpoint: Endpoint) => boolean;
-
-/** What of a policy, beside its keys, bears on a decision. */
+/** The parts of a policy, besides its keys, that a decision depends on. */
 export interface DecideOptions {
   /**
-   * Ready endpoints that each key needs to count, in the order of the keys; default: one. One that is in two groups
-   * counts twice, for a decision knows no addresses.
+   * Ready endpoints that each key needs to count, in the order of the keys; default: one. An endpoint that is in two
+   * groups counts twice, because a decision has no addresses.
    */
   readonly minReady?: readonly number[];
   /**
-   * Chooses among the keys with enough ready endpoints or, if none has, with any (bit i for key i; 0: there
-   * is none) where the first is not to win at once; see ReturnDelay.
+   * Chooses among the keys with enough ready endpoints or, if no key has enough, with any (bit i for key i; 0: no
+   * key has any). Default: the first of them wins. See ReturnDelay.
    */
   readonly prefer?: (port: string, ready: number) => number;
 }
 
-/** The keys that match an endpoint: bit i for key i. */
-export type Matches = (endpoint: Endpoint) => number;
-
 /**
  * Decides which endpoints of a Service this node sees. Pure.
  *
- * The groups are those of *all* slices of the Service, for a slice with far endpoints only must give way to
- * one with near ones. The decision is taken for each address family and port, since a near backend that
- * lacks the port is no backend; an endpoint stays if it is chosen for any port of its group. Keys are tried
- * in order and never merge: the first one with an endpoint of the stage wins, and all endpoints it matches go
- * along, whatever their state. When no key matches anything, nothing is kept.
+ * The groups are those of *all* slices of the Service, because a slice with only far endpoints must give way to
+ * a slice with near ones. Each address family and port is decided alone, because a near endpoint without the port
+ * cannot serve it. An endpoint is kept if it is chosen for any port of its group. Keys are tried in order and never
+ * merge: the first key with an endpoint of the stage wins, and all endpoints that it matches are kept, whatever their
+ * state. If no key matches an endpoint, none is kept.
  *
- * At most 16 keys (checked by assertTopologyKeys), so that a set of keys fits a bit mask.
+ * At most 16 keys (see assertTopologyKeys), so that a set of keys fits into a bit mask.
  */
 export function decide(
   groups: readonly EndpointGroup[],
-  matches: Matches,
+  keyMaskOf: KeyMaskOf,
   options: DecideOptions = {},
 ): Decision {
-  const { ports, keep } = decideMatched(groups, matches, options);
+  const { ports, keep } = decideMatched(groups, keyMaskOf, options);
   return { ports, keep };
 }
 
-/** The same, with what each endpoint matched. */
+/** The same, with the keys that each endpoint matched. */
 export function decideMatched(
   groups: readonly EndpointGroup[],
-  matches: Matches,
+  keyMaskOf: KeyMaskOf,
   options: DecideOptions = {},
 ): MatchedDecision {
   const masks = new Uint16Array(countEndpoints(groups));
-  const classes = classify(groups, matches, masks, options.minReady?.length);
+  const classes = classify(groups, keyMaskOf, masks, options.minReady?.length);
   const ports = decidePorts(classes, options);
-  return { ports, keep: keepMask(groups, classes, masks), masks };
+  return { ports, keep: markKept(groups, classes, masks), masks };
 }
 
-/** The keys that match an endpoint, by asking for each of them. */
-export function matchesBy(keys: readonly string[], relates: MatchesEndpoint): Matches {
-  return (endpoint) => {
-    let mask = 0;
-    for (let key = 0; key < keys.length; key++) {
-      if (relates(keys[key] as string, endpoint)) mask |= 1 << key;
-    }
-    return mask;
-  };
-}
+const ALL_KEYS = 0xffff;
 
-/** What of a class of endpoints a decision about one of its ports is taken from. */
-export interface ClassMatches {
-  /** Keys that match an endpoint in that state. */
-  readonly ready: number;
-  readonly serving: number;
-  /** Ready endpoints by key; only when some key needs more than one. */
-  readonly counts: Uint32Array | undefined;
-}
-
-/**
- * Endpoints that share their family and their ports, for which all is decided alike: mostly one class in all.
- * Ports are told apart by identity first, which a caller that keeps equal lists once makes fast.
- */
-interface EndpointClass extends ClassMatches {
-  readonly family: string;
-  readonly ports: readonly string[];
-  ready: number;
-  serving: number;
-  /** Keys that won for any of the ports. */
-  winners: number;
-}
-
-/** @param counted number of keys, if their ready endpoints are to be counted */
-function classify(
-  groups: readonly EndpointGroup[],
-  matches: Matches,
-  masks: Uint16Array,
-  counted: number | undefined,
-): EndpointClass[] {
-  const classes: EndpointClass[] = [];
-  let index = 0;
-  for (const { ports, endpoints } of groups) {
-    let current: EndpointClass | undefined;
-    for (const endpoint of endpoints) {
-      if (current?.family !== endpoint.family) {
-        current = classOf(classes, endpoint.family, ports, counted);
-      }
-      const mask = matches(endpoint);
-      masks[index++] = mask;
-      if (endpoint.state === 'ready') addReady(current, mask);
-      else if (endpoint.state === 'serving') current.serving |= mask;
-    }
-  }
-  return classes;
-}
-
-function classOf(
-  classes: EndpointClass[],
-  family: string,
-  ports: readonly string[],
-  counted: number | undefined,
-): EndpointClass {
-  const known = classes.find((each) => each.family === family && each.ports === ports);
-  if (known !== undefined) return known;
-  const counts = counted === undefined ? undefined : new Uint32Array(counted);
-  const added = { family, ports, ready: 0, serving: 0, counts, winners: 0 };
-  classes.push(added);
-  return added;
-}
-
-function addReady(target: EndpointClass, mask: number): void {
-  target.ready |= mask;
-  const { counts } = target;
-  if (counts === undefined) return;
-  for (let key = 0; key < counts.length; key++) {
-    if ((mask & (1 << key)) !== 0) counts[key] = (counts[key] as number) + 1;
-  }
-}
-
-const ANY_OF_THEM = 0xffff;
-
-/** Decides each family and port over all classes that have it, and notes the winners there. */
+/** Decides each family and port over all classes that have it, and marks the winners in these classes. */
 function decidePorts(classes: readonly EndpointClass[], options: DecideOptions): PortDecision[] {
-  return [...byPort(classes)].map(([id, { family, port, having }]) => {
+  return [...classesByPort(classes)].map(([id, { family, port, having }]) => {
     const { key, stage } = decidePort(id, having, options);
-    const winners = key < 0 ? ANY_OF_THEM : 1 << key;
+    const winners = key < 0 ? ALL_KEYS : 1 << key;
     for (const each of having) each.winners |= winners;
     return { family, port, key, stage };
   });
 }
 
-/** A family and port, and the classes that have it. */
-interface ClassesOfPort {
-  readonly family: string;
-  readonly port: string;
-  readonly having: EndpointClass[];
-}
-
-/** In one pass: the slices of a Service may have thousands of different ports, none of which many of them share. */
-function byPort(classes: readonly EndpointClass[]): ReadonlyMap<string, ClassesOfPort> {
-  const found = new Map<string, ClassesOfPort>();
-  for (const each of classes) {
-    const { family } = each;
-    for (const port of portsOf(each.ports)) {
-      const id = `${family} ${port}`;
-      const known = found.get(id);
-      if (known === undefined) found.set(id, { family, port, having: [each] });
-      // A list may name a port twice; its endpoints count once.
-      else if (known.having.at(-1) !== each) known.having.push(each);
-    }
-  }
-  return found;
-}
-
 /**
  * Decides one port from the classes that have it.
  *
- * @param id `<family> <port>`, by which a return delay knows it
+ * @param id `<family> <port>`, as a return delay identifies the port
  */
 export function decidePort(
   id: string,
@@ -217,7 +125,7 @@ export function decidePort(
     serving |= each.serving;
   }
   const enough = enoughReady(ready, classes, options.minReady);
-  // Too few are better than none: a key that nobody can fulfil must not cut traffic.
+  // Too few are better than none: a minimum that no key reaches must not cut traffic.
   const eligible = enough === 0 ? ready : enough;
   const key = options.prefer?.(id, eligible);
   if (eligible !== 0) return { key: key ?? lowestBit(eligible), stage: 'ready' };
@@ -240,34 +148,9 @@ function enoughReady(
   return enough;
 }
 
-function keepMask(
-  groups: readonly EndpointGroup[],
-  classes: EndpointClass[],
-  masks: Uint16Array,
-): Uint8Array {
-  const keep = new Uint8Array(masks.length);
-  let index = 0;
-  for (const { ports, endpoints } of groups) {
-    let current: EndpointClass | undefined;
-    for (const { family } of endpoints) {
-      if (current?.family !== family) current = classOf(classes, family, ports, undefined);
-      if (((masks[index] as number) & current.winners) !== 0) keep[index] = 1;
-      index++;
-    }
-  }
-  return keep;
-}
-
 /** Number of endpoints in all groups. */
 export function countEndpoints(groups: readonly EndpointGroup[]): number {
   let count = 0;
   for (const { endpoints } of groups) count += endpoints.length;
   return count;
-}
-
-const NO_PORTS: readonly string[] = [''];
-
-/** A slice without ports still has endpoints to decide about: they form a port of their own. */
-function portsOf(ports: readonly string[]): readonly string[] {
-  return ports.length === 0 ? NO_PORTS : ports;
 }

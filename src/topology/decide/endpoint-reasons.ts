@@ -2,31 +2,30 @@ import {
   type DecideOptions,
   decideMatched,
   type MatchedDecision,
-  type MatchesEndpoint,
-  matchesBy,
   type PortDecision,
 } from './decide.ts';
 import type { Endpoint, EndpointGroup } from './endpoint.ts';
+import { keyMaskBy, type MatchesEndpoint } from './key-mask.ts';
 import { STEP, type Steps, takeAll } from './steps.ts';
 
 /** Why this node sees an endpoint, or does not. */
 export interface EndpointReason {
   readonly endpoint: Endpoint;
   readonly kept: boolean;
-  /** First key that relates this node and the endpoint; undefined: none does. */
+  /** First key that matches the endpoint; undefined: no key does. */
   readonly key: string | undefined;
   /** In words, e.g. `site matches, but kubernetes.io/hostname has ready endpoints`. */
   readonly reason: string;
 }
 
-/** Explains the decision about the endpoints of a Service, in the order of the groups, flattened. */
-export function explain(
+/** Decides, and explains the decision about each endpoint, in the order of the groups, flattened. */
+export function decideWithReasons(
   groups: readonly EndpointGroup[],
   keys: readonly string[],
-  relates: MatchesEndpoint,
+  matches: MatchesEndpoint,
   options: DecideOptions = {},
 ): EndpointReason[] {
-  const decision = decideMatched(groups, matchesBy(keys, relates), options);
+  const decision = decideMatched(groups, keyMaskBy(keys, matches), options);
   const reasons = takeAll(endpointReasons(decision, keys));
   let offset = 0;
   return groups.flatMap(({ ports, endpoints }) =>
@@ -35,10 +34,10 @@ export function explain(
 }
 
 /**
- * Says of an endpoint what a decision that was taken means for it.
+ * Explains what a decision means for one endpoint.
  *
  * @param ports those of its group
- * @param index its place among all endpoints
+ * @param index of the endpoint among those of all groups
  */
 export type ReasonOf = (
   ports: readonly string[],
@@ -46,7 +45,7 @@ export type ReasonOf = (
   index: number,
 ) => EndpointReason;
 
-/** Gets ready to explain endpoints: each one then takes the same time, whatever number of ports it has. */
+/** Prepares to explain endpoints, so that each endpoint takes the same time, however many ports it has. */
 export function* endpointReasons(
   { keep, ports, masks }: MatchedDecision,
   keys: readonly string[],
@@ -71,7 +70,7 @@ export function* endpointReasons(
     const mask = masks[index] as number;
     const winners = outcomesOf(endpoint.family, names);
     const first = keys.findIndex((_, key) => (mask & (1 << key)) !== 0);
-    // With several ports the one that keeps the endpoint tells why it stays.
+    // With several ports, one that keeps the endpoint explains why it is kept.
     const keeps = winners.find(({ key }) => (key < 0 ? kept : (mask & (1 << key)) !== 0));
     const winner = keeps ?? winners[0];
     const reason = reasonOf({ endpoint, kept, keys, first, winner });
@@ -79,7 +78,7 @@ export function* endpointReasons(
   };
 }
 
-/** What was decided about some ports, in the order of the decision: of those that came out alike, the first. */
+/** The decisions about some ports, in their order; of equal outcomes only the first. */
 function distinctOutcomes(
   ports: readonly PortDecision[],
   order: ReadonlyMap<string, number>,
@@ -102,7 +101,7 @@ function reasonOf(about: {
   readonly endpoint: Endpoint;
   readonly kept: boolean;
   readonly keys: readonly string[];
-  /** Index of the first key that matches; -1: none does. */
+  /** Index of the first key that matches; -1: no key does. */
   readonly first: number;
   readonly winner: PortDecision | undefined;
 }): string {
@@ -115,7 +114,7 @@ function reasonOf(about: {
     return `${key} matches; no endpoint is ready or serving`;
   const won = keys[winner.key];
   if (kept) return `${won} matches, and has ${winner.stage} endpoints`;
-  // A nearer key that did not win: see the counts, and the delay, of its port.
+  // A nearer key may lose because it has too few ready endpoints, or because of a return delay.
   if (first < winner.key) return `${key} matches, but does not count yet; ${won} does`;
   return `${key} matches, but ${won} has ${winner.stage} endpoints`;
 }

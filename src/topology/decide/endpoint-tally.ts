@@ -1,8 +1,8 @@
-import type { ClassMatches } from './decide.ts';
 import type { Endpoint, EndpointGroup } from './endpoint.ts';
+import type { ClassMatches } from './endpoint-classes.ts';
 import { STEP, type Steps } from './steps.ts';
 
-/** What the keys match among the endpoints that one group has of one family. */
+/** Counts of what the keys match among the endpoints of one group and one family. */
 export interface EndpointTally {
   readonly family: string;
   readonly ports: readonly string[];
@@ -10,10 +10,11 @@ export interface EndpointTally {
   readonly ready: Uint32Array;
   readonly serving: Uint32Array;
   readonly total: Uint32Array;
-  /** The same without the endpoints that a key matches, by that key; see {@link withoutKey}. */
+  /** Cache of {@link withoutKey}, by key. */
   readonly without: Map<number, ClassMatches>;
+  /** All endpoints of the group, of any family. */
   readonly endpoints: readonly Endpoint[];
-  /** Of the first of `endpoints`, among those of all groups. */
+  /** Index of the first of `endpoints` among those of all groups. */
   readonly start: number;
 }
 
@@ -48,15 +49,15 @@ export function* tallyEndpoints(
   return tallies;
 }
 
-/** What a decision would be taken from if the endpoints that a key matches were gone; counted once for each key. */
+/** What a decision would be made from without the endpoints that a key matches; counted once for each key. */
 export function withoutKey(
   tally: EndpointTally,
   masks: Uint16Array,
   gone: number,
   keys: number,
 ): ClassMatches {
-  const known = tally.without.get(gone);
-  if (known !== undefined) return known;
+  const cached = tally.without.get(gone);
+  if (cached !== undefined) return cached;
   const counts = new Uint32Array(keys);
   let [ready, serving] = [0, 0];
   const { endpoints, family, start } = tally;

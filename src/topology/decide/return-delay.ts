@@ -1,8 +1,8 @@
-/** What is remembered of one address family and port, to be looked at only. */
+/** The state of one address family and port, read-only. */
 export interface HeldKey {
   /** Index of the key that traffic goes to. */
   readonly key: number;
-  /** Since when each key nearer than that counts, in milliseconds; only those that do. */
+  /** Nearer keys that have enough ready endpoints, each with the time since when, in milliseconds. */
   readonly since: ReadonlyMap<number, number>;
 }
 
@@ -12,19 +12,19 @@ interface Held extends HeldKey {
 }
 
 /**
- * Keeps traffic where it is until a nearer key has been ready for long enough, so that an endpoint that
- * comes and goes does not move it back and forth. Moving away is immediate: a key that is not ready is
- * never kept. One instance for each Service and view; forget it when the policy or own labels change, for
- * what the owner decides needs no delay.
+ * Holds the key that traffic uses until a nearer key has been ready for long enough. So an endpoint that fails and
+ * recovers repeatedly does not move traffic back and forth. A key that is not ready is left immediately. Use one
+ * instance for each Service and view. Discard it when the policy or own labels change, because the owner's decision
+ * must take effect immediately.
  */
 export class ReturnDelay {
   readonly #held = new Map<string, Held>();
 
   /**
-   * Chooses a key for one family and port; -1 when none is ready.
+   * Chooses a key for one family and port; -1 if no key is ready.
    *
-   * @param ready bit i for key i: it has enough ready endpoints; with none the next choice is free
-   * @param now in milliseconds, of a clock that never goes back
+   * @param ready bit i for key i: it has enough ready endpoints. After 0, the next choice has no delay.
+   * @param now in milliseconds, from a monotonic clock
    */
   choose(port: string, ready: number, delayMs: number, now: number): number {
     const held = this.#held.get(port);
@@ -44,17 +44,17 @@ export class ReturnDelay {
     return this.#hold(port, lowestBit(further === 0 ? ready : further), held.since);
   }
 
-  /** Forgets the ports that the Service no longer has: what waits there would wait for ever. */
+  /** Discards the ports that the Service no longer has: otherwise {@link next} would return their times forever. */
   keepOnly(ports: ReadonlySet<string>): void {
     for (const port of this.#held.keys()) if (!ports.has(port)) this.#held.delete(port);
   }
 
-  /** What is held of a family and port; undefined: nothing was decided yet. */
+  /** The state of a family and port; undefined: not decided yet. */
   held(port: string): HeldKey | undefined {
     return this.#held.get(port);
   }
 
-  /** When a key that waits will have waited long enough, in milliseconds; undefined: none waits. */
+  /** The next time at which a key has waited long enough, in milliseconds; undefined: no key waits. */
   next(delayMs: number): number | undefined {
     let next: number | undefined;
     for (const { since } of this.#held.values()) {

@@ -1,13 +1,13 @@
 /**
- * Work that is done in steps, each of which takes little: after each one the caller may let other work go on, or
- * stop. Nothing that changes in the meantime may be read after the first step.
+ * Work in short steps. After each step the caller may do other work, or stop. After the first step, the work must not
+ * read anything that may have changed meanwhile.
  */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
-/** Endpoints, or names of ports, that one step looks at. */
+/** Endpoints, or names of ports, that one step handles. */
 export const STEP = 1_000;
 
-/** Takes all steps without a pause. */
+/** Runs all steps without a pause. */
 export function takeAll<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next();

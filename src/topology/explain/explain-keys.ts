@@ -1,23 +1,29 @@
-import { ANY_KEY, CLOUD_KEY, COMMUNITY_KEY, HOSTNAME_KEY, ZONE_KEY } from '../policy/policy.ts';
+import {
+  ANY_KEY,
+  CLOUD_KEY,
+  COMMUNITY_KEY,
+  HOSTNAME_KEY,
+  ZONE_KEY,
+} from '../policy/topology-keys.ts';
 import { consequenceOfRefusal, type NodeSet } from '../state/node-set.ts';
 import type { Topology } from '../state/topology.ts';
 import type { TopologyMatch } from '../state/topology-match.ts';
 import type { KeyExplanation, Warning } from './explanation.ts';
 
-/** Says what a key stands for on this node. */
+/** Explains what a key matches on this node. */
 export function explainKey(topology: Topology, key: string): KeyExplanation {
-  const relation = topology.relation(key);
-  const matchesThisNode = key === ANY_KEY || relation?.self === true;
+  const match = topology.matchOf(key);
+  const matchesThisNode = key === ANY_KEY || match?.self === true;
   const meaning = meaningOf(topology, key);
-  if (key === ANY_KEY || relation === undefined) return { key, meaning, matchesThisNode };
-  const nodes = nodesOf(topology, relation);
+  if (key === ANY_KEY || match === undefined) return { key, meaning, matchesThisNode };
+  const nodes = nodesOf(topology, match);
   return { key, meaning, matchesThisNode, ...(nodes === undefined ? {} : { nodes: nodes.size }) };
 }
 
 function meaningOf(topology: Topology, key: string): string {
   if (key === ANY_KEY) return 'any endpoint';
   if (key === HOSTNAME_KEY) return 'endpoints on this node';
-  if (key === CLOUD_KEY) return 'nodes that are no edge nodes';
+  if (key === CLOUD_KEY) return 'nodes that are not edge nodes';
   if (key === COMMUNITY_KEY) {
     const names = topology.communities();
     return names.length === 0
@@ -29,52 +35,46 @@ function meaningOf(topology: Topology, key: string): string {
   return key === ZONE_KEY ? `endpoints in zone ${value}` : `nodes with ${key}=${value}`;
 }
 
-/** Nodes known to match a key, as of now; undefined when that is not known, or the key does not ask for nodes. */
+/** Nodes known to match a key now; undefined if they are not known, or the key does not depend on nodes. */
 export function nodesOfKey(topology: Topology, key: string): ReadonlySet<string> | undefined {
-  const relation = topology.relation(key);
-  if (key === ANY_KEY || key === HOSTNAME_KEY || relation === undefined) return undefined;
-  return nodesOf(topology, relation);
+  const match = topology.matchOf(key);
+  if (key === ANY_KEY || key === HOSTNAME_KEY || match === undefined) return undefined;
+  return nodesOf(topology, match);
 }
 
-/**
- * Nodes known to be in a relation, as of now; undefined when its node sets are not known (nor needed, for zones).
- */
-function nodesOf(topology: Topology, relation: TopologyMatch): ReadonlySet<string> | undefined {
-  const parts = [relation.nodes];
-  for (const selector of relation.selectors) {
+/** Nodes known to match now; undefined if a node set is not known (for zones it may not be needed). */
+function nodesOf(topology: Topology, match: TopologyMatch): ReadonlySet<string> | undefined {
+  const parts = [match.nodes];
+  for (const selector of match.selectors) {
     const set = topology.nodeSets.get(selector);
     if (set === undefined || set.state === 'syncing') return undefined;
     parts.push(set.members);
   }
   const [only, ...others] = parts.filter(({ size }) => size > 0);
-  // Not copied: this is asked for every Service, and thousands of nodes may match.
-  if (
-    only !== undefined &&
-    others.length === 0 &&
-    (!relation.self || only.has(topology.nodeName))
-  ) {
+  // Not copied: this is called for every Service, and thousands of nodes may match.
+  if (only !== undefined && others.length === 0 && (!match.self || only.has(topology.nodeName))) {
     return only;
   }
-  const nodes = new Set(relation.self ? [topology.nodeName] : []);
+  const nodes = new Set(match.self ? [topology.nodeName] : []);
   for (const part of parts) for (const node of part) nodes.add(node);
   return nodes;
 }
 
-/** What is odd about a key on this node, whatever the endpoints are. */
+/** Warnings about a key on this node that do not depend on endpoints. */
 export function warnOfKey(topology: Topology, key: string): Warning[] {
-  const relation = topology.relation(key);
-  if (key === ANY_KEY || key === HOSTNAME_KEY || relation === undefined) return [];
+  const match = topology.matchOf(key);
+  if (key === ANY_KEY || key === HOSTNAME_KEY || match === undefined) return [];
   const warnings: Warning[] = [];
-  for (const selector of relation.selectors) {
+  for (const selector of match.selectors) {
     const set = topology.nodeSets.get(selector);
     if (set?.refusal === undefined) continue;
     warnings.push({
       code: 'node-set-refused',
       severity: 'warning',
-      message: `${reasonOf(set)} nodes with ${selector}, which ${key} needs: ${consequenceOfRefusal(set)}: ${set.refusal}`,
+      message: `${reasonOf(set)} nodes with ${selector}, which ${key} needs; ${consequenceOfRefusal(set)}: ${set.refusal}`,
     });
   }
-  const empty = warnOfEmpty(topology, key, relation);
+  const empty = warnOfEmpty(topology, key, match);
   if (empty !== undefined) warnings.push(empty);
   return warnings;
 }
@@ -85,29 +85,25 @@ function reasonOf({ state }: Readonly<NodeSet>): string {
     : 'the API server does not let the wrapper read';
 }
 
-function warnOfEmpty(
-  topology: Topology,
-  key: string,
-  relation: TopologyMatch,
-): Warning | undefined {
-  if (key === COMMUNITY_KEY && !relation.self) {
+function warnOfEmpty(topology: Topology, key: string, match: TopologyMatch): Warning | undefined {
+  if (key === COMMUNITY_KEY && !match.self) {
     return {
       code: 'community-empty',
       severity: 'warning',
       message: `${key} matches nothing: node ${topology.nodeName} is in no community`,
     };
   }
-  if (key !== CLOUD_KEY && !relation.self) {
+  if (key !== CLOUD_KEY && !match.self) {
     return {
       code: 'own-label-missing',
       severity: 'warning',
       message: `${key} matches nothing: node ${topology.nodeName} has no such label (kubectl label node ${topology.nodeName} ${key}=…)`,
     };
   }
-  const sets = relation.selectors.map((selector) => topology.nodeSets.get(selector));
-  // What may not be read may well be there.
+  const sets = match.selectors.map((selector) => topology.nodeSets.get(selector));
+  // Nodes that may not be read may exist.
   if (sets.some((set) => set?.refusal !== undefined)) return undefined;
-  const nodes = nodesOf(topology, relation);
+  const nodes = nodesOf(topology, match);
   if (nodes === undefined) return undefined;
   if (nodes.size === 0) {
     return {

@@ -2,28 +2,29 @@ import type { ManagedPolicy, Policy, UnmanagedReason } from '../policy/policy.ts
 import type { Topology } from '../state/topology.ts';
 import type { OutcomeExplanation, PolicyExplanation, PolicyOrigin } from './explanation.ts';
 
-/** Why a Service is left alone, in words that go on with what to do. */
+/** Why a Service is not filtered, and, where there is a choice, what changes that. */
 const UNMANAGED: Readonly<Record<UnmanagedReason, string>> = {
   'no-policy':
-    'no policy: the Service, its Namespace and the settings name no topology keys, or the first of them that does names none ([])',
+    'no policy: the Service, its Namespace and the settings have no topology keys, or the first that has the annotation lists none ([])',
   headless:
     'the Service is headless; clients take its endpoints from DNS (setting headless: true filters it)',
   'local-traffic-policy':
-    'its internal or external traffic policy is Local, which kube-proxy carries out itself',
-  'kubernetes-service': 'it is default/kubernetes, which is left alone unless annotated itself',
-  'unknown-service': 'there is no such Service, or kube-proxy does not ask for it',
+    'its internal or external traffic policy is Local, which kube-proxy implements itself',
+  'kubernetes-service':
+    'it is default/kubernetes, which is filtered only if it has an annotation itself',
+  'unknown-service': 'the Service does not exist, or kube-proxy does not watch it',
   'invalid-policy': 'its policy is invalid',
   'service-off': 'the annotation kube-proxy-wrapper.io/filter=off switches filtering off',
   'node-off': 'the annotation kube-proxy-wrapper.io/filter=off of this node switches filtering off',
-  'cloud-node': 'its policy is for edge nodes, and this node is none',
+  'cloud-node': 'its policy is for edge nodes, and this node is a cloud node',
   'other-proxy': 'another proxy serves it on this node (setting serviceFilter)',
 };
 
 /**
- * What applies to a Service, and what that overrides.
+ * Explains the policy of a Service, and what it overrides.
  *
- * @param policy in force; what the Service says may be newer, and wait for node sets
- * @param origins what is said now, the one that counts first
+ * @param policy in force; the annotations may be newer and wait for node sets
+ * @param origins the current sources of keys; the first one applies
  */
 export function explainPolicy(policy: Policy, origins: readonly PolicyOrigin[]): PolicyExplanation {
   if (!policy.managed) {
@@ -53,10 +54,10 @@ export function explainPolicy(policy: Policy, origins: readonly PolicyOrigin[]):
 }
 
 /**
- * What becomes of a Service on this node.
+ * Explains what this node does with a Service.
  *
- * @param policy in force; undefined: it waits for node sets
- * @param cloudOnly whether the decision hides it for the cloud
+ * @param policy in force; undefined: the first policy is pending
+ * @param cloudOnly whether the decision hides the Service, because all its traffic goes to the cloud
  */
 export function explainOutcome(
   topology: Topology,
@@ -69,7 +70,7 @@ export function explainOutcome(
   const dryRun = wanted.dryRun === true;
   const at = { dryRun, waitsFor };
   if (policy === undefined) {
-    const text = `waits for the API server to tell which nodes match ${waitsFor.join('; ')}`;
+    const text = `waits for the API server to list the nodes that match ${waitsFor.join('; ')}`;
     return { kind: 'undecided', text, ...at };
   }
   if (policy.managed) return { ...managedOutcome(policy, cloudOnly), ...at };
@@ -84,7 +85,10 @@ function managedOutcome(
   cloudOnly: boolean,
 ): Pick<OutcomeExplanation, 'kind' | 'text'> {
   if (!cloudOnly)
-    return { kind: 'filtered', text: `the first of ${keys.join(', ')} that counts wins` };
+    return {
+      kind: 'filtered',
+      text: `the first of ${keys.join(', ')} with enough ready endpoints wins`,
+    };
   const text = 'all its traffic goes to the cloud, to which its address is routed';
   return { kind: 'withheld', text };
 }

@@ -3,37 +3,36 @@ import {
   decideMatched,
   decidePort,
   type MatchedDecision,
-  type MatchesEndpoint,
-  matchesBy,
   type PortDecision,
 } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
 import { type EndpointTally, tallyEndpoints, withoutKey } from '../decide/endpoint-tally.ts';
+import { keyMaskBy, type MatchesEndpoint } from '../decide/key-mask.ts';
 import { type HeldKey, lowestBit } from '../decide/return-delay.ts';
 import type { Steps } from '../decide/steps.ts';
 import type { ManagedPolicy } from '../policy/policy.ts';
 import type { KeyCounts, PortExplanation } from './explanation.ts';
 
-/** What the decisions about all ports of a Service are taken from, and explained by. */
+/** What decides and explains the ports of a Service. */
 export interface PortsInput {
   readonly groups: readonly EndpointGroup[];
   readonly policy: ManagedPolicy;
-  readonly relates: MatchesEndpoint;
-  /** What a return delay holds of `<family> <port>`; undefined: nothing. */
+  readonly matches: MatchesEndpoint;
+  /** State of the return delay of `<family> <port>`; undefined: there is none. */
   readonly held: (port: string) => HeldKey | undefined;
-  /** Time of the clock by which the delay counts, in wall time. */
+  /** Converts a time of the return delay's clock to wall time. */
   readonly timeOf: (ms: number) => Date;
 }
 
-/** The decision as it stands, taken again: what a return delay holds is looked at, and stays as it is. */
-export function decideAsHeld({ groups, policy, relates, held }: PortsInput): MatchedDecision {
-  return decideMatched(groups, matchesBy(policy.keys, relates), {
+/** Repeats the current decision: reads the state of the return delay, and does not change it. */
+export function decideAsHeld({ groups, policy, matches, held }: PortsInput): MatchedDecision {
+  return decideMatched(groups, keyMaskBy(policy.keys, matches), {
     ...needs(policy),
     prefer: asHeld(held),
   });
 }
 
-/** Chooses as {@link ReturnDelay} would before anything that waits is due, and remembers nothing. */
+/** Chooses like ReturnDelay before any key has waited long enough, without changing its state. */
 function asHeld(held: PortsInput['held']): NonNullable<DecideOptions['prefer']> {
   return (port, ready) => {
     const from = ready & -(1 << (held(port)?.key ?? 0));
@@ -42,11 +41,11 @@ function asHeld(held: PortsInput['held']): NonNullable<DecideOptions['prefer']> 
 }
 
 /** A decision that is explained. */
-export type ExplainedPorts = Omit<PortsInput, 'relates'> & { readonly decision: MatchedDecision };
+export type ExplainedPorts = Omit<PortsInput, 'matches'> & { readonly decision: MatchedDecision };
 
 /**
- * Explains what was decided about each family and port; of more than `limit` those that are in trouble first. It
- * takes as long as there are endpoints, and then as long as there are groups for each port that is listed.
+ * Explains the decision about each family and port. If there are more than `limit`, those with problems come first.
+ * The time grows with the number of endpoints, plus the number of groups for each listed port.
  */
 export function* explainPorts(input: ExplainedPorts, limit: number): Steps<PortExplanation[]> {
   const { groups, decision, policy } = input;
@@ -64,7 +63,7 @@ export function* explainPorts(input: ExplainedPorts, limit: number): Steps<PortE
   return explained;
 }
 
-/** What a return delay holds now: it changes while other work goes on. */
+/** The state of the return delay may change between steps. */
 function copyOf(held: HeldKey | undefined): HeldKey | undefined {
   return held && { key: held.key, since: new Map(held.since) };
 }
@@ -123,7 +122,7 @@ function countKey(
   };
 }
 
-/** The key that would win if all endpoints of the winner were gone: the same decision, taken without them. */
+/** The key that would win without the endpoints of the winner: the same decision, made without them. */
 function winnerWithout(
   { policy, decision: { masks } }: ExplainedPorts,
   having: readonly EndpointTally[],

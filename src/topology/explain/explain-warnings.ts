@@ -1,4 +1,6 @@
-import { ANY_KEY, type Policy, quote, samePolicy } from '../policy/policy.ts';
+import { type Policy, samePolicy } from '../policy/policy.ts';
+import { quote } from '../policy/quote.ts';
+import { ANY_KEY } from '../policy/topology-keys.ts';
 import type { Topology } from '../state/topology.ts';
 import { warnOfKey } from './explain-keys.ts';
 import type {
@@ -15,18 +17,19 @@ export interface WarningsInput {
   readonly policy: PolicyExplanation;
   readonly inForce: Policy | undefined;
   readonly outcome: OutcomeExplanation;
-  /** Endpoints, and those of them that name no node. */
+  /** Number of endpoints. */
   readonly total: number;
-  readonly nodeless: number;
-  /** Families and ports about which is decided; not all of them need be explained. */
+  /** Number of endpoints without a node. */
+  readonly withoutNode: number;
+  /** Number of families and ports that were decided; not all of them may be explained. */
   readonly portCount: number;
-  /** Whether the API object holds hints. */
+  /** Whether an API object has topology hints. */
   readonly hinted: boolean;
 }
 
 /**
- * All that an operator may want to know of a Service on this node, mistakes first. What the world says is read at
- * once; the ports may be explained later.
+ * Everything that an operator may need to know about a Service on this node, probable mistakes first. Reads the
+ * topology immediately; the ports may be explained later.
  */
 export function warningsOf(
   input: WarningsInput,
@@ -48,14 +51,17 @@ export function warningsOf(
   };
 }
 
-/** Reasons for which a policy that somebody wrote has no effect. */
+/** Reasons why a policy on the Service has no effect. */
 const WITHOUT_EFFECT = ['headless', 'local-traffic-policy', 'other-proxy'] as const;
 
 function warnOfPolicy({ policy }: WarningsInput): Warning[] {
   const { reason, source, message } = policy;
   if (reason === 'invalid-policy') {
     return [
-      warning('invalid-policy', `all endpoints are shown, for the policy is invalid: ${message}`),
+      warning(
+        'invalid-policy',
+        `all endpoints are shown, because the policy is invalid: ${message}`,
+      ),
     ];
   }
   const own = source !== undefined && source !== 'default' && source !== 'namespace';
@@ -71,12 +77,12 @@ function warnOfMinReady({ topology, service, inForce }: WarningsInput): Warning[
   const policy = inForce ?? topology.policies.wanted(service);
   if (!policy.managed || policy.unusedMinReady === undefined) return [];
   const unused = policy.unusedMinReady.map(quote).join(', ');
-  const text = `its min-ready names ${unused}: none of its topology keys, so without effect`;
+  const text = `its min-ready names ${unused}, which are not among its topology keys, so this has no effect`;
   return [warning('min-ready-without-key', text)];
 }
 
 function warnOfEndpoints(
-  { policy, outcome, total, nodeless, portCount }: WarningsInput,
+  { policy, outcome, total, withoutNode, portCount }: WarningsInput,
   ports: readonly PortExplanation[],
 ): Warning[] {
   if (total === 0) return [note('no-endpoints', 'the Service has no endpoints at all')];
@@ -92,8 +98,8 @@ function warnOfEndpoints(
       warnings.push(warning('none-ready', `${about}: ${why}`));
     }
   }
-  if (nodeless > 0) {
-    const text = `${nodeless} endpoints name no node; these match nothing but ${ANY_KEY}`;
+  if (withoutNode > 0) {
+    const text = `${withoutNode} endpoints have no node; they match only ${ANY_KEY}`;
     warnings.push(note('endpoint-without-node', text));
   }
   return warnings;
@@ -102,7 +108,7 @@ function warnOfEndpoints(
 /** Ports that one warning names at most. */
 const NAMED_PORTS = 20;
 
-/** Each family and port is connected to by itself: that another one is shown is of no use to it. */
+/** Each family and port is checked alone: clients connect to one of them. */
 function warnOfUnmatched(ports: readonly PortExplanation[], portCount: number): Warning[] {
   const unmatched = ports.filter(({ keys }) => keys.every(({ total }) => total === 0));
   if (unmatched.length === 0) return [];
@@ -110,7 +116,7 @@ function warnOfUnmatched(ports: readonly PortExplanation[], portCount: number): 
   const more = unmatched.length - named.length;
   const names = `${named.join(', ')}${more === 0 ? '' : ` and ${more} more`}`;
   const about = unmatched.length === portCount ? '' : `${names}: `;
-  const advice = `${ANY_KEY} as the last key would allow any`;
+  const advice = `${ANY_KEY} as the last key would allow any endpoint`;
   const text = `${about}no key matches any endpoint, so connections fail; ${advice}`;
   return [warning('nothing-matches', text)];
 }
@@ -122,7 +128,9 @@ function nameOf(family: string, port: string): string {
 function notes({ policy, inForce, outcome, hinted, topology, service }: WarningsInput): Warning[] {
   const notes: Warning[] = [];
   if (outcome.dryRun) {
-    notes.push(note('dry-run', 'dry run: everything is shown; this is what would be'));
+    notes.push(
+      note('dry-run', 'dry run: all endpoints are shown; this is what the policy would do'),
+    );
   }
   for (const { source, keys } of policy.overrides) {
     const what = source === 'default' ? 'the default of the settings' : `the ${source}`;
@@ -130,16 +138,18 @@ function notes({ policy, inForce, outcome, hinted, topology, service }: Warnings
   }
   if (policy.managed && hinted) {
     notes.push(
-      note('hints-cut', 'topology hints are cut: kube-proxy would apply them to what is left'),
+      note(
+        'hints-cut',
+        'topology hints are removed, because kube-proxy would apply them to the remaining endpoints',
+      ),
     );
   }
   if (inForce === undefined || outcome.waitsFor.length === 0) return notes;
   const { policies } = topology;
-  // The same one waits where endpoints have no zone; for these here it is in force.
   const isNew = policies.pending.has(service) && !samePolicy(inForce, policies.wanted(service));
-  if (isNew || topology.moves) {
-    const what = isNew ? 'a new policy comes' : 'new labels of this node come';
-    const text = `${what} into force once nodes with ${outcome.waitsFor.join('; ')} are known; until then the old answer stands`;
+  if (isNew || topology.isMoving) {
+    const what = isNew ? 'a new policy comes' : 'a change of this node comes';
+    const text = `${what} into force once nodes with ${outcome.waitsFor.join('; ')} are known; until then the previous decision remains in force`;
     notes.push({ code: 'change-pending', severity: 'warning', message: text });
   }
   return notes;

@@ -1,7 +1,7 @@
 import type { EndpointState } from '../decide/endpoint.ts';
 import type { PolicySource, UnmanagedReason } from '../policy/policy.ts';
 
-/** Why a Service looks on this node as it does. Plain data: it is served as JSON as it is. */
+/** How this node decides about a Service, and why. Plain data that is served as JSON. */
 export interface ServiceExplanation {
   /** `namespace/name`. */
   readonly service: string;
@@ -9,66 +9,66 @@ export interface ServiceExplanation {
   readonly node: string;
   readonly policy: PolicyExplanation;
   readonly outcome: OutcomeExplanation;
-  /** When the present answer came into force, ISO 8601; undefined: nothing was decided yet. */
+  /** Since when the same keys have been winning, ISO 8601; undefined: not decided yet. */
   readonly since?: string;
-  /** What each key of the policy stands for on this node, in order of preference. */
+  /** What each key of the policy matches on this node, in order of preference. */
   readonly keys: readonly KeyExplanation[];
   /** Keys that won for any port, each once. */
   readonly winners: readonly string[];
-  /** One entry for each address family and port; of too many, those that are in trouble first. */
+  /** One entry for each address family and port; if there are too many, those with problems come first. */
   readonly ports: readonly PortExplanation[];
-  /** Families and ports that are not listed, for there are too many. */
+  /** Number of families and ports that are not listed, because there are too many. */
   readonly omittedPorts: number;
-  /** Those that are kept first. */
+  /** Those that are kept come first. */
   readonly endpoints: readonly EndpointExplanation[];
-  /** Endpoints that are counted, but not listed, for there are too many. */
+  /** Number of endpoints that are not listed, because there are too many. */
   readonly omitted: number;
   readonly counts: EndpointCounts;
   readonly warnings: readonly Warning[];
 }
 
-/** Numbers of endpoints. Of a dry run, those that would be kept. */
+/** Numbers of endpoints; in a dry run, `kept` are those that would be kept. */
 export interface EndpointCounts {
   readonly total: number;
   readonly kept: number;
   readonly leftOut: number;
 }
 
-/** What applies to a Service and who says so. */
+/** What applies to a Service, and where it comes from. */
 export interface PolicyExplanation {
   /** Whether the policy selects endpoints. */
   readonly managed: boolean;
   readonly source?: PolicySource;
-  /** Name of the preset that the keys were chosen by. */
+  /** Name of the preset that the keys come from. */
   readonly preset?: string;
   readonly keys?: readonly string[];
   /** Ready endpoints that each key needs; absent: one. */
   readonly minReady?: readonly number[];
   readonly returnDelaySeconds?: number;
-  /** Why the Service is left alone. */
+  /** Why the Service is not filtered. */
   readonly reason?: UnmanagedReason;
-  /** What is wrong with the policy, and how to mend it. */
+  /** What is wrong with the policy, and how to correct it. */
   readonly message?: string;
-  /** What would apply if this policy were not there, the nearest first. */
+  /** What would apply without this policy, the nearest first. */
   readonly overrides: readonly PolicyOrigin[];
 }
 
-/** A place that says which keys apply to a Service. */
+/** A source of topology keys for a Service. */
 export interface PolicyOrigin {
   readonly source: PolicySource;
   readonly preset?: string;
   /** Empty: no constraint. */
   readonly keys: readonly string[];
-  /** What is wrong with it; then it has no keys. */
+  /** What is wrong with it; then `keys` is empty. */
   readonly invalid?: string;
 }
 
 /**
  * - `filtered`: a policy selects the endpoints that are shown
- * - `unfiltered`: all are shown
- * - `hidden`: the Service is not shown, for another proxy serves it
- * - `withheld`: the Service is not shown, for all its traffic goes to the cloud
- * - `undecided`: its policy waits for node sets; what was shown before stands, but nothing where it is the first
+ * - `unfiltered`: all endpoints are shown
+ * - `hidden`: the Service is hidden, because another proxy serves it
+ * - `withheld`: the Service is hidden, because all its traffic goes to the cloud
+ * - `undecided`: the first policy of the Service is pending, so it is hidden unless the policy is a dry run
  */
 export type OutcomeKind = 'filtered' | 'unfiltered' | 'hidden' | 'withheld' | 'undecided';
 
@@ -76,20 +76,20 @@ export interface OutcomeExplanation {
   readonly kind: OutcomeKind;
   /** A sentence for an operator. */
   readonly text: string;
-  /** Everything is served unfiltered all the same; `kind` is what would be. */
+  /** The Service is not filtered nevertheless; `kind` is what the policy would do. */
   readonly dryRun: boolean;
-  /** Label selectors of the node sets that are waited for. */
+  /** Label selectors of the node sets that the Service waits for. */
   readonly waitsFor: readonly string[];
 }
 
-/** What a key stands for on this node. */
+/** What a key matches on this node. */
 export interface KeyExplanation {
   readonly key: string;
   /** In words, e.g. `nodes with site=a`. */
   readonly meaning: string;
   /** Whether an endpoint on this node matches. */
   readonly matchesThisNode: boolean;
-  /** Nodes known to match, this one included; undefined: no number is known, nor needed. */
+  /** Number of nodes known to match, including this one; undefined: not known, or not needed. */
   readonly nodes?: number;
 }
 
@@ -98,28 +98,28 @@ export interface PortExplanation {
   /** `<protocol>/<name>`; empty for endpoints without ports. */
   readonly port: string;
   readonly keys: readonly KeyCounts[];
-  /** The key that won; undefined: none did. */
+  /** The key that won; undefined: no key did. */
   readonly winner?: string;
   /** Why, in words. */
   readonly why: string;
-  /** A nearer key that is ready, but not for long enough yet. */
+  /** A nearer key that is ready, but has not been for long enough yet, and when it wins. */
   readonly returning?: { readonly key: string; readonly at: string };
-  /** What would win if the endpoints of the winner went away; undefined: nothing would. */
+  /** The key that would win without the endpoints of the winner; undefined: no key would. */
   readonly next?: string;
 }
 
-/** Endpoints of one family and port that a key matches, whatever other keys do. */
+/** Numbers of endpoints of one family and port that a key matches, whatever other keys match. */
 export interface KeyCounts {
   readonly key: string;
   readonly ready: number;
   readonly serving: number;
   readonly total: number;
-  /** Ready ones it needs to count. */
+  /** Ready endpoints that it needs to count. */
   readonly needs: number;
 }
 
 export interface EndpointExplanation {
-  /** First of its addresses; all addresses of an endpoint are the same to kube-proxy, which uses this one. */
+  /** First of its addresses, the one that kube-proxy uses. */
   readonly address: string;
   readonly node: string;
   readonly zone: string;
@@ -130,11 +130,11 @@ export interface EndpointExplanation {
   readonly reason: string;
 }
 
-/** Something an operator may want to know. */
+/** Something that an operator may need to know. */
 export interface Warning {
   /** Stable, for machines. */
   readonly code: WarningCode;
-  /** `info`: as intended, but worth knowing; `warning`: probably a mistake. */
+  /** `info`: intended, but worth knowing; `warning`: probably a mistake. */
   readonly severity: 'info' | 'warning';
   readonly message: string;
 }

@@ -1,19 +1,18 @@
 import { WrapperError } from '../../errors.ts';
-import { type KeyChoice, PRESETS, parseKeyChoice } from '../policy/policy.ts';
+import { annotatedKeySources } from '../policy/key-sources.ts';
 import {
   isKubernetesService,
   type PolicySettings,
   readAllowed,
   type ServiceDescription,
-  serviceChoices,
 } from '../policy/service-policy.ts';
+import { type KeyChoice, PRESETS, parseKeyChoice } from '../policy/topology-keys.ts';
 import type { PolicyOrigin } from './explanation.ts';
 
 /**
- * All places that say something about the keys of a Service, the one that counts first. What they say is
- * read by the same parsers as the policy itself.
+ * All sources that name keys for a Service; the first one applies. The parsers are those of the policy itself.
  *
- * @param namespaceKeys annotation `topologyKeys` of its Namespace, if it has one and these are read
+ * @param namespaceKeys annotation `topologyKeys` of its Namespace, if it has one and Namespaces are read
  */
 export function policyOrigins(
   service: ServiceDescription,
@@ -22,7 +21,9 @@ export function policyOrigins(
 ): readonly PolicyOrigin[] {
   const origin = (source: PolicyOrigin['source'], read: () => KeyChoice) =>
     originOf(source, () => readAllowed(read, settings));
-  const origins = serviceChoices(service, settings).map(({ source, read }) => origin(source, read));
+  const origins = annotatedKeySources(service.annotations, settings.compatibility).map(
+    ({ source, read }) => origin(source, read),
+  );
   if (isKubernetesService(service)) return origins;
   if (namespaceKeys !== undefined) {
     origins.push(origin('namespace', () => parseKeyChoice(namespaceKeys)));

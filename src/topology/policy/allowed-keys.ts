@@ -1,11 +1,11 @@
 import { WrapperError } from '../../errors.ts';
 import { isLabelKey } from './label.ts';
-import { ANY_KEY, CLOUD_KEY, COMMUNITY_KEY, HOSTNAME_KEY, quote } from './policy.ts';
+import { quote } from './quote.ts';
+import { ANY_KEY, CLOUD_KEY, COMMUNITY_KEY, HOSTNAME_KEY } from './topology-keys.ts';
 
 /**
- * Label keys that policies may use unless the settings say otherwise. Left out are labels that every node has
- * with the same value, or that mark nodes without telling places apart: with such a key each node would watch
- * all nodes, and the key would select nothing.
+ * Default of the setting `allowedTopologyKeys`. It excludes labels with the same value on every node, and labels
+ * that do not describe a place. With such a key each node would watch all nodes, and the key would select nothing.
  */
 export const DEFAULT_ALLOWED_KEYS: readonly string[] = [
   '*',
@@ -16,32 +16,32 @@ export const DEFAULT_ALLOWED_KEYS: readonly string[] = [
   '!beta.kubernetes.io/*',
   '!node.kubernetes.io/*',
   '!node-role.kubernetes.io/*',
-  // Node Feature Discovery: what a machine can do, mostly the same everywhere.
+  // Node Feature Discovery: features of the machine, mostly the same everywhere.
   '!feature.node.kubernetes.io/*',
   '!kubernetes.azure.com/cluster',
   '!node.openshift.io/os_id',
 ];
 
-/** Keys that are no labels of other nodes: they cost no node set that a policy could choose. */
+/** Keys that are not labels of other nodes: a policy cannot open arbitrary node sets with them. */
 const ALWAYS_ALLOWED: readonly string[] = [ANY_KEY, HOSTNAME_KEY, COMMUNITY_KEY, CLOUD_KEY];
 
-/** Whether a text is a pattern: a label key, or the beginning of one and `*`; a `!` before it excludes. */
+/** Whether a text is a pattern: a label key, or the beginning of one and `*`. A `!` before it excludes keys. */
 export function isKeyPattern(text: string): boolean {
   const pattern = text.replace(/^!/, '');
   if (!pattern.endsWith('*')) return isLabelKey(pattern);
   const prefix = pattern.slice(0, -1);
-  // What is cut off may begin with any letter; a prefix may end where a key could not.
+  // A prefix may end where a key could not, e.g. with a slash.
   return prefix === '' || isLabelKey(`${prefix}a`);
 }
 
-/** Whether policies may use a key: the last pattern that it matches counts; one that matches none is not allowed. */
+/** Whether policies may use a key. The last pattern that matches it decides; without one it is not allowed. */
 export function isAllowedKey(key: string, patterns: readonly string[]): boolean {
   if (ALWAYS_ALLOWED.includes(key)) return true;
   const last = patterns.findLast((pattern) => matches(pattern.replace(/^!/, ''), key));
   return last?.startsWith('!') === false;
 }
 
-/** Throws `InvalidPolicy` when policies may not use one of these keys. */
+/** Throws `InvalidPolicy` if policies may not use one of these keys. */
 export function assertAllowedKeys(keys: readonly string[], patterns: readonly string[]): void {
   const refused = keys.find((key) => !isAllowedKey(key, patterns));
   if (refused === undefined) return;

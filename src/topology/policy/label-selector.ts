@@ -1,7 +1,8 @@
 import { WrapperError } from '../../errors.ts';
 import { isLabelKey, isLabelValue } from './label.ts';
+import { quote } from './quote.ts';
 
-/** One condition on the labels of an object; `in` and `notin` name at least one value. */
+/** One condition on the labels of an object; `in` and `notin` have at least one value. */
 export interface Requirement {
   readonly key: string;
   readonly operator: 'exists' | 'absent' | 'in' | 'notin';
@@ -9,7 +10,7 @@ export interface Requirement {
   readonly values: readonly string[];
 }
 
-/** A label selector as Kubernetes writes it: all its requirements have to be met. */
+/** A Kubernetes label selector: labels must meet all its requirements. */
 export type LabelSelector = readonly Requirement[];
 
 const KEY = String.raw`[^\s,=!()]+`;
@@ -51,13 +52,16 @@ function parseRequirement(part: string, text: string): Requirement {
     if (match === null) continue;
     const requirement = build(match);
     if (!isLabelKey(requirement.key))
-      throw invalid(text, `${quote(requirement.key)} is no label key`);
-    if (/\(\s*\)$/.test(part)) throw invalid(text, `${quote(part)} names no value`);
+      throw invalid(text, `${quote(requirement.key)} is not a label key`);
+    if (/\(\s*\)$/.test(part)) throw invalid(text, `${quote(part)} has no values`);
     const bad = requirement.values.find((value) => !isLabelValue(value));
-    if (bad !== undefined) throw invalid(text, `${quote(bad)} is no label value`);
+    if (bad !== undefined) throw invalid(text, `${quote(bad)} is not a label value`);
     return requirement;
   }
-  throw invalid(text, `${quote(part)} is none of key, !key, key=value, key!=value, key in (a,b)`);
+  throw invalid(
+    text,
+    `${quote(part)} is not one of key, !key, key=value, key!=value, key in (a,b)`,
+  );
 }
 
 /** Whether labels meet all requirements. A missing label meets `notin`, as in Kubernetes. */
@@ -75,8 +79,8 @@ export function matchesLabels(
 }
 
 /**
- * Selectors that together match exactly what a selector does not: one for each of its requirements, for a
- * selector can say "and", but not "or".
+ * Selectors that together match exactly what a selector does not match: one for each of its requirements, because a
+ * selector can express "and", but not "or".
  */
 export function negate(selector: LabelSelector): readonly string[] {
   return selector.map(({ key, operator, values }) => {
@@ -86,7 +90,7 @@ export function negate(selector: LabelSelector): readonly string[] {
   });
 }
 
-/** Selector for the nodes whose label has, or (`!=`) has not, one of these values. */
+/** Selector for nodes whose label has one of these values, or (`!=`) does not. */
 export function valuesSelector(
   key: string,
   operator: '=' | '!=',
@@ -99,8 +103,4 @@ export function valuesSelector(
 
 function invalid(text: string, why: string): WrapperError {
   return new WrapperError('InvalidSettings', `invalid label selector ${quote(text)}: ${why}`);
-}
-
-function quote(text: string): string {
-  return JSON.stringify(text.slice(0, 100));
 }

@@ -1,4 +1,4 @@
-/** Whether a text is a label key, as apimachinery's validation.IsQualifiedName takes it. */
+/** Whether a text is a label key (apimachinery validation.IsQualifiedName). */
 export function isLabelKey(key: string): boolean {
   const slash = key.indexOf('/');
   const name = key.slice(slash + 1);
@@ -7,7 +7,7 @@ export function isLabelKey(key: string): boolean {
   return isSubdomain(key.slice(0, slash));
 }
 
-/** Whether a text is a DNS-1123 subdomain (apimachinery validation.IsDNS1123Subdomain), as names of Nodes are. */
+/** Whether a text is a DNS-1123 subdomain (apimachinery validation.IsDNS1123Subdomain), such as a name of a Node. */
 export function isSubdomain(text: string): boolean {
   return (
     text.length <= 253 &&
@@ -15,7 +15,7 @@ export function isSubdomain(text: string): boolean {
   );
 }
 
-/** Whether a text is a label value (apimachinery validation.IsValidLabelValue); the empty one is. */
+/** Whether a text is a label value (apimachinery validation.IsValidLabelValue); it may be empty. */
 export function isLabelValue(value: string): boolean {
   return value.length <= 63 && /^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/.test(value);
 }

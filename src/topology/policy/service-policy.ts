@@ -1,45 +1,37 @@
+/*
+ * The room `policy`: which policy applies to a Service. It reads annotations and settings, and needs nothing of the
+ * cluster but the Service and its Namespace.
+ *
+ * - service-policy.ts: the policy of one Service, from its annotations, its Namespace and the settings
+ * - policy-resolver.ts: the same for all Services, when a Namespace changes
+ * - policy.ts: what a policy is
+ * - key-sources.ts, topology-keys.ts, allowed-keys.ts: where topology keys come from, and which are valid and allowed
+ * - tuning-annotations.ts: the annotations min-ready and return-delay
+ * - label.ts, label-selector.ts: Kubernetes labels
+ */
+
 import { WrapperError } from '../../errors.ts';
 import { assertAllowedKeys } from './allowed-keys.ts';
-import {
-  ANY_KEY,
-  HOSTNAME_KEY,
-  type KeyChoice,
-  type ManagedPolicy,
-  type Policy,
-  type PolicySource,
-  parseKeyChoice,
-  quote,
-  type UnmanagedReason,
-} from './policy.ts';
+import { annotatedKeySources, type CompatibleSystem, type KeySource } from './key-sources.ts';
+import type { ManagedPolicy, Policy, PolicySource, UnmanagedReason } from './policy.ts';
+import { quote } from './quote.ts';
+import { type KeyChoice, parseKeyChoice } from './topology-keys.ts';
+import { minReadyOf, returnDelayOf } from './tuning-annotations.ts';
 
-/** Annotation of a Service or Namespace that holds its topology keys. */
-export const TOPOLOGY_KEYS_ANNOTATION = 'topologyKeys';
-/** Annotation of a Service: a JSON object of topology key → ready endpoints it needs to count. */
-export const MIN_READY_ANNOTATION = 'kube-proxy-wrapper.io/min-ready';
-/** Annotation of a Service: how long a nearer key must be ready before it is returned to, e.g. `30s`. */
-export const RETURN_DELAY_ANNOTATION = 'kube-proxy-wrapper.io/return-delay';
+export { TOPOLOGY_KEYS_ANNOTATION } from './key-sources.ts';
+
 /**
- * Annotation of a Service, Namespace or Node: `off` switches filtering off for it, `on` leaves it on whatever the
- * Namespace says; see also {@link DRY_RUN}.
+ * Annotation of a Service, Namespace or Node: `off` switches filtering off. On a Service, `on` overrides its Namespace.
+ * Services and Namespaces may also have {@link DRY_RUN}.
  */
 export const FILTER_ANNOTATION = 'kube-proxy-wrapper.io/filter';
-/** Value of the annotation of a Service or Namespace by which is decided, but everything shown. */
+/** Value of the annotation of a Service or Namespace: it is decided, but all endpoints are shown. */
 export const DRY_RUN = 'dry-run';
 
-/** Label of a Service that another proxy serves: kube-proxy never asks for these, nor does the world. */
+/** Label of a Service that another proxy serves: neither kube-proxy nor the topology watches these. */
 export const PROXY_NAME_LABEL = 'service.kubernetes.io/service-proxy-name';
 
-/** OpenYurt's annotation, and the label that names a node's pool. */
-const OPENYURT_ANNOTATION = 'openyurt.io/topologyKeys';
-const OPENYURT_POOL_LABEL = 'apps.openyurt.io/nodepool';
-const OPENYURT_POOL_KEYS = ['openyurt.io/nodepool', 'kubernetes.io/zone'];
-const OPENYURT_KEYS = [HOSTNAME_KEY, ...OPENYURT_POOL_KEYS, ANY_KEY];
-/** KubeEdge's annotation, its only value, and the label that names a node's group. */
-const KUBEEDGE_ANNOTATION = 'apps.kubeedge.io/service-topology';
-const KUBEEDGE_RANGE = 'range-nodegroup';
-const KUBEEDGE_GROUP_LABEL = 'apps.kubeedge.io/belonging-to';
-
-/** A Service as far as its policy depends on it. */
+/** The parts of a Service that its policy depends on. */
 export interface ServiceDescription {
   readonly namespace: string;
   readonly name: string;
@@ -51,33 +43,33 @@ export interface ServiceDescription {
   readonly localTraffic: boolean;
 }
 
-/** Hides the Services that another proxy serves, told by a label of the Service. */
+/** Hides the Services that another proxy serves, by a label of the Service. */
 export interface ServiceFilter {
   readonly label: string;
   /** Which Services kube-proxy does not see: those with the label, or those without. */
   readonly hides: 'labelled' | 'unlabelled';
 }
 
-/** What the owner of the cluster sets for Services that say nothing themselves. */
+/** The settings that policies depend on. */
 export interface PolicySettings {
-  /** Keys of Services without an annotation; without keys these are left alone. */
+  /** Keys of Services without an annotation; if empty, these Services are not filtered. */
   readonly defaults: KeyChoice;
   /** Patterns of the label keys that policies may use; see isAllowedKey. */
   readonly allowedTopologyKeys: readonly string[];
   /** Whether headless Services are managed too. */
   readonly headless: boolean;
-  /** Whose annotations are read besides ours. */
-  readonly compatibility: readonly ('openyurt' | 'kubeedge')[];
+  /** Systems whose annotations are read besides our own. */
+  readonly compatibility: readonly CompatibleSystem[];
   readonly serviceFilter?: ServiceFilter;
   /** Ready endpoints that a topology key needs to count. */
   readonly minReady: ReadonlyMap<string, number>;
-  /** How long a nearer key must be ready before it is returned to, in milliseconds. */
+  /** How long a nearer key must be ready before it wins again, in milliseconds. */
   readonly returnDelayMs: number;
-  /** Decide, but show everything. */
+  /** Decide, but show all endpoints. */
   readonly dryRun?: boolean;
 }
 
-/** What the annotations of a Namespace say of its Services, where these are read. */
+/** The annotations of a Namespace that policies of its Services depend on. */
 export interface NamespacePolicy {
   /** Annotation `topologyKeys`. */
   readonly keys?: string | undefined;
@@ -86,8 +78,8 @@ export interface NamespacePolicy {
 }
 
 /**
- * Says what applies to a Service. Never throws: an annotation that cannot be read leaves the Service alone
- * and is reported in the result, for it must not cut traffic.
+ * Returns what applies to a Service. Never throws: an invalid annotation must not cut traffic, so the Service is not
+ * filtered and the result reports the error.
  */
 export function policyFor(
   service: ServiceDescription,
@@ -102,21 +94,21 @@ export function policyFor(
   if (filter === 'off') return unmanaged('service-off');
   if (service.localTraffic) return unmanaged('local-traffic-policy');
   if (service.headless && !settings.headless) return unmanaged('headless');
-  // Whose annotation is being read.
+  // Whether the annotation that is being read belongs to the Namespace, in case it is invalid.
   let ofNamespace = ownFilter === undefined;
   try {
     assertFilter(filter);
-    const { source, read } = chosenBy(service, settings, namespace.keys);
+    const { source, read } = keySourceOf(service, settings, namespace.keys);
     ofNamespace = source === 'namespace';
     const choice = readAllowed(read, settings);
     ofNamespace = false;
     // As in Kubernetes' own topologyKeys: an empty list means no constraint, and overrides a default.
-    if (choice.keys.length > 0) {
-      const policy = managed(service, settings, { source, choice });
-      const dryRun = settings.dryRun === true || filter === DRY_RUN;
-      return dryRun ? { ...policy, dryRun } : policy;
+    if (choice.keys.length === 0) {
+      return unmanaged(isKubernetesService(service) ? 'kubernetes-service' : 'no-policy');
     }
-    return unmanaged(isKubernetesService(service) ? 'kubernetes-service' : 'no-policy');
+    const policy = managed(service, settings, source, choice);
+    const dryRun = settings.dryRun === true || filter === DRY_RUN;
+    return dryRun ? { ...policy, dryRun } : policy;
   } catch (error) {
     const { message } = WrapperError.from(error, 'InvalidPolicy');
     const invalid = { managed: false, reason: 'invalid-policy', message } as const;
@@ -124,7 +116,7 @@ export function policyFor(
   }
 }
 
-/** Checks what the annotations of a Namespace say, whether or not a Service follows it. Throws `InvalidPolicy`. */
+/** Checks the annotations of a Namespace, whether or not a Service uses them. Throws `InvalidPolicy`. */
 export function assertNamespacePolicy(
   { keys, filter }: NamespacePolicy,
   settings: Pick<PolicySettings, 'allowedTopologyKeys'>,
@@ -133,9 +125,9 @@ export function assertNamespacePolicy(
   if (keys !== undefined) readAllowed(() => parseKeyChoice(keys), settings);
 }
 
-/** What a place chooses. Throws `InvalidPolicy`, also for a key that the settings do not allow. */
+/** Reads the keys of a source. Throws `InvalidPolicy`, also for a key that the settings do not allow. */
 export function readAllowed(
-  read: SourcedChoice['read'],
+  read: KeySource['read'],
   { allowedTopologyKeys }: Pick<PolicySettings, 'allowedTopologyKeys'>,
 ): KeyChoice {
   const choice = read();
@@ -143,12 +135,12 @@ export function readAllowed(
   return choice;
 }
 
-/** The value of {@link FILTER_ANNOTATION}; space around it does not count. */
+/** The value of {@link FILTER_ANNOTATION}, without surrounding space. */
 export function filterOf(annotations: ReadonlyMap<string, string>): string | undefined {
   return annotations.get(FILTER_ANNOTATION)?.trim();
 }
 
-/** Throws `InvalidPolicy` for a value of {@link FILTER_ANNOTATION} that is none: a dry run mistyped must not be live. */
+/** Throws `InvalidPolicy` for an unknown value: a mistyped dry run must not take effect. */
 function assertFilter(filter: string | undefined): void {
   if (filter === undefined || filter === 'on' || filter === 'off' || filter === DRY_RUN) return;
   throw new WrapperError(
@@ -160,11 +152,12 @@ function assertFilter(filter: string | undefined): void {
 /** Whether the policy of a Service may depend on its Namespace. */
 export function followsNamespace(service: ServiceDescription, settings: PolicySettings): boolean {
   if (!service.annotations.has(FILTER_ANNOTATION)) return true;
-  // Only its own annotation gives this one keys.
-  return !isKubernetesService(service) && serviceChoices(service, settings).length === 0;
+  // Keys of default/kubernetes come only from its own annotation.
+  if (isKubernetesService(service)) return false;
+  return annotatedKeySources(service.annotations, settings.compatibility).length === 0;
 }
 
-/** Whether a Service is to be hidden because another proxy serves it; never `default/kubernetes`. */
+/** Whether a Service must be hidden because another proxy serves it; never `default/kubernetes`. */
 export function isOfOtherProxy(
   service: Pick<ServiceDescription, 'namespace' | 'name' | 'labels'>,
   filter: ServiceFilter | undefined,
@@ -185,90 +178,30 @@ function unmanaged(reason: UnmanagedReason): Policy {
   return { managed: false, reason };
 }
 
-interface Choice {
-  readonly source: PolicySource;
-  readonly choice: KeyChoice;
-}
-
-/** The nearest to the Service that says something: itself, its Namespace, the cluster's default. */
-function chosenBy(
+/** The source that applies: the Service itself, else its Namespace, else the settings. */
+function keySourceOf(
   service: ServiceDescription,
   settings: PolicySettings,
   namespaceKeys: string | undefined,
-): SourcedChoice {
-  const [own] = serviceChoices(service, settings);
+): KeySource {
+  const [own] = annotatedKeySources(service.annotations, settings.compatibility);
   if (own !== undefined) return own;
   if (isKubernetesService(service)) return { source: 'default', read: () => ({ keys: [] }) };
   if (namespaceKeys === undefined) return { source: 'default', read: () => settings.defaults };
   return { source: 'namespace', read: () => parseKeyChoice(namespaceKeys) };
 }
 
-/** A place that chooses keys; `read` throws `InvalidPolicy`. */
-export interface SourcedChoice {
-  readonly source: PolicySource;
-  readonly read: () => KeyChoice;
-}
-
-/** All annotations of the Service that choose keys; the first one counts. */
-export function serviceChoices(
-  { annotations }: ServiceDescription,
-  { compatibility }: PolicySettings,
-): readonly SourcedChoice[] {
-  const choices: SourcedChoice[] = [];
-  const ours = annotations.get(TOPOLOGY_KEYS_ANNOTATION);
-  if (ours !== undefined) choices.push({ source: 'annotation', read: () => parseKeyChoice(ours) });
-  const openyurt = annotations.get(OPENYURT_ANNOTATION);
-  if (openyurt !== undefined && compatibility.includes('openyurt')) {
-    choices.push({ source: 'openyurt', read: () => openyurtKeys(openyurt) });
-  }
-  const kubeedge = annotations.get(KUBEEDGE_ANNOTATION);
-  if (kubeedge !== undefined && compatibility.includes('kubeedge')) {
-    choices.push({ source: 'kubeedge', read: () => kubeedgeKeys(kubeedge) });
-  }
-  return choices;
-}
-
-/**
- * As YurtHub's filter servicetopology: this node, then its pool, then anything, as far as they are listed,
- * in any order. A node in no pool is a pool of its own.
- */
-function openyurtKeys(value: string): KeyChoice {
-  const listed = value.split(',').map((key) => key.trim());
-  if (value.trim() === '') return { keys: [] };
-  const unknown = listed.find((key) => !OPENYURT_KEYS.includes(key));
-  if (unknown !== undefined) {
-    throw new WrapperError(
-      'InvalidPolicy',
-      `${OPENYURT_ANNOTATION} holds ${quote(unknown)}, none of ${OPENYURT_KEYS.join(', ')}`,
-    );
-  }
-  const keys: string[] = [];
-  if (listed.includes(HOSTNAME_KEY)) keys.push(HOSTNAME_KEY);
-  if (OPENYURT_POOL_KEYS.some((key) => listed.includes(key))) keys.push(OPENYURT_POOL_LABEL);
-  if (!keys.includes(HOSTNAME_KEY) && keys.length > 0) keys.push(HOSTNAME_KEY);
-  if (listed.includes(ANY_KEY)) keys.push(ANY_KEY);
-  return { keys };
-}
-
-/** As CloudCore's filter EndpointResource: a node in no group sees what runs on itself. */
-function kubeedgeKeys(value: string): KeyChoice {
-  if (value.trim() === KUBEEDGE_RANGE) return { keys: [KUBEEDGE_GROUP_LABEL, HOSTNAME_KEY] };
-  throw new WrapperError(
-    'InvalidPolicy',
-    `${KUBEEDGE_ANNOTATION} is ${quote(value)}; the only value is ${KUBEEDGE_RANGE}`,
-  );
-}
-
 function managed(
-  service: ServiceDescription,
+  { annotations }: ServiceDescription,
   settings: PolicySettings,
-  { source, choice: { keys, edgeOnly } }: Choice,
+  source: PolicySource,
+  { keys, edgeOnly }: KeyChoice,
 ): ManagedPolicy {
-  const own = minReadyOf(service);
+  const own = minReadyOf(annotations);
   const minReady = new Map([...settings.minReady, ...own]);
   const unusedMinReady = own.map(([key]) => key).filter((key) => !keys.includes(key));
   const counts = keys.map((key) => minReady.get(key) ?? 1);
-  const returnDelayMs = returnDelayOf(service, settings);
+  const returnDelayMs = returnDelayOf(annotations) ?? settings.returnDelayMs;
   return {
     managed: true,
     keys,
@@ -278,44 +211,4 @@ function managed(
     ...(unusedMinReady.length > 0 ? { unusedMinReady } : {}),
     ...(returnDelayMs > 0 ? { returnDelayMs } : {}),
   };
-}
-
-/** What the annotation of the Service says, by key. */
-function minReadyOf({ annotations }: ServiceDescription): readonly [string, number][] {
-  const text = annotations.get(MIN_READY_ANNOTATION);
-  if (text === undefined) return [];
-  let counts: unknown;
-  try {
-    counts = JSON.parse(text);
-  } catch {
-    counts = undefined;
-  }
-  const valid =
-    typeof counts === 'object' && counts !== null && !Array.isArray(counts) && areCounts(counts);
-  if (valid) return Object.entries(counts as object);
-  throw new WrapperError(
-    'InvalidPolicy',
-    `${MIN_READY_ANNOTATION} is ${quote(text)}; write a JSON object of whole numbers from 1 on, such as ` +
-      `'{"${HOSTNAME_KEY}":2}'`,
-  );
-}
-
-function areCounts(counts: object): boolean {
-  return Object.values(counts).every((count) => Number.isSafeInteger(count) && count >= 1);
-}
-
-const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
-/** A longer delay is a mistake: timers cannot wait longer than 24 days, and nobody should want to. */
-const MAX_RETURN_DELAY_MS = 24 * 3_600_000;
-
-function returnDelayOf({ annotations }: ServiceDescription, settings: PolicySettings): number {
-  const text = annotations.get(RETURN_DELAY_ANNOTATION);
-  if (text === undefined) return settings.returnDelayMs;
-  const [, count, unit = ''] = /^([0-9]{1,9})([smh])$/.exec(text.trim()) ?? [];
-  const delay = Number(count) * (UNITS_MS[unit] ?? Number.NaN);
-  if (delay <= MAX_RETURN_DELAY_MS) return delay;
-  throw new WrapperError(
-    'InvalidPolicy',
-    `${RETURN_DELAY_ANNOTATION} is ${quote(text)}; write a time of at most 24h, such as 30s or 5m`,
-  );
 }

@@ -1,9 +1,9 @@
-/** Services whose traffic all goes to the cloud, as the one view of slices that decides about them reports. */
+/** The Services that this node hides because all their traffic goes to the cloud. */
 export class CloudOnlyServices {
   readonly #services = new Set<string>();
   #known = false;
 
-  /** Whether all Services were reported once. */
+  /** Whether {@link set} was called: from then on the set is complete. */
   get known(): boolean {
     return this.#known;
   }
@@ -16,7 +16,7 @@ export class CloudOnlyServices {
     return this.#services.has(service);
   }
 
-  /** Notes which of these Services are hidden now. From the first call on, all that are not named are visible. */
+  /** Sets which of these Services are hidden; the first call names all that are. */
   set(services: ReadonlyMap<string, boolean>): void {
     this.#known = true;
     for (const [service, hidden] of services) {

@@ -1,6 +1,6 @@
 import { createNodeSet, type NodeSet } from './node-set.ts';
 
-/** Node sets that are watched at once, unless the settings say otherwise. */
+/** Default of the setting `maxNodeSets`. */
 export const DEFAULT_MAX_NODE_SETS = 64;
 
 /**
@@ -9,39 +9,39 @@ export const DEFAULT_MAX_NODE_SETS = 64;
  * ```text
  *            needed, room              list            403
  *   absent ───────────────▶ syncing ─────────▶ synced ─────▶ synced, with its last members
- *     │  ▲                   ▲   │ 403: refused, until a list comes
+ *     │  ▲                   ▲   │ 403: refused, until a list succeeds
  *     │  │                   │
  *     │  │ not needed        │ room
  *     │  └────────────── overLimit
  *     │ needed, no room      ▲
  *     └──────────────────────┘
  *   syncing, synced, refused: not needed ──▶ lingers ──▶ absent, after a while or to make room
- *                                               └─ needed again: as it was, and nothing is listed
+ *                                               └─ needed again: unchanged, without a new list
  * ```
  *
- * Invariant: at most `max` sets are watched, those that linger included. A set in use never makes room for
- * another one; sets that linger do, the oldest first.
+ * Invariant: at most `max` sets are watched, including those that linger. Sets that linger make room for others,
+ * the oldest first; sets in use never do.
  */
-export class NodeSets {
+export class NodeSetRegistry {
   readonly #max: number;
   readonly #sets = new Map<string, NodeSet>();
-  /** Sets that are watched and that no policy needs, the oldest first. */
+  /** Sets that are watched though no policy needs them, the oldest first. */
   readonly #lingering = new Set<string>();
-  /** Sets that are needed and not watched, the oldest first. */
+  /** Sets that are needed but not watched, the oldest first. */
   readonly #overLimit = new Set<string>();
 
   constructor(max: number = DEFAULT_MAX_NODE_SETS) {
     this.#max = max;
   }
 
-  /** All of them. */
+  /** All node sets, by selector. */
   get all(): ReadonlyMap<string, Readonly<NodeSet>> {
     return this.#sets;
   }
 
   /**
-   * Takes in which sets are needed: opens those that are missing as far as there is room, and lets those that
-   * are not needed any more linger. Returns whether that changed anything.
+   * Opens the needed sets that are missing, as far as there is room. Lets sets linger that are no longer needed.
+   * Returns whether anything changed.
    */
   want(selectors: ReadonlySet<string>): boolean {
     let changed = false;
@@ -51,18 +51,18 @@ export class NodeSets {
       changed = true;
     }
     for (const selector of selectors) if (this.#need(selector)) changed = true;
-    return this.#openWaiting() || changed;
+    return this.#openOverLimit() || changed;
   }
 
-  /** Forgets a set that lingers; returns whether there was one. */
+  /** Closes a set that lingers. Returns whether there was one. */
   drop(selector: string): boolean {
     if (!this.#lingering.delete(selector)) return false;
     this.#sets.delete(selector);
-    this.#openWaiting();
+    this.#openOverLimit();
     return true;
   }
 
-  /** Whether all of these can be relied on: known, or known to be refused. */
+  /** Whether decisions can rely on all of these: none is still syncing. */
   areKnown(selectors: Iterable<string>): boolean {
     for (const selector of selectors) {
       if (this.#sets.get(selector)?.state === 'syncing') return false;
@@ -75,7 +75,7 @@ export class NodeSets {
     return selectors.some((selector) => this.#sets.get(selector)?.members.has(node));
   }
 
-  /** Notes nodes that entered and left; returns those for which that was news. */
+  /** Adds and removes members. Returns the nodes that were really added or removed. */
   move(selector: string, added: Iterable<string>, removed: Iterable<string>): string[] {
     const set = this.#sets.get(selector);
     const moved: string[] = [];
@@ -90,8 +90,8 @@ export class NodeSets {
   }
 
   /**
-   * Notes that a set is complete, or (with a message) refused. Once synced it keeps its members: an API
-   * server that starts answers 403 until its RBAC has loaded.
+   * Marks a set as complete, or (with a message) as refused. A synced set keeps its members: an API server that
+   * starts answers 403 until its RBAC has loaded.
    */
   setState(selector: string, refusal: string | undefined): void {
     const set = this.#sets.get(selector);
@@ -110,7 +110,7 @@ export class NodeSets {
     this.#lingering.add(set.selector);
   }
 
-  /** Returns whether that set was not needed before. */
+  /** Returns whether the set was not needed before. */
   #need(selector: string): boolean {
     const known = this.#sets.get(selector);
     if (known?.needed === true) return false;
@@ -129,8 +129,8 @@ export class NodeSets {
     return true;
   }
 
-  /** Opens sets that are over the limit as far as there is room now, the oldest first. */
-  #openWaiting(): boolean {
+  /** Opens sets that are over the limit, as far as there is room now, the oldest first. */
+  #openOverLimit(): boolean {
     let opened = false;
     for (const selector of this.#overLimit) {
       if (!this.#makeRoom()) break;
@@ -141,7 +141,7 @@ export class NodeSets {
     return opened;
   }
 
-  /** Whether one more set may be watched; if need be the set that lingers longest goes for it. */
+  /** Whether one more set may be watched. If necessary, closes the set that lingers longest. */
   #makeRoom(): boolean {
     if (this.#sets.size - this.#overLimit.size < this.#max) return true;
     const [oldest] = this.#lingering;

@@ -1,16 +1,16 @@
 /**
- * A node set: the nodes that match a label selector made from this node's own labels. It is what a relation
- * to other nodes needs, and all the world ever asks about other nodes.
+ * A node set: the nodes that a label selector matches. The selector is made from this node's own labels. Node sets
+ * are all that the topology needs to know about other nodes.
  *
- * - `syncing`: watched, nothing known yet
- * - `synced`: the members are known; if it is refused later, they stay as they were
- * - `refused`: the API server does not let us; only this node itself counts
- * - `overLimit`: not watched, because more sets are needed than `maxNodeSets`; only this node itself counts
+ * - `syncing`: watched, and the members are not known yet
+ * - `synced`: the members are known; a later refusal keeps them
+ * - `refused`: the API server refuses the watch; only this node counts as a member
+ * - `overLimit`: not watched, because policies need more sets than `maxNodeSets`; only this node counts as a member
  */
 export interface NodeSet {
   readonly selector: string;
   state: 'syncing' | 'synced' | 'refused' | 'overLimit';
-  /** Whether a policy needs it now. A set that none needs stays open for a while; see NodeSets. */
+  /** Whether a policy needs it. One that no policy needs is closed after a while; see NodeSetRegistry. */
   needed: boolean;
   /** Names of the nodes in the set. */
   readonly members: Set<string>;
@@ -18,14 +18,14 @@ export interface NodeSet {
   refusal: string | undefined;
 }
 
-/** An empty set that a policy needs, not yet synced. */
+/** An empty node set that a policy needs and that is not synced yet. */
 export function createNodeSet(selector: string): NodeSet {
   return { selector, state: 'syncing', needed: true, members: new Set(), refusal: undefined };
 }
 
-/** What it means that a set may not be read, in words. */
+/** What the refusal of a node set means for decisions, in words. */
 export function consequenceOfRefusal(set: Pick<NodeSet, 'state'> | undefined): string {
   return set?.state === 'synced'
-    ? 'the nodes that were known stay, and changes are not heard of'
+    ? 'the known nodes remain, and changes are not received'
     : 'only this node itself counts as one of them';
 }

@@ -1,17 +1,17 @@
 import { filterOf } from '../policy/service-policy.ts';
 import { type NodeContext, sameNodeContext } from './topology-match.ts';
 
-/** This node, as its Node object tells. */
+/** This node, from its Node object. */
 export interface OwnNode {
   readonly labels: ReadonlyMap<string, string>;
   readonly annotations: ReadonlyMap<string, string>;
 }
 
-/** A community as a custom resource declares it: names of its nodes. */
+/** Communities that custom resources declare: name → names of the nodes. */
 export type Communities = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
- * Where this node stands; the transitions are the methods of {@link OwnNodeState}.
+ * The state of this node. The methods of {@link OwnNodeState} are the transitions.
  *
  * ```text
  *            Node and communities known          node sets of `next` known
@@ -23,8 +23,8 @@ export type Communities = ReadonlyMap<string, ReadonlySet<string>>;
  *                                                                 └───────────┘ change again
  * ```
  *
- * In each state policies are in force or pending, see Policies: one comes into force when the node sets that its keys
- * need from `current` are known. Nothing ever waits for the nodes of the zone.
+ * Policies have states of their own, see PolicyStates. A policy comes into force when the node sets that its keys
+ * require in `current` are known. Nothing waits for the nodes of the zone.
  */
 type NodeState =
   | { readonly kind: 'unknown'; readonly current?: undefined; readonly next?: undefined }
@@ -32,15 +32,15 @@ type NodeState =
   | { readonly kind: 'inForce'; readonly current: NodeContext; readonly next?: undefined }
   | { readonly kind: 'moving'; readonly current: NodeContext; readonly next: NodeContext };
 
-/** This node as far as it is in force, and as it is to be. */
+/** The node context in force, and the one that comes next. */
 export class OwnNodeState {
   readonly #nodeName: string;
   #ownNode: OwnNode | undefined;
-  /** Undefined: not known yet, and nothing is in force before it is. */
+  /** Undefined: not known yet. Nothing comes into force before it is known. */
   #communities: Communities | undefined;
   #state: NodeState = { kind: 'unknown' };
 
-  /** @param declaredCommunities communities are declared by custom resources too, so that these have to be known */
+  /** @param declaredCommunities custom resources declare communities too, so they must be known first */
   constructor(nodeName: string, declaredCommunities: boolean) {
     this.#nodeName = nodeName;
     if (!declaredCommunities) this.#communities = new Map();
@@ -50,35 +50,35 @@ export class OwnNodeState {
     return this.#state.kind;
   }
 
-  /** What is in force; undefined in `unknown` and `starting`. */
+  /** The node context in force; undefined in `unknown` and `starting`. */
   get current(): NodeContext | undefined {
     return this.#state.current;
   }
 
-  /** What is to come into force; undefined in `unknown` and `inForce`. */
+  /** The node context that comes into force next; undefined in `unknown` and `inForce`. */
   get next(): NodeContext | undefined {
     return this.#state.next;
   }
 
-  /** Own Node seen or changed. Returns whether there is another `next` now. */
+  /** Own Node added or changed. Returns whether `next` changed. */
   setOwnNode(node: OwnNode): boolean {
     this.#ownNode = node;
-    return this.#look();
+    return this.#updateNext();
   }
 
-  /** All declared communities, as of now. Returns whether there is another `next` now. */
+  /** All communities that are declared now. Returns whether `next` changed. */
   setCommunities(communities: Communities): boolean {
     this.#communities = communities;
-    return this.#look();
+    return this.#updateNext();
   }
 
-  /** Starting or moving → in force. */
+  /** Puts `next` in force: starting or moving → inForce. */
   adopt(): void {
     const { next } = this.#state;
     if (next !== undefined) this.#state = { kind: 'inForce', current: next };
   }
 
-  #look(): boolean {
+  #updateNext(): boolean {
     if (this.#ownNode === undefined || this.#communities === undefined) return false;
     const next: NodeContext = {
       node: this.#nodeName,

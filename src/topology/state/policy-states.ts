@@ -1,22 +1,29 @@
 import { type Policy, samePolicy, UNKNOWN_SERVICE } from '../policy/policy.ts';
 
 interface Entry {
-  /** In force; undefined while the first policy of the Service waits for its node sets. */
+  /** In force; undefined while the first policy of the Service is pending. */
   active: Policy | undefined;
-  /** To come into force once its node sets have synced. */
+  /** Comes into force once its node sets are known. */
   pending: Policy | undefined;
 }
 
 /**
- * The Services' policies: those in force, and those that wait for node sets. Knows which Services use a key,
- * so that a change of the world need not look at the others.
+ * The Services' policies: those in force, and those that wait for node sets. Indexes the Services by topology key, so
+ * that a change of one key does not visit all Services.
+ *
+ * ```text
+ *            set               activate             set                 activate
+ *   absent ───────▶ pending ─────────────▶ active ───────▶ active and ────────────▶ active
+ *                   (hidden)                                 pending
+ *   any of them: set(undefined) ──▶ absent
+ * ```
  */
 export class PolicyStates {
   readonly #entries = new Map<string, Entry>();
   readonly #users = new Map<string, Set<string>>();
   readonly #pending = new Set<string>();
 
-  /** Services with a policy that is not in force yet. */
+  /** Services with a pending policy. */
   get pending(): ReadonlySet<string> {
     return this.#pending;
   }
@@ -36,24 +43,24 @@ export class PolicyStates {
     return this.#users.get(key) ?? EMPTY;
   }
 
-  /** The policy in force for a Service; undefined: its first one is pending. */
+  /** The policy in force for a Service; undefined while its first one is pending. */
   inForce(service: string): Policy | undefined {
     const entry = this.#entries.get(service);
     return entry === undefined ? UNKNOWN_SERVICE : entry.active;
   }
 
-  /** Whether a Service waits for its first policy: none was ever in force, and one is to be. */
+  /** Whether the first policy of a Service is pending. */
   awaitsFirst(service: string): boolean {
     return this.inForce(service) === undefined;
   }
 
-  /** The policy that shall apply to a Service, in force or not. */
+  /** The latest policy of a Service, in force or pending. */
   wanted(service: string): Policy {
     const entry = this.#entries.get(service);
     return entry?.pending ?? entry?.active ?? UNKNOWN_SERVICE;
   }
 
-  /** Notes a policy as pending; undefined: the Service is gone. Returns whether anything changed. */
+  /** Sets a policy as pending; undefined: the Service was deleted. Returns whether anything changed. */
   set(service: string, policy: Policy | undefined): boolean {
     if (policy === undefined) return this.#remove(service);
     if (this.#entries.has(service) && samePolicy(this.wanted(service), policy)) return false;
@@ -66,7 +73,7 @@ export class PolicyStates {
     return true;
   }
 
-  /** Puts the pending policy of a Service in force; does nothing if there is none. */
+  /** Puts the pending policy of a Service in force, if there is one. */
   activate(service: string): void {
     const entry = this.#entries.get(service);
     if (entry?.pending === undefined) return;
@@ -77,7 +84,7 @@ export class PolicyStates {
     this.#reindex(service, before, entry);
   }
 
-  /** Counts the Services by what applies to them, e.g. for metrics: `annotation`, `default`, `headless`, … */
+  /** Counts the Services by the source of their policy, or the reason for none: `annotation`, `headless`, … */
   countByKind(): Map<string, number> {
     const counts = new Map<string, number>();
     for (const service of this.#entries.keys()) {

@@ -1,22 +1,22 @@
-/** What a change of the world may alter; a view looks at these Services again, and at no others. */
+/** What a change of the topology may affect. A view decides these Services again, and no others. */
 export interface TopologyChange {
-  /** Services (`namespace/name`) whose policy or whose relation to this node changed. */
+  /** Services (`namespace/name`) whose policy changed, or for which other nodes match. */
   readonly services: ReadonlySet<string>;
   /**
-   * Nodes that entered or left a relation, each with the topology keys concerned: Services that use one of
-   * these keys and have an endpoint on the node are touched.
+   * Nodes that match now and did not before, or the reverse, each with the topology keys concerned. This affects the
+   * Services that use one of these keys and have an endpoint on the node.
    */
   readonly nodes: ReadonlyMap<string, ReadonlySet<string>>;
   /**
-   * Topology keys that stand for other nodes because this node has changed; undefined: it has not. What a change
-   * of this node touches takes effect at once, whatever a return delay holds.
+   * Topology keys that match other nodes because this node changed; undefined: this node did not change. What a
+   * change of this node affects takes effect immediately, whatever a return delay holds.
    */
   readonly ownNode?: readonly string[];
-  /** The nodes were not known before: what they touch takes effect at once, too. */
+  /** The nodes of the set were not known before. What they affect takes effect immediately too. */
   readonly firstKnown?: boolean;
 }
 
-/** Gathers all that one change touches. */
+/** Collects all that one change affects. */
 export class TopologyChangeBuilder implements TopologyChange {
   readonly services = new Set<string>();
   readonly nodes = new Map<string, Set<string>>();

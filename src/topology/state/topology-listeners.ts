@@ -1,26 +1,28 @@
 import type { TopologyChange } from './topology-change.ts';
 
 /**
- * Is notified of changes, synchronously, after they are in force. kube-proxy may look between any two events, so a
- * Service must go before its endpoints do, and come after them: a change is told in three turns, to all listeners in
- * each.
+ * Is called synchronously, after a change is in force.
+ *
+ * A change has three phases, and each phase calls all listeners before the next one begins: hide Services, change
+ * endpoints, show Services. kube-proxy may read between any two events. A visible Service without endpoints would
+ * refuse connections, so a Service must disappear before its endpoints and appear after them.
  */
 export interface TopologyListener {
-  /** First turn: hide those of these Services that are hidden now. */
+  /** First phase: hide those of these Services that are hidden now. */
   hiding?(services: Iterable<string>): void;
-  /** Second turn: something a decision depends on changed. */
+  /** Second phase: something that decisions depend on changed. */
   changed?(change: TopologyChange): void;
-  /** Last turn: show those of these Services that are not hidden any more. */
+  /** Third phase: show those of these Services that are visible now. */
   showing?(services: Iterable<string>): void;
-  /** Node sets were opened, are not needed any more, or were forgotten; told with the selectors that are needed. */
+  /** Node sets were opened, released or closed; `selectors` are those that policies need. */
   wanted?(selectors: ReadonlySet<string>): void;
 }
 
-/** Notifies listeners of the world, each in its turn. */
+/** Notifies the listeners of a topology, phase by phase. */
 export class TopologyListeners {
   readonly #listeners = new Set<TopologyListener>();
 
-  /** Calls a listener from now on; returns how to end that. */
+  /** Calls a listener from now on. Returns a function that ends this. */
   add(listener: TopologyListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -32,7 +34,7 @@ export class TopologyListeners {
     for (const listener of this.#listeners) listener.showing?.(change.services);
   }
 
-  /** Some Services may be hidden otherwise than before, though nothing else changed. */
+  /** The visibility of these Services may have changed, and nothing else: there is no second phase. */
   visibility(services: Iterable<string>): void {
     for (const listener of this.#listeners) listener.hiding?.(services);
     for (const listener of this.#listeners) listener.showing?.(services);

@@ -5,26 +5,26 @@ import {
   topologyMatchOf,
 } from './topology-match.ts';
 
-/** Relations by standpoint and topology key, as far as they were asked for: they depend on nothing else. */
+/** Caches what a topology key matches in a node context: it depends on nothing else. */
 export class TopologyMatchCache {
   readonly #settings: TopologyMatchSettings;
-  readonly #known = new WeakMap<NodeContext, Map<string, TopologyMatch>>();
+  readonly #cache = new WeakMap<NodeContext, Map<string, TopologyMatch>>();
 
   constructor(settings: TopologyMatchSettings) {
     this.#settings = settings;
   }
 
-  of(from: NodeContext, key: string): TopologyMatch {
-    let relations = this.#known.get(from);
-    if (relations === undefined) {
-      relations = new Map();
-      this.#known.set(from, relations);
+  of(key: string, context: NodeContext): TopologyMatch {
+    let matches = this.#cache.get(context);
+    if (matches === undefined) {
+      matches = new Map();
+      this.#cache.set(context, matches);
     }
-    let relation = relations.get(key);
-    if (relation === undefined) {
-      relation = topologyMatchOf(key, from, this.#settings);
-      relations.set(key, relation);
+    let match = matches.get(key);
+    if (match === undefined) {
+      match = topologyMatchOf(key, context, this.#settings);
+      matches.set(key, match);
     }
-    return relation;
+    return match;
   }
 }

@@ -5,9 +5,9 @@ import {
   negate,
   valuesSelector,
 } from '../policy/label-selector.ts';
-import { ANY_KEY, CLOUD_KEY, COMMUNITY_KEY, HOSTNAME_KEY } from '../policy/policy.ts';
+import { ANY_KEY, CLOUD_KEY, COMMUNITY_KEY, HOSTNAME_KEY } from '../policy/topology-keys.ts';
 
-/** Where communities come from. Sources add up: a community is its name, whichever source tells it. */
+/** Where communities come from. Sources add up: the same name in two sources is the same community. */
 export interface CommunitySettings {
   /** Labels whose value is the node's community. */
   readonly nodeLabels: readonly string[];
@@ -17,14 +17,14 @@ export interface CommunitySettings {
   readonly labelValues: readonly string[];
 }
 
-/** What relates two nodes beyond equal labels. */
+/** What a topology key compares besides equal labels. */
 export interface TopologyMatchSettings {
   readonly communities: CommunitySettings;
-  /** An edge node matches this; all others are the cloud. */
+  /** Matches edge nodes; all other nodes are cloud nodes. */
   readonly edge: LabelSelector;
 }
 
-/** What is known of this node, in one state. */
+/** What the match of a topology key depends on: this node in one state. */
 export interface NodeContext {
   /** Name of this node. */
   readonly node: string;
@@ -35,7 +35,7 @@ export interface NodeContext {
   readonly declared: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** Whether two standpoints are the same; that of declared communities is a matter of identity. */
+/** Whether two node contexts are equal. Declared communities are compared by identity. */
 export function sameNodeContext(a: NodeContext | undefined, b: NodeContext): boolean {
   if (a === undefined || a.off !== b.off || a.declared !== b.declared) return false;
   if (a.labels.size !== b.labels.size) return false;
@@ -43,33 +43,33 @@ export function sameNodeContext(a: NodeContext | undefined, b: NodeContext): boo
   return true;
 }
 
-/** The nodes that a topology key matches from a standpoint. */
+/** The nodes that a topology key matches in a node context. */
 export interface TopologyMatch {
   /** This node is among them. */
   readonly self: boolean;
   /** Label selectors of the node sets that are among them. */
   readonly selectors: readonly string[];
-  /** Nodes that are among them by declaration. */
+  /** Nodes that are among them because a community declares them. */
   readonly nodes: ReadonlySet<string>;
 }
 
 const NO_NODES: ReadonlySet<string> = new Set();
 
-/** The nodes that a topology key matches; `*` matches them all, and is not asked here. Pure. */
+/** The nodes that a topology key matches. Must not be used for `*`, which matches all nodes. Pure. */
 export function topologyMatchOf(
   key: string,
-  from: NodeContext,
+  context: NodeContext,
   settings: TopologyMatchSettings,
 ): TopologyMatch {
   if (key === HOSTNAME_KEY || key === ANY_KEY) {
     return { self: true, selectors: [], nodes: NO_NODES };
   }
-  if (key === COMMUNITY_KEY) return communityRelation(from, settings.communities);
+  if (key === COMMUNITY_KEY) return communityMatch(context, settings.communities);
   if (key === CLOUD_KEY) {
     const selectors = negate(settings.edge);
-    return { self: !isEdge(from, settings), selectors, nodes: NO_NODES };
+    return { self: !isEdge(context, settings), selectors, nodes: NO_NODES };
   }
-  const value = from.labels.get(key);
+  const value = context.labels.get(key);
   if (value === undefined) return { self: false, selectors: [], nodes: NO_NODES };
   return { self: true, selectors: [valuesSelector(key, '=', [value])], nodes: NO_NODES };
 }
@@ -79,28 +79,31 @@ export function isEdge({ labels }: NodeContext, { edge }: TopologyMatchSettings)
   return matchesLabels(edge, labels);
 }
 
-/** The communities this node is in, from all sources, sorted. */
-export function communitiesOf(from: NodeContext, settings: CommunitySettings): readonly string[] {
+/** The communities that this node is in, from all sources, sorted. */
+export function communitiesOf(
+  context: NodeContext,
+  settings: CommunitySettings,
+): readonly string[] {
   const names = new Set<string>();
   for (const key of settings.nodeLabels) {
-    const value = from.labels.get(key);
+    const value = context.labels.get(key);
     if (value !== undefined && value !== '') names.add(value);
   }
   const { labelPrefix, labelValues } = settings;
-  for (const [key, value] of from.labels) {
+  for (const [key, value] of context.labels) {
     if (labelValues.includes(value)) names.add(key);
     if (labelPrefix === '' || !key.startsWith(labelPrefix) || value !== 'true') continue;
     names.add(key.slice(labelPrefix.length));
   }
-  for (const [name, members] of from.declared) if (members.has(from.node)) names.add(name);
+  for (const [name, members] of context.declared) if (members.has(context.node)) names.add(name);
   return [...names].sort();
 }
 
-/** Every source is asked for every own community, so that nodes share one whichever source names it. */
-function communityRelation(from: NodeContext, settings: CommunitySettings): TopologyMatch {
-  const names = communitiesOf(from, settings);
+/** Two nodes may share a community by different sources, so every source is searched for every own community. */
+function communityMatch(context: NodeContext, settings: CommunitySettings): TopologyMatch {
+  const names = communitiesOf(context, settings);
   const selectors = new Set<string>();
-  // Names may be too long, or hold characters, for a label: then no node can carry it there.
+  // A name that is not a valid label value or key cannot be on any node.
   const values = names.filter((name) => isLabelValue(name));
   if (values.length > 0) {
     for (const key of settings.nodeLabels) selectors.add(valuesSelector(key, '=', values));
@@ -113,6 +116,6 @@ function communityRelation(from: NodeContext, settings: CommunitySettings): Topo
     }
   }
   const nodes = new Set<string>();
-  for (const name of names) for (const node of from.declared.get(name) ?? []) nodes.add(node);
+  for (const name of names) for (const node of context.declared.get(name) ?? []) nodes.add(node);
   return { self: names.length > 0, selectors: [...selectors], nodes };
 }

@@ -1,33 +1,33 @@
 import type { Policy } from '../policy/policy.ts';
 
-/** All that decides whether clients of this node see a Service. */
-export interface ServiceKnowledge {
+/** Everything that decides whether clients of this node see a Service. */
+export interface VisibilityInput {
   /** Filtering is switched off on this node. */
   readonly nodeOff: boolean;
-  /** The settings leave it to another proxy, by the labels that the view at hand has. */
+  /** The settings leave the Service to another proxy, by the labels that the calling view has. */
   readonly ofOtherProxy: boolean;
-  /** In force; undefined: its first policy is still pending. */
+  /** In force; undefined: the first policy of the Service is pending. */
   readonly policy: Policy | undefined;
-  /** What is to come into force, or is. */
+  /** The latest one, in force or pending. */
   readonly wanted: Policy;
-  /** All its traffic goes to the cloud, to which its address is routed. */
+  /** All traffic of the Service goes to the cloud, to which its address is routed. */
   readonly cloudOnly: boolean;
 }
 
 /**
  * Why a Service and its endpoints are hidden:
- * - `waiting`: its first policy is still pending
+ * - `waiting`: its first policy is pending
  * - `hidden`: another proxy serves it
- * - `withheld`: all its traffic goes to the cloud
+ * - `withheld`: all its traffic goes to the cloud; `explain` and the decision journal use the same word
  */
 export type HiddenReason = 'waiting' | 'hidden' | 'withheld';
 
-/** Why a Service is hidden from the clients of this node; undefined: it is shown. Pure. */
-export function whyHidden(known: ServiceKnowledge): HiddenReason | undefined {
-  if (known.nodeOff) return undefined;
-  // The topology may be ahead of this view: a Service comes back when its own label says so too.
-  if (known.ofOtherProxy) return 'hidden';
-  const { policy, wanted, cloudOnly } = known;
+/** Why a Service is hidden from the clients of this node; undefined: it is visible. Pure. */
+export function whyHidden(input: VisibilityInput): HiddenReason | undefined {
+  if (input.nodeOff) return undefined;
+  // The topology may be newer than the view. A Service appears only once the view has its new labels too.
+  if (input.ofOtherProxy) return 'hidden';
+  const { policy, wanted, cloudOnly } = input;
   if ((policy ?? wanted).dryRun === true) return undefined;
   if (policy === undefined) return 'waiting';
   if (!policy.managed) return policy.reason === 'other-proxy' ? 'hidden' : undefined;

@@ -8,34 +8,34 @@ export function hasEndpointWithoutZone(groups: readonly EndpointGroup[]): boolea
 }
 
 /**
- * Services with an endpoint that names a node but no zone, by the view that has seen it: for these the zone key
- * needs the nodes of the zone.
+ * Services with an endpoint that names a node but no zone, by the view that reported them. For these Services the
+ * zone key needs the nodes of the zone.
  */
 export class ServicesWithoutZone {
-  /** There are few views, and maybe many Services. */
+  /** There are few views, and there may be many Services. */
   readonly #byView = new Map<object, Set<string>>();
 
-  /** Whether any of these Services is one. */
+  /** Whether any view reported any of these Services. */
   hasAnyOf(services: ReadonlySet<string>): boolean {
-    for (const zoneless of this.#byView.values()) {
+    for (const reported of this.#byView.values()) {
       const [fewer, more] =
-        services.size < zoneless.size ? [services, zoneless] : [zoneless, services];
+        services.size < reported.size ? [services, reported] : [reported, services];
       for (const service of fewer) if (more.has(service)) return true;
     }
     return false;
   }
 
-  /** Notes what a view has seen; returns whether that was news. */
-  set(view: object, services: Iterable<readonly [service: string, zoneless: boolean]>): boolean {
-    const known = this.#byView.get(view) ?? new Set<string>();
+  /** Takes the report of a view. Returns whether it changed anything. */
+  set(view: object, services: Iterable<readonly [service: string, withoutZone: boolean]>): boolean {
+    const reported = this.#byView.get(view) ?? new Set<string>();
     let changed = false;
-    for (const [service, zoneless] of services) {
-      if (known.has(service) === zoneless) continue;
+    for (const [service, withoutZone] of services) {
+      if (reported.has(service) === withoutZone) continue;
       changed = true;
-      if (zoneless) known.add(service);
-      else known.delete(service);
+      if (withoutZone) reported.add(service);
+      else reported.delete(service);
     }
-    if (known.size > 0) this.#byView.set(view, known);
+    if (reported.size > 0) this.#byView.set(view, reported);
     else this.#byView.delete(view);
     return changed;
   }

@@ -4,10 +4,10 @@ import { parseGainOptions } from '../../../bench/kube-proxy/options.ts';
 test('a smoke run is small, and flags change it', () => {
   const options = parseGainOptions(['--smoke', '--services', '20', '--modes', 'iptables']);
   expect(options).toMatchObject({ modes: ['iptables'], warmUpSeconds: 0, windowSeconds: 1 });
-  expect(options?.world.services).toBe(20);
+  expect(options?.cluster.services).toBe(20);
 });
 
-test('help asks for no run', () => {
+test('help starts no run', () => {
   expect(parseGainOptions(['--help'])).toBeUndefined();
 });
 

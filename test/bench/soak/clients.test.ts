@@ -5,7 +5,7 @@ import { expect, test } from '@jest/globals';
 import { CLIENT_NAMES, runClients } from '../../../bench/soak/clients.ts';
 import { eventually } from '../../support/eventually.ts';
 
-/** Answers all clients with a status code, and a body that goes on. */
+/** Answers all clients with a status code and an endless body. */
 async function answering(code: number, check: (parts: ReadonlySet<string>) => Promise<void>) {
   let asked = 0;
   const server = createServer((_request, response) => {
@@ -27,13 +27,13 @@ async function answering(code: number, check: (parts: ReadonlySet<string>) => Pr
   }
 }
 
-test('of each kind of client the parts of its answers are told, and all go at the signal', async () => {
+test('the parts of responses are reported for each kind of client, and all stop at the signal', async () => {
   await answering(200, async (parts) => {
     await eventually(() => [...parts].sort(), [...CLIENT_NAMES].sort());
   });
 });
 
-test('of answers that are not good nothing is told', async () => {
+test('responses other than 200 are not reported', async () => {
   await answering(503, async (parts) => {
     await delay(100);
     expect(parts.size).toBe(0);

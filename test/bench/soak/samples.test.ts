@@ -6,7 +6,7 @@ const METRICS = [
   'nodejs_external_memory_bytes 2.5e6',
   'nodejs_active_resources_total 12',
 ];
-const TOLD = {
+const STATE = {
   metrics: `${METRICS.join('\n')}\n`,
   status: 'VmPeak:\t  300000 kB\nVmRSS:\t  125000 kB\n',
   links: ['socket:[1]', '/dev/null', '', 'socket:[2]'],
@@ -14,7 +14,7 @@ const TOLD = {
 
 describe('parseSample()', () => {
   test('reads what a process holds', () => {
-    expect(parseSample(TOLD, 7)).toEqual({
+    expect(parseSample(STATE, 7)).toEqual({
       ...{ seconds: 7, rss: 128, heap: 40, external: 2.5 },
       ...{ handles: 4, sockets: 2, resources: 12 },
     });
@@ -22,12 +22,12 @@ describe('parseSample()', () => {
 
   // NaN is never too much.
   test.each(METRICS)('throws without %s', (line) => {
-    const metrics = TOLD.metrics.replace(line, '');
-    expect(() => parseSample({ ...TOLD, metrics }, 0)).toThrow(/nothing matches/);
+    const metrics = STATE.metrics.replace(line, '');
+    expect(() => parseSample({ ...STATE, metrics }, 0)).toThrow(/nothing matches/);
   });
 
-  test('throws where memory is told in another way', () => {
-    const status = TOLD.status.replace('kB\nVmRSS', 'kB\nRss');
-    expect(() => parseSample({ ...TOLD, status }, 0)).toThrow(/VmRSS/);
+  test('throws if memory is reported in another format', () => {
+    const status = STATE.status.replace('kB\nVmRSS', 'kB\nRss');
+    expect(() => parseSample({ ...STATE, status }, 0)).toThrow(/VmRSS/);
   });
 });

@@ -34,7 +34,7 @@ function container(objects: readonly KubeObject[]) {
   return only(objects, 'DaemonSet').spec.template.spec.containers[0];
 }
 
-test('helm lint finds nothing to say, also against the schema', async () => {
+test('helm lint reports nothing, also with the schema', async () => {
   const args = ['lint', '--strict', 'charts/kube-proxy-wrapper', '--set', host];
   const said = await runCommand(tools.helm, args, { cwd: repository });
   expect(said).toContain('1 chart(s) linted, 0 chart(s) failed');
@@ -62,7 +62,7 @@ describe('values', () => {
   });
 
   // It was a nil pointer of the template.
-  test('nothing to listen at is refused, with the reason', async () => {
+  test('no address to listen at is refused, with the reason', async () => {
     await expect(helmTemplate(tools, [host, 'settings.listen=none'])).rejects.toThrow(
       'settings.https.listen: with settings.listen none',
     );
@@ -80,7 +80,7 @@ describe('values', () => {
     await expect(helmTemplate(tools, [host, value])).rejects.toThrow(reason);
   });
 
-  test('the schema knows every setting, and none that the wrapper does not', () => {
+  test('the schema has every setting of the wrapper, and no other', () => {
     const schema = JSON.parse(readText('charts/kube-proxy-wrapper/values.schema.json'));
     const known = keysOf(schema.properties.settings);
     // The node's name is the Pod's, and no setting of the chart.
@@ -105,7 +105,7 @@ describe('values', () => {
     });
   });
 
-  test('settings that need a right bring it', async () => {
+  test('a setting that needs a right adds it', async () => {
     const rights = async (settings: object) =>
       only(await render({ settings }), 'ClusterRole').rules.flatMap(
         ({ resources }: { resources: string[] }) => resources,
@@ -148,10 +148,10 @@ describe('values', () => {
       return said.slice(said.indexOf('NOTES:'));
     };
     expect(await notes({})).toMatch(/kube-proxy at\s+http:\/\/127.0.0.1:10360/);
-    const told = await notes({ listen: 'none', https });
-    expect(told).toMatch(/kube-proxy at\s+https:\/\/127.0.0.1:10362/);
-    expect(told).toContain('has no effect');
-    expect(told).not.toContain('http://');
+    const text = await notes({ listen: 'none', https });
+    expect(text).toMatch(/kube-proxy at\s+https:\/\/127.0.0.1:10362/);
+    expect(text).toContain('has no effect');
+    expect(text).not.toContain('http://');
     const objects = await render({
       settings: { listen: 'none', https },
       kubeProxyKubeconfig: { create: true },

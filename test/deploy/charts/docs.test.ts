@@ -51,7 +51,7 @@ afterAll(async () => {
 function installTools(bin: string): string {
   mkdirSync(bin);
   symlinkSync(tools.helm, join(bin, 'helm'));
-  // There is no kubelet, so nothing is ever rolled out: of `rollout status` is tried whether its object is there.
+  // There is no kubelet, so nothing is rolled out. For `rollout status` the test only checks that the object exists.
   const script = `#!/bin/sh
 case "$*" in *"rollout status"*) set -- "$1" "$2" get "$5" ;; esac
 exec ${tools.kubectl} "$@"
@@ -111,7 +111,7 @@ test.each([
   60_000,
 );
 
-test('after the way there and back in each of the ways, kube-proxy is as kubeadm had it', async () => {
+test('after each way of installing and removing the wrapper, kube-proxy is as kubeadm set it up', async () => {
   const { spec } = await plane.admin.get(
     '/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy',
   );

@@ -15,7 +15,7 @@ import type { Tools } from './tools.ts';
 /** A set of objects that we ship: its name, and how its YAML comes about. */
 export type Rendered = readonly [name: string, render: () => Promise<string>];
 
-/** Who says whether objects are right: an API server, and kubeconform with the schemas of that server. */
+/** Checks objects with an API server, and with kubeconform and the schemas of that server. */
 export interface Judges {
   readonly tools: Tools;
   readonly plane: ControlPlane;
@@ -40,7 +40,7 @@ export async function startJudges(tools: Tools): Promise<Judges> {
   return { tools, plane, schemas, stop };
 }
 
-/** What kubeconform says of some YAML. Throws if it finds an error. */
+/** Runs kubeconform on YAML. Throws if it finds an error. */
 export async function kubeconform({ tools, schemas }: Judges, input: string): Promise<string> {
   const args = ['-strict', '-summary', '-schema-location', join(schemas, schemaLocation), '-'];
   return await runCommand(tools.kubeconform, args, { input });

@@ -47,7 +47,7 @@ export async function createAccount(
   return await requestToken(admin, name);
 }
 
-/** A token of a ServiceAccount in kube-system, as kubelet asks for it. */
+/** A token of a ServiceAccount in kube-system, requested as kubelet does. */
 export async function requestToken(admin: ApiClient, name: string): Promise<string> {
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
   const answer = await admin.create(path, {

@@ -2,7 +2,7 @@ import { chmodSync, cpSync, mkdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { readText, repository } from './repository.ts';
 
-/** What the last stage of the Dockerfile says, as far as it matters to a container. */
+/** The instructions of the Dockerfile's last stage that matter to a container. */
 export interface Image {
   /** Folder that holds the image's files as `/`. */
   readonly root: string;

@@ -5,7 +5,7 @@ import type { ApiClient } from '../../e2e/support/api.ts';
 /** A JSON schema, or part of one. */
 type Schema = { [keyword: string]: unknown };
 
-/** What /openapi/v2 says of a type. */
+/** A type in /openapi/v2. */
 interface Definition extends Schema {
   readonly 'x-kubernetes-group-version-kind'?: readonly GroupVersionKind[];
 }
@@ -20,7 +20,7 @@ interface GroupVersionKind {
 export const schemaLocation = '{{ .ResourceKind }}{{ .KindSuffix }}.json';
 
 /**
- * Writes the schema of every kind that the API server knows, for kubeconform: it usually downloads them, but they
+ * Writes the schema of every kind of the API server for kubeconform. By default it downloads schemas, but they
  * are made from just this OpenAPI document. Strict: fields that a type does not have are errors.
  */
 export async function writeJsonSchemas(api: ApiClient, folder: string): Promise<void> {
@@ -41,7 +41,7 @@ export async function writeJsonSchemas(api: ApiClient, folder: string): Promise<
   }
 }
 
-/** OpenAPI 2 is JSON schema, but for a few words of its own. */
+/** OpenAPI 2 is JSON schema, except for a few keywords. */
 function toJsonSchema(schema: Schema): Schema {
   const { format, ...rest } = schema;
   if (format === 'int-or-string') return { ...rest, type: ['integer', 'string'] };

@@ -8,7 +8,7 @@ import { runWithChownAlone } from './init-container.ts';
 import { only } from './render.ts';
 import { sandbox } from './sandbox.ts';
 
-/** What kubelet knows when it starts a Pod of a DaemonSet. */
+/** What kubelet has when it starts a Pod of a DaemonSet. */
 export interface PodOptions {
   /** Name for logs and folders. */
   readonly name: string;
@@ -82,7 +82,7 @@ export async function waitFor(pod: Pod, netns: NodeNetns, url: string): Promise<
 // biome-ignore lint/suspicious/noExplicitAny: the spec of a Pod
 type Spec = any;
 
-/** The sandbox is as closed as this says; a manifest that says less would be run with less than it gets. */
+/** The sandbox enforces exactly this. A manifest that restricts less would run more restricted here than on a node. */
 function assertRestricted(spec: Spec, container: Spec): void {
   const { securityContext } = container;
   const closed =
@@ -97,7 +97,7 @@ function assertRestricted(spec: Spec, container: Spec): void {
 
 function environmentOf(container: Spec, options: PodOptions): Record<string, string> {
   const { objects, nodeName, netns } = options;
-  // What kubelet says of default/kubernetes, unless the container says something else.
+  // The variables that kubelet sets for default/kubernetes, unless the container sets them.
   const env: Record<string, string> = {
     KUBERNETES_SERVICE_HOST: '10.96.0.1',
     KUBERNETES_SERVICE_PORT: '443',
@@ -135,7 +135,7 @@ function mountsOf(spec: Spec, container: Spec, options: PodOptions): Record<stri
   return mounts;
 }
 
-/** Makes the folders of hostPath volumes as kubelet does, as root, and says where they are mounted. */
+/** Makes the folders of hostPath volumes as kubelet does, as root. Returns where they are mounted. */
 function hostFolders(spec: Spec, container: Spec, options: PodOptions): Record<string, string> {
   const folders: Record<string, string> = {};
   for (const { name, mountPath } of container.volumeMounts) {

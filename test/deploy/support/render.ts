@@ -42,7 +42,7 @@ export function parseObjects(yaml: string): KubeObject[] {
   return loadAll(yaml).filter((each) => each !== null && each !== undefined) as KubeObject[];
 }
 
-/** The only object of a kind, and name if given. Throws if there is none, or are several. */
+/** The only object of a kind, and of a name if given. Throws if there are none or several. */
 export function only(objects: readonly KubeObject[], kind: string, name?: string): KubeObject {
   const found = objects.filter(
     (each) => each.kind === kind && (name === undefined || each.metadata.name === name),

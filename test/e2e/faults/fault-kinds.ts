@@ -75,7 +75,7 @@ function corrupted(side: Side, toFault: (random: Random) => RelayFault): FaultKi
     weight: 6,
     strike: async ({ node }, random) => {
       await node.inject(side, toFault(random));
-      // Only what is asked anew begins with bytes that nobody can mistake.
+      // Only a new request begins with bytes in which damage can be noticed.
       if (side === 'clients') await node.cut(side);
       return async () => {
         await node.inject(side, null);

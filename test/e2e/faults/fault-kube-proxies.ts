@@ -13,7 +13,7 @@ export interface FaultKubeProxy {
   start(): Promise<void>;
   stop(signal: NodeJS.Signals): Promise<void>;
   signal(signal: NodeJS.Signals): void;
-  /** Waits until its kernel holds what the model computes; resolves with the milliseconds. An error tells its log. */
+  /** Waits until its kernel equals the model; resolves with the milliseconds. An error includes its log. */
   settle(history: History, more: Backends, timeoutMs: number): Promise<number>;
   /** Ends it, and its namespace if it has one of its own. */
   close(): Promise<void>;

@@ -40,7 +40,7 @@ export interface FaultNode {
   readonly generations: readonly Generation[];
   stopWrapper(signal: NodeJS.Signals): Promise<void>;
   startWrapper(): Promise<void>;
-  /** Starts the next process and tells the last one to stop, both at once; resolves when that one has gone. */
+  /** Starts the next process and sends SIGTERM to the last one at the same time. Resolves when the last one has ended. */
   replaceWrapper(): Promise<void>;
   /** Resets all connections; resolves with how many. */
   cut(side: Side): Promise<number>;

@@ -14,7 +14,7 @@ const SECONDS = Number(process.env.KPW_FAULT_SECONDS ?? Number.POSITIVE_INFINITY
 const LEAST = Math.min(WANTED, 8);
 /** A client-go that has been refused often waits for up to a minute. */
 const RIGHT_AGAIN_MS = 120_000;
-/** A kube-proxy is not started anew when it has backed off; it may do so twice. */
+/** A kube-proxy that backs off is not restarted. It may back off twice. */
 const KERNEL_RIGHT_MS = 200_000;
 
 jest.setTimeout(600_000 + WANTED * 20_000);
@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(async () => {
   report.print({
     'objects lost': scene?.informers.lost.length,
-    'informers started anew, for they backed off': scene?.informers.renewed,
+    'informers restarted because they backed off': scene?.informers.renewed,
     'processes of the wrapper': scene?.node.generations.length,
     'seconds of faults': Math.round((performance.now() - began) / 1000),
     seed,
@@ -95,7 +95,7 @@ test('all clients are right before anything fails', async () => {
   expect(x).not.toEqual(y);
 });
 
-test('informers are as the model says after each of many faults', async () => {
+test('informers equal the model after each of many faults', async () => {
   const kinds = chooseKinds();
   began = performance.now();
   while (!enough()) {
@@ -104,17 +104,17 @@ test('informers are as the model says after each of many faults', async () => {
       await survive(kind);
     } catch (cause) {
       const what = `fault ${report.survived + 1}, ${kind.name}, of KPW_SEED=${seed}`;
-      const anew = JSON.stringify(await scene.informers.readAnew().catch(String));
-      const told = `clients that start now get wrong: ${anew.slice(0, 2_000)}`;
+      const fresh = JSON.stringify(await scene.informers.readAnew().catch(String));
+      const wrong = `clients that start now get wrong: ${fresh.slice(0, 2_000)}`;
       const log = scene.node.wrapper().log().slice(-6_000);
       const message = (cause as Error).message.slice(0, 3_000);
-      throw new Error(`${what}: ${message}\n${told}\nthe wrapper's log ends: ${log}`, { cause });
+      throw new Error(`${what}: ${message}\n${wrong}\nthe wrapper's log ends: ${log}`, { cause });
     }
   }
   expect(scene.informers.lost).toEqual([]);
 });
 
-test('the kernels are as the model says in the end', async () => {
+test('the kernels equal the model at the end', async () => {
   expectSurvived();
   await scene.atom.flip();
   const { history, atom, kubeProxies } = scene;

@@ -24,7 +24,7 @@ export interface InformerFleet {
   settle(timeoutMs: number): Promise<number>;
   /** What was not right when the time was over. */
   readonly lost: readonly Difference[];
-  /** How often informers were started anew because they had backed off for long. */
+  /** How often informers were restarted because they had backed off for long. */
   readonly renewed: number;
   /** What clients that start now get wrong: nothing, if it is a client that is stuck, and not the wrapper. */
   readAnew(): Promise<readonly Difference[]>;
@@ -33,7 +33,7 @@ export interface InformerFleet {
 
 /**
  * A client-go that was refused a few times waits for up to a minute before it tries again, and forgets that
- * after two quiet minutes only. One that took longer than this to be right is started anew afterwards, or
+ * only after two quiet minutes. One that took longer than this to be right is restarted afterwards, or
  * the suite would do little but wait.
  */
 const RENEW_AFTER_MS = 3_000;

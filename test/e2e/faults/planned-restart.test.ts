@@ -14,7 +14,7 @@ const RESTARTS = Number(process.env.KPW_RESTARTS ?? 12);
 const WITHIN_MS = 5_000;
 /** Changes without a restart, before each, to compare with. */
 const QUIET_CHANGES = 3;
-/** Crashes in a row: each makes client-go wait twice as long before it lists anew. */
+/** Crashes in a row. After each one client-go waits twice as long before it lists again. */
 const CRASHES = 2;
 /** In the wrapper's log: a watch was answered with 410, and its client lists again after a while. */
 const EXPIRED = 'too old resource version: a watch cannot continue';
@@ -98,7 +98,7 @@ describe('stock kube-proxies', () => {
     expect(await scene.readAsNewClient()).toEqual(scene.readModel());
   });
 
-  test('hear of all changes of a time in which the process crashed, with a socket of systemd', async () => {
+  test('get all changes from the time of a crash, with a socket of systemd', async () => {
     const { node } = scene;
     await node.stopWrapper('SIGINT');
     const activator = join(import.meta.dirname, '../../handover/socket-activator.ts');
@@ -117,7 +117,7 @@ describe('stock kube-proxies', () => {
   });
 });
 
-/** The wrapper itself: what stands for systemd runs it by way of a shell that it replaces. */
+/** The process of the wrapper itself. The stand-in for systemd starts it through a shell, which it replaces. */
 function childOf(pid: number): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
   return Number(children.trim().split(' ')[0]);

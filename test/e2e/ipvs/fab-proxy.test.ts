@@ -77,7 +77,7 @@ test('edge1 sees the Pod of edge2 only; edge2 and edge3 see their own', async ()
   await scene.expectBackends(web, { edge1: [POD2], edge2: [POD2], edge3: [POD3] });
 });
 
-test('when the Pod of edge2 is not ready, edge2 asks edge3, and nothing is left for edge1', async () => {
+test('when the Pod of edge2 is not ready, edge2 uses edge3, and edge1 has no endpoint', async () => {
   await setReady('edge2', false);
   await scene.expectBackends(web, { edge1: [], edge2: [POD3], edge3: [POD3] });
   await setReady('edge2', true);
@@ -91,7 +91,7 @@ test('a node that joins another community takes up the Pods there', async () => 
   await scene.expectBackends(web, { edge1: [POD2], edge2: [POD2], edge3: [POD3] });
 });
 
-test('a node that leaves its communities is no neighbour any more', async () => {
+test('a node that leaves its communities is not a neighbour any more', async () => {
   await label('edge2', { [NORTH]: null, [SOUTH]: null });
   await scene.expectBackends(web, { edge1: [], edge2: [POD2], edge3: [POD3] });
   await label('edge2', { [NORTH]: 'true', [SOUTH]: 'true' });

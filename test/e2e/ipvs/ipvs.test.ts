@@ -115,7 +115,7 @@ test('the table follows the readiness of a Pod', async () => {
   await follow('readiness regained', () => ready(true), [NEAR]);
 });
 
-test('of an endpoint that comes and goes elsewhere kube-proxy hears nothing', async () => {
+test('kube-proxy gets no event for an endpoint that comes and goes elsewhere', async () => {
   const { admin } = scene.plane;
   const counter = 'kubeproxy_sync_proxy_rules_endpoint_changes_total';
   const before = await edge1.kubeProxy().readCounter(counter);

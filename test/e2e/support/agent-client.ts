@@ -2,10 +2,10 @@ import { createInterface } from 'node:readline';
 import type { ManagedProcess } from './managed-process.ts';
 import type { AgentAnswer, AgentRequest } from './netns-agent.ts';
 
-/** Asks the agent inside a namespace; see netns-agent.ts. */
+/** Sends requests to the agent inside a namespace; see netns-agent.ts. */
 export type AskAgent = (request: AgentRequest) => Promise<unknown>;
 
-/** Pairs questions and answers of an agent process. Once it has ended, every question fails. */
+/** Pairs requests and responses of an agent process. Once it has ended, every request fails. */
 export function createAgentClient(agent: ManagedProcess): AskAgent {
   const waiting = new Map<number, (answer: AgentAnswer) => void>();
   const { stdin, stdout } = agent.child;

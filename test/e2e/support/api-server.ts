@@ -54,7 +54,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     stop: async (signal = 'SIGTERM') => {
       // A frozen process takes no SIGTERM.
       running?.child.kill('SIGCONT');
-      // It stops listening at once, but as long as clients keep connections open it stays, for
+      // It stops listening immediately. While clients keep connections open it continues to run, for
       // up to a minute.
       await running?.stop(signal, 1_000);
     },

@@ -35,8 +35,8 @@ export interface RequestFilter {
 }
 
 /**
- * Level Metadata; a request is told when its answer begins and when it ends. The control plane's
- * own requests are left out: they are many and no test asks for them.
+ * Level Metadata; a request is logged when its response begins and when it ends. The control plane's
+ * own requests are omitted: there are many, and no test needs them.
  */
 export const auditPolicy = {
   apiVersion: 'audit.k8s.io/v1',
@@ -45,7 +45,7 @@ export const auditPolicy = {
   rules: [
     { level: 'None', users: ['system:apiserver', 'system:kube-controller-manager'] },
     { level: 'None', nonResourceURLs: ['*'] },
-    // What came back tells whether only metadata were asked for; the log holds no Accept header.
+    // The response shows whether only metadata was requested; the log has no Accept header.
     { level: 'RequestResponse', verbs: ['list'], resources: [{ group: '', resources: ['nodes'] }] },
     { level: 'Metadata' },
   ],

@@ -94,7 +94,7 @@ export async function labelNode(
   return await api.patch(`/api/v1/nodes/${name}`, { metadata: { labels } });
 }
 
-/** Makes a Pod that seems to run: its status is written by us, for there is no kubelet. */
+/** Makes a Pod that seems to run: the test writes its status, because there is no kubelet. */
 export async function createPod(api: ApiClient, options: PodOptions): Promise<KubeObject> {
   const { name, namespace = 'default', labels = {}, nodeName, ip, ready = true, ports } = options;
   await api.create(`/api/v1/namespaces/${namespace}/pods`, {

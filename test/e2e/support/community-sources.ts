@@ -89,7 +89,7 @@ function communityOf(name: string) {
   return { apiVersion: 'fabedge.io/v1alpha1', kind: 'Community', metadata: { name } };
 }
 
-/** Edge1 as one source says, all others as another. */
+/** Edge1 according to one source, all others according to another. */
 function mixedSource(ofEdge1: CommunitySource, ofOthers: CommunitySource): CommunitySource {
   const of = (node: string) => (node === 'edge1' ? ofEdge1 : ofOthers);
   return {
@@ -106,7 +106,7 @@ function mixedSource(ofEdge1: CommunitySource, ofOthers: CommunitySource): Commu
   };
 }
 
-/** FabEdge's own resource, as far as it is read; does nothing when it exists. */
+/** FabEdge's own resource, with the fields that are read. Does nothing if it exists. */
 async function createCommunityCrd(admin: ApiClient): Promise<void> {
   if ((await admin.status(`${CRDS}/${CRD}`)) === 200) return;
   const members = { type: 'array', items: { type: 'string' } };
@@ -146,7 +146,7 @@ const nodeLabel: Label = (community) => [
 /** Each source alone, then two together. The CRD is made only when its source is prepared. */
 export const communitySources: readonly {
   readonly source: string;
-  /** All members are told by labels, so that one whose Node is deleted is none any more. */
+  /** All members are named by labels, so a member whose Node is deleted is no longer one. */
   readonly byLabels: boolean;
   readonly make: (admin: ApiClient) => CommunitySource;
 }[] = [

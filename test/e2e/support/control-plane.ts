@@ -22,7 +22,7 @@ import { grantWrapperRole } from './wrapper-role.ts';
 /** Who a token belongs to. */
 export type TestUser = keyof typeof testUsers;
 
-/** Users that the API server knows, by their name there. */
+/** Users of the API server, by name. */
 export const testUsers = {
   /** May do all. */
   admin: 'test:admin',
@@ -36,7 +36,7 @@ export const testUsers = {
 
 /** An etcd, an API server and, if asked for, the controllers that make endpoint slices. */
 export interface ControlPlane {
-  /** Its own certificate, for whoever wants to be taken for it. */
+  /** Its own certificate, for a test that impersonates it. */
   readonly cert: ServingCert;
   /** `https://127.0.0.1:<port>`; inside a node's namespace use {@link ControlPlane.serverAt}. */
   readonly server: string;

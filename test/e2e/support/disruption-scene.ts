@@ -21,7 +21,7 @@ export interface DisruptionScene {
   readonly node: WrappedNode;
   readonly history: History;
   /**
-   * Starts both kube-proxies anew and waits until they have written their tables. They remember nothing, nor
+   * Restarts both kube-proxies and waits until they have written their tables. They remember nothing, nor
    * how often they were refused.
    */
   restartKubeProxies(): Promise<void>;
@@ -190,7 +190,7 @@ async function readAsNewClient(
     variants: [true, false].map((streaming) => ({
       ...{ name: `streaming ${streaming}`, server: node.wrapper().url, streaming },
       ...{ resource: 'endpointslices', contentType: 'protobuf' },
-      // As kube-proxy asks, so that the view is there already.
+      // The same query as kube-proxy's, so the view is open already.
       labelSelector: '!service.kubernetes.io/headless',
     })),
   });

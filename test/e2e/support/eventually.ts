@@ -13,7 +13,7 @@ export interface EventuallyOptions {
   readonly timeoutMs?: number;
   /** Milliseconds between two probes. Default 25. */
   readonly intervalMs?: number;
-  /** What is waited for, for the message of the error. */
+  /** The condition, for the error message. */
   readonly what?: string;
 }
 

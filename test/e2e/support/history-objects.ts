@@ -7,7 +7,7 @@ export const historyPorts = [
   { name: 'admin', port: 81, number: 8081 },
 ] as const;
 
-/** An object of a history as it shall be from now on; without its content it shall be gone. */
+/** The next state of an object in a history; without content the object is deleted. */
 export type HistoryObject =
   | { readonly kind: 'namespace'; readonly key: string }
   | {

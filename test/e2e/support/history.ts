@@ -127,7 +127,7 @@ class RandomHistory implements History {
     return Object.fromEntries(labels);
   }
 
-  /** Often only one label is another: a Service's first key may stay as it is then. */
+  /** Often only one label changes, so the first key of a Service may stay the same. */
   #otherLabels(node: string): ModelLabels {
     const { random } = this.#options;
     const labels = this.#randomLabels();
@@ -190,7 +190,7 @@ class RandomHistory implements History {
     return `endpoints ${service} set`;
   }
 
-  /** An Endpoints object knows ready and not ready addresses, and no more. */
+  /** An Endpoints object has only ready and not ready addresses. */
   #withConditionsOfEndpoints(hosts: readonly number[]): ModelEndpoint[] {
     return this.#randomEndpoints(hosts, 4, false).map((endpoint) => ({
       ...endpoint,

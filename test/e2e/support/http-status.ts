@@ -3,7 +3,7 @@ import { get as getHttps } from 'node:https';
 
 /**
  * HTTP status of a GET, or undefined if there is no answer within a second. Without `ca` any
- * certificate will do: it's a question of health, asked on loopback.
+ * certificate is accepted: this is a health check on loopback.
  */
 export async function getStatus(url: string, ca?: Buffer): Promise<number | undefined> {
   return await new Promise((done) => {

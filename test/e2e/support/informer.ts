@@ -18,7 +18,7 @@ export interface InformerVariant {
   readonly resyncSeconds?: number;
   /**
    * Resync period of its handler. Default: that of the informer. One of 0 with an informer that has another
-   * never hears of an update that keeps the resourceVersion.
+   * never gets an update that keeps the resourceVersion.
    */
   readonly handlerResyncSeconds?: number;
   readonly contentType: 'protobuf' | 'json';

@@ -27,7 +27,7 @@ export interface KubeProxyOptions {
 }
 
 /**
- * Starts a stock kube-proxy inside the namespace. It writes its tables as soon as it hears of a change: by
+ * Starts a stock kube-proxy inside the namespace. It writes its tables as soon as it gets an event: by
  * default it does so once a second at most, which would hide how long everybody before it takes.
  */
 export async function startKubeProxy(options: KubeProxyOptions): Promise<ManagedProcess> {

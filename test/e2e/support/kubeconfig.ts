@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 
-/** What a kubeconfig says. */
+/** The content of a kubeconfig. */
 export interface KubeconfigOptions {
   /** URL of the server. */
   readonly server: string;

@@ -1,13 +1,13 @@
 /**
- * What a node should see, told anew from "How a decision is taken" in docs/policies.md, with nothing of src: slow,
- * plain, and without any memory of how the world came to be.
+ * What a node should see: a second implementation of "How a decision is taken" in docs/policies.md, without src. Slow,
+ * plain, and without memory of earlier states.
  */
 
 /** Labels of a Node. */
 export type ModelLabels = Readonly<Record<string, string>>;
 
 export interface ModelService {
-  /** The annotation, as it stands. */
+  /** The value of the annotation. */
   readonly topologyKeys: string | undefined;
   readonly headless?: boolean;
   readonly localTraffic?: boolean;

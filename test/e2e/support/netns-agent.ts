@@ -1,6 +1,6 @@
 /**
- * Runs inside a node's namespace: answers on endpoint addresses, connects to Services and asks
- * for URLs there. One process for all, since starting one for each question takes longer than
+ * Runs inside a node's namespace: answers on endpoint addresses, connects to Services and requests
+ * URLs there. One process for all, because starting one for each request takes longer than
  * what is measured. Reads {@link AgentRequest} lines and writes {@link AgentAnswer} lines.
  */
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 import { createRelay, type Relay, type RelayAddress, type RelayOptions } from './relay.ts';
 import type { RelayFault } from './relay-fault.ts';
 
-/** One question. `endpoint` and `target` are `ip:port`, with an IPv6 address in brackets. */
+/** One request. `endpoint` and `target` are `ip:port`, with an IPv6 address in brackets. */
 export type AgentRequest =
   | { readonly op: 'listen'; readonly endpoint: string }
   | { readonly op: 'unlisten'; readonly endpoint: string }
@@ -39,7 +39,7 @@ export type AgentRequest =
 
 type DialRequest = Extract<AgentRequest, { op: 'dial' }>;
 
-/** The answer to the question of this id. */
+/** The response to the request of this id. */
 export interface AgentAnswer {
   readonly id: number;
   readonly result?: unknown;

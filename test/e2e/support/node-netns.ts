@@ -14,7 +14,7 @@ import { ensureOsPackages } from './os-packages.ts';
 import type { RelayOptions } from './relay.ts';
 import { runCommand } from './run-command.ts';
 
-/** A network namespace that stands for a node, with a veth to the host. */
+/** A network namespace that plays a node, with a veth to the host. */
 export interface NodeNetns {
   /** Name for `ip netns exec`. */
   readonly name: string;
@@ -93,7 +93,7 @@ function hasVeth(number: number): boolean {
 }
 
 /**
- * The veth goes first: with the namespace it would go too, but some time later, and whoever takes
+ * The veth goes first: with the namespace it would go too, but some time later, and a test that takes
  * the number next would find it still there.
  */
 async function removeNamespace(number: number): Promise<void> {

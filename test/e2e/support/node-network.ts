@@ -10,7 +10,7 @@ export interface NodeNetwork {
 /**
  * Connects nodes by a bridge, which has a namespace of its own so that it is swept up as those of nodes are.
  *
- * @param pods addresses on each node that the others shall reach beside the node's own
+ * @param pods further addresses on each node that the others can reach
  */
 export async function connectNodes(
   nodes: readonly { readonly netns: NodeNetns; readonly pods: readonly string[] }[],

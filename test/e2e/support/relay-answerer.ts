@@ -33,8 +33,8 @@ export function createAnswerer(fault: AnswerFault): Answerer {
     const type = request.headers.accept?.split(/[;,]/, 1)[0] ?? 'application/json';
     response.writeHead(status, { ...headers, 'content-type': body ? type : 'application/json' });
     if (body === undefined) {
-      const told = { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: status };
-      response.end(JSON.stringify({ ...told, message: 'a fault' }));
+      const body = { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: status };
+      response.end(JSON.stringify({ ...body, message: 'a fault' }));
     } else {
       writeForEver(response, body);
     }

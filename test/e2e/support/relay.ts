@@ -143,7 +143,7 @@ async function pump(
       if (to.destroyed) return;
       if (!to.write(bytes)) await Promise.race([once(to, 'drain').catch(() => {}), closed]);
       if (ending !== undefined) {
-        // What was written before shall arrive.
+        // Bytes that were written before must arrive.
         await new Promise((written) => to.write('', written));
         if (ending === 'reset') reset(to);
         else to.end();
@@ -158,7 +158,7 @@ async function pump(
   }
 }
 
-/** A Unix socket knows no reset, and throws. */
+/** A Unix socket has no reset, and throws. */
 function reset(socket: Socket): void {
   try {
     socket.resetAndDestroy();

@@ -27,7 +27,7 @@ export async function runCommand(
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
   });
-  // A command that does not read its stdin closes it early; its exit code tells what matters.
+  // A command that does not read its stdin closes it early; only its exit code matters.
   child.stdin.on('error', () => {});
   child.stdin.end(options.input ?? '');
   const code = await new Promise<number | null>((done, fail) => {

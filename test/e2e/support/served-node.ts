@@ -77,7 +77,7 @@ export interface Fleet {
   stop(): Promise<void>;
 }
 
-/** Starts nodes side by side; when one fails, the others are stopped before it is told. */
+/** Starts nodes in parallel. If one fails, the others are stopped before this rejects. */
 export async function startFleet(options: readonly ServedNodeOptions[]): Promise<Fleet> {
   const results = await Promise.allSettled(options.map(startServedNode));
   const all = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));

@@ -29,10 +29,10 @@ export interface WrappedNode {
   wrapper(): Wrapper;
   /** Ends the wrapper. */
   stopWrapper(signal: NodeJS.Signals): Promise<void>;
-  /** Starts the wrapper again and waits until it is ready; unless told not to. */
+  /** Starts the wrapper again and, by default, waits until it is ready. */
   startWrapper(options?: Pick<WrapperOptions, 'wait' | 'runBy'>): Promise<void>;
   /**
-   * A planned restart: starts the next process at the same addresses and tells the last one to stop, both at
+   * A planned restart: starts the next process at the same addresses and sends SIGTERM to the last one, both at
    * once; the settings need `handoverSeconds`. Resolves when the last one has gone.
    */
   replaceWrapper(): Promise<void>;

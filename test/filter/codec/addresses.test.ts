@@ -49,7 +49,7 @@ describe.each([
   });
 });
 
-test('serviceAddresses() is the same in both encodings, and names clusterIPs and ports', async () => {
+test('serviceAddresses() is the same in both encodings and contains clusterIPs and ports', async () => {
   const read = async (encoding: Codec['encoding']) => {
     const codec = codecOf(encoding);
     const all = await objects('services.list', codec);
@@ -63,7 +63,7 @@ test('serviceAddresses() is the same in both encodings, and names clusterIPs and
   });
 });
 
-test('a subset names its ready addresses first, whatever their order', () => {
+test('a subset has its ready addresses first, whatever their order on the wire', () => {
   const object = Buffer.from(
     JSON.stringify({
       subsets: [

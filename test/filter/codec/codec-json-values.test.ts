@@ -3,11 +3,12 @@ import fc from 'fast-check';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { ENDPOINT_SLICES } from '../../../src/filter/codec/resource.ts';
 import { chunked, decodeAll } from '../../support/codec/codec-fixtures.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
 const codec = createJsonCodec();
 const VERSION = { resourceVersion: '9' };
 
-/** An object as a LIST, a watch event and a splice pass it on. */
+/** An object after a LIST, a watch event and a splice. */
 async function passedOn(json: string): Promise<string[]> {
   const list = Buffer.from(`{"kind":"NodeList","items":[${json}]}`);
   const event = Buffer.from(`{"type":"ADDED","object":${json}}\n`);
@@ -20,7 +21,7 @@ async function passedOn(json: string): Promise<string[]> {
   ].map(String);
 }
 
-describe('a number that JavaScript cannot hold keeps its digits:', () => {
+describe('a number that JavaScript cannot represent keeps its digits:', () => {
   test.each([
     '9007199254740993',
     '-9223372036854775808',
@@ -49,7 +50,7 @@ describe('a number that JavaScript cannot hold keeps its digits:', () => {
     );
   });
 
-  test('any other, as a value', async () => {
+  test('any other number, as a value', async () => {
     await fc.assert(
       fc.asyncProperty(fc.double({ noNaN: true, noDefaultInfinity: true }), async (number) => {
         const values = (await passedOn(`{"a":${number}}`)).map((each) => JSON.parse(each).a);
@@ -59,7 +60,7 @@ describe('a number that JavaScript cannot hold keeps its digits:', () => {
     );
   });
 
-  test('and is no object or array', () => {
+  test('and is not read as an object or array', () => {
     const splice = (json: string, edit: { keep?: Uint8Array }) => () =>
       codec.splice(ENDPOINT_SLICES, Buffer.from(json), { ...VERSION, ...edit });
     const attempts = [
@@ -73,7 +74,7 @@ describe('a number that JavaScript cannot hold keeps its digits:', () => {
   });
 });
 
-describe('a key that means something to JavaScript is a key like any other:', () => {
+describe('a key with a meaning in JavaScript is an ordinary key:', () => {
   test.each(['__proto__', 'constructor', 'toString', 'rawJSON'])('%s', async (key) => {
     const json = `{"${key}":{"endpoints":[{}],"a":1},"metadata":{"labels":{"${key}":"x"},"${key}":{"b":2}}}`;
     // The second needs the reviver, which copies objects.
@@ -90,8 +91,8 @@ describe('a key that means something to JavaScript is a key like any other:', ()
   });
 });
 
-/** V8 takes the second key of such a pair for the first, once it has seen that one (nodejs/node#63785). */
-describe('a key with escapes is not taken for another one:', () => {
+/** V8 reads the second key of such a pair as the first, after it has parsed the first (nodejs/node#63785). */
+describe('a key with escapes is not read as another key:', () => {
   test.each([
     ['\\\\', '\\n'],
     ['a\\\\', 'a\\"'],
@@ -121,13 +122,16 @@ describe('a key with escapes is not taken for another one:', () => {
   });
 });
 
-test.each(['\\n', ':1', '\ue000'])('16 MB of %j in one string overflow no stack', (part) => {
-  const value = part.repeat(16e6 / Buffer.byteLength(part));
-  const object = Buffer.from(`{"metadata":{"name":"x","annotations":{"\\\\":"${value}"}}}`);
-  expect(codec.splice(ENDPOINT_SLICES, object, VERSION).length).toBeGreaterThan(16e6);
-});
+test.each(['\\n', ':1', '\ue000'])(
+  '16 MB of %j in one string do not overflow the stack',
+  (part) => {
+    const value = part.repeat(16e6 / Buffer.byteLength(part));
+    const object = Buffer.from(`{"metadata":{"name":"x","annotations":{"\\\\":"${value}"}}}`);
+    expect(codec.splice(ENDPOINT_SLICES, object, VERSION).length).toBeGreaterThan(16e6);
+  },
+);
 
-test('an inexact number is read as the number it is', () => {
+test('the facts read an inexact number as a number', () => {
   const slice = (port: string) => Buffer.from(`{"ports":[{"port":${port}}]}`);
   const ports = ['8e1', '0e5', '80.000000000000000'].map(
     (port) => codec.endpointSlice(slice(port)).groups[0]?.ports,
@@ -161,7 +165,7 @@ describe('decodeList()', () => {
     { maxKeys: 4 },
   );
 
-  test('finds the items that a parser of the whole body finds', () => {
+  test('finds the same items as a parser of the whole body', () => {
     fc.assert(
       fc.property(items, others, others, fc.nat(2), (all, before, after, indent) => {
         const type = { kind: 'NodeList', apiVersion: 'v1', metadata: { resourceVersion: '7' } };
@@ -178,7 +182,7 @@ describe('decodeList()', () => {
         const found = codec.decodeList([body]).items.map((each) => JSON.parse(each.toString()));
         expect(found).toEqual(whole);
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 
@@ -199,14 +203,14 @@ describe('decodeList()', () => {
     );
   });
 
-  test('takes the last of several members of one key', () => {
+  test('uses the last of several members with the same key', () => {
     const list = (members: string) =>
       codec.decodeList([Buffer.from(`{"kind":"NodeList",${members}}`)]).items.map(String);
     expect(list('"items":[{"a":1}],"items":[{"b":1},{"c":1}]')).toEqual(['{"b":1}', '{"c":1}']);
     expect(list('"items":[{"a":1}],"items":null')).toEqual([]);
   });
 
-  test('gives items that do not keep the body alive', () => {
+  test('returns items that do not keep the body alive', () => {
     const body = Buffer.from('{"kind":"NodeList","items":[{"a":1}]}');
     expect(codec.decodeList([body]).items.map((each) => each.buffer)).not.toContain(body.buffer);
   });

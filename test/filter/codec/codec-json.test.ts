@@ -75,7 +75,7 @@ describe('splice()', () => {
     expect(splice(slice('[ 1 , 2, 3 ]'), { keep })).toEqual(parsed(slice(left)));
   });
 
-  test('takes a null endpoint for one of default values, as Go does', () => {
+  test('reads a null endpoint as one with default values, as Go does', () => {
     const json = '{"metadata":{"resourceVersion":"9"},"endpoints":[null,{}]}';
     expect(codec.endpointSlice(Buffer.from(json)).groups[0]?.endpoints).toHaveLength(2);
     const left = (endpoints: unknown[]) => ({ metadata: { resourceVersion: '9' }, endpoints });
@@ -83,7 +83,7 @@ describe('splice()', () => {
     expect(splice(json, { keep: [1, 0] })).toEqual(left([null]));
   });
 
-  test('cuts all hints, wherever they stand', () => {
+  test('cuts all hints, at any place in an endpoint', () => {
     const json = (endpoints: string) =>
       `{"metadata":{"resourceVersion":"9"},"endpoints":[${endpoints}]}`;
     const before = '{"hints":{"a":[1]},"zone":"z"},{"zone":"z","hints":null},{"hints":{}}';
@@ -91,7 +91,7 @@ describe('splice()', () => {
     expect(splice(json(before), { cutHints: true })).toEqual(parsed(after));
   });
 
-  test('edits the last of several members of one key and cuts the others', () => {
+  test('edits the last of several members with the same key and cuts the others', () => {
     const json =
       '{"endpoints":[{"zone":"far"}],"metadata":{"name":"x","resourceVersion":"1"},"future":[1],' +
       '"metadata":{"resourceVersion":"2","name":"a","resourceVersion":"3"},"endpoints":[{},{}]}';
@@ -104,7 +104,7 @@ describe('splice()', () => {
       metadata: { name: 'a', resourceVersion: '9' },
       endpoints: [{}],
     });
-    // A parser that merges objects, as Go's does, must not find what the last one hides.
+    // Go's parser merges such objects. It must not find the members that the last one replaces.
     expect(spliced.toString()).not.toMatch(/far|"x"/);
   });
 
@@ -146,7 +146,7 @@ describe('facts', () => {
     },
   );
 
-  test('are those of the last of several members of one key', () => {
+  test('are those of the last of several members with the same key', () => {
     const json =
       '{"metadata":{"name":"a","labels":{"kubernetes.io/service-name":"a"}},"endpoints":[{},{}],' +
       '"metadata":{"name":"b","labels":{"x":"y"},"name":"c"},"endpoints":[{}]}';
@@ -192,7 +192,7 @@ describe('facts', () => {
     );
   });
 
-  test('are found in all that is JSON', () => {
+  test('are found in any valid JSON', () => {
     const json =
       ' {"a":[0,-0,-1.5E+10,1e-7,true,false,null,"",{}, [] ,"\\"\\\\\\/\\b\\f\\n\\r\\t\\u00fC€"],\t"b" :\r\n' +
       ` ${'['.repeat(99)}${']'.repeat(99)},"metadata":{"name":"\\ud83d\\ude00\\n"}} `;
@@ -202,13 +202,13 @@ describe('facts', () => {
 });
 
 describe('decodeList()', () => {
-  test('refuses more items than it may take', () => {
+  test('refuses more items than maxItems', () => {
     const body = Buffer.from('{"kind":"NodeList","items":[{},{},{}]}');
     expect(codec.decodeList([body], 3).items).toHaveLength(3);
     expect(() => codec.decodeList([body], 2)).toThrow('maxObjects=2');
   });
 
-  test('takes kind and apiVersion from items, wherever they stand', () => {
+  test('removes kind and apiVersion from items, at any place', () => {
     const body =
       '{"items":[{"kind":"A","apiVersion":"v1"},{"kind":"A","a":{"kind":"B"},"apiVersion":"v1"},' +
       '{"a":1,"kind":"A"}, {"a":1} ],"metadata":{"resourceVersion":"7","continue":"next"},"kind":"AList"}\n';
@@ -217,12 +217,12 @@ describe('decodeList()', () => {
     expect(rest).toEqual({ resourceVersion: '7', continue: 'next' });
   });
 
-  test('takes null items for none', () => {
+  test('reads null items as an empty list', () => {
     const body = '{"kind":"NodeList","metadata":{"resourceVersion":"7"},"items":null}';
     expect(codec.decodeList([Buffer.from(body)]).items).toEqual([]);
   });
 
-  test('refuses what is no list', () => {
+  test('refuses a body that is not a list', () => {
     expect(() => codec.decodeList([Buffer.from('{"kind":"Node"}')])).toThrow(
       "a list of kind 'Node' at offset 0",
     );
@@ -246,13 +246,13 @@ describe('watchDecoder()', () => {
     ).toEqual(['ADDED {"a":1}', 'DELETED {}']);
   });
 
-  test('takes a stream that ends within an event for truncated', async () => {
+  test('reports a stream that ends within an event', async () => {
     const event = '{"type":"ADDED","object":{}}';
     await expect(decode(event)).rejects.toThrow('watch stream ends within an event at offset 28');
     expect(await decode(`${event}\n \r\n\t`)).toEqual(['ADDED {}']);
   });
 
-  test('tells the offset in the stream', async () => {
+  test('reports the offset in the stream', async () => {
     const event = '{"type":"ADDED","object":{}}\n';
     await expect(decode(`${event}{"type":"ADDED","object":{x}}\n`)).rejects.toMatchObject({
       code: 'Malformed',
@@ -268,8 +268,8 @@ describe('watchDecoder()', () => {
   );
 });
 
-describe('what is encoded', () => {
-  test('has kind and apiVersion in front of an object', () => {
+describe('the encoder', () => {
+  test('writes kind and apiVersion before the other members of an object', () => {
     const body = (object: string) =>
       Buffer.concat(codec.encodeObject(SERVICE_CIDRS, Buffer.from(object))).toString();
     const type = '"kind":"ServiceCIDR","apiVersion":"networking.k8s.io/v1"';
@@ -277,13 +277,13 @@ describe('what is encoded', () => {
     expect(body('{}')).toBe(`{${type}}\n`);
   });
 
-  test('as an empty list has no items', () => {
+  test('writes an empty list', () => {
     expect(Buffer.concat(codec.encodeList(NODES, '3', [])).toString()).toBe(
       '{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"3"},"items":[]}\n',
     );
   });
 
-  test('as a bookmark of another kind has metadata only', () => {
+  test('writes only metadata into a bookmark of another kind', () => {
     expect(codec.encodeBookmark(NODES, '3', false).toString()).toBe(
       '{"type":"BOOKMARK","object":{"kind":"Node","apiVersion":"v1","metadata":{"resourceVersion":"3"}}}\n',
     );

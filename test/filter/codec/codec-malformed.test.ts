@@ -16,8 +16,9 @@ import {
   STATUSES,
   WATCHES,
 } from '../../support/codec/codec-fixtures.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
-/** `result`, the code of a `WrapperError`, or what else was thrown: that must not happen. */
+/** `result`, the code of a `WrapperError`, or any other error, which must not occur. */
 function outcome(action: () => unknown): string {
   try {
     action();
@@ -40,14 +41,14 @@ function nameOf(error: unknown): string {
   return error instanceof WrapperError ? error.code : `unexpected ${String(error)}`;
 }
 
-/** What may come of bytes that are broken. */
+/** The allowed outcomes for damaged bytes. */
 const ALLOWED = new Set(['result', 'Malformed', 'Refused', 'TooLarge']);
 
 function unexpected(outcomes: Iterable<string>): string[] {
   return [...new Set(outcomes)].filter((each) => !ALLOWED.has(each));
 }
 
-/** All that reads or edits an object. */
+/** Every function that reads or edits an object. */
 function readings(codec: Codec, object: ObjectBytes): (() => unknown)[] {
   const edit = { resourceVersion: '7', keep: Uint8Array.of(1, 0, 1, 0), cutHints: true };
   return [
@@ -65,7 +66,7 @@ function readings(codec: Codec, object: ObjectBytes): (() => unknown)[] {
   ];
 }
 
-/** Decodes a fixture's bytes, broken or not, and reads every object that comes of it. */
+/** Decodes a fixture's bytes, damaged or not, and reads every object decoded from them. */
 async function readAll({ codec, kind }: Fixture, bytes: Buffer): Promise<void> {
   if (kind === 'status') codec.decodeStatus(bytes);
   const objects =
@@ -80,16 +81,26 @@ async function readAll({ codec, kind }: Fixture, bytes: Buffer): Promise<void> {
   }
 }
 
+/** Where to cut bytes off: at every fifth place and the last ones; with KPW_ALL_RUNS=1 at every place. */
+function truncations({ length }: Buffer): number[] {
+  const step = 5 / propertyRuns(5);
+  const ends = Array.from({ length }, (_, end) => end);
+  return ends.filter((end) => end % step === 0 || length - end <= 20);
+}
+
 describe('every truncation', () => {
-  test.each([...LISTS, ...STATUSES])('of $file is Malformed, or whole without its tail', (from) => {
-    const { codec, bytes } = from;
-    const outcomes = Array.from(bytes, (_, end) =>
-      outcome(() => codec.decodeList([bytes.subarray(0, end)])),
-    );
-    expect(unexpected(outcomes)).toEqual([]);
-    // Only the tail of the envelope, two empty texts or a newline, may be missing.
-    expect(new Set(outcomes.slice(0, -4))).toEqual(new Set(['Malformed']));
-  });
+  test.each([...LISTS, ...STATUSES])(
+    'of $file is Malformed, or complete without its tail',
+    (from) => {
+      const { codec, bytes } = from;
+      const outcomes = truncations(bytes).map((end) =>
+        outcome(() => codec.decodeList([bytes.subarray(0, end)])),
+      );
+      expect(unexpected(outcomes)).toEqual([]);
+      // Only the tail of the envelope, two empty texts or a newline, may be missing.
+      expect(new Set(outcomes.slice(0, -4))).toEqual(new Set(['Malformed']));
+    },
+  );
 
   test.each(WATCHES)('of a frame of $file is Malformed', async ({ codec, bytes }) => {
     const [first] = await decodeAll(codec, chunked(bytes, []));
@@ -106,10 +117,10 @@ describe('every truncation', () => {
   });
 
   test.each(LISTS)('of an object of $file gives a result or is Malformed', async (list) => {
-    // Of the slices this is the one with hints, conditions of all kinds and an endpoint without a node.
+    // This slice has hints, all kinds of conditions and an endpoint without a node.
     const [object = Buffer.alloc(0)] = (await objectsOf(list)).slice(-6);
     const outcomes = new Set<string>();
-    for (let end = 0; end < object.length; end++) {
+    for (const end of truncations(object)) {
       for (const reading of readings(list.codec, object.subarray(0, end))) {
         outcomes.add(outcome(reading));
       }
@@ -135,7 +146,7 @@ describe('flipped bytes', () => {
         }
         expect(unexpected([await asyncOutcome(() => readAll(from, bytes))])).toEqual([]);
       }),
-      { numRuns: 60 },
+      { numRuns: propertyRuns(60) },
     );
   });
 
@@ -147,7 +158,7 @@ describe('flipped bytes', () => {
         bytes[at % bytes.length] = value;
         expect(unexpected(readings(list.codec, bytes).map(outcome))).toEqual([]);
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 
@@ -162,7 +173,7 @@ describe('flipped bytes', () => {
           outcomes.push(await asyncOutcome(() => decodeAll(codec, chunked(bytes, []))));
           expect(unexpected(outcomes)).toEqual([]);
         }),
-        { numRuns: 500 },
+        { numRuns: propertyRuns(500) },
       );
     },
   );
@@ -177,7 +188,7 @@ describe('an event of unknown type', () => {
     );
   });
 
-  test.each(CODECS)('comes after the events before it ($encoding)', async (codec) => {
+  test.each(CODECS)('is reported after the events before it ($encoding)', async (codec) => {
     const good = codec.encodeBookmark(SERVICES, '1', false);
     const bad = Buffer.from(good.toString('latin1').replace('BOOKMARK', 'BOOKMARX'), 'latin1');
     const events: RawEvent[] = [];
@@ -190,7 +201,7 @@ describe('an event of unknown type', () => {
 });
 
 describe('a frame beyond the limit', () => {
-  /** A stream that tells how many of its chunks were asked for. */
+  /** A stream that records how many of its chunks were read. */
   async function* counted(chunks: Buffer[], taken: number[]): AsyncGenerator<Uint8Array> {
     for (const [index, chunk] of chunks.entries()) {
       taken.push(index);
@@ -198,7 +209,7 @@ describe('a frame beyond the limit', () => {
     }
   }
 
-  test('is TooLarge by its length alone, before any of it arrived (protobuf)', async () => {
+  test('is TooLarge because of its length prefix, before any of it has arrived (protobuf)', async () => {
     const { codec } = fixture('services.watch.pb');
     const taken: number[] = [];
     const chunks = counted([Buffer.from('7fffffff', 'hex'), Buffer.from('0a')], taken);
@@ -228,7 +239,7 @@ describe('a frame beyond the limit', () => {
   });
 });
 
-/** Length of the first frame of a stream, with what separates it from the next. */
+/** Length of the first frame of a stream, with its header or newline. */
 function frameLength(codec: Codec, bytes: Buffer): number {
   return codec.encoding === 'json' ? bytes.indexOf('\n') + 1 : 4 + bytes.readUInt32BE();
 }

@@ -52,7 +52,7 @@ describe('resourceVersion', () => {
     });
   });
 
-  test('is one, in the place of the first, after a splice', () => {
+  test('occurs once after a splice, at the place of the first', () => {
     const object = fields(
       field(1, fields(field(6, '1'), field(1, 'a'), field(6, '2'))),
       field(1, fields(field(6, '3'), field(3, 'ns'))),
@@ -64,7 +64,7 @@ describe('resourceVersion', () => {
     expect(spliceHex(object, { resourceVersion: '44' })).toBe(wanted.toString('hex'));
   });
 
-  test('is put into metadata that has none', () => {
+  test('is inserted into metadata without one', () => {
     const object = fields(field(4, 'IPv4'), field(1, field(1, 'a')), field(1, field(3, 'ns')));
     const wanted = fields(
       field(4, 'IPv4'),
@@ -74,7 +74,7 @@ describe('resourceVersion', () => {
     expect(spliceHex(object, { resourceVersion: '44' })).toBe(wanted.toString('hex'));
   });
 
-  test('comes with metadata if an object has none', () => {
+  test('is inserted with metadata if the object has no metadata', () => {
     const wanted = fields(field(1, field(6, '44')), field(4, 'IPv4'));
     expect(spliceHex(field(4, 'IPv4'), { resourceVersion: '44' })).toBe(wanted.toString('hex'));
     expect(spliceHex(Buffer.alloc(0), { resourceVersion: '44' })).toBe(
@@ -93,12 +93,12 @@ describe('resourceVersion', () => {
 });
 
 describe('splice()', () => {
-  test('keeps a length prefix that is longer than it must be if the length stays', () => {
+  test('keeps an overlong length prefix if the length does not change', () => {
     const object = Buffer.from('0a8300320139', 'hex');
     expect(spliceHex(object, { resourceVersion: '8' })).toBe('0a8300320138');
   });
 
-  test('counts addresses before notReadyAddresses, whatever their order on the wire', () => {
+  test('applies the mask to addresses before notReadyAddresses, whatever their order on the wire', () => {
     const subset = fields(
       field(2, field(1, 'c')),
       field(1, field(1, 'a')),
@@ -117,7 +117,7 @@ describe('splice()', () => {
     expect(spliceHex(object, edit, ENDPOINTS)).toBe(wanted.toString('hex'));
   });
 
-  test('puts metadata before a first endpoint that it cuts', () => {
+  test('inserts metadata before a first endpoint that it cuts', () => {
     const object = fields(field(2, field(6, 'far')), field(2, field(6, 'near')));
     const edit = { resourceVersion: '44', keep: Uint8Array.of(0, 1) };
     const wanted = fields(field(1, field(6, '44')), field(2, field(6, 'near')));
@@ -141,7 +141,7 @@ describe('facts', () => {
     expect(codec.endpointSlice(object).groups[0]?.endpoints[0]?.state).toBe('serving');
   });
 
-  test('take any varint but 0 for true', () => {
+  test('read any varint except 0 as true', () => {
     const ready = (hex: string) =>
       codec.endpointSlice(field(2, field(2, Buffer.from(`08${hex}`, 'hex')))).groups[0]
         ?.endpoints[0]?.state;
@@ -151,7 +151,7 @@ describe('facts', () => {
     expect(ready('808000')).toBe('notReady');
   });
 
-  test('of a zone fall back to deprecatedTopology', () => {
+  test('read the zone from deprecatedTopology if there is no other', () => {
     const topology = field(5, fields(field(1, 'topology.kubernetes.io/zone'), field(2, 'z1')));
     const zone = (endpoint: Buffer) =>
       codec.endpointSlice(field(2, endpoint)).groups[0]?.endpoints[0]?.zone;
@@ -180,18 +180,18 @@ describe('facts', () => {
 });
 
 describe('decodeList()', () => {
-  test('refuses an object that is no list', () => {
+  test('refuses an object that is not a list', () => {
     const body = Buffer.concat(codec.encodeObject(NODES, field(1, field(6, '1'))));
     expect(() => codec.decodeList([body])).toThrow("a list of kind 'Node' at offset 0");
   });
 
-  test('refuses a content encoding that it does not know', () => {
+  test('refuses an unknown content encoding', () => {
     const unknown = fields(field(1, field(2, 'NodeList')), field(2, ''), field(3, 'gzip'));
     const body = fields(Buffer.from('k8s\0'), unknown);
     expect(() => codec.decodeList([body])).toThrow('unknown content encoding gzip');
   });
 
-  test('refuses more items than it may take', () => {
+  test('refuses more items than maxItems', () => {
     const list = fields(field(2, ''), field(2, ''), field(2, ''));
     const body = fields(
       Buffer.from('k8s\0'),
@@ -201,7 +201,7 @@ describe('decodeList()', () => {
     expect(() => codec.decodeList([body], 2)).toThrow('maxObjects=2');
   });
 
-  test('gives the continue token of a chunked list', () => {
+  test('returns the continue token of a chunked list', () => {
     const list = fields(field(1, fields(field(2, '7'), field(3, 'next'))), field(2, ''));
     const body = fields(
       Buffer.from('k8s\0'),
@@ -215,8 +215,8 @@ describe('decodeList()', () => {
   });
 });
 
-describe('what is encoded', () => {
-  test('as an object is read back as the object of an event', async () => {
+describe('the encoder', () => {
+  test('writes an object that is read back as the object of an event', async () => {
     const object = field(1, fields(field(1, 'n'), field(6, '5')));
     const body = Buffer.concat(codec.encodeObject(SERVICE_CIDRS, object));
     const frame = codec.encodeEvent(SERVICE_CIDRS, 'DELETED', object);
@@ -224,7 +224,7 @@ describe('what is encoded', () => {
     expect(await decodeAll(codec, chunked(frame, []))).toEqual([{ type: 'DELETED', object }]);
   });
 
-  test('as a bookmark of another kind has metadata only', async () => {
+  test('writes only metadata into a bookmark of another kind', async () => {
     const frame = codec.encodeBookmark(SERVICE_CIDRS, '8', true);
     const [event] = await decodeAll(codec, chunked(frame, []));
     expect(event).toEqual({
@@ -239,7 +239,7 @@ describe('what is encoded', () => {
     });
   });
 
-  test('as a long list is made of the objects themselves', () => {
+  test('writes a long list without copying its objects', () => {
     const items = Array.from({ length: 500 }, (_, index) =>
       field(1, field(1, `${index}`.padEnd(100))),
     );

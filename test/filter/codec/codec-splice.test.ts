@@ -14,6 +14,7 @@ import {
   withVersion,
 } from '../../support/codec/codec-model.ts';
 import { encoderOf } from '../../support/codec/codec-model-encoding.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
 const VERSION = '326000001';
 
@@ -21,7 +22,7 @@ function countOf({ groups }: EndpointsFacts): number {
   return groups.reduce((sum, { endpoints }) => sum + endpoints.length, 0);
 }
 
-/** Facts as they should be after an edit; a group that loses its last endpoint goes with `dropEmpty`. */
+/** The expected facts after an edit. With `dropEmpty`, a group that loses its last endpoint is removed. */
 function filterFacts(facts: EndpointsFacts, keep: Uint8Array, dropEmpty: boolean): EndpointsFacts {
   let next = 0;
   const groups = facts.groups.flatMap(({ ports, endpoints }) => {
@@ -40,25 +41,25 @@ function textOf(codec: Codec, object: ObjectBytes): string {
 describe.each(CODECS)('facts ($encoding)', (codec) => {
   const encoder = encoderOf(codec.encoding);
 
-  test('of any slice are what was written', () => {
+  test('of any slice are the values it was written with', () => {
     fc.assert(
       fc.property(modelSlice, (slice) => {
         expect(codec.endpointSlice(encoder.slice(slice))).toEqual(sliceFacts(slice));
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 
-  test('of any Endpoints object are what was written', () => {
+  test('of any Endpoints object are the values it was written with', () => {
     fc.assert(
       fc.property(modelEndpoints, (object) => {
         expect(codec.endpoints(encoder.endpoints(object))).toEqual(endpointsFacts(object));
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 
-  test('of any metadata are what was written', () => {
+  test('of any metadata are the values it was written with', () => {
     fc.assert(
       fc.property(modelSlice, (slice) => {
         const labelled = codec.partialMetadata(encoder.slice(slice));
@@ -68,7 +69,7 @@ describe.each(CODECS)('facts ($encoding)', (codec) => {
         const { namespace, name, uid, resourceVersion } = sliceFacts(slice);
         expect(codec.meta(encoder.slice(slice))).toEqual({ namespace, name, uid, resourceVersion });
       }),
-      { numRuns: 200 },
+      { numRuns: propertyRuns(200) },
     );
   });
 });
@@ -79,7 +80,7 @@ describe.each(CODECS)('splice() of any object ($encoding)', (codec) => {
     ({ meta }) => meta !== undefined && meta.resourceVersion !== '',
   );
 
-  test('leaves exactly the bytes of the endpoints that stay', () => {
+  test('keeps exactly the bytes of the endpoints that stay', () => {
     fc.assert(
       fc.property(versioned, masks, fc.boolean(), (slice, mask, cutHints) => {
         const keep = mask.subarray(0, slice.endpoints.length);
@@ -88,11 +89,11 @@ describe.each(CODECS)('splice() of any object ($encoding)', (codec) => {
         const wanted = encoder.slice(withVersion(filterSlice(slice, keep, cutHints), VERSION));
         expect(textOf(codec, spliced)).toBe(textOf(codec, wanted));
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 
-  test('leaves the facts of the endpoints that stay, also without metadata or version', () => {
+  test('keeps the facts of the endpoints that stay, also without metadata or version', () => {
     fc.assert(
       fc.property(modelSlice, masks, (slice, mask) => {
         const keep = mask.subarray(0, slice.endpoints.length);
@@ -102,11 +103,11 @@ describe.each(CODECS)('splice() of any object ($encoding)', (codec) => {
         const wanted = filterFacts(codec.endpointSlice(bytes), keep, false);
         expect(codec.endpointSlice(spliced)).toEqual({ ...wanted, hinted });
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 
-  test('leaves the facts of the addresses that stay, and no subset that it emptied', () => {
+  test('keeps the facts of the addresses that stay and cuts a subset that it empties', () => {
     fc.assert(
       fc.property(modelEndpoints, masks, (object, mask) => {
         const bytes = encoder.endpoints(object);
@@ -116,11 +117,11 @@ describe.each(CODECS)('splice() of any object ($encoding)', (codec) => {
         expect(codec.endpoints(spliced)).toEqual({ ...model, resourceVersion: VERSION });
         expect(codec.endpoints(spliced)).toEqual(filterFacts(codec.endpoints(bytes), keep, true));
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 
-  test('leaves what belongs to no address of an Endpoints object byte for byte', () => {
+  test('keeps everything but the addresses of an Endpoints object byte for byte', () => {
     const whole = modelEndpoints.filter(({ meta }) => (meta?.resourceVersion ?? '') !== '');
     fc.assert(
       fc.property(whole, masks, (object, mask) => {
@@ -130,7 +131,7 @@ describe.each(CODECS)('splice() of any object ($encoding)', (codec) => {
         const wanted = encoder.endpoints(withVersion(filterEndpoints(object, keep), VERSION));
         expect(textOf(codec, spliced)).toBe(textOf(codec, wanted));
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 });
@@ -155,9 +156,9 @@ describe.each(LISTS)('splice() of the objects of $file', (list) => {
     const spliced = objects.map((object) =>
       codec.splice(resource, object, { resourceVersion: VERSION }),
     );
-    const told = (all: ObjectBytes[]) => all.map((each) => factsOf(codec, resource, each));
-    expect(told(spliced)).toEqual(
-      told(objects).map((facts) => Object.assign({}, facts, { resourceVersion: VERSION })),
+    const allFacts = (all: ObjectBytes[]) => all.map((each) => factsOf(codec, resource, each));
+    expect(allFacts(spliced)).toEqual(
+      allFacts(objects).map((facts) => Object.assign({}, facts, { resourceVersion: VERSION })),
     );
     const back = spliced.map((object, index) => {
       const { resourceVersion } = codec.meta(objects[index] ?? object);
@@ -166,7 +167,7 @@ describe.each(LISTS)('splice() of the objects of $file', (list) => {
     expect(back).toEqual(objects.map((each) => textOf(codec, each)));
   });
 
-  test('does not alter the object it was given', async () => {
+  test('does not change the object that it is given', async () => {
     const objects = await objectsOf(list);
     const before = objects.map((each) => textOf(codec, each));
     for (const each of objects) codec.splice(resource, each, { resourceVersion: VERSION });
@@ -178,7 +179,7 @@ describe.each(['pb', 'json'])('splice() of real slices (%s)', (extension) => {
   const slices = fixture(`endpointslices.list.${extension}`);
   const { codec } = slices;
 
-  test('leaves the endpoints that any mask keeps', async () => {
+  test('keeps the endpoints that a random mask keeps', async () => {
     const objects = await objectsOf(slices);
     fc.assert(
       fc.property(fc.constantFrom(...objects), masks, (object, mask) => {
@@ -205,12 +206,12 @@ describe.each(['pb', 'json'])('splice() of real slices (%s)', (extension) => {
     const object = objects.find((each) => countOf(codec.endpointSlice(each)) === 4);
     const cut = (keep: Uint8Array) => () =>
       codec.splice(ENDPOINT_SLICES, object ?? Buffer.alloc(0), { resourceVersion: '1', keep });
-    expect(cut(new Uint8Array(3))).toThrow('an object of 4 endpoints for a decision about 3');
-    expect(cut(new Uint8Array(5))).toThrow('an object of 4 endpoints for a decision about 5');
+    expect(cut(new Uint8Array(3))).toThrow('a decision about 3 endpoints for an object with 4');
+    expect(cut(new Uint8Array(5))).toThrow('a decision about 5 endpoints for an object with 4');
     expect(cut(new Uint8Array(4))).not.toThrow();
   });
 
-  test.each([SERVICES, NODES])('pays no heed to a mask for $plural', async (resource) => {
+  test.each([SERVICES, NODES])('ignores a mask for $plural', async (resource) => {
     const [object = Buffer.alloc(0)] = await objectsOf(slices);
     const edit = { resourceVersion: VERSION, keep: new Uint8Array(7), cutHints: true };
     const spliced = codec.splice(resource, object, edit);

@@ -36,7 +36,7 @@ function refusal(action: () => unknown): unknown {
 }
 
 describe('decodeStatus()', () => {
-  test.each(['pb', 'json'])('reads a refusal of an apiserver (%s)', (extension) => {
+  test.each(['pb', 'json'])('reads the refusal of a kube-apiserver (%s)', (extension) => {
     const { codec, bytes } = fixture(`status.forbidden-or-missing.${extension}`);
     expect(codec.decodeStatus(bytes)).toEqual({
       code: 403,
@@ -46,11 +46,11 @@ describe('decodeStatus()', () => {
     });
   });
 
-  test.each(LISTS)('says that $file is none', ({ codec, bytes }) => {
+  test.each(LISTS)('returns undefined for $file', ({ codec, bytes }) => {
     expect(codec.decodeStatus(bytes)).toBeUndefined();
   });
 
-  test.each(CODECS)('says that what does not parse is none ($encoding)', (codec) => {
+  test.each(CODECS)('returns undefined for bytes that do not parse ($encoding)', (codec) => {
     const bodies = [
       '',
       'k8s',
@@ -66,7 +66,7 @@ describe('decodeStatus()', () => {
 });
 
 describe('encodeStatus()', () => {
-  test.each(['pb', 'json'])('writes it as an apiserver does (%s)', (extension) => {
+  test.each(['pb', 'json'])('writes a Status as a kube-apiserver does (%s)', (extension) => {
     const { codec, bytes } = fixture(`status.too-large-rv.${extension}`);
     const status = codec.decodeStatus(bytes);
     expect(status?.causes).toHaveLength(1);
@@ -87,7 +87,7 @@ describe('a Status in place of something else', () => {
     expect(error).toMatchObject({ code: 'Refused', status: codec.decodeStatus(bytes) });
   });
 
-  test.each(CODECS)('is the whole of an ERROR event ($encoding)', async (codec) => {
+  test.each(CODECS)('is the object of an ERROR event ($encoding)', async (codec) => {
     const frames = [codec.encodeErrorEvent(expired), codec.encodeErrorEvent(detailed)];
     const events = await decodeAll(codec, chunked(Buffer.concat(frames), []));
     expect(events).toEqual([
@@ -96,7 +96,7 @@ describe('a Status in place of something else', () => {
     ]);
   });
 
-  test('is written into an ERROR event as Go would', () => {
+  test('is written into an ERROR event as Go does', () => {
     expect(codecOf('json').encodeErrorEvent(expired).toString()).toBe(
       '{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",' +
         '"message":"too old resource version: 1 (2)","reason":"Expired","code":410}}\n',

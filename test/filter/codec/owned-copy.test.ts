@@ -3,8 +3,8 @@ import { allocateOwned, ownedCopy } from '../../../src/filter/codec/owned-copy.t
 
 describe('an object that may live long', () => {
   /*
-   * Small ones came from the pool of Buffer.allocUnsafe. Each of some thousand objects of a node then kept
-   * one of its blocks of 64 KB alive, and the process grew by 120 MB in an hour of changes.
+   * A regression: small objects came from the pool of Buffer.allocUnsafe. Each of some thousand objects kept a block
+   * of 64 KB alive. The process grew by 120 MB in an hour of changes.
    */
   test.each([0, 1, 100, 1023, 1024, 5000, 100_000])(
     'of %i bytes keeps no more than a small block alive',
@@ -17,7 +17,7 @@ describe('an object that may live long', () => {
     },
   );
 
-  test('shares no byte with another one', () => {
+  test('shares no byte with another object', () => {
     const copies = Array.from({ length: 500 }, (_, index) =>
       ownedCopy(Buffer.alloc(index % 40, index)),
     );

@@ -17,8 +17,9 @@ import {
   TRIGGER_TIME,
 } from '../../support/codec/codec-model.ts';
 import { encoderOf } from '../../support/codec/codec-model-encoding.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
-/** A slice that always has metadata, for that is what these tests change. */
+/** A slice that always has metadata, because these tests change it. */
 const slices = fc
   .tuple(modelSlice, modelMeta)
   .map(([slice, meta]): ModelSlice & { readonly meta: ModelMeta } => ({ ...slice, meta }));
@@ -28,7 +29,7 @@ function withoutTriggerTime({ annotations }: ModelMeta): Record<string, string> 
   return rest;
 }
 
-/** Changes that kube-proxy need not hear of. */
+/** Changes that kube-proxy does not need. */
 const noise = fc.record({
   resourceVersion: fc.constantFrom('', '1', '99999999999'),
   generation: fc.nat(),
@@ -36,7 +37,7 @@ const noise = fc.record({
   triggerTime: fc.option(fc.string(), { nil: undefined }),
 });
 
-/** Each changes one thing that counts. */
+/** Each of these changes one field that kube-proxy acts on. */
 const changes: readonly [string, (slice: ModelSlice & { meta: ModelMeta }) => ModelSlice][] = [
   ['its name', (slice) => ({ ...slice, meta: { ...slice.meta, name: `${slice.meta.name}x` } })],
   ['its uid', (slice) => ({ ...slice, meta: { ...slice.meta, uid: `${slice.meta.uid}x` } })],
@@ -86,107 +87,110 @@ const changes: readonly [string, (slice: ModelSlice & { meta: ModelMeta }) => Mo
   ],
 ];
 
-describe.each(CODECS)('significant() ($encoding)', (codec) => {
+describe.each(CODECS)('semantic bytes ($encoding)', (codec) => {
   const encoder = encoderOf(codec.encoding);
-  const significant = (slice: ModelSlice) =>
+  const semanticText = (slice: ModelSlice) =>
     codec.semanticBytes(encoder.slice(slice)).toString('latin1');
 
-  test('ignores version, generation, managed fields and the trigger time', () => {
+  test('do not change with version, generation, managed fields and the trigger time', () => {
     fc.assert(
       fc.property(slices, noise, (slice, { triggerTime, ...other }) => {
         const annotations = withoutTriggerTime(slice.meta);
         if (triggerTime !== undefined) annotations[TRIGGER_TIME] = triggerTime;
         const noisy = { ...slice, meta: { ...slice.meta, ...other, annotations } };
-        expect(significant(noisy)).toBe(significant(slice));
+        expect(semanticText(noisy)).toBe(semanticText(slice));
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 
-  test.each(changes)('heeds %s', (_, change) => {
+  test.each(changes)('change with %s', (_, change) => {
     fc.assert(
       fc.property(slices, (slice) => {
-        expect(significant(change(slice))).not.toBe(significant(slice));
+        expect(semanticText(change(slice))).not.toBe(semanticText(slice));
       }),
-      { numRuns: 50 },
+      { numRuns: propertyRuns(50) },
     );
   });
 
-  test('holds an object whose only annotation is the trigger time equal to one with none', () => {
+  test('are equal for an object whose only annotation is the trigger time and one without annotations', () => {
     fc.assert(
       fc.property(slices, (slice) => {
         const only = (annotations: Record<string, string>) =>
-          significant({ ...slice, meta: { ...slice.meta, annotations } });
+          semanticText({ ...slice, meta: { ...slice.meta, annotations } });
         expect(only({ [TRIGGER_TIME]: 'now' })).toBe(only({}));
         expect(only({ [TRIGGER_TIME]: 'now', a: 'b' })).toBe(only({ a: 'b' }));
         expect(only({ a: 'b', [TRIGGER_TIME]: 'now' })).not.toBe(only({}));
       }),
-      { numRuns: 50 },
+      { numRuns: propertyRuns(50) },
     );
   });
 
-  test('does not confuse a key in a text with the key', () => {
+  test('do not read a key within a text as a key', () => {
     const decoy = fc.constantFrom(TRIGGER_TIME, '"resourceVersion":"1"', 'managedFields');
     fc.assert(
       fc.property(slices, decoy, (slice, text) => {
         const labelled = (label: string) =>
-          significant({ ...slice, meta: { ...slice.meta, labels: { [text]: label, b: text } } });
+          semanticText({ ...slice, meta: { ...slice.meta, labels: { [text]: label, b: text } } });
         expect(labelled('1')).not.toBe(labelled('2'));
       }),
-      { numRuns: 50 },
+      { numRuns: propertyRuns(50) },
     );
   });
 });
 
-describe.each(LISTS)('significant() of the objects of $file', (list) => {
+describe.each(LISTS)('semantic bytes of the objects of $file', (list) => {
   const { codec, resource } = list;
 
-  test('stays the same under another version', async () => {
+  test('are the same under another version', async () => {
     const objects = await objectsOf(list);
     const of = (all: ObjectBytes[]) => all.map((each) => codec.semanticBytes(each).toString('hex'));
     const spliced = objects.map((each) => codec.splice(resource, each, { resourceVersion: '9' }));
     expect(of(spliced)).toEqual(of(objects));
   });
 
-  test('differs between objects', async () => {
+  test('differ between objects', async () => {
     const objects = await objectsOf(list);
     const distinct = new Set(objects.map((each) => codec.semanticBytes(each).toString('hex')));
     expect(distinct.size).toBe(objects.length);
   });
 });
 
-describe('an apiserver', () => {
-  test.each(['pb', 'json'])('announces changes that are none (%s)', async (extension) => {
-    // The headless Service's Endpoints lose only the trigger time while a pod flaps and recovers.
-    const watch: Fixture = fixture(`endpoints.watchlist.${extension}`);
-    const objects = await objectsOf(watch);
-    const headless = objects.filter((each) => watch.codec.meta(each).name === 'headless');
-    const versions = new Set(headless.map((each) => watch.codec.meta(each).resourceVersion));
-    const meanings = new Set(
-      headless.map((each) => watch.codec.semanticBytes(each).toString('hex')),
-    );
-    expect([versions.size, meanings.size]).toEqual([3, 2]);
-  });
+describe('a kube-apiserver', () => {
+  test.each(['pb', 'json'])(
+    'sends MODIFIED events without a semantic change (%s)',
+    async (extension) => {
+      // While a Pod fails and recovers, the headless Service's Endpoints lose only the trigger time.
+      const watch: Fixture = fixture(`endpoints.watchlist.${extension}`);
+      const objects = await objectsOf(watch);
+      const headless = objects.filter((each) => watch.codec.meta(each).name === 'headless');
+      const versions = new Set(headless.map((each) => watch.codec.meta(each).resourceVersion));
+      const meanings = new Set(
+        headless.map((each) => watch.codec.semanticBytes(each).toString('hex')),
+      );
+      expect([versions.size, meanings.size]).toEqual([3, 2]);
+    },
+  );
 });
 
-describe.each(CODECS)('significantAfter() ($encoding)', (codec) => {
+describe.each(CODECS)('semanticBytesAfter() ($encoding)', (codec) => {
   const encoder = encoderOf(codec.encoding);
 
-  test('is what counts of the spliced object', () => {
+  test('are the semantic bytes of the spliced object', () => {
     const masks = fc.uint8Array({ min: 0, max: 1, minLength: 20, maxLength: 20 });
     fc.assert(
       fc.property(slices, masks, fc.boolean(), (slice, mask, cutHints) => {
         const object = encoder.slice(slice);
         const keep = Uint8Array.from(slice.endpoints, (_, index) => mask[index % 20] as number);
         const edit = { keep, cutHints };
-        const after = codec.significantAfter(ENDPOINT_SLICES, object, edit);
+        const after = codec.semanticBytesAfter(ENDPOINT_SLICES, object, edit);
         const spliced = codec.splice(ENDPOINT_SLICES, object, { ...edit, resourceVersion: '7' });
         expect(after.toString('latin1')).toBe(codec.semanticBytes(spliced).toString('latin1'));
       }),
     );
   });
 
-  test('refuses a mask that was not made for the object', () => {
+  test('refuse a mask that was made for another object', () => {
     const object = encoder.slice({
       meta: undefined,
       addressType: 'IPv4',
@@ -195,6 +199,8 @@ describe.each(CODECS)('significantAfter() ($encoding)', (codec) => {
       unknown: false,
     });
     const edit = { keep: Uint8Array.of(0) };
-    expect(() => codec.significantAfter(ENDPOINT_SLICES, object, edit)).toThrow('0 endpoints');
+    expect(() => codec.semanticBytesAfter(ENDPOINT_SLICES, object, edit)).toThrow(
+      'an object with 0',
+    );
   });
 });

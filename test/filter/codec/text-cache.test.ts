@@ -14,7 +14,7 @@ function read(texts: TextCache, bytes: Uint8Array, onDecode = (): void => {}): s
 }
 
 describe('TextCache', () => {
-  test('gives what decoding gives, whatever the bytes and whatever was read before', () => {
+  test('returns the decoded text for any bytes, whatever it has read before', () => {
     const bytes = fc.oneof(
       fc.uint8Array({ maxLength: 3 }),
       fc.uint8Array({ maxLength: 200 }),
@@ -31,14 +31,14 @@ describe('TextCache', () => {
     );
   });
 
-  test('decodes a name once', () => {
+  test('decodes a repeated name once', () => {
     const texts = new TextCache();
     let decoded = 0;
     for (let i = 0; i < 100; i++) read(texts, Buffer.from('node-7'), () => decoded++);
     expect(decoded).toBe(1);
   });
 
-  test('a text that is no ASCII is decoded each time', () => {
+  test('decodes a text that is not ASCII each time', () => {
     const texts = new TextCache();
     let decoded = 0;
     const names = [Buffer.from('größe'), Buffer.from([0xff]), Buffer.from([0xe9])];

@@ -4,7 +4,7 @@ import { type Answer, DecisionJournal } from '../../../src/filter/projection/dec
 const CAUSE = { kind: 'policy', subject: '' } as const;
 const answer = (id: string, kept: number, mask = kept): Answer => ({ id, winner: id, kept, mask });
 
-test('an answer is noted when other keys win, or another number of endpoints is kept', () => {
+test('records an answer if other keys win or another number of endpoints is kept', () => {
   const journal = new DecisionJournal();
   const steps: [Answer | undefined, Answer | undefined, number][] = [
     [undefined, answer('site', 1), 1],
@@ -21,7 +21,7 @@ test('an answer is noted when other keys win, or another number of endpoints is 
   expect([...journal.after(2)].map(({ number }) => number)).toEqual([3, 4]);
 });
 
-test('other endpoints of the same are noted, but not what changes with the endpoints themselves', () => {
+test('records that other endpoints are kept, unless the endpoints themselves changed', () => {
   const journal = new DecisionJournal();
   const before = answer('site', 1, 17);
   const after = answer('site', 1, 18);
@@ -31,7 +31,7 @@ test('other endpoints of the same are noted, but not what changes with the endpo
   expect(journal.count).toBe(1);
 });
 
-test('the oldest are forgotten, and nobody is told of them', () => {
+test('drops the oldest changes and no longer returns them', () => {
   const journal = new DecisionJournal();
   for (let kept = 1; kept <= 2_500; kept++) {
     journal.record(kept, 'default/web', answer('site', kept - 1), answer('site', kept), CAUSE);

@@ -31,22 +31,22 @@ let topology: Topology;
 let services: View;
 let slices: View;
 let endpoints: EndpointsProjection;
-let feed: ServicesHandler;
-/** Events of both views as their watchers hear of them, `kind TYPE`. */
-let heard: string[];
+let servicesHandler: ServicesHandler;
+/** Events of both views as their watchers receive them, `kind TYPE`. */
+let events: string[];
 
 beforeEach(() => {
-  openWorld({ cloudPassthrough: true });
+  openTopology({ cloudPassthrough: true });
   openSlices({ tellsCloudOnly: true });
 });
 
-function openWorld({ cloudPassthrough }: { cloudPassthrough: boolean }): void {
+function openTopology({ cloudPassthrough }: { cloudPassthrough: boolean }): void {
   topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own', cloudPassthrough });
   const book = new PolicyResolver({ ...NO_POLICY, serviceFilter });
-  feed = new ServicesHandler({ topology, book, logger: pino({ level: 'silent' }) });
+  servicesHandler = new ServicesHandler({ topology, book, logger: pino({ level: 'silent' }) });
   services = new View({ resource: SERVICES, codec: json, clock, window });
   slices = new View({ resource: ENDPOINT_SLICES, codec: protobuf, clock, window });
-  heard = [];
+  events = [];
   topology.setOwnNode({
     labels: new Map([['node-role.kubernetes.io/edge', '']]),
     annotations: new Map(),
@@ -59,7 +59,7 @@ function openSlices({ tellsCloudOnly }: { tellsCloudOnly: boolean }): void {
     view: slices,
     topology,
     clock: time,
-    tellsCloudOnly: tellsCloudOnly,
+    tellsCloudOnly,
   });
 }
 
@@ -69,8 +69,8 @@ function hiding({ followsCloudOnly } = { followsCloudOnly: true }): ServicesProj
     view: services,
     topology,
     serviceFilter,
-    feed,
-    followsCloudOnly: followsCloudOnly,
+    feed: servicesHandler,
+    followsCloudOnly,
   });
 }
 
@@ -94,7 +94,7 @@ function listen(): void {
   for (const [kind, view] of Object.entries({ service: services, slice: slices })) {
     let at = view.log.end;
     view.log.subscribe(() => {
-      for (; at < view.log.end; at++) heard.push(`${kind} ${view.log.at(at)?.type}`);
+      for (; at < view.log.end; at++) events.push(`${kind} ${view.log.at(at)?.type}`);
     });
   }
 }
@@ -119,20 +119,20 @@ function start(): ServicesProjection {
   return projection;
 }
 
-test('a Service whose traffic becomes the cloud\u2019s goes before its slices, and comes back after them', () => {
+test('a Service that is left to the cloud is deleted before its slices, and added after them', () => {
   start();
   endpoints.onChanges([slice({ ...NEAR, ready: false }, CLOUD)]);
-  expect(heard).toEqual(['service DELETED', 'slice DELETED']);
-  heard = [];
+  expect(events).toEqual(['service DELETED', 'slice DELETED']);
+  events = [];
   endpoints.onChanges([slice(NEAR, CLOUD)]);
-  expect(heard).toEqual(['slice ADDED', 'service ADDED']);
+  expect(events).toEqual(['slice ADDED', 'service ADDED']);
 });
 
-test('a Service whose own change leaves it to the cloud goes before its slices, and comes back after them', () => {
+test('a Service whose own change leaves it to the cloud is deleted before its slices, and added after them', () => {
   const projection = start();
   projection.onChanges([service({}, 'u', {})]);
   endpoints.onChanges([slice(CLOUD)]);
-  // Its nodes stay known: somebody else asks for the cloud too.
+  // The nodes remain known, because another Service uses the same key.
   const policy = {
     managed: true,
     keys: ['kube-proxy-wrapper.io/cloud'],
@@ -140,64 +140,68 @@ test('a Service whose own change leaves it to the cloud goes before its slices, 
   } as const;
   topology.setPolicies(new Map([['default/db', policy]]));
   answer();
-  heard = [];
+  events = [];
   projection.onChanges([service()]);
-  expect(heard).toEqual(['service DELETED', 'slice DELETED']);
-  heard = [];
+  expect(events).toEqual(['service DELETED', 'slice DELETED']);
+  events = [];
   projection.onChanges([service({}, 'u', {})]);
-  expect(heard).toEqual(['slice ADDED', 'service ADDED']);
+  expect(events).toEqual(['slice ADDED', 'service ADDED']);
 });
 
-test('a Service that is left to another proxy goes before its slices, and comes back after them', () => {
+test('a Service that is left to another proxy is deleted before its slices, and added after them', () => {
   const projection = start();
   projection.onChanges([service({ mesh: '' })]);
-  expect(heard).toEqual(['service DELETED', 'slice DELETED']);
-  heard = [];
+  expect(events).toEqual(['service DELETED', 'slice DELETED']);
+  events = [];
   projection.onChanges([service()]);
   answer();
-  expect(heard).toEqual(['slice ADDED', 'service ADDED']);
+  expect(events).toEqual(['slice ADDED', 'service ADDED']);
 });
 
-test('a Service that is deleted goes before its slices show endpoints that its policy cut', () => {
+test('a deleted Service goes before its slices show endpoints that its policy cut', () => {
   start().onChanges([{ type: 'DELETED', key: 'default/web' }]);
-  expect(heard).toEqual(['service DELETED', 'slice MODIFIED']);
+  expect(events).toEqual(['service DELETED', 'slice MODIFIED']);
 });
 
-test('where no Service is hidden, too', () => {
-  const sinks = [new DeletionsFirst<ServiceFacts>(services), feed, new PlainProjection(services)];
-  const tell = (changes: readonly Change<ServiceFacts>[]) => {
-    for (const sink of sinks) sink.onChanges(changes);
+test('a deleted Service goes first also if no Service is ever hidden', () => {
+  const handlers = [
+    new DeletionsFirst<ServiceFacts>(services),
+    servicesHandler,
+    new PlainProjection(services),
+  ];
+  const send = (changes: readonly Change<ServiceFacts>[]) => {
+    for (const handler of handlers) handler.onChanges(changes);
   };
-  tell([service()]);
-  for (const sink of sinks) sink.onSynced();
+  send([service()]);
+  for (const handler of handlers) handler.onSynced();
   endpoints.onChanges([slice(NEAR, CLOUD)]);
   endpoints.onSynced();
   answer();
   listen();
-  tell([{ type: 'DELETED', key: 'default/web' }]);
-  expect(heard).toEqual(['service DELETED', 'slice MODIFIED']);
+  send([{ type: 'DELETED', key: 'default/web' }]);
+  expect(events).toEqual(['service DELETED', 'slice MODIFIED']);
 });
 
-test('a Service that changes, or comes, and goes at once does not go twice', () => {
+test('a Service that is changed or added and deleted in one batch is deleted once', () => {
   const projection = start();
   const gone = { type: 'DELETED', key: 'default/web' } as const;
   projection.onChanges([service({ a: '' }), gone]);
-  expect(heard.filter((event) => event.startsWith('service'))).toEqual([
+  expect(events.filter((event) => event.startsWith('service'))).toEqual([
     'service MODIFIED',
     'service DELETED',
   ]);
-  heard = [];
+  events = [];
   projection.onChanges([service(), gone]);
-  expect(heard).toEqual(['service ADDED', 'service DELETED']);
+  expect(events).toEqual(['service ADDED', 'service DELETED']);
 });
 
-test('a Service that is replaced leaves no state in between', () => {
+test('a replaced Service leaves no state in between', () => {
   const projection = start();
   const commits: number[] = [];
   services.log.subscribe(() => commits.push(services.size));
   projection.onChanges([{ type: 'DELETED', key: 'default/web' }, service({}, 'v')]);
   expect(commits).toEqual([1]);
-  expect(heard).toEqual(['service DELETED', 'service ADDED']);
+  expect(events).toEqual(['service DELETED', 'service ADDED']);
 });
 
 describe.each([
@@ -210,7 +214,7 @@ describe.each([
   let projection: ServicesProjection;
 
   beforeEach(() => {
-    openWorld({ cloudPassthrough });
+    openTopology({ cloudPassthrough });
     for (const kind of opened) {
       if (kind === 'slices') openSlices({ tellsCloudOnly: cloudPassthrough });
       else projection = hiding({ followsCloudOnly: cloudPassthrough });
@@ -221,41 +225,41 @@ describe.each([
     listen();
   });
 
-  test('a Service that waits for node sets comes after its slices, new or back from another proxy', () => {
+  test('a Service that waits for node sets is added after its slices, new or back from another proxy', () => {
     projection.onChanges([service()]);
-    heard = [];
+    events = [];
     answer();
-    expect(heard).toEqual(['slice ADDED', 'service ADDED']);
+    expect(events).toEqual(['slice ADDED', 'service ADDED']);
     projection.onChanges([service({ mesh: '' })]);
     for (const selector of [...topology.nodeSets.keys()]) topology.dropNodeSet(selector);
-    heard = [];
+    events = [];
     projection.onChanges([service()]);
-    expect(heard).toEqual([]);
+    expect(events).toEqual([]);
     answer();
-    expect(heard).toEqual(['slice ADDED', 'service ADDED']);
+    expect(events).toEqual(['slice ADDED', 'service ADDED']);
   });
 
-  test('so does one with the zone key, which waits for no nodes', () => {
+  test('a Service with the zone key, which waits for no nodes, is added after its slices', () => {
     const zone = 'topology.kubernetes.io/zone';
     topology.setOwnNode({ labels: new Map([[zone, 'z1']]), annotations: new Map() });
     projection.onChanges([service({ mesh: '' })]);
-    heard = [];
+    events = [];
     projection.onChanges([service({}, 'u', { topologyKeys: `["${zone}"]` })]);
-    expect(heard).toEqual(['slice ADDED', 'service ADDED']);
-    heard = [];
+    expect(events).toEqual(['slice ADDED', 'service ADDED']);
+    events = [];
     answer();
-    expect(heard).toEqual(['slice MODIFIED']);
+    expect(events).toEqual(['slice MODIFIED']);
   });
 
-  test('a Service whose dry run ends before its nodes are known goes before its slices', () => {
+  test('a Service whose dry run ends before its nodes are known is deleted before its slices', () => {
     const dryRun = { topologyKeys: KEYS, 'kube-proxy-wrapper.io/filter': 'dry-run' };
     projection.onChanges([service({}, 'u', dryRun)]);
-    expect(heard).toEqual(['service ADDED']);
-    heard = [];
+    expect(events).toEqual(['service ADDED']);
+    events = [];
     projection.onChanges([service()]);
-    expect(heard).toEqual(['service DELETED', 'slice DELETED']);
-    heard = [];
+    expect(events).toEqual(['service DELETED', 'slice DELETED']);
+    events = [];
     projection.onChanges([service({}, 'u', dryRun)]);
-    expect(heard).toEqual(['slice ADDED', 'service ADDED']);
+    expect(events).toEqual(['slice ADDED', 'service ADDED']);
   });
 });

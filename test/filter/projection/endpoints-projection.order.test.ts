@@ -37,7 +37,7 @@ function setZone(zone: string): void {
   topology.setOwnNode({ labels: new Map([[ZONE, zone]]), annotations: new Map() });
 }
 
-/** Lets the zone alone decide, that of this node. */
+/** Makes the zone of this node the only topology key. */
 function decideByZone(zone: string): void {
   setZone(zone);
   const policy = { managed: true, keys: [ZONE], source: 'default' } as const;
@@ -55,17 +55,17 @@ function events(): string[] {
   return seen;
 }
 
-test('an endpoint that moves to another slice is there all the time, whatever came first', () => {
+test('an endpoint that moves to another slice is shown all the time, in any order of the changes', () => {
   projection.onChanges([{ type: 'DELETED', key: 'default/a' }, slice('c', NEAR, 'u', 'ADDED')]);
   expect(events()).toEqual(['ADDED c 10.0.0.1', 'DELETED a 10.0.0.1']);
 });
 
-test('an object that another one of the same name replaces leaves no state in between', () => {
+test('an object that is replaced by one of the same name leaves no state in between', () => {
   projection.onChanges([{ type: 'DELETED', key: 'default/a' }, slice('a', NEAR, 'v', 'ADDED')]);
   expect(events()).toEqual(['DELETED a 10.0.0.1', 'ADDED a 10.0.0.1']);
 });
 
-test('an object that comes and goes at once is shown both ways', () => {
+test('an object that is added and deleted in one batch is shown both ways', () => {
   projection.onChanges([slice('c', NEAR, 'u', 'ADDED'), { type: 'DELETED', key: 'default/c' }]);
   expect(events()).toEqual(['ADDED c 10.0.0.1', 'DELETED c 10.0.0.1']);
 });
@@ -89,7 +89,7 @@ test('slices that gain endpoints come before those that lose them, whichever are
   expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a']);
 });
 
-test('endpoints that are not ready are no gain: those that are come first', () => {
+test('a slice with ready endpoints is sent before one without, whatever else they gain', () => {
   decideByZone('z1');
   const endpoints = [
     { ...NEAR, zone: 'z1' },
@@ -102,7 +102,7 @@ test('endpoints that are not ready are no gain: those that are come first', () =
   expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a 10.0.0.3']);
 });
 
-test('a slice that keeps some of its endpoints comes before one that loses them all', () => {
+test('a slice that keeps some endpoints is sent before one that loses all of them', () => {
   decideByZone('z1');
   const endpoints = [
     { ...FAR, zone: 'z2' },
@@ -115,7 +115,7 @@ test('a slice that keeps some of its endpoints comes before one that loses them 
   expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a']);
 });
 
-test('where none is ready, slices with what is left come before those with nothing', () => {
+test('if no endpoint is ready, slices with endpoints are sent before empty ones', () => {
   decideByZone('z1');
   projection.onChanges([slice('a', { ...NEAR, zone: 'z1', ready: false })]);
   projection.onChanges([slice('b', { ...FAR, zone: 'z2', ready: false })]);
@@ -124,7 +124,7 @@ test('where none is ready, slices with what is left come before those with nothi
   expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a']);
 });
 
-test('of a list that replaces all, an object goes only when the one in its place comes', () => {
+test('after a list that replaces all objects, each is deleted only when its replacement is added', () => {
   projection.onChanges([
     { type: 'DELETED', key: 'default/a' },
     { type: 'DELETED', key: 'default/b' },
@@ -139,9 +139,9 @@ test('of a list that replaces all, an object goes only when the one in its place
   ]);
 });
 
-describe('while the nodes of the zone are not known', () => {
+describe('while the nodes of the zone are unknown', () => {
   const IN_ZONE = { ip: '10.0.0.1', node: 'near', zone: 'z1' };
-  const ZONELESS = { ip: '10.0.0.3', node: 'new' };
+  const WITHOUT_ZONE = { ip: '10.0.0.3', node: 'new' };
 
   beforeEach(() => {
     topology.setOwnNode({ labels: new Map([[ZONE, 'z1']]), annotations: new Map() });
@@ -158,11 +158,11 @@ describe('while the nodes of the zone are not known', () => {
   }
 
   function both(name: string) {
-    const endpoints = [IN_ZONE, ZONELESS];
+    const endpoints = [IN_ZONE, WITHOUT_ZONE];
     return sliceChange(codec, { name, service: 'web', uid: 'v', endpoints }, 'ADDED');
   }
 
-  test('an endpoint without a zone is not shown; it is once they are known', () => {
+  test('an endpoint without a zone is shown only once they are known', () => {
     projection.onChanges([{ type: 'DELETED', key: 'default/a' }, both('c')]);
     expect(events()).toEqual(['ADDED c 10.0.0.1', 'DELETED a 10.0.0.1']);
     start = view.log.end;
@@ -170,7 +170,7 @@ describe('while the nodes of the zone are not known', () => {
     expect(events()).toEqual(['MODIFIED c 10.0.0.1 10.0.0.3']);
   });
 
-  test('an object that another one of the same name replaces leaves no state in between', () => {
+  test('an object that is replaced by one of the same name leaves no state in between', () => {
     projection.onChanges([{ type: 'DELETED', key: 'default/a' }, both('a')]);
     expect(events()).toEqual(['DELETED a 10.0.0.1', 'ADDED a 10.0.0.1']);
     start = view.log.end;
@@ -178,9 +178,9 @@ describe('while the nodes of the zone are not known', () => {
     expect(events()).toEqual(['MODIFIED a 10.0.0.1 10.0.0.3']);
   });
 
-  test('a view whose own endpoints all name a zone goes on, and notices nothing of them', () => {
+  test('a view whose endpoints all have a zone is not affected', () => {
     const other = {};
-    topology.setZoneless(other, [['default/web', true]]);
+    topology.setServicesWithoutZone(other, [['default/web', true]]);
     expect([...topology.nodeSets.keys()]).toEqual([`${ZONE}=z1`]);
     projection.onChanges([slice('a', { ...IN_ZONE, ip: '10.0.0.4' })]);
     answer();
@@ -188,7 +188,7 @@ describe('while the nodes of the zone are not known', () => {
   });
 });
 
-test('a Service that was not known is not seen while its first policy waits', () => {
+test('a new Service is not shown while its first policy is pending', () => {
   topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   topology.setPolicies(new Map([['default/web', undefined]]));
   start = view.log.end;
@@ -203,7 +203,7 @@ test('a Service that was not known is not seen while its first policy waits', ()
   expect(events()).toEqual(['ADDED a 10.0.0.4', 'ADDED b']);
 });
 
-test('a dry run shows all, also of a Service whose first policy waits; and its end hides it again', () => {
+test('a dry run shows all, also if the first policy is pending; its end hides the Service again', () => {
   topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   topology.setPolicies(new Map([['default/web', undefined]]));
   const policy = { managed: true, keys: ['site'], source: 'default' } as const;

@@ -42,7 +42,7 @@ function slice(name: string, service: string, ...endpoints: (typeof NEAR)[]) {
   return sliceChange(codec, { name, service, endpoints });
 }
 
-/** A slice with an endpoint on this node, which is meant for a zone. */
+/** A slice with an endpoint on this node, with a hint for a zone. */
 function withHints(name: string, service: string, zone?: string): Change<EndpointsFacts> {
   const labels = { 'kubernetes.io/service-name': service };
   const hints = zone === undefined ? {} : { hints: { forZones: [{ name: zone }] } };
@@ -66,7 +66,7 @@ function shown(): Record<string, string[]> {
 }
 
 describe('a slice of no Service', () => {
-  test('is shown as it is, from the start on, and goes when it is deleted', () => {
+  test('is shown unchanged from the start, and is deleted with it', () => {
     projection.onChanges([ALONE]);
     projection.onSynced();
     expect(shown()).toEqual({ 'default/alone': ['10.0.0.2'] });
@@ -79,7 +79,7 @@ describe('a slice of no Service', () => {
     expect(shown()).toEqual({});
   });
 
-  test('comes, joins a Service, moves to another one and is of none again', () => {
+  test('is added, joins a Service, moves to another one and leaves it', () => {
     projection.onSynced();
     projection.onChanges([ALONE]);
     expect(shown()).toEqual({ 'default/alone': ['10.0.0.2'] });
@@ -94,7 +94,7 @@ describe('a slice of no Service', () => {
   });
 });
 
-test('hints that come to a slice, and nothing else with them, are cut if a policy says what it shows', () => {
+test('hints that are added to a slice, and nothing else, are cut if a policy selects its endpoints', () => {
   projection.onChanges([withHints('a', 'web'), withHints('b', ''), withHints('c', '', 'south')]);
   projection.onSynced();
   projection.onChanges([withHints('a', 'web', 'north'), withHints('b', '', 'north')]);
@@ -108,7 +108,7 @@ test('hints that come to a slice, and nothing else with them, are cut if a polic
   expect(zones).toEqual([undefined, 'north', 'south']);
 });
 
-test('a node stays one of a Service when one of several slices with it, or of Services on it, is gone', () => {
+test('a node remains indexed for a Service when one of its slices or another Service on it is deleted', () => {
   topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   setKeys(['default/web'], 'site');
   topology.setNodeSetState('site=a');
@@ -120,7 +120,7 @@ test('a node stays one of a Service when one of several slices with it, or of Se
   expect(shown()).toEqual({ 'default/b': ['10.0.0.2'] });
 });
 
-test('watchers hear of a change of many Services in portions, each twice the one before', () => {
+test('watchers are notified of many changed Services in portions, each twice as large as the last', () => {
   const names = Array.from({ length: 100 }, (_, index) => `s${index}`);
   projection.onChanges(names.map((name) => slice(name, name, FAR)));
   projection.onSynced();
@@ -142,21 +142,21 @@ test('a Service without endpoints has no answer', () => {
   expect(projection.inspect('default/web').ageMs).toBeUndefined();
 });
 
-test('of what is withheld only Services are told that were decided', () => {
+test('only decided Services are reported to the topology as left to the cloud or not', () => {
   projection.onChanges([slice('a', 'web', NEAR), slice('b', 'other', NEAR)]);
   projection.onSynced();
-  const told: (readonly string[])[] = [];
+  const reported: (readonly string[])[] = [];
   const setCloudOnly = topology.setCloudOnly.bind(topology);
   topology.setCloudOnly = (services) => {
-    if (services.size > 0) told.push([...services.keys()]);
+    if (services.size > 0) reported.push([...services.keys()]);
     setCloudOnly(services);
   };
   projection.onChanges([slice('a', 'web', FAR)]);
   projection.onChanges([slice('b', 'other', FAR)]);
-  expect(told).toEqual([['default/web'], ['default/other']]);
+  expect(reported).toEqual([['default/web'], ['default/other']]);
 });
 
-test('after its end a view shows nothing new, waits for nothing, and needs no nodes', () => {
+test('a closed projection changes nothing, stops its timer and needs no nodes', () => {
   topology.setPolicies(
     new Map([['default/web', { ...policy(ZONE, '*'), returnDelayMs: 60_000 }] as const]),
   );

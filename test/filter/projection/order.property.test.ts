@@ -4,7 +4,7 @@ import { POLICY_RUNS, play } from '../../support/policy/policy-history.ts';
 import { CLOUD, HOST, OWN } from '../../support/policy/policy-model.ts';
 import { anyCluster, anySettings, anyStep, type Step } from '../../support/policy/policy-steps.ts';
 
-/** What makes a Service come and go, and what shows all of it. */
+/** Annotations that hide a Service under some conditions, and annotations that show all of it. */
 const annotations = fc.constantFrom<Record<string, string>>(
   {},
   { topologyKeys: `["${HOST}","${CLOUD}"]` },
@@ -26,7 +26,7 @@ const cluster = anyCluster.map((given) => {
   return { ...given, nodes: new Map([...given.nodes, [OWN, labels]]) };
 });
 
-/** Only what Services and slices say changes; the policies that hide Services are as many as the others. */
+/** Only Services and slices change. Half of the policies can hide Services. */
 const step = anyStep
   .filter(({ kind }) => ['services', 'slices', 'answer', 'sync', 'minute'].includes(kind))
   .chain((given): fc.Arbitrary<Step> => {
@@ -42,7 +42,7 @@ const step = anyStep
   });
 
 test(
-  'kube-proxy never sees a Service without a ready endpoint that has one before and after a change',
+  'a Service with a ready endpoint before and after a change has one at each event in between',
   () => {
     const steps = fc.array(step, { minLength: 1, maxLength: 25 });
     fc.assert(

@@ -5,7 +5,7 @@ import { anyCluster, anySettings, anyStep } from '../../support/policy/policy-st
 
 describe('views of Services and slices, in protobuf and JSON', () => {
   test(
-    'for any cluster, policies and history show exactly what is chosen, and nothing in between',
+    'show exactly the chosen endpoints for any cluster, policies and history, and nothing in between',
     () => {
       const steps = fc.array(anyStep, { minLength: 1, maxLength: 25 });
       fc.assert(

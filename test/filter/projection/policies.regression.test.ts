@@ -13,7 +13,7 @@ import {
 } from '../../support/policy/policy-model.ts';
 import type { Step } from '../../support/policy/policy-steps.ts';
 
-/** Histories that once went wrong; {@link History} checks each commit and each state. */
+/** `play` checks each commit and each state of a history. */
 const settings: ModelSettings = {
   defaults: [],
   namespaces: false,
@@ -63,10 +63,10 @@ function replay(given: Partial<ModelSettings>, cluster: Partial<ModelCluster>, .
 
 const web = (one: ModelService) => new Map([['default/web', one]]);
 
-describe('a history that once went wrong', () => {
-  // The own labels waited for the nodes of a community; then nobody asked for communities any more, the node
-  // set was closed, and nothing was left that could have put the labels in force. No new view could start.
-  test('own labels that wait for a node set come into force when the policy that needs it goes', () => {
+describe('a history that once failed', () => {
+  // The own labels waited for the nodes of a community. Then no policy used communities any more, and the node set
+  // was closed. Nothing was left to put the labels in force, so no new view could start.
+  test('own labels that wait for a node set come into force when the policy that needs it is removed', () => {
     replay(
       {},
       { services: web(service([COMMUNITY])), slices: new Map([['default/web-0', slice('near')]]) },
@@ -75,9 +75,9 @@ describe('a history that once went wrong', () => {
     );
   });
 
-  // The first slice without a zone made the world answer in the middle of a batch: what was taken in so far
-  // was shown, and what the batch deletes too.
-  test('a batch in which a zone goes missing is shown as a whole', () => {
+  // The first slice without a zone made the topology notify in the middle of a batch. The part stored so far was
+  // shown, including what the batch deletes.
+  test('a batch in which an endpoint loses its zone is shown as a whole', () => {
     const far = { ...slice('far', 'z2'), family: 'IPv6' as const };
     replay(
       { passthrough: true },
@@ -88,7 +88,7 @@ describe('a history that once went wrong', () => {
     );
   });
 
-  test('a batch in which the last endpoint without a zone goes is shown as a whole', () => {
+  test('a batch that removes the last endpoint without a zone is shown as a whole', () => {
     replay(
       {},
       {
@@ -100,12 +100,12 @@ describe('a history that once went wrong', () => {
     );
   });
 
-  // Slices heard of the new policy first, and the Service that was hidden so far was shown in its old state.
+  // Slices received the new policy first, and the hidden Service was shown in its old state.
   test.each([
     ['deleted', undefined],
     ['left to another proxy', service([CLOUD], { mesh: 'edge' })],
     ['moved to another policy', service([HOST])],
-  ])('a withheld Service that is %s is not seen on the way', (_what, then) => {
+  ])('a cloud-only Service that is %s is not shown in between', (_what, then) => {
     replay(
       { passthrough: true, hides: 'labelled' },
       { services: web(service([CLOUD])), slices: new Map([['default/web-0', slice('far')]]) },
@@ -113,8 +113,8 @@ describe('a history that once went wrong', () => {
     );
   });
 
-  // Its slices stayed hidden until the cloud's nodes were known, the Service itself was shown at once.
-  test('a Service that comes back from another proxy comes back with its slices', () => {
+  // Its slices remained hidden until the cloud's nodes were known, but the Service was shown immediately.
+  test('a Service that another proxy no longer serves is shown together with its slices', () => {
     replay(
       { passthrough: true, hides: 'labelled' },
       {
@@ -125,8 +125,8 @@ describe('a history that once went wrong', () => {
     );
   });
 
-  // A view of Services that hears of the node after the view of slices missed what was withheld meanwhile.
-  test('a node that is switched off and on withholds the same Services in every view', () => {
+  // A view of Services that was notified of the node after the view of slices missed Services that became cloud-only.
+  test('a node that is switched off and on hides the same Services in every view', () => {
     replay(
       { passthrough: true },
       { services: web(service([CLOUD])), slices: new Map([['default/web-0', slice('far')]]) },

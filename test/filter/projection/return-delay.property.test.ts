@@ -6,8 +6,9 @@ import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts
 import type { View } from '../../../src/filter/view/view.ts';
 import { encodeObject } from '../../support/codec/encode-object.ts';
 import { startSliceProjection } from '../../support/projection/slice-projection.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
-/** Changes come this long after each other, or a multiple of it, in milliseconds; what is due is looked for as often. */
+/** Changes are this many milliseconds apart, or a multiple of it; the test checks as often. */
 const STEP = 100;
 const DELAY = 10 * STEP;
 const PORTS = ['a', 'b'] as const;
@@ -69,14 +70,14 @@ function start(minReady: readonly number[] | undefined) {
   return { view, clock, projection };
 }
 
-/** The key whose endpoints are shown of a port: that of the farthest place shown; -1: none is ready. */
+/** The key whose endpoints a port shows: that of the farthest place shown; -1: none is ready. */
 function shownKey(view: View, port: string, counts: readonly number[]): number {
   const text = view.get(`default/web-${port}`)?.toString('latin1') ?? '';
   if (counts.every((count) => count === 0)) return -1;
   return PLACES.findLastIndex((_, place) => text.includes(`10.0.${place}.`));
 }
 
-/** A port as the rule has it: since when each key counts, and the key that traffic goes to. */
+/** A port according to the rule: since when each key counts, and the key that traffic goes to. */
 class SlowPort {
   readonly #minReady: readonly number[];
   #held = -1;
@@ -86,7 +87,7 @@ class SlowPort {
     this.#minReady = minReady;
   }
 
-  /** One step after the other: whether a nearer key has waited long enough is seen in each. */
+  /** Called at each step: checks whether a nearer key has waited long enough. */
   at(now: number, counts: readonly number[]): number {
     // A key matches the endpoints of its place and of all nearer ones.
     const matching = KEYS.map((_, key) => counts.slice(0, key + 1).reduce((a, b) => a + b, 0));
@@ -144,6 +145,6 @@ test('for any history of readiness, traffic returns exactly when a nearer key wa
       expect(clock.waiting).toBe(0);
       projection.close();
     }),
-    { numRuns: 500 },
+    { numRuns: propertyRuns(500) },
   );
 });

@@ -41,7 +41,7 @@ function shown(): string[] {
   return view.snapshot().items.map((item) => codec.meta(item).name);
 }
 
-describe('a Service that the world does not know', () => {
+describe('a Service that is not in the topology', () => {
   test('is hidden by its own label, but not on a node that is switched off', () => {
     projection.onChanges([service('web', {}), service('mesh', { mesh: '' })]);
     expect(shown()).toEqual(['web']);
@@ -51,7 +51,7 @@ describe('a Service that the world does not know', () => {
     expect(shown()).toEqual(['web']);
   });
 
-  test('that is hidden and deleted is not heard of', () => {
+  test('that is hidden and deleted causes no event', () => {
     projection.onChanges([service('mesh', { mesh: '' })]);
     projection.onChanges([{ type: 'DELETED', key: 'default/mesh' }]);
     switchNode('off');
@@ -83,7 +83,7 @@ test('a Service can be looked up, hidden or not', () => {
   expect(projection.find('default/none')).toBeUndefined();
 });
 
-test('a Service whose first policy waits for node sets is seen once they are known', () => {
+test('a Service whose first policy waits for node sets is shown once they are known', () => {
   topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   const policy = { managed: true, keys: ['site'], source: 'default' } as const;
   topology.setPolicies(new Map([['default/web', policy]]));
@@ -93,7 +93,7 @@ test('a Service whose first policy waits for node sets is seen once they are kno
   expect(shown()).toEqual(['web']);
 });
 
-test('a dry run shows a Service whose first policy waits; its end hides it again', () => {
+test('a dry run shows a Service whose first policy is pending; its end hides it again', () => {
   topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   const policy = { managed: true, keys: ['site'], source: 'default' } as const;
   topology.setPolicies(new Map([['default/web', { ...policy, dryRun: true }]]));
@@ -105,46 +105,46 @@ test('a dry run shows a Service whose first policy waits; its end hides it again
   expect(shown()).toEqual(['web']);
 });
 
-describe('a withheld Service that the world loses', () => {
-  const withhold = (cloudOnly: boolean) =>
+describe('a cloud-only Service that the topology no longer has', () => {
+  const setCloudOnly = (cloudOnly: boolean) =>
     topology.setCloudOnly(new Map([['default/web', cloudOnly]]));
   const policy = { managed: true, keys: ['kubernetes.io/hostname'], source: 'default' } as const;
 
   beforeEach(() => {
     topology.setPolicies(new Map([['default/web', policy]]));
-    withhold(true);
+    setCloudOnly(true);
     projection.onChanges([service('web', {})]);
   });
 
-  function lose(): void {
+  function removeFromTopology(): void {
     topology.setPolicies(new Map([['default/web', undefined]]));
-    withhold(false);
+    setCloudOnly(false);
   }
 
-  test('stays hidden where its end has yet to be heard', () => {
-    lose();
+  test('remains hidden in a view that has not received its deletion yet', () => {
+    removeFromTopology();
     expect(shown()).toEqual([]);
     projection.onChanges([{ type: 'DELETED', key: 'default/web' }]);
     expect(view.log.end).toBe(0);
   });
 
-  // kube-proxy does not ask for it any more, but whoever asks for all Services does.
+  // kube-proxy's query excludes it now, but a query for all Services does not.
   test.each([
     ['before', true],
     ['after', false],
   ])(
-    'comes back if it is labelled as another proxy\u2019s, heard of %s the world',
+    'is shown again if it has the label of another proxy, received %s the topology changes',
     (_when, first) => {
       const labelled = service('web', { 'service.kubernetes.io/service-proxy-name': 'mesh' });
       if (first) projection.onChanges([labelled]);
-      lose();
+      removeFromTopology();
       if (!first) projection.onChanges([labelled]);
       expect(shown()).toEqual(['web']);
     },
   );
 });
 
-test('a Service that becomes another proxy\u2019s in the batch that shows it is not left there', () => {
+test('a Service that is left to another proxy in the batch that shows it is not left in the view', () => {
   projection.onChanges([service('web', {}), service('web', { mesh: '' })]);
   expect(shown()).toEqual([]);
   switchNode('off');
@@ -152,7 +152,7 @@ test('a Service that becomes another proxy\u2019s in the batch that shows it is 
 });
 
 // The own labels wait for the nodes of one Service, and the first policy of another for the own labels.
-test('a Service that the change of another one lets come is seen at once', () => {
+test('a Service whose policy comes into force through another Service is shown immediately', () => {
   const setKeys = (name: string, key: string) =>
     topology.setPolicies(
       new Map([[`default/${name}`, { managed: true, keys: [key], source: 'default' }]]),
@@ -177,7 +177,7 @@ test('a Service that the change of another one lets come is seen at once', () =>
   expect(shown()).toEqual(['web', 'db']);
 });
 
-test('nothing is heard after the end', () => {
+test('close() ends all changes', () => {
   projection.onChanges([service('mesh', { mesh: '' })]);
   projection.close();
   switchNode('off');

@@ -30,7 +30,7 @@ describe('EventFrames', () => {
     expect(frames.from(0)?.bytes).toBe(first?.bytes);
   });
 
-  test('a watcher that comes later to a position gets what was appended meanwhile as well', () => {
+  test('a watcher that reaches a position later also gets the entries appended meanwhile', () => {
     const { append, frames } = setUp();
     append(a);
     expect(frames.from(0)?.next).toBe(1);
@@ -41,14 +41,14 @@ describe('EventFrames', () => {
     expect(frames.from(1)?.bytes).toEqual(Buffer.concat([frameOf(b), frameOf(c)]));
   });
 
-  test('at the end there is nothing', () => {
+  test('there are no frames at the end of the log', () => {
     const { append, frames } = setUp();
     expect(frames.from(0)).toBeUndefined();
     append(a);
     expect(frames.from(1)).toBeUndefined();
   });
 
-  test('a long way to go is gone in batches', () => {
+  test('many entries are encoded in several batches', () => {
     const { append, frames } = setUp();
     const large = Buffer.alloc(100_000, 1);
     for (let i = 0; i < 7; i++) append(large);

@@ -12,20 +12,20 @@ function filled(versions: readonly bigint[], entries = 1000, bytes = 1_000_000):
 }
 
 describe('EventLog', () => {
-  test('keeps the newest change, also one that is larger than the window', () => {
+  test('keeps the newest change even if it is larger than the window', () => {
     const log = filled([20n, 30n], 1000, 50);
     expect([log.size, log.bytes]).toEqual([1, 100]);
     expect(log.positionAfter(20n)).toBe(1);
     expect(log.positionAfter(10n)).toBeUndefined();
   });
 
-  test('that is cleared has missed everything, also for a watcher at its end, and wakes it', () => {
+  test('clear() notifies every watcher and ends its position, even at the end of the log', () => {
     const log = filled([20n, 30n]);
     const { end } = log;
-    let woken = 0;
-    log.subscribe(() => woken++);
+    let notified = 0;
+    log.subscribe(() => notified++);
     log.clear();
-    expect([log.size, log.bytes, woken, log.holds(end)]).toEqual([0, 0, 1, false]);
+    expect([log.size, log.bytes, notified, log.holds(end)]).toEqual([0, 0, 1, false]);
     expect([10n, 20n, 30n].map((version) => log.positionAfter(version))).toEqual([
       undefined,
       undefined,
@@ -33,7 +33,7 @@ describe('EventLog', () => {
     ]);
   });
 
-  test('a watch continues after exactly the version it names', () => {
+  test('a watch continues after exactly the version that it requests', () => {
     const log = filled([20n, 30n, 40n]);
     expect(log.positionAfter(10n)).toBe(0);
     expect(log.positionAfter(20n)).toBe(1);
@@ -44,13 +44,13 @@ describe('EventLog', () => {
   });
 
   test.each([9n, 11n, 25n, 41n])(
-    'from version %p, which it never gave, none can continue',
+    'no watch continues from version %p, which is not in the log',
     (version) => {
       expect(filled([20n, 30n, 40n]).positionAfter(version)).toBeUndefined();
     },
   );
 
-  test('what has left the window cannot be continued from, but the state just before it can', () => {
+  test('a watch continues from the state just before the window, but not from an older one', () => {
     const log = filled([20n, 30n, 40n], 2);
     expect(log.positionAfter(10n)).toBeUndefined();
     expect(log.positionAfter(20n)).toBe(1);
@@ -59,7 +59,7 @@ describe('EventLog', () => {
     expect(log.at(1)?.version).toBe(30n);
   });
 
-  test('is bounded by bytes as well as by number, and lets go of what has left', () => {
+  test('is bounded by bytes as well as by number, and releases dropped entries', () => {
     const log = filled([20n, 30n, 40n], 1000, 250);
     expect(log.at(0)).toBeUndefined();
     expect(log.at(1)?.version).toBe(30n);
@@ -67,7 +67,7 @@ describe('EventLog', () => {
     expect(log.positionAfter(20n)).toBe(1);
   });
 
-  test('tells its listeners at a commit, when all that belongs together is there', () => {
+  test('notifies its listeners once per commit, after all its changes', () => {
     const log = new EventLog(10n, () => ({ entries: 10, bytes: 1000 }));
     const seen: (bigint | undefined)[] = [];
     const stop = log.subscribe(() => seen.push(log.version));
@@ -80,7 +80,7 @@ describe('EventLog', () => {
     expect(seen).toEqual([30n]);
   });
 
-  test('from any position in the window, everything after it comes, once and in order', () => {
+  test('a watch from the start of the window gets every later entry, once and in order', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 5000 }),

@@ -2,27 +2,27 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { parseVersion, VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 
-describe('VersionClock', () => {
+describe('VersionAllocator', () => {
   test('a version reads as the upstream version followed by nine digits', () => {
-    const clock = new VersionAllocator(420);
-    clock.observe('326');
-    expect(String(clock.next())).toBe('326000042000');
-    expect(String(clock.next())).toBe('326000042001');
-    clock.observe('327');
-    expect(String(clock.next())).toBe('327000042000');
+    const allocator = new VersionAllocator(420);
+    allocator.observe('326');
+    expect(String(allocator.next())).toBe('326000042000');
+    expect(String(allocator.next())).toBe('326000042001');
+    allocator.observe('327');
+    expect(String(allocator.next())).toBe('327000042000');
   });
 
-  test('rises strictly, whatever the API server says', () => {
+  test('versions strictly increase, whatever versions the API server sends', () => {
     const anyObservations = fc.array(
       fc.oneof(fc.nat().map(String), fc.constantFrom('', 'x', '007')),
     );
     fc.assert(
       fc.property(anyObservations, fc.nat(), (observed, now) => {
-        const clock = new VersionAllocator(now);
+        const allocator = new VersionAllocator(now);
         let last = -1n;
         for (const version of observed) {
-          clock.observe(version);
-          const next = clock.next();
+          allocator.observe(version);
+          const next = allocator.next();
           expect(next > last).toBe(true);
           last = next;
         }
@@ -30,31 +30,31 @@ describe('VersionClock', () => {
     );
   });
 
-  test('a process that starts later hands out other versions while upstream stands still', () => {
+  test('a process that starts later allocates other versions under the same upstream version', () => {
     const before = new VersionAllocator(1_000_000);
     const after = new VersionAllocator(1_000_500);
-    for (const clock of [before, after]) clock.observe('326');
+    for (const allocator of [before, after]) allocator.observe('326');
     const versions = new Set([before.next(), before.next(), after.next(), after.next()]);
     expect(versions.size).toBe(4);
   });
 
-  // A relabel of the own node changed 300 slices under one upstream version. The process that started a
-  // second later began with a version from among those 300, and let a client resume from there that had
-  // been cut off amid them.
-  test('nor do they meet when the earlier one has just made many changes at once', () => {
+  // A regression: a label change of the own node changed 300 slices under one upstream version. The process that
+  // started a second later began with one of those 300 versions. A client that had received only some of the changes
+  // could resume there.
+  test('the versions also differ when the earlier process has just made many changes', () => {
     const before = new VersionAllocator(1_000_000);
     const after = new VersionAllocator(1_000_500);
-    for (const clock of [before, after]) clock.observe('326');
+    for (const allocator of [before, after]) allocator.observe('326');
     for (let changes = 1; changes < 20_000; changes++) before.next();
     expect(after.next() > before.next()).toBe(true);
   });
 
-  test('no two processes give out the same version, whatever each has seen', () => {
+  test('two processes never allocate the same version, whatever each has observed', () => {
     const upstream = fc.integer({ min: 1, max: 5 });
     const changes = fc.array(fc.tuple(upstream, fc.integer({ min: 0, max: 99 })), {
       maxLength: 20,
     });
-    // From a millisecond to the time after which the offset comes round, less what the second one counts itself.
+    // From some milliseconds up to the time after which the offset wraps around, minus the second one's own changes.
     const apartMs = fc.integer({ min: 20, max: 9_999_900 });
     fc.assert(
       fc.property(fc.nat(2 ** 41), apartMs, changes, changes, (now, apart, first, second) => {
@@ -65,19 +65,19 @@ describe('VersionClock', () => {
     );
   });
 
-  // A neighbour that was taken for the last process named a version of 31 digits. Those that followed it had more,
-  // and each client that sent one back was refused.
-  test('a client can send back each version, whatever the API server says', () => {
+  // A regression: a version of 31 digits was observed. The versions made from it had more digits, and each client
+  // that sent one back was refused.
+  test('parseVersion() accepts every version, whatever versions the API server sends', () => {
     const upstream = fc.oneof(
       fc.bigInt({ min: 0n, max: 10n ** 40n }).map(String),
       fc.constantFrom(String(2n ** 63n - 1n), String(2n ** 63n), '9'.repeat(31), '9'.repeat(22)),
     );
     fc.assert(
       fc.property(fc.array(upstream), fc.nat(2 ** 41), (observed, now) => {
-        const clock = new VersionAllocator(now);
+        const allocator = new VersionAllocator(now);
         for (const version of observed) {
-          clock.observe(version);
-          const next = clock.next();
+          allocator.observe(version);
+          const next = allocator.next();
           expect(parseVersion(String(next))).toBe(next);
           expect(String(next).length).toBeLessThanOrEqual(28);
         }
@@ -86,11 +86,11 @@ describe('VersionClock', () => {
   });
 });
 
-/** The versions of a process that sees these upstream versions, and makes so many changes under each. */
-function versionsOf(clock: VersionAllocator, changes: readonly [number, number][]): bigint[] {
+/** The versions of a process that observes these upstream versions and makes that many changes under each. */
+function versionsOf(allocator: VersionAllocator, changes: readonly [number, number][]): bigint[] {
   return changes.flatMap(([upstream, count]) => {
-    clock.observe(String(upstream));
-    return Array.from({ length: count }, () => clock.next());
+    allocator.observe(String(upstream));
+    return Array.from({ length: count }, () => allocator.next());
   });
 }
 

@@ -10,7 +10,7 @@ test.each([
   ['entries', { entries: 10, bytes: 1 << 20 }],
   ['bytes', { entries: 1000, bytes: 100 }],
 ])(
-  'who has seen all misses nothing when all objects leave at once, beyond a window of %s',
+  'a watcher at the end stays in the window while all objects are deleted, beyond a window of %s',
   (_name, window) => {
     let now = 0;
     const view = new View({
@@ -21,7 +21,7 @@ test.each([
     const keys = Array.from({ length: 100 }, (_, index) => `default/web-${index}`);
     view.startAsIs(keys.map((key) => [key, OBJECT] as const));
     const position = view.log.end;
-    // In portions, as many decisions are.
+    // In several commits, as a large change is.
     for (const [index, key] of keys.entries()) {
       view.delete(key);
       if (index % 32 === 0) view.log.commit();
@@ -30,7 +30,7 @@ test.each([
     view.log.commit();
     expect(view.log.holds(position)).toBe(true);
     expect(view.size).toBe(0);
-    // After a while what is kept is bounded by what there is again.
+    // After two minutes the current size bounds the window again.
     now += 120_000;
     view.log.commit();
     now += 60_000;

@@ -13,18 +13,18 @@ test.each([
   expect(parseListOptions(new URLSearchParams(query)).watch).toBe(watch);
 });
 
-test.each(['watch=f', 'watch=no', 'watch=true,'])('%s is a mistake', (query) => {
+test.each(['watch=f', 'watch=no', 'watch=true,'])('%s is an error', (query) => {
   const parse = () => parseListOptions(new URLSearchParams(query));
   expect(parse).toThrow(/neither true nor false/);
 });
 
 // kubectl get --sort-by sends it with a request for a Table.
-test('what only a Table would heed is ignored', () => {
+test('a parameter that only affects a Table is ignored', () => {
   const query = new URLSearchParams('includeObject=Object&limit=500');
   expect(parseListOptions(query)).toEqual(parseListOptions(new URLSearchParams()));
 });
 
-// A watch of no time at all would end at once, and be asked for again.
+// A watch without duration would end immediately, and the client would open it again.
 test.each([
   ['', undefined],
   ['timeoutSeconds=', undefined],
@@ -35,10 +35,10 @@ test.each([
 });
 
 test.each(['timeoutSeconds=-1', 'timeoutSeconds=1.5', 'timeoutSeconds=x'])(
-  '%s is a mistake',
+  '%s is an error',
   (query) => {
     const parse = () => parseListOptions(new URLSearchParams(query));
-    expect(parse).toThrow(/is no number/);
+    expect(parse).toThrow(/is not a number/);
   },
 );
 

@@ -25,14 +25,17 @@ describe('negotiate()', () => {
     expect(negotiate(accept)).toBe(encoding);
   });
 
-  // What every object has by its prototype was taken for an encoding, and ended the process.
-  test.each(Object.getOwnPropertyNames(Object.prototype))('Accept %p is no encoding', (accept) => {
-    expect(() => negotiate(accept)).toThrow(expect.objectContaining({ code: 'NotAcceptable' }));
-  });
+  // Regression: names from Object.prototype were accepted as encodings, and the process ended.
+  test.each(Object.getOwnPropertyNames(Object.prototype))(
+    'Accept %p is not an encoding',
+    (accept) => {
+      expect(() => negotiate(accept)).toThrow(expect.objectContaining({ code: 'NotAcceptable' }));
+    },
+  );
 
   test.each([
     ...['text/plain', 'application/cbor', 'application/json;as=Table', '*/*;q=0', ';'],
-    // client-go's metadata client: a watch of whole objects it could not read.
+    // client-go's metadata client: it could not parse a watch of whole objects.
     METADATA,
   ])('Accept %p cannot be served', (accept) => {
     expect(() => negotiate(accept)).toThrow(expect.objectContaining({ code: 'NotAcceptable' }));
@@ -46,7 +49,7 @@ const PROTOBUF_ONE =
 
 describe('metadataAccept()', () => {
   test.each([
-    // client-go's metadata client: its last clause would have whole objects of an API server without the first two.
+    // client-go's metadata client: an API server that does not know the first two clauses would send whole objects.
     [METADATA, `${PROTOBUF_ONE},${JSON_ONE}`],
     [JSON_ONE, JSON_ONE],
     [' Application/JSON ; v=v1; g=meta.k8s.io ;as=PartialObjectMetadata; q=0.5', JSON_ONE],
@@ -62,7 +65,7 @@ describe('metadataAccept()', () => {
     ['*/*'],
     ['application/json;as=Table;v=v1;g=meta.k8s.io,application/json'],
     [`application/json,${JSON_ONE}`],
-    // An API server skips what it does not know, and answers the next clause.
+    // An API server skips unknown clauses, and uses the next one.
     ['application/json;as=PartialObjectMetadataX;g=meta.k8s.io;v=v1,application/json'],
     ['application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v2,application/json'],
     ['application/json;as=PartialObjectMetadata;g=example.com;v=v1,application/json'],
@@ -73,13 +76,13 @@ describe('metadataAccept()', () => {
     [`${JSON_ONE};as=Table,application/json`],
     ['text/html;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json'],
     [`${JSON_ONE};q=0`],
-    // On a watch an API server sends whole objects for it.
+    // On a watch an API server sends whole objects for this kind.
     [JSON_LIST],
   ])('Accept %p of one object is not forwarded', (accept) => {
     expect(metadataAccept(accept, 'PartialObjectMetadata')).toBeUndefined();
   });
 
-  test('Accept of a list has the kind for lists', () => {
+  test('the Accept header for a list has the kind of lists', () => {
     expect(metadataAccept(JSON_LIST, 'PartialObjectMetadataList')).toBe(JSON_LIST);
     expect(metadataAccept(JSON_ONE, 'PartialObjectMetadataList')).toBeUndefined();
   });
@@ -96,7 +99,7 @@ describe('metadataAccept()', () => {
     .array(fc.tuple(parts, separators), { maxLength: 12 })
     .map((all) => all.flat().join(''));
 
-  test('whatever is forwarded, each clause of it asks for metadata of the kind, and is ours', () => {
+  test('every clause that is forwarded is one of ours, and asks for metadata of the kind', () => {
     let forwarded = 0;
     const kinds = fc.constantFrom('PartialObjectMetadata', 'PartialObjectMetadataList');
     fc.assert(

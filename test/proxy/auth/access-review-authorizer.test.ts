@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
 import { WrapperError } from '../../../src/errors.ts';
 import type { ReadAttributes } from '../../../src/proxy/auth/access-policy.ts';
-import type { KnownCaller, Verdict } from '../../../src/proxy/auth/access-review.ts';
+import type { IdentifiedCaller, Verdict } from '../../../src/proxy/auth/access-review.ts';
 import { AccessReviewAuthorizer } from '../../../src/proxy/auth/access-review-authorizer.ts';
 import { DecisionCache } from '../../../src/proxy/auth/decision-cache.ts';
 
@@ -29,7 +29,7 @@ beforeEach(() => {
   asked = [];
   answer = async () => ALLOWED;
   reviews = new AccessReviewAuthorizer({
-    ask: async (caller) => {
+    review: async (caller) => {
       asked.push(caller.id);
       return answer(caller.id);
     },
@@ -38,7 +38,11 @@ beforeEach(() => {
   });
 });
 
-const caller = (id: string): KnownCaller => ({ kind: 'token', authorization: `Bearer ${id}`, id });
+const caller = (id: string): IdentifiedCaller => ({
+  kind: 'token',
+  authorization: `Bearer ${id}`,
+  id,
+});
 const away = async (): Promise<Verdict> => {
   throw new WrapperError('Unreachable', 'away');
 };
@@ -46,7 +50,7 @@ const away = async (): Promise<Verdict> => {
 /** The code of the refusal, or `allowed`. */
 async function outcome(id: string, attributes = READ): Promise<string> {
   try {
-    await reviews.assert(caller(id), attributes);
+    await reviews.authorize(caller(id), attributes);
     return 'allowed';
   } catch (error) {
     return WrapperError.from(error, 'Malformed').code;
@@ -55,19 +59,19 @@ async function outcome(id: string, attributes = READ): Promise<string> {
 
 test('an API server that does not answer in time is Unreachable', async () => {
   const late = new AccessReviewAuthorizer({
-    ask: (_caller, _attributes, signal) =>
+    review: (_caller, _attributes, signal) =>
       new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
     ...{ allowedMs: 30, deniedMs: 5, maxCallers: 3, maxReviews: 2, reviewMs: 5 },
     logger: pino({ level: 'silent' }),
   });
-  await expect(late.assert(caller('a'), READ)).rejects.toMatchObject({
+  await expect(late.authorize(caller('a'), READ)).rejects.toMatchObject({
     code: 'Unreachable',
     message: expect.stringContaining('did not answer an access review within 5 ms'),
   });
 });
 
-describe('what the API server said', () => {
-  test('holds for a while, a yes longer than a no', async () => {
+describe('a decision of the API server', () => {
+  test('is cached for a while, a positive one longer than a negative one', async () => {
     await outcome('a');
     now = 29;
     expect([await outcome('a'), asked.length]).toEqual(['allowed', 1]);
@@ -90,26 +94,26 @@ describe('what the API server said', () => {
     },
   );
 
-  test('holds for the same caller only', async () => {
+  test('applies to the same caller only', async () => {
     await outcome('a');
     answer = async () => DENIED;
     expect(await outcome('b')).toBe('Forbidden');
   });
 
-  test('is asked once for all who wait for it', async () => {
+  test('is requested once for all concurrent requests', async () => {
     const all = await Promise.all([outcome('a'), outcome('a'), outcome('a')]);
     expect([all, asked]).toEqual([['allowed', 'allowed', 'allowed'], ['a']]);
     expect(reviews.counts).toEqual({ asked: 1, stale: 0 });
   });
 
-  test('to the review itself is told as it was said', async () => {
+  test('about the review itself is reported unchanged', async () => {
     answer = async () => {
       throw new WrapperError('Malformed', 'no review');
     };
     expect(await outcome('a')).toBe('Malformed');
   });
 
-  test('about a token that is not taken any more ends all that its owner was let in to', async () => {
+  test('that a token is no longer accepted ends all rights of its owner', async () => {
     await outcome('a');
     answer = async () => ({ kind: 'unauthenticated' });
     expect(await outcome('a', { ...READ, resource: 'endpoints' })).toBe('Unauthorized');
@@ -118,7 +122,7 @@ describe('what the API server said', () => {
     expect(await outcome('a')).toBe('Unauthorized');
   });
 
-  test('about a token that is not taken holds for all that its owner may ask, and is remembered once', async () => {
+  test('that a token is not accepted applies to all reads of its owner, and is cached once', async () => {
     answer = async () => ({ kind: 'unauthenticated' });
     expect(await outcome('a')).toBe('Unauthorized');
     expect(await outcome('a', { ...READ, resource: 'endpoints' })).toBe('Unauthorized');
@@ -133,8 +137,8 @@ describe('what the API server said', () => {
   });
 });
 
-describe('while the API server is away', () => {
-  test('the last answer counts, yes or no, however old it is', async () => {
+describe('while the API server is unreachable', () => {
+  test('the last decision remains valid, positive or negative, however old it is', async () => {
     await outcome('a');
     answer = async () => DENIED;
     await outcome('b');
@@ -144,14 +148,14 @@ describe('while the API server is away', () => {
     expect(reviews.counts.stale).toBe(2);
   });
 
-  test('nobody else is let in, nor a known caller to something else', async () => {
+  test('no other caller is allowed, and a known caller is allowed nothing else', async () => {
     await outcome('a');
     answer = away;
     expect(await outcome('b')).toBe('Unreachable');
     expect(await outcome('a', { ...READ, resource: 'endpoints' })).toBe('Unreachable');
   });
 
-  test('a no that came after a yes is the last answer', async () => {
+  test('a negative decision after a positive one is the last decision', async () => {
     await outcome('a');
     now = 30;
     answer = async () => DENIED;
@@ -162,15 +166,15 @@ describe('while the API server is away', () => {
   });
 });
 
-describe('bounds', () => {
-  test('the caller that was heard of least recently is forgotten', async () => {
+describe('limits', () => {
+  test('the caller that was used least recently is evicted', async () => {
     for (const id of ['a', 'b', 'c', 'a', 'd']) await outcome(id);
     answer = away;
     expect(await outcome('a')).toBe('allowed');
     expect(await outcome('b')).toBe('Unreachable');
   });
 
-  test('made-up tokens push out no caller that was let in', async () => {
+  test('invented tokens evict no caller that was allowed', async () => {
     await outcome('kube-proxy');
     answer = async () => ({ kind: 'unauthenticated' });
     for (let index = 0; index < 100; index++) await outcome(`made-up-${index}`);
@@ -178,7 +182,7 @@ describe('bounds', () => {
     expect(await outcome('kube-proxy')).toBe('allowed');
   });
 
-  test('one that asks much pushes out its own answers only', async () => {
+  test('a caller with many reads evicts only its own decisions', async () => {
     await outcome('kube-proxy');
     for (let index = 0; index < 100; index++) {
       await outcome('pod', { ...READ, labelSelector: `a=${index}` });
@@ -189,7 +193,7 @@ describe('bounds', () => {
     expect(await outcome('pod', { ...READ, labelSelector: 'a=99' })).toBe('allowed');
   });
 
-  test('strangers wait in a short queue, those who were let in before do not', async () => {
+  test('reviews of unknown callers are limited, those of allowed callers are not', async () => {
     for (let round = 0; round < 4; round++) {
       now += 30;
       await outcome('kube-proxy');
@@ -209,7 +213,7 @@ describe('bounds', () => {
   });
 });
 
-test('what is remembered of a question is short, however long the question is', async () => {
+test('the cached key of a read is short, however long its selectors are', async () => {
   const set = jest.spyOn(DecisionCache.prototype, 'set');
   const long = { ...READ, labelSelector: 'a'.repeat(15_000) };
   await outcome('a', long);

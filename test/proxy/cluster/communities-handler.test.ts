@@ -15,14 +15,14 @@ function facts(spec: unknown) {
   return communityFacts(codec, Buffer.from(JSON.stringify({ metadata, spec })));
 }
 
-/** The communities that the world is told, one after the other. */
-function feed(): { feed: CommunitiesHandler; told: Record<string, string[]>[] } {
-  const told: Record<string, string[]>[] = [];
+/** The communities that are set in the topology, in order. */
+function createHandler(): { handler: CommunitiesHandler; notified: Record<string, string[]>[] } {
+  const notified: Record<string, string[]>[] = [];
   const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own', declaredCommunities: true });
   topology.setCommunities = (communities: Communities) => {
-    told.push(Object.fromEntries([...communities].map(([name, nodes]) => [name, [...nodes]])));
+    notified.push(Object.fromEntries([...communities].map(([name, nodes]) => [name, [...nodes]])));
   };
-  return { feed: new CommunitiesHandler(topology, 'here'), told };
+  return { handler: new CommunitiesHandler(topology, 'here'), notified };
 }
 
 test.each([
@@ -31,25 +31,25 @@ test.each([
   [{ members: 'a' }, []],
   [{}, []],
   [undefined, []],
-])('of the spec %j the members are %j', (spec, members) => {
+])('the spec %j has the members %j', (spec, members) => {
   expect(facts(spec).members).toEqual(members);
 });
 
 test('the nodes of this cluster count, a node’s name may have dots', () => {
-  const { feed: communities, told } = feed();
+  const { handler: communities, notified } = createHandler();
   const object = Buffer.alloc(0);
   const members = ['here.a', 'here.b.c', 'hereafter.d', 'there.e', 'f', 'here.'];
   communities.onChanges([
     { type: 'ADDED', key: 'red', object, facts: facts({ members }) },
     { type: 'ADDED', key: 'blue', object, facts: facts({ members: ['there.a'] }) },
   ]);
-  expect(told).toEqual([{ red: ['a', 'b.c', ''], blue: [] }]);
+  expect(notified).toEqual([{ red: ['a', 'b.c', ''], blue: [] }]);
   communities.onChanges([{ type: 'DELETED', key: 'red' }]);
-  expect(told.at(-1)).toEqual({ blue: [] });
+  expect(notified.at(-1)).toEqual({ blue: [] });
 });
 
-test('that there is none is told too', () => {
-  const { feed: communities, told } = feed();
+test('an empty collection is reported too', () => {
+  const { handler: communities, notified } = createHandler();
   communities.onSynced();
-  expect(told).toEqual([{}]);
+  expect(notified).toEqual([{}]);
 });

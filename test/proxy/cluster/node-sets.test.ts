@@ -34,7 +34,7 @@ async function start(raw: RawSettings = {}, options: Partial<NodeProxyOptions> =
 const shown = () => listAddresses(proxy.url + SLICES_PATH);
 
 /** Requests for node sets so far. */
-function asked(): { lists: number; watches: number } {
+function requested(): { lists: number; watches: number } {
   const ofNodes = server.requests.filter(
     ({ path, query }) => path === '/api/v1/nodes' && query.has('labelSelector'),
   );
@@ -51,7 +51,7 @@ test('an annotation that is toggled 30 times lists and watches its nodes once', 
     server.annotate('web', 'topologyKeys', null);
     await eventually(shown, [1, 2, 3]);
   }
-  await eventually(asked, { lists: 1, watches: 1 });
+  await eventually(requested, { lists: 1, watches: 1 });
 });
 
 test('an own label that is toggled 30 times lists and watches the nodes of each value once', async () => {
@@ -64,7 +64,7 @@ test('an own label that is toggled 30 times lists and watches the nodes of each 
     server.label('edge-1', 'site', 'a');
     await eventually(shown, [1, 2]);
   }
-  await eventually(asked, { lists: 2, watches: 2 });
+  await eventually(requested, { lists: 2, watches: 2 });
 });
 
 test('a node set closes a minute after the last policy that needs it, and at the end', async () => {
@@ -84,7 +84,7 @@ test('a node set closes a minute after the last policy that needs it, and at the
   expect(proxy.topology.nodeSets.size).toBe(0);
   server.annotate('web', 'topologyKeys', '["site"]');
   await eventually(shown, [1, 2]);
-  await eventually(asked, { lists: 2, watches: 2 });
+  await eventually(requested, { lists: 2, watches: 2 });
   server.annotate('web', 'topologyKeys', null);
   await eventually(shown, [1, 2, 3]);
   expect(time.waiting).toBe(1);
@@ -92,20 +92,20 @@ test('a node set closes a minute after the last policy that needs it, and at the
   expect(time.waiting).toBe(0);
 });
 
-test('a key that every node shares is invalid, and asks the API server for nothing', async () => {
+test('a key that every node shares is invalid, and causes no request', async () => {
   const { logger, lines } = recordingLogger();
   for (const name of ['edge-1', 'edge-2', 'edge-3'])
     server.label(name, 'kubernetes.io/os', 'linux');
   server.annotate('web', 'topologyKeys', '["kubernetes.io/os"]');
   await start({}, { logger });
   expect(await shown()).toEqual([1, 2, 3]);
-  await eventually(asked, { lists: 0, watches: 0 });
+  await eventually(requested, { lists: 0, watches: 0 });
   expect(proxy.topology.policies.countByKind()).toEqual(new Map([['invalid-policy', 1]]));
   const [line] = lines.filter(({ service }) => service === 'default/web');
   expect(line?.err).toContain('allowedTopologyKeys');
 });
 
-test('so it is in the annotation of a Namespace', async () => {
+test('a key that every node shares is invalid in the annotation of a Namespace too', async () => {
   const { logger, lines } = recordingLogger();
   server.create('namespaces', {
     metadata: { name: 'default', annotations: { topologyKeys: '["kubernetes.io/os"]' } },
@@ -125,7 +125,7 @@ test('more node sets than maxNodeSets are not watched: only this node counts, wh
   putSlice(server, 'db-a', 'db', [{ ip: '10.0.0.8', node: 'edge-2' }]);
   await start({ maxNodeSets: 1 }, { logger });
   await eventually(shown, [1, 8]);
-  await eventually(() => asked().watches, 1);
+  await eventually(() => requested().watches, 1);
   expect(proxy.topology.nodeSets.get('site=a')?.state).toBe('overLimit');
   const check = readiness(proxy).find(({ name }) => name === 'nodes site=a');
   expect(check).toMatchObject({
@@ -137,7 +137,7 @@ test('more node sets than maxNodeSets are not watched: only this node counts, wh
   // The first one makes room when no policy needs it any more.
   server.annotate('db', 'topologyKeys', '["*"]');
   await eventually(shown, [1, 2, 8]);
-  await eventually(() => asked().watches, 2);
+  await eventually(() => requested().watches, 2);
   expect([...proxy.nodeSets.statuses.keys()]).toEqual(['site=a']);
   expect(reported()).toHaveLength(1);
 });

@@ -52,7 +52,7 @@ async function start(settings: RawSettings): Promise<void> {
   proxy = await startWrapper(upstream, {}, settings);
 }
 
-/** A watch as kube-proxy opens it, past its initial events; returns what came since, in short. */
+/** Opens a watch as kube-proxy does and skips its initial events; returns the later events in short. */
 async function follow(
   path: string,
   initial: number,
@@ -103,7 +103,7 @@ describe.each(ENCODINGS)('in %s', (encoding) => {
     expect(seenServices().filter((event) => event.endsWith(' web'))).toHaveLength(2);
   });
 
-  test('passthrough: a Service whose traffic is the cloud’s is gone, and returns with a nearer endpoint', async () => {
+  test('passthrough: a cloud-only Service is hidden, and returns with a nearer endpoint', async () => {
     server.label('edge-1', EDGE, '');
     server.label('edge-2', EDGE, '');
     putService(server, 'web', [HOST, CLOUD]);
@@ -126,7 +126,7 @@ describe.each(ENCODINGS)('in %s', (encoding) => {
     await eventually(slices, ['web-a', 'web-b']);
   });
 
-  test('own node switched off shows everything, switched on again hides as before', async () => {
+  test('own node with the filter off shows everything, with the filter on hides as before', async () => {
     server.label('edge-1', EDGE, '');
     putService(server, 'web', [HOST, CLOUD]);
     putSlice(server, 'web-a', 'web', [on(2), on(3)]);
@@ -153,7 +153,7 @@ describe.each(ENCODINGS)('in %s', (encoding) => {
 });
 
 describe('passthrough', () => {
-  test('a client that asks for Services alone is told too', async () => {
+  test('a client that watches only Services is notified too', async () => {
     server.label('edge-1', EDGE, '');
     putService(server, 'web', [HOST, CLOUD]);
     putSlice(server, 'web-a', 'web', [on(3)]);
@@ -166,8 +166,8 @@ describe('passthrough', () => {
 
 const seenAddresses = () => listAddresses(proxy.url + SLICES_PATH);
 
-describe('sources of the world', () => {
-  test('the annotation of a Namespace comes, changes and goes', async () => {
+describe('sources of the topology', () => {
+  test('the annotation of a Namespace is added, changed and removed', async () => {
     putService(server, 'web', null);
     putSlice(server, 'web-a', 'web', [on(1), on(2), on(3)]);
     putNamespace(server, 'default');

@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const events of open.splice(0)) await events.close();
 });
 
-/** An API server that answers each Event with the next status, the last one again and again. */
+/** An API server that answers each Event with the next status, and repeats the last one. */
 async function start(...statuses: number[]) {
   const written: { url: string | undefined; event: Record<string, unknown> }[] = [];
   const { upstream } = await setUp(async (request, response) => {
@@ -26,7 +26,7 @@ async function start(...statuses: number[]) {
         kind: 'Status',
         status: 'Failure',
         code,
-        message: 'so says the API server',
+        message: 'as the API server wrote',
       }),
     );
   });
@@ -39,7 +39,7 @@ async function start(...statuses: number[]) {
 describe('an invalid policy', () => {
   test('is written as an Event that kubectl describe finds', async () => {
     const { events, written } = await start(201);
-    events.tell(WEB, 'topologyKeys is no JSON');
+    events.record(WEB, 'topologyKeys is no JSON');
     await eventually(() => events.counts.written, 1);
     expect(written).toHaveLength(1);
     expect(written[0]).toMatchObject({
@@ -61,12 +61,12 @@ describe('an invalid policy', () => {
     });
   });
 
-  test('has the same name on each node, and another for each mistake', async () => {
+  test('has the same name on each node, and another name for each error', async () => {
     const { events, written } = await start(201);
     const other = await start(409);
-    events.tell(WEB, 'first');
-    events.tell(WEB, 'second');
-    other.events.tell(WEB, 'first');
+    events.record(WEB, 'first');
+    events.record(WEB, 'second');
+    other.events.record(WEB, 'first');
     await eventually(() => events.counts.written + other.events.counts.known, 3);
     await events.close();
     const names = [...written, ...other.written].map(({ event }) => event.metadata);
@@ -74,38 +74,38 @@ describe('an invalid policy', () => {
     expect(names[0]).not.toEqual(names[1]);
   });
 
-  test('is told once, however often the Service changes', async () => {
+  test('is written once, however often the Service changes', async () => {
     const { events, written } = await start(201);
-    for (let n = 0; n < 5; n++) events.tell({ ...WEB, resourceVersion: `${n}` }, 'same');
-    events.tell({ ...WEB, name: 'last' }, 'same');
+    for (let n = 0; n < 5; n++) events.record({ ...WEB, resourceVersion: `${n}` }, 'same');
+    events.record({ ...WEB, name: 'last' }, 'same');
     await eventually(() => events.counts.written, 2);
     expect(written).toHaveLength(2);
   });
 
-  // One Namespace that is terminated or has no quota left, or an API server that has just started, answers 403.
-  test('is written after a 403 all the same', async () => {
+  // A Namespace that is terminating or has no quota left answers 403; so does an API server that has just started.
+  test('is written after a 403 for another one', async () => {
     const { events, written } = await start(403, 403, 403, 403, 201);
     const namespaces = ['a', 'b', 'c', 'd', 'shop'];
-    for (const namespace of namespaces) events.tell({ ...WEB, namespace }, 'same');
+    for (const namespace of namespaces) events.record({ ...WEB, namespace }, 'same');
     await eventually(() => events.counts.written, 1);
     expect(events.counts.failed).toBe(4);
     expect(written).toHaveLength(5);
   });
 
-  test('that cannot be written is counted, logged once for each status, and does not hold up others', async () => {
+  test('that cannot be written is counted, logged once per status, and does not delay others', async () => {
     const { events, lines } = await start(500, 403, 500, 403, 201);
-    for (const problem of ['a', 'b', 'c', 'd', 'e']) events.tell(WEB, problem);
+    for (const problem of ['a', 'b', 'c', 'd', 'e']) events.record(WEB, problem);
     await eventually(() => events.counts.written, 1);
     expect(events.counts).toEqual({ written: 1, known: 0, failed: 4, dropped: 0 });
     expect(lines).toEqual([
       expect.stringContaining('answered 500'),
-      expect.stringContaining('answered 403: so says the API server'),
+      expect.stringContaining('answered 403: as the API server wrote'),
     ]);
   });
 
-  test('waits with 1,000 others at most', async () => {
+  test('is queued with at most 1,000 others', async () => {
     const { events } = await start(201);
-    for (let n = 0; n < 1_003; n++) events.tell({ ...WEB, name: `web-${n}` }, 'same');
+    for (let n = 0; n < 1_003; n++) events.record({ ...WEB, name: `web-${n}` }, 'same');
     expect(events.counts.dropped).toBe(3);
   });
 });

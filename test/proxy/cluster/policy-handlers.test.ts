@@ -9,25 +9,26 @@ import { NO_POLICY, PLAIN_TOPOLOGY } from '../../support/projection/topology.ts'
 
 type Annotations = Readonly<Record<string, string>>;
 
-/** Both feeds of one node, with what they say. */
+/** Both handlers of one node, with what they report. */
 function start() {
   const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own', namespaces: true });
   const book = new PolicyResolver(NO_POLICY);
   const { logger, lines } = captureLogger();
   const events: string[] = [];
   const policyEvents = {
-    tell: ({ name }: { name: string }, problem: string) => void events.push(`${name}: ${problem}`),
+    record: ({ name }: { name: string }, problem: string) =>
+      void events.push(`${name}: ${problem}`),
   };
   const options = { topology, book, logger, policyEvents };
   const services = new ServicesHandler(options);
   const namespaces = new NamespacesHandler(options);
-  const said = (key: string) =>
+  const loggedOf = (key: string) =>
     lines.flatMap((line) => (JSON.parse(line)[key] === undefined ? [] : [JSON.parse(line)[key]]));
   return {
     events,
     lines,
-    /** Names of the Services and Namespaces that the log speaks of. */
-    logged: () => [...said('namespace'), ...said('service')],
+    /** Names of the Services and Namespaces in the log. */
+    logged: () => [...loggedOf('namespace'), ...loggedOf('service')],
     service(name: string, annotations: Annotations = {}) {
       services.onChanges([change(`shop/${name}`, serviceFacts(name, annotations))]);
     },
@@ -70,7 +71,7 @@ describe('the invalid annotation of a Namespace', () => {
     expect(events).toEqual([]);
   });
 
-  test('is told again only when it is another one', () => {
+  test('is logged again only when it has changed', () => {
     const { namespace, lines } = start();
     namespace({ topologyKeys: '[oops' });
     namespace({ topologyKeys: '[oops', other: 'annotation' });
@@ -81,7 +82,7 @@ describe('the invalid annotation of a Namespace', () => {
     expect(lines[1]).toContain('dry_run');
   });
 
-  test('is told for the Services that do without what else it says', () => {
+  test('is reported for Services that would inherit its other annotations', () => {
     const { service, namespace, logged, events } = start();
     namespace({ topologyKeys: '[oops', 'kube-proxy-wrapper.io/filter': 'off' });
     service('on', { 'kube-proxy-wrapper.io/filter': 'on' });
@@ -95,7 +96,7 @@ test.each<[string, Annotations, Annotations]>([
   ['min-ready', { 'kube-proxy-wrapper.io/min-ready': '2' }, { topologyKeys: '["site"]' }],
   ['filter', { 'kube-proxy-wrapper.io/filter': 'of' }, { 'kube-proxy-wrapper.io/filter': 'of' }],
 ])(
-  'an invalid %s of the Service itself is told of the Service, whatever its Namespace says',
+  'an invalid %s of the Service itself is reported for the Service, whatever its Namespace has',
   (_, own, ofNamespace) => {
     const { service, namespace, logged, events } = start();
     namespace(ofNamespace);
@@ -105,7 +106,7 @@ test.each<[string, Annotations, Annotations]>([
   },
 );
 
-test('a mistake of a Service that counts only by what its Namespace says now is told of the Service', () => {
+test('an error of a Service that takes effect through its Namespace is reported for the Service', () => {
   const { service, namespace, logged, lines } = start();
   service('web', { 'kube-proxy-wrapper.io/min-ready': '2' });
   expect(lines).toEqual([]);

@@ -44,7 +44,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Nothing is read again by itself unless a test asks for it. */
+/** Files are not read again by themselves unless a test sets intervals. */
 async function load(options: Omit<CredentialsOptions, 'logger'>): Promise<Credentials> {
   const captured = captureLogger();
   lines = captured.lines;
@@ -81,7 +81,7 @@ describe('a token file', () => {
     kubeconfig = writeKubeconfig(folder, { server: SERVER }, { tokenFile: 'token' });
   });
 
-  test('that was rotated is read again once the token is older than its greatest age', async () => {
+  test('that was rotated is read again once the token exceeds its maximum age', async () => {
     const credentials = await load({ kubeconfig, tokenMaxAgeMs: 0 });
     expect(await authorization(credentials)).toBe('Bearer first');
     inFolder('token', 'second\n');
@@ -94,14 +94,14 @@ describe('a token file', () => {
     expect(await authorization(credentials)).toBe('Bearer first');
   });
 
-  test('is read at once by refresh', async () => {
+  test('is read immediately by refresh', async () => {
     const credentials = await load({ kubeconfig });
     inFolder('token', 'second');
     await credentials.refresh();
     expect(await authorization(credentials)).toBe('Bearer second');
   });
 
-  test('that is empty or gone leaves the token before in force, and is logged once without it', async () => {
+  test('that is empty or missing leaves the old token in use, and is logged once without it', async () => {
     const credentials = await load({ kubeconfig, tokenMaxAgeMs: 0 });
     inFolder('token', '');
     expect(await authorization(credentials)).toBe('Bearer first');
@@ -127,7 +127,7 @@ describe('a token file', () => {
     expect(credentials.servers.map(String)).toEqual(['https://10.0.0.2/']);
   });
 
-  test('that a new kubeconfig misses is logged once, not at each look', async () => {
+  test('that is missing in a new kubeconfig is logged once, not at each reading', async () => {
     const credentials = await load({ kubeconfig });
     writeKubeconfig(folder, { server: SERVER }, { tokenFile: 'missing' });
     for (let look = 0; look < 3; look++) await credentials.refresh();
@@ -152,17 +152,17 @@ describe('certificates', () => {
     return load({ kubeconfig: writeKubeconfig(folder, cluster, {}), pollMs: POLL_MS });
   }
 
-  test('of a projected volume are noticed when the symlink to its folder is swapped', async () => {
+  test('in a projected volume are read again when the symlink to its folder is swapped', async () => {
     const credentials = await loadProjected();
     let changes = 0;
     credentials.onTlsChange(() => changes++);
     project('..2', other.cert);
-    await until(() => changes > 0, 'the change to be told');
+    await until(() => changes > 0, 'the notification of the change');
     expect(String(credentials.tls().ca)).toBe(other.cert);
     expect(changes).toBe(1);
   });
 
-  test('that are touched but the same are no change', async () => {
+  test('with a new time and the same content are not a change', async () => {
     const credentials = await loadProjected();
     let changes = 0;
     credentials.onTlsChange(() => changes++);
@@ -174,8 +174,8 @@ describe('certificates', () => {
   test.each([
     ['empty', () => ''],
     ['half-written', () => authority.cert + other.cert.slice(0, other.cert.length / 2)],
-    ['no PEM', () => 'garbage'],
-  ])('in a file that is %s leave those before in force; that is logged once', async (_, text) => {
+    ['not PEM', () => 'garbage'],
+  ])('in a file that is %s leave the old ones in use; that is logged once', async (_, text) => {
     inFolder('ca.crt', authority.cert);
     const cluster = { server: SERVER, 'certificate-authority': 'ca.crt' };
     const credentials = await load({ kubeconfig: writeKubeconfig(folder, cluster, {}) });
@@ -189,7 +189,7 @@ describe('certificates', () => {
     expect(String(credentials.tls().ca)).toBe(other.cert);
   });
 
-  test('of a client and its key are taken over together or not at all', async () => {
+  test('of a client are replaced together with the key or not at all', async () => {
     const [before, after] = [await issue(authority, 'a'), await issue(authority, 'b')];
     inFolder('tls.crt', before.cert);
     inFolder('tls.key', before.key);
@@ -205,7 +205,7 @@ describe('certificates', () => {
     expect(String(credentials.tls().key)).toBe(after.key);
   });
 
-  test('are no longer followed after close, nor told to a listener that stopped', async () => {
+  test('are not followed after close, and a removed listener is not notified', async () => {
     const credentials = await loadProjected();
     let changes = 0;
     const stop = credentials.onTlsChange(() => changes++);
@@ -226,7 +226,7 @@ describe('a credential plugin', () => {
     return writeKubeconfig(folder, { server: SERVER }, { exec });
   }
 
-  test('is asked again when its answer has expired', async () => {
+  test('runs again when its answer has expired', async () => {
     const expired = '"expirationTimestamp":"2020-01-01T00:00:00Z"';
     const script = `echo x >> ${folder}/runs; n=$(wc -l < ${folder}/runs)
 echo '{"status":{${expired},"token":"run-'$n'"}}'`;
@@ -235,7 +235,7 @@ echo '{"status":{${expired},"token":"run-'$n'"}}'`;
     expect(await authorization(credentials)).not.toBe(first);
   });
 
-  test('whose answer has not expired is asked again by refresh only', async () => {
+  test('whose answer has not expired runs again only by refresh', async () => {
     const script = `echo x >> ${folder}/runs; n=$(wc -l < ${folder}/runs)
 echo '{"status":{"token":"run-'$n'"}}'`;
     const credentials = await load({ kubeconfig: withPlugin(script), tokenMaxAgeMs: 0 });
@@ -245,7 +245,7 @@ echo '{"status":{"token":"run-'$n'"}}'`;
     expect(await authorization(credentials)).toBe('Bearer run-2');
   });
 
-  test('that fails later leaves the token before in force', async () => {
+  test('that fails later leaves the old token in use', async () => {
     const expired = '"expirationTimestamp":"2020-01-01T00:00:00Z"';
     const kubeconfig = withPlugin(`echo '{"status":{${expired},"token":"good"}}'`);
     const credentials = await load({ kubeconfig, tokenMaxAgeMs: 0 });
@@ -255,7 +255,7 @@ echo '{"status":{"token":"run-'$n'"}}'`;
     expect(lines.join()).not.toContain('very-secret');
   });
 
-  test('that never ends is killed with all it has started, and the token before stays in force', async () => {
+  test('that never ends is killed with all its children, and the old token stays in use', async () => {
     const expired = '"expirationTimestamp":"2020-01-01T00:00:00Z"';
     const kubeconfig = withPlugin(`echo '{"status":{${expired},"token":"good"}}'`);
     // The good run must end within it, on a busy machine too, and the other one must have started its child.
@@ -267,7 +267,7 @@ echo '{"status":{"token":"run-'$n'"}}'`;
     await until(() => stateOf(child) !== 'S');
   });
 
-  test('that waits for somebody to type gets an end of file', async () => {
+  test('that reads its input gets an end of file', async () => {
     const script = `read -r line; echo '{"status":{"token":"nobody-is-there'$line'"}}'`;
     const credentials = await load({ kubeconfig: withPlugin(script) });
     expect(await authorization(credentials)).toBe('Bearer nobody-is-there');

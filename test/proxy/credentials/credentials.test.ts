@@ -208,25 +208,33 @@ describe('in a cluster', () => {
 describe('a kubeconfig that cannot be used is refused with one line that names it', () => {
   const cluster = { server: SERVER };
   const cases: readonly [string, Record<string, unknown> | string, string][] = [
-    ['no YAML', 'token: "very-secret\n  x', 'no YAML: unexpected end of the stream'],
-    ['no object', '- a', 'it is no YAML object'],
-    ['empty', '', 'no YAML'],
+    ['not YAML', 'token: "very-secret\n  x', 'not YAML: unexpected end of the stream'],
+    ['no object', '- a', 'it is not a YAML object'],
+    ['empty', '', 'it is not YAML: expected a document'],
     ['no current-context', { 'current-context': '' }, 'it has no current-context'],
     ['unknown context', { 'current-context': 'x' }, '"x" is not among its contexts: main'],
     ['no such cluster', { clusters: [] }, 'the cluster "edge" of its context "main" is missing'],
     ['no such user', { users: [] }, 'the user "proxy" of its context "main" is missing'],
     // Both were found by fuzzing: errors of the library came through as they were.
-    ['a number for a path', withUser({ 'client-certificate': 2 }), 'a value of a kind that no'],
-    ['an object for a name', { 'current-context': { toString: 0 } }, 'a value of a kind that no'],
+    ['a number for a path', withUser({ 'client-certificate': 2 }), 'a value of the wrong type'],
+    ['an object for a name', { 'current-context': { toString: 0 } }, 'a value of the wrong type'],
     ['no server', { clusters: [{ name: 'edge', cluster: {} }] }, 'clusters[0].cluster.server'],
-    ['no URL', { clusters: [{ name: 'edge', cluster: { server: 'x:y:z' } }] }, 'no http(s) URL'],
+    [
+      'no URL',
+      { clusters: [{ name: 'edge', cluster: { server: 'x:y:z' } }] },
+      'not an http(s) URL',
+    ],
     [
       'a proxy',
       { clusters: [{ name: 'edge', cluster: { ...cluster, 'proxy-url': 'http://p' } }] },
       'proxy-url of the cluster "edge" is not supported',
     ],
     ['missing file', withUser({ 'client-certificate': '/no/such.crt' }), '/no/such.crt'],
-    ['key missing', withUser({ 'client-certificate-data': base64('x') }), 'only one is there'],
+    [
+      'key missing',
+      withUser({ 'client-certificate-data': base64('x') }),
+      'only one of client certificate and key',
+    ],
     [
       'broken certificate',
       withUser({ 'client-certificate-data': base64('x'), 'client-key-data': base64('y') }),
@@ -244,7 +252,11 @@ describe('a kubeconfig that cannot be used is refused with one line that names i
       'as-user-extra of the user "proxy" is not supported',
     ],
     ['missing token file', withUser({ tokenFile: '/no/token' }), 'token file /no/token'],
-    ['bad token', withUser({ token: 'very\nsecret' }), 'characters that no header can carry'],
+    [
+      'bad token',
+      withUser({ token: 'very\nsecret' }),
+      'characters that are not allowed in a header',
+    ],
     [
       'plugin fails',
       withUser({ exec: { command: '/bin/sh', args: ['-c', 'echo very-secret; exit 1'] } }),

@@ -3,10 +3,11 @@ import { type AddressInfo, connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { writeBody } from '../../../src/proxy/http/body-writer.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
-const PATIENT = { stallMs: 60_000 };
+const TIMEOUT = { writeTimeoutMs: 60_000 };
 
-/** Bytes that differ at every place where a mixed up block would show. */
+/** Every four bytes differ, so that a block in the wrong place is detected. */
 function pattern(bytes: number, seed: number): Buffer {
   const buffer = Buffer.alloc(bytes);
   for (let i = 0; i + 4 <= bytes; i += 4) buffer.writeUInt32LE((i + seed) >>> 0, i);
@@ -33,11 +34,11 @@ describe('writeBody()', () => {
     const bytes = buffers.reduce((sum, { length }) => sum + length, 0);
     answer = (response) => {
       response.setHeader('content-length', bytes);
-      writeBody(response, buffers, bytes, PATIENT);
+      writeBody(response, buffers, bytes, TIMEOUT);
     };
   }
 
-  test('sends the pieces one after the other, however they are cut', async () => {
+  test('sends the buffers in order, whatever their sizes', async () => {
     const sizes = fc.array(fc.oneof(fc.nat(2_000), fc.integer({ min: 0, max: 700_000 })), {
       minLength: 1,
       maxLength: 12,
@@ -50,11 +51,11 @@ describe('writeBody()', () => {
         const body = Buffer.from(await response.arrayBuffer());
         expect(body.equals(Buffer.concat(buffers))).toBe(true);
       }),
-      { numRuns: 25 },
+      { numRuns: propertyRuns(25) },
     );
   });
 
-  test('keeps a body whole that waits for the answer to an earlier request of its connection', async () => {
+  test('sends a body correctly that waits for the response to an earlier request of its connection', async () => {
     const buffers = [pattern(400_000, 1), pattern(400_000, 2), pattern(400_000, 3)];
     const bytes = 1_200_000;
     let first: ServerResponse | undefined;
@@ -64,7 +65,7 @@ describe('writeBody()', () => {
         return;
       }
       response.setHeader('content-length', bytes);
-      writeBody(response, buffers, bytes, PATIENT);
+      writeBody(response, buffers, bytes, TIMEOUT);
       setTimeout(() => first?.end('first'), 20);
     };
     const socket = connect(port, '127.0.0.1');
@@ -75,11 +76,11 @@ describe('writeBody()', () => {
     expect(Buffer.concat(chunks).subarray(-bytes).equals(Buffer.concat(buffers))).toBe(true);
   });
 
-  test('stops copying when the client goes away', async () => {
+  test('stops copying when the client disconnects', async () => {
     let reads = 0;
-    const piece = pattern(200_000, 1);
+    const chunk = pattern(200_000, 1);
     const buffers = new Proxy(
-      Array.from({ length: 500 }, () => piece),
+      Array.from({ length: 500 }, () => chunk),
       {
         get(target, key, receiver) {
           if (key !== 'length') reads++;
@@ -90,7 +91,7 @@ describe('writeBody()', () => {
     const gone = new Promise<void>((resolve) => {
       answer = (response) => {
         response.once('close', resolve);
-        writeBody(response, buffers, 500 * piece.length, PATIENT);
+        writeBody(response, buffers, 500 * chunk.length, TIMEOUT);
       };
     });
     const socket = connect(port, '127.0.0.1');
@@ -104,12 +105,12 @@ describe('writeBody()', () => {
     expect(reads).toBe(then);
   });
 
-  test('gives up a client that takes nothing, and not one that takes its time', async () => {
-    const piece = pattern(8_000_000, 1);
+  test('disconnects a client that reads nothing, and not one that reads slowly', async () => {
+    const chunk = pattern(8_000_000, 1);
     let stalled = 0;
     answer = (response) => {
-      const patience = { stallMs: 1_000, onStalled: () => stalled++ };
-      writeBody(response, [piece], piece.length, patience);
+      const timeout = { writeTimeoutMs: 1_000, onTimeout: () => stalled++ };
+      writeBody(response, [chunk], chunk.length, timeout);
     };
     const lazy = connect(port, '127.0.0.1');
     lazy.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -119,10 +120,10 @@ describe('writeBody()', () => {
     let received = 0;
     for await (const chunk of slow) {
       received += (chunk as Buffer).length;
-      // All of it takes two seconds; what the kernel has to get rid of before it takes more, a third of one.
+      // Reading the body takes two seconds. The kernel accepts the next write after a third of a second.
       await new Promise((resolve) => setTimeout(resolve, 15));
     }
-    expect(received).toBeGreaterThan(piece.length);
+    expect(received).toBeGreaterThan(chunk.length);
     expect(stalled).toBe(1);
     lazy.destroy();
   });

@@ -32,7 +32,7 @@ const step = fc.tuple(
   fc.nat(30),
 );
 
-/** Plays steps on a table; returns what is left of the model. */
+/** Applies the steps to a table; returns the final model. */
 function play(steps: readonly Step[]) {
   const clients = new Map<number, Client>();
   const evicted: Client[] = [];
@@ -75,7 +75,7 @@ function act(
       (action === 'other' &&
         rivals.filter((each) => each.kind === 'other' && inProgress(each)).length === 2);
     client.busy = table.begin(id, { kind: action, isReceived, isAnswered });
-    // Refused only when nothing but requests in progress stands in its way.
+    // A request is refused only if all others are in progress.
     if (client.busy === isFull) expect(client).toBe(isFull ? 'refused' : 'taken');
   } else if (action === 'receive') {
     client.received ||= client.busy;
@@ -112,7 +112,7 @@ function check(
   if (!holds) expect({ size: table.size, requests: table.requests, all, evicted }).toBe('bounded');
 }
 
-test('under any order of events connections are bounded, and none with a request in progress is evicted', () => {
+test('in any order of events, connections are bounded and a request in progress is never evicted', () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 20, maxLength: 120, size: 'max' }), (steps) => {
       const { table, clients } = play(steps);
@@ -150,7 +150,7 @@ test('the least useful connection is evicted first: idle, incomplete, answered; 
   table.begin('unread', state(true, true));
   table.begin('serving', state(true, false));
   for (const name of ['n1', 'n2', 'n3', 'n4', 'n5', 'n6']) table.add(name);
-  // At last the new ones themselves, for they have sent nothing.
+  // Finally the new connections themselves, because they have sent nothing.
   expect(evicted).toEqual(['idle', 'idle-late', 'silent', 'trickling', 'silent-2', 'n1']);
   for (const name of ['n2', 'n3', 'n4']) table.begin(name, state(true, false));
   expect(evicted).toHaveLength(6);
@@ -158,7 +158,7 @@ test('the least useful connection is evicted first: idle, incomplete, answered; 
   expect(evicted.slice(6)).toEqual(['unread']);
 });
 
-test('an answer that its client does not take gives way to a request', () => {
+test('a response that its client does not read is evicted for a request', () => {
   const evicted: string[] = [];
   const limits = { maxRequests: 2, spare: 3, maxOfKind: { other: 1 } };
   const table = new ConnectionTable<string>(limits, (name) => evicted.push(name));

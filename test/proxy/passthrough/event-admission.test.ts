@@ -20,7 +20,7 @@ function create(body: Buffer | string, contentType = JSON_TYPE, path = START.pat
   return admission.checkCreate(Buffer.from(body), contentType, target);
 }
 
-describe("kube-proxy's own Events are taken", () => {
+describe("kube-proxy's own Events are accepted", () => {
   test.each(EVENTS)('$title', ({ path, name, protobuf, json }) => {
     expect(create(protobuf, PROTOBUF, path)).toEqual({ name });
     expect(create(json, JSON_TYPE, path)).toEqual({ name });
@@ -113,7 +113,7 @@ describe('an Event in protobuf is refused', () => {
   const text = (tag: string, value: string): Buffer =>
     Buffer.concat([Buffer.from(tag, 'hex'), Buffer.from([value.length]), Buffer.from(value)]);
 
-  test('of two reporters: the last one counts, as in Go', () => {
+  test('with two reporters: the last one counts, as in Go', () => {
     expect(create(withFields(text('22', 'kube-proxy')), PROTOBUF)).toEqual({ name: START.name });
     expect(create(withFields(text('22', 'kubelet')), PROTOBUF)).toMatchObject({ rule: 'reporter' });
   });
@@ -150,7 +150,7 @@ describe('an Event in protobuf is refused', () => {
     }
   });
 
-  test('or taken, but whatever the bytes are, it never throws', () => {
+  test('or accepted, but never throws, whatever the bytes are', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 400 }), fc.nat(bytes.length - 1), (noise, at) => {
         const body = Buffer.from(bytes);
@@ -169,7 +169,7 @@ describe('a patch', () => {
     ['of a series', SERIES_PATCH],
     // client-go tools/record eventObserve.
     ['of a count', '{"count":2,"lastTimestamp":"2026-11-22T10:00:00Z","message":"Starting."}'],
-  ])('%s is taken', (_title, body) => {
+  ])('%s is accepted', (_title, body) => {
     expect(patch(body)).toBeUndefined();
   });
 

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { WrapperError } from '../../../src/errors.ts';
 import { parseRequestInfo } from '../../../src/proxy/api/request-info.ts';
 import { statusOf } from '../../../src/proxy/api/status.ts';
+import { RefusalLog } from '../../../src/proxy/http/refusal-log.ts';
 import {
   EventForwarder,
   type EventForwarderOptions,
@@ -17,6 +18,7 @@ import {
   startingEvent,
 } from '../../support/http/kube-proxy-events.ts';
 import { until } from '../../support/http/until.ts';
+import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const [START] = EVENTS;
 
@@ -27,11 +29,16 @@ let now = 0;
 let forwarded: { readonly path: string | undefined; readonly body: string | undefined }[] = [];
 let code = 201;
 let holdAnswers = false;
-let logged: { readonly fields: unknown; readonly level: string }[] = [];
+let refusals: RefusalLog;
+let lines: readonly LogLine[];
 let held: (() => void)[] = [];
 let sockets: Socket[] = [];
 
 async function setUp(options: Partial<EventForwarderOptions> = {}): Promise<void> {
+  const recorded = recordingLogger();
+  const { logger } = recorded;
+  lines = recorded.lines;
+  refusals = new RefusalLog(logger);
   forwarder = new EventForwarder({
     nodeName: 'edge-1',
     hostName: 'edge-1',
@@ -54,10 +61,8 @@ async function setUp(options: Partial<EventForwarderOptions> = {}): Promise<void
       response.writeHead(status.code, { 'retry-after': String(status.retryAfterSeconds ?? 0) });
       response.end(JSON.stringify(status));
     },
-    logger: {
-      info: (fields: unknown) => void logged.push({ fields, level: 'info' }),
-      warn: (fields: unknown) => void logged.push({ fields, level: 'warn' }),
-    },
+    logger,
+    refusals,
     ...options,
   });
   server = await startServer((request, response) => {
@@ -70,7 +75,8 @@ async function setUp(options: Partial<EventForwarderOptions> = {}): Promise<void
 afterEach(async () => {
   for (const socket of sockets) socket.destroy();
   await server.close();
-  [forwarded, logged, held, sockets] = [[], [], [], []];
+  refusals.close();
+  [forwarded, held, sockets] = [[], [], []];
   [now, code, holdAnswers] = [0, 201, false];
 });
 
@@ -99,7 +105,7 @@ function begin(length = 9): Socket {
 }
 
 describe('an Event', () => {
-  test('is forwarded with its bytes as they came, once all of them are here', async () => {
+  test('is forwarded byte for byte, once all bytes were received', async () => {
     await setUp();
     const socket = begin(START.json.length);
     await until(() => server.connections.size === 1);
@@ -130,7 +136,7 @@ describe('an Event', () => {
     },
   );
 
-  test('that is switched off is refused with a word about the setting', async () => {
+  test('that is refused by the setting gets a Status that names it', async () => {
     await setUp({ enabled: false });
     expect((await post(START.json)).body).toContain('forwardEvents');
   });
@@ -143,7 +149,7 @@ describe('an Event', () => {
     expect(forwarder.counts['no-length']).toBe(1);
   });
 
-  test('whose body comes slowly is refused in time, and its connection ends', async () => {
+  test('whose body is slow is refused in time, and its connection ends', async () => {
     await setUp({ bodyMs: 50 });
     const socket = begin();
     let received = '';
@@ -155,7 +161,7 @@ describe('an Event', () => {
     expect(forwarder.counts).toMatchObject({ 'too-slow': 1, forwarded: 0 });
   });
 
-  test('too many at once are refused immediately, and then there is room again', async () => {
+  test('too many concurrent requests are refused immediately, and later ones are accepted', async () => {
     await setUp();
     for (let count = 0; count < 4; count++) begin();
     await until(() => server.connections.size === 4);
@@ -169,7 +175,7 @@ describe('an Event', () => {
     expect(codeOf(await post(START.json))).toBe(201);
   });
 
-  test('counts as one of those at once until its answer has ended', async () => {
+  test('counts as concurrent until its response has ended', async () => {
     await setUp();
     holdAnswers = true;
     const waiting = [0, 1, 2, 3].map((index) => post(startingEvent(`a.${index}`)));
@@ -182,7 +188,7 @@ describe('an Event', () => {
 });
 
 describe('the rate', () => {
-  test('is a burst of 20, then 4 a minute; Retry-After says when the next one is taken', async () => {
+  test('is a burst of 20, then 4 a minute; Retry-After is the time until the next one', async () => {
     await setUp();
     for (let count = 0; count < 20; count++) expect(codeOf(await post(START.json))).toBe(201);
     const answer = await post(START.json);
@@ -199,13 +205,13 @@ describe('the rate', () => {
     expect(forwarder.counts).toMatchObject({ forwarded: 25, rate: 4 });
   });
 
-  test('is not used up by what is refused for another reason', async () => {
+  test('does not count requests that are refused for another reason', async () => {
     await setUp();
     for (let count = 0; count < 30; count++) await post('{');
     expect(codeOf(await post(START.json))).toBe(201);
   });
 
-  test('holds for updates too', async () => {
+  test('applies to updates too', async () => {
     await setUp();
     await post(startingEvent('a.1'));
     code = 200;
@@ -215,7 +221,7 @@ describe('the rate', () => {
 });
 
 describe('an update', () => {
-  test('is forwarded for an Event that the API server took from us', async () => {
+  test('is forwarded for an Event that the API server accepted from us', async () => {
     await setUp();
     await post(startingEvent('a.1'));
     code = 200;
@@ -260,15 +266,21 @@ describe('an update', () => {
   });
 });
 
-test('a refusal is logged once a minute for each rule, with how many there were', async () => {
+test('the first refusal of each rule is logged, and the others are counted and logged together', async () => {
   await setUp();
   for (let count = 0; count < 3; count++) await post('{');
   await post(startingEvent('a.1', { reportingController: 'x' }));
-  now += 60_000;
-  await post('{');
-  expect(logged).toMatchObject([
-    { level: 'warn', fields: { rule: 'malformed', refused: 1 } },
-    { level: 'warn', fields: { rule: 'reporter', refused: 1 } },
-    { level: 'warn', fields: { rule: 'malformed', refused: 4 } },
+  refusals.close();
+  expect(lines).toMatchObject([
+    { level: 40, reason: 'Event/malformed', verb: 'POST', resource: START.path },
+    { level: 40, reason: 'Event/reporter' },
+    { level: 40, reason: 'Event/malformed', refused: 2 },
   ]);
+  expect(lines[0]?.msg).toContain('an Event was not forwarded');
+});
+
+test('a refusal because of the setting is not a warning', async () => {
+  await setUp({ enabled: false });
+  await post(START.json);
+  expect(lines).toMatchObject([{ level: 30, reason: 'Event/disabled' }]);
 });

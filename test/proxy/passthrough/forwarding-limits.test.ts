@@ -12,8 +12,8 @@ function refusalOf(limits: ForwardingLimits, caller: string) {
   return undefined;
 }
 
-describe('requests that are forwarded at once', () => {
-  test('are bounded for one caller: the rest gets 429 with Retry-After, others do not', () => {
+describe('concurrent forwarded requests', () => {
+  test('are limited per caller: further ones get 429 with Retry-After, those of others do not', () => {
     const limits = new ForwardingLimits({ maxRequests: 4, maxPerCaller: 2 });
     const leave = limits.enter('a');
     limits.enter('a');
@@ -27,7 +27,7 @@ describe('requests that are forwarded at once', () => {
     expect(limits.refused).toEqual({ listener: 0, caller: 1 });
   });
 
-  test('are bounded for all callers', () => {
+  test('are limited in total', () => {
     const limits = new ForwardingLimits({ maxRequests: 2, maxPerCaller: 2 });
     limits.enter('a');
     const leave = limits.enter('b');
@@ -41,7 +41,7 @@ describe('requests that are forwarded at once', () => {
     expect(limits.refused).toEqual({ listener: 2, caller: 0 });
   });
 
-  test('are as many as entered and have not left, whatever the order', () => {
+  test('are counted correctly, whatever the order of starts and ends', () => {
     const steps = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.boolean()));
     fc.assert(
       fc.property(steps, (all) => {

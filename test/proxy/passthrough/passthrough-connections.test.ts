@@ -67,7 +67,7 @@ describe('connections to the API server', () => {
     expect(back.accepted).toBe(1);
   });
 
-  test('a changed certificate is used by the next request; idle connections go, streams stay', async () => {
+  test('a changed certificate is used by the next request; idle connections are closed, streams stay', async () => {
     const clientTls = { ca: authority.cert, ...alice };
     const { front, back, credentials } = await setUp(whoAmI, { serverTls, clientTls });
     await ask(front.url);
@@ -87,7 +87,7 @@ describe('connections to the API server', () => {
     expect(watch.complete).toBe(true);
   });
 
-  test('a 401 has the credentials read anew, for the next request', async () => {
+  test('after a 401 the credentials are read again for the next request', async () => {
     const { front, credentials } = await setUp((_request, response) => {
       response.writeHead(401).end();
     });
@@ -95,7 +95,7 @@ describe('connections to the API server', () => {
     expect(credentials.refreshes).toBe(1);
   });
 
-  test('close ends answers midway, and lets nothing through afterwards', async () => {
+  test('close ends responses midway, and refuses later requests', async () => {
     const { front, passthrough, credentials, back } = await setUp((_request, response) => {
       response.write('x');
     });
@@ -108,7 +108,7 @@ describe('connections to the API server', () => {
     expect(back.accepted).toBe(1);
   });
 
-  test('close ends a request that was started just before it, whose connection nobody knows yet', async () => {
+  test('close ends a request that was started just before it and has no connection yet', async () => {
     const { front, passthrough } = await setUp(() => {});
     front.server.removeAllListeners('request').on('request', async (request, response) => {
       passthrough.forward(request, response);

@@ -27,7 +27,7 @@ async function setUp(...args: Parameters<typeof startPassthrough>): Promise<Pass
 }
 
 describe('a request', () => {
-  test('goes through with method, path, body and status as they are, and all headers of the answer', async () => {
+  test('is forwarded with method, path, body and status unchanged, and all headers of the response', async () => {
     const { front } = await setUp(
       async (request, response) => {
         const { method, url } = request;
@@ -60,7 +60,7 @@ describe('a request', () => {
     },
   );
 
-  test('that waits for 100 Continue gets it, and its body goes through', async () => {
+  test('that waits for 100 Continue gets it, and its body is forwarded', async () => {
     const { front } = await setUp(echo);
     const request =
       'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n';
@@ -72,7 +72,7 @@ describe('a request', () => {
     socket.destroy();
   });
 
-  test('whose target is a whole URL is refused: the path in it was not looked at', async () => {
+  test('whose target is an absolute URL is refused, because its path was not authorized', async () => {
     const { front, errors } = await setUp(echo);
     const connection = raw(
       front.url,
@@ -115,7 +115,7 @@ describe('headers', () => {
   };
   const more = { 'if-none-match': '"a"', 'accept-encoding': 'gzip' };
 
-  test('under our identity: the caller proves nothing, claims nothing, and sees its hop end', async () => {
+  test('with our identity: no credentials, claims or hop-by-hop headers of the caller are forwarded', async () => {
     const { front, back } = await setUp(echo);
     await ask(front.url, { headers: { ...sent, ...more } });
     expect(seen[0]?.request.headers).toEqual({
@@ -127,7 +127,7 @@ describe('headers', () => {
     });
   });
 
-  test('under the identity of the caller: what it proves goes through, what it claims does not', async () => {
+  test('with the identity of the caller: its credentials are forwarded, its claims are not', async () => {
     const { front, back } = await setUp(echo, { identity: 'caller' });
     await ask(front.url, { headers: { ...sent, ...more } });
     expect(seen[0]?.request.headers).toEqual({
@@ -156,7 +156,7 @@ describe('headers', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test('that authenticate us cannot be cut by naming them in Connection', async () => {
+  test('that authenticate us cannot be removed by listing them in Connection', async () => {
     const { front } = await setUp(echo);
     await ask(front.url, { headers: { connection: 'close, Authorization' } });
     expect(seen[0]?.request.headers.authorization).toBe('Bearer own-token');
@@ -174,7 +174,7 @@ describe('headers', () => {
     },
   );
 
-  test('of an answer that are for one hop are cut, and so are those Connection names', async () => {
+  test('of a response are removed if they are hop-by-hop or listed in Connection', async () => {
     const { front } = await setUp((_request, response) => {
       response.writeHead(200, { connection: 'close, x-hop', 'x-hop': '1', 'x-end': '2' });
       response.end('x');
@@ -196,7 +196,7 @@ describe('an API server that cannot be reached', () => {
     ]);
   });
 
-  test('because it hangs up is reported once, though the caller still sends its body', async () => {
+  test('because it closes the connection is reported once, even if the caller still sends its body', async () => {
     const { front, errors } = await setUp((request) => void request.socket.destroy());
     const body = 'x'.repeat(1_000_000);
     const answer = await ask(front.url, { method: 'POST', body }).catch(() => undefined);
@@ -239,7 +239,7 @@ describe('an API server that cannot be reached', () => {
     expect(errors.map(statusOf)).toMatchObject([{ code: 503, retryAfterSeconds: 1 }]);
   });
 
-  test('is reported once, though the side of the caller fails as well', async () => {
+  test('is reported once, even if the side of the caller fails too', async () => {
     const onAnswered = (request: IncomingMessage): void => {
       request.emit('error', new Error('reset'));
     };
@@ -259,7 +259,7 @@ describe('an API server that cannot be reached', () => {
     await back.idle();
   });
 
-  test('but a stream that is quiet for longer than that goes on', async () => {
+  test('but a stream that is quiet for longer continues', async () => {
     const { front } = await setUp(
       (_request, response) => {
         response.flushHeaders();
@@ -275,7 +275,7 @@ describe('an API server that cannot be reached', () => {
     '/api/v1/namespaces/a/pods/b/log?follow=true',
     '/api/v1/nodes/a/proxy/logs/',
     '/api/v1/namespaces/a/services/b/proxy',
-  ])('is waited for where it answers only when there is something to say: %s', async (path) => {
+  ])('is waited for if its response may start late: %s', async (path) => {
     const late: RequestListener = (_request, response) =>
       void setTimeout(() => response.end('late'), 300);
     const { front } = await setUp(late, { headersMs: 20 });

@@ -83,7 +83,7 @@ describe('an abort', () => {
     await back.idle();
   });
 
-  test('of the upstream midway ends the answer to the client (it hung)', async () => {
+  test('of the upstream midway ends the response to the client (it hung)', async () => {
     let upstream: Socket | undefined;
     const { front } = await setUp((request, response) => {
       upstream = request.socket;
@@ -95,7 +95,7 @@ describe('an abort', () => {
     await reading;
   });
 
-  test('of the upstream midway is seen by the client though the length is known (it hung)', async () => {
+  test('of the upstream midway ends a response of known length too (it hung)', async () => {
     const { front } = await setUp((_request, response) => {
       response.writeHead(200, { 'content-length': 10 });
       response.write('half', () => setImmediate(() => response.destroy()));
@@ -104,7 +104,7 @@ describe('an abort', () => {
   });
 });
 
-test('an answer that cannot be passed on is reported, and ends the request to the upstream', async () => {
+test('a response that cannot be forwarded is reported, and ends the request to the upstream', async () => {
   const { front, back, errors } = await setUp((_request, response) => {
     response.socket?.write('HTTP/1.1 099 x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n');
   });
@@ -143,7 +143,7 @@ describe('an upgrade', () => {
     return switching();
   }
 
-  test('to SPDY goes through, in both directions (pass checkMethodAndHeader refused it)', async () => {
+  test('to SPDY is forwarded, in both directions (pass checkMethodAndHeader refused it)', async () => {
     await setUpUpgrade();
     const { socket, received } = raw(harness.front.url, SPDY);
     await until(() => received().includes('SPDY/3.1'));
@@ -207,7 +207,7 @@ describe('an upgrade', () => {
     await closed;
   });
 
-  test('that the upstream refuses has an answer that can be read (it said chunked, without chunks)', async () => {
+  test('that the upstream refuses has a readable response (it was declared chunked, without chunks)', async () => {
     await setUp(() => {}, { identity: 'caller' });
     harness.back.server.on('upgrade', (_request, socket) => {
       socket.on('error', () => {});
@@ -223,7 +223,7 @@ describe('an upgrade', () => {
     expect(body).toBe('no');
   });
 
-  test('that the upstream refuses with an answer that breaks off ends the connection (it hung)', async () => {
+  test('that the upstream refuses with a response that breaks off ends the connection (it hung)', async () => {
     await setUp(() => {}, { identity: 'caller' });
     harness.back.server.on('upgrade', (_request, socket) => {
       socket.on('error', () => {});
@@ -244,7 +244,7 @@ describe('an upgrade', () => {
     await harness.back.idle();
   });
 
-  test('that is answered may be quiet for longer than an answer may take to begin', async () => {
+  test('that was accepted may be quiet for longer than the time limit of a response', async () => {
     // The answer must come within it, on a busy machine too.
     await setUp(() => {}, { identity: 'caller', headersMs: 500 });
     switching();
@@ -270,7 +270,7 @@ describe('an upgrade', () => {
     await raw(harness.front.url, SPDY).closed;
   });
 
-  test('is refused with 403 under our own identity, and the API server hears nothing of it', async () => {
+  test('is refused with 403 under our own identity, and nothing is sent to the API server', async () => {
     await setUp(() => {});
     const { received, closed } = raw(harness.front.url, SPDY);
     await closed;

@@ -17,7 +17,7 @@ const QUERY = {
 } as const;
 const { signal } = new AbortController();
 
-/** A client of an API server that answers so. */
+/** A client of an API server with this handler. */
 async function clientOf(...args: Parameters<typeof clientAndUpstream>): Promise<CollectionClient> {
   return (await clientAndUpstream(...args)).client;
 }
@@ -48,16 +48,16 @@ function inPages(query: URLSearchParams, response: ServerResponse): void {
 
 describe('a list that comes in pages', () => {
   test('is read to its end, each page with the token of the one before and nothing else', async () => {
-    const asked: string[] = [];
+    const queries: string[] = [];
     const client = await clientOf((query, response) => {
-      asked.push(String(query));
+      queries.push(String(query));
       inPages(query, response);
     });
     const { items, resourceVersion } = await client.list('7', signal);
     const names = items.map((item) => (JSON.parse(String(item)) as Named).metadata.name);
     expect(names).toEqual(['s0', 's1', 's2', 's3', 's4', 's5']);
     expect(resourceVersion).toBe('10');
-    expect(asked).toEqual(['resourceVersion=7', 'continue=1', 'continue=2']);
+    expect(queries).toEqual(['resourceVersion=7', 'continue=1', 'continue=2']);
   });
 
   test('is refused as soon as all of them are too many', async () => {
@@ -83,7 +83,7 @@ interface Named {
   readonly metadata: { readonly name: string };
 }
 
-test('a list is asked for compressed, a watch is not', async () => {
+test('a list is requested compressed, a watch is not', async () => {
   const encodings: (string | undefined)[] = [];
   const client = await clientOf((query, response) => {
     encodings.push(response.req.headers['accept-encoding']);
@@ -96,7 +96,7 @@ test('a list is asked for compressed, a watch is not', async () => {
   expect(encodings).toEqual(['gzip', undefined]);
 });
 
-test('an answer in another encoding than was asked for is not read', async () => {
+test('a response in another encoding than requested is not read', async () => {
   const client = await clientOf((_query, response) => {
     response.setHeader('content-type', 'text/html').end('<html>');
   });
@@ -110,31 +110,28 @@ test.each([
   ['in the header', { 'retry-after': '7' }, {}, 7],
   ['in the Status', {}, { details: { retryAfterSeconds: 8 } }, 8],
   ['nowhere', {}, {}, undefined],
-  ['as nothing to wait for', { 'retry-after': '0' }, {}, undefined],
-])(
-  'a refusal says %s when to ask again, and what it says is kept',
-  async (_where, headers, more, seconds) => {
-    const client = await clientOf((_query, response) => {
-      const said = {
-        kind: 'Status',
-        code: 429,
-        reason: 'TooManyRequests',
-        message: 'not now',
-        ...more,
-      };
-      response.writeHead(429, headers).end(JSON.stringify(said));
-    });
-    const refused = await client.list('', signal).catch((error) => error);
-    expect(refused).toMatchObject({ code: 'Refused', message: expect.stringContaining('not now') });
-    expect(refused.status).toMatchObject({ code: 429, reason: 'TooManyRequests' });
-    expect(refused.status.retryAfterSeconds).toBe(seconds);
-  },
-);
+  ['as zero', { 'retry-after': '0' }, {}, undefined],
+])('Retry-After %s of a refusal is kept', async (_where, headers, more, seconds) => {
+  const client = await clientOf((_query, response) => {
+    const status = {
+      kind: 'Status',
+      code: 429,
+      reason: 'TooManyRequests',
+      message: 'not now',
+      ...more,
+    };
+    response.writeHead(429, headers).end(JSON.stringify(status));
+  });
+  const refused = await client.list('', signal).catch((error) => error);
+  expect(refused).toMatchObject({ code: 'Refused', message: expect.stringContaining('not now') });
+  expect(refused.status).toMatchObject({ code: 429, reason: 'TooManyRequests' });
+  expect(refused.status.retryAfterSeconds).toBe(seconds);
+});
 
-describe('a watch that goes on where another was cut', () => {
+describe('a watch that continues where another was cut', () => {
   const query: Query = { ...QUERY, fieldSelector: 'spec.clusterIP!=None' };
 
-  // What may pass leaves the watch to be tried again; after anything else only a list helps.
+  // After a temporary error the watch is tried again; after any other only a list helps.
   test.each([
     [401, 401],
     [429, 429],
@@ -144,15 +141,15 @@ describe('a watch that goes on where another was cut', () => {
     [404, 410],
     [410, 410],
   ])(
-    'is not opened when the query about its version is answered %d, and fails with %d',
-    async (asked, code) => {
+    'is not opened when the check of its version is answered %d, and fails with %d',
+    async (answered, code) => {
       const fields: (string | null)[] = [];
       const client = await clientOf(
         (query, response) => {
           if (query.has('watch')) response.flushHeaders();
           else {
             fields.push(query.get('fieldSelector'));
-            response.writeHead(asked).end('{}');
+            response.writeHead(answered).end('{}');
           }
         },
         { query },
@@ -169,13 +166,13 @@ describe('a watch that goes on where another was cut', () => {
   );
 });
 
-describe('with a clock that stands still', () => {
+describe('with a manual clock', () => {
   beforeEach(() => {
     jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
   });
   afterEach(() => void jest.useRealTimers());
 
-  /** A turn or two after the last byte no timer is left. */
+  /** Waits until no timer is left, a few turns of the event loop after the last byte. */
   async function noTimers(): Promise<void> {
     for (let turn = 0; turn < 1000 && jest.getTimerCount() > 0; turn++) {
       await new Promise((resolve) => setImmediate(resolve));
@@ -200,7 +197,7 @@ describe('with a clock that stands still', () => {
     return { ended, response: await begun.promise, batches: () => batches };
   }
 
-  test('a watch is ended after 90 s in which no event was complete, and not while some are', async () => {
+  test('a watch is ended after 90 s without a complete event, and not sooner', async () => {
     const { ended, response, batches } = await watching();
     for (let n = 1; n <= 3; n++) {
       jest.advanceTimersByTime(89_999);
@@ -208,7 +205,7 @@ describe('with a clock that stands still', () => {
       await until(() => batches() === n, 'the bookmark');
     }
     jest.advanceTimersByTime(89_999);
-    // Half an event is none.
+    // Half an event does not count.
     response.write('{"type":');
     jest.advanceTimersByTime(1);
     await expect(ended).rejects.toMatchObject({
@@ -217,7 +214,7 @@ describe('with a clock that stands still', () => {
     });
   });
 
-  test('what the API server ends is in its time or not, and leaves no timer', async () => {
+  test('a watch that the API server ends reports whether it was in time, and leaves no timer', async () => {
     const { ended, response } = await watching();
     response.end();
     expect(await ended).toBe(false);
@@ -225,7 +222,7 @@ describe('with a clock that stands still', () => {
   });
 
   test.each([
-    ['stands still for 30 s', false, 'said nothing in a list for 30 s'],
+    ['sends nothing for 30 s', false, 'sent nothing in a list for 30 s'],
     ['goes on byte by byte for 5 minutes', true, 'did not end a list for 300 s'],
   ])('a list whose body %s is ended', async (_what, drips, problem) => {
     const begun = Promise.withResolvers<ServerResponse>();
@@ -253,7 +250,7 @@ describe('with a clock that stands still', () => {
   });
 });
 
-// As arguments of one call they overflowed the stack.
+// The objects overflowed the stack as arguments of one call.
 test('a page of 200,000 objects is read', async () => {
   const items = Array.from({ length: 200_000 }, (_, n) => ({ metadata: { name: `s${n}` } }));
   const list = { kind: 'ServiceList', metadata: { resourceVersion: '10' }, items };
@@ -271,9 +268,9 @@ test('a page of 200,000 objects is read', async () => {
   expect(String(listed.items.at(-1))).toBe('{"metadata":{"name":"s199999"}}');
 });
 
-// That the API server is behind our version was not understood, so that a node set never listed anew.
-test('an error in JSON is understood where metadata was asked for in protobuf', async () => {
-  const said = {
+// The 504 of an API server behind our version was not recognised, so that a node set never listed again.
+test('an error in JSON is decoded when metadata was requested in protobuf', async () => {
+  const status = {
     kind: 'Status',
     status: 'Failure',
     code: 504,
@@ -283,7 +280,7 @@ test('an error in JSON is understood where metadata was asked for in protobuf', 
   };
   const { upstream } = await startUpstream((_request, response) => {
     response.writeHead(504, { 'content-type': 'application/json', 'retry-after': '1' });
-    response.end(JSON.stringify(said));
+    response.end(JSON.stringify(status));
   });
   const query = { resource: NODES, namespace: '', labelSelector: 'site=a', fieldSelector: '' };
   const client = new CollectionClient({

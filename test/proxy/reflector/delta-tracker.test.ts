@@ -34,8 +34,8 @@ function names(changes: readonly { type: string; key: string }[]): string[] {
   return changes.map(({ type, key }) => `${type} ${key}`);
 }
 
-describe('DifferenceTracker', () => {
-  test('a re-list is the difference to what was known', () => {
+describe('DeltaTracker', () => {
+  test('a list becomes the differences to the known objects', () => {
     const tracker = trackerOf(object('same', '1'), object('changed', '2'), object('gone', '3'));
     const changes = tracker.replace([
       object('same', '1'),
@@ -49,7 +49,7 @@ describe('DifferenceTracker', () => {
     ]);
   });
 
-  test('what all objects cost is the sum of those that are known, whatever has come and gone', () => {
+  test('the cost is the sum over the known objects after any changes', () => {
     const costs = (...items: Buffer[]) => trackerOf(...items).costWith([]);
     const tracker = trackerOf(object('a', '1'), object('b', '2'));
     expect(tracker.costWith([])).toBeGreaterThan(2 * object('a', '1').length);
@@ -69,7 +69,7 @@ describe('DifferenceTracker', () => {
     expect(tracker.costWith([])).toBe(0);
   });
 
-  test('what is gone is forgotten: it is not told again, and comes back as ADDED', () => {
+  test('a deleted object is forgotten: it is not reported again, and returns as ADDED', () => {
     const tracker = trackerOf(object('web', '1'));
     tracker.commit(tracker.replace([]));
     expect(names(tracker.replace([]))).toEqual([]);
@@ -86,7 +86,7 @@ describe('DifferenceTracker', () => {
     ]);
   });
 
-  test('an object deleted and created again while nobody watched is a DELETED and an ADDED', () => {
+  test('an object deleted and created again while no watch was open is a DELETED and an ADDED', () => {
     const tracker = trackerOf(object('web', '1', 'first'));
     expect(names(tracker.replace([object('web', '9', 'second')]))).toEqual([
       'DELETED default/web',
@@ -102,7 +102,7 @@ describe('DifferenceTracker', () => {
     expect(names(tracker.replace([object('web', '1')]))).toEqual([]);
   });
 
-  test('of a list only what is new or changed is read, and has to parse', () => {
+  test('only new and changed objects of a list are decoded, and must parse', () => {
     const read: string[] = [];
     const meta = (bytes: Buffer) => codec.meta(bytes);
     const tracker = new DeltaTracker<ObjectMeta>(meta, (bytes) => {
@@ -128,13 +128,13 @@ describe('DifferenceTracker', () => {
   test.each([
     ['no name', { resourceVersion: '1' }],
     ['no version', { name: 'web' }],
-    ['a version that is no number', { name: 'web', resourceVersion: 'x' }],
+    ['a version that is not a number', { name: 'web', resourceVersion: 'x' }],
   ])('an object with %s is malformed', (_name, metadata) => {
     const bytes = Buffer.from(JSON.stringify({ metadata }));
     expect(() => trackerOf(bytes)).toThrow(expect.objectContaining({ code: 'Malformed' }));
   });
 
-  test('events follow what is known, each by itself, also within one batch', () => {
+  test('each event is compared with the known objects, also within one batch', () => {
     const tracker = trackerOf(object('web', '1'));
     const { changes, resourceVersion } = tracker.apply([
       event('MODIFIED', 'web', '2'),
@@ -163,7 +163,7 @@ describe('DifferenceTracker', () => {
     expect(followed).toEqual({ changes: [], resourceVersion: '99', error: undefined });
   });
 
-  test('what came before an event that cannot be used counts', () => {
+  test('the events before an unusable one count', () => {
     const status = { code: 410, reason: 'Expired', message: 'too old' };
     const { changes, resourceVersion, error } = trackerOf().apply([
       event('ADDED', 'web', '2'),
@@ -175,7 +175,7 @@ describe('DifferenceTracker', () => {
     expect(error).toMatchObject({ code: 'Refused', status });
   });
 
-  test('as many objects as there may be are taken, also where one goes and another one comes', () => {
+  test('the maximum number of objects is accepted, also when one replaces another', () => {
     const tracker = boundedTracker(
       { maxObjects: 2, maxObjectBytes: 1000 },
       ...[object('web', '1'), object('db', '2')],
@@ -200,7 +200,7 @@ describe('DifferenceTracker', () => {
     );
   });
 
-  test('an object as large as it may be is taken, a larger one is not', () => {
+  test('an object of the maximum size is accepted, a larger one is not', () => {
     const bytes = object('web', '1');
     const bounds = { maxObjects: 2, maxObjectBytes: bytes.length };
     expect(() => boundedTracker(bounds, bytes)).not.toThrow();

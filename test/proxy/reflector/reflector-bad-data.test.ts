@@ -3,8 +3,8 @@ import { eventually } from '../../support/eventually.ts';
 import { scriptedReflectors } from '../../support/projection/scripted-reflector.ts';
 
 /*
- * An event that cannot be used, in a watch that opens well each time: it was asked for again six times a second,
- * for ever, each time with a line in the log and without a list.
+ * An unusable event at the start of each watch: the reflector watched again six times a second without end, each time
+ * with a line in the log and without a list.
  */
 const follow = scriptedReflectors();
 
@@ -17,15 +17,15 @@ const service = (name: string, resourceVersion: string) => ({
   object: { kind: 'Service', metadata: { namespace: 'default', name, uid: name, resourceVersion } },
 });
 
-test('an error in each watch is one failure that goes on, until something good comes', async () => {
+test('an error in each watch is one continued failure until a useful event comes', async () => {
   let event: object = ended(500);
-  const { reflector, asked, logged } = await follow({ event: () => event });
+  const { reflector, asked: sent, logged } = await follow({ event: () => event });
   await eventually(() => reflector.status.failures >= 1, true);
   const failedAt = performance.now();
   await eventually(() => reflector.status.failures >= 3, true);
   expect(reflector.status.error?.message).toContain('broken');
   expect(logged('interrupted')).toBe(1);
-  expect(asked.lists).toBe(1);
+  expect(sent.lists).toBe(1);
   expect(reflector.status).toMatchObject({ connected: false });
   expect(reflector.status.staleMs).toBeGreaterThanOrEqual(performance.now() - failedAt);
   event = service('web', '11');
@@ -36,11 +36,11 @@ test('an error in each watch is one failure that goes on, until something good c
 
 test.each([
   ['an object without a version', () => service('web', ''), 1000],
-  ['one object more than there may be', () => service('web', '11'), 0],
-])('%s leads to a list, and is one failure that goes on', async (_name, event, maxObjects) => {
-  const { reflector, asked, logged } = await follow({ event, maxObjects });
-  await eventually(() => asked.lists >= 2, true);
-  expect(asked.watches).toBeGreaterThanOrEqual(2);
+  ['one object more than allowed', () => service('web', '11'), 0],
+])('%s leads to a list and is one continued failure', async (_name, event, maxObjects) => {
+  const { reflector, asked: sent, logged } = await follow({ event, maxObjects });
+  await eventually(() => sent.lists >= 2, true);
+  expect(sent.watches).toBeGreaterThanOrEqual(2);
   await eventually(() => reflector.status.failures >= 3, true);
   expect(logged('interrupted')).toBe(1);
 });

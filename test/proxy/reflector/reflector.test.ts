@@ -65,8 +65,8 @@ function slicesRequests() {
   return server.requests.filter(({ path }) => path === SLICES);
 }
 
-/** Whether it only asks if the API server has reached a version: a list of a name that nothing has. */
-function isAboutVersion({ query }: { readonly query: URLSearchParams }): boolean {
+/** Whether a request only checks that the API server has reached a version: a list of a name that no object has. */
+function isVersionCheck({ query }: { readonly query: URLSearchParams }): boolean {
   return query.get('fieldSelector')?.startsWith('metadata.name=nobody.') === true;
 }
 
@@ -74,15 +74,15 @@ function statusOfSlices(of = proxy) {
   return of.views.sources.find(({ query }) => query.resource.plural === 'endpointslices')?.status;
 }
 
-describe('the way to the API server', () => {
-  test('a watch that is cut goes on from the last version, without a new list', async () => {
+describe('a reflector', () => {
+  test('continues a cut watch from the last version, without a new list', async () => {
     const before = slicesRequests().length;
     server.cutWatches();
     put(1, 2);
     await eventually(seen, ['10.0.0.1', '10.0.0.2']);
     const [again, query, ...more] = slicesRequests().slice(before);
-    // Whether the API server has reached the version, with an empty list as the answer.
-    expect(query && isAboutVersion(query)).toBe(true);
+    // The check of the version, which is answered with an empty list.
+    expect(query && isVersionCheck(query)).toBe(true);
     expect(again?.query.get('watch')).toBe('true');
     const versions = [query, again].map((each) => each?.query.get('resourceVersion'));
     expect(versions).toEqual([expect.stringMatching(/^[1-9]/), versions[0]]);
@@ -90,7 +90,7 @@ describe('the way to the API server', () => {
   });
 
   test.each(['event', 'status'] as const)(
-    'a version that is gone (as %s) leads to a list, and to what was missed',
+    'lists what it missed after its version has expired (as %s)',
     async (answer) => {
       const thaw = server.freezeWatches();
       put(1, 2);
@@ -105,7 +105,7 @@ describe('the way to the API server', () => {
       thaw();
       await eventually(seen, ['10.0.0.1', '10.0.0.2']);
       const lists = slicesRequests().filter((each) => !each.query.has('watch'));
-      const whole = lists.filter((each) => !isAboutVersion(each));
+      const whole = lists.filter((each) => !isVersionCheck(each));
       expect(whole.map(({ query }) => query.get('resourceVersion'))).toEqual([
         '0',
         expect.stringMatching(/^[1-9]/),
@@ -113,7 +113,7 @@ describe('the way to the API server', () => {
     },
   );
 
-  test('an object deleted while the API server was away is DELETED', async () => {
+  test('reports an object deleted while the API server was away as DELETED', async () => {
     await server.close();
     server.delete('endpointslices', 'web-a');
     server.compact();
@@ -122,7 +122,7 @@ describe('the way to the API server', () => {
     expect(watch.names()).toEqual(['ADDED web-a', 'BOOKMARK', 'DELETED web-a']);
   });
 
-  test('while the API server is away the view is served as it was, then catches up', async () => {
+  test('serves the last state while the API server is away, then catches up', async () => {
     await server.close();
     const list = await fetch(proxy.url + SLICES, {
       headers: { accept: 'application/vnd.kubernetes.protobuf' },
@@ -135,7 +135,7 @@ describe('the way to the API server', () => {
     expect(log.filter(({ msg }) => msg === 'connected again')).not.toEqual([]);
   });
 
-  test('Retry-After is obeyed', async () => {
+  test('obeys Retry-After', async () => {
     const slices = ({ path }: { path: string }) => path === SLICES;
     server.refuse(slices, 429, { retryAfterSeconds: 1 });
     const before = slicesRequests().length;
@@ -148,7 +148,7 @@ describe('the way to the API server', () => {
     expect((slicesRequests().at(-1)?.at ?? 0) - refusedAt).toBeGreaterThanOrEqual(1000);
   });
 
-  test('a failure is logged once, not at each attempt', async () => {
+  test('logs a failure once, not at each attempt', async () => {
     server.refuse(({ path }) => path === SLICES, 500);
     const before = slicesRequests().length;
     server.cutWatches();
@@ -157,7 +157,7 @@ describe('the way to the API server', () => {
     expect(warnings.map(({ code }) => code)).toEqual(['Unreachable', 'Refused']);
   });
 
-  test('a failure of the same kind that has another cause is logged too', async () => {
+  test('logs a failure of the same kind with another cause too', async () => {
     const slices = ({ path }: { path: string }) => path === SLICES;
     const refusals = () =>
       log.filter((line) => line.collection === SLICES && line.code === 'Refused').length;
@@ -168,7 +168,7 @@ describe('the way to the API server', () => {
     await eventually(refusals, 2);
   });
 
-  test('node sets are asked for metadata only, by selector, and closed a minute after nobody needs them', async () => {
+  test('requests node sets by selector, metadata only, and closes them a minute after the last need', async () => {
     server.annotate('web', 'topologyKeys', '["site"]');
     const nodeWatches = () =>
       server
@@ -177,8 +177,8 @@ describe('the way to the API server', () => {
         .map(({ request }) => request.query.get('labelSelector') ?? '')
         .sort();
     await eventually(nodeWatches, ['', 'site=a']);
-    const asked = server.requests.filter(({ query }) => query.get('labelSelector') === 'site=a');
-    for (const { accept } of asked) expect(accept).toContain('as=PartialObjectMetadata');
+    const requests = server.requests.filter(({ query }) => query.get('labelSelector') === 'site=a');
+    for (const { accept } of requests) expect(accept).toContain('as=PartialObjectMetadata');
     server.annotate('web', 'topologyKeys', '["*"]');
     await eventually(() => nodeSetTime.waiting, 1);
     expect(nodeWatches()).toEqual(['', 'site=a']);
@@ -186,7 +186,7 @@ describe('the way to the API server', () => {
     await eventually(nodeWatches, ['']);
   });
 
-  test('no question ever asks for all nodes', async () => {
+  test('never requests all nodes', async () => {
     server.annotate('web', 'topologyKeys', '["site","topology.kubernetes.io/zone","*"]');
     await eventually(() => proxy.topology.nodeSets.size, 1);
     const nodes = server.requests.filter(({ path }) => path === '/api/v1/nodes');
@@ -197,7 +197,7 @@ describe('the way to the API server', () => {
 });
 
 describe('bad input', () => {
-  test('a node set that the API server refuses leaves this node, loudly', async () => {
+  test('a refused node set leaves this node as its only member, and is logged', async () => {
     server.refuse(({ query }) => query.get('labelSelector') === 'site=a', 403);
     put(1, 2);
     server.annotate('web', 'topologyKeys', '["site"]');
@@ -208,7 +208,7 @@ describe('bad input', () => {
     await eventually(seen, ['10.0.0.1', '10.0.0.2']);
   });
 
-  test('a node set that was known and is refused keeps its nodes, and says so until it is not', async () => {
+  test('a node set that is refused later keeps its nodes, and is reported until it is allowed again', async () => {
     server.annotate('web', 'topologyKeys', '["site"]');
     await eventually(() => proxy.topology.nodeSets.get('site=a')?.state, 'synced');
     const ofSet = ({ query }: { query: URLSearchParams }) =>
@@ -216,7 +216,7 @@ describe('bad input', () => {
     const problem = () => readiness(proxy).find(({ name }) => name === 'nodes site=a')?.problem;
     server.refuse(ofSet, 403);
     server.cutWatches();
-    await eventually(() => problem()?.includes('the nodes that were known stay'), true);
+    await eventually(() => problem()?.includes('the known nodes remain'), true);
     expect(proxy.topology.nodeSets.get('site=a')?.members).toContain('edge-2');
     server.refuse(ofSet, undefined);
     await eventually(problem, undefined);
@@ -232,14 +232,14 @@ describe('bad input', () => {
     await eventually(seen, ['10.0.0.1', '10.0.0.2']);
     expect(invalid()).toMatchObject([{ service: 'default/web' }]);
     expect(proxy.topology.policies.countByKind().get('invalid-policy')).toBe(1);
-    // Another change of the Service is no reason to say it again; another mistake is.
+    // Another change of the Service does not repeat the line; another error does.
     server.annotate('web', 'example.com/anything', 'else');
     server.annotate('web', 'topologyKeys', '{}');
     await eventually(() => new Set(invalid().map(({ err }) => err)).size, 2);
     expect(invalid()).toHaveLength(2);
   });
 
-  test('bytes that do not parse restart that stream; the last good view stays', async () => {
+  test('bytes that do not parse restart that stream; the last good view remains', async () => {
     const relay = await startRelay(`http://127.0.0.1:${upstreamPort}`);
     const { logger, lines } = recordingLogger();
     const other = await startWrapper(relay.url, { logger });
@@ -257,7 +257,7 @@ describe('bad input', () => {
       expect(follower.names()).toEqual(['ADDED web-a', 'BOOKMARK', 'MODIFIED web-a']);
       const again = server.requests
         .slice(before)
-        .filter((each) => each.path === SLICES && !isAboutVersion(each));
+        .filter((each) => each.path === SLICES && !isVersionCheck(each));
       expect(again.map(({ query }) => query.get('watch'))).toEqual(['true']);
     } finally {
       follower.close();
@@ -266,7 +266,7 @@ describe('bad input', () => {
     }
   });
 
-  test('a list that does not parse leaves the last good view, until one that does', async () => {
+  test('a list that does not parse leaves the last good view until one does', async () => {
     const relay = await startRelay(`http://127.0.0.1:${upstreamPort}`);
     const other = await startWrapper(relay.url);
     const follower = await recordWatch(other.url + SLICES, STREAMING_LIST);

@@ -13,8 +13,8 @@ import { PATHS, problemsOf } from '../../support/wrapper/state-fixture.ts';
 import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
 
 /*
- * Any local process could hold /readyz red: a question that the API server refuses with 400 was asked again for
- * ever, and its view, never complete, stayed for idleViewSeconds after whoever had asked was gone.
+ * Any local process could keep /readyz red: a query that the API server refuses with 400 was repeated without end. Its
+ * view was never complete, and remained open for idleViewSeconds after its client had left.
  */
 const BAD = '/api/v1/services?fieldSelector=foo%3Dbar';
 const CIDRS = PATHS.cidrs;
@@ -45,7 +45,7 @@ async function restart(options: Partial<NodeProxyOptions>): Promise<void> {
   await start(options);
 }
 
-async function ask(url: string, path: string, signal?: AbortSignal) {
+async function get(url: string, path: string, signal?: AbortSignal) {
   const headers = { accept: 'application/json' };
   const response = await fetch(url + path, { headers, ...(signal && { signal }) });
   const { code, reason, message } = (await response.json()) as Record<string, unknown>;
@@ -60,25 +60,25 @@ const refuse = (path: string, code: number) =>
 const checkOf = (part: string): Check | undefined =>
   readiness(proxy).find(({ name }) => name.includes(part));
 
-/** Waits until the node is not ready because of this answer. */
-const eventuallyTold = (code: number) =>
+/** Waits until the node is not ready because of this status. */
+const eventuallyUnready = (code: number) =>
   eventually(() => new RegExp(`\\b${code}\\b`).test(problemsOf(proxy).join()), true);
 
 const collections = () => proxy.views.sources.map(({ query }) => query.resource.plural);
 
-test('whoever asks what the API server refuses gets its Status at once, each time', async () => {
-  const given = await ask(upstream, BAD);
+test('a client with a query that the API server refuses gets its Status without waiting, each time', async () => {
+  const given = await get(upstream, BAD);
   expect(given.http).toBe(400);
   const began = performance.now();
-  for (const answer of await Promise.all([ask(proxy.url, BAD), ask(proxy.url, BAD)])) {
+  for (const answer of await Promise.all([get(proxy.url, BAD), get(proxy.url, BAD)])) {
     expect(answer).toEqual(given);
   }
-  expect(await ask(proxy.url, BAD)).toEqual(given);
+  expect(await get(proxy.url, BAD)).toEqual(given);
   expect(performance.now() - began).toBeLessThan(2000);
 });
 
-test('it is told, but the node stays ready, no alert fires, and the view is closed soon', async () => {
-  await ask(proxy.url, BAD);
+test('a refused query is reported, but the node remains ready, no alert fires, and the view is closed soon', async () => {
+  await get(proxy.url, BAD);
   expect(problemsOf(proxy)).toEqual([]);
   expect(checkOf('foo%3Dbar')?.remark).toMatch(/the API server refuses the query: .*400/);
   const text = await createMetrics(proxy).metrics();
@@ -87,71 +87,71 @@ test('it is told, but the node stays ready, no alert fires, and the view is clos
   await eventually(collections, ['nodes']);
 });
 
-test('a view that is refused only after everybody has gone is closed soon too', async () => {
+test('a view that is refused after its clients have left is closed soon too', async () => {
   const release = server.hold(({ path }) => path === '/api/v1/services');
-  await expect(ask(proxy.url, BAD, AbortSignal.timeout(200))).rejects.toThrow('timeout');
+  await expect(get(proxy.url, BAD, AbortSignal.timeout(200))).rejects.toThrow('timeout');
   await eventually(() => proxy.views.sources.map((source) => proxy.views.users(source)), [0, 0]);
   release();
   await eventually(collections, ['nodes']);
 });
 
-test('a collection that an old API server does not have is 404, and there once it has it', async () => {
+test('a collection that an old API server does not have is 404, and is served once it has it', async () => {
   const lift = refuse(CIDRS, 404);
-  expect(await ask(proxy.url, CIDRS)).toMatchObject({ http: 404, status: { reason: 'NotFound' } });
+  expect(await get(proxy.url, CIDRS)).toMatchObject({ http: 404, status: { reason: 'NotFound' } });
   expect(problemsOf(proxy)).toEqual([]);
   lift();
-  await eventually(async () => (await ask(proxy.url, CIDRS)).http, 200);
+  await eventually(async () => (await get(proxy.url, CIDRS)).http, 200);
   expect(problemsOf(proxy)).toEqual([]);
   expect(checkOf('servicecidrs')?.remark).toBeUndefined();
 });
 
-describe('the first list, answered', () => {
-  test.each([400, 404, 405, 406, 415, 422])('%d, tells that the question is bad', async (code) => {
+describe('a first list that is answered', () => {
+  test.each([400, 404, 405, 406, 415, 422])('%d, makes the query unanswerable', async (code) => {
     refuse(CIDRS, code);
-    const answer = await ask(proxy.url, CIDRS);
+    const answer = await get(proxy.url, CIDRS);
     expect(answer).toMatchObject({ http: code, status: { code }, retryAfter: null });
     expect(problemsOf(proxy)).toEqual([]);
   });
 
   test.each([401, 403, 408, 409, 410, 429, 500, 503])(
-    '%d, tells nothing of the kind',
+    '%d, leaves the query pending',
     async (code) => {
       await restart({ readyWaitMs: 300 });
       refuse(CIDRS, code);
-      expect(await ask(proxy.url, CIDRS)).toMatchObject({ http: 503 });
+      expect(await get(proxy.url, CIDRS)).toMatchObject({ http: 503 });
       // On a busy machine the wait may be over before the API server has answered at all.
-      await eventuallyTold(code);
+      await eventuallyUnready(code);
       expect(await createMetrics(proxy).metrics()).toMatch(/view_started\{.*servicecidrs.*\} 0/);
     },
   );
 });
 
-test('who asks while the API server is away again waits: what it said may hold no longer', async () => {
+test('a request while the API server is away waits again: an earlier refusal may be outdated', async () => {
   await restart({ readyWaitMs: 300 });
   const lift = refuse(CIDRS, 404);
-  expect((await ask(proxy.url, CIDRS)).http).toBe(404);
+  expect((await get(proxy.url, CIDRS)).http).toBe(404);
   refuse(CIDRS, 503);
   lift();
-  await eventually(async () => (await ask(proxy.url, CIDRS)).http, 503);
-  await eventuallyTold(503);
+  await eventually(async () => (await get(proxy.url, CIDRS)).http, 503);
+  await eventuallyUnready(503);
 });
 
-test('a view that was complete is served as it was when it is refused later', async () => {
-  expect((await ask(proxy.url, CIDRS)).http).toBe(200);
+test('a view that was complete is served unchanged when it is refused later', async () => {
+  expect((await get(proxy.url, CIDRS)).http).toBe(200);
   refuse(CIDRS, 404);
   server.compact('status');
   server.cutWatches();
   const cidrs = () =>
     proxy.views.sources.find(({ view }) => view.resource.plural === 'servicecidrs');
   await eventually(() => cidrs()?.status.error?.status?.code, 404);
-  expect((await ask(proxy.url, CIDRS)).http).toBe(200);
+  expect((await get(proxy.url, CIDRS)).http).toBe(200);
   expect(checkOf('servicecidrs')?.remark).toBeUndefined();
   expect(await createMetrics(proxy).metrics()).toMatch(/view_refused\{.*servicecidrs.*\} 0/);
 });
 
-test('what the world itself needs makes the node unready when it is refused', async () => {
+test('a refused query that the topology needs makes the node unready', async () => {
   refuse('/api/v1/services', 400);
-  expect((await ask(proxy.url, PATHS.services)).http).toBe(400);
+  expect((await get(proxy.url, PATHS.services)).http).toBe(400);
   const response = await fetch(proxy.url + PATHS.services, {
     headers: { accept: 'application/vnd.kubernetes.protobuf' },
   });
@@ -160,7 +160,7 @@ test('what the world itself needs makes the node unready when it is refused', as
   expect(await createMetrics(proxy).metrics()).toMatch(/view_started\{.*services.*protobuf.*\} 0/);
 });
 
-test('a process that takes over does not wait for a view that is refused', async () => {
+test('a process that takes over does not wait for a refused view', async () => {
   refuse(CIDRS, 404);
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));

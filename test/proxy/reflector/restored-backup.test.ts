@@ -9,9 +9,9 @@ import { PATHS, problemsOf, shownBy } from '../../support/wrapper/state-fixture.
 import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
 
 /*
- * etcd is restored from a backup: its versions begin again at an older one. An API server takes a watch from a
- * version that it has not reached yet, and drops all events and bookmarks up to it: the wrapper stayed on the
- * state of before, with no end, and called it fresh.
+ * etcd is restored from a backup: its versions continue from an older one. An API server accepts a watch from a version
+ * that it has not reached yet, and drops all events and bookmarks up to it. The wrapper kept the state of before,
+ * without end, and reported it as fresh.
  */
 
 let before: ApiServer;
@@ -58,8 +58,8 @@ const addresses = async () =>
     (bytes) => bytes.match(/10\.0\.0\.[0-9]+/g) ?? [],
   );
 
-/** Cuts the watches of an API server that refuses the question about its version, and waits for a change to be shown. */
-async function changeWhileNotAskedByName(code: number): Promise<void> {
+/** Cuts the watches of an API server that refuses the check of its version, and waits until a change is shown. */
+async function changeWhileCheckIsRefused(code: number): Promise<void> {
   const byName = ({ query }: { query: URLSearchParams }) =>
     query.get('fieldSelector')?.includes('metadata.name=nobody.') === true;
   before.refuse(byName, code);
@@ -79,7 +79,7 @@ describe('after etcd was restored from a backup', () => {
     await eventually(() => problemsOf(proxy), []);
   });
 
-  test('an object that has the version of before and is another one is noticed', async () => {
+  test('a different object with the same version is noticed', async () => {
     const [slice, nodes, services] = [
       before.list('endpointslices'),
       before.list('nodes'),
@@ -97,13 +97,13 @@ describe('after etcd was restored from a backup', () => {
     await eventually(addresses, ['10.0.0.9']);
   });
 
-  test('a collection that cannot be asked by name is watched all the same', async () => {
+  test('a collection without a selector by name is watched without the check', async () => {
     after = before;
-    await changeWhileNotAskedByName(400);
+    await changeWhileCheckIsRefused(400);
   });
 
-  // With a second name beside it, rights and caches that go by the name took it for a question about that one.
-  test('a question that names an object is asked as it is', async () => {
+  // With a second name in the selector, authorization and caches took the query for one about that name.
+  test('a query that names an object is sent unchanged', async () => {
     after = before;
     const from = before.requests.length;
     before.cutWatches();
@@ -118,11 +118,11 @@ describe('after etcd was restored from a backup', () => {
     await eventually(() => problemsOf(proxy), []);
   });
 
-  // It was asked again and again, and nothing was listed any more.
-  test('a view that may not be asked by name is listed anew where its watch was cut', async () => {
+  // The check was repeated without end, and nothing was listed.
+  test('a view whose check is refused is listed again after its watch was cut', async () => {
     after = before;
     const { lists } = slices();
-    await changeWhileNotAskedByName(403);
+    await changeWhileCheckIsRefused(403);
     await eventually(() => slices().connected, true);
     expect(slices().lists).toBe(lists + 1);
   });
@@ -142,21 +142,21 @@ describe('after etcd was restored from a backup', () => {
   });
 });
 
-describe('a watch that goes on', () => {
+describe('a watch that continues', () => {
   const follow = scriptedReflectors();
   const bookmark = () => ({
     type: 'BOOKMARK',
     object: { kind: 'Service', metadata: { resourceVersion: '11' } },
   });
 
-  // A watch may last for 5 minutes and more; by this chance for one second.
+  // A watch lasts at least 5 minutes; with this random number one second.
   test.each([
     ['in its time: the API server is known to have the version', () => -0.994, 0],
-    ['sooner, as by an API server that stops: it is asked', () => 0, 1],
+    ['sooner, as by an API server that stops: the version is checked', () => 0, 1],
   ])('where another ended %s', async (_what, random, queries) => {
-    const { asked } = await follow({ event: bookmark, watchMs: 300, random });
-    await eventually(() => asked.watches, 2);
-    await eventually(() => asked.versions, queries);
-    expect(asked.lists).toBe(1);
+    const { asked: sent } = await follow({ event: bookmark, watchMs: 300, random });
+    await eventually(() => sent.watches, 2);
+    await eventually(() => sent.versions, queries);
+    expect(sent.lists).toBe(1);
   });
 });

@@ -6,8 +6,9 @@ import { ENDPOINT_SLICES } from '../../../src/filter/codec/resource.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
 import { InitialFrames } from '../../../src/proxy/server/initial-frames.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
-/** Writes of fewer bytes return true while they may still be under way. */
+/** A write of fewer bytes returns true, although it may still be in progress. */
 const HIGH_WATER_MARK = 64 * 1024;
 
 describe.each([createProtobufCodec(), createJsonCodec()])('InitialFrames, $encoding', (codec) => {
@@ -20,7 +21,7 @@ describe.each([createProtobufCodec(), createJsonCodec()])('InitialFrames, $encod
   const object = (bytes: number, index: number) =>
     Buffer.from(`{"i":"${String(index).padEnd(bytes, String(index % 10))}"}`);
 
-  test('gives the frame of each object in order, and writes under way keep their bytes', () => {
+  test('returns the frame of each object in order, and does not overwrite the bytes of a write in progress', () => {
     const sizes = fc.oneof(
       fc.integer({ min: 1, max: 3_000 }),
       fc.integer({ min: 1, max: 90_000 }),
@@ -38,7 +39,7 @@ describe.each([createProtobufCodec(), createJsonCodec()])('InitialFrames, $encod
         const expected = items.map((item) => codec.encodeEvent(ENDPOINT_SLICES, 'ADDED', item));
         expect(Buffer.concat(written).equals(Buffer.concat(expected))).toBe(true);
       }),
-      { numRuns: 60 },
+      { numRuns: propertyRuns(60) },
     );
   });
 });

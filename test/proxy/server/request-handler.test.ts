@@ -33,7 +33,7 @@ afterEach(async () => {
   await server.close();
 });
 
-/** Sends a request with its path as it stands, which fetch would tidy up. */
+/** Sends a request with exactly this path, which fetch would normalise. */
 function send(
   method: string,
   path: string,
@@ -59,7 +59,7 @@ async function statusFor(method: string, path: string, headers = JSON_ONLY) {
   return JSON.parse(body.toString()) as Record<string, unknown>;
 }
 
-describe('what the allow-list grants', () => {
+describe('the allow-list', () => {
   test.each([
     SLICES,
     `${SLICES}?labelSelector=!service.kubernetes.io/headless`,
@@ -103,7 +103,7 @@ describe('what the allow-list grants', () => {
         code: 403,
         reason: 'Forbidden',
       });
-      // The wrapper's own question about its node is none of this caller's.
+      // The wrapper's own query for its Node does not belong to this caller.
       const own = 'metadata.name=edge-1';
       const seen = server.requests
         .slice(before)
@@ -130,7 +130,7 @@ describe('what the allow-list grants', () => {
   });
 });
 
-describe('requests that are not understood', () => {
+describe('invalid requests', () => {
   test.each([
     ['an Accept that cannot be served', SLICES, { accept: 'application/yaml' }, 406],
     [
@@ -139,7 +139,7 @@ describe('requests that are not understood', () => {
       { accept: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1' },
       406,
     ],
-    ['a resourceVersion that is no number', `${SLICES}?resourceVersion=abc`, JSON_ONLY, 400],
+    ['a resourceVersion that is not a number', `${SLICES}?resourceVersion=abc`, JSON_ONLY, 400],
     ['an unknown parameter', `${SLICES}?shardSelector=x`, JSON_ONLY, 400],
     ['a parameter given twice', `${SLICES}?watch=1&watch=0`, JSON_ONLY, 400],
     ['a watch that is neither true nor false', `${SLICES}?watch=maybe`, JSON_ONLY, 400],
@@ -155,25 +155,28 @@ describe('requests that are not understood', () => {
     expect(await statusFor('GET', path, headers)).toMatchObject({ kind: 'Status', code });
   });
 
-  test.each(['OPTIONS', 'PROPFIND'])('%s is no verb: 405', async (method) => {
+  test.each(['OPTIONS', 'PROPFIND'])('%s is not a method of a collection: 405', async (method) => {
     expect(await statusFor(method, SLICES)).toMatchObject({ code: 405 });
   });
 
-  // Looked up in a plain object, they were taken for encodings, and ended the process.
-  test.each(['constructor', '__proto__', 'toString'])('Accept: %s is none', async (accept) => {
-    for (const path of [SLICES, '/nowhere']) {
-      const { code, body } = await send('GET', path, { accept });
-      expect([code, JSON.parse(body.toString()).kind]).toEqual([406, 'Status']);
-    }
-  });
+  // Regression: names from Object.prototype were accepted as encodings, and the process ended.
+  test.each(['constructor', '__proto__', 'toString'])(
+    'Accept: %s is not an encoding',
+    async (accept) => {
+      for (const path of [SLICES, '/nowhere']) {
+        const { code, body } = await send('GET', path, { accept });
+        expect([code, JSON.parse(body.toString()).kind]).toEqual([406, 'Status']);
+      }
+    },
+  );
 
-  test('an error that cannot even be told ends its connection, and nothing else', async () => {
+  test('an error that cannot be written ends its connection, and nothing else', async () => {
     const { encodeStatus } = CODECS.json;
     const listener = new RequestHandler({
       ...{ name: 'listen', address: { host: '127.0.0.1', port: 0 }, nodeName: 'edge-1' },
       accessPolicy: {
-        admit: () => {
-          throw new Error('no gate');
+        authenticate: () => {
+          throw new Error('no caller');
         },
       } as unknown as AccessPolicy,
       codecs: {
@@ -181,7 +184,7 @@ describe('requests that are not understood', () => {
         json: {
           ...CODECS.json,
           encodeStatus: (status) => {
-            if (status.code === 500) throw new Error('no words');
+            if (status.code === 500) throw new Error('no Status');
             return encodeStatus(status);
           },
         },
@@ -191,7 +194,7 @@ describe('requests that are not understood', () => {
       },
       bounds: DEFAULT_LISTENER_LIMITS,
       times: { bookmarkMs: 60_000, minWatchMs: 60_000 },
-      ...{ readyWaitMs: 1_000, stallMs: 1_000, drainMs: 0 },
+      ...{ readyWaitMs: 1_000, writeTimeoutMs: 1_000, drainMs: 0 },
       logger: pino({ level: 'silent' }),
     });
     const url = await listener.listen();
@@ -200,19 +203,19 @@ describe('requests that are not understood', () => {
     await listener.close(() => {});
   });
 
-  test('a Status comes in the encoding the caller accepts', async () => {
+  test('a Status is written in the encoding that the client accepts', async () => {
     const { headers, body } = await send('GET', '/api/v1/secrets', { accept: ACCEPT.protobuf });
     expect(headers['content-type']).toBe('application/vnd.kubernetes.protobuf');
     expect(CODECS.protobuf.decodeStatus(body)).toMatchObject({ code: 403, reason: 'Forbidden' });
   });
 
-  test('"plain JSON at the end" is served to a caller that would rather have a Table', async () => {
+  test('a client that prefers a Table and also accepts plain JSON gets JSON', async () => {
     const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
     const { code, headers } = await send('GET', SLICES, { accept });
     expect([code, headers['content-type']]).toEqual([200, 'application/json']);
   });
 
-  test('bytes that are no http get 400, and the next request is answered', async () => {
+  test('bytes that are not HTTP get 400, and the next request is answered', async () => {
     const { port } = new URL(proxy.url);
     const answer = await new Promise<string>((resolve) => {
       const socket = connect(Number(port), '127.0.0.1', () => socket.write('\0\x01\x02\r\n\r\n'));
@@ -245,8 +248,8 @@ describe('requests that are not understood', () => {
   });
 });
 
-describe('views that nobody uses', () => {
-  const ask = (n: number) => send('GET', `${SLICES}?labelSelector=n%3D${n}`);
+describe('idle views', () => {
+  const list = (n: number) => send('GET', `${SLICES}?labelSelector=n%3D${n}`);
   const open = () => proxy.views.sources.map(({ query }) => query.labelSelector);
 
   beforeEach(async () => {
@@ -257,31 +260,31 @@ describe('views that nobody uses', () => {
 
   afterEach(() => void jest.restoreAllMocks());
 
-  /** Lets this much time have passed. */
+  /** Advances the monotonic clock. */
   function pass(ms: number): void {
     const real = performance.now.bind(performance);
     jest.spyOn(performance, 'now').mockImplementation(() => real() + ms);
   }
 
-  test('make room for a new question, those first that have been idle for longest', async () => {
-    for (const n of [1, 2, 3]) expect((await ask(n)).code).toBe(200);
+  test('are closed for a new query, the one that has been idle longest first', async () => {
+    for (const n of [1, 2, 3]) expect((await list(n)).code).toBe(200);
     expect(open()).toEqual(expect.arrayContaining(['n=1', 'n=2', 'n=3']));
-    expect((await ask(1)).code).toBe(200);
+    expect((await list(1)).code).toBe(200);
     pass(5_000);
-    expect((await ask(4)).code).toBe(200);
+    expect((await list(4)).code).toBe(200);
     expect(open()).toEqual(expect.arrayContaining(['n=1', 'n=3', 'n=4']));
     expect(open()).not.toContain('n=2');
   });
 
-  // Each of them was listed and written to disk: as many of them as a client could ask.
-  test('stay for some seconds, and a question too many gets 503', async () => {
-    for (const n of [1, 2, 3]) expect((await ask(n)).code).toBe(200);
-    const { code, body } = await ask(4);
+  // Regression: each of them was listed and written to disk, as fast as a client sent new queries.
+  test('remain open for some seconds, and a query beyond the limit gets 503', async () => {
+    for (const n of [1, 2, 3]) expect((await list(n)).code).toBe(200);
+    const { code, body } = await list(4);
     expect([code, body.toString()]).toEqual([503, expect.stringContaining('maxViews')]);
     expect(open()).toEqual(expect.arrayContaining(['n=1', 'n=2', 'n=3']));
   });
 
-  test('but those that are used stay, and a question too many gets 503', async () => {
+  test('are closed, but views in use remain open, and a query beyond the limit gets 503', async () => {
     const watches: AbortController[] = [];
     try {
       for (const n of [1, 2, 3]) {
@@ -292,7 +295,7 @@ describe('views that nobody uses', () => {
         expect((await fetch(`${proxy.url}${SLICES}?${query}`, { signal })).status).toBe(200);
       }
       pass(5_000);
-      const { code, body } = await ask(4);
+      const { code, body } = await list(4);
       expect([code, body.toString()]).toEqual([503, expect.stringContaining('maxViews')]);
     } finally {
       for (const controller of watches) controller.abort();
@@ -320,7 +323,7 @@ describe('LIST', () => {
     ]);
   });
 
-  test('any version up to the newest will do', async () => {
+  test('any version up to the newest is accepted', async () => {
     const { body } = await list();
     const newest = BigInt(body.metadata.resourceVersion);
     const answers = await Promise.all([

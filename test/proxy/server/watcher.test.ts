@@ -10,24 +10,24 @@ import { eventually } from '../../support/eventually.ts';
 import { until } from '../../support/http/until.ts';
 
 /*
- * What a client takes, and when, is in the hands of the test: the socket says that it is full, or drained, when the
- * test says so; and the clock moves when it does.
+ * The test controls what the client reads and when: it makes the socket report that it is full or drained, and it
+ * advances the clock.
  */
-const TIMES = { bookmarkMs: 1000, stallMs: 5000, timeoutMs: 60_000 };
+const TIMES = { bookmarkMs: 1000, writeTimeoutMs: 5000, timeoutMs: 60_000 };
 
 let view: View;
 let response: ServerResponse;
 let received: () => string;
 let client: Promise<IncomingMessage>;
 let stalled: number;
-let taken: boolean;
-/** How many watches have let the log go. */
+let hasRoom: boolean;
+/** Number of watches that have unsubscribed from the log. */
 let released: () => number;
 const server = createServer();
 
 beforeEach(async () => {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'performance'] });
-  [stalled, taken] = [0, true];
+  [stalled, hasRoom] = [0, true];
   const codec = createJsonCodec();
   const window = { entries: 100, bytes: 1 << 20 };
   view = new View({ resource: SERVICES, codec, clock: new VersionAllocator(0), window });
@@ -62,7 +62,7 @@ beforeEach(async () => {
   const write = response.write.bind(response) as (bytes: Buffer) => boolean;
   jest.spyOn(response, 'write').mockImplementation((bytes) => {
     write(bytes as Buffer);
-    return taken;
+    return hasRoom;
   });
 });
 
@@ -74,26 +74,26 @@ afterEach(async () => {
   await closed;
 });
 
-function objectOf(name: string, says = ''): Buffer {
+function objectOf(name: string, text = ''): Buffer {
   const metadata = { name, namespace: 'a', resourceVersion: '1' };
-  return Buffer.from(JSON.stringify({ metadata, spec: { says } }));
+  return Buffer.from(JSON.stringify({ metadata, spec: { text } }));
 }
 
-function change(says: string): void {
-  view.showAsIs('a/x', objectOf('x', says));
+function change(text: string): void {
+  view.showAsIs('a/x', objectOf('x', text));
   view.log.commit();
 }
 
 function watch({ bookmarks = true } = {}): Watcher {
   const watcher = new Watcher({
     ...{ view, response, bookmarks, position: view.log.end, initialEventsEnd: false },
-    ...{ ...TIMES, onStalled: () => stalled++ },
+    ...{ ...TIMES, onTimeout: () => stalled++ },
   });
   watcher.start();
   return watcher;
 }
 
-/** The events that the client has, by their types. */
+/** The types of the events that the client has received. */
 const events = () =>
   received()
     .match(/"type":"[A-Z]+"/g)
@@ -101,26 +101,26 @@ const events = () =>
 const had = (...types: string[]) => eventually(events, types);
 
 describe('a client', () => {
-  test('that takes its time is not given up, and gets what came meanwhile', async () => {
+  test('that reads slowly is not disconnected, and gets the events of the meantime', async () => {
     watch();
-    taken = false;
+    hasRoom = false;
     change('one');
     change('two');
-    for (taken of [false, true]) {
-      jest.advanceTimersByTime(TIMES.stallMs - 1);
+    for (hasRoom of [false, true]) {
+      jest.advanceTimersByTime(TIMES.writeTimeoutMs - 1);
       response.emit('drain');
     }
-    jest.advanceTimersByTime(TIMES.stallMs * 2);
+    jest.advanceTimersByTime(TIMES.writeTimeoutMs * 2);
     await until(() => events().length === 12, 'all events');
     expect(events()).toEqual(['MODIFIED', 'MODIFIED', ...Array(10).fill('BOOKMARK')]);
     expect([stalled, response.destroyed]).toEqual([0, false]);
   });
 
-  test('that takes nothing for a while is given up, and nothing of its watch is left', async () => {
+  test('that reads nothing for a while is disconnected, and nothing of its watch is left', async () => {
     watch();
-    taken = false;
+    hasRoom = false;
     change('one');
-    jest.advanceTimersByTime(TIMES.stallMs - 1);
+    jest.advanceTimersByTime(TIMES.writeTimeoutMs - 1);
     expect(stalled).toBe(0);
     jest.advanceTimersByTime(1);
     expect([stalled, response.destroyed]).toEqual([1, true]);
@@ -128,17 +128,17 @@ describe('a client', () => {
     expect([jest.getTimerCount(), released()]).toEqual([0, 1]);
   });
 
-  test('that goes away leaves nothing behind, also while it is waited for', async () => {
+  test('that disconnects leaves nothing behind, also while the watcher waits for it', async () => {
     watch();
-    taken = false;
+    hasRoom = false;
     change('one');
     (await client).destroy();
     await until(() => response.closed, 'the end');
     expect([stalled, jest.getTimerCount(), released()]).toEqual([0, 0, 1]);
   });
 
-  test('that does not even read the end of its watch is waited for no longer than 10 s', async () => {
-    taken = false;
+  test('that does not read the end of its watch is disconnected after 10 s', async () => {
+    hasRoom = false;
     const watcher = watch();
     change('one');
     jest.spyOn(response, 'end').mockImplementation(() => response);
@@ -149,7 +149,7 @@ describe('a client', () => {
     expect([stalled, response.destroyed]).toEqual([0, true]);
   });
 
-  test('that reads the end is not waited for', async () => {
+  test('that reads the end leaves no timer', async () => {
     watch().end();
     await had('BOOKMARK');
     await until(() => response.closed, 'the end');
@@ -158,7 +158,7 @@ describe('a client', () => {
 });
 
 describe('bookmarks', () => {
-  test('come at their interval and at the end', async () => {
+  test('are sent at their interval and at the end', async () => {
     watch();
     change('one');
     jest.advanceTimersByTime(TIMES.bookmarkMs);
@@ -168,7 +168,7 @@ describe('bookmarks', () => {
     await had('MODIFIED', ...Array<string>(60).fill('BOOKMARK'));
   });
 
-  test('do not come unless they are asked for', async () => {
+  test('are not sent unless requested', async () => {
     watch({ bookmarks: false });
     change('one');
     jest.advanceTimersByTime(TIMES.timeoutMs);
@@ -176,13 +176,13 @@ describe('bookmarks', () => {
     await had('MODIFIED');
   });
 
-  test('do not come while a client takes nothing, and never before what is older', async () => {
+  test('are not sent while a client reads nothing, and never before older events', async () => {
     watch();
-    taken = false;
+    hasRoom = false;
     change('one');
     change('two');
     jest.advanceTimersByTime(TIMES.bookmarkMs * 3);
-    taken = true;
+    hasRoom = true;
     response.emit('drain');
     jest.advanceTimersByTime(TIMES.bookmarkMs);
     await had('MODIFIED', 'MODIFIED', 'BOOKMARK');

@@ -4,30 +4,30 @@ import { SnapshotFallback } from '../../../src/proxy/snapshot/snapshot-fallback.
 import { Reachability } from '../../../src/proxy/upstream/reachability.ts';
 
 let reach: Reachability;
-let cutOff: number;
+let unreachable: number;
 let searches: number;
 let found: boolean;
-let start: SnapshotFallback;
+let fallback: SnapshotFallback;
 
 beforeEach(() => {
   jest.useFakeTimers();
   reach = new Reachability();
-  [cutOff, searches, found] = [0, 0, false];
-  start = coldStart();
+  [unreachable, searches, found] = [0, 0, false];
+  fallback = createFallback();
 });
 
 afterEach(() => {
-  start.end();
+  fallback.end();
   expect(jest.getTimerCount()).toBe(0);
   jest.useRealTimers();
 });
 
-function coldStart(): SnapshotFallback {
+function createFallback(): SnapshotFallback {
   const search = async (): Promise<boolean> => {
     searches++;
     return found;
   };
-  return new SnapshotFallback({ reach, graceMs: 1000, search, onCutOff: () => cutOff++ });
+  return new SnapshotFallback({ reach, graceMs: 1000, search, onUnreachable: () => unreachable++ });
 }
 
 function failure(code: ErrorCode, status?: number): WrapperError {
@@ -39,11 +39,11 @@ const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms);
 
 describe('the API server is out of reach', () => {
   test('when it has accepted no connection for the grace time', async () => {
-    start.attempting();
+    fallback.listStarted();
     await pass(990);
-    expect(cutOff).toBe(0);
+    expect(unreachable).toBe(0);
     await pass(20);
-    expect([searches, cutOff]).toEqual([1, 1]);
+    expect([searches, unreachable]).toEqual([1, 1]);
     expect(reach.cutOff).toBe(true);
   });
 
@@ -52,75 +52,75 @@ describe('the API server is out of reach', () => {
     ['Credentials', undefined],
     ['Refused', 500],
     ['Refused', 429],
-  ] as const)('when for the grace time all it gave was %s %s', async (code, status) => {
+  ] as const)('when every attempt in the grace time failed with %s %s', async (code, status) => {
     for (let n = 0; n < 12; n++) {
-      expect(cutOff).toBe(n > 9 ? 1 : 0);
-      start.attempting();
+      expect(unreachable).toBe(n > 9 ? 1 : 0);
+      fallback.listStarted();
       await pass(1);
-      start.failed(failure(code, status));
+      fallback.failed(failure(code, status));
       await pass(100);
     }
-    expect(cutOff).toBe(1);
+    expect(unreachable).toBe(1);
   });
 
-  test('when it has accepted a connection and said nothing for 10 s', async () => {
-    start.attempting();
+  test('when it has accepted a connection and sent nothing for 10 s', async () => {
+    fallback.listStarted();
     reach.noteConnected();
     await pass(1010);
-    // Where there is another one, it is not waited for.
+    // The search for another server begins sooner.
     expect(searches).toBe(1);
     await pass(8_890);
-    expect(cutOff).toBe(0);
+    expect(unreachable).toBe(0);
     await pass(200);
-    expect(cutOff).toBe(1);
+    expect(unreachable).toBe(1);
   });
 
-  test('when an answer has begun and no byte of any has come for 10 s', async () => {
-    start.attempting();
+  test('when a response has begun and no byte has come for 10 s', async () => {
+    fallback.listStarted();
     for (let n = 0; n < 60; n++) {
       reach.noteAnswer(true);
       await pass(900);
     }
-    expect([searches, cutOff]).toEqual([0, 0]);
+    expect([searches, unreachable]).toEqual([0, 0]);
     await pass(9_000);
-    expect(cutOff).toBe(0);
+    expect(unreachable).toBe(0);
     await pass(200);
-    expect(cutOff).toBe(1);
+    expect(unreachable).toBe(1);
   });
 
-  test('not yet when another one answers; but when that fails as well, and so on, it is', async () => {
+  test('only after two searches, when the servers that were found fail as well', async () => {
     found = true;
-    start.attempting();
+    fallback.listStarted();
     await pass(1010);
-    expect([searches, cutOff]).toEqual([1, 0]);
+    expect([searches, unreachable]).toEqual([1, 0]);
     for (let n = 0; n < 40; n++) {
-      start.failed(failure('Unreachable'));
+      fallback.failed(failure('Unreachable'));
       await pass(100);
-      start.attempting();
+      fallback.listStarted();
     }
-    expect([searches, cutOff]).toEqual([2, 1]);
+    expect([searches, unreachable]).toEqual([2, 1]);
   });
 
-  test('not before what was found to answer has been tried, however long that takes', async () => {
+  test('not before the server that was found has been tried, however long that takes', async () => {
     found = true;
-    start.attempting();
+    fallback.listStarted();
     await pass(1010);
     expect(searches).toBe(1);
-    // Of the one before.
-    start.failed(failure('Unreachable'));
+    // This is the failure of the server before.
+    fallback.failed(failure('Unreachable'));
     await pass(60_000);
-    expect([searches, cutOff]).toEqual([1, 0]);
+    expect([searches, unreachable]).toEqual([1, 0]);
   });
 
-  test('nor before, when it was found between two attempts', async () => {
+  test('not before, when the server was found between two attempts', async () => {
     found = true;
-    start.attempting();
-    start.failed(failure('Unreachable'));
+    fallback.listStarted();
+    fallback.failed(failure('Unreachable'));
     await pass(60_000);
-    expect([searches, cutOff]).toEqual([1, 0]);
+    expect([searches, unreachable]).toEqual([1, 0]);
   });
 
-  test('after one search, whatever else comes while that lasts', async () => {
+  test('after one search, whatever happens while it lasts', async () => {
     let end = (_found: boolean): void => {};
     const search = (): Promise<boolean> => {
       searches++;
@@ -128,57 +128,62 @@ describe('the API server is out of reach', () => {
         end = resolve;
       });
     };
-    start = new SnapshotFallback({ reach, graceMs: 1000, search, onCutOff: () => cutOff++ });
-    start.attempting();
+    fallback = new SnapshotFallback({
+      reach,
+      graceMs: 1000,
+      search,
+      onUnreachable: () => unreachable++,
+    });
+    fallback.listStarted();
     await pass(1010);
-    start.failed(failure('Unreachable'));
-    start.attempting();
+    fallback.failed(failure('Unreachable'));
+    fallback.listStarted();
     await pass(5_000);
-    expect([searches, cutOff]).toEqual([1, 0]);
+    expect([searches, unreachable]).toEqual([1, 0]);
     end(false);
     await pass(0);
-    expect(cutOff).toBe(1);
+    expect(unreachable).toBe(1);
   });
 
-  test('for the next question after one failure, once the first has waited', async () => {
+  test('for the next query after one failure, once the first has waited', async () => {
     reach.noteCutOff();
-    start.attempting();
-    expect(cutOff).toBe(0);
-    start.failed(failure('Unreachable'));
+    fallback.listStarted();
+    expect(unreachable).toBe(0);
+    fallback.failed(failure('Unreachable'));
     await pass(200);
-    expect(cutOff).toBe(1);
+    expect(unreachable).toBe(1);
   });
 });
 
-describe('the API server is there', () => {
+describe('the API server is reachable', () => {
   test.each([401, 403, 404, 410])('when it answers %i', async (code) => {
     for (let n = 0; n < 50; n++) {
-      start.attempting();
-      start.failed(failure('Refused', code));
+      fallback.listStarted();
+      fallback.failed(failure('Refused', code));
       await pass(1000);
     }
-    expect(cutOff).toBe(0);
+    expect(unreachable).toBe(0);
   });
 
-  test('when it is behind the version that is asked for', async () => {
+  test('when it is behind the requested version', async () => {
     const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }];
     const status = { code: 504, reason: 'Timeout', message: '', causes };
     for (let n = 0; n < 50; n++) {
-      start.attempting();
-      start.failed(new WrapperError('Refused', 'x', { status }));
+      fallback.listStarted();
+      fallback.failed(new WrapperError('Refused', 'x', { status }));
       await pass(1000);
     }
-    expect(cutOff).toBe(0);
+    expect(unreachable).toBe(0);
   });
 
-  test('when it sends what cannot be used', async () => {
-    start.attempting();
-    start.failed(failure('Malformed'));
+  test('when it sends unusable data', async () => {
+    fallback.listStarted();
+    fallback.failed(failure('Malformed'));
     await pass(60_000);
-    expect(cutOff).toBe(0);
+    expect(unreachable).toBe(0);
   });
 
-  test('again, for questions that come later, once it has answered any', async () => {
+  test('again for later queries, once it has answered any', async () => {
     reach.noteCutOff();
     reach.noteAnswer(false);
     expect(reach.cutOff).toBe(true);
@@ -186,15 +191,15 @@ describe('the API server is there', () => {
     expect([reach.cutOff, reach.answered]).toEqual([false, true]);
   });
 
-  test('when the list has come, and nothing changes that', async () => {
-    start.attempting();
-    start.failed(failure('Unreachable'));
-    start.attempting();
-    start.end();
+  test('when the list has arrived, whatever fails later', async () => {
+    fallback.listStarted();
+    fallback.failed(failure('Unreachable'));
+    fallback.listStarted();
+    fallback.end();
     expect(jest.getTimerCount()).toBe(0);
     await pass(60_000);
-    start.failed(failure('Unreachable'));
+    fallback.failed(failure('Unreachable'));
     await pass(60_000);
-    expect(cutOff).toBe(0);
+    expect(unreachable).toBe(0);
   });
 });

@@ -29,7 +29,7 @@ const anyObjects = fc.array(fc.uint8Array({ maxLength: 200 }).map(Buffer.from), 
 const VERSION_OFFSET = 8;
 
 describe('a snapshot file', () => {
-  test('gives back what was written, byte for byte, and has the size that was foretold', () => {
+  test('returns what was written, byte for byte, and has the calculated size', () => {
     fc.assert(
       fc.property(anyObjects, fc.string(), (objects, node) => {
         const file = fileOf(objects, node);
@@ -40,7 +40,7 @@ describe('a snapshot file', () => {
     );
   });
 
-  test('is made in pieces of about a megabyte', () => {
+  test('is made in chunks of about a megabyte', () => {
     const objects = Array.from({ length: 500 }, (_, n) => Buffer.alloc(10_000, n));
     const buffers = [...encodeSnapshot(headerFor(objects), objects)];
     expect(buffers.length).toBeGreaterThan(4);
@@ -68,7 +68,7 @@ describe('a snapshot file', () => {
         const index = at % file.length;
         file[index] = (file[index] ?? 0) ^ flip;
         const { kind } = decodeSnapshot(file);
-        // Most changes in the version make it that of a newer program: set aside just as well.
+        // Most changes in the version make it a newer version, which is set aside too.
         const inVersion = index >= VERSION_OFFSET && index < VERSION_OFFSET + 4;
         if (!inVersion || kind !== 'newer') expect(kind).toBe('torn');
       }),
@@ -76,7 +76,7 @@ describe('a snapshot file', () => {
     );
   });
 
-  test('with a piece of another one in it, or anything behind it, is never whole', () => {
+  test('with a part of another one in it, or anything after its end, is never whole', () => {
     fc.assert(
       fc.property(anyObjects, anyObjects, fc.nat(), fc.nat(), (objects, others, at, from) => {
         const file = fileOf(objects);
@@ -94,7 +94,7 @@ describe('a snapshot file', () => {
     );
   });
 
-  test('of any bytes at all is never whole, and never an exception', () => {
+  test('of random bytes is never whole, and never throws', () => {
     const begins = fc.constantFrom(Buffer.alloc(0), fileOf([]).subarray(0, 12));
     fc.assert(
       fc.property(begins, fc.uint8Array({ maxLength: 400 }), (begin, bytes) => {
@@ -104,7 +104,7 @@ describe('a snapshot file', () => {
     );
   });
 
-  test('of a newer version is told as such, whatever else is in it', () => {
+  test('of a newer version is reported as newer, whatever else is in it', () => {
     const file = fileOf([Buffer.from('x')]);
     file.writeUInt32BE(SNAPSHOT_VERSION + 1, VERSION_OFFSET);
     expect(decodeSnapshot(file)).toMatchObject({

@@ -9,6 +9,7 @@ import {
   STREAMING_LIST,
   type WatchRecorder,
 } from '../../support/guarantees/watch-recorder.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { PATHS, shownBy, stateFolder } from '../../support/wrapper/state-fixture.ts';
 import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
@@ -59,7 +60,7 @@ class Scene {
   readonly #state: Awaited<ReturnType<typeof stateFolder>>;
   #url = '';
   #up = true;
-  /** What the wrapper has shown last; the API server may have gone on since. */
+  /** What the wrapper has shown last; the API server may have changed since. */
   #known: string[] = [];
   proxy: NodeProxy | undefined;
   watch: WatchRecorder | undefined;
@@ -96,7 +97,7 @@ class Scene {
     await this.check();
   }
 
-  /** With the API server: all is as there. Without: all is as it was, also for a process that began since. */
+  /** With the API server its state is shown. Without it the last state is shown, also by a new process. */
   async check(): Promise<void> {
     const { proxy } = this;
     if (proxy === undefined) throw new Error('not running');
@@ -146,7 +147,7 @@ class Scene {
   }
 }
 
-test('through outages, restarts and forgotten history a client has the last known state, and then the live one', async () => {
+test('through outages, restarts and compaction a client has the last known state, and then the live one', async () => {
   await fc.assert(
     fc.asyncProperty(history, async (steps) => {
       const scene = new Scene(await stateFolder());
@@ -158,7 +159,7 @@ test('through outages, restarts and forgotten history a client has the last know
         await scene.end();
       }
     }),
-    { numRuns: 20 },
+    { numRuns: propertyRuns(20) },
   );
   expect.hasAssertions();
 });

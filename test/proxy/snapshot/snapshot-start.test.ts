@@ -82,7 +82,7 @@ const addresses = (shown: Map<string, string>) =>
   [...shown.values()].flatMap((bytes) => bytes.match(/10\.0\.0\.[0-9]+/g) ?? []);
 
 describe('a start while the API server is out of reach', () => {
-  test('shows kube-proxy what the process before has shown, and says that it is old', async () => {
+  test('shows kube-proxy what the process before has shown, and reports that it is old', async () => {
     const before = await leaveState();
     await server.close();
     const started = performance.now();
@@ -95,12 +95,16 @@ describe('a start while the API server is out of reach', () => {
     expect(stale).toHaveLength(5);
     const metrics = await createMetrics(proxy).metrics();
     expect(metrics.match(/^kube_proxy_wrapper_view_from_snapshot\{.*\} 1$/gm)).toHaveLength(4);
-    const said = lines.filter(({ msg }) => msg.includes('the snapshot on disk stands in'));
-    expect(said).toHaveLength(5);
-    expect(said[0]).toMatchObject({ level: 40, saved: expect.stringMatching(/^20..-/), rv: '106' });
+    const logged = lines.filter(({ msg }) => msg.includes('the snapshot on disk is used'));
+    expect(logged).toHaveLength(5);
+    expect(logged[0]).toMatchObject({
+      level: 40,
+      saved: expect.stringMatching(/^20..-/),
+      rv: '106',
+    });
   });
 
-  test('is followed by what has changed, and by nothing else, once the API server is back', async () => {
+  test('is followed by exactly what has changed once the API server is back', async () => {
     putSlice(server, 'same', 'web', [{ ip: '10.0.0.9', node: 'edge-1' }]);
     putSlice(server, 'gone', 'web', [{ ip: '10.0.0.8', node: 'edge-1' }]);
     await leaveState();
@@ -121,10 +125,10 @@ describe('a start while the API server is out of reach', () => {
     );
     expect(versions.slice(3)).toEqual([...versions.slice(3)].sort((a, b) => (a < b ? -1 : 1)));
     expect(new Set(versions.slice(3)).size).toBe(4);
-    expect(lines.some(({ msg }) => msg.includes('what the snapshot said is replaced'))).toBe(true);
+    expect(lines.some(({ msg }) => msg.includes('its state replaces the snapshot'))).toBe(true);
   });
 
-  test('asks the API server for nothing older than the snapshot, and does not watch from it', async () => {
+  test('requests nothing older than the snapshot, and does not watch from it', async () => {
     await leaveState();
     const version = String(server.resourceVersion);
     await server.close();
@@ -138,7 +142,7 @@ describe('a start while the API server is out of reach', () => {
     expect(first?.query.get('resourceVersion')).toBe(version);
   });
 
-  test('gives way to an API server that was restored from a backup', async () => {
+  test('is replaced by the state of an API server that was restored from a backup', async () => {
     await leaveState();
     await server.close();
     const proxy = await start();
@@ -148,7 +152,7 @@ describe('a start while the API server is out of reach', () => {
     await eventually(async () => (await shownBy(proxy, PATHS.slices)).size, 0);
   });
 
-  test('versions go on rising from one process to the next, though nothing has changed', async () => {
+  test('uses higher versions than the process before, though nothing has changed', async () => {
     const version = async (proxy: NodeProxy) => {
       const response = await fetch(proxy.url + PATHS.slices);
       return BigInt(
@@ -163,7 +167,7 @@ describe('a start while the API server is out of reach', () => {
     expect(await version(await start())).toBeGreaterThan(before);
   });
 
-  test('answers what kube-proxy posts with 503, at once', async () => {
+  test('answers what kube-proxy posts with 503 immediately', async () => {
     await leaveState();
     await server.close();
     const proxy = await start();
@@ -177,9 +181,9 @@ describe('a start while the API server is out of reach', () => {
     expect(await response.json()).toMatchObject({ kind: 'Status', reason: 'ServiceUnavailable' });
   });
 
-  test('shows of a node set that is not on disk this node, rather than nothing of anything', async () => {
+  test('uses this node alone for a node set that is not on disk', async () => {
     await leaveState();
-    // Written last and lost: power was cut a second after a policy had first used the key.
+    // The last file is lost: power was cut a second after a policy had first used the key.
     const sets = (await readdir(folder)).filter((name) => name.startsWith('nodes-'));
     expect(sets).toHaveLength(2);
     await server.close();
@@ -202,7 +206,7 @@ describe('a start while the API server is out of reach', () => {
     }
   });
 
-  test('never shows a file that is whole and holds what is no object', async () => {
+  test('never shows a whole file whose objects cannot be parsed', async () => {
     await leaveState();
     const [name = ''] = (await readdir(folder)).filter((each) => each.startsWith('endpointslices'));
     const file = join(folder, name);
@@ -219,13 +223,13 @@ describe('a start while the API server is out of reach', () => {
     expect((await shownBy(proxy, PATHS.nodes)).size).toBe(1);
   });
 
-  test('shows of a node set that is larger than maxObjects now this node, and leaves its file', async () => {
+  test('uses this node alone for a node set larger than maxObjects, and keeps its file', async () => {
     await leaveState();
     const files = await readdir(folder);
     await server.close();
     const proxy = await start({ readBounds: { ...DEFAULT_READ_LIMITS, maxObjects: 1 } });
     expect(addresses(await shownBy(proxy, PATHS.slices))).toEqual(['10.0.0.1']);
-    expect(lines.filter(({ msg }) => msg.includes('larger than a bound'))).toHaveLength(1);
+    expect(lines.filter(({ msg }) => msg.includes('larger than a limit'))).toHaveLength(1);
     expect(await readdir(folder)).toEqual(files);
   });
 
@@ -239,7 +243,7 @@ describe('a start while the API server is out of reach', () => {
 });
 
 describe('a start while the API server answers', () => {
-  test('never shows what is on disk first, however slow the answer', async () => {
+  test('never shows the snapshot first, however slow the response', async () => {
     await leaveState();
     putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.7', node: 'edge-1' }]);
     const release = server.hold(({ query }) => !query.has('watch'));
@@ -253,7 +257,7 @@ describe('a start while the API server answers', () => {
       event.type === 'ERROR' ? '' : event.object.toString('latin1'),
     );
     expect(seen.join().match(/10\.0\.0\.[0-9]/g)).toEqual(['10.0.0.7']);
-    expect(lines.some(({ msg }) => msg.includes('stands in'))).toBe(false);
+    expect(lines.some(({ msg }) => msg.includes('the snapshot on disk is used'))).toBe(false);
   });
 
   test.each([

@@ -64,29 +64,29 @@ async function leave(
   options: Partial<SnapshotStoreOptions> = {},
 ): Promise<string> {
   const store = storeOf(options);
-  const keeper = store.open(QUERY);
-  keeper.told([change('web', text)], '7');
-  await keeper.close();
+  const writer = store.open(QUERY);
+  writer.update([change('web', text)], '7');
+  await writer.close();
   await store.close();
   const [name = ''] = (await readdir(folder)).filter((each) => each.endsWith('.snapshot'));
   return join(folder, name);
 }
 
-async function loadAnew(options: Partial<SnapshotStoreOptions> = {}, query = QUERY) {
+async function loadAgain(options: Partial<SnapshotStoreOptions> = {}, query = QUERY) {
   const store = storeOf(options);
-  const keeper = store.open(query);
-  const stored = await keeper.load();
-  await keeper.close();
+  const writer = store.open(query);
+  const stored = await writer.load();
+  await writer.close();
   await store.close();
   return stored && { version: stored.resourceVersion, objects: stored.objects.map(String) };
 }
 
 const files = async () => (await readdir(folder)).sort();
 
-describe('what is written', () => {
-  test('is there for the next process, and nobody else can read it', async () => {
+describe('a snapshot', () => {
+  test('is there for the next process, and other users cannot read it', async () => {
     const path = await leave();
-    expect(await loadAnew()).toEqual({ version: '7', objects: ['object'] });
+    expect(await loadAgain()).toEqual({ version: '7', objects: ['object'] });
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     expect((await stat(folder)).mode & 0o777).toBe(0o700);
   });
@@ -98,114 +98,114 @@ describe('what is written', () => {
   });
 
   /**
-   * Changes something every 50 ms, at least twelve times, until all is done. Returns how often it was quiet for
-   * `quietMs` all the same, for the machine was busy.
+   * Changes an object every 50 ms, at least twelve times, until `isDone`. Returns how often a busy machine paused for
+   * `quietMs` all the same.
    */
-  async function unrest(keeper: SnapshotWriter, quietMs: number, isDone: () => boolean) {
+  async function unrest(writer: SnapshotWriter, quietMs: number, isDone: () => boolean) {
     let pauses = 0;
     for (let n = 0; n < 12 || !isDone(); n++) {
-      keeper.told([change('web', `state ${n}`)], String(n));
-      const told = performance.now();
+      writer.update([change('web', `state ${n}`)], String(n));
+      const updated = performance.now();
       await delay(50);
       // A timer may be a millisecond early.
-      if (performance.now() - told > quietMs - 2) pauses++;
+      if (performance.now() - updated > quietMs - 2) pauses++;
     }
     return pauses;
   }
 
-  test('is written once nothing changes for a while', async () => {
+  test('is written after a quiet time without changes', async () => {
     const store = storeOf({ quietMs: 200, unrestMs: 60_000 });
-    const keeper = store.open(QUERY);
-    const pauses = await unrest(keeper, 200, () => true);
+    const writer = store.open(QUERY);
+    const pauses = await unrest(writer, 200, () => true);
     expect(store.counters.writes).toBeLessThanOrEqual(pauses);
-    await eventually(async () => (await keeper.load())?.resourceVersion, '11');
+    await eventually(async () => (await writer.load())?.resourceVersion, '11');
     await delay(300);
     expect(store.counters.writes).toBeLessThanOrEqual(pauses + 1);
-    await keeper.close();
+    await writer.close();
     await store.close();
-    expect(await loadAnew()).toEqual({ version: '11', objects: ['state 11'] });
+    expect(await loadAgain()).toEqual({ version: '11', objects: ['state 11'] });
   });
 
-  test('is written under unrest at the latest after a longer while, and no more often', async () => {
+  test('is written during continuous changes after the longer time, and not more often', async () => {
     const store = storeOf({ quietMs: 200, unrestMs: 400 });
-    const keeper = store.open(QUERY);
+    const writer = store.open(QUERY);
     const began = performance.now();
     const isDone = () => store.counters.writes > 0 || performance.now() - began > 20_000;
-    const pauses = await unrest(keeper, 200, isDone);
+    const pauses = await unrest(writer, 200, isDone);
     const { writes } = store.counters;
     expect(writes).toBeGreaterThan(0);
     expect(writes).toBeLessThanOrEqual(pauses + (performance.now() - began) / 398);
-    await keeper.close();
+    await writer.close();
     await store.close();
   });
 
-  // At a few bytes a second the wait was longer than a timer can be, and so none.
+  // At a few bytes a second the wait was longer than a timer allows, so that there was no wait.
   test.each([1000, 0.01])(
-    'is no more in the long run than the disk shall bear (%d bytes/s)',
+    'is not written more than writeBytesPerSecond allows (%d bytes/s)',
     async (rate) => {
       const store = storeOf({ quietMs: 1, unrestMs: 1, writeBytesPerSecond: rate });
-      const keeper = store.open(QUERY);
-      keeper.told([change('web', 'x'.repeat(100_000))], '1');
+      const writer = store.open(QUERY);
+      writer.update([change('web', 'x'.repeat(100_000))], '1');
       await eventually(() => store.counters.writes, 1);
-      keeper.told([change('web', 'y')], '2');
+      writer.update([change('web', 'y')], '2');
       await delay(100);
       expect(store.counters.writes).toBe(1);
-      // The end of the process is no time to save flash memory.
+      // The last write of the process is not bounded.
       store.end();
-      await keeper.close();
+      await writer.close();
       await store.close();
-      expect(await loadAnew()).toEqual({ version: '2', objects: ['y'] });
+      expect(await loadAgain()).toEqual({ version: '2', objects: ['y'] });
     },
   );
 
   test('is not written for a bookmark', async () => {
     const store = storeOf();
-    const keeper = store.open(QUERY);
-    keeper.told([], '1');
+    const writer = store.open(QUERY);
+    writer.update([], '1');
     await eventually(() => store.counters.writes, 1);
-    keeper.told([], '2');
-    await keeper.close();
+    writer.update([], '2');
+    await writer.close();
     await store.close();
     expect(store.counters.writes).toBe(1);
   });
 
-  // Where a label of the own node flaps, node sets come and go.
-  test('is not written more often because its question comes and goes, but once more at the end', async () => {
+  // A label of the own node that flaps opens and closes node sets.
+  test('is not written more often when its query opens and closes often, but once more at the end', async () => {
     const store = storeOf({ writeBytesPerSecond: 1 });
-    const ask = async (version: string) => {
-      const keeper = store.open(QUERY);
-      keeper.told([change('web', 'object')], version);
-      return keeper;
+    const open = async (version: string) => {
+      const writer = store.open(QUERY);
+      writer.update([change('web', 'object')], version);
+      return writer;
     };
-    const first = await ask('1');
+    const first = await open('1');
     await eventually(() => store.counters.writes, 1);
     await first.close();
-    for (const version of ['2', '3', '4']) await (await ask(version)).close();
+    for (const version of ['2', '3', '4']) await (await open(version)).close();
     expect(store.counters.writes).toBe(1);
-    const last = await ask('5');
+    const last = await open('5');
     store.end();
     await last.close();
     await store.close();
-    expect((await loadAnew())?.version).toBe('5');
+    expect((await loadAgain())?.version).toBe('5');
   });
 
-  test('follows a rotated authority, so that the next process knows it still', async () => {
+  test('is rewritten for a rotated authority, so that the next process still trusts it', async () => {
     const [old, next] = [(await makeAuthority('old')).cert, (await makeAuthority('next')).cert];
     credentials.setTls({ ca: old });
     const store = storeOf();
-    const keeper = store.open(QUERY);
-    keeper.told([change('web', 'object')], '7');
+    const writer = store.open(QUERY);
+    writer.update([change('web', 'object')], '7');
     await eventually(() => store.counters.writes, 1);
     credentials.setTls({ ca: old + next });
     await eventually(() => store.counters.writes, 2);
-    await keeper.close();
+    await writer.close();
     await store.close();
     credentials.setTls({ ca: next });
-    expect(await loadAnew()).toEqual({ version: '7', objects: ['object'] });
+    expect(await loadAgain()).toEqual({ version: '7', objects: ['object'] });
   });
 });
 
-describe('what is not to be trusted', () => {
+describe('a file that cannot be trusted', () => {
   test.each([
     ['torn', 'cut short', async (path: string) => await truncate(path, 100)],
     ['torn', 'empty', async (path: string) => await truncate(path, 0)],
@@ -241,7 +241,7 @@ describe('what is not to be trusted', () => {
     async (cause, _, spoil) => {
       const path = await leave();
       await spoil(path);
-      expect(await loadAnew()).toBeUndefined();
+      expect(await loadAgain()).toBeUndefined();
       const aside = path.replace(/\.snapshot$/, `.${cause}`);
       expect(await files()).toEqual([aside.slice(folder.length + 1)]);
       expect(lines.filter(({ level }) => level >= 50)).toEqual([
@@ -258,61 +258,65 @@ describe('what is not to be trusted', () => {
   test('is kept once per cause', async () => {
     for (let n = 0; n < 3; n++) {
       await truncate(await leave(), 20 + n);
-      await loadAnew();
+      await loadAgain();
     }
     expect(await files()).toEqual([expect.stringMatching(/\.torn$/)]);
     const [name = ''] = await files();
     expect((await stat(join(folder, name))).size).toBe(22);
   });
 
-  test('is also what answers another question', async () => {
+  test('is also one that answers another query', async () => {
     const path = await leave();
     const store = storeOf();
     const other = store.open('protobuf /api/v1/nodes');
-    other.told([], '1');
+    other.update([], '1');
     await other.close();
     await store.close();
     const [name = ''] = (await files()).filter((each) => each.startsWith('nodes'));
     await writeFile(join(folder, name), await readFile(path));
-    expect(await loadAnew({}, 'protobuf /api/v1/nodes')).toBeUndefined();
+    expect(await loadAgain({}, 'protobuf /api/v1/nodes')).toBeUndefined();
     expect(await files()).toContain(name.replace(/\.snapshot$/, '.foreign'));
   });
 });
 
 describe('the disk', () => {
-  async function told(store: SnapshotStore, query: string, bytes: number): Promise<SnapshotWriter> {
-    const keeper = store.open(query);
+  async function written(
+    store: SnapshotStore,
+    query: string,
+    bytes: number,
+  ): Promise<SnapshotWriter> {
+    const writer = store.open(query);
     const writes = store.counters.writes + store.counters.failures;
-    keeper.told([change('web', 'x'.repeat(bytes))], '1');
+    writer.update([change('web', 'x'.repeat(bytes))], '1');
     await eventually(() => store.counters.writes + store.counters.failures, writes + 1);
-    return keeper;
+    return writer;
   }
 
-  test('that is out of order is logged once and counted, and nothing else', async () => {
+  test('that cannot be used is logged once and counted, without other effects', async () => {
     await writeFile(folder, 'a file where the folder should be');
     const store = storeOf();
-    const keepers = [await told(store, 'a /x', 1), await told(store, 'b /x', 1)];
-    expect(await keepers[0]?.load()).toBeUndefined();
-    for (const keeper of keepers) await keeper.close();
+    const writers = [await written(store, 'a /x', 1), await written(store, 'b /x', 1)];
+    expect(await writers[0]?.load()).toBeUndefined();
+    for (const writer of writers) await writer.close();
     await store.close();
     expect(store.counters.writes).toBe(0);
-    const said = lines.filter(({ msg }) => msg.includes('cannot be'));
-    expect(said).toEqual([
+    const logged = lines.filter(({ msg }) => msg.includes('cannot be'));
+    expect(logged).toEqual([
       expect.objectContaining({ err: expect.stringContaining('is a file, not a folder') }),
     ]);
   });
 
   /*
-   * The message of an error names the file, which has another name each time: on a disk that was read-only
-   * each attempt of each question was logged.
+   * The message of an error names the file, which has another name each time. On a read-only disk each attempt of each
+   * query was logged.
    */
-  test('that goes on failing is logged once per cause, and once when it is well again', async () => {
+  test('that keeps failing is logged once per cause, and once when it works again', async () => {
     const path = await leave();
     await rm(path);
     await mkdir(join(path, 'in-the-way'), { recursive: true });
     const store = storeOf({ retryMs: 20 });
-    const keeper = store.open(QUERY);
-    keeper.told([change('web', 'new')], '8');
+    const writer = store.open(QUERY);
+    writer.update([change('web', 'new')], '8');
     await eventually(() => store.counters.failures > 3, true);
     const about = (words: string) => lines.filter(({ msg }) => msg.includes(words));
     expect(about('cannot be written')).toHaveLength(1);
@@ -322,55 +326,55 @@ describe('the disk', () => {
     expect(store.problem).toBeUndefined();
     expect(about('can be written again')).toHaveLength(1);
     expect(about('cannot be written')).toHaveLength(1);
-    await keeper.close();
+    await writer.close();
     await store.close();
-    expect(await loadAnew()).toEqual({ version: '8', objects: ['new'] });
+    expect(await loadAgain()).toEqual({ version: '8', objects: ['new'] });
   });
 
-  // While one process replaces another, each finds names that the other renames or removes a moment later.
-  test('that two processes write is none the worse for names that have gone', async () => {
+  // While one process replaces another, each lists files that the other renames or removes a moment later.
+  test('that two processes write to works with files that have gone', async () => {
     await mkdir(folder);
     for (const name of ['x.snapshot.1.tmp', 'y.snapshot'])
       await symlink(join(folder, 'gone'), join(folder, name));
     await leave();
-    expect(await loadAnew()).toEqual({ version: '7', objects: ['object'] });
+    expect(await loadAgain()).toEqual({ version: '7', objects: ['object'] });
     expect(lines).toEqual([]);
   });
 
-  test('whose folder was taken away gets a new one', async () => {
+  test('whose folder was removed gets a new one', async () => {
     const store = storeOf({ retryMs: 20 });
-    const keeper = await told(store, QUERY, 10);
+    const writer = await written(store, QUERY, 10);
     await rm(folder, { recursive: true });
-    keeper.told([change('web', 'new')], '8');
+    writer.update([change('web', 'new')], '8');
     await eventually(() => store.counters.writes, 2);
-    await keeper.close();
+    await writer.close();
     await store.close();
-    expect(await loadAnew()).toEqual({ version: '8', objects: ['new'] });
+    expect(await loadAgain()).toEqual({ version: '8', objects: ['new'] });
   });
 
-  test('never holds more than is set: files that nobody needs go first, then it says which bound', async () => {
+  test('never holds more than stateMaxBytes: unused files are removed first, then the error names the setting', async () => {
     const maxBytes = 100_000;
     const old = storeOf({ maxBytes });
-    for (const query of ['a /x', 'b /x']) await (await told(old, query, 40_000)).close();
+    for (const query of ['a /x', 'b /x']) await (await written(old, query, 40_000)).close();
     await old.close();
     const store = storeOf({ maxBytes });
-    const c = await told(store, 'c /x', 50_000);
+    const c = await written(store, 'c /x', 50_000);
     expect(store.bytes).toBeLessThan(maxBytes);
     expect(await files()).toHaveLength(2);
-    const d = await told(store, 'd /x', 60_000);
+    const d = await written(store, 'd /x', 60_000);
     expect(store.counters.failures).toBe(1);
     expect(lines.at(-1)).toMatchObject({ err: expect.stringContaining('stateMaxBytes=100000') });
-    for (const keeper of [c, d]) await keeper.close();
+    for (const writer of [c, d]) await writer.close();
     await store.close();
   });
 
   test('that hangs does not keep the process from ending for more than 5 s, which is logged once', async () => {
     jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(new Promise(() => {}));
     const store = storeOf();
-    const keepers = ['a /x', 'b /x'].map((query) => store.open(query));
-    for (const keeper of keepers) keeper.told([change('web', 'new')], '8');
+    const writers = ['a /x', 'b /x'].map((query) => store.open(query));
+    for (const writer of writers) writer.update([change('web', 'new')], '8');
     const started = performance.now();
-    await Promise.all(keepers.map((keeper) => keeper.close()));
+    await Promise.all(writers.map((writer) => writer.close()));
     await store.close();
     expect(performance.now() - started).toBeLessThan(5_500);
     expect(lines).toEqual([
@@ -378,15 +382,15 @@ describe('the disk', () => {
     ]);
   });
 
-  test('that hangs is told while the process lives, once, and when it goes on', async () => {
+  test('that hangs is logged once while the process runs, and when it works again', async () => {
     let goOn = (): void => {};
     const hanging = new Promise<void>((resolve) => {
       goOn = resolve;
     });
     jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(hanging);
     const store = storeOf({ slowMs: 20 });
-    const keepers = ['a /x', 'b /x'].map((query) => store.open(query));
-    for (const keeper of keepers) keeper.told([change('web', 'new')], '8');
+    const writers = ['a /x', 'b /x'].map((query) => store.open(query));
+    for (const writer of writers) writer.update([change('web', 'new')], '8');
     await eventually(() => store.counters.failures, 2);
     expect(store.problem).toContain('the disk takes more than 0.02 s');
     expect(lines).toHaveLength(1);
@@ -394,11 +398,11 @@ describe('the disk', () => {
     await eventually(() => store.counters.writes, 2);
     expect(store.problem).toBeUndefined();
     expect(lines.at(-1)?.msg).toContain('written again');
-    for (const keeper of keepers) await keeper.close();
+    for (const writer of writers) await writer.close();
     await store.close();
   });
 
-  test('that fails with the state of a view that was closed meanwhile is no complaint for ever', async () => {
+  test('that fails with the state of a closed view does not remain a problem', async () => {
     let fail = (_: Error): void => {};
     const hanging = new Promise<void>((_, reject) => {
       fail = reject;
@@ -406,7 +410,7 @@ describe('the disk', () => {
     jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValueOnce(hanging);
     const store = storeOf();
     const gone = store.open('a /x');
-    gone.told([change('web', 'new')], '8');
+    gone.update([change('web', 'new')], '8');
     await gone.close();
     fail(Object.assign(new Error('i/o error'), { code: 'EIO' }));
     await eventually(() => lines.at(-1)?.err, 'i/o error');
@@ -414,20 +418,20 @@ describe('the disk', () => {
     await store.close();
   });
 
-  // A view that nobody asks for is closed while the process lives, and then its last state may still be written.
-  test('that hangs with the state of a view that was closed before is waited for no longer either', async () => {
+  // A view without users is closed while the process runs. Its last state may still be written then.
+  test('that hangs with the state of a closed view delays the end no longer either', async () => {
     jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(new Promise(() => {}));
     const store = storeOf();
-    const keeper = store.open(QUERY);
-    keeper.told([change('web', 'new')], '8');
-    void keeper.close();
+    const writer = store.open(QUERY);
+    writer.update([change('web', 'new')], '8');
+    void writer.close();
     await delay(20);
     const started = performance.now();
     await store.close();
     expect(performance.now() - started).toBeLessThan(5_500);
   });
 
-  test('is rid of files whose writer was killed, but not of one that is being written', async () => {
+  test('loses files whose writer was killed, but not one that is being written', async () => {
     await leave();
     await writeFile(join(folder, 'x.snapshot.1-1.tmp'), 'half');
     await writeFile(join(folder, 'y.snapshot.2-1.tmp'), 'half');

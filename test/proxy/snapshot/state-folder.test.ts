@@ -38,8 +38,8 @@ function makeFifo(path: string): void {
   execFileSync('mkfifo', [path]);
 }
 
-describe('a stateDir that can never work is refused at the start, and the message says why', () => {
-  // In /proc mkdir of Node, when recursive, goes round for ever: half a core, and not a word.
+describe('a stateDir that can never work is refused at the start with the reason', () => {
+  // In /proc Node's recursive mkdir never ends: it used half a core without a log line.
   test.each([
     ['/proc/x/y', 'is on a proc file system'],
     ['/proc/self', 'is on a proc file system'],
@@ -52,7 +52,7 @@ describe('a stateDir that can never work is refused at the start, and the messag
     });
   });
 
-  test('a FIFO, a file, and what is below one', async () => {
+  test('a FIFO, a file, and a path below a file', async () => {
     const [fifo, file] = [join(base, 'fifo'), join(base, 'file')];
     makeFifo(fifo);
     await writeFile(file, '');
@@ -78,7 +78,7 @@ describe('a stateDir that can never work is refused at the start, and the messag
 });
 
 describe('a stateDir that can work', () => {
-  test('is made with all that is missing above it, for nobody else', async () => {
+  test('is made with its missing parents, and other users cannot enter it', async () => {
     const folder = join(base, 'a', 'b', 'c');
     expect(await prepareStateFolder(folder)).toBe(folder);
     expect((await stat(folder)).mode & 0o777).toBe(0o700);
@@ -90,7 +90,7 @@ describe('a stateDir that can work', () => {
     expect(await prepareStateFolder(join(base, 'link'))).toBe(join(base, 'disk'));
   });
 
-  test('but whose folder above others can write is not used, and the start goes on', async () => {
+  test('but whose parent others can write is not used, and the start continues', async () => {
     await mkdir(join(base, 'shared'));
     await chmod(join(base, 'shared'), 0o777);
     const folder = join(base, 'shared', 'state');
@@ -107,8 +107,8 @@ describe('a stateDir that can work', () => {
 });
 
 describe('a file of the folder', () => {
-  // Opening a FIFO to read waits for a writer, in one of the four threads that look names up.
-  test('that is a FIFO, a folder or a link is not read, nor waited for', async () => {
+  // Opening a FIFO to read waits for a writer, in one of the four threads that Node has for files and DNS.
+  test('that is a FIFO, a folder or a link is not read, and does not block', async () => {
     const files = new SnapshotFiles(base);
     makeFifo(files.path('fifo'));
     await mkdir(files.path('folder'));
@@ -117,7 +117,7 @@ describe('a file of the folder', () => {
     await expect(files.read('fifo', 100)).rejects.toThrow('not a regular file');
     await expect(files.read('folder', 100)).rejects.toThrow('not a regular file');
     await expect(files.read('link', 100)).rejects.toThrow('ELOOP');
-    expect([...(await files.list()).keys()]).toEqual([]);
+    expect([...(await files.ready()).keys()]).toEqual([]);
   });
 });
 
@@ -137,7 +137,7 @@ describe('the folder of the snapshots', () => {
     });
   }
 
-  test('is tried before there is anything to write, and again until it can be used', async () => {
+  test('is checked before the first write, and again until it can be used', async () => {
     const shared = join(base, 'shared');
     await mkdir(shared);
     await chmod(shared, 0o777);
@@ -154,13 +154,13 @@ describe('the folder of the snapshots', () => {
     expect(await readdir(join(shared, 'state'))).toEqual([]);
   });
 
-  test('is made and filled again when it vanished, though nothing changes', async () => {
+  test('is made and filled again when it has gone, without a change', async () => {
     const folder = join(base, 'state');
     const store = storeOf(folder);
-    const keeper = store.open('protobuf /api/v1/services');
-    keeper.told([], '7');
+    const writer = store.open('protobuf /api/v1/services');
+    writer.update([], '7');
     await eventually(() => store.counters.writes, 1);
-    // It has to be known before it can be missed.
+    // The first check must be over before the folder is removed.
     await eventually(
       async () => (await readdir(folder)).some((name) => name.endsWith('.tmp')),
       false,
@@ -169,7 +169,7 @@ describe('the folder of the snapshots', () => {
     await eventually(() => store.counters.writes > 1, true);
     expect(lines.map(({ msg }) => msg)).toContainEqual(expect.stringContaining('has gone'));
     expect((await readdir(folder)).some((name) => name.endsWith('.snapshot'))).toBe(true);
-    await keeper.close();
+    await writer.close();
     await store.close();
   });
 });

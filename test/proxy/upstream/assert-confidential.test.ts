@@ -7,7 +7,7 @@ const EXPOSED = new URL('http://user:s3cret@192.0.2.1:8080');
 const MESSAGE = /^https: .*http:\/\/192\.0\.2\.1:8080 .*in clear text/;
 
 describe("callers' tokens are not sent over the network in clear text", () => {
-  test('the https door is not opened before an API server by plain http', async () => {
+  test('the https listener is not started if an API server uses plain http', async () => {
     const credentials = new FakeCredentials(EXPOSED);
     await expect(startHttpsWrapper({}, { credentials })).rejects.toMatchObject({
       code: 'InvalidSettings',
@@ -15,7 +15,7 @@ describe("callers' tokens are not sent over the network in clear text", () => {
     });
   });
 
-  test('the plain http door is, for its callers bring none', async () => {
+  test('the plain http listener is started, because its callers send no tokens', async () => {
     const proxy = await startWrapper('http://127.0.0.1:1', {
       credentials: new FakeCredentials(EXPOSED),
     });
@@ -33,7 +33,7 @@ describe("callers' tokens are not sent over the network in clear text", () => {
     },
   );
 
-  test('a kubeconfig that later names one is warned of', async () => {
+  test('a kubeconfig that later names such a server is logged as a warning', async () => {
     const { logger, lines } = recordingLogger();
     const credentials = new FakeCredentials(new URL('https://192.0.2.1'));
     const wrapper: HttpsWrapper = await startHttpsWrapper({}, { credentials, logger });

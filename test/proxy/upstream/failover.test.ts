@@ -23,104 +23,104 @@ function failoverOf(servers: URL[] = [B, C], returnMs = 10, logger = silent): Fa
   return failover;
 }
 
+/** Reports outcomes of requests to one server. */
+const reports = (of: Failover, server: URL) => ({
+  answered: () => of.report(server, 'answered'),
+  serverError: (times: number) => {
+    for (let n = 0; n < times; n++) of.report(server, 'serverError');
+  },
+});
+
 const hosts = (of: Failover) => of.servers.map(({ hostname }) => hostname).join('');
 
 describe('the API server in use', () => {
-  test('is that of the kubeconfig first', () => {
+  test('is the one of the kubeconfig at first', () => {
     expect(hosts(failoverOf())).toBe('abc');
   });
 
-  test('is the next, at once, when it cannot be reached, and the first again after the last', () => {
+  test('changes immediately to the next when it cannot be reached, and to the first after the last', () => {
     const of = failoverOf();
-    let told = 0;
-    of.onTlsChange(() => told++);
+    let notified = 0;
+    of.onTlsChange(() => notified++);
     of.report(A, 'unreachable');
     expect(hosts(of)).toBe('bca');
     of.report(B, 'unreachable');
     expect(hosts(of)).toBe('cab');
     of.report(C, 'unreachable');
     expect(hosts(of)).toBe('abc');
-    expect([told, of.switches]).toEqual([3, 3]);
+    expect([notified, of.switches]).toEqual([3, 3]);
   });
 
-  test('is changed once by many requests that fail together', () => {
+  test('changes once when many requests fail together', () => {
     const of = failoverOf();
     for (let n = 0; n < 5; n++) of.report(A, 'unreachable');
     expect(hosts(of)).toBe('bca');
   });
 
-  test('is changed by three 5xx in a row, not by fewer', () => {
+  test('changes after three 5xx in a row, not after fewer', () => {
     const of = failoverOf();
-    of.report(A, 'answered', '/api/v1/nodes');
-    const paths = ['/api/v1/nodes', '/api/v1/services'];
-    for (const outcome of ['broken', 'broken', 'answered', 'broken', 'broken'] as const) {
-      of.report(A, outcome, paths.reverse()[0]);
+    const { answered, serverError } = reports(of, A);
+    answered();
+    serverError(2);
+    answered();
+    serverError(2);
+    expect(hosts(of)).toBe('abc');
+    serverError(1);
+    expect(hosts(of)).toBe('bca');
+  });
+
+  // A resource whose conversion webhook was away fails at all servers: as long as others are answered in between,
+  // one that fails does not change the server.
+  test('does not change while other requests are answered between those with 5xx', () => {
+    const of = failoverOf();
+    const { answered, serverError } = reports(of, A);
+    for (let n = 0; n < 10; n++) {
+      serverError(2);
+      answered();
     }
-    expect(hosts(of)).toBe('abc');
-    of.report(A, 'broken', '/api/v1/services');
-    expect(hosts(of)).toBe('bca');
-  });
-
-  // A resource whose conversion webhook was away made all questions change servers, again and again.
-  test('is not changed by one path that is answered with 5xx, while none is otherwise', () => {
-    const of = failoverOf();
-    of.report(A, 'answered', '/api/v1/nodes');
-    for (let n = 0; n < 10; n++) of.report(A, 'broken', '/apis/x/v1/communities');
     expect([hosts(of), of.switches]).toEqual(['abc', 0]);
-    of.report(A, 'answered', '/api/v1/nodes');
-    for (let n = 0; n < 3; n++) of.report(A, 'broken', '/api/v1/nodes');
-    expect(hosts(of)).toBe('abc');
-    of.report(A, 'broken', '/api/v1/services');
-    expect(hosts(of)).toBe('bca');
   });
 
-  // Before it has its own Node kube-proxy asks for nothing else: the node never came up.
-  test('is changed by one path that is answered with 5xx when it has answered nothing yet', () => {
+  // Before it has its own Node kube-proxy sends no other request: the node never came up.
+  test('changes after three 5xx when it has answered nothing yet, and so on until one answers', () => {
     const of = failoverOf();
-    const fail = (server: URL, times: number) => {
-      for (let n = 0; n < times; n++) of.report(server, 'broken', '/api/v1/nodes');
-    };
-    fail(A, 2);
+    reports(of, A).serverError(2);
     expect(hosts(of)).toBe('abc');
-    fail(A, 1);
+    reports(of, A).serverError(1);
     expect(hosts(of)).toBe('bca');
-    // What the one before did does not count against it.
-    fail(B, 2);
+    // The 5xx of the server before do not count.
+    reports(of, B).serverError(2);
     expect(hosts(of)).toBe('bca');
-    fail(B, 1);
-    fail(C, 3);
-    // And so on, until one answers.
+    reports(of, B).serverError(1);
+    reports(of, C).serverError(3);
     expect([hosts(of), of.switches]).toEqual(['abc', 3]);
-    of.report(A, 'answered', '/api/v1/nodes');
-    fail(A, 10);
+    reports(of, A).answered();
+    reports(of, A).serverError(2);
     expect([hosts(of), of.switches]).toEqual(['abc', 3]);
   });
 
   // It answered GET /version, and lists with 5xx; watches end one at a time.
-  test('is changed by one path when it is the preferred one again, and answers nothing', async () => {
+  test('changes after three 5xx when it is the preferred one again, and answers nothing', async () => {
     const of = failoverOf();
     of.probe = async () => 200;
-    of.report(A, 'answered', '/api/v1/nodes');
-    of.report(A, 'unreachable', '/api/v1/nodes');
-    of.report(B, 'answered', '/api/v1/nodes');
+    reports(of, A).answered();
+    of.report(A, 'unreachable');
+    reports(of, B).answered();
     await eventually(() => hosts(of), 'abc');
-    for (let n = 0; n < 3; n++) of.report(A, 'broken', '/api/v1/nodes');
+    reports(of, A).serverError(3);
     expect(hosts(of)).toBe('bca');
   });
 
-  // One collection that hung made all questions change servers, again and again.
-  test('is changed by one path that it is silent to only when it has answered nothing yet', () => {
+  test('changes after one request without a response in time, because that takes long enough', () => {
     const of = failoverOf();
-    of.report(A, 'silent', '/api/v1/nodes');
+    of.report(A, 'silent');
     expect(hosts(of)).toBe('bca');
-    of.report(B, 'answered', '/api/v1/nodes');
-    for (let n = 0; n < 10; n++) of.report(B, 'silent', '/apis/x/v1/communities');
-    expect([hosts(of), of.switches]).toEqual(['bca', 1]);
-    of.report(B, 'silent', '/api/v1/nodes');
-    expect(hosts(of)).toBe('cab');
+    of.report(B, 'answered');
+    of.report(B, 'silent');
+    expect([hosts(of), of.switches]).toEqual(['cab', 2]);
   });
 
-  test('is one that was found to answer, whichever', () => {
+  test('is any server of the list that was found to answer', () => {
     const of = failoverOf();
     of.take(C);
     expect(hosts(of)).toBe('cab');
@@ -129,7 +129,7 @@ describe('the API server in use', () => {
     expect([hosts(of), of.switches]).toEqual(['cab', 1]);
   });
 
-  test('stays when there is no other', () => {
+  test('does not change when there is no other', () => {
     const of = failoverOf([]);
     of.report(A, 'unreachable');
     expect([hosts(of), of.switches]).toEqual(['a', 0]);
@@ -149,7 +149,7 @@ describe('the API server in use', () => {
     expect(asked).toEqual(['a', 'a', 'a', 'a', 'a']);
   });
 
-  test('is asked for once at a time, and no more once it is in use or all is closed', async () => {
+  test('is checked by one request at a time, and no more once it is in use or closed', async () => {
     jest.useFakeTimers();
     const of = failoverOf();
     let asked = 0;
@@ -174,7 +174,7 @@ describe('the API server in use', () => {
     expect([hosts(of), asked, jest.getTimerCount()]).toEqual(['cab', 2, 0]);
   });
 
-  test('is not tried again once all is closed', () => {
+  test('is not checked again after close', () => {
     jest.useFakeTimers();
     const of = failoverOf();
     of.report(A, 'unreachable');
@@ -183,40 +183,40 @@ describe('the API server in use', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  // It was tried in place of itself, and no other ever.
-  test('is another one, though the settings name that of the kubeconfig too', () => {
+  // It was tried in place of itself, and no other server ever.
+  test('is another one even if the settings list the server of the kubeconfig too', () => {
     const of = failoverOf([A, B]);
     expect(hosts(of)).toBe('ab');
     of.report(A, 'unreachable');
     expect(hosts(of)).toBe('ba');
   });
 
-  test('is told aloud, but not again and again while none can be reached', () => {
+  test('is logged as a warning, but not repeatedly while none can be reached', () => {
     const { logger, lines } = recordingLogger();
     const of = failoverOf([B, C], 10, logger);
-    const aloud = () => lines.filter(({ level }) => level >= 40).length;
+    const warnings = () => lines.filter(({ level }) => level >= 40).length;
     for (const server of [A, B, C, A, B]) of.report(server, 'unreachable');
-    expect(aloud()).toBe(2);
+    expect(warnings()).toBe(2);
     of.report(C, 'answered');
     of.report(C, 'unreachable');
-    expect(aloud()).toBe(3);
+    expect(warnings()).toBe(3);
   });
 
-  test('is one of those that the kubeconfig names now, of which nothing is known', () => {
+  test('is one that the kubeconfig names now, without the history of the old one', () => {
     const credentials = new FakeCredentials(A);
     const of = new Failover({ credentials, servers: [B], logger: pino({ level: 'silent' }) });
     failover = of;
-    let told = 0;
-    of.onTlsChange(() => told++);
+    let notified = 0;
+    of.onTlsChange(() => notified++);
     of.report(A, 'answered');
     credentials.servers = [C];
     credentials.setTls({});
-    expect([hosts(of), told]).toEqual(['cb', 1]);
+    expect([hosts(of), notified]).toEqual(['cb', 1]);
     of.report(C, 'silent');
     expect(hosts(of)).toBe('bc');
   });
 
-  test('stays when the credentials change, but not the servers', () => {
+  test('does not change when the credentials change, but not the servers', () => {
     const credentials = new FakeCredentials(A);
     failover = new Failover({ credentials, servers: [B], logger: pino({ level: 'silent' }) });
     failover.report(A, 'unreachable');
@@ -224,7 +224,7 @@ describe('the API server in use', () => {
     expect(hosts(failover)).toBe('ba');
   });
 
-  test('is never one of another scheme: over plain http no credentials may go', () => {
+  test('never has another scheme, because plain http would expose the credentials', () => {
     expect(() => failoverOf([new URL('http://b:8080')])).toThrow(
       expect.objectContaining({
         code: 'InvalidSettings',

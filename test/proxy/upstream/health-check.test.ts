@@ -25,17 +25,17 @@ afterEach(() => {
 const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms);
 
 describe('a server with open requests', () => {
-  test('is not asked while bytes come', async () => {
-    healthCheck.opened();
+  test('is not checked while bytes arrive', async () => {
+    healthCheck.onRequestStart();
     for (let n = 0; n < 10; n++) {
       await pass(20_000);
-      healthCheck.heard();
+      healthCheck.onBytes();
     }
     expect(probes).toBe(0);
   });
 
-  test('is asked after 25 s without any, and then every 25 s: 144 times an hour at most', async () => {
-    healthCheck.opened();
+  test('is checked after 25 s without any, and then every 25 s: 144 times an hour at most', async () => {
+    healthCheck.onRequestStart();
     await pass(24_900);
     expect(probes).toBe(0);
     await pass(200);
@@ -45,37 +45,37 @@ describe('a server with open requests', () => {
     expect(dead).toBe(0);
   });
 
-  test('that does not answer is dead', async () => {
+  test('is dead if it does not answer', async () => {
     answers = false;
-    healthCheck.opened();
+    healthCheck.onRequestStart();
     await pass(25_100);
     expect(dead).toBe(1);
   });
 
-  test('is not dead when bytes came while it was asked', async () => {
+  test('is not dead if bytes arrived while it was checked', async () => {
     answers = false;
-    let asked = (): void => {};
+    let answerNothing = (): void => {};
     const slow = new HealthCheck({
       probe: () =>
         new Promise((resolve) => {
-          asked = () => resolve(false);
+          answerNothing = () => resolve(false);
         }),
       onDead: () => dead++,
     });
-    slow.opened();
+    slow.onRequestStart();
     await pass(26_000);
-    slow.heard();
-    asked();
+    slow.onBytes();
+    answerNothing();
     await pass(100);
     expect(dead).toBe(0);
-    slow.ended();
+    slow.onRequestEnd();
   });
 
-  test('is left alone once all requests have ended', async () => {
-    healthCheck.opened();
-    healthCheck.opened();
-    healthCheck.ended();
-    healthCheck.ended();
+  test('is not checked once all requests have ended', async () => {
+    healthCheck.onRequestStart();
+    healthCheck.onRequestStart();
+    healthCheck.onRequestEnd();
+    healthCheck.onRequestEnd();
     await pass(100_000);
     expect([probes, jest.getTimerCount()]).toEqual([0, 0]);
   });

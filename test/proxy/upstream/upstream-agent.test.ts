@@ -2,19 +2,18 @@ import type { ServerResponse } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { NoAnswer, UpstreamAgent } from '../../../src/proxy/upstream/upstream-agent.ts';
+import { NoResponse, UpstreamAgent } from '../../../src/proxy/upstream/upstream-agent.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
 import { until } from '../../support/http/until.ts';
 
 /*
- * The clock stands still until a test moves it on, so that no connection is too slow for these times; what the
- * network does takes the time it takes.
+ * The clock is fake, so that no connection is too slow for these limits. The network is real.
  */
 const TIMES = { connectMs: 1000, headersMs: 5000, probeMs: 1234, idleMs: 60_000 };
 
 let server: TestServer;
 let agent: UpstreamAgent;
-/** The requests that the server has got and not answered. */
+/** Requests that the server has received and not answered. */
 let open: ServerResponse[];
 let requests: number;
 let sockets: Set<Socket>;
@@ -67,7 +66,7 @@ async function answered(): Promise<string> {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('a request', () => {
-  test('whose connection is not made in time is ended', async () => {
+  test('whose connection takes too long is ended', async () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => silent.once('listening', resolve));
     const { port } = silent.address() as { port: number };
@@ -82,9 +81,9 @@ describe('a request', () => {
     await new Promise((resolve) => silent.close(resolve));
   });
 
-  test('that is not answered in time is ended, once the connection stands by that time alone', async () => {
+  test('without a response in time is ended; once connected, only that limit applies', async () => {
     const asking = ask();
-    const failed = expect(asking).rejects.toBeInstanceOf(NoAnswer);
+    const failed = expect(asking).rejects.toBeInstanceOf(NoResponse);
     await asked();
     let done = false;
     void asking.catch(() => {
@@ -98,11 +97,11 @@ describe('a request', () => {
     expect(requests).toBe(1);
   });
 
-  // Else what hangs at the server would take twice the time, and be asked for twice.
-  test('that is not answered in time on a connection that was used before is not sent again', async () => {
+  // Otherwise a request that hangs at the server would take twice the time, and would be sent twice.
+  test('without a response in time on a reused connection is not sent again', async () => {
     expect(await answered()).toBe('ok');
     await settled();
-    const failed = expect(ask()).rejects.toBeInstanceOf(NoAnswer);
+    const failed = expect(ask()).rejects.toBeInstanceOf(NoResponse);
     await asked();
     jest.advanceTimersByTime(TIMES.connectMs);
     await settled();
@@ -112,7 +111,7 @@ describe('a request', () => {
     expect([requests, server.accepted, connected]).toEqual([2, 1, 1]);
   });
 
-  test('that is answered may be answered for as long as it takes: a watch', async () => {
+  test('whose response has started has no time limit, because it may be a watch', async () => {
     const asking = ask();
     const response = await asked();
     response.write('a');
@@ -125,7 +124,7 @@ describe('a request', () => {
 });
 
 describe('a connection', () => {
-  test('is probed by TCP, and told of once', async () => {
+  test('is probed by TCP keep-alive, and reported once', async () => {
     expect(await answered()).toBe('ok');
     await settled();
     expect(await answered()).toBe('ok');
@@ -144,7 +143,7 @@ describe('a connection', () => {
     await server.idle();
   });
 
-  test('that is in use when its agent is destroyed ends at once', async () => {
+  test('that is in use when its agent is destroyed ends immediately', async () => {
     const asking = ask();
     (await asked()).write('half');
     const reading = expect(text((await asking).body)).rejects.toThrow();

@@ -31,7 +31,7 @@ function cut(bytes: Buffer, size: number): Buffer[] {
 const GZIP = { 'content-encoding': 'gzip' };
 
 describe('readBody()', () => {
-  test('joins the chunks, however they are cut, gzipped or not', async () => {
+  test('joins the chunks, whatever their sizes, gzipped or not', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uint8Array({ maxLength: 300 }),
@@ -47,7 +47,7 @@ describe('readBody()', () => {
     );
   });
 
-  test('refuses more bytes than the bound before it takes another chunk', async () => {
+  test('refuses more bytes than the limit before it reads another chunk', async () => {
     const { body, state } = feed(Buffer.alloc(6), Buffer.alloc(6), Buffer.alloc(6));
     await expect(readBody(body, 11)).rejects.toMatchObject({ code: 'TooLarge' });
     expect(state).toEqual({ taken: 2, released: true });
@@ -56,14 +56,14 @@ describe('readBody()', () => {
   test.each([
     ['plain', {}],
     ['gzip', GZIP],
-  ])('refuses a declared length above the bound at the first chunk: %s', async (_, encoding) => {
+  ])('refuses a declared length above the limit at the first chunk: %s', async (_, encoding) => {
     const { body, state } = feed(Buffer.alloc(1), Buffer.alloc(1));
     const headers = { 'content-length': '12', ...encoding };
     await expect(readBody(body, 11, headers)).rejects.toMatchObject({ code: 'TooLarge' });
     expect(state).toEqual({ taken: 1, released: true });
   });
 
-  test('counts what gzip unfolds to, and lets go of a body that would never end', async () => {
+  test('counts decompressed bytes, and ends a body that would never end', async () => {
     let released = false;
     async function* endless(): AsyncGenerator<Uint8Array, void, undefined> {
       const member = gzipSync(Buffer.alloc(1_000_000));
@@ -80,7 +80,7 @@ describe('readBody()', () => {
   test.each([
     ['no gzip at all', Buffer.from('plain')],
     ['cut off', gzipSync('x'.repeat(1000)).subarray(0, 15)],
-  ])('calls gzip that is %s malformed', async (_, bytes) => {
+  ])('refuses gzip that is %s as malformed', async (_, bytes) => {
     const { body } = feed(bytes);
     await expect(readBody(body, 10_000, GZIP)).rejects.toMatchObject({ code: 'Malformed' });
   });
@@ -88,7 +88,7 @@ describe('readBody()', () => {
   test.each([
     ['plain', {}],
     ['gzip', GZIP],
-  ])('passes on what the %s body fails with', async (_, headers) => {
+  ])('throws the error of a %s body', async (_, headers) => {
     const failure = new Error('reset');
     async function* failing(): AsyncGenerator<Uint8Array, void, undefined> {
       yield gzipSync('x').subarray(0, 5);
@@ -98,7 +98,7 @@ describe('readBody()', () => {
   });
 });
 
-describe('readPieces()', () => {
+describe('readBuffers()', () => {
   test.each([
     ['plain', {}],
     ['gzip', GZIP],
@@ -120,7 +120,7 @@ describe('readPieces()', () => {
     },
   );
 
-  test('keeps no network buffer, and no piece of more than 1 MB', async () => {
+  test('keeps no network buffer, and no buffer of more than 1 MB', async () => {
     const chunks = cut(Buffer.alloc(3_000_000, 7), 65_536);
     const buffers = await readBuffers(feed(...chunks).body, { maxBytes: 1e9 });
     expect(Buffer.concat(buffers).equals(Buffer.concat(chunks))).toBe(true);
@@ -140,14 +140,14 @@ describe('each()', () => {
       onUnread: () => {},
     });
 
-  test('hands on all chunks, then resolves', async () => {
+  test('calls back with all chunks, then resolves', async () => {
     const chunks: string[] = [];
     const source = Readable.from([Buffer.from('a'), Buffer.from('b')], { objectMode: false });
     await bodyOf(source).each((chunk) => void chunks.push(chunk.toString()));
     expect(chunks.join('')).toBe('ab');
   });
 
-  test('hands on a chunk in the turn in which it arrives', () => {
+  test('calls back with a chunk in the turn in which it arrives', () => {
     const source = new PassThrough();
     const chunks: string[] = [];
     void bodyOf(source).each((chunk) => void chunks.push(chunk.toString()));
@@ -157,7 +157,7 @@ describe('each()', () => {
     source.end();
   });
 
-  test('throws what its reader throws, hands on nothing after that, and ends the request', async () => {
+  test('throws what its reader throws, delivers nothing after that, and ends the request', async () => {
     const source = new PassThrough();
     let taken = 0;
     const read = bodyOf(source).each(() => {
@@ -174,7 +174,7 @@ describe('each()', () => {
   test.each([
     ['breaks', new Error('reset')],
     ['is closed before its end', undefined],
-  ])('throws as explained when the body %s', async (_, error) => {
+  ])('throws the explained error when the body %s', async (_, error) => {
     const source = new PassThrough();
     const read = bodyOf(source).each(() => {});
     source.destroy(error);

@@ -77,7 +77,7 @@ const inUse = () => proxy?.failover.servers[0]?.port;
 const portOf = (relay: TcpRelay) => new URL(relay.url).port;
 
 describe('with two API servers', () => {
-  test('the second is used, and nothing lost, when the first refuses connections', async () => {
+  test('the second is used, and nothing is lost, when the first refuses connections', async () => {
     await start();
     expect(inUse()).toBe(portOf(first));
     await first.refuse();
@@ -99,19 +99,19 @@ describe('with two API servers', () => {
     expect(inUse()).toBe(portOf(second));
   });
 
-  // Before it has its own Node kube-proxy asks for nothing else.
-  test('a start while the first answers everything with 5xx uses the second, though only own Node is asked for', async () => {
-    const broken = await startServer((_request, response) => response.writeHead(503).end());
+  // Before it has its own Node, kube-proxy requests nothing else.
+  test('a start while the first answers everything with 5xx uses the second, even if only the own Node is requested', async () => {
+    const failing = await startServer((_request, response) => response.writeHead(503).end());
     const servers = [new URL(second.url)];
-    proxy = await startWrapper(broken.url.href, { servers });
+    proxy = await startWrapper(failing.url.href, { servers });
     await eventually(() => proxy?.views.ownNodeExists, true);
     expect(inUse()).toBe(portOf(second));
     await proxy.close();
     proxy = undefined;
-    await broken.close();
+    await failing.close();
   });
 
-  test('a start while the first is cut off shows what the second says, and not what is on disk', async () => {
+  test('a start while the first is cut off shows the state of the second, not the snapshot', async () => {
     const { state, remove } = await stateFolder();
     try {
       await (await start({ state })).close();
@@ -122,7 +122,7 @@ describe('with two API servers', () => {
       await start({ state });
       expect(seen()).toEqual(['10.0.0.1', '10.0.0.7']);
       expect(performance.now() - started).toBeLessThan(4000);
-      expect(lines.some(({ msg }) => msg.includes('stands in'))).toBe(false);
+      expect(lines.some(({ msg }) => msg.includes('the snapshot on disk is used'))).toBe(false);
       expect(inUse()).toBe(portOf(second));
     } finally {
       await proxy?.close();
@@ -131,7 +131,7 @@ describe('with two API servers', () => {
     }
   });
 
-  test('events that kube-proxy posts go where the watches go', async () => {
+  test('Events of kube-proxy are sent to the server of the watches', async () => {
     const of = await start();
     await first.refuse();
     first.cut();
@@ -145,7 +145,7 @@ describe('with two API servers', () => {
     expect(response.status).toBe(201);
   });
 
-  test('a first one whose connections stand still, and that answers no new one, is left within the time', async () => {
+  test('the first is left in time when its connections are silent and it answers no new one', async () => {
     await start({ quietMs: 300 });
     first.freezeOpen();
     await first.refuse();
@@ -155,7 +155,7 @@ describe('with two API servers', () => {
     expect(lines.some(({ msg }) => msg.includes('has fallen silent'))).toBe(true);
   });
 
-  test('one that is quiet and answers is left alone', async () => {
+  test('a quiet server that answers health checks stays in use', async () => {
     await start({ quietMs: 100 });
     const before = server.requests.filter(({ query }) => query.has('watch')).length;
     await eventually(
@@ -182,7 +182,7 @@ describe('with one API server', () => {
     },
   );
 
-  test('a network that stands still and comes back loses nothing', async () => {
+  test('a network that stops and resumes loses nothing', async () => {
     await start(alone);
     const thaw = first.freeze();
     put(1, 2);
@@ -192,7 +192,7 @@ describe('with one API server', () => {
     await eventually(seen, ['10.0.0.1', '10.0.0.2']);
   });
 
-  test('what comes between stays within what was seen while it is away, and readyz tells', async () => {
+  test('views keep the last state while the server is away', async () => {
     const of = await start(alone);
     await first.refuse();
     first.cut();
@@ -224,16 +224,19 @@ describe('what is too large', () => {
     ['maxListBytes', { maxListBytes: 100 }],
     ['maxObjectBytes', { maxObjectBytes: 100 }],
     ['maxObjects', { maxObjects: 0 }],
-  ])('in a list is refused by the bound %s, which readyz and log name', async (name, bounds) => {
-    const recorded = recordingLogger();
-    proxy = await startWrapper(first.url, {
-      ...{ logger: recorded.logger, readBounds: { ...DEFAULT_READ_LIMITS, ...bounds } },
-      readyWaitMs: 300,
-    });
-    await expect(shownBy(proxy, PATHS.slices)).rejects.toThrow('HTTP 503');
-    expect(problemsOf(proxy).join()).toContain(name);
-    expect(recorded.lines.some(({ err }) => String(err).includes(name))).toBe(true);
-  });
+  ])(
+    'in a list is refused by the limit %s, which readyz and the log name',
+    async (name, bounds) => {
+      const recorded = recordingLogger();
+      proxy = await startWrapper(first.url, {
+        ...{ logger: recorded.logger, readBounds: { ...DEFAULT_READ_LIMITS, ...bounds } },
+        readyWaitMs: 300,
+      });
+      await expect(shownBy(proxy, PATHS.slices)).rejects.toThrow('HTTP 503');
+      expect(problemsOf(proxy).join()).toContain(name);
+      expect(recorded.lines.some(({ err }) => String(err).includes(name))).toBe(true);
+    },
+  );
 
   test.each([
     [
@@ -248,7 +251,7 @@ describe('what is too large', () => {
         for (const n of [1, 2, 3, 4]) putSlice(server, `more-${n}`, 'web', []);
       },
     ],
-  ])('in a watch is refused by %s, and what was known stands', async (name, bounds, overdo) => {
+  ])('in a watch is refused by %s, and the last state stays', async (name, bounds, overdo) => {
     const of = await start({ readBounds: { ...DEFAULT_READ_LIMITS, ...bounds } });
     const slices = () =>
       of.views.sources.find(({ query }) => query.resource.plural === 'endpointslices');

@@ -17,7 +17,7 @@ const refuse =
 let servers: TestServer[];
 /** How the first and the second server answer now. */
 let listeners: RequestListener[];
-/** How often each was asked for a sign of life. */
+/** Number of health checks of each server. */
 let probes: number[];
 let found: string[];
 let upstream: Upstream;
@@ -54,14 +54,14 @@ function between([first, ...others]: readonly TestServer[]): Upstream {
 const second = () => servers[1]?.url.port;
 
 describe('a search among the API servers', () => {
-  test('finds nothing, and asks nobody, where there is only one', async () => {
+  test('finds nothing and sends nothing if there is only one', async () => {
     await upstream.close();
     upstream = between(servers.slice(0, 1));
     expect(await upstream.search()).toBe(false);
     expect(probes).toEqual([0, 0]);
   });
 
-  test('stays with the one in use when that answers, also where another one is faster', async () => {
+  test('prefers the one in use if it answers, even if another one is faster', async () => {
     listeners[0] = async (_request, response) => {
       await until(() => probes[1] === 1, 'the other one to be asked');
       response.end('{}');
@@ -70,7 +70,7 @@ describe('a search among the API servers', () => {
     expect(found).toEqual([]);
   });
 
-  test('finds the one that answers when the one in use is silent, and ends what waits for that', async () => {
+  test('finds the one that answers if the one in use is silent, whose requests then end', async () => {
     listeners[0] = silence;
     const waiting = expect(upstream.request({ method: 'GET', path: '/' })).rejects.toMatchObject({
       code: 'Unreachable',
@@ -81,7 +81,7 @@ describe('a search among the API servers', () => {
     await waiting;
   });
 
-  test('finds the last of several that answers, though the others are quicker to say nothing', async () => {
+  test('finds the only one that answers, even if the others fail faster', async () => {
     await upstream.close();
     const third = await startServer((_request, response) => response.writeHead(503).end());
     upstream = between([servers[0], third, servers[1]] as TestServer[]);
@@ -95,7 +95,7 @@ describe('a search among the API servers', () => {
     await third.close();
   });
 
-  test.each([429, 500, 503])('takes %i for no answer', async (statusCode) => {
+  test.each([429, 500, 503])('does not accept %i as an answer', async (statusCode) => {
     listeners[0] = refuse(statusCode);
     expect(await upstream.search()).toBe(true);
     expect(found).toEqual([second()]);
@@ -104,13 +104,13 @@ describe('a search among the API servers', () => {
     expect(found).toHaveLength(1);
   });
 
-  test.each([401, 403])('takes %i for one', async (statusCode) => {
+  test.each([401, 403])('accepts %i as an answer', async (statusCode) => {
     listeners[0] = refuse(statusCode);
     expect(await upstream.search()).toBe(true);
     expect(found).toEqual([]);
   });
 
-  test('is one for all who search at once, and another one for who searches later', async () => {
+  test('is shared by concurrent callers; a later caller starts a new one', async () => {
     expect(await Promise.all([upstream.search(), upstream.search()])).toEqual([true, true]);
     expect(probes).toEqual([1, 1]);
     listeners = [refuse(503), refuse(503)];
@@ -118,7 +118,7 @@ describe('a search among the API servers', () => {
     expect(probes).toEqual([2, 2]);
   });
 
-  test('that lasts when all is closed changes nothing any more', async () => {
+  test('that is running when the upstream is closed changes nothing', async () => {
     listeners[0] = silence;
     const searching = upstream.search();
     await until(() => probes[0] === 1, 'the search');
@@ -128,14 +128,14 @@ describe('a search among the API servers', () => {
   });
 });
 
-describe('a sign of life', () => {
-  test('is heard of by all, and leaves no connection', async () => {
+describe('a health check', () => {
+  test('is recorded by the reachability, and leaves no connection', async () => {
     expect(await upstream.probe((servers[1] as TestServer).url)).toBe(200);
     expect(upstream.reach.answered).toBe(true);
     await servers[1]?.idle();
   });
 
-  test('is no answer that breaks off', async () => {
+  test('fails if the response breaks off', async () => {
     listeners[0] = (_request, response) => {
       response.writeHead(200, { 'content-length': 1000 });
       response.write('half', () => setImmediate(() => response.destroy()));
@@ -143,7 +143,7 @@ describe('a sign of life', () => {
     expect(await upstream.probe((servers[0] as TestServer).url)).toBeUndefined();
   });
 
-  test('comes on a connection of its own: one in the pool may be as dead as those in question', async () => {
+  test('uses a new connection, because one in the pool may be dead too', async () => {
     await text((await upstream.request({ method: 'GET', path: '/' })).body);
     expect(await upstream.probe((servers[0] as TestServer).url)).toBe(200);
     expect(servers[0]?.accepted).toBe(2);

@@ -70,7 +70,7 @@ describe('TLS', () => {
     });
   });
 
-  test('refuses a server of another authority, unless it is not to be checked', async () => {
+  test('refuses a server of another authority, unless verification is off', async () => {
     await setUp({ ca: (await makeAuthority('other')).cert });
     await expect(ask()).rejects.toMatchObject({
       code: 'Unreachable',
@@ -115,7 +115,7 @@ describe('a changed client certificate', () => {
     });
   });
 
-  test('lets idle connections of the old one go at once', async () => {
+  test('immediately closes idle connections of the old one', async () => {
     await setUp({ ca: authority.cert, ...alice });
     expect(await ask()).toBe('alice');
     expect(await ask('Bearer caller')).toBe('nobody');
@@ -123,7 +123,7 @@ describe('a changed client certificate', () => {
     await server.idle();
   });
 
-  test('read anew after a 401 is used for the request that is sent again', async () => {
+  test('that is read again after a 401 is used for the second attempt', async () => {
     await setUp({ ca: authority.cert, ...alice });
     server.server.removeAllListeners('request');
     server.server.on('request', (request, response) => {

@@ -35,7 +35,7 @@ describe('a request', () => {
     });
   });
 
-  test('says who asks, also when it asks in the name of somebody else, and when it probes', async () => {
+  test('has our User-Agent, also with the identity of a caller, and so does a health check', async () => {
     const seen: (string | undefined)[] = [];
     const { upstream, server } = await setUp((request, response) => {
       seen.push(request.headers['user-agent']);
@@ -50,7 +50,7 @@ describe('a request', () => {
     expect(seen).toEqual(Array(3).fill(`kube-proxy-wrapper/${version}`));
   });
 
-  test('is sent again when the server has just closed the idle connection that it came on', async () => {
+  test('is sent again if the server has just closed its idle connection', async () => {
     const used = new Set<unknown>();
     const outcomes: Outcome[] = [];
     const { upstream } = await setUp(
@@ -69,7 +69,7 @@ describe('a request', () => {
     expect(outcomes).toEqual(Array(3).fill('answered'));
   });
 
-  test('on a connection of its own that the server closes is not', async () => {
+  test('is not sent again if the server closes a new connection', async () => {
     let requests = 0;
     const { upstream } = await setUp(({ socket }) => {
       requests++;
@@ -80,7 +80,7 @@ describe('a request', () => {
     expect(requests).toBe(1);
   });
 
-  test('answered 401 is sent once more after the credentials were read anew', async () => {
+  test('answered 401 is sent once more after the credentials were read again', async () => {
     const seen: string[] = [];
     const { upstream, credentials } = await setUp(async (request, response) => {
       seen.push(`${request.headers.authorization} ${await text(request)}`);
@@ -96,7 +96,7 @@ describe('a request', () => {
     await buffer(response.body);
   });
 
-  test('answered 401 does not wait for the rest of that answer, nor keep its connection', async () => {
+  test('answered 401 neither waits for the rest of that response nor keeps its connection', async () => {
     const { upstream, server } = await setUp((_request, response) => {
       if (server.accepted === 1) response.writeHead(401).write('on and on');
       else response.end('ok');
@@ -106,7 +106,7 @@ describe('a request', () => {
     await until(() => server.connections.size === 1, 'the connection of the 401 to go');
   });
 
-  test('answered 401 twice is answered so', async () => {
+  test('answered 401 twice resolves with 401', async () => {
     let requests = 0;
     const { upstream, credentials } = await setUp((_request, response) => {
       requests++;
@@ -118,7 +118,7 @@ describe('a request', () => {
     expect([requests, credentials.refreshes]).toEqual([2, 1]);
   });
 
-  test('answered 401 again and again is logged once, until an answer is another one', async () => {
+  test('answered 401 repeatedly is logged once, until a response has another status', async () => {
     let status = 401;
     const { upstream, lines } = await setUp((_, response) => response.writeHead(status).end());
     const ask = async (): Promise<void> => {
@@ -182,14 +182,14 @@ describe('an API server that cannot be reached', () => {
   });
 });
 
-describe('what became of a request is told', () => {
+describe('the outcome of a request is reported', () => {
   test.each([
     [200, 'answered'],
     [403, 'answered'],
     [429, 'answered'],
-    [500, 'broken'],
-    [503, 'broken'],
-    [504, 'broken'],
+    [500, 'serverError'],
+    [503, 'serverError'],
+    [504, 'serverError'],
   ] as const)('when it was answered with %i: %s', async (statusCode, outcome) => {
     const outcomes: string[] = [];
     const { upstream } = await setUp(
@@ -208,7 +208,7 @@ describe('what became of a request is told', () => {
   });
 
   // As kube-apiserver answers: errors.go NewTooLargeResourceVersionError, with retryAfterSeconds.
-  test('when it is behind the version that was asked for, which is an answer', async () => {
+  test('as answered when the server is behind the requested version', async () => {
     const outcomes: string[] = [];
     const { upstream } = await setUp(
       (_, response) => response.writeHead(504, { 'retry-after': '1' }).end(),
@@ -218,7 +218,7 @@ describe('what became of a request is told', () => {
     expect([outcomes, upstream.reach.answered]).toEqual([['answered'], true]);
   });
 
-  test('each chunk of a body is a sign of life', async () => {
+  test('and each chunk of a body is recorded by the reachability', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const { upstream } = await setUp(async (_, response) => {
       response.write('a');
@@ -238,21 +238,21 @@ describe('what became of a request is told', () => {
     expect((heard[1] ?? 0) - (heard[0] ?? 0)).toBeGreaterThan(10);
   });
 
-  test('when it took the request and did not begin to answer', async () => {
+  test('as silent when the server accepts the request and does not respond', async () => {
     const outcomes: string[] = [];
     const { upstream, server } = await setUp(() => {}, {
       headersMs: 20,
-      onOutcome: (_, each, path) => outcomes.push(`${each} ${path}`),
+      onOutcome: (_, each) => outcomes.push(each),
     });
     const request = upstream.request({ method: 'GET', path: '/wait?x=1' });
     await expect(request).rejects.toMatchObject({
       code: 'Unreachable',
-      message: expect.stringContaining('no answer within 0.02 s'),
+      message: expect.stringContaining('no response within 0.02 s'),
     });
-    expect([outcomes, server.accepted]).toEqual([['silent /wait'], 1]);
+    expect([outcomes, server.accepted]).toEqual([['silent'], 1]);
   });
 
-  test('when the server hung up, but not when the caller gave up', async () => {
+  test('when the server closes the connection, but not when the caller aborts', async () => {
     const outcomes: string[] = [];
     const { upstream } = await setUp(
       ({ url, socket }) => {

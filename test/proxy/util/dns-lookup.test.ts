@@ -5,7 +5,7 @@ import { shareLookups } from '../../../src/proxy/util/dns-lookup.ts';
 describe('shareLookups()', () => {
   type Answer = Parameters<Parameters<LookupFunction>[2]>;
 
-  test('asks once for all who want to know the same, and anew after the answer', () => {
+  test('sends one lookup for all concurrent callers, and a new one after the answer', () => {
     const asked: string[] = [];
     let answer: (...args: Answer) => void = () => {};
     const shared = shareLookups((hostname, { family }, callback) => {
@@ -26,7 +26,7 @@ describe('shareLookups()', () => {
     expect(asked).toEqual(['a 0', 'a 0', 'a 6', 'b 0']);
   });
 
-  test('an error is for all of them, and is not kept', () => {
+  test('an error goes to all of them, and is not kept', () => {
     const answers: ((...args: Answer) => void)[] = [];
     const shared = shareLookups((_hostname, _options, callback) => void answers.push(callback));
     const told: unknown[] = [];

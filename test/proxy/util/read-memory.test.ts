@@ -4,7 +4,7 @@ import { OwnReadMemory } from '../../../src/proxy/util/read-memory.ts';
 
 const LIMIT = 1_000;
 
-describe('lists that are read at a time', () => {
+describe('lists that are read concurrently', () => {
   test('hold no more than the limit together, and nothing when all are done', () => {
     const step = fc.record({ list: fc.nat(4), bytes: fc.nat(1_500) });
     fc.assert(
@@ -32,7 +32,7 @@ describe('lists that are read at a time', () => {
     );
   });
 
-  test('leave objects that take eight times the limit in memory, and no more', () => {
+  test('leave room for objects of eight times the limit, and no more', () => {
     const account = new OwnReadMemory(LIMIT).account();
     expect(() => account.objects(8 * LIMIT)).not.toThrow();
     expect(() => account.objects(8 * LIMIT + 1)).toThrow('maxListBytes');

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { TokenBucket } from '../../../src/proxy/util/token-bucket.ts';
 
-test('never gives more than the burst and what was refilled since, and says when the next one is there', () => {
+test('gives at most the burst plus the refilled tokens, and returns the time until the next one', () => {
   const steps = fc.array(fc.nat(5_000), { maxLength: 200 });
   fc.assert(
     fc.property(steps, fc.integer({ min: 1, max: 10 }), (waits, burst) => {

@@ -84,7 +84,7 @@ describe.each(variants)('$encoding $path', ({ collection, path, encoding }) => {
     return addressesIn([...objects.values()]);
   }
 
-  /** The addresses that a fresh list shows. */
+  /** The addresses in a new list. */
   async function listed(): Promise<string[]> {
     const response = await fetchBytes(proxy.url + path, encoding);
     return addressesIn(CODECS[encoding].decodeList([response]).items);
@@ -182,7 +182,7 @@ describe.each(variants)('$encoding $path', ({ collection, path, encoding }) => {
     await shows(on1);
   });
 
-  test('a far endpoint that comes and goes stays unheard', async () => {
+  test('a far endpoint that comes and goes causes no event', async () => {
     putService(server, 'web', KEYS);
     put(on1, on2);
     await open();
@@ -193,7 +193,7 @@ describe.each(variants)('$encoding $path', ({ collection, path, encoding }) => {
     put({ ...on1, ready: false }, on2);
     await shows(on1, on2);
     const after = watch.events.slice(before).filter(({ type }) => type !== 'BOOKMARK');
-    // Only the two objects, at most, that the lost readiness concerns.
+    // At most the two objects that the lost readiness concerns.
     expect(after.length).toBeLessThanOrEqual(2);
   });
 });

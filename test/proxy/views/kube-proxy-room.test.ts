@@ -50,7 +50,7 @@ const pathOf = (query: Query) => {
   return `${path}${path.includes('?') ? '&' : '?'}`;
 };
 
-/** Opens a watch and leaves it open; the answer. */
+/** Opens a watch and leaves it open; returns the response. */
 async function hold(path: string, headers = {}): Promise<Response> {
   const controller = new AbortController();
   controllers.push(controller);
@@ -68,7 +68,7 @@ describe('a kube-proxy that starts', () => {
     ['the number', { maxViews: 5 }],
     ['the memory', { maxViewBytes: 1_000_000 }],
   ])(
-    'while watches of others use up %s is served at once, whatever its version, and they are refused',
+    'is served immediately while watches of others use up %s, whatever its version, and they are refused',
     async (_, options) => {
       await start(options);
       const codes: number[] = [];
@@ -85,8 +85,8 @@ describe('a kube-proxy that starts', () => {
   );
 });
 
-describe('a view that there is no room for', () => {
-  test('gets 503 that names the setting and what is used, readyz and metrics tell, and the node is ready', async () => {
+describe('a view without room', () => {
+  test('gets 503 with the setting and the used amount; readyz and metrics report it, and the node is ready', async () => {
     await start({ maxViewBytes: 50_000 });
     const answer = await hold(pathOf(others(1)));
     expect(answer.status).toBe(503);
@@ -103,7 +103,7 @@ describe('a view that there is no room for', () => {
     expect(text).toMatch(/view_budget_refusals_total{reason="bytes"} 1\n/);
   });
 
-  test('costs the API server one list, however often it is asked for', async () => {
+  test('costs the API server one list, however often it is requested', async () => {
     await start({ maxViewBytes: 50_000 });
     await hold(pathOf(others(1)));
     const before = lists();
@@ -112,22 +112,22 @@ describe('a view that there is no room for', () => {
     expect(proxy.views.budget.refusals.bytes).toBe(1);
   });
 
-  test('also when only its list has room, and not its objects, is refused once and holds nothing', async () => {
+  test('is refused once and holds nothing, also when its list has room but its objects do not', async () => {
     await start({ maxViewBytes: 150_000 });
     expect((await hold(pathOf(others(1)), PROTOBUF)).status).toBe(503);
     const { refusals, used } = proxy.views.budget;
     expect([refusals.bytes, used]).toEqual([1, { views: 1, bytes: 0 }]);
   });
 
-  test('costs it no more lists than maxViews where each is another one', async () => {
+  test('costs at most maxViews lists when each query is different', async () => {
     await start({ maxViews: 4, maxViewBytes: 50_000 });
     const before = lists();
     for (let n = 0; n < 20; n++) expect((await hold(pathOf(others(n)))).status).toBe(503);
-    // The version that a list asks for may be asked about once more.
+    // The version check may be one more list.
     expect(lists() - before).toBeLessThanOrEqual(4);
   });
 
-  test('because it grew ends its watches with an ERROR event, and gives back what it held', async () => {
+  test('that grew too large ends its watches with an ERROR event and frees its memory', async () => {
     await start({ maxViewBytes: 600_000 });
     const answer = await hold(pathOf(others(1)), { accept: 'application/json' });
     expect(answer.status).toBe(200);
@@ -147,7 +147,7 @@ describe('a view that there is no room for', () => {
   });
 });
 
-test('kube-proxy is granted each of its queries whatever others acquire and release, and what closes gives all back', async () => {
+test('kube-proxy gets each of its queries whatever others acquire and release, and closed views free everything', async () => {
   await start({ maxViews: 3, maxViewBytes: 200_000 });
   const own = kubeProxyQueries('edge-1');
   const query = fc.oneof(

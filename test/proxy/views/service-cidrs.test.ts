@@ -8,8 +8,8 @@ import { createSmallCluster, putService } from '../../support/wrapper/small-clus
 import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
 
 /**
- * kube-proxy in nftables mode drops what goes to an address in a ServiceCIDR that no Service it knows has. A
- * Service that an edge node hides, so that the cloud serves it, was a black hole there.
+ * kube-proxy in nftables mode drops traffic to an address of a ServiceCIDR if none of its Services has the address. So
+ * an edge node dropped the traffic to a Service that it hides for the cloud.
  */
 const CIDRS = '/apis/networking.k8s.io/v1/servicecidrs';
 const PASSTHROUGH = { cloud: { mode: 'passthrough' }, edge: { labelSelector: 'role=edge' } };
@@ -32,7 +32,7 @@ afterEach(async () => {
   await server.close();
 });
 
-test('an edge node that leaves addresses to the cloud is shown no ServiceCIDR, as long as it is one', async () => {
+test('an edge node with cloud passthrough sees no ServiceCIDR while it is an edge node', async () => {
   server.label('edge-1', 'role', 'edge');
   proxy = await startWrapper(await server.listen(), {}, PASSTHROUGH);
   const watch = await recordWatch(proxy.url + CIDRS, STREAMING_LIST);
@@ -48,7 +48,7 @@ test('an edge node that leaves addresses to the cloud is shown no ServiceCIDR, a
   watch.close();
 });
 
-test('in a dry run an edge node is shown all of them, and Services of another proxy too', async () => {
+test('in a dry run an edge node sees all of them, and Services of another proxy too', async () => {
   server.label('edge-1', 'role', 'edge');
   putService(server, 'web', ['kubernetes.io/hostname']);
   server.patch('services', 'web', { metadata: { labels: { mesh: '' } } });
@@ -66,7 +66,7 @@ test('in a dry run an edge node is shown all of them, and Services of another pr
   expect(await names('/api/v1/services')).toContain('web');
 });
 
-test('what a second list finds is shown too', async () => {
+test('a ServiceCIDR from a second list is shown too', async () => {
   proxy = await startWrapper(await server.listen(), {}, PASSTHROUGH);
   const watch = await recordWatch(proxy.url + CIDRS, STREAMING_LIST);
   await watch.until(2);
@@ -86,7 +86,7 @@ test('what a second list finds is shown too', async () => {
   watch.close();
 });
 
-test('any other node is shown all of them', async () => {
+test('any other node sees all of them', async () => {
   proxy = await startWrapper(await server.listen(), {}, PASSTHROUGH);
   const watch = await recordWatch(proxy.url + CIDRS, STREAMING_LIST);
   await watch.until(2);

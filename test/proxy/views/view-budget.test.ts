@@ -13,7 +13,7 @@ function create(makeRoom: ViewBudget['open'] | (() => boolean) = () => false): V
   });
 }
 
-/** Runs something that may be refused; whether it was not. */
+/** Runs an action; returns whether it was allowed. */
 function attempt(act: () => void): boolean {
   try {
     act();
@@ -33,7 +33,7 @@ const step = fc.oneof(
 );
 
 describe('the budget of views', () => {
-  test('is never exceeded, in all or by one caller, is the sum of the open views, and is 0 when all are closed', () => {
+  test('is never exceeded, in total or by one caller, is the sum of the open views, and is 0 when all are closed', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
         const budget = create();
@@ -89,7 +89,7 @@ describe('the budget of views', () => {
     );
   });
 
-  test('charges an idle view to who uses it next, and refuses who has no room for it', () => {
+  test('charges an idle view to the next user, and refuses a user without room for it', () => {
     const budget = create();
     const charge = budget.open('a');
     charge.use('a');
@@ -106,24 +106,24 @@ describe('the budget of views', () => {
     expect(charge.holder).toBe('a');
   });
 
-  test('asks for room before it refuses, of the caller itself where its share is used up', () => {
-    const asked: (string | undefined)[] = [];
+  test('makes room before it refuses, among the views of the caller if its share is used up', () => {
+    const searched: (string | undefined)[] = [];
     const idle: ViewCharge[] = [];
     const budget = create(((holder: string | undefined) => {
-      asked.push(holder);
+      searched.push(holder);
       const victim = idle.pop();
       victim?.close();
       return victim !== undefined;
     }) as unknown as () => boolean);
     idle.push(budget.open('a'), budget.open('a'));
     expect(attempt(() => budget.open('a'))).toBe(true);
-    expect(asked).toEqual(['a']);
+    expect(searched).toEqual(['a']);
     budget.open('b').resize(250);
     for (const who of [ANYONE, ANYONE, ANYONE]) budget.open(who).resize(150);
     idle.length = 0;
     expect(attempt(() => budget.open('c').resize(240))).toBe(true);
     expect(attempt(() => budget.open('d').resize(100))).toBe(false);
-    expect(asked.at(-1)).toBeUndefined();
+    expect(searched.at(-1)).toBeUndefined();
   });
 
   test.each([

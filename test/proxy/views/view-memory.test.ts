@@ -10,7 +10,7 @@ import { eventually } from '../../support/eventually.ts';
 import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
 
-/** What the estimate may be off by, either way. */
+/** Largest allowed error of the estimate, as a factor. */
 const FACTOR = 1.3;
 const VIEWS = 4;
 
@@ -40,7 +40,7 @@ afterEach(async () => {
   await server.close();
 });
 
-/** Bytes that are live, on the heap and beside it. */
+/** Live bytes on the heap and outside it. */
 async function liveBytes(): Promise<number> {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
@@ -69,7 +69,7 @@ test.each([
   ['slices, in JSON', ENDPOINT_SLICES, 'json'],
   ['Services, in protobuf', SERVICES, 'protobuf'],
 ] as const)(
-  'what views of %s are charged is what they take, within a factor of 1.3',
+  'views of %s are charged the memory that they take, within a factor of 1.3',
   async (_, resource, encoding) => {
     const warm = await open(resource, encoding, 0);
     const before = { live: await liveBytes(), charged: proxy.views.budget.used.bytes };
@@ -79,7 +79,7 @@ test.each([
     expect(charged).toBeGreaterThan(taken / FACTOR);
     expect(charged).toBeLessThan(taken * FACTOR);
     for (const { projection, view } of proxy.views.sources) {
-      // Of every other Service all endpoints are cut, and hold their raw bytes beside.
+      // Every other Service has no endpoints left, and its slices hold their raw bytes too.
       const cut = Array.from({ length: 750 }, (_, n) => view.get(`default/s${2 * n}-abcde`));
       const copied = cut.reduce((sum, object) => sum + (object?.length ?? 0), 0);
       if (projection !== undefined) expect(projection.copiedBytes).toBe(copied);

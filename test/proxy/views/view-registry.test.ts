@@ -32,7 +32,7 @@ async function start(options: Partial<NodeProxyOptions>, raw: RawSettings = {}):
   proxy = await startWrapper(await server.listen(), options, raw);
 }
 
-/** The open views but that of the own Node: of what, and by which selectors. */
+/** The open views except the own Node: their resources and selectors. */
 const open = () =>
   proxy.views.sources
     .map(({ query }) => query)
@@ -42,8 +42,8 @@ const open = () =>
     );
 
 describe('a view', () => {
-  // Whoever used it next would have followed what nothing fed any more.
-  test('that is used again while it waits to be closed stays open, until nobody has used it for its time', async () => {
+  // Its next user would have watched a view without a reflector.
+  test('that is used again before it is closed remains open until it has been idle for idleMs', async () => {
     await start({ idleViewMs: 50 });
     const query = slices('a=b');
     proxy.views.acquire(query).release();
@@ -56,34 +56,39 @@ describe('a view', () => {
     expect(open()).toContain('endpointslices a=b');
   });
 
-  test('that nobody uses is closed after its time, but not what the world needs', async () => {
+  test('without users is closed after idleMs, unless the topology needs it', async () => {
     await start({ idleViewMs: 50 });
     proxy.views.acquire(slices('a=b')).release();
     await eventually(open, [`services ${NAME} spec.clusterIP!=None`]);
   });
 });
 
-describe('the world asks for Services', () => {
+describe('the topology requests Services', () => {
   test.each([
     ['1.35 and newer', HEADLESS, NAME, 'spec.clusterIP!=None'],
     ['1.33', `${HEADLESS},${NAME}`, `${HEADLESS},${NAME}`, 'spec.clusterIP!=None'],
   ])(
-    'as the kube-proxy %s that asked first for slices does, and for its slices',
-    async (_version, labels, ...asked) => {
+    'with the query of the kube-proxy %s that requested slices first, and its slices',
+    async (_version, labels, ...selectors) => {
       await start({}, { cloud: { mode: 'passthrough' }, edge: { labelSelector: 'role=edge' } });
       const services: Query = {
-        ...{ resource: SERVICES, namespace: '', labelSelector: asked[0], fieldSelector: asked[1] },
+        ...{
+          resource: SERVICES,
+          namespace: '',
+          labelSelector: selectors[0],
+          fieldSelector: selectors[1],
+        },
         encoding: 'protobuf',
       };
       proxy.views.acquire(services);
       proxy.views.acquire(slices(labels));
-      // Another client, that asks as another kube-proxy would.
+      // Another client, with the queries of another kube-proxy.
       proxy.views.acquire(slices(`${NAME},x`));
       expect(open().sort()).toEqual(
         [
           `endpointslices ${NAME},x`,
           `endpointslices ${labels}`,
-          `services ${asked.join(' ')}`,
+          `services ${selectors.join(' ')}`,
         ].sort(),
       );
     },

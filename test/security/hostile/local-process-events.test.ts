@@ -97,7 +97,7 @@ describe('F1: a local process floods the API server with Events', () => {
     ['of a Pod', kubeProxyEvent(HERE).replace('"kind":"Node"', '"kind":"Pod"')],
   ])('an Event %s is refused with a Status', async (_name, body) => {
     const path = body.includes('events.k8s.io') ? EVENTS : CORE_EVENTS;
-    // Only the head of the large one is sent: it tells the size.
+    // Only the head of the large one is sent, because it has the size.
     const isLarge = body.length > 100_000;
     const headers = { ...JSON_TYPE, ...(isLarge ? { 'content-length': body.length } : {}) };
     const answer = await send(wrapper.url + path, {

@@ -47,7 +47,7 @@ function matches(status: string, expected: string): boolean {
 }
 
 test.each(['http', 'https'] as const)(
-  'each probe over %s is answered as the table says',
+  'each probe over %s gets the answer of the table',
   async (scheme) => {
     const wrong: string[] = [];
     let [probes, reachedInAll] = [0, 0];

@@ -123,20 +123,23 @@ describe('F15: stateDir', () => {
     });
   });
 
-  test.each(names)('that is %s ends the start, or readyz says that nothing is kept', (name) => {
-    const { path, ...outcome } = outcomes.get(name) ?? { path: '', ...SILENT };
-    const message = outcome.log.split('\n').find((line) => line.includes(path)) ?? '';
-    const said = message === '' ? 'says nothing' : `says ${message.slice(0, 300)}`;
-    report('F15', `${name}: ${inWords(outcome)}; ${said}`);
-    if (outcome.ended === undefined) {
-      expect(outcome.readyz).toMatch(/snapshot.*(cannot|not |without|refus)/i);
-      expect(outcome.cores).toBeLessThanOrEqual(0.2);
-    } else {
-      expect(outcome.ended.how).toMatch(/^code [1-9]/);
-      expect(outcome.ended.ms).toBeLessThan(3_000);
-    }
-    expect(message).toMatch(/stateDir|state-dir|snapshot/i);
-  });
+  test.each(names)(
+    'that is %s fails the start, or readyz reports that nothing is saved',
+    (name) => {
+      const { path, ...outcome } = outcomes.get(name) ?? { path: '', ...SILENT };
+      const message = outcome.log.split('\n').find((line) => line.includes(path)) ?? '';
+      const said = message === '' ? 'says nothing' : `says ${message.slice(0, 300)}`;
+      report('F15', `${name}: ${inWords(outcome)}; ${said}`);
+      if (outcome.ended === undefined) {
+        expect(outcome.readyz).toMatch(/snapshot.*(cannot|not |without|refus)/i);
+        expect(outcome.cores).toBeLessThanOrEqual(0.2);
+      } else {
+        expect(outcome.ended.how).toMatch(/^code [1-9]/);
+        expect(outcome.ended.ms).toBeLessThan(3_000);
+      }
+      expect(message).toMatch(/stateDir|state-dir|snapshot/i);
+    },
+  );
 
   test.each([
     [
@@ -145,7 +148,7 @@ describe('F15: stateDir', () => {
       async () => await disk.setReadOnly(false),
     ],
     ['full', async () => disk.fill(), async () => disk.free()],
-  ])('on a disk that is %s: it runs without, and readyz says so', async (name, break_, mend) => {
+  ])('on a disk that is %s: it runs without, and readyz reports it', async (name, break_, mend) => {
     await break_();
     const outcome = await startWith(disk.folder, disk.runBy).finally(mend);
     report('F15', `a disk that is ${name}: ${inWords(outcome)}`);

@@ -213,7 +213,7 @@ describe('F8: node sets', () => {
   });
 });
 
-test('F11: explanations of a Service of 20,000 endpoints and 100 ports hold up no probe', async () => {
+test('F11: explanations of a Service of 20,000 endpoints and 100 ports delay no probe', async () => {
   const { admin } = scene.plane;
   const names = Array.from({ length: 100 }, (_, index) => `p${index}`);
   const ports = names.map((name, index) => ({

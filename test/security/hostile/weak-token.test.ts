@@ -62,7 +62,7 @@ test('F3: over https, a token of one namespace does not keep a kube-proxy out', 
   try {
     const path = '/apis/discovery.k8s.io/v1/namespaces/tenant/endpointslices?watch=true';
     const lines = `Host: 127.0.0.1\r\nAuthorization: Bearer ${nobody}\r\n`;
-    // Ten at a time: of reviews, few are in work at once, and one more would get 503 for that.
+    // Ten at a time, because only a few reviews run at once and one more would get 503.
     for (let asked = 0; asked < 100; asked += 10) {
       crowd.open(10, wrapper.httpsPort, (index) => ({
         ca: wrapper.ca(),
@@ -90,7 +90,7 @@ test('F3: over https, a token of one namespace does not keep a kube-proxy out', 
   }
 });
 
-/** Other ways to write the path of the slices, for a reader that takes it for something else. */
+/** Other ways to write the path of the slices, which a lenient server may accept. */
 const ROUND_ABOUT = [
   ...[
     `${SLICES}#x`,
@@ -118,7 +118,7 @@ const ROUND_ABOUT = [
   ...['/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-1/status'],
 ];
 
-describe('F9: a token that may list slices does not read round the filter', () => {
+describe('F9: a token that may list slices cannot bypass the filter', () => {
   beforeAll(async () => {
     await grant('all-slices');
     const { value } = await eventually(

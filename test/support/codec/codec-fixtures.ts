@@ -7,7 +7,7 @@ import { decodeStream } from './decode-stream.ts';
 
 const DIRECTORY = new URL('../../fixtures/', import.meta.url);
 
-/** How an apiserver types the objects of a metadata-only answer. */
+/** The type of the objects in a metadata-only response. */
 export const PARTIAL_METADATA: Resource = {
   group: 'meta.k8s.io',
   version: 'v1',
@@ -67,7 +67,7 @@ export function fixture(file: string): Fixture {
   return found;
 }
 
-/** Bytes as a stream of chunks, which end at the offsets given. */
+/** Bytes as a stream of chunks that end at the given offsets. */
 export async function* chunked(
   bytes: Buffer,
   ends: Iterable<number>,
@@ -91,7 +91,7 @@ export async function decodeAll(
   return events;
 }
 
-/** Adds the events of a stream to `events`, those before a fault too. */
+/** Adds the events of a stream to `events`, including those before a fault. */
 export async function decodeInto(
   events: RawEvent[],
   codec: Codec,
@@ -114,7 +114,7 @@ export async function objectsOf(from: Fixture): Promise<ObjectBytes[]> {
   return events.flatMap((event) => (event.type === 'ERROR' ? [] : [event.object]));
 }
 
-/** Everything that a codec can tell of an object of a resource. */
+/** The facts of an object that the codec reads for its resource. */
 export function factsOf(codec: Codec, resource: Resource, object: ObjectBytes): unknown {
   switch (resource.kind) {
     case 'EndpointSlice':

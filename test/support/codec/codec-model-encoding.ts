@@ -10,7 +10,7 @@ import type {
   ModelSubset,
 } from './codec-model.ts';
 
-/** Writes the bytes of a model by the book: @bufbuild/protobuf or JSON.stringify, no code of ours. */
+/** Encodes a model with @bufbuild/protobuf or JSON.stringify only, without the code under test. */
 export interface ModelEncoder {
   slice(model: ModelSlice): Buffer;
   endpoints(model: ModelEndpoints): Buffer;
@@ -141,7 +141,7 @@ const protobufEncoder: ModelEncoder = {
   },
 };
 
-/** JSON.stringify can't write a number that JavaScript can't hold: this text is put in its place. */
+/** Replaced by a number that JavaScript cannot represent, which JSON.stringify cannot write. */
 const BIG = '@big@';
 
 function unknownMembers(unknown: boolean): Record<string, unknown> {

@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
 import type { Endpoint, EndpointState } from '../../../src/topology/decide/endpoint.ts';
 
-/** An object as a test thinks of it, from which bytes of both encodings and the facts are made. */
+/** A model of an object. Tests make from it the bytes in both encodings and the expected facts. */
 export interface ModelMeta {
   readonly name: string;
   readonly namespace: string;
   readonly uid: string;
-  /** Empty: not written at all. */
+  /** Empty: not written. */
   readonly resourceVersion: string;
   readonly generation: number;
   readonly labels: Readonly<Record<string, string>>;
@@ -65,7 +65,7 @@ export interface ModelEndpoints {
 export const SERVICE_NAME = 'kubernetes.io/service-name';
 export const TRIGGER_TIME = 'endpoints.kubernetes.io/last-change-trigger-time';
 
-/** Texts that a careless scanner stumbles over. */
+/** Texts that a careless scanner reads wrongly. */
 const text = fc.oneof(
   fc.constantFrom('', 'a', 'edge-1', '"', '\\', '\\"},{', '\n', 'ü€😀', '{"endpoints":[', '\u0000'),
   fc.string({ unit: 'binary', maxLength: 40 }),
@@ -74,7 +74,7 @@ const text = fc.oneof(
 const optionalText = fc.option(text, { nil: undefined });
 const optionalBool = fc.option(fc.boolean(), { nil: undefined });
 const keys = fc.oneof(fc.constantFrom(SERVICE_NAME, TRIGGER_TIME, '__proto__x', 'é'), text);
-/** JSON objects put keys that look like array indexes first, whatever their order: not those. */
+/** No keys that look like array indexes: JavaScript objects put them first, whatever their order. */
 const dictionary = fc.dictionary(
   keys.filter((key) => !/^\d+$/.test(key) && key !== '__proto__'),
   text,
@@ -152,7 +152,7 @@ function metaFacts(meta: ModelMeta | undefined) {
   return { namespace, name, uid, resourceVersion };
 }
 
-/** Without a number, or with 0, kube-proxy ignores a port. */
+/** kube-proxy ignores a port without a number, or with number 0. */
 function portFacts(ports: readonly ModelPort[]): string[] {
   const used = ports.filter(({ port }) => port !== undefined && port !== 0);
   return used.map(({ name, protocol }) => `${protocol || 'TCP'}/${name ?? ''}`);
@@ -163,7 +163,7 @@ function stateOf({ ready, serving, terminating }: ModelEndpoint): EndpointState 
   return serving !== false && terminating ? 'serving' : 'notReady';
 }
 
-/** What a codec must tell of a slice. */
+/** The facts that a codec must read from a slice. */
 export function sliceFacts(slice: ModelSlice): EndpointsFacts {
   const { meta, addressType: family, ports, endpoints } = slice;
   return {
@@ -184,7 +184,7 @@ export function sliceFacts(slice: ModelSlice): EndpointsFacts {
   };
 }
 
-/** What a codec must tell of an Endpoints object. */
+/** The facts that a codec must read from an Endpoints object. */
 export function endpointsFacts({ meta, subsets }: ModelEndpoints): EndpointsFacts {
   const address =
     (state: EndpointState) =>
@@ -205,10 +205,10 @@ export function endpointsFacts({ meta, subsets }: ModelEndpoints): EndpointsFact
   };
 }
 
-/** A mask for up to 48 endpoints; longer than any model has. */
+/** A mask for up to 48 endpoints, more than any model has. */
 export const masks = fc.uint8Array({ min: 0, max: 1, minLength: 48, maxLength: 48 });
 
-/** What is left of a slice after an edit. */
+/** The slice that an edit leaves. */
 export function filterSlice(slice: ModelSlice, keep: Uint8Array, cutHints: boolean): ModelSlice {
   const endpoints = slice.endpoints.filter((_, index) => keep[index] !== 0);
   return {
@@ -217,7 +217,7 @@ export function filterSlice(slice: ModelSlice, keep: Uint8Array, cutHints: boole
   };
 }
 
-/** What is left of an Endpoints object: a subset that loses its last address goes too. */
+/** The Endpoints object that an edit leaves: a subset that loses its last address is cut. */
 export function filterEndpoints(object: ModelEndpoints, keep: Uint8Array): ModelEndpoints {
   let next = 0;
   const stays = () => keep[next++] !== 0;
@@ -230,7 +230,7 @@ export function filterEndpoints(object: ModelEndpoints, keep: Uint8Array): Model
   return { ...object, subsets };
 }
 
-/** The same object under another version; one without metadata gets some. */
+/** The same object with another version; adds metadata if it has none. */
 export function withVersion<T extends { readonly meta: ModelMeta | undefined }>(
   object: T,
   resourceVersion: string,

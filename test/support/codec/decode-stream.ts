@@ -1,6 +1,6 @@
 import type { RawEvent, WatchDecoder } from '../../../src/filter/codec/codec.ts';
 
-/** Reads a watch stream to its end; what comes before a fault is handed on before the fault is thrown. */
+/** Reads a watch stream to its end. Events before a fault are passed to `onEvents` before the fault is thrown. */
 export async function decodeStream(
   decoder: WatchDecoder,
   chunks: AsyncIterable<Uint8Array>,

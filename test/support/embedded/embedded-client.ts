@@ -21,14 +21,14 @@ export interface RequestOptions {
 }
 
 /** Sends a request on a connection of its own and reads the whole answer. */
-export async function ask(url: string, options: RequestOptions = {}): Promise<Answer> {
+export async function sendRequest(url: string, options: RequestOptions = {}): Promise<Answer> {
   const response = await open(url, options);
   const body = Buffer.concat(await collect(response));
   const { statusCode = 0, headers } = response;
   return { status: statusCode, headers, body, json: () => JSON.parse(body.toString()) };
 }
 
-/** Sends a request and resolves with the answer's headers; its body is the stream. */
+/** Sends a request and resolves once the answer's headers have arrived. The result is the stream of its body. */
 export async function open(url: string, options: RequestOptions = {}): Promise<IncomingMessage> {
   const { method = 'GET', headers = {}, body, signal } = options;
   const request = httpRequest(url, {
@@ -44,7 +44,7 @@ export async function open(url: string, options: RequestOptions = {}): Promise<I
   return response;
 }
 
-/** A watch event as tests see it. */
+/** A watch event, parsed. */
 export interface SeenEvent {
   readonly type: string;
   // biome-ignore lint/suspicious/noExplicitAny: as above.
@@ -55,7 +55,7 @@ export interface SeenEvent {
 export interface OpenedWatch {
   readonly status: number;
   readonly contentType: string;
-  /** The next event; undefined when the server has ended the stream, a rejection when it was cut. */
+  /** The next event; undefined after the end of the stream. Rejects if the connection was cut. */
   next(): Promise<SeenEvent | undefined>;
   /** All further events up to the end of the stream. */
   rest(): Promise<SeenEvent[]>;
@@ -97,8 +97,8 @@ async function* jsonEvents(stream: AsyncIterable<Buffer>): AsyncGenerator<SeenEv
   return undefined;
 }
 
-/** Events in short: `ADDED edge-1`; a bookmark has no name, an error its code. */
-export function inShort(events: readonly (SeenEvent | undefined)[]): string[] {
+/** Events as short texts: `ADDED edge-1`. A bookmark has no name; an error has its code. */
+export function summarize(events: readonly (SeenEvent | undefined)[]): string[] {
   return events.map((event) => {
     if (event === undefined) return 'end';
     const { metadata, code } = event.object;
@@ -106,7 +106,7 @@ export function inShort(events: readonly (SeenEvent | undefined)[]): string[] {
   });
 }
 
-/** Cuts a protobuf watch stream into frames: each with its event type, apiVersion, kind and raw object. */
+/** Splits a protobuf watch stream into frames, each with its event type and the kind of its object. */
 export function protobufFrames(body: Buffer): { type: string; kind: string; frame: Buffer }[] {
   const frames = [];
   for (let at = 0; at < body.length; ) {
@@ -125,7 +125,7 @@ export function protobufFrames(body: Buffer): { type: string; kind: string; fram
   return frames;
 }
 
-/** The length-delimited fields of a message; of a repeated one the last. */
+/** The length-delimited fields of a message by number; only the last value of a repeated field. */
 function bytesFields(message: Uint8Array): Map<number, Buffer> {
   const reader = new BinaryReader(message);
   const fields = new Map<number, Buffer>();

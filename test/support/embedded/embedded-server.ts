@@ -13,8 +13,8 @@ export interface RunningServer {
 }
 
 /**
- * Returns a function that starts an embedded API server; after each test all that it has started are closed,
- * which takes until no connection is left: a test that leaks one shows.
+ * Returns a function that starts an embedded API server. After each test all started servers are closed. Closing waits
+ * until no connection is left, so that a test that leaks a connection fails.
  */
 export function useApiServer(): (options?: ApiServerOptions) => Promise<RunningServer> {
   const running: ApiServer[] = [];
@@ -39,9 +39,9 @@ export function service(name: string, spec: Record<string, unknown> = {}): KubeO
 }
 
 /** A slice of a Service, with one endpoint for each address. */
-export function slice(name: string, of: string, addresses: readonly string[]): KubeObject {
+export function slice(name: string, serviceName: string, addresses: readonly string[]): KubeObject {
   return {
-    metadata: { name, namespace: 'default', labels: { 'kubernetes.io/service-name': of } },
+    metadata: { name, namespace: 'default', labels: { 'kubernetes.io/service-name': serviceName } },
     addressType: 'IPv4',
     ports: [{ port: 80 }],
     endpoints: addresses.map((address) => ({ addresses: [address] })),

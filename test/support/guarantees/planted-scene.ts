@@ -20,18 +20,18 @@ import { type Atom, checkGuarantees, type Guarantee } from './watch-guarantees.t
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const ATOM_KEYS = ['default/web-a', 'default/web-b'];
 
-/** Two recording clients of a wrapper: `steady` asks it directly, `second` meets a planted bug. */
+/** Two recording clients of a wrapper: `steady` connects directly, `second` through a server with a planted bug. */
 export interface PlantedScene {
-  /** Changes a slice that nothing manages; each time it is an event. Waits until `steady` has it. */
+  /** Changes a slice that no policy manages, which is an event each time. Waits until `steady` has it. */
   change(): Promise<void>;
-  /** Relabels the own node, by which two slices change at once. */
+  /** Relabels the own node, which changes two slices together. */
   relabel(site: 'a' | 'b'): Promise<void>;
-  /** Another process of the wrapper, as far as its versions go, at the same address. */
+  /** Restarts the wrapper at the same address, with versions of a new process. */
   restartWrapper(): Promise<void>;
   records(client: 'steady' | 'second'): TimedRecord[];
   /** The newest version of the wrapper. */
   version(): Promise<string>;
-  /** Ends the clients and says which guarantees were broken. */
+  /** Stops the clients and returns the guarantees that were violated. */
   violated(): Promise<Guarantee[]>;
   stop(): Promise<void>;
 }

@@ -2,17 +2,17 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 
-/** A bug of a server, planted between it and a client. */
+/** A bug that a shim adds between a server and a client. */
 export interface PlantedBug {
-  /** In place of a line of a watch; a function of its own for each watch. */
+  /** Replaces each line of a watch. Called once per watch. */
   readonly lines?: () => (line: string) => readonly string[];
-  /** In place of the body of a LIST. */
+  /** Replaces the body of a LIST. */
   readonly list?: (body: string) => string;
-  /** Another version to watch from, in place of the one that is asked for. */
-  readonly version?: (asked: string) => Promise<string>;
+  /** Replaces the version from which a client watches. */
+  readonly version?: (requested: string) => Promise<string>;
 }
 
-/** An http server that passes all on, but for its bug. */
+/** An HTTP proxy that adds a bug. */
 export interface Shim {
   readonly url: string;
   close(): Promise<void>;
@@ -20,7 +20,7 @@ export interface Shim {
 
 export async function startShim(target: string, bug: PlantedBug): Promise<Shim> {
   const server = createServer((incoming, response) => {
-    void pass(target, bug, incoming, response).catch(() => response.destroy());
+    void forward(target, bug, incoming, response).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as { port: number };
@@ -33,41 +33,42 @@ export async function startShim(target: string, bug: PlantedBug): Promise<Shim> 
   };
 }
 
-async function pass(
+async function forward(
   target: string,
   bug: PlantedBug,
   incoming: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const url = new URL(incoming.url ?? '', target);
-  const asked = url.searchParams.get('resourceVersion');
+  const requested = url.searchParams.get('resourceVersion');
   const watch = url.searchParams.has('watch');
-  if (watch && asked !== null && bug.version !== undefined) {
-    url.searchParams.set('resourceVersion', await bug.version(asked));
+  if (watch && requested !== null && bug.version !== undefined) {
+    url.searchParams.set('resourceVersion', await bug.version(requested));
   }
   const headers = { accept: 'application/json' };
   const upstream = request(url, { headers, agent: false });
   response.once('close', () => upstream.destroy());
   upstream.end();
-  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+  const upstreamResponse = await new Promise<IncomingMessage>((resolve, reject) => {
     upstream.once('response', resolve);
     upstream.once('error', reject);
   });
-  response.writeHead(answer.statusCode ?? 502, { 'content-type': 'application/json' });
+  response.writeHead(upstreamResponse.statusCode ?? 502, { 'content-type': 'application/json' });
   response.flushHeaders();
-  if (watch && answer.statusCode === 200) return await passLines(answer, response, bug);
-  const body = await text(answer);
+  if (watch && upstreamResponse.statusCode === 200)
+    return await forwardLines(upstreamResponse, response, bug);
+  const body = await text(upstreamResponse);
   response.end(bug.list?.(body) ?? body);
 }
 
-async function passLines(
-  answer: IncomingMessage,
+async function forwardLines(
+  upstreamResponse: IncomingMessage,
   response: ServerResponse,
   bug: PlantedBug,
 ): Promise<void> {
   const alter = bug.lines?.() ?? ((line) => [line]);
-  answer.on('error', () => response.destroy());
-  for await (const line of createInterface({ input: answer })) {
+  upstreamResponse.on('error', () => response.destroy());
+  for await (const line of createInterface({ input: upstreamResponse })) {
     for (const altered of alter(line)) response.write(`${altered}\n`);
   }
   response.end();

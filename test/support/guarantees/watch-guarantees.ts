@@ -1,16 +1,16 @@
 /**
- * Checks what clients of one question received for the six guarantees of design.md, as etcd's robustness
- * tests do for etcd: after the fact, over the whole history, with nothing of src.
+ * Checks the six watch guarantees of etcd (https://etcd.io/docs/latest/learning/api_guarantees) over everything that
+ * the clients of one query received. Like etcd's robustness tests, it runs afterwards and uses nothing of src.
  */
 
 /** An object as a client got it. */
 export interface Seen {
   readonly version: bigint;
-  /** Tells apart what the object says, but for its version. */
+  /** A hash of the object without its version. */
   readonly digest: string;
 }
 
-/** What a client received, in order. `log` names the process that served: its versions are a log of their own. */
+/** What a client received, in order. `log` names the process that served it: each has a log with its own versions. */
 export type ClientRecord =
   | {
       readonly kind: 'list';
@@ -27,7 +27,7 @@ export type ClientRecord =
       readonly object: Seen;
     }
   | { readonly kind: 'bookmark'; readonly version: bigint }
-  /** The stream ended, whatever the reason. */
+  /** The stream ended, for any reason. */
   | { readonly kind: 'end' };
 
 export type Guarantee = 'ordered' | 'unique' | 'reliable' | 'atomic' | 'resumable' | 'bookmarkable';
@@ -38,7 +38,7 @@ export interface Violation {
   readonly what: string;
 }
 
-/** Objects that one change alters together, and the states in which they may be seen together. */
+/** Objects that change together, and the states in which they may be seen together. */
 export interface Atom {
   readonly keys: readonly string[];
   /** Digests in the order of the keys; an absent object is ''. */
@@ -47,11 +47,11 @@ export interface Atom {
 
 type Event = Extract<ClientRecord, { kind: 'event' }>;
 
-/** A stretch in which a client followed one log without a gap. */
+/** A period in which a client followed one log without a gap. */
 interface Session {
   readonly client: string;
   readonly log: string;
-  /** The state at the start; undefined for a watch of a client whose state is not known. */
+  /** The state at the start; undefined: a watch from a version of which the client had no state. */
   readonly initial: ReadonlyMap<string, Seen> | undefined;
   readonly from: bigint;
   /** Events and bookmarks. */
@@ -59,7 +59,7 @@ interface Session {
   upTo: bigint;
 }
 
-/** Returns all that is wrong; nothing when every guarantee holds. */
+/** Returns all violations. */
 export function checkGuarantees(
   clients: ReadonlyMap<string, readonly ClientRecord[]>,
   atoms: readonly Atom[] = [],
@@ -84,7 +84,7 @@ export function checkGuarantees(
 
 type Report = (guarantee: Guarantee, client: string, what: string) => void;
 
-/** Cuts what a client received into sessions; order and repeats are seen on the way. */
+/** Splits what a client received into sessions. Also checks the order and repeats. */
 function sessionsOf(client: string, records: readonly ClientRecord[], report: Report): Session[] {
   const sessions: Session[] = [];
   let state: ReadonlyMap<string, Seen> | undefined;
@@ -95,8 +95,8 @@ function sessionsOf(client: string, records: readonly ClientRecord[], report: Re
       session = open(client, record.log, state, record.version);
       sessions.push(session);
     } else if (record.kind === 'watch') {
-      const goesOn = session?.log === record.log && session.upTo === record.from;
-      if (!goesOn || session === undefined) {
+      const continues = session?.log === record.log && session.upTo === record.from;
+      if (!continues || session === undefined) {
         session = open(client, record.log, undefined, record.from);
         sessions.push(session);
       }
@@ -134,7 +134,7 @@ function take(session: Session, record: Session['steps'][number], report: Report
   if (version > session.upTo) session.upTo = version;
 }
 
-/** All events of a log that anybody saw, by version. */
+/** All events of a log that any client received, by version. */
 function mergeEvents(sessions: readonly Session[], report: Report): ReadonlyMap<bigint, Event> {
   const events = new Map<bigint, Event>();
   for (const { client, steps } of sessions) {
@@ -163,7 +163,7 @@ function checkReliable(session: Session, events: ReadonlyMap<bigint, Event>, rep
   }
 }
 
-/** A watch may continue only from a version that the same log gave out. */
+/** A watch may continue only from a version that the same log has sent. */
 function checkResumable(session: Session, sessions: readonly Session[], report: Report): void {
   if (session.initial !== undefined) return;
   const given = sessions.some(
@@ -201,7 +201,7 @@ function checkAtomic(session: Session, atoms: readonly Atom[], report: Report): 
   }
 }
 
-/** Two clients that know the same version of a log hold the same. */
+/** Two clients at the same version of a log must have the same state. */
 function checkSameStates(sessions: readonly Session[], report: Report): void {
   const known = new Map<bigint, string>();
   for (const session of sessions) {

@@ -14,12 +14,12 @@ export const CODECS: Readonly<Record<Encoding, Codec>> = {
   protobuf: createProtobufCodec(),
 };
 
-/** A watch as a client has it: every event so far, and how it ended. */
+/** A watch as a client receives it: every event so far, and how it ended. */
 export interface WatchRecorder {
   readonly events: readonly RawEvent[];
   /** `TYPE name` of each event so far, bookmarks as `BOOKMARK` alone. */
   names(): string[];
-  /** Waits until a number of events has come. Rejects after 20 s, saying what has. */
+  /** Waits until this many events have arrived. Rejects after 20 s, naming those that have. */
   until(count: number): Promise<readonly RawEvent[]>;
   /** Settles when the stream ends; rejects when it breaks. */
   readonly ended: Promise<void>;
@@ -70,7 +70,7 @@ export async function recordWatch(
         };
         const timer = setTimeout(() => {
           waiting.delete(finish);
-          reject(new Error(`${events.length} of ${count} events came: ${names().join(', ')}`));
+          reject(new Error(`${events.length} of ${count} events arrived: ${names().join(', ')}`));
         }, 20_000);
         waiting.add(finish);
         finish();
@@ -78,7 +78,7 @@ export async function recordWatch(
   };
 }
 
-/** A streaming list, as client-go ≥ 1.35 asks for it. */
+/** The query of a streaming list, as client-go ≥ 1.35 sends it. */
 export const STREAMING_LIST = {
   allowWatchBookmarks: 'true',
   resourceVersionMatch: 'NotOlderThan',

@@ -1,6 +1,6 @@
 import type { Credentials, TlsOptions } from '../../../src/proxy/credentials/credentials.ts';
 
-/** Credentials that a test holds in its hand. */
+/** Credentials that a test controls. */
 export class FakeCredentials implements Credentials {
   servers: URL[];
   token = 'own-token';
@@ -37,7 +37,7 @@ export class FakeCredentials implements Credentials {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Replaces the TLS options, and tells. */
+  /** Replaces the TLS options and notifies the listeners. */
   setTls(tls: TlsOptions): void {
     this.#tls = tls;
     for (const listener of this.#listeners) listener();

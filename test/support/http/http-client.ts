@@ -2,13 +2,13 @@ import { type IncomingMessage, type RequestOptions, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** An answer with its body read. */
+/** A response and its body. */
 export interface Answer {
   readonly response: IncomingMessage;
   readonly body: string;
 }
 
-/** Sends a request on a connection of its own; resolves when the headers of the answer are there. */
+/** Sends a request on a new connection; resolves with the headers of the response. */
 export function open(
   url: URL | string,
   options: RequestOptions & { readonly body?: string } = {},
@@ -21,18 +21,18 @@ export function open(
   });
 }
 
-/** Sends a request and reads the answer to its end. */
+/** Sends a request and reads the whole response. */
 export async function ask(...args: Parameters<typeof open>): Promise<Answer> {
   const response = await open(...args);
   return { response, body: await text(response) };
 }
 
-/** A connection on which a test writes and reads bytes as they are. */
+/** A connection for raw bytes. */
 export interface RawConnection {
   readonly socket: Socket;
-  /** All that was received so far. */
+  /** All bytes received so far. */
   received(): string;
-  /** Resolves when the connection is closed, for whatever reason. */
+  /** Resolves when the connection is closed for any reason. */
   readonly closed: Promise<void>;
 }
 

@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 import { until } from './until.ts';
 
-/** A server on a free port of 127.0.0.1 that knows its connections. */
+/** A server on a free port of 127.0.0.1 that tracks its connections. */
 export interface TestServer {
   readonly url: URL;
   readonly server: Server;
@@ -12,13 +12,13 @@ export interface TestServer {
   readonly connections: ReadonlySet<Socket>;
   /** Number of connections ever accepted. */
   readonly accepted: number;
-  /** Waits until the clients have closed all connections; rejects when they do not. */
+  /** Waits until the clients have closed all connections; rejects if they do not. */
   idle(): Promise<void>;
   /** Ends all connections and stops listening. */
   close(): Promise<void>;
 }
 
-/** Starts a server; with `tls` one for https. */
+/** Starts a server; with `tls` an https server. */
 export async function startServer(
   listener: RequestListener,
   tls?: TlsOptions,
@@ -31,7 +31,7 @@ export async function startServer(
     connections.add(socket);
     socket.once('close', () => connections.delete(socket));
   });
-  // As an API server, and longer than anybody waits here: an idle connection that is left open stays.
+  // As an API server does, and longer than any test waits: an idle connection that a client forgets stays open.
   server.keepAliveTimeout = 90_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;

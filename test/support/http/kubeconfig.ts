@@ -21,7 +21,7 @@ export function writeKubeconfig(
   return path;
 }
 
-/** Base64, as inline data of a kubeconfig is written. */
+/** Base64, the encoding of inline data in a kubeconfig. */
 export function base64(text: string): string {
   return Buffer.from(text).toString('base64');
 }

@@ -1,6 +1,6 @@
 import { type Logger, pino } from 'pino';
 
-/** A logger whose lines can be read. */
+/** A logger that keeps its lines for the test. */
 export function captureLogger(): { readonly logger: Logger; readonly lines: string[] } {
   const lines: string[] = [];
   return {

@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os';
 
-/** Addresses of this machine that only it reaches: of IPv6 only where it has any. */
+/** Loopback addresses of this machine, including IPv6 if it has that. */
 export function loopbackHosts(): string[] {
   const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
   const hasIpv6 = own.some(({ address }) => address === '::1');

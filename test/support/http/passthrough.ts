@@ -14,13 +14,13 @@ import { captureLogger } from './logger.ts';
 export interface PassthroughHarness {
   readonly passthrough: Passthrough;
   readonly credentials: FakeCredentials;
-  /** What clients talk to. */
+  /** The server for clients. */
   readonly front: TestServer;
-  /** What stands for the API server. */
+  /** The server that stands for the API server. */
   readonly back: TestServer;
-  /** Errors that the passthrough had answered, with 503. */
+  /** Errors of the passthrough; each was answered with 503. */
   readonly errors: WrapperError[];
-  /** Closes all; rejects when a connection to the back is left once the passthrough is closed. */
+  /** Closes everything; rejects if a connection to `back` is left after the passthrough was closed. */
   close(): Promise<void>;
 }
 
@@ -28,10 +28,10 @@ export async function startPassthrough(
   listener: RequestListener,
   options: Partial<Pick<PassthroughOptions, 'identity' | 'headersMs'>> & {
     readonly prefix?: string;
-    /** Of the server that stands for the API server; it asks for client certificates. */
+    /** TLS options of `back`, which requests client certificates. */
     readonly serverTls?: TlsOptions;
     readonly clientTls?: TlsOptions;
-    /** Called once an error was answered. */
+    /** Called after an error was answered. */
     readonly onAnswered?: (request: IncomingMessage) => void;
   } = {},
 ): Promise<PassthroughHarness> {

@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 
-/** An http server in front of another one that can write bytes of its own into the answers. */
+/** An http server in front of another one. It can write bytes of its own into the responses. */
 export interface Relay {
   readonly url: string;
-  /** Writes bytes into every open answer to this path, as if the server had sent them. */
+  /** Writes bytes into every open response for this path, as if the server had sent them. */
   inject(path: string, bytes: Buffer): void;
-  /** Answers the next requests for this path with a body of these bytes; undefined: no more. */
+  /** Answers further requests for this path with this body; undefined stops this. */
   replace(path: string, body: Buffer | undefined): void;
   close(): Promise<void>;
 }
@@ -24,7 +24,7 @@ export async function startRelay(target: string): Promise<Relay> {
     const entry = { path, response };
     open.add(entry);
     response.on('close', () => open.delete(entry));
-    pass(target, incoming, response);
+    forward(target, incoming, response);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
@@ -45,11 +45,11 @@ export async function startRelay(target: string): Promise<Relay> {
   };
 }
 
-function pass(target: string, incoming: IncomingMessage, response: ServerResponse): void {
+function forward(target: string, incoming: IncomingMessage, response: ServerResponse): void {
   const { method, headers, url = '' } = incoming;
   const upstream = request(target + url, { method, headers }, (answer) => {
     response.writeHead(answer.statusCode ?? 502, answer.headers);
-    // Else the headers of a quiet watch wait for its first event.
+    // Without this, the headers of a quiet watch wait for its first event.
     response.flushHeaders();
     answer.pipe(response);
     answer.on('error', () => response.destroy());

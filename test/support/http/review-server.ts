@@ -8,7 +8,7 @@ import {
 import { type AddressInfo, connect } from 'node:net';
 import { json } from 'node:stream/consumers';
 
-/** An access review, as the API server is asked. */
+/** An access review that the API server received. */
 export interface SeenReview {
   readonly kind: string;
   readonly authorization: string | undefined;
@@ -19,11 +19,11 @@ export interface SeenReview {
   };
 }
 
-/** What stands for the API server: it answers reviews as a test has it, and passes on all else. */
+/** Stands for the API server: answers reviews as the test decides, and forwards everything else. */
 export interface ReviewServer {
   readonly url: string;
   readonly reviews: SeenReview[];
-  /** Requests that are no reviews and no lists and watches of the wrapper's own. */
+  /** Requests that are neither reviews nor the wrapper's own lists and watches. */
   readonly passed: {
     readonly method: string;
     readonly url: string;
@@ -36,7 +36,10 @@ export interface ReviewServer {
   close(): Promise<void>;
 }
 
-/** `target`: the URL of an API server without reviews. `own`: our Authorization header, to tell us apart. */
+/**
+ * @param target URL of an API server without reviews
+ * @param own the wrapper's own Authorization header, to recognise its requests
+ */
 export async function startReviewServer(target: string, own?: string): Promise<ReviewServer> {
   const reviews: SeenReview[] = [];
   const passed: ReviewServer['passed'] = [];
@@ -46,7 +49,7 @@ export async function startReviewServer(target: string, own?: string): Promise<R
     if (/accessreviews$/.test(incoming.url ?? '')) return answerReview(incoming, response);
     const { method = '', url = '', headers, headersDistinct: lines } = incoming;
     if (!isOwnRead(incoming)) passed.push({ method, url, headers, lines });
-    pass(target, incoming, response);
+    forward(target, incoming, response);
   });
   server.on('upgrade', (incoming: IncomingMessage, socket) => {
     const { method = '', url = '', headers, headersDistinct: lines } = incoming;
@@ -82,7 +85,7 @@ export async function startReviewServer(target: string, own?: string): Promise<R
   return reviewServer;
 }
 
-function pass(target: string, incoming: IncomingMessage, response: ServerResponse): void {
+function forward(target: string, incoming: IncomingMessage, response: ServerResponse): void {
   const { method, headers, url = '' } = incoming;
   const outgoing = request(target + url, { method, headers }, (answer) => {
     response.writeHead(answer.statusCode ?? 502, answer.headers).flushHeaders();
@@ -94,12 +97,12 @@ function pass(target: string, incoming: IncomingMessage, response: ServerRespons
   incoming.pipe(outgoing);
 }
 
-/** Sends bytes and returns all that comes back until the other side closes, or nothing comes for a while. */
+/** Sends bytes. Resolves with all bytes received until the other side closes or is quiet for a while. */
 export function exchange(port: number, bytes: string, quietMs = 300): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
     let received = '';
-    // An answer may be slow to begin where much else runs; once it has, it comes without a pause.
+    // On a busy machine the response may start late; after that it has no pauses.
     let timer = setTimeout(() => socket.destroy(), Math.max(quietMs, 3_000));
     socket.setEncoding('latin1').on('data', (chunk) => {
       received += chunk;

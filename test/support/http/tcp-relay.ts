@@ -2,7 +2,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 
 /** A TCP relay in front of a server, with the faults of a network. */
 export interface TcpRelay {
-  /** Of the same protocol as the server's. */
+  /** Has the same scheme as the URL of the server. */
   readonly url: string;
   /** Connections ever accepted. */
   readonly accepted: number;
@@ -10,15 +10,15 @@ export interface TcpRelay {
   readonly open: number;
   /** Bytes that the server has sent over all connections so far. */
   readonly received: number;
-  /** Bytes in both directions stand still, and so do those of new connections; call what it returns to go on. */
+  /** Stops all bytes in both directions, also on new connections. The returned function resumes them. */
   freeze(): () => void;
-  /** As {@link freeze} for the connections that are open; new ones work. */
+  /** As {@link freeze}, but only for open connections; new ones work. */
   freezeOpen(): void;
-  /** Resets all connections after so many more bytes of the server, each. */
+  /** Resets each connection after so many more bytes from the server. */
   cutAfter(bytes: number): void;
   /** Resets all connections. */
   cut(): void;
-  /** Stops listening, so that connections are refused; those that are open stay. */
+  /** Stops listening, so that new connections are refused; open ones stay. */
   refuse(): Promise<void>;
   /** Listens again, on the same port. */
   accept(): Promise<void>;
@@ -28,7 +28,7 @@ export interface TcpRelay {
 interface Pair {
   readonly client: Socket;
   readonly server: Socket;
-  /** Bytes of the server until the connection is reset. */
+  /** Bytes from the server until the connection is reset. */
   left: number;
 }
 
@@ -92,7 +92,7 @@ export async function startTcpRelay(target: string): Promise<TcpRelay> {
     async refuse() {
       await new Promise<void>((resolve) => {
         listener.close(() => resolve());
-        // It waits for the connections, which are to stay.
+        // close waits for open connections, which must stay.
         if (pairs.size > 0) resolve();
       });
     },

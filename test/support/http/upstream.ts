@@ -10,8 +10,8 @@ import { startServer, type TestServer } from './http-server.ts';
 import { captureLogger } from './logger.ts';
 
 /**
- * {@link startUpstream} for the tests of a file: what each has started is closed after it, and nothing may
- * be left open then.
+ * {@link startUpstream} for the tests of a file. What a test has started is closed after it, and no connection may be
+ * left then.
  */
 export function upstreamPerTest(): typeof startUpstream {
   const started: UpstreamHarness[] = [];
@@ -25,14 +25,14 @@ export function upstreamPerTest(): typeof startUpstream {
   };
 }
 
-/** A server, and the way to it. */
+/** A server and its client. */
 export interface UpstreamHarness {
   readonly upstream: Upstream;
   readonly server: TestServer;
   readonly credentials: FakeCredentials;
-  /** What was logged. */
+  /** The lines of the log. */
   readonly lines: readonly string[];
-  /** Closes both; rejects when a connection is left once the upstream is closed. */
+  /** Closes both; rejects if a connection is left after the upstream was closed. */
   close(): Promise<void>;
 }
 

@@ -7,7 +7,7 @@ import { ACCEPT, CODECS } from '../guarantees/watch-recorder.ts';
 export const SERVICES_PATH = '/api/v1/services';
 export const SLICES_PATH = '/apis/discovery.k8s.io/v1/endpointslices';
 
-/** What kube-proxy asks for. */
+/** The selectors of kube-proxy's query. */
 export const KUBE_PROXY_SERVICES = {
   labelSelector: '!service.kubernetes.io/service-proxy-name',
   fieldSelector: 'spec.clusterIP!=None',
@@ -19,7 +19,7 @@ export function putNamespace(server: ApiServer, name: string, keys?: string): vo
   put(server, 'namespaces', { metadata: { name, annotations } });
 }
 
-/** Creates or replaces a Community of FabEdge. */
+/** Creates or replaces a Community resource of FabEdge. */
 export function putCommunity(server: ApiServer, name: string, members: readonly string[]): void {
   put(server, 'communities', { metadata: { name }, spec: { members } });
 }

@@ -19,9 +19,9 @@ import { CommunitiesHandler } from '../../../src/proxy/cluster/communities-handl
 import { NamespacesHandler } from '../../../src/proxy/cluster/namespaces-handler.ts';
 import { ServicesHandler } from '../../../src/proxy/cluster/services-handler.ts';
 import { parseLabelSelector } from '../../../src/topology/policy/label-selector.ts';
-import { PRESETS } from '../../../src/topology/policy/policy.ts';
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
 import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';
+import { PRESETS } from '../../../src/topology/policy/topology-keys.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
 import { stillClock } from '../projection/topology.ts';
 import {
@@ -34,8 +34,12 @@ import {
 } from './policy-model.ts';
 import type { ModelObjects } from './policy-objects.ts';
 
-/** An object that changed; undefined: it was deleted. */
-export type Told<T> = readonly (readonly [key: string, object: T | undefined, existed: boolean])[];
+/** Objects that changed; undefined: it was deleted. */
+export type ModelChanges<T> = readonly (readonly [
+  key: string,
+  object: T | undefined,
+  existed: boolean,
+])[];
 
 /** The two views of one encoding. */
 export interface HarnessViews {
@@ -53,13 +57,13 @@ interface Opened extends HarnessViews {
 const logger = pino({ level: 'silent' });
 
 /**
- * The world with the views that two clients have, one in protobuf and one in JSON, driven by a model of the
- * cluster in the place of an API server. Node sets are answered when {@link answer} says so.
+ * The topology with the views of two clients, one in protobuf and one in JSON, driven by a model of the cluster
+ * instead of an API server. A node set is answered only when {@link answer} is called.
  */
 export class PolicyHarness {
   readonly topology: Topology;
   readonly views: readonly HarnessViews[];
-  /** Those of them that kube-proxy has: in protobuf. */
+  /** The views of kube-proxy, in protobuf. */
   readonly ofKubeProxy: HarnessViews;
   readonly #opened: readonly Opened[];
   readonly #clock = new VersionAllocator(12_345_670);
@@ -67,7 +71,7 @@ export class PolicyHarness {
   readonly #namespaces: NamespacesHandler | undefined;
   readonly #communities: CommunitiesHandler;
   readonly #objects: ModelObjects;
-  /** Node sets that were answered, with the nodes the world knows of. */
+  /** Node sets that were answered, each with the nodes sent so far. */
   readonly #answered = new Map<string, Set<string>>();
 
   constructor(settings: ModelSettings, objects: ModelObjects) {
@@ -76,7 +80,7 @@ export class PolicyHarness {
     const book = new PolicyResolver(policies);
     this.topology = new Topology({
       nodeName: OWN,
-      relations: { communities: SOURCES, edge: parseLabelSelector(settings.edge) },
+      topologyMatch: { communities: SOURCES, edge: parseLabelSelector(settings.edge) },
       declaredCommunities: true,
       namespaces: settings.namespaces,
       cloudPassthrough: settings.passthrough,
@@ -86,8 +90,13 @@ export class PolicyHarness {
       ? new NamespacesHandler({ topology, book, logger })
       : undefined;
     this.#communities = new CommunitiesHandler(topology, 'here');
-    const feed = new ServicesHandler({ topology, book, logger });
-    const ofKubeProxy = this.#open(createProtobufCodec(), policies, settings.passthrough, feed);
+    const servicesHandler = new ServicesHandler({ topology, book, logger });
+    const ofKubeProxy = this.#open(
+      createProtobufCodec(),
+      policies,
+      settings.passthrough,
+      servicesHandler,
+    );
     const others = this.#open(createJsonCodec(), policies, settings.passthrough, undefined);
     this.#opened = [ofKubeProxy, others];
     this.views = this.#opened;
@@ -101,12 +110,12 @@ export class PolicyHarness {
     });
   }
 
-  /** Node sets that the world waits for. */
+  /** Node sets that the topology waits for. */
   unanswered(): string[] {
     return [...this.topology.nodeSets.keys()].filter((selector) => !this.#answered.has(selector));
   }
 
-  /** Tells all there is, as the first lists would. */
+  /** Sends everything, as the first lists would. */
   start(cluster: ModelCluster): void {
     this.setOwnNode(cluster);
     this.setCommunities([...cluster.communities].map(([key, value]) => [key, value, false]));
@@ -130,9 +139,9 @@ export class PolicyHarness {
     });
   }
 
-  setCommunities(told: Told<readonly string[]>): void {
+  setCommunities(changes: ModelChanges<readonly string[]>): void {
     this.#communities.onChanges(
-      told.map(([key, members, existed]) => {
+      changes.map(([key, members, existed]) => {
         if (members === undefined) return { type: 'DELETED', key };
         const facts = { namespace: '', name: key, uid: key, resourceVersion: '1' };
         const own = members.map((member) => `here.${member}`);
@@ -143,9 +152,9 @@ export class PolicyHarness {
     );
   }
 
-  setNamespaces(told: Told<string>): void {
+  setNamespaces(changes: ModelChanges<string>): void {
     this.#namespaces?.onChanges(
-      told.map(([key, keys, existed]) => {
+      changes.map(([key, keys, existed]) => {
         const annotations = new Map(keys === undefined ? [] : [['topologyKeys', keys]]);
         const meta = { namespace: '', name: key, uid: key, resourceVersion: '1' };
         const facts = { ...meta, labels: new Map(), annotations };
@@ -154,18 +163,18 @@ export class PolicyHarness {
     );
   }
 
-  setServices(told: Told<ModelService>): void {
+  setServices(changes: ModelChanges<ModelService>): void {
     for (const { codec, servicesProjection } of this.#opened) {
       servicesProjection.onChanges(
-        this.#changes(told, codec, SERVICES, (raw) => codec.service(raw)),
+        this.#changes(changes, codec, SERVICES, (raw) => codec.service(raw)),
       );
     }
   }
 
-  setSlices(told: Told<ModelSlice>): void {
+  setSlices(changes: ModelChanges<ModelSlice>): void {
     for (const { codec, endpointsProjection } of this.#opened) {
       const decode = (raw: Buffer) => codec.endpointSlice(raw);
-      endpointsProjection.onChanges(this.#changes(told, codec, ENDPOINT_SLICES, decode));
+      endpointsProjection.onChanges(this.#changes(changes, codec, ENDPOINT_SLICES, decode));
     }
   }
 
@@ -176,12 +185,12 @@ export class PolicyHarness {
     }
   }
 
-  /** Lets the node sets that were answered follow, as their watches would. */
+  /** Updates the node sets that were answered, as their watches would. */
   followNodes(cluster: ModelCluster): void {
     for (const [selector, known] of this.#answered) this.#update(selector, known, cluster);
   }
 
-  /** Answers one of the node sets that are wanted. */
+  /** Answers one of the wanted node sets. */
   answer(which: number, cluster: ModelCluster): void {
     const waiting = this.unanswered();
     const selector = waiting[which % Math.max(1, waiting.length)];
@@ -205,12 +214,12 @@ export class PolicyHarness {
   }
 
   #changes<Facts extends ServiceFacts | EndpointsFacts>(
-    told: Told<ModelService | ModelSlice>,
+    changes: ModelChanges<ModelService | ModelSlice>,
     codec: Codec,
     resource: Resource,
     decode: (raw: Buffer) => Facts,
   ): Change<Facts>[] {
-    return told.map(([key, model, existed]) => {
+    return changes.map(([key, model, existed]) => {
       if (model === undefined) return { type: 'DELETED', key };
       const object = this.#objects.raw(codec.encoding, resource.kind, key, model);
       const facts = decode(object);
@@ -223,7 +232,7 @@ export class PolicyHarness {
     codec: Codec,
     { serviceFilter }: PolicySettings,
     passthrough: boolean,
-    feed: ServicesHandler | undefined,
+    servicesHandler: ServicesHandler | undefined,
   ): Opened {
     const { topology } = this;
     const window = { entries: 1_000_000, bytes: 1 << 30 };
@@ -235,13 +244,13 @@ export class PolicyHarness {
       topology,
       serviceFilter,
       followsCloudOnly: passthrough,
-      feed,
+      feed: servicesHandler,
     });
     const endpointsProjection = new EndpointsProjection({
       view: slices,
       topology,
       clock: stillClock,
-      tellsCloudOnly: passthrough && feed !== undefined,
+      tellsCloudOnly: passthrough && servicesHandler !== undefined,
     });
     const { encoding } = codec;
     return { encoding, codec, slices, services, servicesProjection, endpointsProjection };

@@ -1,5 +1,7 @@
 import type { View } from '../../../src/filter/view/view.ts';
-import { type HarnessViews, PolicyHarness, type Told } from './policy-harness.ts';
+import { propertyRuns } from '../property-runs.ts';
+import { applyChanges, deletedBy, withChange } from './policy-changes.ts';
+import { type HarnessViews, type ModelChanges, PolicyHarness } from './policy-harness.ts';
 import { checkLog, follow } from './policy-log.ts';
 import {
   type Inputs,
@@ -11,18 +13,15 @@ import {
   shownOf,
   ZONE,
 } from './policy-model.ts';
-import { deletedBy, tell, withChange } from './policy-notified.ts';
 import { keyOf, ModelObjects, significant } from './policy-objects.ts';
 import { OrderWatch } from './policy-order.ts';
+import { failWith, isSame, type Seen } from './policy-seen.ts';
 import { SERVICE_KEYS, type Step } from './policy-steps.ts';
 
 const NO_NODES = { nodes: new Map() } as unknown as ModelCluster;
 
-/** What a view shows of one Service: key of the object → what of it is significant. */
-type Seen = ReadonlyMap<string, string>;
-
-/** Histories in a property; set to look longer. */
-export const POLICY_RUNS = Number(process.env.POLICY_RUNS ?? 400);
+/** Histories per property test. Set the environment variable to run more. */
+export const POLICY_RUNS = Number(process.env.POLICY_RUNS ?? propertyRuns(400));
 
 /** Runs a history from its first step to its last; throws as {@link History} does. */
 export function play(
@@ -36,9 +35,9 @@ export function play(
 }
 
 /**
- * Runs a history and checks at every commit of every view that each Service is shown as the world before or
- * after the step would show it, and, when no node set is awaited, exactly as the world is. Of the views in protobuf,
- * which kube-proxy reads, it also checks the order of their events.
+ * Runs a history. At every commit of every view, checks that each Service is shown as the topology before or after the
+ * step requires. If no node set is missing, it must be exactly as the current topology requires. For the views in
+ * protobuf, which kube-proxy reads, also checks the order of events.
  */
 export class History {
   readonly #settings: ModelSettings;
@@ -50,9 +49,9 @@ export class History {
   #past: ModelCluster[] = [];
   /** What was shown before this step, by view. */
   #shown = new Map<View, ReadonlyMap<string, Seen>>();
-  /** Where changes of one batch change an object again: the state before that was a true one. */
+  /** States within a batch: if it changes an object twice, the state in between is valid too. */
   #between: ModelCluster[] = [];
-  /** Objects that this step deletes, though it may create them again. */
+  /** Objects that this step deletes. It may create them again. */
   #deleted: ReadonlySet<string> = new Set();
   #version = 100;
 
@@ -90,14 +89,15 @@ export class History {
   #settle(): void {
     this.#past = [this.#now];
     this.#remember();
-    if (!this.#harness.topology.settled) throw new Error('all node sets are known, yet it waits');
+    if (!this.#harness.topology.settled)
+      throw new Error('all node sets are known, but the topology has not settled');
     for (const views of this.#harness.views) {
       for (const view of [views.slices, views.services]) {
         for (const service of SERVICE_KEYS) {
           const inputs = this.#inputs(service, this.#now);
           const expected = this.#expected(views, view, service, inputs);
           const seen = this.#seen(views, view, service);
-          if (!same(seen, expected)) fail(`settled, but`, view, service, seen, [expected]);
+          if (!isSame(seen, expected)) failWith(`settled, but`, view, service, seen, [expected]);
         }
       }
     }
@@ -118,15 +118,15 @@ export class History {
       const tried: Seen[] = [];
       let allowed = false;
       for (const expected of this.#allowed(views, view, service)) {
-        allowed = same(seen, expected);
+        allowed = isSame(seen, expected);
         if (allowed) break;
         tried.push(expected);
       }
-      if (!allowed) fail('in between', view, service, seen, tried);
+      if (!allowed) failWith('in between', view, service, seen, tried);
     }
   }
 
-  /** What may be shown of a Service while a step is under way. */
+  /** What a view may show of a Service during a step. */
   *#allowed(views: HarnessViews, view: View, service: string): Generator<Seen> {
     const before = this.#past.at(-1) ?? this.#now;
     yield this.#shown.get(view)?.get(service) ?? new Map();
@@ -135,7 +135,7 @@ export class History {
     for (const slices of [this.#now, before, ...this.#between]) {
       for (const nodeContext of moments) {
         for (const policy of moments) {
-          // A Service that is not there yet has no policy, and none can be seen under an earlier one.
+          // A Service that does not exist yet has no policy, so it cannot be shown under an earlier one.
           if (view.resource.plural === 'services' && !policy.services.has(service)) continue;
           if (this.#isOlderThanItsPolicy(views, view, service, slices, policy)) continue;
           for (const nodes of this.#nodesByKey(service, policy, before)) {
@@ -150,23 +150,23 @@ export class History {
     }
     if (this.#waitsForFirst(service)) yield new Map();
     if (view.resource.plural !== 'services' || this.#harness.unanswered().length === 0) return;
-    // A Service that waits for node sets stands as it was, but what is deleted is gone at once.
-    const stood = this.#shown.get(view)?.get(service) ?? new Map<string, string>();
-    yield new Map([...stood].filter(([key]) => !this.#deleted.has(key)));
+    // A Service that waits for node sets is unchanged, except that deleted objects are gone immediately.
+    const unchanged = this.#shown.get(view)?.get(service) ?? new Map<string, string>();
+    yield new Map([...unchanged].filter(([key]) => !this.#deleted.has(key)));
   }
 
-  /** Whether the nodes of a zone are asked for and not known: until they are, an endpoint without a zone does not match. */
+  /** Whether the nodes of a zone are still unknown: until then, an endpoint without a zone does not match. */
   #zoneIsUnknown(): boolean {
     return this.#harness.unanswered().some((selector) => selector.startsWith(ZONE));
   }
 
-  /** Whether a Service that was not known waits for node sets, and is not to be shown meanwhile. */
+  /** Whether the first policy of a Service waits for node sets, so that it must not be shown. */
   #waitsForFirst(service: string): boolean {
     const { policies } = this.#harness.topology;
     return policies.awaitsFirst(service) && policies.wanted(service).dryRun !== true;
   }
 
-  /** Services in protobuf are where policies come from: none is seen in an old state under a new policy. */
+  /** The view of Services in protobuf supplies the policies: it never shows an old state under a new policy. */
   #isOlderThanItsPolicy(
     { encoding }: HarnessViews,
     view: View,
@@ -179,7 +179,7 @@ export class History {
     return changed && policy === this.#now;
   }
 
-  /** Each node set is a watch of its own: each key sees the other nodes before or after the step. */
+  /** Each node set is a separate watch: each key uses the other nodes as of before or after the step. */
   *#nodesByKey(
     service: string,
     at: ModelCluster,
@@ -262,7 +262,7 @@ export class History {
         return;
       }
       case 'node':
-        // Several labels at once may move a node from one set of a relation to another: two watches tell that.
+        // Several labels together may move a node between two sets of a key, which takes events of two watches.
         if (step.labels !== undefined && before.nodes.has(step.node)) return;
         this.#setNode(step.node, step.labels);
         return;
@@ -275,73 +275,52 @@ export class History {
       }
       case 'communities': {
         const changes = step.changes.map(({ name, members }) => [name, members] as const);
-        const [communities, told] = tell(before.communities, changes);
+        const [communities, sent] = applyChanges(before.communities, changes);
         this.#now = { ...before, communities };
-        order.step(() => harness.setCommunities(told));
+        order.step(() => harness.setCommunities(sent));
         return;
       }
       case 'services': {
         const changes = step.changes.map(
           ({ key, service }) => [key, service && { ...service, version: ++this.#version }] as const,
         );
-        const [services, told] = tell(before.services, changes);
+        const [services, sent] = applyChanges(before.services, changes);
         this.#now = { ...before, services };
-        this.#tell(told, () => harness.setServices(told));
+        this.#send(sent, () => harness.setServices(sent));
         return;
       }
       case 'slices': {
         const changes = step.changes.map(
           ({ key, slice }) => [key, slice && { ...slice, version: ++this.#version }] as const,
         );
-        const [slices, told] = tell(before.slices, changes);
+        const [slices, sent] = applyChanges(before.slices, changes);
         this.#now = { ...before, slices };
         this.#between = changes.flatMap(([key], index) => {
           const earlier = changes.slice(0, index);
           if (!earlier.some(([other]) => other === key)) return [];
-          return [{ ...before, slices: tell(before.slices, earlier)[0] }];
+          return [{ ...before, slices: applyChanges(before.slices, earlier)[0] }];
         });
-        this.#tell(told, () => harness.setSlices(told));
+        this.#send(sent, () => harness.setSlices(sent));
       }
     }
   }
 
-  /** Of an object that comes up twice in a batch each change is shown, one after the other. */
-  #tell(told: Told<unknown>, change: () => void): void {
-    const keys = new Set(told.map(([key]) => key));
-    if (keys.size === told.length) this.#order.step(change);
+  /** The order is not checked if a batch changes an object twice: each change is shown, one after the other. */
+  #send(sent: ModelChanges<unknown>, change: () => void): void {
+    const keys = new Set(sent.map(([key]) => key));
+    if (keys.size === sent.length) this.#order.step(change);
     else change();
   }
 
   #setNode(name: string, labels: Record<string, string> | undefined): void {
     this.#now = { ...this.#now, nodes: withChange(this.#now.nodes, name, labels) };
     if (name === OWN) this.#order.step(() => this.#harness.setOwnNode(this.#now));
-    // Each node set is told of its own, in any order.
+    // Each node set is updated separately, in any order.
     this.#harness.followNodes(this.#now);
   }
 }
 
-/** The Service of a slice or Service of the model. */
+/** Key of the Service to which an object of the model belongs. */
 function serviceOf(key: string): string {
   return key.replace(/-[0-9]$/, '');
-}
-
-function same(a: Seen, b: Seen): boolean {
-  if (a.size !== b.size) return false;
-  for (const [key, value] of a) if (b.get(key) !== value) return false;
-  return true;
-}
-
-function fail(when: string, view: View, service: string, seen: Seen, allowed: Seen[]): never {
-  const inShort = (state: Seen) =>
-    JSON.stringify(
-      [...state].map(([key, text]) => [
-        key,
-        text.match(/(10\.0\.0\.|fd00::)\d/g),
-        text.includes('z1"}'),
-      ]),
-    );
-  const options = [...new Set(allowed.map(inShort))].join('\n or ');
-  throw new Error(
-    `${when} ${view.codec.encoding} ${view.resource.plural} of ${service} are\n    ${inShort(seen)}\n not ${options}`,
-  );
 }

@@ -11,41 +11,41 @@ interface State {
 
 interface Followed {
   readonly states: State[];
-  /** Positions of entries that have to make a difference. */
+  /** Positions of entries that must change something. */
   readonly significant: Set<number>;
 }
 
 const followed = new WeakMap<View, Followed>();
 
 /**
- * Remembers every state of a view that could be listed, and which events are about objects that a policy
- * manages, for {@link checkLog}.
+ * Records every state of a view that could be listed, and which events concern objects that a policy manages, for
+ * {@link checkLog}.
  */
 export function follow(view: View, isManaged: (object: Buffer) => boolean): void {
   const states: State[] = [];
-  const known: Followed = { states, significant: new Set() };
-  const remember = () => {
+  const recorded: Followed = { states, significant: new Set() };
+  const record = () => {
     const { position, version, items } = view.snapshot();
     const from = states.at(-1)?.position ?? position;
     for (let at = from; at < position; at++) {
       const entry = view.log.at(at);
-      if (entry !== undefined && isManaged(entry.object)) known.significant.add(at);
+      if (entry !== undefined && isManaged(entry.object)) recorded.significant.add(at);
     }
     states.push({ position, version, items: items.map((item) => item.toString('latin1')).sort() });
   };
-  remember();
-  followed.set(view, known);
-  view.log.subscribe(remember);
+  record();
+  followed.set(view, recorded);
+  view.log.subscribe(record);
 }
 
 /**
  * A client that lists at any state and follows the log from there has every later state; versions rise, and
- * every event makes sense to a client.
+ * every event is valid for a client.
  */
 export function checkLog(view: View, encoding: Encoding): void {
-  const known = followed.get(view);
-  const [start, ...states] = known?.states ?? [];
-  if (known === undefined || start === undefined) throw new Error('the view was not followed');
+  const recorded = followed.get(view);
+  const [start, ...states] = recorded?.states ?? [];
+  if (recorded === undefined || start === undefined) throw new Error('the view was not followed');
   const client = new Map<string, Buffer>();
   for (const item of start.items) {
     const object = Buffer.from(item, 'latin1');
@@ -64,12 +64,12 @@ export function checkLog(view: View, encoding: Encoding): void {
       if (view.codec.meta(object).resourceVersion !== String(entry.version))
         throw new Error(`${problem}: has another version than its entry`);
       if ((before === undefined) !== (type === 'ADDED'))
-        throw new Error(`${problem}: out of place`);
+        throw new Error(`${problem}: the type does not match the state`);
       const unchanged =
         type === 'MODIFIED' &&
         before !== undefined &&
         significant(encoding, before) === significant(encoding, object);
-      const pointless = unchanged && known.significant.has(position);
+      const pointless = unchanged && recorded.significant.has(position);
       if (pointless && view.resource.plural !== 'services')
         throw new Error(`${problem}: changes nothing`);
       ({ version } = entry);

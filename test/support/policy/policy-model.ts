@@ -1,9 +1,8 @@
 /**
- * What a node is to see, written from the rules in docs and issue, word by word and slowly; it shares no code
- * with src.
+ * What a node must see, written literally from the rules in docs/. It is slow, and shares no code with src.
  */
 
-/** Settings of a run, as the owner of a cluster thinks of them. */
+/** Settings of a run. */
 export interface ModelSettings {
   /** Default topology keys: an array, or the name of a preset. */
   readonly defaults: readonly string[] | string;
@@ -86,7 +85,7 @@ const PRESETS: Readonly<Record<string, Keys>> = {
   'same-zone-only': { keys: [ZONE], edgeOnly: false },
 };
 
-/** What applies to a Service; an annotation that makes no sense leaves it alone. */
+/** The policy of a Service; an invalid annotation leaves it unfiltered. */
 export function policyOf(key: string, cluster: ModelCluster, settings: ModelSettings): ModelPolicy {
   const service = cluster.services.get(key);
   if (service === undefined) return 'all';
@@ -133,7 +132,7 @@ function readOthers(annotations: Labels): Keys | 'bad' | undefined {
   return { keys: ['apps.kubeedge.io/belonging-to', HOST], edgeOnly: false };
 }
 
-/** What a decision about one Service is made from; each part may be of another moment. */
+/** The inputs of a decision about one Service; each may be of another moment. */
 export interface Inputs {
   readonly settings: ModelSettings;
   readonly policy: ModelPolicy;
@@ -144,14 +143,14 @@ export interface Inputs {
   readonly slices: ModelCluster;
 }
 
-/** The slices of a Service as they are shown: which endpoints, and whether hints stay. */
+/** A slice as it is shown: which endpoints, and whether hints are kept. */
 export interface ShownSlice {
   readonly slice: ModelSlice;
   readonly endpoints: readonly ModelEndpoint[];
   readonly hints: boolean;
 }
 
-/** What is shown of the slices of a Service; undefined: the Service is hidden, with all of them. */
+/** The slices of a Service as they are shown; undefined: the Service and its slices are hidden. */
 export function shownOf(service: string, inputs: Inputs): Map<string, ShownSlice> | undefined {
   const { policy, nodeContext, settings } = inputs;
   const slices = [...inputs.slices.slices].filter(([, slice]) => slice.service === service);
@@ -176,7 +175,7 @@ export function shownOf(service: string, inputs: Inputs): Map<string, ShownSlice
         portsOf(slice).some((port) => {
           const winner = winners.get(port);
           const keys = winner === undefined ? policy.keys : [winner];
-          return keys.some((each) => relates(each, endpoint, inputs));
+          return keys.some((each) => matches(each, endpoint, inputs));
         }),
       );
       return [key, { slice, endpoints, hints: false }];
@@ -199,7 +198,7 @@ function winnersOf(
   const winners = new Map<string, string | undefined>();
   for (const [port, endpoints] of ports) {
     const count = (key: string, state: string) =>
-      endpoints.filter((each) => each.state === state && relates(key, each, inputs)).length;
+      endpoints.filter((each) => each.state === state && matches(key, each, inputs)).length;
     const winner =
       keys.find((key) => count(key, 'ready') >= Number(minReady[key] ?? 1)) ??
       keys.find((key) => count(key, 'ready') > 0) ??
@@ -213,8 +212,8 @@ function portsOf({ family, ports }: ModelSlice): string[] {
   return (ports.length === 0 ? [''] : ports).map((port) => `${family} ${port}`);
 }
 
-/** Whether the own node and an endpoint are related by a key. */
-function relates(key: string, { node, zone }: ModelEndpoint, inputs: Inputs): boolean {
+/** Whether an endpoint matches a key, seen from the own node. */
+function matches(key: string, { node, zone }: ModelEndpoint, inputs: Inputs): boolean {
   if (key === '*') return true;
   if (node === '') return false;
   if (key === HOST) return node === OWN;

@@ -9,9 +9,9 @@ const CODECS: Readonly<Record<Encoding, Codec>> = {
   protobuf: createProtobufCodec(),
 };
 
-/** Makes the objects of a model, and says what is significant of them; remembers both. */
+/** Makes the objects of a model and the bytes of them that count; caches the slices. */
 export class ModelObjects {
-  readonly #known = new Map<string, string>();
+  readonly #slices = new Map<string, string>();
 
   /** The object as the API server has it. */
   raw(encoding: Encoding, kind: string, key: string, model: ModelService | ModelSlice): Buffer {
@@ -19,24 +19,24 @@ export class ModelObjects {
     return encodeObject(encoding, kind, object);
   }
 
-  /** A slice as a client is to see it, for comparison with {@link significant}. */
+  /** A slice as a client must see it, for comparison with {@link significant}. */
   slice(encoding: Encoding, key: string, { slice, endpoints, hints }: ShownSlice): string {
     const id = `${encoding} ${key} ${slice.version} ${endpoints.map(({ address }) => address)} ${hints}`;
-    const known = this.#known.get(id);
-    if (known !== undefined) return known;
+    const cached = this.#slices.get(id);
+    if (cached !== undefined) return cached;
     const object = sliceObject(key, slice, endpoints, hints);
     const text = significant(encoding, encodeObject(encoding, 'EndpointSlice', object));
-    this.#known.set(id, text);
+    this.#slices.set(id, text);
     return text;
   }
 
-  /** A Service as a client is to see it. */
+  /** A Service as a client must see it. */
   service(encoding: Encoding, key: string, service: ModelService): string {
     return significant(encoding, this.raw(encoding, 'Service', key, service));
   }
 }
 
-/** What of an object matters to a client. */
+/** The bytes of an object that count for a client. */
 export function significant(encoding: Encoding, object: Buffer): string {
   return CODECS[encoding].semanticBytes(object).toString('latin1');
 }
@@ -72,7 +72,7 @@ function whole(key: string, slice: ModelSlice): object {
   return sliceObject(key, slice, slice.endpoints, true);
 }
 
-/** Every endpoint has hints, to see whether they are cut. */
+/** Gives every endpoint hints, to check whether they are cut. */
 function sliceObject(
   key: string,
   { service, family, ports, version }: ModelSlice,

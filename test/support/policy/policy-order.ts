@@ -4,8 +4,8 @@ import type { HarnessViews } from './policy-harness.ts';
 import { keyOf } from './policy-objects.ts';
 
 /**
- * Follows the two views of a kube-proxy event by event, for it may look between any two of them: a Service that it
- * knows and that has no ready endpoint is refused.
+ * Follows the two views of a kube-proxy event by event, because kube-proxy may read between any two events. It refuses
+ * connections to a Service that it has and that has no ready endpoint.
  */
 export class OrderWatch {
   readonly #topology: Topology;
@@ -31,8 +31,8 @@ export class OrderWatch {
   }
 
   /**
-   * Makes one change. Throws if a Service is refused on the way that is not before and not after. When the filter of
-   * the node is switched, Services and endpoints follow in no order.
+   * Makes one change. Throws if a Service is refused at an event in between, but neither before nor after. When the
+   * filter of the node is switched, the order of Services and endpoints does not matter.
    */
   step(change: () => void): void {
     const off = this.#topology.nodeContext?.off;

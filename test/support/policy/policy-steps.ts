@@ -16,7 +16,7 @@ import {
 export const SERVICE_KEYS = ['default/web', 'default/kubernetes', 'shop/web'] as const;
 const NODES = [OWN, 'near', 'far', 'away'] as const;
 
-/** Labels of nodes, with the values they may take; an empty one is none. */
+/** Labels of nodes, with their possible values; empty: no such label. */
 const LABELS: Readonly<Record<string, readonly string[]>> = {
   site: ['a', 'b', ''],
   [ZONE]: ['z1', 'z2', ''],
@@ -31,8 +31,8 @@ const LABELS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * One thing that happens; node sets that it makes necessary are answered by `answer` and `sync`, and those that
- * nobody needs any more are closed by `minute`.
+ * One change. Node sets that it makes necessary are answered by `answer` and `sync`. Node sets that no policy needs any
+ * more are closed by `minute`.
  */
 export type Step =
   | { kind: 'label'; node: string; key: string; value: string }
@@ -103,7 +103,7 @@ const anyEndpoint: fc.Arbitrary<ModelEndpoint> = fc.record({
   state: fc.constantFrom('ready', 'ready', 'ready', 'serving', 'gone'),
 });
 
-/** Versions rise over a history; see {@link History}. */
+/** A history assigns increasing versions. */
 const anySlice = fc.record({
   service: fc.constantFrom(...SERVICE_KEYS),
   index: fc.nat(2),

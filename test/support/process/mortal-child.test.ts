@@ -6,10 +6,10 @@ import { expect, test } from '@jest/globals';
 import { eventually } from '../../e2e/support/eventually.ts';
 import { spawnMortal } from './mortal-child.ts';
 
-/** Says its pid and that of the program that it starts, and does nothing. */
+/** Prints its pid and that of the program that it starts, and then waits. */
 const CHILD = 'sleep 600 & echo $$ $!; wait';
 
-test('a child dies with its parent, however that ends, and so does what it has started', async () => {
+test('a child and its own children are killed when the parent ends, however it ends', async () => {
   const parent = spawn(process.execPath, [
     '--disable-warning=ExperimentalWarning',
     '--input-type=module',
@@ -19,29 +19,29 @@ test('a child dies with its parent, however that ends, and so does what it has s
   ]);
   const [line] = (await once(createInterface({ input: parent.stdout }), 'line')) as [string];
   const pids = line.split(' ');
-  expect(pids.map(isThere)).toEqual([true, true]);
+  expect(pids.map(isRunning)).toEqual([true, true]);
   parent.kill('SIGKILL');
   await eventually(
-    () => pids.some(isThere),
+    () => pids.some(isRunning),
     (any) => !any,
   );
 });
 
-test('its end is heard of, with its code, and it takes what it has started along', async () => {
+test('when a child ends, its code is reported and its own children are killed', async () => {
   const child = spawnMortal('sh', ['-c', 'sleep 600 & echo $!; exit 3'], { stdout: 'pipe' });
-  let said = '';
+  let output = '';
   child.stdout?.on('data', (text) => {
-    said += text;
+    output += text;
   });
   expect(await once(child, 'close')).toEqual([3, null]);
   await eventually(
-    () => isThere(said.trim()),
-    (there) => !there,
+    () => isRunning(output.trim()),
+    (running) => !running,
   );
 });
 
-/** Not of what is dead, and whose end nobody has asked for yet. */
-function isThere(pid: string): boolean {
+/** Whether a process runs. A zombie does not. */
+function isRunning(pid: string): boolean {
   const stat = `/proc/${pid}/stat`;
   return existsSync(stat) && !/\) Z /.test(readFileSync(stat, 'latin1'));
 }

@@ -3,23 +3,23 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { spawnMortal } from './mortal-child.ts';
 
-/** The program. */
+/** Path of the program. */
 export const MAIN = new URL('../../../src/main.ts', import.meta.url).pathname;
 
-/** A wrapper in a process of its own. */
+/** A wrapper in its own process. */
 export interface WrapperProcess {
   readonly child: ChildProcess;
-  /** What it has logged so far. */
+  /** Its log lines so far. */
   readonly lines: Record<string, unknown>[];
-  /** Resolves with the log line that has this message; rejects when the process ends without it. */
+  /** Resolves with the log line that has this message; rejects if the process ends without it. */
   logged(msg: string): Promise<Record<string, unknown>>;
-  /** Sends SIGTERM and waits for the end; the exit code. */
+  /** Sends SIGTERM and waits for the end; resolves with the exit code. */
   stop(): Promise<number | null>;
-  /** Ends it and all that it has started at once. */
+  /** Kills it and its children immediately. */
   kill(): void;
 }
 
-/** Starts `run` with these flags; `activator`: a program that is to start it, given the port first. */
+/** Starts `run` with these flags; `activator`: a program that starts it, whose first argument is the port. */
 export function startProcess(flags: readonly string[], activator?: string): WrapperProcess {
   const { NODE_NAME: _node, KUBECONFIG: _config, ...env } = process.env;
   const [port = '', ...rest] = flags;
@@ -46,16 +46,16 @@ export function startProcess(flags: readonly string[], activator?: string): Wrap
     lines,
     logged: (msg) =>
       new Promise((resolve, reject) => {
-        const look = (): void => {
+        const check = (): void => {
           const line = lines.find((each) => each.msg === msg);
           if (line !== undefined) resolve(line);
           else if (child.exitCode !== null || child.signalCode !== null)
-            reject(new Error(`it ended without "${msg}"`));
+            reject(new Error(`the wrapper ended without "${msg}"`));
           else return;
-          waiting.delete(look);
+          waiting.delete(check);
         };
-        waiting.add(look);
-        look();
+        waiting.add(check);
+        check();
       }),
     stop: async () => {
       child.kill('SIGTERM');
@@ -66,7 +66,7 @@ export function startProcess(flags: readonly string[], activator?: string): Wrap
       try {
         process.kill(-child.pid, 'SIGKILL');
       } catch {
-        // Gone already.
+        // It has already ended.
       }
     },
   };

@@ -13,7 +13,7 @@ import { NO_POLICY, PLAIN_TOPOLOGY, stillClock } from './topology.ts';
 export interface ClusterModel {
   /** Labels of every node. */
   readonly nodes: Map<string, Record<string, string>>;
-  /** Value of the annotation topologyKeys of every Service, `null` for none. */
+  /** The annotation topologyKeys of every Service; null: it has none. */
   readonly services: Map<string, string | null>;
   /** Raw objects of the collection under test. */
   readonly objects: Map<string, ObjectBytes>;
@@ -22,8 +22,8 @@ export interface ClusterModel {
 export const OWN_NODE = 'edge-1';
 
 /**
- * A world and a view driven by a model instead of an API server. Node sets are answered only when
- * {@link syncNodeSets} says so, as a slow API server would.
+ * A topology and a view driven by a model instead of an API server. Node sets are answered only when
+ * {@link syncNodeSets} is called, as by a slow API server.
  */
 export class ProjectionHarness {
   readonly topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: OWN_NODE });
@@ -33,7 +33,7 @@ export class ProjectionHarness {
   readonly #resource: Resource;
   readonly #clock: VersionAllocator;
   readonly #model: ClusterModel;
-  /** Node sets the world has been told, with the members it knows of. */
+  /** Node sets that were answered, each with the members sent so far. */
   readonly #sets = new Map<string, Set<string>>();
 
   constructor(codec: Codec, resource: Resource, model: ClusterModel, now: number) {
@@ -62,7 +62,7 @@ export class ProjectionHarness {
     });
   }
 
-  /** Tells all there is, as the first lists would. */
+  /** Sends everything, as the first lists would. */
   start(unknown?: (selector: string) => boolean): void {
     this.setOwnLabels();
     this.setPolicies([...this.#model.services.keys()]);
@@ -84,8 +84,8 @@ export class ProjectionHarness {
     this.topology.setPolicies(new Map(services.map((service) => [service, this.#policy(service)])));
   }
 
-  /** Tells one object as the model has it now. */
-  tell(key: string, existed: boolean): void {
+  /** Sends one object as the model has it now. */
+  sendObject(key: string, existed: boolean): void {
     const object = this.#model.objects.get(key);
     if (object !== undefined) {
       this.projection.onChanges([this.#change(existed ? 'MODIFIED' : 'ADDED', key, object)]);
@@ -94,12 +94,12 @@ export class ProjectionHarness {
     }
   }
 
-  /** Lets the node sets that are synced already follow the model, as their watches would. */
+  /** Updates the node sets that were answered from the model, as their watches would. */
   followNodes(): void {
     for (const [selector, known] of this.#sets) this.#update(selector, known);
   }
 
-  /** Answers every node set that is wanted, until nothing more is. */
+  /** Answers wanted node sets until none is left. */
   syncNodeSets(unknown: (selector: string) => boolean = () => false): void {
     for (;;) {
       const next = [...this.topology.nodeSets.keys()].find(

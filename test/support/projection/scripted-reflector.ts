@@ -7,15 +7,15 @@ import { upstreamPerTest } from '../http/upstream.ts';
 import { recordingLogger } from '../wrapper/wrapper-fixture.ts';
 
 export interface Script {
-  /** What comes at the beginning of each watch. */
+  /** The first event of each watch. */
   readonly event: () => object;
-  /** After how long a watch is ended, in milliseconds; absent: never. */
+  /** Milliseconds after which a watch ends; default: never. */
   readonly watchMs?: number;
   readonly maxObjects?: number;
   readonly random?: () => number;
 }
 
-/** Starts reflectors of API servers that list nothing and answer each watch alike; all end with the test. */
+/** Starts reflectors of API servers with empty lists, which answer each watch the same way. All end with the test. */
 export function scriptedReflectors() {
   const startUpstream = upstreamPerTest();
   const controllers: AbortController[] = [];
@@ -38,7 +38,7 @@ export function scriptedReflectors() {
     const { logger, lines } = recordingLogger();
     const query = { resource: SERVICES, namespace: '', labelSelector: '', fieldSelector: '' };
     const reflector = new Reflector({
-      ...{ upstream, codec, logger, random, sinks: [], metadataOnly: false },
+      ...{ upstream, codec, logger, random, handlers: [], metadataOnly: false },
       query: { ...query, encoding: 'json' },
       decode: (object) => codec.meta(object),
       clock: new VersionAllocator(0),

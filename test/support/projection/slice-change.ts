@@ -2,17 +2,18 @@ import type { Change } from '../../../src/filter/codec/change.ts';
 import type { Codec, EndpointsFacts } from '../../../src/filter/codec/codec.ts';
 import { encodeObject } from '../codec/encode-object.ts';
 
-/** An endpoint of a slice; its zone may be unknown (empty). */
+/** An endpoint of a slice. */
 export interface SliceEndpoint {
   readonly ip: string;
   readonly node: string;
+  /** Empty: unknown, which is the default. */
   readonly zone?: string;
   readonly ready?: boolean;
 }
 
 let version = 1;
 
-/** A change of an EndpointSlice of `default`, as a reflector tells it, at a version newer than any before. */
+/** A change of an EndpointSlice of `default`, as a reflector sends it, with the newest version so far. */
 export function sliceChange(
   codec: Codec,
   { name, service, uid = 'u', endpoints }: SliceState,

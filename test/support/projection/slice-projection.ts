@@ -6,7 +6,7 @@ import { View } from '../../../src/filter/view/view.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
 import { ManualClock, PLAIN_TOPOLOGY } from './topology.ts';
 
-/** The world of the node `own`, of which nothing is known yet, and the view of slices made from it, in protobuf. */
+/** An empty topology of the node `own`, and the view of slices that depends on it, in protobuf. */
 export function startSliceProjection({ tellsCloudOnly = false } = {}) {
   const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
   const clock = new ManualClock();
@@ -22,7 +22,7 @@ export function startSliceProjection({ tellsCloudOnly = false } = {}) {
     view,
     topology,
     clock,
-    tellsCloudOnly: tellsCloudOnly,
+    tellsCloudOnly,
   });
   return { topology, view, clock, projection };
 }

@@ -3,9 +3,9 @@ import { parseLabelSelector } from '../../../src/topology/policy/label-selector.
 import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';
 import type { TopologyOptions } from '../../../src/topology/state/topology.ts';
 
-/** A world in which only labels relate nodes. */
+/** A topology in which nodes match by labels only. */
 export const PLAIN_TOPOLOGY: Omit<TopologyOptions, 'nodeName'> = {
-  relations: {
+  topologyMatch: {
     communities: { nodeLabels: [], labelPrefix: '', labelValues: [] },
     edge: parseLabelSelector('node-role.kubernetes.io/edge'),
   },
@@ -14,7 +14,7 @@ export const PLAIN_TOPOLOGY: Omit<TopologyOptions, 'nodeName'> = {
   cloudPassthrough: false,
 };
 
-/** Settings by which only an annotation of the Service itself makes a policy. */
+/** Settings under which a Service has a policy only by its own annotation. */
 export const NO_POLICY: PolicySettings = {
   defaults: { keys: [] },
   allowedTopologyKeys: ['*'],
@@ -27,7 +27,7 @@ export const NO_POLICY: PolicySettings = {
 /** A clock that stands still. */
 export const stillClock: Clock = { now: () => 0, after: () => () => undefined };
 
-/** A clock that only moves when told. */
+/** A clock that moves only when {@link ManualClock.pass} is called. */
 export class ManualClock implements Clock {
   #now = 0;
   readonly #timers = new Set<{ readonly at: number; readonly callback: () => void }>();
@@ -42,12 +42,12 @@ export class ManualClock implements Clock {
     return () => this.#timers.delete(timer);
   }
 
-  /** Number of calls that are still to come. */
+  /** Number of timers that are set. */
   get waiting(): number {
     return this.#timers.size;
   }
 
-  /** Lets time pass; what is due on the way is called at its time. */
+  /** Moves the time, and calls each timer at its time. */
   pass(ms: number): void {
     const end = this.#now + ms;
     for (;;) {

@@ -2,30 +2,33 @@ import { get, type IncomingMessage } from 'node:http';
 import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** An answer that has begun. */
-export interface Answer {
+/** A response whose headers have arrived. */
+export interface ReceivedResponse {
   readonly status: number;
-  /** When it began, in milliseconds since the epoch. */
+  /** When the headers arrived, in milliseconds since the epoch. */
   readonly answered: number;
-  /** The body in whole lines; a last one without its end is left out. Throws when the connection breaks. */
+  /** The complete lines of the body. Throws if the connection breaks. */
   lines(): AsyncGenerator<string, void, undefined>;
-  /** The whole body. Throws when the connection breaks. */
+  /** The whole body. Throws if the connection breaks. */
   text(): Promise<string>;
 }
 
 export interface ExchangeOptions {
-  /** Milliseconds without a byte after which it is given up. */
+  /** Milliseconds without a byte after which the request fails. */
   readonly idleMs: number;
-  /** Milliseconds of rest after each chunk: a slow client. */
+  /** Milliseconds to pause after each chunk, as a slow client. */
   readonly slowMs: number;
 }
 
-/** Asks on a connection of its own. Rejects when there is no answer. */
-export async function ask(url: string, options: ExchangeOptions): Promise<Answer> {
+/** Sends a GET on a new connection. Rejects if there is no response. */
+export async function sendRequest(
+  url: string,
+  options: ExchangeOptions,
+): Promise<ReceivedResponse> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const headers = { accept: 'application/json' };
     const request = get(url, { agent: false, headers }, resolve);
-    request.setTimeout(options.idleMs, () => request.destroy(new Error('silence')));
+    request.setTimeout(options.idleMs, () => request.destroy(new Error('no data')));
     request.once('error', reject);
   });
   const answered = Date.now();

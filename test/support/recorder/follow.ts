@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Answer, ask, type ExchangeOptions } from './exchange.ts';
+import { type ExchangeOptions, type ReceivedResponse, sendRequest } from './exchange.ts';
 import { type ReceivedObject, toWritten } from './written-object.ts';
 import type { WrittenObject, WrittenRecord } from './written-record.ts';
 
@@ -9,12 +9,12 @@ export interface RecorderOptions {
   readonly url: string;
   /**
    * `list`: LIST, then WATCH from its version. `stream`: streaming list. `lists`: LIST again and again. `swing`:
-   * LIST and WATCH in turn, so that it resumes often, and is often given a last bookmark.
+   * LIST and WATCH in turn, so that many watches end with a last bookmark.
    */
   readonly mode: 'list' | 'stream' | 'lists' | 'swing';
-  /** Seconds that it lets a watch last. Default 30. */
+  /** timeoutSeconds of a watch. Default 30. */
   readonly watchSeconds?: number;
-  /** Milliseconds that it rests after each chunk. Default 0. */
+  /** Milliseconds to pause after each chunk. Default 0. */
   readonly slowMs?: number;
   /** Milliseconds between two lists, or after a failure. Default 200. */
   readonly pauseMs?: number;
@@ -29,7 +29,7 @@ type WatchEvent =
     }
   | { readonly type: 'ERROR'; readonly object: { readonly code: number } };
 
-/** Never ends; whatever goes wrong is written and tried again. */
+/** Never ends; records each failure and tries again. */
 export async function follow(options: RecorderOptions, write: Write): Promise<never> {
   const client = new RecordingClient(options, write);
   for (;;) {
@@ -46,7 +46,7 @@ class RecordingClient {
   readonly #options: RecorderOptions;
   readonly #exchange: ExchangeOptions;
   readonly #write: Write;
-  /** The version to resume from; undefined: it has to list. */
+  /** The version to resume from; undefined: it must list. */
   #version: string | undefined;
   #answered = 0;
 
@@ -71,9 +71,9 @@ class RecordingClient {
   }
 
   async #list(): Promise<void> {
-    const answer = await this.#ask({ resourceVersion: '0' });
-    if (answer.status !== 200) return this.end(`list: ${answer.status}`);
-    const body = await answer.text();
+    const response = await this.#send({ resourceVersion: '0' });
+    if (response.status !== 200) return this.end(`list: ${response.status}`);
+    const body = await response.text();
     const list = this.#parse<{ metadata: { resourceVersion: string }; items: ReceivedObject[] }>(
       body,
     );
@@ -84,26 +84,26 @@ class RecordingClient {
   }
 
   async #watch(from: string): Promise<void> {
-    const answer = await this.#ask({ ...this.#watchQuery(), resourceVersion: from });
-    if (answer.status === 410) return this.#expired(from);
-    if (answer.status !== 200) return this.end(`watch: ${answer.status}`);
+    const response = await this.#send({ ...this.#watchQuery(), resourceVersion: from });
+    if (response.status === 410) return this.#expired(from);
+    if (response.status !== 200) return this.end(`watch: ${response.status}`);
     this.#record({ kind: 'watch', from });
-    await this.#take(answer);
+    await this.#take(response);
   }
 
   async #stream(): Promise<void> {
-    const answer = await this.#ask({
+    const response = await this.#send({
       ...this.#watchQuery(),
       ...{ sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' },
     });
-    if (answer.status !== 200) return this.end(`streaming list: ${answer.status}`);
-    await this.#take(answer, []);
+    if (response.status !== 200) return this.end(`streaming list: ${response.status}`);
+    await this.#take(response, []);
   }
 
-  /** @param initial what a streaming list has brought so far, as long as it is not complete */
-  async #take(answer: Answer, initial?: WrittenObject[]): Promise<void> {
+  /** @param initial objects of a streaming list that is not complete yet */
+  async #take(response: ReceivedResponse, initial?: WrittenObject[]): Promise<void> {
     let listed = initial;
-    for await (const line of answer.lines()) {
+    for await (const line of response.lines()) {
       const event = this.#parse<WatchEvent>(line);
       if (event === undefined) return;
       if (event.type === 'ERROR') {
@@ -143,12 +143,12 @@ class RecordingClient {
     return { watch: 'true', allowWatchBookmarks: 'true', timeoutSeconds };
   }
 
-  async #ask(query: Record<string, string>): Promise<Answer> {
+  async #send(query: Record<string, string>): Promise<ReceivedResponse> {
     const url = new URL(this.#options.url);
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
-    const answer = await ask(url.href, this.#exchange);
-    this.#answered = answer.answered;
-    return answer;
+    const response = await sendRequest(url.href, this.#exchange);
+    this.#answered = response.answered;
+    return response;
   }
 
   #parse<T>(text: string): T | undefined {

@@ -1,6 +1,6 @@
 /**
- * Lists and watches as several clients of one server, and writes what each receives to a file of its own, as
- * lines of JSON (see written-record.ts), until it is ended. Knows of http and JSON, and nothing of src.
+ * Lists and watches as several clients of one server, until it is killed. Writes what each client receives to its own
+ * file, as lines of JSON (see written-record.ts). Uses HTTP and JSON only, and nothing of src.
  */
 import { createWriteStream } from 'node:fs';
 import { follow, type RecorderOptions } from './follow.ts';

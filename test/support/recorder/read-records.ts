@@ -2,27 +2,26 @@ import { readFileSync } from 'node:fs';
 import type { ClientRecord, Seen } from '../guarantees/watch-guarantees.ts';
 import type { TimedRecord, WrittenObject } from './written-record.ts';
 
-/** Versions of one version of the API server. */
+/** The wrapper has this many versions for each version of the API server. */
 const CYCLE = 1_000_000_000n;
 
 /**
- * When a process served, in milliseconds since the epoch. Those of one port overlap while one hands over to the
- * next.
+ * When a process served, in milliseconds since the epoch. Processes on one port overlap during a hot restart.
  */
 export interface Generation {
   readonly log: string;
   readonly start: number;
-  /** Undefined: when the next one began, or, of the last, it still runs. */
+  /** Undefined: it ended when the next one began; the last one still runs. */
   readonly end: number | undefined;
 }
 
-/** What a client wrote so far; a line that is not yet complete is left out. */
+/** The records of a client so far, without an incomplete last line. */
 export function readRecords(file: string): TimedRecord[] {
   const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
   return lines.map((line) => JSON.parse(line) as TimedRecord);
 }
 
-/** The same for the validator: with the name of the process that answered. */
+/** Converts records for the validator: adds the name of the process that answered. */
 export function toClientRecords(
   records: readonly TimedRecord[],
   generations: readonly Generation[],
@@ -51,11 +50,11 @@ function toClientRecord(record: TimedRecord, log: () => string): ClientRecord {
     case 'end':
       return { kind: 'end' };
     case 'unreadable':
-      throw new Error(`a client received what is no JSON: ${record.what}`);
+      throw new Error(`a client received invalid JSON: ${record.what}`);
   }
 }
 
-/** What a client holds after all that, as digests by key. */
+/** The state of a client after these records, as digests by key. */
 export function stateAfter(records: readonly TimedRecord[]): ReadonlyMap<string, string> {
   const state = new Map<string, string>();
   for (const record of records) {
@@ -75,14 +74,14 @@ function toSeen({ version, digest }: WrittenObject): Seen {
   return { version: BigInt(version), digest };
 }
 
-/** A busy client reads so much later, in milliseconds, what a process answered before it ended. */
+/** By how much, in milliseconds, a busy client may read an answer after the process that sent it has ended. */
 const LATE_MS = 2_000;
 
 /**
- * Who gave an answer: the process that served at the time. While two may have, its first version tells: its last nine
- * digits are where a process began, which is 100 for each millisecond of the time of its start. For a watch that
- * is the first that came over it, not the one from which it was asked for: that may be of another process, and
- * must then have been refused.
+ * The process that gave an answer: the one that served at the time. If two may have, the first version of the answer
+ * decides: its last nine digits grow from 100 times the start time of the process in milliseconds. For a watch, that is
+ * the version of its first event. The version from which it resumed may belong to another process, which must have been
+ * refused.
  */
 function logOf(
   { answered }: TimedRecord,
@@ -96,7 +95,7 @@ function logOf(
       return start <= answered && answered < until;
     })
     .slice(-2);
-  // One that was just killed may have answered with its last breath.
+  // A process that was just killed may have answered right before.
   const only = before ?? generations.findLast(({ start }) => start <= answered);
   if (only === undefined) throw new Error('an answer from before the first process');
   if (after === undefined || version === undefined) return only.log;
@@ -105,7 +104,7 @@ function logOf(
   return sinceStart < CYCLE / 2n ? after.log : only.log;
 }
 
-/** Of a list its own; of a watch that of what came over it first; undefined: nothing did. */
+/** The version of a list, or of the first event of a watch; undefined: the record is neither. */
 function firstVersion(records: readonly TimedRecord[], index: number): string | undefined {
   const record = records[index];
   if (record?.kind === 'list') return record.version;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { WrittenObject } from './written-record.ts';
 
-/** An object as JSON, as far as its record needs it. */
+/** The fields of a JSON object that its record needs. */
 export interface ReceivedObject {
   readonly metadata: {
     readonly name: string;
@@ -12,9 +12,9 @@ export interface ReceivedObject {
   };
 }
 
-/** Items of a list have no kind and apiVersion, those of a watch have. */
+/** Leaves out kind and apiVersion: items of a list do not have them, those of a watch do. */
 export function toWritten(object: ReceivedObject): WrittenObject {
-  // A change that this node does not see counts the generation up. It is not told, and shown by the next process only.
+  // A change that this node does not see increments the generation. No event is sent; only the next process shows it.
   const { resourceVersion, generation: _, managedFields: _fields, ...metadata } = object.metadata;
   const rest = { ...object, metadata, kind: undefined, apiVersion: undefined };
   const digest = createHash('sha256').update(JSON.stringify(rest)).digest('hex').slice(0, 16);

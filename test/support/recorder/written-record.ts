@@ -2,13 +2,13 @@
 export interface WrittenObject {
   readonly key: string;
   readonly version: string;
-  /** Of all that it says but its version. */
+  /** A hash of the object without its version. */
   readonly digest: string;
 }
 
 /** What a client received, as it is written. */
 export type WrittenRecord =
-  /** A LIST; `initial`: a streaming list, complete. */
+  /** A LIST, or a streaming list that is complete. */
   | { readonly kind: 'list'; readonly version: string; readonly items: readonly WrittenObject[] }
   /** A watch was accepted. */
   | { readonly kind: 'watch'; readonly from: string }
@@ -21,10 +21,10 @@ export type WrittenRecord =
   /** A version was refused with 410. */
   | { readonly kind: 'expired'; readonly from: string }
   | { readonly kind: 'end'; readonly why: string }
-  /** A whole line or body that can't be understood: that must not happen. */
+  /** A complete line or body that is invalid: this must not happen. */
   | { readonly kind: 'unreadable'; readonly what: string };
 
-/** A record with the time of its writing, in milliseconds since the epoch. */
+/** A record with the time at which it was written, in milliseconds since the epoch. */
 export type TimedRecord = WrittenRecord & {
   readonly at: number;
   /** When the answer that it belongs to began. */

@@ -27,16 +27,16 @@ export interface AskOptions {
   readonly body?: string;
 }
 
-/** The wrapper with an https door, in front of an API server with reviews. */
+/** A wrapper with an https listener, in front of an API server that answers access reviews. */
 export interface HttpsWrapper {
   readonly proxy: NodeProxy;
   readonly api: ReviewServer;
   readonly folder: string;
-  /** PEM of the authority of its certificate. */
+  /** The authority of its certificate, as PEM. */
   readonly ca: string;
-  /** Port of the https door. */
+  /** Port of the https listener. */
   readonly port: number;
-  /** Asks over https, on a connection of its own. */
+  /** Sends a request over https, on a new connection. */
   ask(path: string, options?: AskOptions): Promise<Asked>;
   close(): Promise<void>;
 }
@@ -120,7 +120,7 @@ export async function startHttpsWrapper(
   };
 }
 
-/** Sends one request over https, with its path as it stands. */
+/** Sends one request over https, with exactly this path. */
 export function ask(
   port: number,
   ca: string,

@@ -8,7 +8,7 @@ export interface SmallEndpoint {
   readonly zone?: string;
 }
 
-/** Nodes edge-1 and edge-2 in site a, edge-3 in site b; the wrapper runs on edge-1. No Service yet. */
+/** Nodes edge-1 and edge-2 in site a, edge-3 in site b; the wrapper runs on edge-1. There are no Services. */
 export function createSmallCluster(options: Parameters<typeof createApiServer>[0] = {}): ApiServer {
   const server = createApiServer({ initialResourceVersion: 100, ...options });
   for (const [name, site] of [
@@ -25,7 +25,7 @@ export function putNode(server: ApiServer, name: string, labels: Record<string, 
   server.create('nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } });
 }
 
-/** Creates a Service with topology keys, or (null) without. */
+/** Creates a Service with topology keys; null: without. */
 export function putService(server: ApiServer, name: string, keys: string[] | null): void {
   createService(server, name, keys, '10.96.0.10');
 }

@@ -13,7 +13,7 @@ export const PATHS = {
   slices: '/apis/discovery.k8s.io/v1/endpointslices',
 } as const;
 
-/** A folder for snapshots that are written at once, and how to be rid of it. */
+/** A folder for snapshots, which are written immediately, and a function that removes it. */
 export async function stateFolder() {
   const folder = await mkdtemp(join(tmpdir(), 'kube-proxy-wrapper-state-'));
   const state: NonNullable<NodeProxyOptions['state']> = {
@@ -23,7 +23,7 @@ export async function stateFolder() {
   return { folder, state, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
-/** What a LIST shows: each object without its version, by name; undefined while it gets no answer. */
+/** The objects of a LIST, without their versions, by name. Rejects for any other status than 200. */
 export async function shownBy(proxy: NodeProxy, path: string): Promise<Map<string, string>> {
   const response = await fetch(proxy.url + path, { headers: { accept: ACCEPT.protobuf } });
   const body = Buffer.from(await response.arrayBuffer());
@@ -36,14 +36,14 @@ export async function shownBy(proxy: NodeProxy, path: string): Promise<Map<strin
   );
 }
 
-/** Everything that a kube-proxy reads. */
+/** Everything that kube-proxy reads. */
 export async function allShownBy(proxy: NodeProxy): Promise<Record<string, Map<string, string>>> {
   const shown: Record<string, Map<string, string>> = {};
   for (const [name, path] of Object.entries(PATHS)) shown[name] = await shownBy(proxy, path);
   return shown;
 }
 
-/** The problems that /readyz shows. */
+/** The problems that /readyz reports. */
 export function problemsOf(proxy: NodeProxy): string[] {
   return readiness(proxy).flatMap(({ problem }) => (problem === undefined ? [] : [problem]));
 }

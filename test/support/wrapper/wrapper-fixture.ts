@@ -12,7 +12,7 @@ import {
   startNodeProxy,
 } from '../../../src/proxy/node-proxy.ts';
 
-/** A logger that keeps what is logged, as parsed lines. */
+/** A logger that keeps its lines, parsed. */
 export function recordingLogger(): { readonly logger: Logger; readonly lines: LogLine[] } {
   const lines: LogLine[] = [];
   const write = (line: string): void => {
@@ -28,9 +28,9 @@ export interface LogLine {
 }
 
 /**
- * Starts the real proxy in this process in front of an API server that takes plain http.
+ * Starts the real proxy in this process, in front of an API server with plain http.
  *
- * @param raw settings as the file has them
+ * @param raw settings as in the settings file
  */
 export async function startWrapper(
   apiServer: string,

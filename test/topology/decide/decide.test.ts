@@ -1,39 +1,40 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { decide, matchesBy } from '../../../src/topology/decide/decide.ts';
+import { decide } from '../../../src/topology/decide/decide.ts';
 import type {
   Endpoint,
   EndpointGroup,
   EndpointState,
 } from '../../../src/topology/decide/endpoint.ts';
+import { keyMaskBy } from '../../../src/topology/decide/key-mask.ts';
 
-/** An endpoint whose node is its distance: `0` is this node, `1` the site, and so on. */
+/** An endpoint whose node is its distance: `0` is this node, `1` the site, etc. */
 function endpoint(node: string, state: EndpointState = 'ready', family = 'IPv4'): Endpoint {
   return { family, node, zone: '', state };
 }
 
-/** Relates by distance: key `k<n>` matches nodes up to that distance, `*` matches all. */
-function relates(key: string, { node }: Endpoint): boolean {
+/** Key `k<n>` matches nodes up to that distance, `*` matches all. */
+function matches(key: string, { node }: Endpoint): boolean {
   return key === '*' || (node !== '' && Number(node) <= Number(key.slice(1)));
 }
 
 function kept(groups: readonly EndpointGroup[], keys: readonly string[]): number[] {
-  return [...decide(groups, matchesBy(keys, relates)).keep];
+  return [...decide(groups, keyMaskBy(keys, matches)).keep];
 }
 
 const http = ['TCP/http'];
 
 describe('decide()', () => {
-  // Each port was looked for in the ports of all: seconds for 100 slices of 100 ports each, at each event.
-  test('ports that no two slices share are decided one by one, also where a list names one twice', () => {
+  // Regression: each port was searched in the ports of all slices. 100 slices of 100 ports took seconds at each event.
+  test('ports that slices do not share are decided one by one, also if a list names a port twice', () => {
     const groups = Array.from({ length: 60 }, (_, slice) => ({
       ports: Array.from({ length: 60 }, (_, port) => `TCP/${slice}-${port % 59}`),
       endpoints: [endpoint('0', slice % 2 === 0 ? 'ready' : 'notReady'), endpoint('2')],
     }));
-    const { ports, keep } = decide(groups, matchesBy(['k0', '*'], relates), { minReady: [2, 1] });
+    const { ports, keep } = decide(groups, keyMaskBy(['k0', '*'], matches), { minReady: [2, 1] });
     expect(ports).toHaveLength(60 * 59);
     expect(new Set(ports.map(({ family, port }) => `${family} ${port}`)).size).toBe(60 * 59);
-    // Neither has two ready ones near: the first named twice would count as two.
+    // No port has two near ready endpoints: a port that is named twice must not count its endpoint twice.
     expect(ports.every(({ key, stage }) => key === 1 && stage === 'ready')).toBe(true);
     expect([...keep]).toEqual(Array(120).fill(1));
   });
@@ -52,7 +53,7 @@ describe('decide()', () => {
       [1, 1, 0],
     ],
     [
-      'the not ready and terminating endpoints of the winning key go along',
+      'the not ready and terminating endpoints of the winning key are kept too',
       [
         {
           ports: http,
@@ -63,7 +64,7 @@ describe('decide()', () => {
       [1, 1, 1],
     ],
     [
-      'with none ready, the first key with a serving one wins',
+      'without a ready endpoint, the first key with a serving one wins',
       [
         {
           ports: http,
@@ -84,13 +85,13 @@ describe('decide()', () => {
       [1, 1],
     ],
     [
-      'with none ready or serving, all that match any key stay',
+      'without a ready or serving endpoint, all that match any key are kept',
       [{ ports: http, endpoints: [endpoint('0', 'notReady'), endpoint('2', 'notReady')] }],
       ['k0', 'k1'],
       [1, 0],
     ],
     [
-      'no key matches: nothing stays, so that traffic fails at once',
+      'no key matches: no endpoint is kept, so that traffic fails immediately',
       [{ ports: http, endpoints: [endpoint('3'), endpoint('')] }],
       ['k0', 'k1'],
       [0, 0],
@@ -102,7 +103,7 @@ describe('decide()', () => {
       [1, 1],
     ],
     [
-      'slices are judged together: a far one gives way to a near one',
+      'slices are decided together: a far one gives way to a near one',
       [
         { ports: http, endpoints: [endpoint('3'), endpoint('3')] },
         { ports: http, endpoints: [endpoint('0')] },
@@ -111,7 +112,7 @@ describe('decide()', () => {
       [0, 0, 1],
     ],
     [
-      'each port is judged by itself: a near backend without the port is no backend',
+      'each port is decided alone: a near endpoint without the port cannot serve it',
       [
         { ports: ['TCP/metrics'], endpoints: [endpoint('0')] },
         { ports: http, endpoints: [endpoint('3')] },
@@ -120,7 +121,7 @@ describe('decide()', () => {
       [1, 1],
     ],
     [
-      'an endpoint stays if it is chosen for any port of its slice',
+      'an endpoint is kept if it is chosen for any port of its slice',
       [
         { ports: ['TCP/http', 'TCP/metrics'], endpoints: [endpoint('3')] },
         { ports: http, endpoints: [endpoint('0')] },
@@ -129,7 +130,7 @@ describe('decide()', () => {
       [1, 1],
     ],
     [
-      'ports of one name and another protocol are two',
+      'ports with the same name and different protocols are two ports',
       [
         { ports: ['TCP/dns'], endpoints: [endpoint('0')] },
         { ports: ['UDP/dns'], endpoints: [endpoint('3')] },
@@ -138,7 +139,7 @@ describe('decide()', () => {
       [1, 1],
     ],
     [
-      'each address family is judged by itself',
+      'each address family is decided alone',
       [
         { ports: http, endpoints: [endpoint('0')] },
         { ports: http, endpoints: [endpoint('3', 'ready', 'IPv6')] },
@@ -147,7 +148,7 @@ describe('decide()', () => {
       [1, 1],
     ],
     [
-      'a slice without ports is judged too',
+      'a slice without ports is decided too',
       [{ ports: [], endpoints: [endpoint('0'), endpoint('1')] }],
       ['k0', '*'],
       [1, 0],
@@ -157,12 +158,12 @@ describe('decide()', () => {
     expect(kept(groups, keys)).toEqual(expected);
   });
 
-  test('says which key won for each family and port, and at which stage', () => {
+  test('returns the key that won for each family and port, and the stage', () => {
     const groups = [
       { ports: http, endpoints: [endpoint('1'), endpoint('1', 'serving', 'IPv6')] },
       { ports: ['TCP/metrics'], endpoints: [endpoint('3', 'notReady')] },
     ];
-    expect(decide(groups, matchesBy(['k0', 'k1'], relates)).ports).toEqual([
+    expect(decide(groups, keyMaskBy(['k0', 'k1'], matches)).ports).toEqual([
       { family: 'IPv4', port: 'TCP/http', key: 1, stage: 'ready' },
       { family: 'IPv6', port: 'TCP/http', key: 1, stage: 'serving' },
       { family: 'IPv4', port: 'TCP/metrics', key: -1, stage: 'any' },
@@ -196,7 +197,7 @@ const anyKeys = fc
   .tuple(fc.uniqueArray(fc.constantFrom('k0', 'k1', 'k2'), { minLength: 1 }), fc.boolean())
   .map(([keys, any]) => (any ? [...keys, '*'] : keys));
 
-/** The rule of docs/architecture.md, "The decision", word by word and slowly. */
+/** The rule of docs/architecture.md in its simplest form. */
 function slowDecide(groups: readonly EndpointGroup[], keys: readonly string[]): number[] {
   const all = groups.flatMap((group) =>
     group.endpoints.map((each) => ({
@@ -210,10 +211,10 @@ function slowDecide(groups: readonly EndpointGroup[], keys: readonly string[]): 
         ({ family, ports }) => family === candidate.family && ports.includes(port),
       );
       const winnerAt = (state: EndpointState) =>
-        keys.find((key) => rivals.some((rival) => rival.state === state && relates(key, rival)));
+        keys.find((key) => rivals.some((rival) => rival.state === state && matches(key, rival)));
       const winner = winnerAt('ready') ?? winnerAt('serving');
-      if (winner !== undefined) return relates(winner, candidate);
-      return keys.some((key) => relates(key, candidate));
+      if (winner !== undefined) return matches(winner, candidate);
+      return keys.some((key) => matches(key, candidate));
     });
     return chosen ? 1 : 0;
   });

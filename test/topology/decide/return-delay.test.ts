@@ -4,18 +4,18 @@ import { lowestBit, ReturnDelay } from '../../../src/topology/decide/return-dela
 
 const DELAY = 10;
 
-/** Chooses at a time, with these keys ready. */
+/** Chooses at time `now`, with these keys ready. */
 function choose(delay: ReturnDelay, now: number, ...ready: number[]): number {
   const mask = ready.reduce((bits, key) => bits | (1 << key), 0);
   return delay.choose('p', mask, DELAY, now);
 }
 
 describe('ReturnDelay', () => {
-  test('the first choice is free: the nearest', () => {
+  test('the first choice is the nearest key, without a delay', () => {
     expect(choose(new ReturnDelay(), 5, 1, 2)).toBe(1);
   });
 
-  test('moving away is immediate, returning takes the whole delay', () => {
+  test('leaving a key is immediate, returning takes the whole delay', () => {
     const delay = new ReturnDelay();
     expect(choose(delay, 0, 0, 1)).toBe(0);
     expect(choose(delay, 1, 1)).toBe(1);
@@ -26,7 +26,7 @@ describe('ReturnDelay', () => {
     expect(delay.next(DELAY)).toBeUndefined();
   });
 
-  test('a key that is lost while it waits starts to wait again', () => {
+  test('a key that fails while it waits starts to wait again', () => {
     const delay = new ReturnDelay();
     choose(delay, 0, 1);
     expect(choose(delay, 1, 0, 1)).toBe(1);
@@ -36,7 +36,7 @@ describe('ReturnDelay', () => {
     expect(choose(delay, 20, 0, 1)).toBe(0);
   });
 
-  test('of two that wait, the farther may be first, and the nearer goes on waiting', () => {
+  test('of two keys that wait, the farther may win first, and the nearer continues to wait', () => {
     const delay = new ReturnDelay();
     choose(delay, 0, 2);
     expect(choose(delay, 1, 1, 2)).toBe(2);
@@ -46,21 +46,21 @@ describe('ReturnDelay', () => {
     expect(choose(delay, 15, 0, 1, 2)).toBe(0);
   });
 
-  test('when all that is further away is gone too, what waits is better than nothing', () => {
+  test('a key that waits wins if no farther key is ready', () => {
     const delay = new ReturnDelay();
     choose(delay, 0, 1);
     choose(delay, 1, 0, 1);
     expect(choose(delay, 2, 0)).toBe(0);
   });
 
-  test('with nothing ready the next choice is free', () => {
+  test('after no key was ready, the next choice has no delay', () => {
     const delay = new ReturnDelay();
     choose(delay, 0, 1);
     expect(choose(delay, 1)).toBe(-1);
     expect(choose(delay, 2, 0, 1)).toBe(0);
   });
 
-  test('each port waits by itself', () => {
+  test('each port has its own delay', () => {
     const delay = new ReturnDelay();
     delay.choose('a', 0b10, DELAY, 0);
     delay.choose('b', 0b01, DELAY, 0);
@@ -68,7 +68,7 @@ describe('ReturnDelay', () => {
     expect(delay.choose('b', 0b11, DELAY, 1)).toBe(0);
   });
 
-  test('a port that is no longer there is forgotten, and waits for nothing', () => {
+  test('a port that no longer exists is discarded with its delay', () => {
     const delay = new ReturnDelay();
     delay.choose('a', 0b10, DELAY, 0);
     delay.choose('a', 0b11, DELAY, 1);
@@ -77,7 +77,7 @@ describe('ReturnDelay', () => {
     expect(delay.choose('a', 0b11, DELAY, 2)).toBe(0);
   });
 
-  test('for any history chooses as the rule does, read word by word', () => {
+  test('for any history, chooses like the rule in its simplest form', () => {
     const steps = fc.array(fc.record({ wait: fc.nat(8), ready: fc.nat(15) }), { maxLength: 30 });
     fc.assert(
       fc.property(steps, (history) => {
@@ -98,7 +98,7 @@ describe('ReturnDelay', () => {
   });
 });
 
-/** Whether a key was ready from a time at least the delay ago until now, seen while traffic was further away. */
+/** Whether a key has been ready for at least the delay until now. */
 function hasWaited(seen: readonly { at: number; ready: number[] }[], key: number): boolean {
   const now = seen.at(-1)?.at ?? 0;
   let since = now;

@@ -1,18 +1,19 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { decide, matchesBy } from '../../../src/topology/decide/decide.ts';
+import { decide } from '../../../src/topology/decide/decide.ts';
 import type {
   Endpoint,
   EndpointGroup,
   EndpointState,
 } from '../../../src/topology/decide/endpoint.ts';
-import { explain } from '../../../src/topology/decide/endpoint-reasons.ts';
+import { decideWithReasons } from '../../../src/topology/decide/endpoint-reasons.ts';
+import { keyMaskBy } from '../../../src/topology/decide/key-mask.ts';
 import { takeAll } from '../../../src/topology/decide/steps.ts';
 import { decideAsHeld, explainPorts } from '../../../src/topology/explain/explain-ports.ts';
 import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
 
 const KEYS = ['a', 'b', '*'];
-const relates = (key: string, { node }: Endpoint): boolean => key === '*' || node.includes(key);
+const matches = (key: string, { node }: Endpoint): boolean => key === '*' || node.includes(key);
 
 const endpoint: fc.Arbitrary<Endpoint> = fc.record({
   family: fc.constantFrom('IPv4', 'IPv6'),
@@ -43,15 +44,15 @@ function has({ ports }: EndpointGroup, port: string): boolean {
   return ports.length === 0 ? port === '' : ports.includes(port);
 }
 
-describe('an explanation that takes each endpoint once', () => {
-  test('counts for each port what counting its endpoints one by one gives', () => {
+describe('an explanation that visits each endpoint once', () => {
+  test('has the same counts for each port as counting its endpoints one by one', () => {
     fc.assert(
       fc.property(groups, policies, (given, policy) => {
         const options = policy.minReady === undefined ? {} : { minReady: policy.minReady };
-        const input = { groups: given, policy, relates, held: () => undefined };
+        const input = { groups: given, policy, matches, held: () => undefined };
         const all = { ...input, timeOf: (ms: number) => new Date(ms) };
         const ports = takeAll(explainPorts({ ...all, decision: decideAsHeld(all) }, 100));
-        const { ports: decided } = decide(given, matchesBy(KEYS, relates), options);
+        const { ports: decided } = decide(given, keyMaskBy(KEYS, matches), options);
         expect(ports.map(({ family, port }) => `${family} ${port}`)).toEqual(
           decided.map(({ family, port }) => `${family} ${port}`),
         );
@@ -64,7 +65,7 @@ describe('an explanation that takes each endpoint once', () => {
             }));
           const counted = KEYS.map((key) => {
             const matching = own.flatMap(({ endpoints }) =>
-              endpoints.filter((each) => relates(key, each)),
+              endpoints.filter((each) => matches(key, each)),
             );
             const count = (state: string) => matching.filter((each) => each.state === state).length;
             return {
@@ -78,27 +79,27 @@ describe('an explanation that takes each endpoint once', () => {
           if (winner === undefined) continue;
           const left = own.map((group) => ({
             ...group,
-            endpoints: group.endpoints.filter((each) => !relates(winner, each)),
+            endpoints: group.endpoints.filter((each) => !matches(winner, each)),
           }));
-          const without = decide(left, matchesBy(KEYS, relates), options).ports[0];
+          const without = decide(left, keyMaskBy(KEYS, matches), options).ports[0];
           expect(next).toBe(KEYS[without?.key ?? -1]);
         }
       }),
     );
   });
 
-  test('says of each endpoint what the first port that keeps it says, else the first port', () => {
+  test('gives each endpoint the reason of the first port that keeps it, else of the first port', () => {
     fc.assert(
       fc.property(groups, (given) => {
-        const { ports, keep } = decide(given, matchesBy(KEYS, relates));
-        const reasons = explain(given, KEYS, relates);
+        const { ports, keep } = decide(given, keyMaskBy(KEYS, matches));
+        const reasons = decideWithReasons(given, KEYS, matches);
         const flat = given.flatMap((group) => group.endpoints.map((each) => ({ group, each })));
         expect(reasons.map(({ kept }) => Number(kept))).toEqual([...keep]);
         for (const [index, { group, each }] of flat.entries()) {
           const own = ports.filter(
             ({ family, port }) => family === each.family && has(group, port),
           );
-          const matching = KEYS.flatMap((key, at) => (relates(key, each) ? [at] : []));
+          const matching = KEYS.flatMap((key, at) => (matches(key, each) ? [at] : []));
           const kept = keep[index] === 1;
           const keeps = own.find(({ key }) => matching.includes(key) || (kept && key < 0));
           const { key = -1, stage } = keeps ?? own[0] ?? {};
@@ -111,7 +112,7 @@ describe('an explanation that takes each endpoint once', () => {
     );
   });
 
-  test('with too many ports lists those in trouble, and so many', () => {
+  test('with too many ports, lists those with problems first, up to the limit', () => {
     const on = (node: string, state: EndpointState): Endpoint[] => [
       { family: 'IPv4', node, zone: '', state },
     ];
@@ -119,19 +120,19 @@ describe('an explanation that takes each endpoint once', () => {
       { ports: ['TCP/1', 'TCP/2', 'TCP/3'], endpoints: on('a', 'ready') },
       { ports: ['TCP/bad'], endpoints: on('a', 'serving') },
     ];
-    const input = { groups: given, policy: policyOf(undefined), relates, held: () => undefined };
+    const input = { groups: given, policy: policyOf(undefined), matches, held: () => undefined };
     const all = { ...input, timeOf: (ms: number) => new Date(ms) };
     const ports = takeAll(explainPorts({ ...all, decision: decideAsHeld(all) }, 2));
     expect(ports.map(({ port }) => port)).toEqual(['TCP/bad', 'TCP/1']);
   });
 
-  test('takes no more than 1,000 endpoints, or one port, in a step', () => {
+  test('handles at most 1,000 endpoints, or one port, in a step', () => {
     const endpoints = Array.from({ length: 5_000 }, (): Endpoint => {
       return { family: 'IPv4', node: 'a', zone: '', state: 'ready' };
     });
     const names = Array.from({ length: 50 }, (_, index) => `TCP/${index}`);
     const given = [{ ports: names, endpoints }];
-    const input = { groups: given, policy: policyOf(undefined), relates, held: () => undefined };
+    const input = { groups: given, policy: policyOf(undefined), matches, held: () => undefined };
     const all = { ...input, timeOf: (ms: number) => new Date(ms) };
     const steps = [...explainPorts({ ...all, decision: decideAsHeld(all) }, 100)];
     expect(steps.length).toBeGreaterThanOrEqual(5 + 50);

@@ -11,18 +11,18 @@ const IN_RED = { pool: 'red', ring: 'red' };
 interface Scene {
   readonly key: string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Members of node sets; a set that is not named here does not sync. */
+  /** Members of node sets; a set that is not listed here does not sync. */
   readonly sets?: Readonly<Record<string, readonly string[]>>;
   readonly declared?: Readonly<Record<string, readonly string[]>>;
-  /** What the key is warned about; undefined: nothing. */
+  /** The warning about the key; undefined: none. */
   readonly warning?: Warning['code'];
 }
 
-/** The world of node `here`, where `pool` and `ring` are labels of communities. */
+/** The topology of node `here`, where `pool` and `ring` are labels of communities. */
 function topologyOf({ key, labels = { site: 'a' }, sets = {}, declared = {} }: Scene): Topology {
   const communities = { nodeLabels: ['pool', 'ring'], labelPrefix: '', labelValues: [] };
-  const relations = { ...PLAIN_TOPOLOGY.relations, communities };
-  const topology = new Topology({ ...PLAIN_TOPOLOGY, relations, nodeName: 'here' });
+  const topologyMatch = { ...PLAIN_TOPOLOGY.topologyMatch, communities };
+  const topology = new Topology({ ...PLAIN_TOPOLOGY, topologyMatch, nodeName: 'here' });
   const members = Object.entries(declared).map(([name, nodes]) => [name, new Set(nodes)] as const);
   topology.setCommunities(new Map(members));
   topology.setOwnNode({ labels: new Map(Object.entries(labels)), annotations: new Map() });
@@ -45,22 +45,22 @@ describe('the nodes of a key', () => {
       ['here', 'near'],
     ],
     [
-      'are this node too where its node set lacks it',
+      'include this node if its node set does not have it',
       { key: 'site', sets: { 'site=a': ['near'] } },
       ['here', 'near'],
     ],
     [
-      'are this node at least',
+      'are this node only if its node set is empty',
       { key: 'site', sets: { 'site=a': [] }, warning: 'no-other-node' },
       ['here'],
     ],
     [
-      'are this node alone where nobody else is in its node set',
+      'are this node only if its node set has no other node',
       { key: 'site', sets: { 'site=a': ['here'] }, warning: 'no-other-node' },
       ['here'],
     ],
     [
-      'are without this node where it does not match',
+      'do not include this node if it does not match',
       {
         key: CLOUD,
         labels: { 'node-role.kubernetes.io/edge': '' },
@@ -69,7 +69,7 @@ describe('the nodes of a key', () => {
       ['far'],
     ],
     [
-      'are none where nobody matches',
+      'are none if no node matches',
       {
         key: CLOUD,
         labels: { 'node-role.kubernetes.io/edge': '' },
@@ -79,9 +79,9 @@ describe('the nodes of a key', () => {
       [],
     ],
     ['are none without the label', { key: 'rack', warning: 'own-label-missing' }, []],
-    ['are not known before its node set is', { key: 'site' }, undefined],
+    ['are undefined until its node set is known', { key: 'site' }, undefined],
     [
-      'are each counted once, however many node sets hold it',
+      'are counted once, even if several node sets have them',
       {
         key: COMMUNITY,
         labels: IN_RED,
@@ -90,17 +90,17 @@ describe('the nodes of a key', () => {
       ['far', 'here', 'near', 'other'],
     ],
     [
-      'are those of any node set that holds any',
+      'come from any of its node sets',
       { key: COMMUNITY, labels: IN_RED, sets: { 'pool=red': [], 'ring=red': ['near'] } },
       ['here', 'near'],
     ],
     [
-      'are not known before all of its node sets are',
+      'are undefined until all its node sets are known',
       { key: COMMUNITY, labels: IN_RED, sets: { 'pool=red': ['here', 'near'] } },
       undefined,
     ],
     [
-      'are the declared ones too',
+      'include declared members',
       {
         key: COMMUNITY,
         labels: { pool: 'red' },
@@ -110,7 +110,7 @@ describe('the nodes of a key', () => {
       ['declared', 'here', 'near'],
     ],
     [
-      'are the declared ones where no node set holds any',
+      'are the declared members if all node sets are empty',
       {
         key: COMMUNITY,
         sets: { 'pool=red': [], 'ring=red': [] },
@@ -127,7 +127,7 @@ describe('the nodes of a key', () => {
     expect(codes).toEqual(scene.warning === undefined ? [] : [scene.warning]);
   });
 
-  test('are those of now, whenever they are asked for', () => {
+  test('are those that match now, at each call', () => {
     const topology = topologyOf({ key: 'site', sets: { 'site=a': ['here', 'near'] } });
     expect(explainKey(topology, 'site').nodes).toBe(2);
     topology.changeNodeSet('site=a', ['far', 'other'], ['near']);

@@ -32,14 +32,14 @@ interface Scene {
   readonly policy: Policy;
   readonly endpoints?: readonly Endpoint[];
   readonly labels?: Readonly<Record<string, string>>;
-  /** Members of node sets; a set that is not named here does not sync. */
+  /** Members of node sets; a set that is not listed here does not sync. */
   readonly sets?: Readonly<Record<string, readonly string[]>>;
   readonly refused?: string;
   readonly topology?: Partial<typeof PLAIN_TOPOLOGY>;
   readonly input?: Partial<ExplainInput>;
   readonly hinted?: boolean;
   /** Whether another view has endpoints of the Service without a zone. */
-  readonly zonelessElsewhere?: boolean;
+  readonly withoutZoneElsewhere?: boolean;
 }
 
 function explain(scene: Scene): ServiceExplanation {
@@ -53,7 +53,7 @@ function explain(scene: Scene): ServiceExplanation {
     topology.setNodeSetState(selector);
   }
   if (scene.refused !== undefined) topology.setNodeSetState(scene.refused, '403 Forbidden');
-  if (scene.zonelessElsewhere === true) topology.setZoneless({}, [[SERVICE, true]]);
+  if (scene.withoutZoneElsewhere === true) topology.setServicesWithoutZone({}, [[SERVICE, true]]);
   const addresses = endpoints.map((_, index) => `10.0.0.${index + 1}`);
   const groups = [{ ports: ['TCP/http'], endpoints }];
   const steps = explainService({
@@ -99,7 +99,7 @@ describe('explainService()', () => {
     ]);
   });
 
-  test('each endpoint says why it is shown or not, with its address and object', () => {
+  test('each endpoint has its address and object, and the reason why it is shown or not', () => {
     const { endpoints } = explain({
       policy: keys('site', '*'),
       endpoints: [on('near'), on('far'), on('')],
@@ -112,7 +112,7 @@ describe('explainService()', () => {
     ]);
   });
 
-  test('each address family is explained on its own', () => {
+  test('each address family is explained alone', () => {
     const { ports } = explain({
       policy: keys('site', '*'),
       endpoints: [on('near'), on('far', 'ready', 'IPv6')],
@@ -124,7 +124,7 @@ describe('explainService()', () => {
     ]);
   });
 
-  test('a return delay is told: who holds, who waits, until when', () => {
+  test('explains a return delay: the key that is held, the key that waits, and until when', () => {
     const policy: Policy = { ...keys('site', '*'), returnDelayMs: 30_000 } as Policy;
     const held = { key: 1, since: new Map([[0, 5_000]]) };
     const { ports, endpoints } = explain({
@@ -141,7 +141,7 @@ describe('explainService()', () => {
     expect(endpoints.map(({ kept }) => kept)).toEqual([true, true]);
   });
 
-  // All of a site and a rack are told apart, so that what one holds the other does not.
+  // The node of the site and the node of the rack are different, so the two keys share no endpoint.
   const RACKS = { 'site=a': ['near'], 'rack=r': ['far'] };
   const RACK_HELD: Omit<Scene, 'policy'> = {
     labels: { site: 'a', rack: 'r' },
@@ -150,14 +150,14 @@ describe('explainService()', () => {
     input: { held: () => ({ key: 1, since: new Map([[0, 5_000]]) }) },
   };
 
-  test('what would win without the winner is what the return delay would let win', () => {
+  test('the next winner is the key that the return delay would choose', () => {
     const policy: Policy = { ...keys('site', 'rack', '*'), returnDelayMs: 30_000 } as Policy;
     const { ports } = explain({ ...RACK_HELD, policy });
-    // The site is ready again, but has to wait all the same.
+    // The site is ready again, but still has to wait.
     expect(ports[0]).toMatchObject({ winner: 'rack', next: '*' });
   });
 
-  test('a nearer key that waits is told, also where no key has enough', () => {
+  test('explains a nearer key that waits, also if no key has enough ready endpoints', () => {
     const policy = { ...keys('site', 'rack'), returnDelayMs: 30_000, minReady: [2, 2] } as Policy;
     const { ports } = explain({ ...RACK_HELD, policy });
     expect(ports[0]).toMatchObject({
@@ -166,7 +166,7 @@ describe('explainService()', () => {
     });
   });
 
-  test('a policy in force is not described by the one that is to come', () => {
+  test('a policy in force is not described by the pending one', () => {
     const origins: PolicyOrigin[] = [
       { source: 'annotation', preset: 'fab-proxy', keys: [HOST, 'kube-proxy-wrapper.io/cloud'] },
       { source: 'default', keys: ['*'] },
@@ -223,7 +223,7 @@ describe('explainService()', () => {
       'too-few-ready',
     ],
     [
-      'a min-ready for a key that there is not',
+      'a min-ready for a key that the policy does not have',
       {
         policy: { ...keys(HOST, '*'), unusedMinReady: ['sites'] } as Policy,
         endpoints: [on('here')],
@@ -265,23 +265,23 @@ describe('explainService()', () => {
       },
       'default-overridden',
     ],
-  ])('%s is told', (_, scene, code) => {
+  ])('warns of %s', (_, scene, code) => {
     expect(explain(scene).warnings.map((each) => each.code)).toContain(code);
   });
 
-  test('the key that min-ready names in vain is named', () => {
+  test('the warning names the key that only min-ready has', () => {
     const policy = { ...keys(HOST, '*'), unusedMinReady: ['sites'] } as Policy;
     const { warnings } = explain({ policy, endpoints: [on('here')] });
     expect(warnings).toEqual([expect.objectContaining({ severity: 'warning' })]);
     expect(warnings[0]?.message).toContain('"sites"');
   });
 
-  /** Slices of endpoints with their ports. */
+  /** One object with these groups of endpoints. */
   function objects(...groups: EndpointGroup[]): ExplainInput['objects'] {
     return [{ name: 'web-1', hinted: false, groups, addresses: [], isShown: () => false }];
   }
 
-  // Warned was only of a Service that lost everything: a client of the other port was refused unannounced.
+  // Regression: there was a warning only if all ports lost their endpoints. Clients of one port failed without notice.
   test.each<[string, EndpointGroup[], string]>([
     [
       'port',
@@ -299,7 +299,7 @@ describe('explainService()', () => {
       ],
       'IPv6 TCP/http: no key matches any endpoint',
     ],
-  ])('one %s that loses every endpoint is named', (_, groups, message) => {
+  ])('warns of one %s that loses every endpoint, by name', (_, groups, message) => {
     const { warnings } = explain({ policy: keys(HOST), input: { objects: objects(...groups) } });
     expect(warnings).toEqual([
       {
@@ -310,15 +310,15 @@ describe('explainService()', () => {
     ]);
   });
 
-  test('a Service that loses every endpoint of all ports is told once', () => {
+  test('warns once of a Service that loses every endpoint of all ports', () => {
     const groups = [{ ports: ['TCP/http', 'TCP/metrics'], endpoints: [on('far')] }];
     const { warnings } = explain({ policy: keys(HOST), input: { objects: objects(...groups) } });
     expect(warnings.map(({ message }) => message)).toEqual([
-      'no key matches any endpoint, so connections fail; * as the last key would allow any',
+      'no key matches any endpoint, so connections fail; * as the last key would allow any endpoint',
     ]);
   });
 
-  test('a plain, working policy raises no warning', () => {
+  test('a policy that works has no warning', () => {
     const { warnings } = explain({
       policy: keys(HOST, 'site', '*'),
       endpoints: [on('near')],
@@ -327,14 +327,14 @@ describe('explainService()', () => {
     expect(warnings).toEqual([]);
   });
 
-  test('a policy that waits for a node set says for which', () => {
+  test('a pending policy names the node sets that it waits for', () => {
     const { outcome, counts } = explain({ policy: keys('site'), endpoints: [on('near')] });
     expect(outcome).toMatchObject({ kind: 'undecided', waitsFor: ['site=a'] });
     expect(outcome.text).toContain('site=a');
     expect(counts.kept).toBe(0);
   });
 
-  test('of nodes that may not be read is not said that there are none', () => {
+  test('does not report missing nodes when nodes may not be read', () => {
     const { warnings } = explain({
       policy: keys('kube-proxy-wrapper.io/cloud', '*'),
       labels: { 'node-role.kubernetes.io/edge': '' },
@@ -344,7 +344,7 @@ describe('explainService()', () => {
     expect(warnings.map(({ code }) => code)).toEqual(['node-set-refused']);
   });
 
-  test("a Service of another proxy is hidden, one whose traffic is the cloud's withheld", () => {
+  test('a Service of another proxy is hidden, and one whose traffic all goes to the cloud is withheld', () => {
     expect(explain({ policy: { managed: false, reason: 'other-proxy' } }).outcome.kind).toBe(
       'hidden',
     );
@@ -359,17 +359,17 @@ describe('explainService()', () => {
     expect(cloud.endpoints).toMatchObject([{ kept: false }]);
   });
 
-  test('waits for nothing while the nodes of the zone are not known', () => {
+  test('does not wait for the nodes of the zone', () => {
     const zone = 'topology.kubernetes.io/zone';
     const scene = {
       policy: keys(zone),
       labels: { [zone]: 'z1' },
-      zonelessElsewhere: true,
+      withoutZoneElsewhere: true,
     };
-    const zoned = explain({ ...scene, endpoints: [{ ...on('near'), zone: 'z1' }] });
-    expect([zoned.outcome.kind, zoned.warnings]).toEqual(['filtered', []]);
-    const zoneless = explain({ ...scene, endpoints: [on('near')] });
-    expect(zoneless.outcome).toMatchObject({ kind: 'filtered', waitsFor: [] });
-    expect(zoneless.counts).toMatchObject({ kept: 0, leftOut: 1 });
+    const withZone = explain({ ...scene, endpoints: [{ ...on('near'), zone: 'z1' }] });
+    expect([withZone.outcome.kind, withZone.warnings]).toEqual(['filtered', []]);
+    const withoutZone = explain({ ...scene, endpoints: [on('near')] });
+    expect(withoutZone.outcome).toMatchObject({ kind: 'filtered', waitsFor: [] });
+    expect(withoutZone.counts).toMatchObject({ kept: 0, leftOut: 1 });
   });
 });

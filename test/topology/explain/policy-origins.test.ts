@@ -26,7 +26,7 @@ const SETTINGS = {
   defaults: { keys: ['site'] },
 };
 
-test('all places that name keys are told, the one that counts first', () => {
+test('lists all sources of keys, the one that applies first', () => {
   const annotations = { topologyKeys: 'prefer-same-node', 'openyurt.io/topologyKeys': '*' };
   expect(policyOrigins(service(annotations), SETTINGS, '["zone"]')).toEqual([
     { source: 'annotation', preset: 'prefer-same-node', keys: ['kubernetes.io/hostname', '*'] },
@@ -36,7 +36,7 @@ test('all places that name keys are told, the one that counts first', () => {
   ]);
 });
 
-test('one that cannot be read says what is wrong', () => {
+test('an invalid source has the error message and no keys', () => {
   const [first] = policyOrigins(service({ topologyKeys: 'site' }), SETTINGS);
   expect(first).toMatchObject({ source: 'annotation', keys: [], invalid: /not JSON/ });
 });
@@ -46,29 +46,29 @@ test.each([
   ['its Namespace', service({}), { filter: DRY_RUN }, false, true],
   ['the settings', service({}), {}, true, true],
   [
-    'nobody: the Service overrides its Namespace',
+    'none of them: the Service overrides its Namespace',
     service({ [FILTER_ANNOTATION]: 'on' }),
     { filter: DRY_RUN },
     false,
     undefined,
   ],
-])('a dry run is asked for by %s', (_, description, namespace, dryRun, expected) => {
+])('a dry run set by %s', (_, description, namespace, dryRun, expected) => {
   const policy = policyFor(description, { ...SETTINGS, dryRun }, namespace);
   expect(policy).toMatchObject({ managed: true, keys: ['site'] });
   expect(policy.dryRun).toBe(expected);
 });
 
 test('Services follow when the annotation of their Namespace changes', () => {
-  const book = new PolicyResolver(SETTINGS);
-  expect(book.setService(service({})).dryRun).toBeUndefined();
-  const changes = book.setNamespace('shop', { filter: DRY_RUN });
+  const resolver = new PolicyResolver(SETTINGS);
+  expect(resolver.setService(service({})).dryRun).toBeUndefined();
+  const changes = resolver.setNamespace('shop', { filter: DRY_RUN });
   expect(changes.get('shop/web')).toMatchObject({ managed: true, dryRun: true });
-  expect(book.setNamespace('shop', { filter: DRY_RUN }).size).toBe(0);
-  expect(book.setNamespace('shop', {}).get('shop/web')?.dryRun).toBeUndefined();
+  expect(resolver.setNamespace('shop', { filter: DRY_RUN }).size).toBe(0);
+  expect(resolver.setNamespace('shop', {}).get('shop/web')?.dryRun).toBeUndefined();
 });
 
 test.each(['dryrun', 'Off', 'false', ''])(
-  'the filter %j is a mistake that is told, and nothing is cut',
+  'the filter %j is invalid: it is reported, and the Service is not filtered',
   (filter) => {
     const message = expect.stringContaining('write off, dry-run or on');
     const invalid = { managed: false, reason: 'invalid-policy', message };
@@ -78,7 +78,7 @@ test.each(['dryrun', 'Off', 'false', ''])(
   },
 );
 
-test('space around the filter does not count', () => {
+test('space around the filter is ignored', () => {
   const policy = policyFor(service({ [FILTER_ANNOTATION]: ' dry-run\n' }), SETTINGS);
   expect(policy).toMatchObject({ managed: true, dryRun: true });
 });

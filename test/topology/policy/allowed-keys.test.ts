@@ -18,7 +18,7 @@ describe('the keys that policies may use', () => {
     [['example.com/site', '!*'], 'example.com/site', false],
     [['!example.com/*'], 'site', false],
     [[], 'site', false],
-  ])('%j, asked for %s: %s', (patterns, key, expected) => {
+  ])('%j allow %s: %s', (patterns, key, expected) => {
     expect(isAllowedKey(key, patterns)).toBe(expected);
   });
 
@@ -27,7 +27,7 @@ describe('the keys that policies may use', () => {
     'kubernetes.io/hostname',
     'kube-proxy-wrapper.io/community',
     'kube-proxy-wrapper.io/cloud',
-  ])('always hold %s, which is no label of other nodes', (key) => {
+  ])('always include %s, which is not a label of other nodes', (key) => {
     expect(isAllowedKey(key, [])).toBe(true);
   });
 
@@ -49,7 +49,7 @@ describe('the keys that policies may use', () => {
     expect(isAllowedKey(key, DEFAULT_ALLOWED_KEYS)).toBe(expected);
   });
 
-  test('are named by the message about another one', () => {
+  test('other keys are invalid, and the message names the setting', () => {
     expect(() => assertAllowedKeys(['site', 'kubernetes.io/os'], DEFAULT_ALLOWED_KEYS)).toThrow(
       'topologyKeys holds "kubernetes.io/os", which the setting allowedTopologyKeys does not allow',
     );

@@ -32,25 +32,25 @@ describe('parseLabelSelector()', () => {
         { key: 'c', operator: 'absent', values: [] },
       ],
     ],
-  ])('takes %j', (text, requirements) => {
+  ])('accepts %j', (text, requirements) => {
     expect(parseLabelSelector(text)).toEqual(requirements);
   });
 
   test.each([
     ['', /it is empty/],
     ['  ', /it is empty/],
-    ['a,', /"" is none of key/],
-    ['a b', /"a b" is none of key, !key, key=value, key!=value, key in \(a,b\)/],
-    ['a in (b', /is none of/],
-    ['a in b', /is none of/],
-    ['a in ()', /names no value/],
-    ['a>1', /"a>1" is no label key/],
-    ['-a', /"-a" is no label key/],
-    ['a/b/c=d', /"a\/b\/c" is no label key/],
-    ['a=b c', /is none of/],
-    ['a=-b', /"-b" is no label value/],
-    ['a in (b,c*)', /"c\*" is no label value/],
-  ])('refuses %j and says why', (text, message) => {
+    ['a,', /"" is not one of key/],
+    ['a b', /"a b" is not one of key, !key, key=value, key!=value, key in \(a,b\)/],
+    ['a in (b', /is not one of/],
+    ['a in b', /is not one of/],
+    ['a in ()', /has no values/],
+    ['a>1', /"a>1" is not a label key/],
+    ['-a', /"-a" is not a label key/],
+    ['a/b/c=d', /"a\/b\/c" is not a label key/],
+    ['a=b c', /is not one of/],
+    ['a=-b', /"-b" is not a label value/],
+    ['a in (b,c*)', /"c\*" is not a label value/],
+  ])('rejects %j and says why', (text, message) => {
     expect(() => parseLabelSelector(text)).toThrow(message);
     expect(() => parseLabelSelector(text)).toThrow(WrapperError);
   });
@@ -114,7 +114,7 @@ const long = 'a'.repeat(63);
 
 describe('isLabelKey()', () => {
   test.each(['a', 'A.b_c-d', 'x.io/A', long, `x.io/${long}`, `${'a'.repeat(253)}/b`])(
-    'takes %s',
+    'accepts %s',
     (key) => {
       expect(isLabelKey(key)).toBe(true);
     },
@@ -133,21 +133,21 @@ describe('isLabelKey()', () => {
     `${long}a`,
     'a/b/c',
     'a\n',
-  ])('refuses %j', (key) => {
+  ])('rejects %j', (key) => {
     expect(isLabelKey(key)).toBe(false);
   });
 
-  test('refuses a prefix that is too long', () => {
+  test('rejects a prefix that is too long', () => {
     expect(isLabelKey(`${'a'.repeat(254)}/b`)).toBe(false);
   });
 });
 
 describe('isLabelValue()', () => {
-  test.each(['', 'a', 'A.b_c-1', long])('takes %j', (value) => {
+  test.each(['', 'a', 'A.b_c-1', long])('accepts %j', (value) => {
     expect(isLabelValue(value)).toBe(true);
   });
 
-  test.each(['-a', 'a-', 'a/b', 'a b', `${long}a`, 'a\n'])('refuses %j', (value) => {
+  test.each(['-a', 'a-', 'a/b', 'a b', `${long}a`, 'a\n'])('rejects %j', (value) => {
     expect(isLabelValue(value)).toBe(false);
   });
 });

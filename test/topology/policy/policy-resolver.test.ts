@@ -4,10 +4,10 @@ import type { ServiceDescription } from '../../../src/topology/policy/service-po
 import { NO_POLICY } from '../../support/projection/topology.ts';
 
 const HOST = 'kubernetes.io/hostname';
-let book: PolicyResolver;
+let resolver: PolicyResolver;
 
 beforeEach(() => {
-  book = new PolicyResolver({ ...NO_POLICY, defaults: { keys: ['*'] } });
+  resolver = new PolicyResolver({ ...NO_POLICY, defaults: { keys: ['*'] } });
 });
 
 function service(name: string, keys?: string, namespace = 'shop'): ServiceDescription {
@@ -16,19 +16,19 @@ function service(name: string, keys?: string, namespace = 'shop'): ServiceDescri
   return { ...base, annotations };
 }
 
-/** What a change of the Namespace changes, as `service: source keys`. */
+/** The policies that a change of the Namespace changes, as `service: source keys`. */
 function setNamespace(keys: string | undefined, namespace = 'shop'): string[] {
-  return [...book.setNamespace(namespace, { keys })].map(([key, policy]) => {
+  return [...resolver.setNamespace(namespace, { keys })].map(([key, policy]) => {
     if (policy === undefined) return `${key}: gone`;
     return `${key}: ${policy.managed ? `${policy.source} ${policy.keys}` : policy.reason}`;
   });
 }
 
-describe('PolicyBook', () => {
-  test('a Namespace’s annotation comes, changes, is invalid and goes; its Services follow', () => {
-    book.setService(service('web'));
-    book.setService(service('own', '["site"]'));
-    book.setService(service('web', undefined, 'other'));
+describe('PolicyResolver', () => {
+  test('Services follow the annotation of their Namespace: added, changed, invalid and deleted', () => {
+    resolver.setService(service('web'));
+    resolver.setService(service('own', '["site"]'));
+    resolver.setService(service('web', undefined, 'other'));
     expect(setNamespace('["site"]')).toEqual(['shop/web: namespace site']);
     expect(setNamespace('["site"]')).toEqual([]);
     expect(setNamespace('prefer-same-node')).toEqual([`shop/web: namespace ${HOST},*`]);
@@ -38,26 +38,29 @@ describe('PolicyBook', () => {
     expect(setNamespace(undefined)).toEqual([]);
   });
 
-  test('a Service that comes after its Namespace takes its keys', () => {
+  test('a Service that is added after its Namespace has the keys of the Namespace', () => {
     setNamespace('["site"]');
-    expect(book.setService(service('web'))).toMatchObject({ source: 'namespace', keys: ['site'] });
-    expect(book.setService(service('web', undefined, 'other'))).toMatchObject({
+    expect(resolver.setService(service('web'))).toMatchObject({
+      source: 'namespace',
+      keys: ['site'],
+    });
+    expect(resolver.setService(service('web', undefined, 'other'))).toMatchObject({
       source: 'default',
     });
   });
 
-  test('a Service that speaks for itself no longer follows, and follows again when it does not', () => {
-    book.setService(service('web'));
-    book.setService(service('web', '["*"]'));
+  test('a Service with an annotation does not follow its Namespace, and follows again without it', () => {
+    resolver.setService(service('web'));
+    resolver.setService(service('web', '["*"]'));
     expect(setNamespace('["site"]')).toEqual([]);
-    expect(book.setService(service('web'))).toMatchObject({ keys: ['site'] });
+    expect(resolver.setService(service('web'))).toMatchObject({ keys: ['site'] });
     expect(setNamespace('["zone"]')).toEqual(['shop/web: namespace zone']);
   });
 
-  test('a Service that is only kept on, or run dry, takes its keys from the Namespace and follows them', () => {
+  test('a Service with only the filter annotation (on or dry-run) follows the keys of its Namespace', () => {
     for (const [name, filter] of Object.entries({ web: 'on', db: 'dry-run' })) {
       const annotations = new Map([['kube-proxy-wrapper.io/filter', filter]]);
-      book.setService({ ...service(name), annotations });
+      resolver.setService({ ...service(name), annotations });
     }
     expect(setNamespace('["site"]')).toEqual([
       'shop/web: namespace site',
@@ -66,28 +69,28 @@ describe('PolicyBook', () => {
     expect(setNamespace(undefined)).toEqual(['shop/web: default *', 'shop/db: default *']);
   });
 
-  test('a Service that is gone does not follow', () => {
-    book.setService(service('web'));
-    book.setService(service('db'));
-    book.deleteService('shop/web');
+  test('a deleted Service does not follow', () => {
+    resolver.setService(service('web'));
+    resolver.setService(service('db'));
+    resolver.deleteService('shop/web');
     expect(setNamespace('["site"]')).toEqual(['shop/db: namespace site']);
-    book.deleteService('shop/db');
-    book.deleteService('shop/db');
+    resolver.deleteService('shop/db');
+    resolver.deleteService('shop/db');
     expect(setNamespace('["zone"]')).toEqual([]);
   });
 
-  test('default/kubernetes takes no keys of its Namespace, but is switched off with it', () => {
-    book.setService(service('kubernetes', '["*"]', 'default'));
+  test('default/kubernetes has no keys from its Namespace, but is switched off with it', () => {
+    resolver.setService(service('kubernetes', '["*"]', 'default'));
     expect(setNamespace('["site"]', 'default')).toEqual([]);
-    const changed = [...book.setNamespace('default', { filter: 'off' })];
+    const changed = [...resolver.setNamespace('default', { filter: 'off' })];
     expect(changed).toEqual([['default/kubernetes', { managed: false, reason: 'service-off' }]]);
-    const later = book.setService(service('kubernetes', '["*"]', 'default'));
+    const later = resolver.setService(service('kubernetes', '["*"]', 'default'));
     expect(later).toEqual({ managed: false, reason: 'service-off' });
   });
 
-  test('equal policies are kept once', () => {
-    const one = book.setService(service('web', '["site"]'));
-    expect(book.setService(service('db', '["site"]'))).toBe(one);
-    expect(book.setService(service('db', '["zone"]'))).not.toBe(one);
+  test('equal policies are one object', () => {
+    const one = resolver.setService(service('web', '["site"]'));
+    expect(resolver.setService(service('db', '["site"]'))).toBe(one);
+    expect(resolver.setService(service('db', '["zone"]'))).not.toBe(one);
   });
 });

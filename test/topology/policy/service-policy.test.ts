@@ -39,7 +39,7 @@ function service({ labels = {}, annotations = {}, ...given }: Given): ServiceDes
   };
 }
 
-/** What applies, in short: the reason, or the source and the keys. */
+/** The policy in short: the reason, or the source and the keys. */
 function policy(given: Given, settings: Partial<PolicySettings> = {}, namespaceKeys?: string) {
   const result = policyFor(service(given), { ...none, ...settings }, { keys: namespaceKeys });
   return result.managed ? `${result.source} ${result.keys}` : result.reason;
@@ -52,7 +52,7 @@ describe('what applies to a Service', () => {
     compatibility: ['openyurt', 'kubeedge'],
     defaults: { keys: ['default'] },
   };
-  /** Everything that could be said of a Service at once; taken away from the top, the next one counts. */
+  /** All that can apply to a Service, in order: without the first ones, the next one applies. */
   const layers: [string, Given][] = [
     ['other-proxy', { labels: { mesh: '' } }],
     ['service-off', { annotations: { 'kube-proxy-wrapper.io/filter': 'off' } }],
@@ -69,16 +69,16 @@ describe('what applies to a Service', () => {
     ],
   ];
   test.each(layers.map(([expected], index) => [expected, index] as const))(
-    '%s goes before all that is said further down',
+    '%s has priority over all that come after it',
     (expected, index) => {
-      const said = layers.slice(index).map(([, layer]) => layer);
-      const annotations = Object.assign({}, ...said.map((layer) => layer.annotations));
-      const given: Given = Object.assign({}, ...said, { annotations });
+      const remaining = layers.slice(index).map(([, layer]) => layer);
+      const annotations = Object.assign({}, ...remaining.map((layer) => layer.annotations));
+      const given: Given = Object.assign({}, ...remaining, { annotations });
       expect(policy(given, all, '["namespace"]')).toBe(expected);
     },
   );
 
-  test('the Namespace goes before the default, and default/kubernetes heeds neither', () => {
+  test('the Namespace has priority over the default, and default/kubernetes follows neither', () => {
     expect(policy({}, all, '["namespace"]')).toBe('namespace namespace');
     expect(policy({}, all)).toBe('default default');
     expect(policy({}, none)).toBe('no-policy');
@@ -89,13 +89,13 @@ describe('what applies to a Service', () => {
     );
   });
 
-  test('an empty list means no constraint, wherever it stands', () => {
+  test('an empty list means no constraint, in every source', () => {
     expect(policy({ annotations: { topologyKeys: '[]' } }, all, '["namespace"]')).toBe('no-policy');
     expect(policy({}, all, '[]')).toBe('no-policy');
     expect(policy({ annotations: { 'openyurt.io/topologyKeys': '' } }, all)).toBe('no-policy');
   });
 
-  test('headless Services follow a policy when asked for', () => {
+  test('headless Services have a policy if the setting says so', () => {
     expect(policy({ headless: true }, { ...all, headless: true })).toBe('default default');
   });
 
@@ -103,13 +103,13 @@ describe('what applies to a Service', () => {
     ['topologyKeys', '['],
     ['openyurt.io/topologyKeys', 'moon'],
     ['apps.kubeedge.io/service-topology', 'range-moon'],
-  ])('an invalid %s leaves the Service alone and says why', (key, value) => {
+  ])('an invalid %s leaves the Service unfiltered and says why', (key, value) => {
     const result = policyFor(service({ annotations: { [key]: value } }), { ...none, ...all });
     expect(result).toMatchObject({ managed: false, reason: 'invalid-policy' });
     expect(result).toHaveProperty('message', expect.stringContaining(JSON.stringify(value)));
   });
 
-  test('annotations of others are read only when enabled', () => {
+  test('annotations of other systems are read only if enabled', () => {
     const annotations = {
       'openyurt.io/topologyKeys': HOST,
       'apps.kubeedge.io/service-topology': 'range-nodegroup',
@@ -127,7 +127,7 @@ describe('what applies to a Service', () => {
       ' range-nodegroup ',
       `kubeedge apps.kubeedge.io/belonging-to,${HOST}`,
     ],
-  ])('space in %s does not count: %j', (key, value, expected) => {
+  ])('space in %s is ignored: %j', (key, value, expected) => {
     const compatibility = ['openyurt', 'kubeedge'] as const;
     expect(policy({ annotations: { [key]: value } }, { compatibility })).toBe(expected);
   });
@@ -150,7 +150,7 @@ describe('presets', () => {
     });
   });
 
-  test.each(['toString', '__proto__', 'FAB-PROXY'])('%s is none', (name) => {
+  test.each(['toString', '__proto__', 'FAB-PROXY'])('%s is not a preset', (name) => {
     expect(policy({ annotations: { topologyKeys: name } })).toBe('invalid-policy');
   });
 });
@@ -166,7 +166,7 @@ describe(MIN_READY, () => {
     return result.managed ? result.minReady : result.message;
   };
 
-  test('comes from the settings, key by key replaced by the annotation', () => {
+  test('comes from the settings, and the annotation replaces it key by key', () => {
     expect(counts(undefined)).toEqual([3, 1, 1]);
     expect(counts('{"site":2}')).toEqual([3, 2, 1]);
     expect(counts(`{"${HOST}":1}`)).toBeUndefined();
@@ -179,7 +179,7 @@ describe(MIN_READY, () => {
     [undefined, undefined],
   ])('%j names the keys %j that the policy does not have', (text, unused) => {
     const annotations = { topologyKeys: '["site","*"]', ...(text && { [MIN_READY]: text }) };
-    // What the settings say is for all Services, whatever their keys.
+    // The settings apply to all Services, whatever their keys.
     const settings = { ...none, minReady: new Map([[HOST, 3]]) };
     const { managed, unusedMinReady } = policyFor(
       service({ annotations }),
@@ -238,15 +238,18 @@ describe('isOfOtherProxy()', () => {
     ['labelled', {}, false],
     ['unlabelled', { mesh: '' }, false],
     ['unlabelled', {}, true],
-  ] as const)('of those %s hidden, a Service with %j is: %j', (hides, labels, expected) => {
-    const filter = { label: 'mesh', hides };
-    expect(isOfOtherProxy(service({ labels }), filter)).toBe(expected);
-    expect(isOfOtherProxy(service({ labels, name: 'kubernetes' }), filter)).toBe(false);
-    expect(isOfOtherProxy(service({ labels }), undefined)).toBe(false);
-  });
+  ] as const)(
+    'with %s Services hidden, a Service with labels %j is hidden: %j',
+    (hides, labels, expected) => {
+      const filter = { label: 'mesh', hides };
+      expect(isOfOtherProxy(service({ labels }), filter)).toBe(expected);
+      expect(isOfOtherProxy(service({ labels, name: 'kubernetes' }), filter)).toBe(false);
+      expect(isOfOtherProxy(service({ labels }), undefined)).toBe(false);
+    },
+  );
 });
 
-test('a Service follows its Namespace in what it does not say itself: keys, or the filter', () => {
+test('a Service follows its Namespace unless it has both keys and the filter itself', () => {
   const settings = { ...none, compatibility: ['openyurt' as const] };
   expect(followsNamespace(service({}), settings)).toBe(true);
   for (const key of ['topologyKeys', 'openyurt.io/topologyKeys']) {

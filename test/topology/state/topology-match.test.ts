@@ -38,18 +38,18 @@ function communities(labels: Record<string, string>, declared?: Record<string, s
 describe('communitiesOf()', () => {
   test.each<[string, Record<string, string>, Record<string, string[]>, string[]]>([
     ['the value of a label', { pool: 'red', 'x.io/group': 'blue' }, {}, ['blue', 'red']],
-    ['an empty value is none', { pool: '' }, {}, []],
+    ['an empty value is not a community', { pool: '' }, {}, []],
     ['a label with the prefix', { 'c.x/red': 'true', 'c.x/blue': 'true' }, {}, ['blue', 'red']],
-    ['a label with the prefix that is not true is none', { 'c.x/red': 'false' }, {}, []],
-    ['a label that is true, but has not the prefix, is none', { 'd.x/red': 'true' }, {}, []],
+    ['a label with the prefix that is not true', { 'c.x/red': 'false' }, {}, []],
+    ['a label that is true, but without the prefix', { 'd.x/red': 'true' }, {}, []],
     ['a key with the value', { red: 'unit', blue: 'other' }, {}, ['red']],
     ['a declaration that names this node', {}, { red: ['own'], blue: ['near'] }, ['red']],
-    ['one community from two sources is one', { pool: 'red' }, { red: ['own'] }, ['red']],
+    ['the same community from two sources is one', { pool: 'red' }, { red: ['own'] }, ['red']],
   ])('%s', (_what, labels, declared, expected) => {
     expect(communitiesOf(from(labels, declared), settings.communities)).toEqual(expected);
   });
 
-  test('without a prefix no label is one for being true', () => {
+  test('without a prefix, a label that is true is not a community', () => {
     const nodeContext = from({ pool: 'red', gpu: 'true' });
     expect(communitiesOf(nodeContext, { ...settings.communities, labelPrefix: '' })).toEqual([
       'red',
@@ -57,8 +57,8 @@ describe('communitiesOf()', () => {
   });
 });
 
-describe('the relation of communities', () => {
-  test('asks every source for every own community, whichever source named it', () => {
+describe('the match of the community key', () => {
+  test('has selectors of every source for every own community, whichever source has it', () => {
     const selectors = ['c.x/red=true', 'pool=red', 'red=unit', 'x.io/group=red'];
     expect(communities({ pool: 'red' })).toEqual({ self: true, selectors, nodes: [] });
     expect(communities({ 'c.x/red': 'true' })).toEqual({ self: true, selectors, nodes: [] });
@@ -70,7 +70,7 @@ describe('the relation of communities', () => {
     });
   });
 
-  test('overlapping communities add up', () => {
+  test('several communities add up', () => {
     const { selectors, nodes } = communities(
       { pool: 'red', 'x.io/group': 'blue' },
       { red: ['a'], blue: ['b'], green: ['c'] },
@@ -80,7 +80,7 @@ describe('the relation of communities', () => {
     expect(nodes).toEqual(['a', 'b']);
   });
 
-  test('a node in no community is related to none, not even itself', () => {
+  test('a node without a community matches no node, not even itself', () => {
     expect(communities({ site: 'a' }, { red: ['near'] })).toEqual({
       self: false,
       selectors: [],
@@ -88,7 +88,7 @@ describe('the relation of communities', () => {
     });
   });
 
-  test('a name that fits no label is asked of no label, but of its members', () => {
+  test('a name that is not a valid label has no selector, only declared members', () => {
     const name = 'a name for no label';
     expect(communities({}, { [name]: ['own', 'near'] })).toEqual({
       self: true,
@@ -97,20 +97,20 @@ describe('the relation of communities', () => {
     });
   });
 
-  test('a name with a slash fits a key, but no value and no prefix', () => {
+  test('a name with a slash is valid as a key, but not as a value or with a prefix', () => {
     expect(communities({ 'x.io/red': 'unit' }).selectors).toEqual(['x.io/red=unit']);
   });
 
-  test('sources that are not set are not asked', () => {
+  test('sources that are not configured have no selectors', () => {
     const none = { nodeLabels: [], labelPrefix: '', labelValues: [] };
     const nodeContext = from({ true: 'true' }, { red: ['own', 'near'] });
-    const relation = topologyMatchOf(COMMUNITY, nodeContext, { ...settings, communities: none });
-    expect(relation).toEqual({ self: true, selectors: [], nodes: new Set(['own', 'near']) });
+    const match = topologyMatchOf(COMMUNITY, nodeContext, { ...settings, communities: none });
+    expect(match).toEqual({ self: true, selectors: [], nodes: new Set(['own', 'near']) });
   });
 });
 
-describe('the relation of the cloud', () => {
-  test('is every node that is no edge node: one selector for each way not to be one', () => {
+describe('the match of the cloud key', () => {
+  test('is every node that is not an edge node: one selector for each requirement that it may not meet', () => {
     const { self, selectors } = topologyMatchOf(CLOUD, from({ role: 'edge' }), settings);
     expect(self).toBe(false);
     expect(selectors).toEqual(['role notin (edge,far)', 'lab']);
@@ -127,7 +127,7 @@ describe('the relation of the cloud', () => {
   });
 });
 
-describe('sameStandpoint()', () => {
+describe('sameNodeContext()', () => {
   const one = from({ a: '1' });
   test.each<[string, NodeContext, boolean]>([
     ['equal labels', { ...one, labels: new Map([['a', '1']]) }, true],
@@ -135,12 +135,12 @@ describe('sameStandpoint()', () => {
     ['one label less', { ...one, labels: new Map() }, false],
     ['another label', { ...one, labels: new Map([['b', '1']]) }, false],
     ['switched off', { ...one, off: true }, false],
-    ['communities told anew', { ...one, declared: new Map() }, false],
+    ['communities declared again', { ...one, declared: new Map() }, false],
   ])('%s', (_what, other, expected) => {
     expect(sameNodeContext(one, other)).toBe(expected);
   });
 
-  test('none is never the same', () => {
+  test('undefined is never the same', () => {
     expect(sameNodeContext(undefined, one)).toBe(false);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Policy } from '../../../src/topology/policy/policy.ts';
-import { type ServiceKnowledge, whyHidden } from '../../../src/topology/state/visibility.ts';
+import { type VisibilityInput, whyHidden } from '../../../src/topology/state/visibility.ts';
 
 const managed: Policy = { managed: true, keys: ['kube-proxy-wrapper.io/cloud'], source: 'default' };
 const dryRun: Policy = { ...managed, dryRun: true };
@@ -9,7 +9,7 @@ const none: Policy = { managed: false, reason: 'no-policy' };
 const plain = { nodeOff: false, ofOtherProxy: false, cloudOnly: false };
 
 describe('a Service', () => {
-  test.each<[string, ServiceKnowledge, string | undefined]>([
+  test.each<[string, VisibilityInput, string | undefined]>([
     ['with a policy in force', { ...plain, policy: managed, wanted: managed }, undefined],
     ['without a policy', { ...plain, policy: none, wanted: none }, undefined],
     ['whose first policy is pending', { ...plain, policy: undefined, wanted: managed }, 'waiting'],
@@ -26,13 +26,17 @@ describe('a Service', () => {
       'hidden',
     ],
     [
-      'whose traffic is the cloud’s',
+      'whose traffic all goes to the cloud',
       { ...plain, cloudOnly: true, policy: managed, wanted: managed },
       'withheld',
     ],
-    ['… in a dry run', { ...plain, cloudOnly: true, policy: dryRun, wanted: dryRun }, undefined],
     [
-      '… until its policy went',
+      'whose traffic all goes to the cloud, in a dry run',
+      { ...plain, cloudOnly: true, policy: dryRun, wanted: dryRun },
+      undefined,
+    ],
+    [
+      'whose traffic went to the cloud until its policy was deleted',
       { ...plain, cloudOnly: true, policy: none, wanted: none },
       undefined,
     ],

@@ -1,10 +1,10 @@
+import { portKey } from '../api-conventions.ts';
 import type { GroupAddresses, ObjectBytes, PortNumber, ServiceAddresses } from '../codec.ts';
-import { portKey } from '../endpoint-facts.ts';
 import { ENDPOINTS, type Resource } from '../resource.ts';
 import { array, type Fields, fields, list, number, text } from './fields.ts';
 import { parseObject } from './parse.ts';
 
-/** Reads what facts leave out; see `Codec.addresses`. Asked for on demand, of one Service at a time. */
+/** Reads addresses and port numbers; see `Codec.addresses`. Only explain calls it, for one Service at a time. */
 export function readAddresses(resource: Resource, object: ObjectBytes): GroupAddresses[] {
   const parsed = parseObject(object);
   if (resource.kind !== ENDPOINTS.kind) {
@@ -17,13 +17,13 @@ export function readAddresses(resource: Resource, object: ObjectBytes): GroupAdd
   });
 }
 
-/** Reads where a Service is reached; see `Codec.serviceAddresses`. */
+/** Reads the cluster IPs and ports of a Service; see `Codec.serviceAddresses`. */
 export function readServiceAddresses(object: ObjectBytes): ServiceAddresses {
   const spec = fields(parseObject(object), 'spec');
   const single = text(spec, 'clusterIP');
   const all = texts(spec, 'clusterIPs');
-  const none = single === '' ? [] : [single];
-  return { clusterIPs: all.length === 0 ? none : all, ports: readPorts(spec) };
+  const fallback = single === '' ? [] : [single];
+  return { clusterIPs: all.length === 0 ? fallback : all, ports: readPorts(spec) };
 }
 
 function texts(object: Fields, key: string): string[] {

@@ -2,7 +2,7 @@ import type { Codec } from '../codec.ts';
 import { createWatchDecoder } from '../watch-decoder.ts';
 import { readAddresses, readServiceAddresses } from './addresses.ts';
 import { decodeEvent, decodeList, decodeStatus } from './decode.ts';
-import { significant, significantAfter, splice } from './edit.ts';
+import { semanticBytes, semanticBytesAfter, splice } from './edit.ts';
 import {
   encodeBookmark,
   encodeErrorEvent,
@@ -15,13 +15,13 @@ import {
 import {
   createEndpointsReader,
   createSliceReader,
-  readLabelled,
   readMeta,
+  readPartialMetadata,
   readService,
 } from './facts.ts';
 import { createLineSplitter } from './line-splitter.ts';
 
-/** The codec of `application/json`. It holds no state but the endpoints that it remembers. */
+/** Creates the codec of `application/json`. Its only state is a cache of endpoints. */
 export function createJsonCodec(): Codec {
   return {
     encoding: 'json',
@@ -30,19 +30,19 @@ export function createJsonCodec(): Codec {
       createWatchDecoder(createLineSplitter(maxFrameBytes), decodeEvent),
     decodeStatus,
     meta: readMeta,
-    partialMetadata: readLabelled,
+    partialMetadata: readPartialMetadata,
     service: readService,
     endpointSlice: createSliceReader(),
     endpoints: createEndpointsReader(),
     addresses: readAddresses,
     serviceAddresses: readServiceAddresses,
     splice,
-    semanticBytes: significant,
-    significantAfter,
+    semanticBytes,
+    semanticBytesAfter,
     encodeList,
     encodeObject,
     encodeEvent,
-    encodeEventBuffers: encodeEventBuffers,
+    encodeEventBuffers,
     encodeBookmark,
     encodeErrorEvent,
     encodeStatus,

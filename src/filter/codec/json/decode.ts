@@ -22,7 +22,7 @@ export function decodeList(
     throw new WrapperError('Refused', `list refused: ${status.message}`, { status });
   }
   if (!kind.endsWith('List')) throw malformed(`a list of kind '${kind}'`, 0);
-  // The envelope's own are empty, unless the splitter took another member for them.
+  // The splitter has emptied the envelope's items. If some are left, it emptied another member `items`.
   if (array(body, 'items').length > 0) throw malformed("several members 'items' in a list", 0);
   const isEmpty = !Array.isArray(body.items);
   const metadata = fields(body, 'metadata');
@@ -35,7 +35,7 @@ export function decodeList(
   };
 }
 
-/** Encodes an object without its kind and apiVersion. */
+/** Encodes an object without its kind and apiVersion; changes the object. */
 function encodeUntyped(object: Fields): ObjectBytes {
   delete object.kind;
   delete object.apiVersion;
@@ -70,13 +70,13 @@ function isBlank(line: Buffer): boolean {
   return line.every((byte) => WHITESPACE.includes(byte));
 }
 
-/** Reads a Status body; undefined when it is none or does not parse. */
+/** Reads a Status body; undefined when it is not a Status or does not parse. */
 export function decodeStatus(body: Buffer): Status | undefined {
   try {
     const status = parseObject(body);
     return status.kind === 'Status' ? readStatus(status) : undefined;
   } catch {
-    // An answer that is an error anyway, perhaps HTML or text: its HTTP status says enough.
+    // The body of an error response, perhaps HTML or text. The caller uses its HTTP status instead.
     return undefined;
   }
 }

@@ -1,5 +1,5 @@
+import { TRIGGER_TIME_ANNOTATION } from '../api-conventions.ts';
 import type { Edit, EndpointsEdit, ObjectBytes } from '../codec.ts';
-import { TRIGGER_TIME_ANNOTATION } from '../endpoint-facts.ts';
 import { KeepMask } from '../keep-mask.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../resource.ts';
 import { array, type Fields, fields, isFields, list } from './fields.ts';
@@ -14,13 +14,13 @@ export function splice(resource: Resource, object: ObjectBytes, edit: Edit): Obj
   return stringify(parsed);
 }
 
-/** Returns an object without what is no change for a client; see `Codec.significant`. */
-export function significant(object: ObjectBytes): Buffer {
+/** Returns an object without the fields that clients do not act on; see `Codec.semanticBytes`. */
+export function semanticBytes(object: ObjectBytes): Buffer {
   return withoutNoise(parseObject(object));
 }
 
-/** The same of what an edit makes of an object; see `Codec.significantAfter`. */
-export function significantAfter(
+/** {@link semanticBytes} of the edited object; see `Codec.semanticBytesAfter`. */
+export function semanticBytesAfter(
   resource: Resource,
   object: ObjectBytes,
   edit: EndpointsEdit,
@@ -37,7 +37,7 @@ function withoutNoise(object: Fields): Buffer {
   delete metadata.managedFields;
   const annotations = fields(metadata, 'annotations');
   delete annotations[TRIGGER_TIME_ANNOTATION];
-  // An object without any other annotation may lack the member, too.
+  // Another version of the object may have no annotations at all.
   if (Object.keys(annotations).length === 0) delete metadata.annotations;
   return Buffer.from(JSON.stringify(object));
 }
@@ -55,7 +55,7 @@ function editEndpoints(resource: Resource, object: Fields, edit: EndpointsEdit):
   }
 }
 
-/** Cuts addresses of a subset; false if none is left of those it had. */
+/** Cuts addresses of a subset. Returns false if the subset has lost its last address. */
 function editSubset(subset: Fields, mask: KeepMask): boolean {
   const keys = ['addresses', 'notReadyAddresses'];
   const count = (): number => keys.reduce((sum, key) => sum + array(subset, key).length, 0);
@@ -64,7 +64,7 @@ function editSubset(subset: Fields, mask: KeepMask): boolean {
   return before === 0 || count() > 0;
 }
 
-/** Filters the array that is the member `key`; one that is absent or null stays so. */
+/** Filters the array in the member `key`. An absent or null member does not change. */
 function keepOnly(object: Fields, key: string, stays: (element: unknown) => boolean): void {
   const before = array(object, key);
   if (before.length > 0) object[key] = before.filter(stays);

@@ -1,6 +1,6 @@
 import type { Status } from '../../../errors.ts';
+import { INITIAL_EVENTS_END_ANNOTATION } from '../api-conventions.ts';
 import type { ChangeType, ObjectBytes } from '../codec.ts';
-import { INITIAL_EVENTS_END_ANNOTATION } from '../endpoint-facts.ts';
 import { malformed } from '../malformed.ts';
 import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../resource.ts';
 import { writeStatus } from './status.ts';
@@ -13,22 +13,22 @@ const LINE_END = Buffer.from('\n');
 const EVENT_END = '}\n';
 
 /**
- * What follows the metadata in a bookmark's object, as an apiserver 1.36 writes it: the zero values of the
- * kind. Kinds not listed get nothing, which decodes to the same object.
+ * The zero values after the metadata in a bookmark's object, as a kube-apiserver 1.36 writes them. Other kinds get
+ * nothing, which decodes to the same object.
  */
 const BOOKMARK_REST: ReadonlyMap<string, string> = new Map([
   [ENDPOINT_SLICES.kind, ',"addressType":"","endpoints":null,"ports":null'],
   [SERVICES.kind, ',"spec":{},"status":{"loadBalancer":{}}'],
 ]);
 
-/** Begins an object: all up to the comma after its type. */
+/** The beginning of an object: its kind and apiVersion, without a comma after them. */
 function typeMembers(version: string, kind: string): string {
   return `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(version)}`;
 }
 
-/** What goes in place of an object's opening brace. */
+/** The text that replaces an object's opening brace. */
 function objectPrefix(resource: Resource, object: ObjectBytes): string {
-  if (object[0] !== OPEN_OBJECT) throw malformed('no JSON object to encode', 0);
+  if (object[0] !== OPEN_OBJECT) throw malformed('not a JSON object', 0);
   const comma = object[1] === CLOSE_OBJECT ? '' : ',';
   return `${typeMembers(apiVersion(resource), resource.kind)}${comma}`;
 }
@@ -64,7 +64,7 @@ export function encodeEvent(
   return Buffer.concat(encodeEventBuffers(resource, type, object));
 }
 
-/** The same in pieces; see `Codec.encodeEventPieces`. */
+/** One frame as a list of buffers; see `Codec.encodeEventBuffers`. */
 export function encodeEventBuffers(
   resource: Resource,
   type: ChangeType | 'BOOKMARK',

@@ -1,4 +1,10 @@
 import type { Endpoint, EndpointState } from '../../../topology/decide/endpoint.ts';
+import {
+  addressFamily,
+  endpointState,
+  SERVICE_NAME_LABEL,
+  ZONE_LABEL,
+} from '../api-conventions.ts';
 import type {
   EndpointsFacts,
   ObjectBytes,
@@ -7,7 +13,6 @@ import type {
   ServiceFacts,
 } from '../codec.ts';
 import { EndpointCache } from '../endpoint-cache.ts';
-import { addressFamily, endpointState, SERVICE_NAME_LABEL, ZONE_LABEL } from '../endpoint-facts.ts';
 import { readPorts } from './addresses.ts';
 import { bool, type Fields, fields, list, text } from './fields.ts';
 import { parseObject } from './parse.ts';
@@ -18,16 +23,16 @@ export function readMeta(object: ObjectBytes): ObjectMeta {
 }
 
 /** Reads metadata with labels and annotations, which every kind has in the same place. */
-export function readLabelled(object: ObjectBytes): PartialObjectMetadata {
-  return labelledOf(parseObject(object));
+export function readPartialMetadata(object: ObjectBytes): PartialObjectMetadata {
+  return partialMetadataOf(parseObject(object));
 }
 
-/** Reads what a decision needs of a Service. */
+/** Reads the facts of a Service that a decision needs. */
 export function readService(object: ObjectBytes): ServiceFacts {
   const service = parseObject(object);
   const spec = fields(service, 'spec');
   return {
-    ...labelledOf(service),
+    ...partialMetadataOf(service),
     type: text(spec, 'type'),
     clusterIP: text(spec, 'clusterIP'),
     internalTrafficPolicy: text(spec, 'internalTrafficPolicy'),
@@ -35,7 +40,7 @@ export function readService(object: ObjectBytes): ServiceFacts {
   };
 }
 
-/** Creates a reader of what a decision needs of an EndpointSlice; it remembers endpoints. */
+/** Creates a reader of the facts of an EndpointSlice that a decision needs. It caches endpoints. */
 export function createSliceReader(): (object: ObjectBytes) => EndpointsFacts {
   const cache = new EndpointCache();
   return (object) => {
@@ -64,15 +69,15 @@ function sliceEndpoint(endpoint: Fields, family: string, cache: EndpointCache): 
     bool(conditions, 'terminating'),
   );
   const zone = text(endpoint, 'zone') || text(fields(endpoint, 'deprecatedTopology'), ZONE_LABEL);
-  return cache.of(family, text(endpoint, 'nodeName'), zone, state);
+  return cache.intern(family, text(endpoint, 'nodeName'), zone, state);
 }
 
-/** Creates a reader of what a decision needs of a core Endpoints object; it remembers endpoints. */
+/** Creates a reader of the facts of an Endpoints object that a decision needs. It caches endpoints. */
 export function createEndpointsReader(): (object: ObjectBytes) => EndpointsFacts {
   const cache = new EndpointCache();
   const read = (subset: Fields, key: string, state: EndpointState): Endpoint[] =>
     list(subset, key).map((address) =>
-      cache.of(addressFamily(text(address, 'ip')), text(address, 'nodeName'), '', state),
+      cache.intern(addressFamily(text(address, 'ip')), text(address, 'nodeName'), '', state),
     );
   return (object) => {
     const endpoints = parseObject(object);
@@ -104,7 +109,7 @@ function metaOf(object: Fields): ObjectMeta {
   };
 }
 
-function labelledOf(object: Fields): PartialObjectMetadata {
+function partialMetadataOf(object: Fields): PartialObjectMetadata {
   const metadata = fields(object, 'metadata');
   const texts = (key: string): Map<string, string> => {
     const map = fields(metadata, key);

@@ -1,9 +1,9 @@
 import { malformed } from '../malformed.ts';
 
-/** A JSON object whose members are still to be checked. */
+/** A JSON object whose members are not checked yet. */
 export type Fields = Record<string, unknown>;
 
-/** Tells a number that is kept as text (see parse.ts). TypeScript's `es2024` does not declare it. */
+/** Recognises a number that is kept as text (see parse.ts). TypeScript's `es2024` does not declare it. */
 const { isRawJSON } = JSON as typeof JSON & { isRawJSON(value: unknown): boolean };
 
 export function isFields(value: unknown): value is Fields {
@@ -11,8 +11,8 @@ export function isFields(value: unknown): value is Fields {
 }
 
 /*
- * Each of these reads one member of an object. One that is absent or null has the empty value, as in Go. One of
- * another type throws `Malformed`.
+ * Each of these functions reads one member of an object. An absent or null member has the zero value, as in Go. A
+ * member of another type throws `Malformed`.
  */
 
 export function fields(object: Fields, key: string): Fields {

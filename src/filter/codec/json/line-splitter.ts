@@ -1,19 +1,18 @@
-import { WrapperError } from '../../../errors.ts';
-import { malformed } from '../malformed.ts';
+import { frameTooLarge, malformed } from '../malformed.ts';
+import { PartialFrame } from '../partial-frame.ts';
 import type { FrameHandler, FrameSplitter } from '../watch-decoder.ts';
 
 const NEWLINE = 0x0a;
 
-/** Cuts a JSON watch stream into lines: a newline within a JSON string is always escaped. */
+/** Creates a splitter of a JSON watch stream into lines. A newline within a JSON string is always escaped. */
 export function createLineSplitter(maxFrameBytes: number): FrameSplitter {
   return new NewlineSplitter(maxFrameBytes);
 }
 
 class NewlineSplitter implements FrameSplitter {
   readonly #maxFrameBytes: number;
-  /** What has arrived of the line that is being read, and its length. */
-  #parts: Buffer[] = [];
-  #have = 0;
+  /** The current line. */
+  readonly #partial = new PartialFrame();
   /** Offset of that line in the stream. */
   #offset = 0;
 
@@ -26,41 +25,26 @@ class NewlineSplitter implements FrameSplitter {
     for (;;) {
       const newline = chunk.indexOf(NEWLINE, position);
       const end = newline < 0 ? chunk.length : newline;
-      this.#assertSize(this.#have + end - position);
+      this.#assertSize(this.#partial.length + end - position);
       if (newline < 0) break;
-      const line = this.#complete(chunk.subarray(position, end));
+      const line = this.#partial.complete(chunk.subarray(position, end));
       position = end + 1;
       const start = this.#offset;
       this.#offset += line.length + 1;
       onFrame(line, start);
     }
-    if (position < chunk.length) {
-      this.#parts.push(chunk.subarray(position));
-      this.#have += chunk.length - position;
-    }
+    this.#partial.add(chunk.subarray(position));
   }
 
   finish(): void {
-    const rest = Buffer.concat(this.#parts).toString('latin1').trim();
-    if (rest !== '') {
-      throw malformed('watch stream ends within an event', this.#offset + this.#have);
-    }
-  }
-
-  #complete(last: Buffer): Buffer {
-    if (this.#have === 0) return last;
-    const line = Buffer.concat([...this.#parts, last], this.#have + last.length);
-    this.#parts = [];
-    this.#have = 0;
-    return line;
+    const end = this.#offset + this.#partial.length;
+    const rest = this.#partial.complete(Buffer.alloc(0)).toString('latin1').trim();
+    if (rest !== '') throw malformed('watch stream ends within an event', end);
   }
 
   #assertSize(bytes: number): void {
     if (bytes > this.#maxFrameBytes) {
-      throw new WrapperError(
-        'TooLarge',
-        `watch event of at least ${bytes} bytes at offset ${this.#offset}: the limit is ${this.#maxFrameBytes}`,
-      );
+      throw frameTooLarge(`at least ${bytes}`, this.#offset, this.#maxFrameBytes);
     }
   }
 }

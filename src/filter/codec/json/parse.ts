@@ -4,12 +4,12 @@ import { allocateOwned } from '../owned-copy.ts';
 import { type Fields, isFields } from './fields.ts';
 import { COLON, QUOTE, scan } from './scan.ts';
 
-/** Kubernetes objects nest about 10 deep; CRD schemas, which no view shows, about 40. */
+/** Kubernetes objects nest about 10 levels deep; CRD schemas, which are in no view, about 40. */
 const MAX_DEPTH = 100;
 
 /**
- * Matches a number that JavaScript may not hold exactly: one of 16 digits or more, or with an exponent. It may
- * also match within a string, which costs time only.
+ * Matches a number that JavaScript may not represent exactly: 16 digits or more, or an exponent. It may also match
+ * within a string, which costs only time.
  */
 const INEXACT = /[[,:\s]-?\d(?:[\d.]{15}|[\d.]*[eE])/;
 
@@ -21,25 +21,26 @@ const NEEDS_HIDING = /[\\\ue000]/;
 const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): object };
 
 /**
- * Parses an object. A key that occurs twice has its last value. A number that JavaScript cannot hold becomes a
- * `JSON.rawJSON`, which keeps its digits for {@link stringify}.
+ * Parses an object. A key that occurs twice has its last value. A number that JavaScript cannot represent becomes
+ * a `JSON.rawJSON`, which keeps its digits for {@link stringify}.
  *
  * @param base offset of the bytes in the stream, for errors
  * @throws `Malformed` for bytes that are not UTF-8, not JSON, not an object or nested too deep
  */
 export function parseObject(bytes: Buffer, base = 0): Fields {
   if (!isUtf8(bytes)) throw malformed('JSON that is not UTF-8', base);
-  if (bytes.length > constants.MAX_STRING_LENGTH) throw malformed('too much JSON', base);
+  if (bytes.length > constants.MAX_STRING_LENGTH)
+    throw malformed('JSON longer than a string can be', base);
   const text = bytes.toString();
   const plain = parseText(text, base);
   if (!isFields(plain)) throw malformed('JSON that is not an object', base);
   if (isDeeper(plain, MAX_DEPTH)) throw malformed(`JSON nested more than ${MAX_DEPTH} deep`, base);
-  // The text is valid from here on, and not nested deeper than the reviver can recurse.
+  // The text is valid, and not nested too deep for the reviver, which recurses.
   const safe = NEEDS_HIDING.test(text) ? hideEscapes(bytes) : text;
   return safe !== text || INEXACT.test(text) ? (JSON.parse(safe, revive) as Fields) : plain;
 }
 
-/** Writes what {@link parseObject} returned, into memory that may live long. */
+/** Encodes an object that {@link parseObject} returned, into memory that may live long. */
 export function stringify(value: Fields): Buffer {
   const text = JSON.stringify(value);
   const bytes = allocateOwned(Buffer.byteLength(text));
@@ -51,15 +52,15 @@ function parseText(text: string, base: number): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    // V8 names the position in most of its messages, but in no other way.
+    // V8 reports the position only in its message, and not in every message.
     const position = Number(/at position (\d+)/.exec(String(cause))?.[1] ?? 0);
     throw malformed('invalid JSON', base + Buffer.byteLength(text.slice(0, position)), cause);
   }
 }
 
 /**
- * Encodes the keys that contain escapes otherwise. After a key with a backslash, V8 (Node 24 and 26) may read another one,
- * such as `"\n"`, as that key (nodejs/node#63785).
+ * Replaces keys that contain escapes by URI-encoded keys. After a key with a backslash, V8 (Node 24 and 26) may read
+ * another key, such as `"\n"`, as the first one (nodejs/node#63785).
  */
 function hideEscapes(bytes: Buffer): string {
   const parts: string[] = [];
@@ -76,6 +77,7 @@ function hideEscapes(bytes: Buffer): string {
   return parts.join('') + bytes.toString('utf8', copied);
 }
 
+/** Decodes a key that {@link hideEscapes} replaced. */
 function reveal(key: string): string {
   return key.startsWith(HIDDEN) ? String(JSON.parse(decodeURIComponent(key.slice(1)))) : key;
 }

@@ -1,4 +1,4 @@
-/** Bytes that a scan visits. */
+/** Bytes at which a scan calls its visitor. */
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
 export const COLON = 0x3a;
@@ -10,10 +10,10 @@ export const CLOSE_OBJECT = 0x7d;
 const BACKSLASH = 0x5c;
 
 /**
- * Finds the structure of JSON that need not be valid: visits each string, bracket, comma and colon.
+ * Finds the strings, brackets, commas and colons of JSON. The JSON may be invalid.
  *
- * @param visit is called with the first byte, the offsets at which the token starts and ends, and the number of
- * objects and arrays around it; a bracket is within its own
+ * @param visit called with the first byte of the token, its start and end offsets, and its depth: the number of
+ * objects and arrays around it, where a bracket counts its own
  */
 export function scan(
   bytes: Buffer,

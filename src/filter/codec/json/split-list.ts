@@ -3,7 +3,7 @@ import { COLON, COMMA, OPEN_ARRAY, QUOTE, scan } from './scan.ts';
 
 const ITEMS_KEY = Buffer.from('"items"');
 
-/** A LIST whose parts are still to be parsed. */
+/** A LIST body, split but not parsed. */
 export interface SplitList {
   /** The body without the content of its array `items`. */
   readonly envelope: Buffer;
@@ -12,8 +12,8 @@ export interface SplitList {
 }
 
 /**
- * Splits the body of a LIST before it is parsed: a parsed body takes several times its memory, a parsed item does
- * not. The parser of the parts then refuses what is not JSON.
+ * Splits the body of a LIST, so that its items can be parsed one by one. A parsed body takes several times the memory
+ * of its bytes. Invalid JSON is found later, when the parts are parsed.
  *
  * @throws `Malformed` if the body ends within the items, `TooLarge` if there are more than `maxItems`
  */

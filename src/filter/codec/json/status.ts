@@ -18,7 +18,7 @@ export function readStatus(status: Fields): Status {
   };
 }
 
-/** Writes a Status, member for member as an apiserver does: Go leaves empty ones out (`omitempty`). */
+/** Writes a Status with the members that a kube-apiserver writes: Go omits empty ones (`omitempty`). */
 export function writeStatus(status: Status): string {
   const { causes, retryAfterSeconds } = status;
   const details =

@@ -1,21 +1,17 @@
 import type { GroupAddresses, ObjectBytes, PortNumber, ServiceAddresses } from '../codec.ts';
-import { portKey } from '../endpoint-facts.ts';
 import { ENDPOINTS, type Resource } from '../resource.ts';
 import { SUBSET, SUBSETS } from './endpoints-facts.ts';
 import { FieldCursor } from './field-cursor.ts';
+import { readPort, SERVICE_PORT, SLICE_PORT, SUBSET_PORT } from './port.ts';
 import { SLICE } from './slice-facts.ts';
 
-/** `addresses` of an endpoint of a slice, and `ip` of one of a subset, have the same number. */
-const FIRST = 1;
-/** Field numbers of a port: in EndpointSlice, in a subset of Endpoints, in a Service. */
-const SLICE_PORT = { name: 1, protocol: 2, port: 3 } as const;
-const SUBSET_PORT = { name: 1, protocol: 3, port: 2 } as const;
-const SERVICE_PORT = { name: 1, protocol: 2, port: 3 } as const;
+/** Field number of a slice endpoint's `addresses`, and of a subset address's `ip`. */
+const ADDRESS_TEXT = 1;
 /** Fields of Service and ServiceSpec (k8s.io/api core/v1/generated.proto). */
 const SPEC = 2;
 const SERVICE_SPEC = { ports: 1, clusterIP: 3, clusterIPs: 18 } as const;
 
-/** Reads what facts leave out; see `Codec.addresses`. */
+/** Reads addresses and port numbers; see `Codec.addresses`. */
 export function readAddresses(resource: Resource, object: ObjectBytes): GroupAddresses[] {
   if (resource.kind !== ENDPOINTS.kind) return [readSlice(object)];
   const groups: GroupAddresses[] = [];
@@ -35,7 +31,7 @@ function readSlice(object: ObjectBytes): GroupAddresses {
   return { ports, endpoints };
 }
 
-/** Ready addresses come before the others, as in the facts. */
+/** Ready addresses are first, as in the facts. */
 function readSubset(subset: FieldCursor): GroupAddresses {
   const ports: PortNumber[] = [];
   const ready: string[][] = [];
@@ -50,11 +46,11 @@ function readSubset(subset: FieldCursor): GroupAddresses {
 
 function readTexts(endpoint: FieldCursor): string[] {
   const texts: string[] = [];
-  while (endpoint.next()) if (endpoint.field === FIRST) texts.push(endpoint.text());
+  while (endpoint.next()) if (endpoint.field === ADDRESS_TEXT) texts.push(endpoint.text());
   return texts;
 }
 
-/** Reads where a Service is reached; see `Codec.serviceAddresses`. */
+/** Reads the cluster IPs and ports of a Service; see `Codec.serviceAddresses`. */
 export function readServiceAddresses(object: ObjectBytes): ServiceAddresses {
   const ports: PortNumber[] = [];
   let clusterIPs: string[] = [];
@@ -73,19 +69,4 @@ export function readServiceAddresses(object: ObjectBytes): ServiceAddresses {
     clusterIPs: clusterIPs.length === 0 && clusterIP !== '' ? [clusterIP] : clusterIPs,
     ports,
   };
-}
-
-function readPort(
-  port: FieldCursor,
-  fields: { readonly name: number; readonly protocol: number; readonly port: number },
-): PortNumber {
-  let name = '';
-  let protocol = '';
-  let number = 0;
-  while (port.next()) {
-    if (port.field === fields.name) name = port.text();
-    else if (port.field === fields.protocol) protocol = port.text();
-    else if (port.field === fields.port) number = port.int32();
-  }
-  return { key: portKey(protocol, name), number };
 }

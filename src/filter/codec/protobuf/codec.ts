@@ -13,13 +13,13 @@ import {
 } from './encode.ts';
 import { createEndpointsReader } from './endpoints-facts.ts';
 import { createFrameSplitter } from './frame-splitter.ts';
-import { readLabelled, readMeta } from './metadata.ts';
+import { readMeta, readPartialMetadata } from './metadata.ts';
+import { semanticBytes } from './semantic-bytes.ts';
 import { readService } from './service-facts.ts';
-import { significant } from './significant.ts';
 import { createSliceReader } from './slice-facts.ts';
-import { significantAfter, splice } from './splice.ts';
+import { semanticBytesAfter, splice } from './splice.ts';
 
-/** The codec of `application/vnd.kubernetes.protobuf`. It holds no state but the names and endpoints that it remembers. */
+/** Creates the codec of `application/vnd.kubernetes.protobuf`. Its only state is caches of names and endpoints. */
 export function createProtobufCodec(): Codec {
   return {
     encoding: 'protobuf',
@@ -28,19 +28,19 @@ export function createProtobufCodec(): Codec {
       createWatchDecoder(createFrameSplitter(maxFrameBytes), decodeEvent),
     decodeStatus,
     meta: readMeta,
-    partialMetadata: (object) => readLabelled(object),
+    partialMetadata: (object) => readPartialMetadata(object),
     service: readService,
     endpointSlice: createSliceReader(),
     endpoints: createEndpointsReader(),
     addresses: readAddresses,
     serviceAddresses: readServiceAddresses,
     splice,
-    semanticBytes: significant,
-    significantAfter,
+    semanticBytes,
+    semanticBytesAfter,
     encodeList,
     encodeObject,
     encodeEvent,
-    encodeEventBuffers: encodeEventBuffers,
+    encodeEventBuffers,
     encodeBookmark,
     encodeErrorEvent,
     encodeStatus,

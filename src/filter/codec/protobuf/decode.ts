@@ -11,9 +11,9 @@ import { readStatus } from './status.ts';
 /** Fields of a list of any kind and of ListMeta (apimachinery meta/v1/generated.proto). */
 const LIST = { metadata: 1, items: 2 } as const;
 const LIST_META = { resourceVersion: 2, continue: 3 } as const;
-/** A tag and a length are varints of ten bytes at most. */
+/** A tag and a length are two varints of at most ten bytes. */
 const FIELD_HEAD_BYTES = 20;
-/** Fields of WatchEvent and of the RawExtension that holds its object. */
+/** Fields of WatchEvent, and of the RawExtension that contains its object. */
 const WATCH_EVENT = { type: 1, object: 2 } as const;
 const RAW_EXTENSION_RAW = 1;
 
@@ -99,14 +99,14 @@ function toEvent(type: string, object: Buffer, base: number): RawEvent {
   }
 }
 
-/** Reads a Status body; undefined when it is none or does not parse. */
+/** Reads a Status body; undefined when it is not a Status or does not parse. */
 export function decodeStatus(body: Buffer): Status | undefined {
   if (!hasMagic(body)) return undefined;
   try {
     const { kind, start, end } = openEnvelope(body, 0);
     return kind === 'Status' ? readStatus(body.subarray(start, end), start) : undefined;
   } catch {
-    // An answer that is an error anyway: its HTTP status says enough.
+    // The body of an error response. The caller uses its HTTP status instead.
     return undefined;
   }
 }

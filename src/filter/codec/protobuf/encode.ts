@@ -1,7 +1,7 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { Status } from '../../../errors.ts';
+import { INITIAL_EVENTS_END_ANNOTATION } from '../api-conventions.ts';
 import type { ChangeType, ObjectBytes } from '../codec.ts';
-import { INITIAL_EVENTS_END_ANNOTATION } from '../endpoint-facts.ts';
 import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../resource.ts';
 import { MAGIC } from './envelope.ts';
 import { varintSize, writeVarint } from './length-prefix.ts';
@@ -15,21 +15,19 @@ const TAG_FIELD_1 = 0x0a;
 const TAG_FIELD_2 = 0x12;
 const FRAME_HEADER_BYTES = 4;
 
-/** Zero values that an apiserver puts into ObjectMeta before resourceVersion, and after it. */
+/** Zero values that a kube-apiserver writes into ObjectMeta before and after resourceVersion. */
 const META_BEFORE_VERSION = Buffer.from('0a0012001a0022002a00', 'hex');
 const META_AFTER_VERSION = Buffer.from('38004200', 'hex');
 /**
- * What follows the metadata in a bookmark's object, as an apiserver 1.36 writes it: the zero values of the
- * kind. Kinds not listed get nothing, which decodes to the same object.
+ * The zero values after the metadata in a bookmark's object, as a kube-apiserver 1.36 writes them. Other kinds get
+ * nothing, which decodes to the same object.
  */
 const BOOKMARK_REST: ReadonlyMap<string, Buffer> = new Map([
   [ENDPOINT_SLICES.kind, Buffer.from('2200', 'hex')],
   [SERVICES.kind, Buffer.from('12101a0022003a00420052005a00600068001a020a00', 'hex')],
 ]);
 
-/**
- * Begins a body: magic, type and the tag of the object. The length of the object and the object must follow.
- */
+/** The beginning of a body: magic, type and the object's tag. The object's length and the object must follow. */
 function bodyHead(version: string, kind: string): Uint8Array {
   const writer = new BinaryWriter().raw(MAGIC);
   writer.tag(1, WireType.LengthDelimited).fork();
@@ -38,18 +36,18 @@ function bodyHead(version: string, kind: string): Uint8Array {
   return writer.join().tag(2, WireType.LengthDelimited).finish();
 }
 
-/** The heads of the few resources there are, which never change: 10,000 events need the same one. */
+/** Heads by resource. They never change, and 10,000 events need the same one. */
 const HEADS = new WeakMap<Resource, Uint8Array>();
 
 function headOf(resource: Resource): Uint8Array {
-  const known = HEADS.get(resource);
-  if (known !== undefined) return known;
+  const cached = HEADS.get(resource);
+  if (cached !== undefined) return cached;
   const head = bodyHead(apiVersion(resource), resource.kind);
   HEADS.set(resource, head);
   return head;
 }
 
-/** A head and the length of the object that must follow. */
+/** A head and the object's length. The object must follow. */
 function bodyPrefix(head: Uint8Array, objectBytes: number): Buffer {
   const prefix = Buffer.allocUnsafe(head.length + varintSize(objectBytes));
   prefix.set(head);
@@ -75,7 +73,7 @@ export function encodeList(
     bodyPrefix(bodyHead(apiVersion(resource), `${resource.kind}List`), size),
     listMeta,
   ];
-  // Objects of a kind have much the same lengths, so that their prefixes are few.
+  // Objects of a kind have similar lengths, so there are few different prefixes.
   const prefixes = new Map<number, Buffer>();
   for (const item of items) {
     const prefix = prefixes.get(item.length) ?? itemPrefix(item.length);
@@ -107,7 +105,7 @@ export function encodeEvent(
   return frame(type, headOf(resource), object);
 }
 
-/** The same in pieces; see `Codec.encodeEventPieces`. */
+/** One frame as a list of buffers; see `Codec.encodeEventBuffers`. */
 export function encodeEventBuffers(
   resource: Resource,
   type: ChangeType,
@@ -156,7 +154,7 @@ function frame(type: string, head: Uint8Array, object: Uint8Array): Buffer {
   return Buffer.concat([frameHead(type, head, object.length), object, UNKNOWN_TAIL]);
 }
 
-/** All of a frame before its object. Sizes are summed from the inside out. */
+/** The part of a frame before its object. Sizes are summed from the innermost message outwards. */
 function frameHead(type: string, head: Uint8Array, objectBytes: number): Buffer {
   const prefix = head.length + varintSize(objectBytes);
   const raw = prefix + objectBytes + UNKNOWN_TAIL.length;

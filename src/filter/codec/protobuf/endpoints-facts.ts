@@ -1,19 +1,18 @@
 import type { Endpoint, EndpointGroup, EndpointState } from '../../../topology/decide/endpoint.ts';
+import { addressFamily } from '../api-conventions.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec.ts';
 import { EndpointCache } from '../endpoint-cache.ts';
-import { addressFamily } from '../endpoint-facts.ts';
 import { FieldCursor } from './field-cursor.ts';
 import { emptyMeta, METADATA, readMetadata } from './metadata.ts';
-import { readPort } from './slice-facts.ts';
+import { addPortKey, SUBSET_PORT } from './port.ts';
 
 /** Field of Endpoints (k8s.io/api core/v1/generated.proto). */
 export const SUBSETS = 2;
 /** Fields of EndpointSubset. */
 export const SUBSET = { addresses: 1, notReadyAddresses: 2, ports: 3 } as const;
 const ADDRESS = { ip: 1, nodeName: 4 } as const;
-const PORT = { name: 1, port: 2, protocol: 3 } as const;
 
-/** Creates a reader of what a decision needs of a core Endpoints object; it remembers endpoints. */
+/** Creates a reader of the facts of an Endpoints object that a decision needs. It caches endpoints. */
 export function createEndpointsReader(): (object: ObjectBytes) => EndpointsFacts {
   const cache = new EndpointCache();
   return (object) => readEndpoints(object, cache);
@@ -43,7 +42,7 @@ function readSubset(subset: FieldCursor, cache: EndpointCache): EndpointGroup {
         notReady.push(readAddress(subset.enter(), 'notReady', cache));
         break;
       case SUBSET.ports:
-        readPort(subset.enter(), PORT, ports);
+        addPortKey(subset.enter(), SUBSET_PORT, ports);
         break;
     }
   }
@@ -57,5 +56,5 @@ function readAddress(address: FieldCursor, state: EndpointState, cache: Endpoint
     if (address.field === ADDRESS.ip) ip = address.text();
     if (address.field === ADDRESS.nodeName) node = address.text();
   }
-  return cache.of(addressFamily(ip), node, '', state);
+  return cache.intern(addressFamily(ip), node, '', state);
 }

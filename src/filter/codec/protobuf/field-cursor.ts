@@ -3,16 +3,15 @@ import type { WrapperError } from '../../../errors.ts';
 import { malformed } from '../malformed.ts';
 import type { TextCache } from './text-cache.ts';
 
-/** A varint has ten bytes at most. */
+/** A varint has at most ten bytes. */
 const MAX_VARINT_BITS = 70;
 
 /**
- * Walks the fields of one protobuf message as byte spans, without decoding what nobody asks for. All
- * offsets are into the buffer that {@link FieldCursor.over} was given; every span lies within its message.
- * Whatever does not parse throws `Malformed`.
+ * Iterates over the fields of one protobuf message as byte spans. It decodes a value only when a method is called for
+ * it. All offsets are into the buffer given to {@link FieldCursor.over}. Every span lies within its message. Bytes that
+ * do not parse throw `Malformed`.
  *
- * It reads tags and lengths by itself: a BinaryReader for each of the messages that an event is read as took
- * longer than what was read by it.
+ * It reads tags and lengths itself: creating a BinaryReader per message took longer than reading the message.
  */
 export class FieldCursor {
   /** Field number of the current field. */
@@ -43,9 +42,9 @@ export class FieldCursor {
    * A cursor before the first field of a message.
    *
    * @param start offset of the message in `bytes`
-   * @param base offset of `bytes` in what errors should speak of
-   * @param limit offset after the message, which may lie beyond `bytes`: of a field that does so too only the
-   *   head can be read
+   * @param base offset of `bytes` in the stream or body, for errors
+   * @param limit offset after the message. It may lie beyond `bytes`. If a field also ends beyond `bytes`, only its
+   *   tag and length can be read
    */
   static over(bytes: Buffer, start = 0, base = 0, limit = bytes.length): FieldCursor {
     return new FieldCursor(bytes, start, limit, base);
@@ -79,13 +78,13 @@ export class FieldCursor {
     return this.#bytes.toString('utf8', this.start, this.end);
   }
 
-  /** As {@link text}, for one of the texts that occur again and again. */
+  /** {@link text} for texts that occur often. */
   cachedText(texts: TextCache): string {
     this.#expect(WireType.LengthDelimited);
     return texts.read(this.#bytes, this.start, this.end, () => this.text());
   }
 
-  /** Whether the current field is this ASCII text. Most are told apart by their length alone. */
+  /** Whether the current field is this ASCII text. The length alone decides most cases. */
   isText(text: string): boolean {
     return this.end - this.start === text.length && this.text() === text;
   }
@@ -110,7 +109,7 @@ export class FieldCursor {
     return malformed(what, this.#base + this.fieldStart, cause);
   }
 
-  /** The varint at an offset, of which Kubernetes' own decoder ignores the bits above 32 too; sets {@link end}. */
+  /** Reads the varint at an offset and sets {@link end}. Ignores bits above 32, as Kubernetes' own decoder does. */
   #varint(offset: number): number {
     let value = 0;
     let at = offset;
@@ -154,7 +153,7 @@ export class FieldCursor {
     }
   }
 
-  /** Kubernetes never writes groups; and no other wire type is known to the library, which says so. */
+  /** Skips a group, which Kubernetes never writes. For any other wire type the library throws. */
   #skipGroup(): void {
     try {
       const reader = new BinaryReader(this.#bytes);

@@ -1,23 +1,23 @@
-import { WrapperError } from '../../../errors.ts';
-import { malformed } from '../malformed.ts';
+import { frameTooLarge, malformed } from '../malformed.ts';
+import { PartialFrame } from '../partial-frame.ts';
 import type { FrameHandler, FrameSplitter } from '../watch-decoder.ts';
 
 /** Each frame begins with its length as a big-endian uint32 (apimachinery util/framer). */
 const HEADER_BYTES = 4;
 
-/** Cuts a protobuf watch stream into frames, without their headers. */
+/** Creates a splitter of a protobuf watch stream into frames without their headers. */
 export function createFrameSplitter(maxFrameBytes: number): FrameSplitter {
   return new LengthPrefixedSplitter(maxFrameBytes);
 }
 
 class LengthPrefixedSplitter implements FrameSplitter {
   readonly #maxFrameBytes: number;
-  /** What has arrived of the header or frame that is being read, and its length. */
-  #parts: Buffer[] = [];
-  #have = 0;
+  /** The current header or frame. */
+  readonly #partial = new PartialFrame();
+  /** Length of the current header or frame. */
   #need = HEADER_BYTES;
   #inHeader = true;
-  /** Offset in the stream of the header or frame that is being read. */
+  /** Offset of the current header or frame in the stream. */
   #offset = 0;
 
   constructor(maxFrameBytes: number) {
@@ -26,9 +26,10 @@ class LengthPrefixedSplitter implements FrameSplitter {
 
   push(chunk: Buffer, onFrame: FrameHandler): void {
     let position = 0;
-    while (chunk.length - position >= this.#need - this.#have) {
-      const end = position + this.#need - this.#have;
-      const bytes = this.#complete(chunk.subarray(position, end));
+    while (chunk.length - position >= this.#need - this.#partial.length) {
+      const end = position + this.#need - this.#partial.length;
+      const bytes = this.#partial.complete(chunk.subarray(position, end));
+      this.#offset += bytes.length;
       position = end;
       if (this.#inHeader) {
         this.#beginFrame(bytes.readUInt32BE());
@@ -38,33 +39,18 @@ class LengthPrefixedSplitter implements FrameSplitter {
         onFrame(bytes, this.#offset - bytes.length);
       }
     }
-    if (position < chunk.length) {
-      this.#parts.push(chunk.subarray(position));
-      this.#have += chunk.length - position;
-    }
+    this.#partial.add(chunk.subarray(position));
   }
 
   finish(): void {
-    if (this.#have > 0 || !this.#inHeader) {
-      throw malformed('watch stream ends within a frame', this.#offset + this.#have);
+    if (this.#partial.length > 0 || !this.#inHeader) {
+      throw malformed('watch stream ends within a frame', this.#offset + this.#partial.length);
     }
-  }
-
-  #complete(last: Buffer): Buffer {
-    this.#offset += this.#need;
-    if (this.#have === 0) return last;
-    const bytes = Buffer.concat([...this.#parts, last], this.#need);
-    this.#parts = [];
-    this.#have = 0;
-    return bytes;
   }
 
   #beginFrame(length: number): void {
     if (length > this.#maxFrameBytes) {
-      throw new WrapperError(
-        'TooLarge',
-        `watch event of ${length} bytes at offset ${this.#offset}: the limit is ${this.#maxFrameBytes}`,
-      );
+      throw frameTooLarge(`${length}`, this.#offset, this.#maxFrameBytes);
     }
     this.#inHeader = false;
     this.#need = length;

@@ -1,7 +1,7 @@
 import { WireType } from '@bufbuild/protobuf/wire';
 import type { Patch } from '../patch.ts';
 
-/** Where an embedded message is. */
+/** The position of an embedded message. */
 export interface MessageSpan {
   /** Offset of the length prefix. */
   readonly valueStart: number;
@@ -11,7 +11,7 @@ export interface MessageSpan {
   readonly end: number;
 }
 
-/** Bytes that a length takes as a varint. */
+/** Number of bytes of a varint. */
 export function varintSize(value: number): number {
   let size = 1;
   for (let rest = value >>> 7; rest > 0; rest >>>= 7) size++;
@@ -27,7 +27,7 @@ export function writeVarint(target: Uint8Array, offset: number, value: number): 
   return at;
 }
 
-/** Encodes a text field: tag, length, UTF-8. Unlike a BinaryWriter it allocates only what it returns. */
+/** Encodes a text field: tag, length, UTF-8. Unlike a BinaryWriter, it allocates only the result. */
 export function textField(field: number, text: string): Uint8Array {
   const length = Buffer.byteLength(text);
   const bytes = Buffer.allocUnsafe(varintSize(field << 3) + varintSize(length) + length);
@@ -37,8 +37,8 @@ export function textField(field: number, text: string): Uint8Array {
 }
 
 /**
- * Runs an edit of an embedded message and then corrects the message's length. A message that keeps its
- * length keeps its prefix as it is, however that was encoded.
+ * Runs an edit of an embedded message and then corrects the message's length prefix. If the length does not change,
+ * the prefix is kept byte for byte.
  *
  * @param edit adds the edits of the message's content to the patch
  */

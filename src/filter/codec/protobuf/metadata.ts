@@ -19,7 +19,7 @@ export const OBJECT_META = {
 /** Fields of a protobuf map's entries. */
 export const MAP_ENTRY = { key: 1, value: 2 } as const;
 
-/** Metadata that is being read. */
+/** Metadata while it is read. */
 export type MetaDraft = { -readonly [K in keyof ObjectMeta]: ObjectMeta[K] };
 
 export function emptyMeta(): MetaDraft {
@@ -27,10 +27,10 @@ export function emptyMeta(): MetaDraft {
 }
 
 /**
- * Reads ObjectMeta into a draft. A message field that occurs twice is merged, as protobuf demands: the
- * last value of a scalar stays.
+ * Reads ObjectMeta into a draft. If a message field occurs twice, protobuf requires that it is merged: the last value
+ * of a scalar wins.
  *
- * @param visit called with every field that is not part of the draft
+ * @param visit called for every field that is not part of the draft
  */
 export function readMetadata(
   metadata: FieldCursor,
@@ -68,9 +68,9 @@ export function readMeta(object: ObjectBytes): ObjectMeta {
 /**
  * Reads metadata with labels and annotations, which every kind has in the same place.
  *
- * @param visit called with every other field of the object
+ * @param visit called for every other field of the object
  */
-export function readLabelled(
+export function readPartialMetadata(
   object: ObjectBytes,
   visit?: (field: FieldCursor) => void,
 ): PartialObjectMetadata {
@@ -101,9 +101,9 @@ function readMapEntry(entry: FieldCursor, map: Map<string, string>): void {
   map.set(key, value);
 }
 
-/** The value of a map's entry if it is the one of this ASCII key, without decoding what follows other keys. */
+/** The value of a map entry with this ASCII key, else undefined. Values of other keys are not decoded. */
 export function entryValue(entry: FieldCursor, key: string): string | undefined {
-  // Unknown until the key has come: it may do so after the value.
+  // Undefined until the key is read: it may follow the value.
   let found: boolean | undefined;
   let value = '';
   while (entry.next()) {

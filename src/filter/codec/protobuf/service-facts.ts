@@ -1,6 +1,6 @@
 import type { ObjectBytes, ServiceFacts } from '../codec.ts';
 import type { FieldCursor } from './field-cursor.ts';
-import { readLabelled } from './metadata.ts';
+import { readPartialMetadata } from './metadata.ts';
 
 /** Fields of Service and ServiceSpec (k8s.io/api core/v1/generated.proto). */
 const SPEC = 2;
@@ -11,12 +11,12 @@ const SERVICE_SPEC = {
   internalTrafficPolicy: 22,
 } as const;
 
-/** What of a Service is not in its metadata. */
+/** The facts of a Service that are in its spec. */
 type SpecDraft = {
   -readonly [K in keyof typeof SERVICE_SPEC]: string;
 };
 
-/** Reads what a decision needs of a Service. */
+/** Reads the facts of a Service that a decision needs. */
 export function readService(object: ObjectBytes): ServiceFacts {
   const draft: SpecDraft = {
     type: '',
@@ -24,10 +24,10 @@ export function readService(object: ObjectBytes): ServiceFacts {
     internalTrafficPolicy: '',
     externalTrafficPolicy: '',
   };
-  const labelled = readLabelled(object, (field) => {
+  const metadata = readPartialMetadata(object, (field) => {
     if (field.field === SPEC) readSpec(field.enter(), draft);
   });
-  return { ...labelled, ...draft };
+  return { ...metadata, ...draft };
 }
 
 function readSpec(spec: FieldCursor, draft: SpecDraft): void {

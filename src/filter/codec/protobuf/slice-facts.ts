@@ -1,8 +1,9 @@
+import { endpointState, SERVICE_NAME_LABEL, ZONE_LABEL } from '../api-conventions.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec.ts';
 import { EndpointCache } from '../endpoint-cache.ts';
-import { endpointState, portKey, SERVICE_NAME_LABEL, ZONE_LABEL } from '../endpoint-facts.ts';
 import { FieldCursor } from './field-cursor.ts';
 import { emptyMeta, entryValue, METADATA, OBJECT_META, readMetadata } from './metadata.ts';
+import { addPortKey, SLICE_PORT } from './port.ts';
 import { TextCache } from './text-cache.ts';
 
 /** Fields of EndpointSlice (k8s.io/api discovery/v1/generated.proto). */
@@ -16,11 +17,10 @@ export const ENDPOINT = {
   hints: 8,
 } as const;
 const CONDITIONS = { ready: 1, serving: 2, terminating: 3 } as const;
-const PORT = { name: 1, protocol: 2, port: 3 } as const;
 
 /**
- * Creates a reader of what a decision needs of an EndpointSlice. It remembers names and endpoints, so that what
- * the slices of a list have in common is kept once from the start.
+ * Creates a reader of the facts of an EndpointSlice that a decision needs. It caches names and endpoints, so that equal
+ * values of the slices of a list are stored once.
  */
 export function createSliceReader(): (object: ObjectBytes) => EndpointsFacts {
   const caches: Caches = { texts: new TextCache(), endpoints: new EndpointCache() };
@@ -55,18 +55,18 @@ function readEndpointSlice(object: ObjectBytes, caches: Caches): EndpointsFacts 
         break;
       }
       case SLICE.ports:
-        readPort(fields.enter(), PORT, ports);
+        addPortKey(fields.enter(), SLICE_PORT, ports);
         break;
       case SLICE.addressType:
         family = fields.cachedText(caches.texts);
         break;
     }
   }
-  // Endpoints come before the address type on the wire.
+  // On the wire the endpoints precede the address type, which is part of each endpoint.
   const endpoints = drafts.map((draft) => {
     const zone = draft.zone === '' ? draft.deprecatedZone : draft.zone;
     const state = endpointState(draft.ready, draft.serving, draft.terminating);
-    return caches.endpoints.of(family, draft.node, zone, state);
+    return caches.endpoints.intern(family, draft.node, zone, state);
   });
   return { ...meta, service, hinted, groups: [{ ports, endpoints }] };
 }
@@ -127,26 +127,4 @@ function readConditions(conditions: FieldCursor, draft: EndpointDraft): void {
         break;
     }
   }
-}
-
-/**
- * Reads a port, and adds it to those of its slice or subset. One without a number, or with 0, is none: kube-proxy
- * ignores it (pkg/proxy/endpointslicecache.go).
- *
- * @param numbers field numbers, which differ between EndpointSlice and Endpoints
- */
-export function readPort(
-  port: FieldCursor,
-  numbers: { readonly name: number; readonly protocol: number; readonly port: number },
-  ports: string[],
-): void {
-  let name = '';
-  let protocol = '';
-  let number = 0;
-  while (port.next()) {
-    if (port.field === numbers.name) name = port.text();
-    else if (port.field === numbers.protocol) protocol = port.text();
-    else if (port.field === numbers.port) number = port.int32();
-  }
-  if (number !== 0) ports.push(portKey(protocol, name));
 }

@@ -7,10 +7,10 @@ import { SUBSET, SUBSETS } from './endpoints-facts.ts';
 import { FieldCursor } from './field-cursor.ts';
 import { editMessage, type MessageSpan, textField } from './length-prefix.ts';
 import { METADATA, OBJECT_META } from './metadata.ts';
-import { cutNoise } from './significant.ts';
+import { cutNoise } from './semantic-bytes.ts';
 import { ENDPOINT, SLICE } from './slice-facts.ts';
 
-/** Adds the edits of one top-level field of an object to the patch. */
+/** Adds the edits of one top-level field of an object to a patch. */
 type FieldEdit = (patch: Patch, field: FieldCursor) => void;
 
 /** Returns a copy of an object with an edit applied; see `Codec.splice`. */
@@ -37,8 +37,8 @@ export function splice(resource: Resource, object: ObjectBytes, edit: Edit): Obj
   return patch.apply(object);
 }
 
-/** What counts of an object to which an edit is applied; see `Codec.significantAfter`. */
-export function significantAfter(
+/** The semantic bytes of an edited object; see `Codec.semanticBytesAfter`. */
+export function semanticBytesAfter(
   resource: Resource,
   object: ObjectBytes,
   edit: EndpointsEdit,
@@ -52,12 +52,12 @@ export function significantAfter(
     else editField?.(patch, fields);
   }
   if (editField !== undefined) mask.finish();
-  return patch.applyBriefly(object);
+  return patch.applyTransient(object);
 }
 
 /**
- * Puts the new version in place of the first old one and cuts all others: of a field that occurs more than
- * once the last would win.
+ * Replaces the first old version by the new one and cuts all others. If a field occurs more than once, a decoder
+ * takes the last. Returns whether the new version is in the patch.
  */
 function replaceVersion(
   patch: Patch,
@@ -84,7 +84,7 @@ function insertVersion(patch: Patch, metadata: MessageSpan | undefined, version:
   }
 }
 
-/** Undefined when no endpoint is to be touched: then only the version changes. */
+/** The edit of endpoints; undefined when only the version changes. */
 function endpointsEdit(
   resource: Resource,
   mask: KeepMask,
@@ -126,7 +126,7 @@ function editSubset(patch: Patch, field: FieldCursor, mask: KeepMask): void {
     return;
   }
   editMessage(patch, field, () => {
-    // The facts name all ready addresses before the others, whatever their order on the wire.
+    // The facts have all ready addresses before the others, in whatever order they are on the wire.
     let ready = 0;
     let other = addresses;
     const subset = field.enter();

@@ -63,7 +63,7 @@ function readCause(cause: FieldCursor): StatusCause {
   return { reason, message };
 }
 
-/** Encodes the message of a Status, field for field as an apiserver does: empty texts are written too. */
+/** Encodes a Status with the fields that a kube-apiserver writes, including empty texts. */
 export function writeStatus(status: Status): Uint8Array {
   const writer = new BinaryWriter();
   writer.tag(STATUS.metadata, WireType.LengthDelimited).bytes(EMPTY_LIST_META);

@@ -47,7 +47,7 @@ export async function downloadPackages(
   return packages.map((one) => pathOf(one, folder));
 }
 
-/** For when apt knows no packages yet, or versions that the archive has replaced. */
+/** Used if apt has no package lists yet, or lists versions that the archive has replaced. */
 export async function updatePackageLists(): Promise<void> {
   await runAptGet(['update', '-qq']);
 }

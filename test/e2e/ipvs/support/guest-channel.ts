@@ -15,7 +15,7 @@ export interface GuestResult {
 export interface GuestChannel {
   /** Resolves when the agent takes commands. */
   readonly ready: Promise<void>;
-  /** Runs a command of the shell. Rejects if there is no answer some seconds after its time is over. */
+  /** Runs a shell command. Rejects if there is no answer some seconds after its time limit. */
   run(command: string, seconds: number): Promise<GuestResult>;
   /** Commands without an answer fail. */
   close(): void;

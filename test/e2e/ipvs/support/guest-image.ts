@@ -24,7 +24,7 @@ export interface GuestImage {
 const kernelPackage = 'linux-image-cloud-amd64';
 
 const guestPackages = [
-  // dash, for the shell of busybox would run its own ip rather than the real one.
+  // dash, because the shell of busybox would run its own ip instead of the real one.
   ...['busybox-static', 'dash', 'kmod', 'iproute2'],
   ...['iptables', 'ipset', 'ipvsadm', 'conntrack'],
 ];
@@ -46,7 +46,7 @@ export async function ensureGuestImage(
   try {
     return await ensureImage(kubeProxy, report);
   } catch {
-    // If the lists of apt are not to blame, it fails again, and then says why.
+    // If apt's lists were not the cause, it fails again with the reason.
     await updatePackageLists();
     return await ensureImage(kubeProxy, report);
   }

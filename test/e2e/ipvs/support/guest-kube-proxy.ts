@@ -39,7 +39,7 @@ export async function startGuestKubeProxy(options: GuestKubeProxyOptions): Promi
   const pid = (await machine.exec(`${command} >${logFile} 2>&1 & echo $!`)).trim();
   const log = async () => await machine.exec(`grep -v FLAG: ${logFile} | tail -n 15`);
   try {
-    // /healthz answers 200 before anything is in the kernel, and /metrics costs too much to ask often.
+    // /healthz answers 200 before anything is in the kernel, and /metrics is too expensive to read often.
     await eventually(
       async () => await machine.exec(`kill -0 ${pid} && grep -c '${synced}' ${logFile} || true`),
       (count) => Number(count) > 0,
@@ -73,7 +73,7 @@ function flags({ nodeName, kubeconfig, scheduler }: GuestKubeProxyOptions): stri
     '--conntrack-max-per-core=0',
     '--healthz-bind-address=127.0.0.1:10256',
     '--metrics-bind-address=127.0.0.1:10249',
-    // With what says that a sync is complete.
+    // Including the log line that a sync is complete.
     '--v=4',
   ];
 }

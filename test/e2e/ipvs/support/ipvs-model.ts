@@ -23,7 +23,7 @@ export interface ExpectedIpvs {
   readonly addresses: readonly string[];
 }
 
-/** Asks the API server itself: nothing of ours is in between. */
+/** Reads from the API server directly. */
 export async function readApiState(api: ApiClient): Promise<ApiState> {
   const [nodes, services, slices] = await Promise.all([
     api.list('/api/v1/nodes'),

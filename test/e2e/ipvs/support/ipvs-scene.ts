@@ -13,7 +13,7 @@ export interface IpvsSceneOptions {
   /** Labels of each node, by its name. Each gets a wrapper and a kube-proxy of its own. */
   readonly nodes: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /**
-   * Runs before the nodes start, for what must be there before a wrapper is: objects of the API.
+   * Runs before the nodes start. It makes the API objects that must exist before a wrapper starts.
    */
   readonly prepare?: (plane: ControlPlane) => Promise<void>;
   /** The wrappers run with cloud.mode passthrough. Default false. */
@@ -137,7 +137,7 @@ async function modelGaps(
   });
 }
 
-/** Waits until there is no gap; if there is one for too long, shows what the kube-proxies said. */
+/** Waits until there is no difference. If one lasts too long, the error shows the logs of the kube-proxies. */
 async function waitForNothing(
   nodes: readonly IpvsNode[],
   gaps: () => Promise<unknown[]>,

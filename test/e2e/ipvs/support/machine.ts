@@ -65,7 +65,7 @@ function qemuArgs({ kernel, initrd }: GuestImage, socketPath: string): string[] 
     ...['console=ttyS0', 'loglevel=5', 'panic=-1'],
     // kube-proxy has half as much to do.
     'ipv6.disable=1',
-    // QEMU translates code for the address that it runs at: where addresses change, it translates libc anew for
+    // QEMU translates code for the address that it runs at. If addresses change, it translates libc again for
     // each process, of which kube-proxy starts dozens. A process starts in 6 ms in place of 36.
     'norandmaps',
     ...['mitigations=off', 'apparmor=0', 'audit=0'],

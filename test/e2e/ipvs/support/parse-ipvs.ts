@@ -16,7 +16,7 @@ export interface VirtualServer {
   readonly address: string;
   readonly port: number;
   readonly scheduler: string;
-  /** What stands behind the scheduler, such as `persistent 10800`. */
+  /** The text after the scheduler, such as `persistent 10800`. */
   readonly flags: string;
   readonly realServers: readonly RealServer[];
 }

@@ -14,7 +14,7 @@ const KNOWN: readonly AcceptLines[] = [
   ['text/html;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,*/*'],
 ];
 
-/** What stands before a plain type that the API server falls back to. */
+/** What precedes a plain type that the API server falls back to. */
 const FIRST = [
   `application/json;${METADATA}`,
   'application/json;as=PartialObjectMetadata',
@@ -67,7 +67,7 @@ const OTHERS: readonly AcceptLines[] = [
   ['application/json;charset=utf-8;as=PartialObjectMetadataX,application/json'],
 ];
 
-/** Over 90 ways to write an Accept header that asks, or seems to ask, for something else than whole objects. */
+/** Over 90 Accept headers that request, or seem to request, something other than whole objects. */
 export const ACCEPT_VARIANTS: readonly AcceptLines[] = [
   ...KNOWN,
   ...FIRST.flatMap((first) => FALLBACKS.map((fallback) => [`${first},${fallback}`])),

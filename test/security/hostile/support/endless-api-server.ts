@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 
-/** How the answers go on for ever. */
+/** The ways in which an answer does not end. */
 export type EndlessKind =
   | 'protobuf or JSON as asked'
   | 'JSON always'

@@ -10,8 +10,8 @@ import {
 import { type HostWrapper, startHostWrapper } from './host-wrapper.ts';
 
 /**
- * A list or watch of the wrapper's own, which sends no token over plain http: one of a collection that it has a view
- * of. What it forwards for a caller without a token is no such thing.
+ * Whether the wrapper sent this list or watch for itself: it reads a collection of a view, and has no token, because the
+ * wrapper sends none over plain http. Requests that it forwards for a caller without a token do not count.
  */
 function isOwnRead({ method, url, headers }: ReviewServer['passed'][number]): boolean {
   const [path = '', query = ''] = url.split('?');

@@ -1,6 +1,6 @@
 import { header, type ProbeRow, request } from './probe-request.ts';
 
-/** Headers that ask for another identity, come from a browser, or mean something to other servers. */
+/** Headers that request another identity, come from a browser, or are interpreted by other servers. */
 const HEADERS: ProbeRow[] = [
   ...['Impersonate-User: admin', 'Impersonate-Group: system:masters', 'Impersonate-Uid: 1'],
   ...['Impersonate-Extra-scopes: a', 'impersonate-user: '],

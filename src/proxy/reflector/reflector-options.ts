@@ -1,0 +1,48 @@
+import type { Logger } from 'pino';
+import type { WrapperError } from '../../errors.ts';
+import type { ChangeHandler } from '../../filter/codec/change.ts';
+import type { Codec, ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
+import type { VersionAllocator } from '../../filter/view/version-allocator.ts';
+import type { Query } from '../api/query.ts';
+import type { ReadLimits } from '../api/read-limits.ts';
+import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
+import type { Upstream } from '../upstream/upstream.ts';
+import type { ReadMemory } from '../util/read-memory.ts';
+
+export interface ReflectorOptions<Facts extends ObjectMeta> {
+  readonly upstream: Upstream;
+  readonly codec: Codec;
+  readonly query: Query;
+  /** Request PartialObjectMetadata: names and labels, no spec, no status. */
+  readonly metadataOnly: boolean;
+  /** Reads the facts of an object; throws `Malformed`. */
+  readonly decode: (object: ObjectBytes) => Facts;
+  /** Notified of each change, in this order. */
+  readonly handlers: readonly ChangeHandler<Facts>[];
+  readonly clock: VersionAllocator;
+  readonly logger: Logger;
+  /**
+   * Called when the API server refused (403) three times in a row, or has been out of reach since the start of the
+   * process and there is no snapshot (`Unreachable`). Called with undefined once a watch is open.
+   */
+  readonly onRefused?: (error: WrapperError | undefined) => void;
+  /**
+   * Called at each failure before the first list: with the error when the API server rejects the query itself, else
+   * with undefined. Called with undefined when the list arrives.
+   */
+  readonly onUnanswerable?: (error: WrapperError | undefined) => void;
+  /**
+   * A collection that does not exist (404) counts as empty and is requested again every few seconds: a custom
+   * resource may be defined later, or never.
+   */
+  readonly absentIsEmpty?: boolean;
+  /** Where the last state is kept over a restart; default: nowhere. */
+  readonly snapshots?: SnapshotStore;
+  /** Default: DEFAULT_READ_LIMITS. */
+  readonly bounds?: ReadLimits;
+  /** Accounts for memory before it is used. What it throws is a failure like any other. Default: no account. */
+  readonly memory?: ReadMemory | undefined;
+  readonly random?: () => number;
+  /** Called with the time from the arrival of events until all handlers have returned, in seconds. */
+  readonly onHandled?: ((seconds: number) => void) | undefined;
+}

@@ -1,0 +1,83 @@
+import type { IncomingMessage } from 'node:http';
+import { WrapperError } from '../../errors.ts';
+import type { Encoding } from '../../filter/codec/codec.ts';
+import { NODES } from '../../filter/codec/resource.ts';
+import { type ListOptions, parseListOptions } from '../api/list-options.ts';
+import type { Query } from '../api/query.ts';
+import type { RequestInfo } from '../api/request-info.ts';
+import type { ReadAttributes } from '../auth/access-policy.ts';
+import { notGranted } from '../auth/loopback-access.ts';
+import {
+  assertNotImpersonating,
+  attributesOf,
+  type ViewRequestInfo,
+} from '../auth/resource-attributes.ts';
+
+/** A read that a view answers. */
+export interface ReadRequest {
+  readonly info: ViewRequestInfo;
+  readonly options: ListOptions;
+  /** The query whose view has the answer. */
+  readonly query: Query;
+  readonly attributes: ReadAttributes;
+}
+
+/** Parses a read. Throws `Forbidden`, `MethodNotAllowed` or `BadRequest` if no view answers the request. */
+export function parseRead(
+  request: IncomingMessage,
+  info: RequestInfo,
+  parameters: URLSearchParams,
+  encoding: Encoding,
+  nodeName: string,
+): ReadRequest {
+  if (info.kind === 'other' || info.kind === 'events') throw notGranted(request);
+  if (request.method !== 'GET') throw wrongMethod(request);
+  assertNotImpersonating(request);
+  const options = parseListOptions(parameters);
+  if (info.kind === 'object') assertPlainGet(options);
+  const query =
+    info.resource === NODES
+      ? ownNodeQuery(info, options, encoding, nodeName)
+      : viewQuery(info, options, encoding);
+  return { info, options, query, attributes: attributesOf(info, options) };
+}
+
+function assertPlainGet({ labelSelector, fieldSelector, watch }: ListOptions): void {
+  if (labelSelector === '' && fieldSelector === '' && !watch) return;
+  throw new WrapperError('BadRequest', 'a GET of one object has no selectors and no watch');
+}
+
+/** Throws `Forbidden` for any other Node than the own one. */
+function ownNodeQuery(
+  info: ViewRequestInfo,
+  { labelSelector, fieldSelector }: ListOptions,
+  encoding: Encoding,
+  nodeName: string,
+): Query {
+  const { resource, namespace } = info;
+  const selector = `metadata.name=${nodeName}`;
+  const isOwn = info.kind === 'object' ? info.name === nodeName : fieldSelector === selector;
+  if (isOwn) return { resource, namespace, labelSelector, fieldSelector: selector, encoding };
+  throw new WrapperError(
+    'Forbidden',
+    `only the Node of this machine can be read here: fieldSelector=${selector}`,
+  );
+}
+
+/** A GET reads the view of the whole namespace: a decision about one slice needs its siblings. */
+function viewQuery(
+  { resource, namespace }: ViewRequestInfo,
+  { labelSelector, fieldSelector }: ListOptions,
+  encoding: Encoding,
+): Query {
+  return { resource, namespace, labelSelector, fieldSelector, encoding };
+}
+
+/** Writes get 403 like everything that is not granted. Other methods do not exist for a collection. */
+function wrongMethod(request: IncomingMessage): WrapperError {
+  if (/^(POST|PUT|PATCH|DELETE)$/.test(request.method ?? '')) return notGranted(request);
+  return new WrapperError(
+    'MethodNotAllowed',
+    `${request.method} is not a method of this collection`,
+  );
+}

@@ -1,0 +1,121 @@
+import type { EndpointGroup } from './endpoint.ts';
+import type { KeyMaskOf } from './key-mask.ts';
+
+/** The matches of endpoints that share a family and ports; a decision about one of these ports needs no more. */
+export interface ClassMatches {
+  /** Keys that match a ready endpoint: bit i for key i. */
+  readonly ready: number;
+  /** Keys that match a serving endpoint. */
+  readonly serving: number;
+  /** Ready endpoints by key; only if some key needs more than one. */
+  readonly counts: Uint32Array | undefined;
+}
+
+/**
+ * Endpoints that share their family and their ports, so that one decision holds for all of them. Most Services have
+ * one class. Lists of ports are compared by identity, which is fast if the caller keeps equal lists once.
+ */
+export interface EndpointClass extends ClassMatches {
+  readonly family: string;
+  readonly ports: readonly string[];
+  ready: number;
+  serving: number;
+  /** Keys that won for any of the ports. */
+  winners: number;
+}
+
+/**
+ * Puts all endpoints into classes, and their key masks into `masks`.
+ *
+ * @param counted number of keys, if their ready endpoints must be counted
+ */
+export function classify(
+  groups: readonly EndpointGroup[],
+  keyMaskOf: KeyMaskOf,
+  masks: Uint16Array,
+  counted: number | undefined,
+): EndpointClass[] {
+  const classes: EndpointClass[] = [];
+  let index = 0;
+  for (const { ports, endpoints } of groups) {
+    let current: EndpointClass | undefined;
+    for (const endpoint of endpoints) {
+      if (current?.family !== endpoint.family) {
+        current = classOf(classes, endpoint.family, ports, counted);
+      }
+      const mask = keyMaskOf(endpoint);
+      masks[index++] = mask;
+      if (endpoint.state === 'ready') addReady(current, mask);
+      else if (endpoint.state === 'serving') current.serving |= mask;
+    }
+  }
+  return classes;
+}
+
+/** One entry for each endpoint: 1 if a key that matches it won for one of its ports. */
+export function markKept(
+  groups: readonly EndpointGroup[],
+  classes: EndpointClass[],
+  masks: Uint16Array,
+): Uint8Array {
+  const keep = new Uint8Array(masks.length);
+  let index = 0;
+  for (const { ports, endpoints } of groups) {
+    let current: EndpointClass | undefined;
+    for (const { family } of endpoints) {
+      if (current?.family !== family) current = classOf(classes, family, ports, undefined);
+      if (((masks[index] as number) & current.winners) !== 0) keep[index] = 1;
+      index++;
+    }
+  }
+  return keep;
+}
+
+/** A family and port, and the classes that have it. */
+export interface PortClasses {
+  readonly family: string;
+  readonly port: string;
+  readonly having: EndpointClass[];
+}
+
+/** The classes of each `<family> <port>`, in one pass: a Service may have thousands of ports that its slices do not share. */
+export function classesByPort(classes: readonly EndpointClass[]): ReadonlyMap<string, PortClasses> {
+  const byPort = new Map<string, PortClasses>();
+  for (const each of classes) {
+    const { family } = each;
+    for (const port of each.ports.length === 0 ? NO_PORTS : each.ports) {
+      const id = `${family} ${port}`;
+      const known = byPort.get(id);
+      if (known === undefined) byPort.set(id, { family, port, having: [each] });
+      // A list may name a port twice; its endpoints count once.
+      else if (known.having.at(-1) !== each) known.having.push(each);
+    }
+  }
+  return byPort;
+}
+
+/** A slice without ports still has endpoints to decide about: they share a port without a name. */
+const NO_PORTS: readonly string[] = [''];
+
+function classOf(
+  classes: EndpointClass[],
+  family: string,
+  ports: readonly string[],
+  counted: number | undefined,
+): EndpointClass {
+  const known = classes.find((each) => each.family === family && each.ports === ports);
+  if (known !== undefined) return known;
+  const counts = counted === undefined ? undefined : new Uint32Array(counted);
+  const added = { family, ports, ready: 0, serving: 0, counts, winners: 0 };
+  classes.push(added);
+  return added;
+}
+
+function addReady(target: EndpointClass, mask: number): void {
+  target.ready |= mask;
+  const { counts } = target;
+  if (counts === undefined) return;
+  for (let key = 0; key < counts.length; key++) {
+    if ((mask & (1 << key)) !== 0) counts[key] = (counts[key] as number) + 1;
+  }
+}

@@ -1,0 +1,76 @@
+import { WrapperError } from '../../errors.ts';
+import type { PolicySource } from './policy.ts';
+import { quote } from './quote.ts';
+import { ANY_KEY, HOSTNAME_KEY, type KeyChoice, parseKeyChoice } from './topology-keys.ts';
+
+/** Annotation of a Service or Namespace that holds its topology keys. */
+export const TOPOLOGY_KEYS_ANNOTATION = 'topologyKeys';
+
+/** OpenYurt's annotation, and the label with the pool of a node. */
+const OPENYURT_ANNOTATION = 'openyurt.io/topologyKeys';
+const OPENYURT_POOL_LABEL = 'apps.openyurt.io/nodepool';
+const OPENYURT_POOL_KEYS = ['openyurt.io/nodepool', 'kubernetes.io/zone'];
+const OPENYURT_KEYS = [HOSTNAME_KEY, ...OPENYURT_POOL_KEYS, ANY_KEY];
+/** KubeEdge's annotation, its only value, and the label with the group of a node. */
+const KUBEEDGE_ANNOTATION = 'apps.kubeedge.io/service-topology';
+const KUBEEDGE_RANGE = 'range-nodegroup';
+const KUBEEDGE_GROUP_LABEL = 'apps.kubeedge.io/belonging-to';
+
+/** Other systems whose annotations can be read. */
+export type CompatibleSystem = 'openyurt' | 'kubeedge';
+
+/** A place that chooses topology keys; `read` throws `InvalidPolicy`. */
+export interface KeySource {
+  readonly source: PolicySource;
+  readonly read: () => KeyChoice;
+}
+
+/** The annotations of a Service that choose keys; the first one applies. */
+export function annotatedKeySources(
+  annotations: ReadonlyMap<string, string>,
+  compatibility: readonly CompatibleSystem[],
+): readonly KeySource[] {
+  const sources: KeySource[] = [];
+  const own = annotations.get(TOPOLOGY_KEYS_ANNOTATION);
+  if (own !== undefined) sources.push({ source: 'annotation', read: () => parseKeyChoice(own) });
+  const openyurt = annotations.get(OPENYURT_ANNOTATION);
+  if (openyurt !== undefined && compatibility.includes('openyurt')) {
+    sources.push({ source: 'openyurt', read: () => openyurtKeys(openyurt) });
+  }
+  const kubeedge = annotations.get(KUBEEDGE_ANNOTATION);
+  if (kubeedge !== undefined && compatibility.includes('kubeedge')) {
+    sources.push({ source: 'kubeedge', read: () => kubeedgeKeys(kubeedge) });
+  }
+  return sources;
+}
+
+/**
+ * Like YurtHub's filter servicetopology: the listed keys apply in the order node, pool, any, however they are listed.
+ * A node without a pool is a pool of its own.
+ */
+function openyurtKeys(value: string): KeyChoice {
+  const listed = value.split(',').map((key) => key.trim());
+  if (value.trim() === '') return { keys: [] };
+  const unknown = listed.find((key) => !OPENYURT_KEYS.includes(key));
+  if (unknown !== undefined) {
+    throw new WrapperError(
+      'InvalidPolicy',
+      `${OPENYURT_ANNOTATION} holds ${quote(unknown)}, which is not one of ${OPENYURT_KEYS.join(', ')}`,
+    );
+  }
+  const keys: string[] = [];
+  if (listed.includes(HOSTNAME_KEY)) keys.push(HOSTNAME_KEY);
+  if (OPENYURT_POOL_KEYS.some((key) => listed.includes(key))) keys.push(OPENYURT_POOL_LABEL);
+  if (!keys.includes(HOSTNAME_KEY) && keys.length > 0) keys.push(HOSTNAME_KEY);
+  if (listed.includes(ANY_KEY)) keys.push(ANY_KEY);
+  return { keys };
+}
+
+/** Like CloudCore's filter EndpointResource: a node without a group sees only its own endpoints. */
+function kubeedgeKeys(value: string): KeyChoice {
+  if (value.trim() === KUBEEDGE_RANGE) return { keys: [KUBEEDGE_GROUP_LABEL, HOSTNAME_KEY] };
+  throw new WrapperError(
+    'InvalidPolicy',
+    `${KUBEEDGE_ANNOTATION} is ${quote(value)}; the only value is ${KUBEEDGE_RANGE}`,
+  );
+}

@@ -1,0 +1,134 @@
+import type { Policy } from '../policy/policy.ts';
+import { ZONE_KEY } from '../policy/topology-keys.ts';
+import { keyChange } from './key-change.ts';
+import type { KeyMatcher } from './key-matcher.ts';
+import type { NodeSetRegistry } from './node-set-registry.ts';
+import type { OwnNodeState } from './own-node-state.ts';
+import type { PolicyStates } from './policy-states.ts';
+import type { TopologyChangeBuilder } from './topology-change.ts';
+import type { NodeContext } from './topology-match.ts';
+import type { ServicesWithoutZone } from './without-zone.ts';
+
+/** The state that an activation reads, and puts in force. */
+export interface ActivationParts {
+  readonly ownNode: OwnNodeState;
+  readonly policies: PolicyStates;
+  readonly nodeSets: NodeSetRegistry;
+  readonly servicesWithoutZone: ServicesWithoutZone;
+  readonly matcher: KeyMatcher;
+}
+
+/**
+ * Puts a pending node context and pending policies in force, once the node sets that they require are known. Until
+ * then the previous ones remain in force, and the node sets of both are needed.
+ */
+export class Activation {
+  readonly #parts: ActivationParts;
+
+  constructor(parts: ActivationParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Puts in force all that is ready, and adds to the change what that affects.
+   *
+   * @param services the only Services whose policies changed; undefined: something else changed too. A pending
+   *   policy depends only on itself, the node context and the states of node sets. If only some policies changed,
+   *   all others that are pending remain so.
+   */
+  run(change: TopologyChangeBuilder, services?: Iterable<string>): void {
+    const { pending } = this.#parts.policies;
+    let candidates = services ?? pending;
+    // Each may make the other ready: a policy that is replaced may have held up the node context.
+    for (;;) {
+      if (this.#adoptNodeContext(change)) candidates = pending;
+      else if (!this.#activatePolicies(change, candidates)) break;
+    }
+  }
+
+  /** Selectors of the node sets that policies need now: from the context in force, and from the next one. */
+  neededSelectors(): ReadonlySet<string> {
+    const { current, next } = this.#parts.ownNode;
+    return new Set([current, next].flatMap((context) => [...this.#selectorsIn(context)]));
+  }
+
+  /** Selectors of the node sets that must become known before the latest state of a Service is in force. */
+  waitsFor(service: string): readonly string[] {
+    const { policies, ownNode, nodeSets } = this.#parts;
+    const policy = policies.wanted(service);
+    if (!policy.managed) return [];
+    const context = ownNode.next ?? (policies.pending.has(service) ? ownNode.current : undefined);
+    if (context === undefined) return [];
+    const selectors = policy.keys.flatMap((key) => this.#requiredBy(key, context));
+    return selectors.filter((selector) => !nodeSets.areKnown([selector]));
+  }
+
+  /** Puts the policies of these Services in force that are ready. Returns whether there were any. */
+  #activatePolicies(change: TopologyChangeBuilder, services: Iterable<string>): boolean {
+    const { policies, ownNode } = this.#parts;
+    const context = ownNode.current;
+    if (context === undefined) return false;
+    let activated = false;
+    for (const service of services) {
+      if (!policies.pending.has(service)) continue;
+      if (!this.#isReady(policies.wanted(service), context)) continue;
+      policies.activate(service);
+      change.addService(service);
+      activated = true;
+    }
+    return activated;
+  }
+
+  /** Puts the next node context in force if it is ready. Returns whether it did. */
+  #adoptNodeContext(change: TopologyChangeBuilder): boolean {
+    const { policies, ownNode, nodeSets, matcher } = this.#parts;
+    const { current, next } = ownNode;
+    if (next === undefined) return false;
+    const keys = [...policies.keysInUse()];
+    if (!keys.every((key) => nodeSets.areKnown(this.#requiredBy(key, next)))) return false;
+    if (current?.off !== next.off) {
+      for (const service of policies.services()) change.addService(service);
+    }
+    // A policy for edge nodes only always has the cloud key, so the Services that it affects are found here too.
+    change.ownNode = keys.filter((key) => this.#addKeyChange(change, key, next));
+    ownNode.adopt();
+    matcher.invalidate();
+    return true;
+  }
+
+  /** Adds what the next node context changes about one key. Returns whether the key matches other nodes. */
+  #addKeyChange(change: TopologyChangeBuilder, key: string, next: NodeContext): boolean {
+    const { policies, matcher } = this.#parts;
+    const { changed, nodes } = keyChange(
+      key,
+      matcher.inForce(key),
+      matcher.of(key, next),
+      (match) => matcher.otherNodes(match),
+    );
+    if (nodes !== undefined) for (const node of nodes) change.addNode(node, key);
+    else for (const service of policies.usersOf(key)) change.addService(service);
+    return changed;
+  }
+
+  #isReady(policy: Policy, context: NodeContext): boolean {
+    if (!policy.managed) return true;
+    const { nodeSets } = this.#parts;
+    return policy.keys.every((key) => nodeSets.areKnown(this.#requiredBy(key, context)));
+  }
+
+  /** The node sets that must be known before a key can be decided. */
+  #requiredBy(key: string, context: NodeContext): readonly string[] {
+    // Most endpoints have a zone of their own, so nothing waits for the nodes of the zone.
+    if (context.off || key === ZONE_KEY) return [];
+    return this.#parts.matcher.of(key, context).selectors;
+  }
+
+  *#selectorsIn(context: NodeContext | undefined): Generator<string> {
+    if (context === undefined || context.off) return;
+    const { policies, servicesWithoutZone, matcher } = this.#parts;
+    for (const key of policies.keysInUse()) {
+      if (key === ZONE_KEY && !servicesWithoutZone.hasAnyOf(policies.usersOf(key))) continue;
+      yield* matcher.of(key, context).selectors;
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { warnOfSharedPort } from '../../../src/proxy/hot-restart/hot-restart.ts';
+import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
+
+const servers: Server[] = [];
+
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close();
+});
+
+async function listen(host: string, port = 0): Promise<number> {
+  const server = createServer();
+  servers.push(server);
+  server.listen({ host, port, reusePort: port !== 0 });
+  await once(server, 'listening');
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+describe('warnOfSharedPort()', () => {
+  const ended = new AbortController();
+  afterAll(() => ended.abort());
+
+  test('warns once of another process that keeps listening at the same address', async () => {
+    const port = await listen('127.0.0.1');
+    servers.splice(0)[0]?.close();
+    await listen('127.0.0.1', port);
+    const { logger, lines } = recordingLogger();
+    const addresses = [{ host: '127.0.0.1', port }];
+    const watching = warnOfSharedPort({ addresses, logger, signal: ended.signal, pollMs: 100 });
+    // A restart shares the port only for a moment, so it causes no warning, however often it happens.
+    for (let updates = 0; updates < 3; updates++) {
+      await listen('127.0.0.1', port);
+      await delay(250);
+      servers.pop()?.close();
+      await delay(250);
+    }
+    expect(lines).toEqual([]);
+    await listen('127.0.0.1', port);
+    await watching;
+    expect(lines).toMatchObject([{ level: 40, listen: [`127.0.0.1:${port}`] }]);
+  });
+
+  test('logs nothing when the process ends', async () => {
+    const { logger, lines } = recordingLogger();
+    const own = new AbortController();
+    const watching = warnOfSharedPort({ addresses: [], logger, signal: own.signal });
+    own.abort();
+    await watching;
+    expect(lines).toEqual([]);
+  });
+});

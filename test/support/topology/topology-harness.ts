@@ -1,0 +1,70 @@
+import type { Endpoint } from '../../../src/topology/decide/endpoint.ts';
+import type { ManagedPolicy, Policy } from '../../../src/topology/policy/policy.ts';
+import { Topology, type TopologyOptions } from '../../../src/topology/state/topology.ts';
+import type { TopologyChange } from '../../../src/topology/state/topology-change.ts';
+import { PLAIN_TOPOLOGY } from '../projection/topology.ts';
+
+/** A policy with these keys, from an annotation. */
+export function managed(...keys: string[]): ManagedPolicy {
+  return { managed: true, keys, source: 'annotation' };
+}
+
+/** A ready endpoint on a node. */
+export function on(node: string, zone = ''): Endpoint {
+  return { family: 'IPv4', node, zone, state: 'ready' };
+}
+
+/** The topology of node `edge-1`, and what it reports to a listener. */
+export class TopologyHarness {
+  readonly topology: Topology;
+  #changes: TopologyChange[] = [];
+  /** Selectors of the node sets that are needed, sorted. */
+  wanted: string[] = [];
+
+  constructor(options: Partial<TopologyOptions> = {}) {
+    this.topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'edge-1', ...options });
+    this.topology.subscribe({
+      changed: (change) => this.#changes.push(change),
+      wanted: (selectors) => {
+        this.wanted = [...selectors].sort();
+      },
+    });
+  }
+
+  /** Changes since the last call of {@link touched}. */
+  get changes(): readonly TopologyChange[] {
+    return this.#changes;
+  }
+
+  /** Services affected since the last call. */
+  touched(): string[] {
+    const services = new Set(this.#changes.flatMap((change) => [...change.services]));
+    this.#changes = [];
+    return [...services].sort();
+  }
+
+  /** Nodes changed since the last call of {@link touched}, with the keys concerned. */
+  touchedNodes(): Record<string, string[]> {
+    const nodes = this.#changes.flatMap((change) => [...change.nodes]);
+    return Object.fromEntries(nodes.map(([node, keys]) => [node, [...keys]]));
+  }
+
+  /** Whether this node sees each of these endpoints, if a Service has only that one. */
+  sees(keys: string[], ...endpoints: Endpoint[]): boolean[] {
+    return endpoints.map((endpoint) => {
+      const groups = [{ ports: [], endpoints: [endpoint] }];
+      return this.topology.decide(groups, managed(...keys)).keep[0] === 1;
+    });
+  }
+
+  setOwnLabels(own: Record<string, string>): void {
+    this.topology.setOwnNode({ labels: new Map(Object.entries(own)), annotations: new Map() });
+  }
+
+  /** Sets own labels and all policies. */
+  settle(own: Record<string, string>, policies: Record<string, Policy>): void {
+    this.setOwnLabels(own);
+    this.topology.setPolicies(new Map(Object.entries(policies)));
+    this.topology.setSynced('services');
+  }
+}

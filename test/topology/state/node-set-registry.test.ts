@@ -1,0 +1,122 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { NodeSetRegistry } from '../../../src/topology/state/node-set-registry.ts';
+
+describe('NodeSetRegistry', () => {
+  test('opens missing sets, lets unneeded sets linger, and returns whether anything changed', () => {
+    const sets = new NodeSetRegistry();
+    expect(sets.want(new Set(['a', 'b']))).toBe(true);
+    expect(sets.want(new Set(['b', 'a']))).toBe(false);
+    expect(sets.want(new Set(['b']))).toBe(true);
+    expect(sets.want(new Set(['b']))).toBe(false);
+    expect([...sets.all.values()].map(({ selector, needed }) => [selector, needed])).toEqual([
+      ['a', false],
+      ['b', true],
+    ]);
+    expect([sets.drop('a'), sets.drop('a'), sets.drop('b')]).toEqual([true, false, false]);
+    expect([...sets.all.keys()]).toEqual(['b']);
+  });
+
+  test('a set that lingers keeps its nodes until it is needed again, a set that was dropped does not', () => {
+    const sets = new NodeSetRegistry();
+    sets.want(new Set(['a']));
+    sets.move('a', ['n'], []);
+    sets.setState('a', undefined);
+    sets.want(new Set());
+    sets.want(new Set(['a']));
+    expect([sets.areKnown(['a']), sets.include(['a'], 'n')]).toEqual([true, true]);
+    sets.want(new Set());
+    sets.drop('a');
+    sets.want(new Set(['a']));
+    expect([sets.areKnown(['a']), sets.include(['a'], 'n')]).toEqual([false, false]);
+  });
+
+  test('sets that linger make room for new sets, the oldest first; sets in use never do', () => {
+    const sets = new NodeSetRegistry(2);
+    const watched = () =>
+      [...sets.all.values()].flatMap((s) => (s.state === 'syncing' ? [s.selector] : []));
+    sets.want(new Set(['a', 'b']));
+    sets.want(new Set(['a']));
+    sets.want(new Set([]));
+    sets.want(new Set(['c']));
+    expect(watched()).toEqual(['a', 'c']);
+    sets.want(new Set(['c', 'a', 'd', 'e']));
+    expect(watched()).toEqual(['a', 'c']);
+    expect(sets.all.get('d')).toMatchObject({
+      state: 'overLimit',
+      refusal: expect.stringContaining('maxNodeSets (2)'),
+    });
+    expect(sets.areKnown(['d', 'e'])).toBe(true);
+    // The set is not watched, so a late report about it has no effect.
+    sets.setState('d', undefined);
+    expect(sets.all.get('d')?.state).toBe('overLimit');
+    sets.want(new Set(['c', 'd', 'e']));
+    expect(watched()).toEqual(['c', 'd']);
+    expect(sets.all.get('e')?.state).toBe('overLimit');
+    sets.want(new Set(['c', 'd']));
+    expect([...sets.all.keys()].sort()).toEqual(['c', 'd']);
+  });
+
+  test('for any sequence of needs, at most `max` sets are watched, and no set in use is closed', () => {
+    const step = fc.oneof(
+      fc.uniqueArray(fc.constantFrom(...'abcdef'), { maxLength: 6 }),
+      fc.constantFrom(...'abcdef'),
+    );
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 4 }),
+        fc.array(step, { maxLength: 30 }),
+        (max, steps) => {
+          const sets = new NodeSetRegistry(max);
+          const watched = () => [...sets.all.values()].filter(({ state }) => state !== 'overLimit');
+          for (const step of steps) {
+            const inUse = watched().filter(({ needed }) => needed);
+            if (typeof step === 'string') sets.drop(step);
+            else sets.want(new Set(step));
+            expect(watched().length).toBeLessThanOrEqual(max);
+            for (const set of inUse) {
+              const stillNeeded = typeof step === 'string' || step.includes(set.selector);
+              if (stillNeeded) expect(sets.all.get(set.selector)).toBe(set);
+            }
+            const waiting = sets.all.size - watched().length;
+            if (waiting > 0)
+              expect(watched().every(({ needed }) => needed) && watched().length === max).toBe(
+                true,
+              );
+            if (typeof step !== 'string')
+              for (const each of step) expect(sets.all.get(each)?.needed).toBe(true);
+          }
+        },
+      ),
+    );
+  });
+
+  test('sets are known when each of them is synced or refused', () => {
+    const sets = new NodeSetRegistry();
+    sets.want(new Set(['a', 'b']));
+    sets.setState('a', undefined);
+    expect(sets.areKnown(['a', 'b'])).toBe(false);
+    sets.setState('b', 'forbidden');
+    expect(sets.areKnown(['a', 'b'])).toBe(true);
+    sets.setState('unknown', undefined);
+    expect(sets.all.size).toBe(2);
+  });
+
+  test('a synced set remains synced when it is refused', () => {
+    const sets = new NodeSetRegistry();
+    sets.want(new Set(['a']));
+    sets.setState('a', undefined);
+    sets.setState('a', 'forbidden');
+    expect(sets.all.get('a')).toMatchObject({ state: 'synced', refusal: 'forbidden' });
+  });
+
+  test('returns the nodes that were really added or removed', () => {
+    const sets = new NodeSetRegistry();
+    expect(sets.move('a', ['n'], [])).toEqual([]);
+    sets.want(new Set(['a']));
+    expect(sets.move('a', ['n', 'm'], ['x'])).toEqual(['n', 'm']);
+    expect(sets.move('a', ['n'], ['m', 'm'])).toEqual(['m']);
+    expect(sets.include(['b', 'a'], 'n')).toBe(true);
+    expect(sets.include(['a'], 'm')).toBe(false);
+  });
+});
