@@ -2,7 +2,12 @@ import { z } from 'zod';
 import { WrapperError } from '../errors.ts';
 import { isLabelKey, isLabelValue } from '../topology/policy/label.ts';
 import { parseLabelSelector } from '../topology/policy/label-selector.ts';
-import { ANY_KEY, assertTopologyKeys, type KeyChoice, PRESETS } from '../topology/policy/topology-keys.ts';
+import {
+  ANY_KEY,
+  assertTopologyKeys,
+  type KeyChoice,
+  PRESETS,
+} from '../topology/policy/topology-keys.ts';
 import { parsed, positive } from './setting-types.ts';
 
 /* The settings about policies that are more than one value. */
