@@ -115,7 +115,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const state = createState(options, failover, upstream);
   const watches = openWatches(options, state);
   const { views } = watches;
-  const { codecs, book: policyResolver, topology, snapshots } = state;
+  const { codecs, policyResolver, topology, snapshots } = state;
   const serving = {
     ...{ ...options, credentials: failover, codecs, upstream },
     acquire: (query: Query, caller: Holder) => views.acquire(query, caller),
@@ -184,8 +184,8 @@ function createState(options: NodeProxyOptions, failover: Failover, upstream: Up
     new SnapshotStore({ ...options.state, nodeName, credentials: failover, logger });
   return {
     ...{ upstream, topology, logger, bounds, codecs, codec: codecs.protobuf },
-    clock: new VersionAllocator(Date.now()),
-    book: new PolicyResolver(options.policies, namespacePolicies),
+    versions: new VersionAllocator(Date.now()),
+    policyResolver: new PolicyResolver(options.policies, namespacePolicies),
     ownMemory: new OwnReadMemory(bounds.maxListBytes),
     ...(snapshots && { snapshots }),
   };

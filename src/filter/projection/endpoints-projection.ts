@@ -38,7 +38,7 @@ export interface EndpointsProjectionOptions {
   readonly topology: Topology;
   readonly clock: Clock;
   /** Whether this view reports to the topology which Services are left to the cloud. */
-  readonly tellsCloudOnly: boolean;
+  readonly reportsCloudOnly: boolean;
 }
 
 /**
@@ -82,7 +82,12 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   #state: State = 'listing';
   #injected = 0;
 
-  constructor({ view, topology, clock, tellsCloudOnly }: EndpointsProjectionOptions) {
+  constructor({
+    view,
+    topology,
+    clock,
+    reportsCloudOnly: tellsCloudOnly,
+  }: EndpointsProjectionOptions) {
     this.view = view;
     this.#writer = new EndpointsWriter(view);
     this.#topology = topology;

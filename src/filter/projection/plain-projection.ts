@@ -24,7 +24,7 @@ export class PlainProjection implements ChangeHandler {
     const initial = this.#initial;
     if (initial === undefined) return;
     this.#initial = undefined;
-    this.view.startAsIs(initial);
+    this.view.startUnchanged(initial);
   }
 
   #apply(change: Change): void {
@@ -35,7 +35,7 @@ export class PlainProjection implements ChangeHandler {
     } else if (change.type === 'DELETED') {
       this.view.delete(key);
     } else {
-      this.view.showAsIs(key, change.object);
+      this.view.setUnchanged(key, change.object);
     }
   }
 }

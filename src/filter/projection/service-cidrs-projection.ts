@@ -43,7 +43,7 @@ export class ServiceCidrsProjection implements ChangeHandler {
       else this.#objects.set(change.key, change.object);
       if (this.#state !== 'shown') continue;
       if (change.type === 'DELETED') this.view.delete(change.key);
-      else this.view.showAsIs(change.key, change.object);
+      else this.view.setUnchanged(change.key, change.object);
     }
     if (this.#state === 'shown') this.view.log.commit();
   }
@@ -65,7 +65,7 @@ export class ServiceCidrsProjection implements ChangeHandler {
     this.#state = next;
     for (const [key, object] of this.#objects) {
       if (next === 'hidden') this.view.delete(key);
-      else this.view.showAsIs(key, object);
+      else this.view.setUnchanged(key, object);
     }
     this.view.log.commit();
   }
@@ -73,7 +73,7 @@ export class ServiceCidrsProjection implements ChangeHandler {
   #tryStart(): void {
     if (this.#topology.nodeContext === undefined) return;
     this.#state = this.#visibility();
-    this.view.startAsIs(this.#state === 'shown' ? this.#objects : []);
+    this.view.startUnchanged(this.#state === 'shown' ? this.#objects : []);
   }
 
   #visibility(): 'shown' | 'hidden' {

@@ -117,7 +117,7 @@ export class ServicesProjection implements ChangeHandler<ServiceFacts> {
       this.view.delete(key);
       hidden.set(key, change.object);
     } else {
-      this.view.showAsIs(key, change.object);
+      this.view.setUnchanged(key, change.object);
     }
   }
 
@@ -168,7 +168,7 @@ export class ServicesProjection implements ChangeHandler<ServiceFacts> {
       const object = hidden.get(key);
       if (object === undefined || this.#isHidden(key)) continue;
       hidden.delete(key);
-      this.view.showAsIs(key, object);
+      this.view.setUnchanged(key, object);
     }
     if (this.view.log.end !== before) this.view.log.commit();
   }
@@ -201,6 +201,6 @@ export class ServicesProjection implements ChangeHandler<ServiceFacts> {
     const { objects } = this.#state;
     const hidden = new Map([...objects].filter(([key]) => this.#isHidden(key)));
     this.#state = { kind: 'serving', hidden, nodeOff: this.#isNodeOff() };
-    this.view.startAsIs([...objects].filter(([key]) => !hidden.has(key)));
+    this.view.startUnchanged([...objects].filter(([key]) => !hidden.has(key)));
   }
 }

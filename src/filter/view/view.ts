@@ -18,7 +18,7 @@ export interface ViewOptions {
   readonly resource: Resource;
   readonly codec: Codec;
   /** Gives each change its version. */
-  readonly clock: VersionAllocator;
+  readonly versions: VersionAllocator;
   /** Minimum size of the event log. */
   readonly window: LogBounds;
   /**
@@ -69,7 +69,7 @@ export class View {
   constructor(options: ViewOptions) {
     this.resource = options.resource;
     this.codec = options.codec;
-    this.#versions = options.clock;
+    this.#versions = options.versions;
     this.#window = options.window;
     this.#most = options.most ?? UNLIMITED;
     this.#peak = new RecentPeak(options.now);
@@ -160,7 +160,7 @@ export class View {
   }
 
   /** {@link start} with the API server's objects; only their resourceVersion changes. */
-  startAsIs(objects: Iterable<readonly [key: string, object: ObjectBytes]>): void {
+  startUnchanged(objects: Iterable<readonly [key: string, object: ObjectBytes]>): void {
     this.start((version) =>
       Array.from(objects, ([key, object]) => [key, this.#withVersion(object, version)] as const),
     );
@@ -198,7 +198,7 @@ export class View {
   }
 
   /** {@link set} with the API server's object; only its resourceVersion changes. */
-  showAsIs(key: string, object: ObjectBytes): void {
+  setUnchanged(key: string, object: ObjectBytes): void {
     this.set(key, (version) => this.#withVersion(object, version));
   }
 

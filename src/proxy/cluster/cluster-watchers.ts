@@ -17,9 +17,9 @@ import { NamespacesHandler } from './namespaces-handler.ts';
 export interface ClusterWatchersOptions {
   readonly upstream: Upstream;
   readonly codecs: Codecs;
-  readonly clock: VersionAllocator;
+  readonly versions: VersionAllocator;
   readonly topology: Topology;
-  readonly book: PolicyResolver;
+  readonly policyResolver: PolicyResolver;
   readonly logger: Logger;
   /** Whether annotations of Namespaces are read. */
   readonly namespaces: boolean;

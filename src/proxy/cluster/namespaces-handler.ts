@@ -22,16 +22,16 @@ export class NamespacesHandler implements ChangeHandler<PartialObjectMetadata> {
   }
 
   onChanges(changes: readonly Change<PartialObjectMetadata>[]): void {
-    const { topology, book } = this.#options;
+    const { topology, policyResolver } = this.#options;
     const policies = new Map<string, Policy | undefined>();
     for (const change of changes) {
       const annotations = change.type === 'DELETED' ? undefined : change.facts.annotations;
-      const before = book.namespace(change.key);
+      const before = policyResolver.namespace(change.key);
       const annotated = {
         keys: annotations?.get(TOPOLOGY_KEYS_ANNOTATION),
         filter: annotations && filterOf(annotations),
       };
-      for (const [service, policy] of book.setNamespace(change.key, annotated)) {
+      for (const [service, policy] of policyResolver.setNamespace(change.key, annotated)) {
         policies.set(service, policy);
         this.#reportService(service, policy);
       }
@@ -49,7 +49,7 @@ export class NamespacesHandler implements ChangeHandler<PartialObjectMetadata> {
   /** Checks a Namespace by itself, because its Services may not be known yet. */
   #report(namespace: string, annotated: NamespacePolicy): void {
     try {
-      assertNamespacePolicy(annotated, this.#options.book.settings);
+      assertNamespacePolicy(annotated, this.#options.policyResolver.settings);
     } catch (error) {
       this.#options.logger.warn(
         { namespace, err: WrapperError.from(error, 'InvalidPolicy').message },

@@ -22,7 +22,7 @@ export interface NodeSetWatcherOptions {
   readonly upstream: Upstream;
   /** Codec for the encoding in which nodes are requested. */
   readonly codec: Codec;
-  readonly clock: VersionAllocator;
+  readonly versions: VersionAllocator;
   /** Clock for closing node sets that are not needed. */
   readonly time: Clock;
   readonly topology: Topology;

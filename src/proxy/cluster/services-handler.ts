@@ -10,7 +10,7 @@ import type { PolicyEvents } from './policy-events.ts';
 /** What a handler of policies changes and reports to. */
 export interface PolicyHandlerOptions {
   readonly topology: Topology;
-  readonly book: PolicyResolver;
+  readonly policyResolver: PolicyResolver;
   readonly logger: Logger;
   /** Undefined: no Events are written. */
   readonly policyEvents?: Pick<PolicyEvents, 'record'> | undefined;
@@ -27,7 +27,7 @@ export class ServicesHandler implements ChangeHandler<ServiceFacts> {
   onChanges(changes: readonly Change<ServiceFacts>[]): void {
     const policies = new Map<string, Policy | undefined>();
     for (const change of changes) {
-      if (change.type === 'DELETED') this.#options.book.deleteService(change.key);
+      if (change.type === 'DELETED') this.#options.policyResolver.deleteService(change.key);
       const policy = change.type === 'DELETED' ? undefined : this.#policyOf(change.facts);
       policies.set(change.key, policy);
     }
@@ -39,8 +39,8 @@ export class ServicesHandler implements ChangeHandler<ServiceFacts> {
   }
 
   #policyOf(facts: ServiceFacts): Policy {
-    const { topology, book, logger, policyEvents } = this.#options;
-    const policy = book.setService(describeService(facts));
+    const { topology, policyResolver, logger, policyEvents } = this.#options;
+    const policy = policyResolver.setService(describeService(facts));
     // An error in a Namespace is reported once, for the Namespace.
     if (!policy.managed && policy.reason === 'invalid-policy' && policy.ofNamespace !== true) {
       const service = `${facts.namespace}/${facts.name}`;

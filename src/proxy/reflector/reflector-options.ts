@@ -19,7 +19,7 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
   readonly decode: (object: ObjectBytes) => Facts;
   /** Notified of each change, in this order. */
   readonly handlers: readonly ChangeHandler<Facts>[];
-  readonly clock: VersionAllocator;
+  readonly versions: VersionAllocator;
   readonly logger: Logger;
   /**
    * Called when the API server refused (403) three times in a row, or has been out of reach since the start of the

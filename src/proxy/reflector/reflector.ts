@@ -181,7 +181,7 @@ export class Reflector<Facts extends ObjectMeta> {
 
   /** Notifies the handlers of a complete state. */
   #notifyOfAll(changes: readonly Change<Facts>[], resourceVersion: string): void {
-    this.#options.clock.observe(resourceVersion);
+    this.#options.versions.observe(resourceVersion);
     for (const handler of this.#options.handlers) {
       handler.onChanges(changes);
       handler.onSynced();
@@ -228,7 +228,7 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#health.answered();
     const { changes, resourceVersion, error } = this.#tracker.apply(events);
     this.#assertRoom(changes);
-    if (resourceVersion !== '') this.#options.clock.observe(resourceVersion);
+    if (resourceVersion !== '') this.#options.versions.observe(resourceVersion);
     if (changes.length > 0) {
       for (const handler of this.#options.handlers) handler.onChanges(changes);
       this.#options.onHandled?.((performance.now() - arrived) / 1000);

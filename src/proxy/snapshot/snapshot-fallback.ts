@@ -115,7 +115,7 @@ export class SnapshotFallback {
 
   #giveUp(): void {
     this.end();
-    this.#options.reach.noteCutOff();
+    this.#options.reach.noteUnreachable();
     this.#options.onUnreachable();
   }
 
@@ -123,10 +123,10 @@ export class SnapshotFallback {
   #due(): number | undefined {
     const { reach, silenceMs = SILENCE_MS } = this.#options;
     // Other queries have waited already. This one still makes an attempt.
-    const graceMs = reach.cutOff ? KNOWN_UNREACHABLE_MS : this.#options.graceMs;
+    const graceMs = reach.unreachable ? KNOWN_UNREACHABLE_MS : this.#options.graceMs;
     if (this.#attempt !== undefined) {
-      const isSilent = this.#state === 'lastWait' && reach.heardWithin(silenceMs);
-      return Math.max(this.#attempt.since, reach.heardAt) + (isSilent ? silenceMs : graceMs);
+      const isSilent = this.#state === 'lastWait' && reach.hadContactWithin(silenceMs);
+      return Math.max(this.#attempt.since, reach.lastContactAt) + (isSilent ? silenceMs : graceMs);
     }
     const { since, error } = this.#server;
     return error !== undefined && isOutage(error) ? since + graceMs : undefined;

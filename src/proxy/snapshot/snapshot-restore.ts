@@ -13,7 +13,7 @@ export interface SnapshotRestoreOptions {
   readonly store: SnapshotStore;
   readonly query: Query;
   readonly metadataOnly: boolean;
-  readonly upstream: Pick<Upstream, 'reach' | 'search'>;
+  readonly upstream: Pick<Upstream, 'reachability' | 'search'>;
   readonly logger: Logger;
   /**
    * Puts a snapshot in force; returns its objects as changes. Throws `Malformed`, `TooLarge` or `LimitExceeded`, and
@@ -39,7 +39,7 @@ export class SnapshotRestore {
 
   constructor(options: SnapshotRestoreOptions) {
     const { store, query, metadataOnly, upstream } = options;
-    const { reach } = upstream;
+    const { reachability: reach } = upstream;
     this.#options = options;
     this.#reach = reach;
     this.#writer = store.open((metadataOnly ? 'metadata ' : '') + queryKey(query));

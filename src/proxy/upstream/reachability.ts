@@ -26,17 +26,17 @@ export class Reachability {
   }
 
   /** Whether it was found unreachable and has given no usable response since. */
-  get cutOff(): boolean {
+  get unreachable(): boolean {
     return this.#cutOff;
   }
 
   /** Time of the last sign of it: part of a response, or an established connection. */
-  get heardAt(): number {
+  get lastContactAt(): number {
     return this.#heardAt;
   }
 
   /** Whether the last sign of it is at most `ms` old. */
-  heardWithin(ms: number): boolean {
+  hadContactWithin(ms: number): boolean {
     return performance.now() - this.#heardAt <= ms;
   }
 
@@ -54,7 +54,7 @@ export class Reachability {
   }
 
   /** Records that it was waited for long enough. Others then wait for a shorter time. */
-  noteCutOff(): void {
+  noteUnreachable(): void {
     this.#cutOff = true;
   }
 }

@@ -55,7 +55,7 @@ export interface Upstream {
   /** `host:port` of the API server, for messages. */
   readonly address: string;
   /** Whether the API server can be reached, according to all requests. */
-  readonly reach: Reachability;
+  readonly reachability: Reachability;
   /**
    * Health-checks one API server on a new connection. Resolves with the status of the response, or with undefined if
    * there is none in time. Never rejects.
@@ -105,7 +105,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
  * - ended: the abort group and the active requests no longer hold it. Its outcome was reported once.
  */
 class AgentUpstream implements Upstream {
-  readonly reach = new Reachability();
+  readonly reachability = new Reachability();
   readonly #credentials: Credentials;
   readonly #logger: Logger;
   readonly #unreadMs: number;
@@ -124,7 +124,7 @@ class AgentUpstream implements Upstream {
     this.#unreadMs = unreadMs;
     this.#onOutcome = onOutcome;
     const { headersMs, onFound } = options;
-    const onConnect = (): void => this.reach.noteConnected();
+    const onConnect = (): void => this.reachability.noteConnected();
     this.#agents = new AgentPool({ credentials, headersMs, onConnect });
     this.#requests = new ActiveRequests({
       ...options,
@@ -132,7 +132,7 @@ class AgentUpstream implements Upstream {
       onDead: (server) => onOutcome(server, 'silent'),
     });
     this.#probe = new ServerProbe({
-      ...{ credentials, reach: this.reach, agents: this.#agents, aborts: this.#aborts },
+      ...{ credentials, reach: this.reachability, agents: this.#agents, aborts: this.#aborts },
       onFound: (found, current) => {
         onFound?.(found);
         this.#requests.giveUp(current);
@@ -218,7 +218,7 @@ class AgentUpstream implements Upstream {
       const isUsable = isUsableResponse(statusCode, headers);
       const onBytes = (): void => {
         active.onBytes();
-        this.reach.noteAnswer(isUsable);
+        this.reachability.noteAnswer(isUsable);
       };
       onBytes();
       this.#onOutcome(server, isServerFailure(statusCode, headers) ? 'serverError' : 'answered');

@@ -19,7 +19,7 @@ import { openPlain, openViewSource, type SourceContext, type ViewSource } from '
 
 export interface ViewRegistryOptions extends SourceContext, BudgetLimits {
   readonly codecs: Codecs;
-  readonly book: PolicyResolver;
+  readonly policyResolver: PolicyResolver;
   readonly policyEvents?: Pick<PolicyEvents, 'record'> | undefined;
   /** Whether https callers share the budget with the clients of plain http. */
   readonly hasCallers: boolean;
@@ -113,9 +113,9 @@ export class ViewRegistry {
    * Kube-proxy's own queries always have room.
    */
   acquire(query: Query, caller: Holder = ANYONE): ViewLease {
-    const { book, serviceFilter, cloudPassthrough } = this.#options;
+    const { policyResolver, serviceFilter, cloudPassthrough } = this.#options;
     const hides = serviceFilter !== undefined || cloudPassthrough;
-    const services = servicesBeside(query, book.settings.headless, hides);
+    const services = servicesBeside(query, policyResolver.settings.headless, hides);
     if (services !== undefined) this.#openServices(services);
     const entry = this.#open.get(queryKey(query)) ?? this.#openView(query, caller);
     entry.charge?.use(caller);
@@ -244,11 +244,11 @@ export class ViewRegistry {
     if (!this.#options.cloudPassthrough) return;
     // Hidden Services follow from the view of slices that kube-proxy itself requests.
     const slices = slicesBeside(query);
-    this.#add(openViewSource(this.#options, slices, codec, { tellsCloudOnly: true }), true);
+    this.#add(openViewSource(this.#options, slices, codec, { reportsCloudOnly: true }), true);
   }
 
   #createView({ resource, encoding }: Query): View {
-    const { codecs, clock, window } = this.#options;
-    return new View({ resource, codec: codecs[encoding], clock, window });
+    const { codecs, versions: clock, window } = this.#options;
+    return new View({ resource, codec: codecs[encoding], versions: clock, window });
   }
 }

@@ -35,7 +35,7 @@ import { createViewMemory, type ViewPayer } from './view-memory.ts';
 /** What every source of a view needs. */
 export interface SourceContext {
   readonly upstream: Upstream;
-  readonly clock: VersionAllocator;
+  readonly versions: VersionAllocator;
   readonly topology: Topology;
   readonly logger: Logger;
   /** The minimum that an event log keeps. */
@@ -72,7 +72,7 @@ export interface SourceRole {
   /** Notified of each change before the view: its effect on the topology must be in force when clients see it. */
   readonly handler?: ChangeHandler<ServiceFacts> | undefined;
   /** Whether this view of slices reports to the topology which Services are cloud-only. */
-  readonly tellsCloudOnly?: boolean;
+  readonly reportsCloudOnly?: boolean;
   /** Pays for the memory; absent for the views of kube-proxy and of the topology. */
   readonly payer?: ViewPayer | undefined;
 }
@@ -84,12 +84,12 @@ export function openViewSource(
   context: SourceContext,
   query: Query,
   codec: Codec,
-  { handler, tellsCloudOnly = false, payer }: SourceRole = {},
+  { handler, reportsCloudOnly: tellsCloudOnly = false, payer }: SourceRole = {},
 ): ViewSource {
   const { resource } = query;
-  const { clock } = context;
+  const { versions: clock } = context;
   const most = payer === undefined ? undefined : PAID_WINDOW;
-  const view = new View({ resource, codec, clock, window: context.window, most });
+  const view = new View({ resource, codec, versions: clock, window: context.window, most });
   if (resource === SERVICES) return openServices(context, query, view, { handler, payer });
   if (resource === SERVICE_CIDRS && context.cloudPassthrough) {
     const cidrs = new ServiceCidrsProjection(view, context.topology);
@@ -106,7 +106,7 @@ export function openViewSource(
     view,
     topology,
     clock: time,
-    tellsCloudOnly,
+    reportsCloudOnly: tellsCloudOnly,
   });
   const decode = (object: ObjectBytes): EndpointsFacts =>
     resource === ENDPOINTS ? codec.endpoints(object) : codec.endpointSlice(object);

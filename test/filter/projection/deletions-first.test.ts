@@ -43,9 +43,13 @@ beforeEach(() => {
 function openTopology({ cloudPassthrough }: { cloudPassthrough: boolean }): void {
   topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own', cloudPassthrough });
   const book = new PolicyResolver({ ...NO_POLICY, serviceFilter });
-  servicesHandler = new ServicesHandler({ topology, book, logger: pino({ level: 'silent' }) });
-  services = new View({ resource: SERVICES, codec: json, clock, window });
-  slices = new View({ resource: ENDPOINT_SLICES, codec: protobuf, clock, window });
+  servicesHandler = new ServicesHandler({
+    topology,
+    policyResolver: book,
+    logger: pino({ level: 'silent' }),
+  });
+  services = new View({ resource: SERVICES, codec: json, versions: clock, window });
+  slices = new View({ resource: ENDPOINT_SLICES, codec: protobuf, versions: clock, window });
   events = [];
   topology.setOwnNode({
     labels: new Map([['node-role.kubernetes.io/edge', '']]),
@@ -59,7 +63,7 @@ function openSlices({ tellsCloudOnly }: { tellsCloudOnly: boolean }): void {
     view: slices,
     topology,
     clock: time,
-    tellsCloudOnly,
+    reportsCloudOnly: tellsCloudOnly,
   });
 }
 

@@ -18,7 +18,7 @@ let projection: ServicesProjection;
 
 beforeEach(() => {
   topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
-  view = new View({ resource: SERVICES, codec, clock: new VersionAllocator(0), window });
+  view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });
   const serviceFilter = { label: 'mesh', hides: 'labelled' } as const;
   projection = new ServicesProjection({ view, topology, serviceFilter, followsCloudOnly: false });
   switchNode('on');
@@ -61,7 +61,7 @@ describe('a Service that is not in the topology', () => {
 
 test('a Service that is deleted before all is known is not among the first', () => {
   topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
-  view = new View({ resource: SERVICES, codec, clock: new VersionAllocator(0), window });
+  view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });
   const options = { view, topology, serviceFilter: undefined, followsCloudOnly: false };
   projection = new ServicesProjection(options);
   projection.onChanges([service('web', {}), service('db', {})]);
@@ -158,7 +158,7 @@ test('a Service whose policy comes into force through another Service is shown i
       new Map([[`default/${name}`, { managed: true, keys: [key], source: 'default' }]]),
     );
   let feed = () => {};
-  view = new View({ resource: SERVICES, codec, clock: new VersionAllocator(0), window });
+  view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });
   const options = { view, topology, serviceFilter: undefined, followsCloudOnly: false };
   projection = new ServicesProjection({
     ...options,

@@ -15,11 +15,11 @@ test.each([
     let now = 0;
     const view = new View({
       ...{ resource: SERVICES, codec: createJsonCodec(), window },
-      clock: new VersionAllocator(0),
+      versions: new VersionAllocator(0),
       now: () => now,
     });
     const keys = Array.from({ length: 100 }, (_, index) => `default/web-${index}`);
-    view.startAsIs(keys.map((key) => [key, OBJECT] as const));
+    view.startUnchanged(keys.map((key) => [key, OBJECT] as const));
     const position = view.log.end;
     // In several commits, as a large change is.
     for (const [index, key] of keys.entries()) {
@@ -34,7 +34,7 @@ test.each([
     now += 120_000;
     view.log.commit();
     now += 60_000;
-    view.showAsIs('default/web', OBJECT);
+    view.setUnchanged('default/web', OBJECT);
     view.log.commit();
     expect(view.log.holds(position)).toBe(false);
   },

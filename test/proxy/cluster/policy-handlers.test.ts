@@ -12,14 +12,14 @@ type Annotations = Readonly<Record<string, string>>;
 /** Both handlers of one node, with what they report. */
 function start() {
   const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own', namespaces: true });
-  const book = new PolicyResolver(NO_POLICY);
+  const policyResolver = new PolicyResolver(NO_POLICY);
   const { logger, lines } = captureLogger();
   const events: string[] = [];
   const policyEvents = {
     record: ({ name }: { name: string }, problem: string) =>
       void events.push(`${name}: ${problem}`),
   };
-  const options = { topology, book, logger, policyEvents };
+  const options = { topology, policyResolver, logger, policyEvents };
   const services = new ServicesHandler(options);
   const namespaces = new NamespacesHandler(options);
   const loggedOf = (key: string) =>

@@ -235,14 +235,14 @@ describe('with a manual clock', () => {
       failure = error;
     });
     const response = await begun.promise;
-    const { reach } = upstream;
-    await until(() => reach.heardAt === performance.now(), 'the first byte');
+    const { reachability: reach } = upstream;
+    await until(() => reach.lastContactAt === performance.now(), 'the first byte');
     for (let n = 0; n < 20 && failure === undefined; n++) {
       await new Promise((resolve) => setImmediate(resolve));
       jest.advanceTimersByTime(15_000);
       if (!drips || n === 19) continue;
       response.write(' ');
-      await until(() => reach.heardAt === performance.now(), 'the next byte');
+      await until(() => reach.lastContactAt === performance.now(), 'the next byte');
     }
     await listed;
     expect(failure?.message).toContain(problem);

@@ -54,7 +54,7 @@ async function follow(
     ...{ upstream, codec, logger, random, handlers: [], metadataOnly: false },
     query: { ...query, encoding: 'json' },
     decode: (object) => codec.meta(object),
-    clock: new VersionAllocator(0),
+    versions: new VersionAllocator(0),
     onRefused: (error) => refused.push(error?.status?.code),
   });
   const controller = new AbortController();

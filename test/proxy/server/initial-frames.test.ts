@@ -15,7 +15,7 @@ describe.each([createProtobufCodec(), createJsonCodec()])('InitialFrames, $encod
   const view = new View({
     resource: ENDPOINT_SLICES,
     codec,
-    clock: new VersionAllocator(0),
+    versions: new VersionAllocator(0),
     window: { entries: 10, bytes: 10 },
   });
   const object = (bytes: number, index: number) =>

@@ -44,7 +44,7 @@ describe('the API server is out of reach', () => {
     expect(unreachable).toBe(0);
     await pass(20);
     expect([searches, unreachable]).toEqual([1, 1]);
-    expect(reach.cutOff).toBe(true);
+    expect(reach.unreachable).toBe(true);
   });
 
   test.each([
@@ -146,7 +146,7 @@ describe('the API server is out of reach', () => {
   });
 
   test('for the next query after one failure, once the first has waited', async () => {
-    reach.noteCutOff();
+    reach.noteUnreachable();
     fallback.listStarted();
     expect(unreachable).toBe(0);
     fallback.failed(failure('Unreachable'));
@@ -184,11 +184,11 @@ describe('the API server is reachable', () => {
   });
 
   test('again for later queries, once it has answered any', async () => {
-    reach.noteCutOff();
+    reach.noteUnreachable();
     reach.noteAnswer(false);
-    expect(reach.cutOff).toBe(true);
+    expect(reach.unreachable).toBe(true);
     reach.noteAnswer(true);
-    expect([reach.cutOff, reach.answered]).toEqual([false, true]);
+    expect([reach.unreachable, reach.answered]).toEqual([false, true]);
   });
 
   test('when the list has arrived, whatever fails later', async () => {

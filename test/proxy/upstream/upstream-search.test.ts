@@ -131,7 +131,7 @@ describe('a search among the API servers', () => {
 describe('a health check', () => {
   test('is recorded by the reachability, and leaves no connection', async () => {
     expect(await upstream.probe((servers[1] as TestServer).url)).toBe(200);
-    expect(upstream.reach.answered).toBe(true);
+    expect(upstream.reachability.answered).toBe(true);
     await servers[1]?.idle();
   });
 

@@ -201,7 +201,7 @@ describe('the outcome of a request is reported', () => {
     );
     (await upstream.request({ method: 'GET', path: '/' })).body.destroy();
     expect(outcomes).toEqual([outcome]);
-    expect([upstream.reach.answered, upstream.reach.heardWithin(5000)]).toEqual([
+    expect([upstream.reachability.answered, upstream.reachability.hadContactWithin(5000)]).toEqual([
       statusCode < 429,
       true,
     ]);
@@ -215,7 +215,7 @@ describe('the outcome of a request is reported', () => {
       { onOutcome: (_, each) => outcomes.push(each) },
     );
     (await upstream.request({ method: 'GET', path: '/' })).body.destroy();
-    expect([outcomes, upstream.reach.answered]).toEqual([['answered'], true]);
+    expect([outcomes, upstream.reachability.answered]).toEqual([['answered'], true]);
   });
 
   test('and each chunk of a body is recorded by the reachability', async () => {
@@ -226,12 +226,12 @@ describe('the outcome of a request is reported', () => {
       response.end('b');
     });
     const { body } = await upstream.request({ method: 'GET', path: '/' });
-    const { reach } = upstream;
+    const { reachability: reach } = upstream;
     const heard: number[] = [];
     for await (const _ of body) {
-      heard.push(reach.heardAt);
-      expect(reach.cutOff).toBe(false);
-      reach.noteCutOff();
+      heard.push(reach.lastContactAt);
+      expect(reach.unreachable).toBe(false);
+      reach.noteUnreachable();
       setTimeout(resolve, 20);
     }
     expect(heard).toHaveLength(2);

@@ -77,7 +77,7 @@ export class PolicyHarness {
   constructor(settings: ModelSettings, objects: ModelObjects) {
     this.#objects = objects;
     const policies = policySettings(settings);
-    const book = new PolicyResolver(policies);
+    const policyResolver = new PolicyResolver(policies);
     this.topology = new Topology({
       nodeName: OWN,
       topologyMatch: { communities: SOURCES, edge: parseLabelSelector(settings.edge) },
@@ -87,10 +87,10 @@ export class PolicyHarness {
     });
     const { topology } = this;
     this.#namespaces = settings.namespaces
-      ? new NamespacesHandler({ topology, book, logger })
+      ? new NamespacesHandler({ topology, policyResolver, logger })
       : undefined;
     this.#communities = new CommunitiesHandler(topology, 'here');
-    const servicesHandler = new ServicesHandler({ topology, book, logger });
+    const servicesHandler = new ServicesHandler({ topology, policyResolver, logger });
     const ofKubeProxy = this.#open(
       createProtobufCodec(),
       policies,
@@ -236,7 +236,7 @@ export class PolicyHarness {
   ): Opened {
     const { topology } = this;
     const window = { entries: 1_000_000, bytes: 1 << 30 };
-    const common = { codec, clock: this.#clock, window };
+    const common = { codec, versions: this.#clock, window };
     const services = new View({ ...common, resource: SERVICES });
     const slices = new View({ ...common, resource: ENDPOINT_SLICES });
     const servicesProjection = new ServicesProjection({
@@ -250,7 +250,7 @@ export class PolicyHarness {
       view: slices,
       topology,
       clock: stillClock,
-      tellsCloudOnly: passthrough && servicesHandler !== undefined,
+      reportsCloudOnly: passthrough && servicesHandler !== undefined,
     });
     const { encoding } = codec;
     return { encoding, codec, slices, services, servicesProjection, endpointsProjection };

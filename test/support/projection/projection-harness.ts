@@ -44,14 +44,14 @@ export class ProjectionHarness {
     this.view = new View({
       resource,
       codec,
-      clock: this.#clock,
+      versions: this.#clock,
       window: { entries: 1_000_000, bytes: 1 << 30 },
     });
     this.projection = new EndpointsProjection({
       view: this.view,
       topology: this.topology,
       clock: stillClock,
-      tellsCloudOnly: false,
+      reportsCloudOnly: false,
     });
     this.topology.subscribe({
       wanted: () => {

@@ -41,7 +41,7 @@ export function scriptedReflectors() {
       ...{ upstream, codec, logger, random, handlers: [], metadataOnly: false },
       query: { ...query, encoding: 'json' },
       decode: (object) => codec.meta(object),
-      clock: new VersionAllocator(0),
+      versions: new VersionAllocator(0),
       bounds: { maxObjects, maxListBytes: 1 << 20, maxObjectBytes: 1 << 20 },
     });
     const controller = new AbortController();

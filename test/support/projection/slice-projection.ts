@@ -15,14 +15,14 @@ export function startSliceProjection({ tellsCloudOnly = false } = {}) {
   const view = new View({
     resource: ENDPOINT_SLICES,
     codec,
-    clock: new VersionAllocator(0),
+    versions: new VersionAllocator(0),
     window,
   });
   const projection = new EndpointsProjection({
     view,
     topology,
     clock,
-    tellsCloudOnly,
+    reportsCloudOnly: tellsCloudOnly,
   });
   return { topology, view, clock, projection };
 }
