@@ -248,7 +248,7 @@ export class ViewRegistry {
   }
 
   #createView({ resource, encoding }: Query): View {
-    const { codecs, versions: clock, window } = this.#options;
-    return new View({ resource, codec: codecs[encoding], versions: clock, window });
+    const { codecs, versions, window } = this.#options;
+    return new View({ resource, codec: codecs[encoding], versions, window });
   }
 }

@@ -87,9 +87,9 @@ export function openViewSource(
   { handler, reportsCloudOnly: tellsCloudOnly = false, payer }: SourceRole = {},
 ): ViewSource {
   const { resource } = query;
-  const { versions: clock } = context;
+  const { versions } = context;
   const most = payer === undefined ? undefined : PAID_WINDOW;
-  const view = new View({ resource, codec, versions: clock, window: context.window, most });
+  const view = new View({ resource, codec, versions, window: context.window, most });
   if (resource === SERVICES) return openServices(context, query, view, { handler, payer });
   if (resource === SERVICE_CIDRS && context.cloudPassthrough) {
     const cidrs = new ServiceCidrsProjection(view, context.topology);
