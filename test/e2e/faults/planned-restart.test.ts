@@ -101,7 +101,7 @@ describe('stock kube-proxies', () => {
   test('get all changes from the time of a crash, with a socket of systemd', async () => {
     const { node } = scene;
     await node.stopWrapper('SIGINT');
-    const activator = join(import.meta.dirname, '../../handover/socket-activator.ts');
+    const activator = join(import.meta.dirname, '../../hot-restart/socket-activator.ts');
     const port = new URL(node.wrapper().url).port;
     const dying = ['setpriv', '--pdeathsig', 'KILL', '--'];
     await node.startWrapper({ runBy: [process.execPath, activator, port, ...dying] });
