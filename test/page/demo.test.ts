@@ -89,7 +89,10 @@ test('a demo that ends too early is reported immediately, with its output', asyn
 
 test('the page cannot end the demo', async () => {
   const answer = await fetch(`${demo.url}demo/command`, { method: 'POST', body: 'quit' });
-  expect([answer.status, await answer.text()]).toEqual([400, 'the demo can only be ended in its terminal']);
+  expect([answer.status, await answer.text()]).toEqual([
+    400,
+    'the demo can only be ended in its terminal',
+  ]);
 });
 
 test('commands from other web pages are refused', async () => {
