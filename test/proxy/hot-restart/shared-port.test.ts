@@ -1,24 +1,10 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { warnOfSharedPort } from '../../../src/proxy/hot-restart/hot-restart.ts';
+import { listeningSockets } from '../../support/http/listening-sockets.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
-const servers: Server[] = [];
-
-afterEach(() => {
-  for (const server of servers.splice(0)) server.close();
-});
-
-async function listen(host: string, port = 0): Promise<number> {
-  const server = createServer();
-  servers.push(server);
-  server.listen({ host, port, reusePort: port !== 0 });
-  await once(server, 'listening');
-  const address = server.address();
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
+const { servers, listen } = listeningSockets();
 
 describe('warnOfSharedPort()', () => {
   const ended = new AbortController();

@@ -1,23 +1,9 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:net';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { countListeners } from '../../../src/proxy/util/proc-net-tcp.ts';
+import { listeningSockets } from '../../support/http/listening-sockets.ts';
 import { loopbackHosts } from '../../support/http/loopback-hosts.ts';
 
-const servers: Server[] = [];
-
-afterEach(() => {
-  for (const server of servers.splice(0)) server.close();
-});
-
-async function listen(host: string, port = 0): Promise<number> {
-  const server = createServer();
-  servers.push(server);
-  server.listen({ host, port, reusePort: port !== 0 });
-  await once(server, 'listening');
-  const address = server.address();
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
+const { servers, listen } = listeningSockets();
 
 describe('countListeners()', () => {
   test.each(loopbackHosts())('counts the socket that listens at %s', async (host) => {
