@@ -160,8 +160,10 @@ describe('the DaemonSet of the kubeadm overlay, applied for real', () => {
     const log = () => pod.process.log();
     expect(log()).toContain('stopping when the next process listens');
     const metrics = async () => (await netns.httpGet('http://127.0.0.1:10361/metrics'))?.body ?? '';
-    await eventually(metrics, (body) => body.includes('kube_proxy_wrapper_client_watches 4'));
-  });
+    // This kube-proxy was refused a while ago, and client-go remembers that for two minutes: it waits up to 60 s.
+    const areBack = (body: string) => body.includes('kube_proxy_wrapper_client_watches 4');
+    await eventually(metrics, areBack, { timeoutMs: 75_000 });
+  }, 120_000);
 
   test('the API server has refused nothing, and got only lists, watches and events', async () => {
     const own = plane
