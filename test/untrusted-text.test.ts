@@ -94,9 +94,12 @@ type Write = (place: string) => string;
 
 const policy = { managed: true, source: 'annotation', overrides: [] } as const;
 
+const HEAD = { version: '1.0.0', data: { ageSeconds: 0 } } as const;
+
 function explained(write: Write): Explained {
   const [key, winner] = [write('key'), write('key')];
   return {
+    ...HEAD,
     service: write('service'),
     node: write('node'),
     policy: {
@@ -182,6 +185,7 @@ const OUTPUTS: Readonly<Record<string, (write: Write) => string>> = {
   'explain of one Service': (write) => formatExplained(explained(write)),
   'explain of all': (write) =>
     formatSummary({
+      ...HEAD,
       node: write('node'),
       view: { question: write('question'), encoding: 'json', clients: 0 },
       services: [

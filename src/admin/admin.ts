@@ -45,12 +45,12 @@ const WRITE_TIMEOUT_MS = 10_000;
 /** Starts the admin listener. Rejects if the address is in use. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
   const { proxy, logger, log, bounds } = options;
-  const { refusals } = proxy.listeners;
+  const { refusals, requests } = proxy.listeners;
   const handler = createAdminHandler(proxy, logger, log);
   const { maxConnections } = bounds;
   const forOthers = maxConnections - Math.min(RESERVED_FOR_PROBES, Math.floor(maxConnections / 2));
   const listener = new HttpListener({
-    ...{ address: options.address, logger, refusals },
+    ...{ address: options.address, logger, refusals, requests },
     name: ADMIN_LISTENER,
     bounds: {
       ...bounds,

@@ -3,6 +3,7 @@ import type { NodeProxy } from '../proxy/node-proxy.ts';
 import type { ReflectorStatus } from '../proxy/reflector/reflector.ts';
 import type { ViewSource } from '../proxy/views/view-source.ts';
 import { consequenceOfRefusal } from '../topology/state/node-set.ts';
+import { GRACE_MS } from './data-age.ts';
 
 /** One line of /readyz. */
 export interface Check {
@@ -12,9 +13,6 @@ export interface Check {
   /** A problem that does not affect what clients see. */
   readonly remark?: string | undefined;
 }
-
-/** An interruption of the API server that is shorter than this does not make the node unready, in milliseconds. */
-const GRACE_MS = 10_000;
 
 /**
  * The checks of /readyz. While the API server is unreachable, views are still served, but they are not ready, because

@@ -13,7 +13,7 @@ import { type NodeProxy, startNodeProxy } from '../proxy/node-proxy.ts';
 import { abortable } from '../proxy/util/linked-abort-controller.ts';
 import { forceExit } from './force-exit.ts';
 import { createLogDestination, type LogDestination } from './log-destination.ts';
-import { readRunningProcess } from './running-process.ts';
+import { assertSameNode, readRunningProcess } from './running-process.ts';
 import { logWarnings } from './runtime-warnings.ts';
 import { listenForSignals, type StopSignals } from './stop-signals.ts';
 import { trimHeapOnceReady } from './trim-heap.ts';
@@ -59,12 +59,15 @@ async function start(options: RunOptions): Promise<void> {
   const reading = loadCredentials({ ...(kubeconfig === undefined ? {} : { kubeconfig }), logger });
   const credentials = await abortable(reading, signals.stop);
   try {
-    const queries = await readRunningProcess(adminListen, nodeName);
+    const running = await readRunningProcess(adminListen, nodeName);
+    if (running !== undefined) assertSameNode(running, nodeName, adminListen);
+    const { queries, nodeUid: runningNodeUid } = running ?? {};
     const proxy = await startNodeProxy({
       ...nodeProxyOptions(settings),
       ...listeners,
       credentials,
       ...(queries && { queries }),
+      runningNodeUid,
       drainMs: DRAIN_MS,
       signal: signals.stop,
       logger,

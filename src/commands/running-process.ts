@@ -1,32 +1,98 @@
 import { get } from 'node:http';
+import { WrapperError } from '../errors.ts';
 import type { Query } from '../proxy/api/query.ts';
 import { parseQueries } from '../proxy/api/query-json.ts';
 import { addressText } from '../proxy/util/address.ts';
 import { abortable } from '../proxy/util/linked-abort-controller.ts';
+import { listenerUsers } from '../proxy/util/proc-net-tcp.ts';
 
-/** Time for the whole response to arrive, in milliseconds. */
+/** Time for all responses to arrive, in milliseconds. */
 const RESPONSE_MS = 2_000;
 const MAX_BYTES = 256 * 1024;
 
+/** An address of this process, at which another one may listen already. */
+export interface AdminAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The process that already listens at the admin address. */
+export interface RunningProcess {
+  /** The views that it has open; undefined: it has not said. */
+  readonly queries: readonly Query[] | undefined;
+  /** Name of its Node; undefined: it has not said, or it belongs to another user. */
+  readonly node: string | undefined;
+  /** UID of its Node; undefined: as above, or it has not read the Node yet. */
+  readonly nodeUid: string | undefined;
+}
+
 /**
- * Reads the views of the process that already listens at the admin address, so that this process can open the same
- * views before it listens. Undefined: there is no usable response.
+ * Asks the process that already listens at the admin address which views it has open, so that this process can open
+ * the same ones before it listens, and for which Node it works. Undefined: there is no usable response.
  *
- * Any local process can listen there while no wrapper runs. Therefore the response is limited in time, bytes and
- * number of views, and it only decides which views are opened early. Never rejects.
+ * Any local process can listen there while no wrapper runs. Therefore the responses are limited in time, bytes and
+ * number of views. The views only decide what is opened early. The Node can prevent the start, so it is used only if
+ * the listener belongs to the user of this process: the kernel lets no other user share the port, and a process of the
+ * same user could stop this one anyway. Never rejects.
  */
 export async function readRunningProcess(
-  { host, port }: { readonly host: string; readonly port: number },
+  address: AdminAddress,
   nodeName: string,
-): Promise<Query[] | undefined> {
-  if (port === 0) return undefined;
-  const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  const url = `http://${addressText({ host: name, port })}/views`;
+  userId = process.geteuid?.(),
+): Promise<RunningProcess | undefined> {
+  if (address.port === 0) return undefined;
   const signal = AbortSignal.timeout(RESPONSE_MS);
   // Without a response the caller opens the views that kube-proxy reads.
-  const text = await abortable(read(url, signal), signal).catch(() => '');
-  const queries = parseQueries(text, nodeName);
-  return queries.length === 0 ? undefined : queries;
+  const readText = (path: string) =>
+    abortable(read(urlOf(address, path), signal), signal).catch(() => '');
+  const users = listenerUsers(address);
+  const [views, version] = await Promise.all([readText('/views'), readText('/version')]);
+  const queries = parseQueries(views, nodeName);
+  const isOwnUser = users.size > 0 && [...users].every((user) => user === userId);
+  const { node, nodeUid } = isOwnUser ? parseNode(version) : NOBODY;
+  if (queries.length === 0 && node === undefined) return undefined;
+  return { queries: queries.length === 0 ? undefined : queries, node, nodeUid };
+}
+
+/**
+ * Throws `InvalidSettings` if the running process works for another Node. Both would listen on one port, the kernel would
+ * distribute connections over both, and kube-proxy would get the endpoints of either node by chance. For the same
+ * Node this is a planned restart.
+ */
+export function assertSameNode(
+  { node }: Pick<RunningProcess, 'node'>,
+  nodeName: string,
+  address: AdminAddress,
+): void {
+  if (node === undefined || node === nodeName) return;
+  throw new WrapperError(
+    'InvalidSettings',
+    `another kube-proxy-wrapper, for the Node ${JSON.stringify(node)}, listens at ${addressText(address)}; this one is ` +
+      `for ${JSON.stringify(nodeName)} and does not start, because clients would get the endpoints of either Node by ` +
+      'chance; stop the other one, or correct --node-name; two wrappers on one machine need different ports ' +
+      '(--listen and --admin-listen)',
+  );
+}
+
+const NOBODY = { node: undefined, nodeUid: undefined };
+
+function parseNode(text: string): Pick<RunningProcess, 'node' | 'nodeUid'> {
+  try {
+    const { node, nodeUid } = JSON.parse(text) as { node?: unknown; nodeUid?: unknown };
+    return { node: shortText(node), nodeUid: shortText(nodeUid) };
+  } catch {
+    return NOBODY;
+  }
+}
+
+/** Names and UIDs have at most 253 characters. */
+function shortText(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' && value.length <= 253 ? value : undefined;
+}
+
+function urlOf({ host, port }: AdminAddress, path: string): string {
+  const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `http://${addressText({ host: name, port })}${path}`;
 }
 
 /** Rejects if the response exceeds the limits. */

@@ -15,7 +15,7 @@ import { ClusterWatchers } from './cluster/cluster-watchers.ts';
 import { NodeSetWatcher } from './cluster/node-set-watcher.ts';
 import { PolicyEvents } from './cluster/policy-events.ts';
 import type { Credentials } from './credentials/credentials.ts';
-import { waitUntilReadyToListen } from './hot-restart/hot-restart.ts';
+import { assertSameCluster, waitUntilReadyToListen } from './hot-restart/hot-restart.ts';
 import { checkListeners } from './server/check-listeners.ts';
 import { createListeners, type Listeners, type ListenersOptions } from './server/listeners.ts';
 import { SnapshotStore, type SnapshotStoreOptions } from './snapshot/snapshot-store.ts';
@@ -61,6 +61,8 @@ export interface NodeProxyOptions extends ListenersOptions {
   readonly minWatchMs: number;
   /** The views of the process that this one replaces; default: what kube-proxy reads. */
   readonly queries?: readonly Query[];
+  /** UID of the Node of the process that this one replaces; absent: it is not known. */
+  readonly runningNodeUid?: string | undefined;
   /** Whether an Event is written for each Service whose policy is invalid. */
   readonly policyEvents?: boolean;
   /** Further API servers of the same cluster; see {@link Failover}. */
@@ -227,5 +229,6 @@ async function listen(options: NodeProxyOptions, listeners: Listeners, views: Vi
   const acquire = (query: Query) => views.acquire(query);
   await waitUntilReadyToListen({ addresses, queries, acquire, logger, signal });
   signal.throwIfAborted();
+  assertSameCluster(options.runningNodeUid, views.ownNodeUid, addresses);
   return listeners.listen();
 }

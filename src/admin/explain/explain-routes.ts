@@ -8,6 +8,7 @@ import { TimeSlice } from '../time-slice.ts';
 import { decisionsOf } from './decisions.ts';
 import { diffOf } from './diff.ts';
 import { explainOne } from './explained-service.ts';
+import { nodeSummary } from './node-summary.ts';
 import { summarize } from './summary.ts';
 import { tableOf } from './table.ts';
 
@@ -23,7 +24,7 @@ const CODES: Partial<Record<ErrorCode, number>> = {
 /** Lines of one response: default and maximum. */
 const LIMIT = { default: 500, max: 10_000 };
 
-const VERBS = ['explain', 'diff', 'table', 'decisions'];
+const VERBS = ['explain', 'diff', 'table', 'decisions', 'summary'];
 
 /** Whether {@link ExplainRoutes} answers requests for a path. */
 export function isExplainPath(path: string): boolean {
@@ -39,6 +40,7 @@ const MAX_WAITING = 32;
  * - `GET /explain[?namespace=&warnings=true&after=&limit=]`: a summary of all Services
  * - `GET /explain/<namespace>/<name>`: one Service
  * - `GET /diff/<namespace>/<name>[?kind=endpointslice|endpoints|service]`: what the wrapper changes in an object
+ * - `GET /summary`: what kube-proxy sees, in numbers, and the Services whose policy stops their traffic
  * - `GET /decisions[?after=&limit=]`: the latest changes of decisions
  * - `GET /table[?after=&limit=]`: what kube-proxy should have in the kernel
  *
@@ -113,6 +115,7 @@ async function answer(
   const after = query.get('after') ?? '';
   const limit = readLimit(query.get('limit') ?? '');
   if (verb === 'decisions') return decisionsOf(proxy, readNumber(after), limit);
+  if (verb === 'summary') return await nodeSummary(proxy, slice);
   if (verb === 'table') return await tableOf(proxy, after, limit, slice);
   if (names.length === 0 || names[0] === '') {
     if (verb === 'diff')

@@ -8,6 +8,7 @@ import type { PolicyOrigin, ServiceExplanation } from '../../topology/explain/ex
 import { policyOrigins } from '../../topology/explain/policy-origins.ts';
 import { UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
 import { TimeSlice } from '../time-slice.ts';
+import { type ResponseHead, responseHead } from '../version-info.ts';
 import {
   type ExplainedView,
   explainedView,
@@ -17,7 +18,7 @@ import {
 } from './explained-view.ts';
 
 /** The response of /explain/<namespace>/<name>. */
-export interface Explained extends ServiceExplanation {
+export interface Explained extends ServiceExplanation, ResponseHead {
   /** The view that was explained. */
   readonly view: ViewName;
 }
@@ -50,7 +51,8 @@ export async function explainOne(
     );
   }
   const name = nameOf(proxy, view.source);
-  return { ...(await slice.run(explainIn(proxy, view, service, LISTED))), view: name };
+  const explanation = await slice.run(explainIn(proxy, view, service, LISTED));
+  return { ...explanation, view: name, ...responseHead(proxy) };
 }
 
 /** The steps of an explanation. It describes the state at the first step. */

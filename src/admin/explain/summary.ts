@@ -1,6 +1,7 @@
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { OutcomeKind, ServiceExplanation } from '../../topology/explain/explanation.ts';
 import { TimeSlice } from '../time-slice.ts';
+import { type ResponseHead, responseHead } from '../version-info.ts';
 import { explainIn, IN_SHORT, notStarted } from './explained-service.ts';
 import { type ExplainedView, explainedView, nameOf, type ViewName } from './explained-view.ts';
 
@@ -22,7 +23,7 @@ export interface ServiceSummary {
 }
 
 /** The response of /explain. */
-export interface Summary {
+export interface Summary extends ResponseHead {
   readonly node: string;
   readonly view: ViewName;
   readonly services: readonly ServiceSummary[];
@@ -67,7 +68,8 @@ export async function summarize(
     if (!options.warnings || summary.warnings.length > 0) services.push(summary);
   }
   const { nodeName } = proxy.topology;
-  const answer = { node: nodeName, view: nameOf(proxy, view.source), services };
+  const head = { node: nodeName, view: nameOf(proxy, view.source), ...responseHead(proxy) };
+  const answer = { ...head, services };
   return next === undefined ? answer : { ...answer, next };
 }
 

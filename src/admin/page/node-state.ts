@@ -5,6 +5,7 @@ import { explainKey, nodesOfKey } from '../../topology/explain/explain-keys.ts';
 import { notStarted } from '../explain/explained-service.ts';
 import { findView } from '../explain/explained-view.ts';
 import { readiness } from '../readiness.ts';
+import { responseHead } from '../version-info.ts';
 import type { KeyState, NodeState, ViewState } from './page-data.ts';
 
 /** Maximum number of neighbours that are named. The others are only counted. */
@@ -17,6 +18,7 @@ export function nodeState(proxy: NodeProxy): NodeState {
   const problem = problemOf(proxy);
   return {
     node: topology.nodeName,
+    ...responseHead(proxy),
     labels: Object.fromEntries(nodeContext?.labels ?? []),
     communities: topology.communities(),
     off: nodeContext?.off ?? false,

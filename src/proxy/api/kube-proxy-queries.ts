@@ -62,6 +62,13 @@ export function kubeProxyQueryTest(nodeName: string): (query: Query) => boolean 
   return (query) => keys.has(queryKey(query));
 }
 
+/** Returns a function that reports whether a query is one of kube-proxy's or of the wrapper itself. */
+export function knownQueryTest(nodeName: string): (query: Query) => boolean {
+  const isKubeProxys = kubeProxyQueryTest(nodeName);
+  const own = queryKey(SERVICES_AND_HEADLESS);
+  return (query) => isKubeProxys(query) || queryKey(query) === own;
+}
+
 /** The queries of the current kube-proxy. They are the default when it is unknown what clients read. */
 export function currentKubeProxyQueries(nodeName: string): Query[] {
   return [ownNodeQuery(nodeName), SLICES, SERVICES_WITH_IP, CIDRS];

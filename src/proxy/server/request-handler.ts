@@ -13,6 +13,7 @@ import type { AccessPolicy } from '../auth/access-policy.ts';
 import { type ListenerLimits, respondAndDestroy } from '../http/http-errors.ts';
 import { HttpListener, type ListenAddress } from '../http/http-listener.ts';
 import { type RefusalLog, reasonOf } from '../http/refusal-log.ts';
+import type { RequestCounter } from '../http/request-counter.ts';
 import { sendBody, sendError } from '../http/respond.ts';
 import type { ServerCertificate } from '../http/server-certificate.ts';
 import type { WriteTimeout } from '../http/write-timeout.ts';
@@ -45,6 +46,8 @@ export interface RequestHandlerOptions {
   readonly drainMs: number;
   /** Logs and counts refusals; default: a log of its own. */
   readonly refusals?: RefusalLog;
+  /** Counts requests; default: a counter of its own. */
+  readonly requests?: RequestCounter;
   readonly logger: Logger;
 }
 

@@ -90,6 +90,11 @@ export class ViewRegistry {
     return this.#ownNode.exists;
   }
 
+  /** UID of the own Node; undefined: it has not been read. */
+  get ownNodeUid(): string | undefined {
+    return this.#ownNode.uid;
+  }
+
   /** The open views. */
   get sources(): readonly ViewSource[] {
     return [...this.#open.values()].map(({ source }) => source);
