@@ -41,7 +41,7 @@ function tallyReader(proxy: NodeProxy): MetricSources['tally'] {
   let readAt = Number.NEGATIVE_INFINITY;
   return () => {
     const now = performance.now();
-    if (now - readAt < SCRAPE_MS) return last;
+    if (last !== undefined && now - readAt < SCRAPE_MS) return last;
     const view = findView(proxy);
     last = view?.source.view.started ? takeAll(tallyServices(view)) : undefined;
     readAt = now;
