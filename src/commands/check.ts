@@ -4,6 +4,7 @@ import { adminUrl } from './admin-client.ts';
 import { checkKubeconfig, checkSockets } from './check/check-connection.ts';
 import { checkIdentity } from './check/check-identity.ts';
 import { checkKernel } from './check/check-kernel.ts';
+import { checkServices } from './check/check-services.ts';
 import { checkReadiness, checkWatches, readTable } from './check/check-wrapper.ts';
 import { MODES } from './check/read-kernel-table.ts';
 import { fail, formatVerdicts, ok, skip, type Verdict } from './check/verdict.ts';
@@ -22,6 +23,7 @@ Usage:
 Each line of the output is one check. A failed check also says what to do:
   wrapper      a wrapper answers at --admin
   ready        it has everything that it needs from the API server
+  services     no policy leaves a Service without a ready endpoint on this node
   identity     the user of --kubeconfig has the required rights (only with --kubeconfig)
   kubeconfig   the kubeconfig of kube-proxy names the wrapper (only with --kube-proxy-kubeconfig)
   connection   the kube-proxy process is connected to the wrapper, and not directly to an API server
@@ -76,6 +78,7 @@ async function checkAll(flags: Flags): Promise<Verdict[]> {
   if (table === undefined) return verdicts;
   const listeners = wrapperListeners(table);
   verdicts.push(await checkReadiness(url));
+  if (table.view !== undefined) verdicts.push(await checkServices(url));
   const proxyConfig = textFlag(flags, 'kube-proxy-kubeconfig');
   if (proxyConfig !== undefined) verdicts.push(await checkKubeconfig(proxyConfig, listeners));
   verdicts.push(await checkSockets(listeners));
