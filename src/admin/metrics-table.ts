@@ -288,6 +288,11 @@ export const METRICS: readonly Metric[] = [
     'Events about Services with an invalid policy, by result.',
     by('result', ({ policyEvents }) => samples(policyEvents?.counts)),
   ),
+  gauge(
+    'settings_last_reload_successful',
+    '0 while the previous settings remain in use because the new ones are invalid.',
+    single(({ settings }) => +(settings.problem === undefined)),
+  ),
   counter(
     'log_lines_dropped_total',
     'Log lines that are lost because they could not be written.',

@@ -4,7 +4,7 @@ import { run } from './run.ts';
 /** `kube-proxy-wrapper run`. */
 export const runCommand: Command = {
   summary: 'run the proxy on this node',
-  help: `Runs the proxy until SIGTERM or SIGINT.
+  help: `Runs the proxy until SIGTERM or SIGINT. SIGHUP reads the settings again; the log says which take effect.
 
 Usage:
   kube-proxy-wrapper run [flags]
@@ -19,6 +19,7 @@ Flags:
   --config FILE           settings in YAML; see docs/settings.md
   --dry-run               decide and explain, but show all endpoints to kube-proxy
   --log-level LEVEL       trace, debug, info, warn, error or silent; default info
+  --log-format FORMAT     json (default), or text for people
 
 Examples:
   kube-proxy-wrapper run --node-name "$NODE_NAME" --kubeconfig /etc/kubernetes/kube-proxy-wrapper.conf
@@ -36,6 +37,7 @@ Exit codes: 0 stopped by a signal, 1 wrong settings or an error at start, 2 wron
     config: { type: 'string' },
     'dry-run': { type: 'boolean' },
     'log-level': { type: 'string' },
+    'log-format': { type: 'string' },
   },
   maxArguments: 0,
   async execute(flags) {
@@ -45,6 +47,7 @@ Exit codes: 0 stopped by a signal, 1 wrong settings or an error at start, 2 wron
       listen: flags.listen,
       adminListen: flags['admin-listen'],
       logLevel: flags['log-level'],
+      logFormat: flags['log-format'],
       stateDir: flags['state-dir'],
       handoverSeconds: numberOf(flags['handover-seconds']),
       dryRun: flags['dry-run'],

@@ -102,6 +102,10 @@ export interface NodeProxy {
   readonly failover: Failover;
   /** Undefined if nothing is kept on disk. */
   readonly snapshots: SnapshotStore | undefined;
+  /** `problem`: why the settings that were read again cannot be used; undefined: the last ones are in use. */
+  readonly settings: { problem: string | undefined };
+  /** Replaces the settings of the policies. `headless` and `serviceFilter` must be the same: open views depend on them. */
+  changePolicies(policies: PolicySettings): void;
   /** Ends the watches of clients, then those at the API server, and waits for both. */
   close(): Promise<void>;
 }
@@ -136,6 +140,10 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     await Promise.all([upstream.close(), snapshots?.close()]);
     failover.close();
   };
+  const changePolicies = (policies: PolicySettings): void => {
+    policyResolver.changeSettings(policies);
+    views.refreshPolicies();
+  };
   try {
     const { http, https } = await listen(options, listeners, views);
     views.openUsualLater(options.usualViewsMs ?? USUAL_VIEWS_MS);
@@ -144,6 +152,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
       ...{ topology, policyResolver, upstream, failover, listeners, snapshots },
       ...{ views, nodeSets: watches.nodeSets, clusterWatchers: watches.clusterWatchers },
       ...{ policyEvents: watches.policyEvents, timing: watches.timing },
+      ...{ settings: { problem: undefined }, changePolicies },
     };
   } catch (error) {
     await close();

@@ -222,8 +222,10 @@ export class HttpListener {
     }
     if (this.#closing) response.shouldKeepAlive = false;
     this.#responses.set(socket, response);
-    response.once('close', () => this.#connections.end(socket));
-    this.#requests.countAtEnd(this.#options.name, response);
+    response.once('close', () => {
+      this.#connections.end(socket);
+      this.#requests.countEnded(this.#options.name, response);
+    });
     response.once('prefinish', () => this.#limitWrite(response));
     this.#options.onRequest(request, response);
   }

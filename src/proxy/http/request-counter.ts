@@ -10,14 +10,11 @@ const ABORTED = 'aborted';
 export class RequestCounter {
   readonly #counts = new Map<string, Map<string, number>>();
 
-  /** Counts a request when its response ends. A watch ends with its stream. */
-  countAtEnd(listener: string, response: ServerResponse): void {
-    response.once('close', () => {
-      const { headersSent, statusCode } = response;
-      // A refusal may be written to the socket itself, with the status in the response object.
-      const isAnswered = headersSent || statusCode !== 200;
-      this.count(listener, isAnswered ? statusCode : undefined);
-    });
+  /** Counts a request whose response has ended. A watch ends with its stream. */
+  countEnded(listener: string, { headersSent, statusCode }: ServerResponse): void {
+    // A refusal may be written to the socket itself, with the status in the response object.
+    const isAnswered = headersSent || statusCode !== 200;
+    this.count(listener, isAnswered ? statusCode : undefined);
   }
 
   /** @param code undefined: the client disconnected first */

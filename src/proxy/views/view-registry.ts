@@ -1,5 +1,6 @@
 import type { WrapperError } from '../../errors.ts';
-import type { Codecs } from '../../filter/codec/codec.ts';
+import type { Change } from '../../filter/codec/change.ts';
+import type { Codecs, ServiceFacts } from '../../filter/codec/codec.ts';
 import { View } from '../../filter/view/view.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import {
@@ -157,6 +158,21 @@ export class ViewRegistry {
    */
   openUsualLater(ms: number): void {
     this.#usualTimer = setTimeout(() => this.#openUsual(), ms).unref();
+  }
+
+  /** Decides the policies of all Services again, after the settings of the policies have changed. */
+  refreshPolicies(): void {
+    const { entry, handler } = this.#services ?? {};
+    if (entry === undefined || handler === undefined) return;
+    const { source } = entry;
+    const changes: Change<ServiceFacts>[] = [];
+    for (const key of this.#options.topology.policies.services()) {
+      const object = source.find(key);
+      if (object === undefined) continue;
+      const facts = source.view.codec.service(object);
+      changes.push({ type: 'MODIFIED', key, facts, object });
+    }
+    handler.onChanges(changes);
   }
 
   /** Ends all reflectors and waits for them. */
