@@ -87,3 +87,11 @@ describe('the dashboard', () => {
     expect(dashboard.panels.every(({ gridPos: { x, w } }) => x + w <= 24)).toBe(true);
   });
 });
+
+test.each(['alerts.yaml', 'dashboard.json'])(
+  "the chart's copy of %s is up to date (npm run settings)",
+  (name) => {
+    const copy = readText(`charts/kube-proxy-wrapper/monitoring/${name}`);
+    expect(copy).toBe(readText(`${monitoring}/${name}`));
+  },
+);

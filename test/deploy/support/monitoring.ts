@@ -28,7 +28,7 @@ export const expressions = dashboard.panels
   .filter(({ type }) => type !== 'row')
   .flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
 
-interface AlertRule {
+export interface AlertRule {
   readonly alert: string;
   readonly labels: { readonly severity: string };
   readonly annotations: Readonly<Record<string, string>>;

@@ -15,6 +15,7 @@ export const everySetting = {
   },
   adminListen: '127.0.0.2:10371',
   logLevel: 'debug',
+  logFormat: 'text',
   defaultTopologyKeys: ['kubernetes.io/hostname', 'site', '*'],
   namespacePolicies: true,
   compatibility: ['openyurt', 'kubeedge'],
