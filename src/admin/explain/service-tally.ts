@@ -46,7 +46,7 @@ export function* tallyServices({ source, projection }: ExplainedView): Steps<Ser
     const sum = isFiltered ? filtered : unfiltered;
     sum.known += numbers.known;
     sum.shown += isVisible ? numbers.shown : 0;
-    const problem = isFiltered && isVisible ? problemOf(numbers) : undefined;
+    const problem = isFiltered && isVisible ? problemOf(numbers, objects) : undefined;
     if (problem !== undefined) problems[problem].push(service);
     yield;
   }
@@ -54,39 +54,48 @@ export function* tallyServices({ source, projection }: ExplainedView): Steps<Ser
 }
 
 interface Numbers extends EndpointNumbers {
-  /** Known endpoints that are ready or serving. */
-  readonly usable: number;
-  /** Those of them that are shown. */
-  readonly shownUsable: number;
+  /** Whether one that is shown can be used. */
+  readonly hasUsable: boolean;
 }
 
-function problemOf({ known, shown, usable, shownUsable }: Numbers): Problem | undefined {
-  if (known === 0 || shownUsable > 0) return undefined;
+function problemOf(
+  { known, shown, hasUsable }: Numbers,
+  objects: readonly EndpointsObject[],
+): Problem | undefined {
+  if (known === 0 || hasUsable) return undefined;
   if (shown === 0) return 'withoutEndpoints';
-  return usable > 0 ? 'withoutReady' : 'noneReady';
+  const isAnyUsable = objects.some(({ groups }) =>
+    groups.some(({ endpoints }) => endpoints.some(isUsable)),
+  );
+  return isAnyUsable ? 'withoutReady' : 'noneReady';
 }
 
+/** Each scrape counts all Services, so that endpoints are visited only where a mask or their state requires it. */
 function countObjects(objects: readonly EndpointsObject[]): Numbers {
-  const numbers = { known: 0, shown: 0, usable: 0, shownUsable: 0 };
+  let known = 0;
+  let shown = 0;
+  let hasUsable = false;
   for (const { groups, keep } of objects) {
     // The mask has one entry for each endpoint of all groups.
-    let index = 0;
+    let offset = known;
+    const start = known;
     for (const { endpoints } of groups) {
-      for (const endpoint of endpoints) {
-        const isShown = keep === undefined || keep[index] === 1;
-        const isUsable = isUsed(endpoint);
-        numbers.known++;
-        numbers.shown += +isShown;
-        numbers.usable += +isUsable;
-        numbers.shownUsable += +(isShown && isUsable);
-        index++;
+      known += endpoints.length;
+      if (keep === undefined) hasUsable ||= endpoints.some(isUsable);
+      else {
+        for (const endpoint of endpoints) {
+          if (keep[offset++ - start] !== 1) continue;
+          shown++;
+          hasUsable ||= isUsable(endpoint);
+        }
       }
     }
+    if (keep === undefined) shown += known - start;
   }
-  return numbers;
+  return { known, shown, hasUsable };
 }
 
 /** kube-proxy also sends traffic to an endpoint that terminates and still serves, if none is ready. */
-function isUsed({ state }: Endpoint): boolean {
+function isUsable({ state }: Endpoint): boolean {
   return state !== 'notReady';
 }
