@@ -77,8 +77,10 @@ async function start(options: RunOptions): Promise<void> {
   const reading = loadCredentials({ ...(kubeconfig === undefined ? {} : { kubeconfig }), logger });
   const credentials = await abortable(reading, signals.stop);
   try {
-    const running = await readRunningProcess(adminListen, nodeName);
-    if (running !== undefined) assertSameNode(running, nodeName, adminListen);
+    const shared = { admin: adminListen, listen: settings.listen };
+    const running = await readRunningProcess(shared, nodeName);
+    const addresses = [settings.listen, adminListen].filter((each) => each !== undefined);
+    if (running !== undefined) assertSameNode(running, nodeName, addresses);
     const { queries, nodeUid: runningNodeUid } = running ?? {};
     const proxy = await startNodeProxy({
       ...nodeProxyOptions(settings),

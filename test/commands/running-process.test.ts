@@ -46,7 +46,7 @@ function repeat(first: string, next: string, pauseMs: number): (socket: Socket) 
 }
 
 async function ask(port: number) {
-  return await readRunningProcess({ host: '127.0.0.1', port }, NODE);
+  return await readRunningProcess({ admin: { host: '127.0.0.1', port }, listen: undefined }, NODE);
 }
 
 describe('readRunningProcess()', () => {
@@ -67,7 +67,8 @@ describe('readRunningProcess()', () => {
     const port = await startNeighbour(respond(version));
     const otherUser = (process.geteuid?.() ?? 0) + 1;
     const address = { host: '127.0.0.1', port };
-    expect(await readRunningProcess(address, NODE, otherUser)).toBeUndefined();
+    const both = { admin: address, listen: address };
+    expect(await readRunningProcess(both, NODE, otherUser)).toBeUndefined();
   });
 
   test.each(['{"node":""}', '{"node":7}', '[]', 'null', `{"node":"${'x'.repeat(254)}"}`])(
@@ -134,7 +135,7 @@ describe('readRunningProcess()', () => {
 });
 
 describe('assertSameNode()', () => {
-  const address = { host: '127.0.0.1', port: 10361 };
+  const address = [{ host: '127.0.0.1', port: 10361 }];
 
   test('accepts a process for the same Node, and one that names none', () => {
     assertSameNode({ node: NODE }, NODE, address);

@@ -316,6 +316,15 @@ describe('a second wrapper that is no planned restart', () => {
     expect(await list()).toBe(200);
   });
 
+  test('does not join the port for kube-proxy either, with an admin port of its own', async () => {
+    await start().logged('listening');
+    const [own = 0] = await freePorts(1);
+    const flags = ['--node-name', 'edge-2', '--admin-listen', `127.0.0.1:${own}`];
+    const { status, stderr } = refused(flags);
+    expect(status).toBe(1);
+    expect(stderr).toContain('for the Node "edge-1"');
+  });
+
   test('does not listen for a Node of the same name in another cluster', async () => {
     const other = createSmallCluster();
     try {
