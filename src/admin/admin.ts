@@ -7,8 +7,8 @@ import { ADMIN_LISTENER, createAdminHandler, PROBES } from './admin-handler.ts';
 import type { LogLosses } from './metric-readers.ts';
 
 /*
- * The admin room: what an operator can see of a running wrapper. It reads the state of the NodeProxy and never
- * changes it.
+ * The admin room: what an operator can see of a running wrapper. It reads the state of the NodeProxy. It changes nothing,
+ * except that the first explanation opens the views of kube-proxy if no client has opened any.
  *   admin-handler.ts   routes of the admin listener
  *   readiness.ts       /readyz
  *   metrics*.ts        /metrics

@@ -15,8 +15,8 @@ export function logStart(logger: Logger, settings: Readonly<Record<string, unkno
 }
 
 /**
- * Logs once when everything that the API server must send has arrived, with what is watched. Returns when the signal
- * aborts. Never rejects.
+ * Logs once when /readyz is green for the first time, and once when the endpoints have arrived too, with what is watched
+ * then. Returns after both, or when the signal aborts. Never rejects.
  */
 export async function logWhenReady(options: {
   readonly proxy: NodeProxy;
@@ -26,25 +26,26 @@ export async function logWhenReady(options: {
   readonly pollMs?: number;
 }): Promise<void> {
   const { proxy, logger, signal, pollMs = POLL_MS } = options;
-  while (!isComplete(proxy)) {
-    const isOver = await delay(pollMs, false, { signal, ref: false }).catch(() => true);
-    if (isOver) return;
-  }
-  const { views, topology, clusterWatchers, upstream } = proxy;
+  const until = async (condition: () => boolean): Promise<boolean> => {
+    while (!condition()) {
+      const isOver = await delay(pollMs, false, { signal, ref: false }).catch(() => true);
+      if (isOver) return false;
+    }
+    return true;
+  };
+  const isReady = () => readiness(proxy).every(({ problem }) => problem === undefined);
+  if (!(await until(isReady))) return;
+  logger.info({ apiServer: proxy.upstream.address }, 'ready');
+  const hasEndpoints = () => proxy.views.sources.some(({ projection }) => projection !== undefined);
+  if (!(await until(() => hasEndpoints() && isReady()))) return;
+  const { views, topology, clusterWatchers } = proxy;
   const watched = [...views.sources, ...clusterWatchers.sources];
   logger.info(
     {
-      apiServer: upstream.address,
       watches: watched.map(({ query }) => queryPath(query)),
       nodeSets: [...topology.nodeSets.keys()],
       services: [...topology.policies.services()].length,
     },
-    'ready: everything that is watched has arrived',
+    'endpoints are served: all that is watched has arrived',
   );
-}
-
-/** With a view of endpoints, because without one there is nothing to decide. */
-function isComplete(proxy: NodeProxy): boolean {
-  if (!proxy.views.sources.some(({ projection }) => projection !== undefined)) return false;
-  return readiness(proxy).every(({ problem }) => problem === undefined);
 }

@@ -61,7 +61,7 @@ export interface NodeProxyOptions extends ListenersOptions {
   readonly minWatchMs: number;
   /** The views of the process that this one replaces; default: what kube-proxy reads. */
   readonly queries?: readonly Query[];
-  /** The views of the newest kube-proxy are opened this long after the start, in milliseconds; default 5,000. */
+  /** The views of the newest kube-proxy are opened this long after the start, in milliseconds; default 30,000. */
   readonly usualViewsMs?: number;
   /** UID of the Node of the process that this one replaces; absent: it is not known. */
   readonly runningNodeUid?: string | undefined;
@@ -110,8 +110,8 @@ export interface NodeProxy {
   close(): Promise<void>;
 }
 
-/** A kube-proxy that is running already connects sooner. */
-const USUAL_VIEWS_MS = 5_000;
+/** A kube-proxy that is running already connects sooner: client-go's longest pause is 30 s. */
+const USUAL_VIEWS_MS = 30_000;
 
 /** A dry run hides no Services. The topology still knows which ones it would hide. */
 const HIDES_NOTHING = { serviceFilter: undefined, cloudPassthrough: false } as const;

@@ -120,7 +120,8 @@ test('one collection without a watch makes the data old, and the warning names i
   const slices = () =>
     proxy.views.sources.find(({ view }) => view.resource.plural === 'endpointslices');
   await eventually(() => slices()?.status.error?.status?.code, 500);
-  await eventually(() => connections().some(Boolean), true);
+  const others = () => proxy.views.sources.filter((source) => source !== slices());
+  await eventually(() => others().every(({ status }) => status.connected), true);
   ahead = 30_000;
   const { data } = await read<ResponseHead>('/explain');
   expect(data.unreachableSince).toBeUndefined();

@@ -44,7 +44,10 @@ function start(): WrapperProcess {
 test('the log says what starts, with which settings, what is watched, and when it is ready', async () => {
   configure({ maxViews: 7, logLevel: 'info' });
   const { lines, logged } = start();
-  const ready = await logged('ready: everything that is watched has arrived');
+  expect(await logged('ready')).toMatchObject({ apiServer: new URL(url).host });
+  const { listen, apiServer } = await logged('listening');
+  expect(apiServer).toBe(new URL(url).host);
+  await fetch(`${listen}/apis/discovery.k8s.io/v1/endpointslices`);
   expect(lines[0]).toMatchObject({
     level: 'info',
     time: expect.stringMatching(ISO),
@@ -55,9 +58,7 @@ test('the log says what starts, with which settings, what is watched, and when i
     settings: { maxViews: 7, listen: '127.0.0.1:0' },
   });
   expect(lines[0]?.settings).not.toHaveProperty('logLevel');
-  expect(await logged('listening')).toMatchObject({ apiServer: new URL(url).host });
-  expect(ready).toMatchObject({
-    apiServer: new URL(url).host,
+  expect(await logged('endpoints are served: all that is watched has arrived')).toMatchObject({
     services: 1,
     nodeSets: ['site=a'],
     watches: expect.arrayContaining([expect.stringContaining('endpointslices')]),

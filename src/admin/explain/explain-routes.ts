@@ -9,6 +9,7 @@ import { decisionsOf } from './decisions.ts';
 import { diffOf } from './diff.ts';
 import { explainOne } from './explained-service.ts';
 import { nodeSummary } from './node-summary.ts';
+import { openViewToExplain } from './open-view.ts';
 import { summarize } from './summary.ts';
 import { tableOf } from './table.ts';
 
@@ -114,6 +115,8 @@ async function answer(
 ): Promise<object> {
   const after = query.get('after') ?? '';
   const limit = readLimit(query.get('limit') ?? '');
+  // /diff reads from the API server first: most of its errors need no view.
+  if (verb !== 'diff') await openViewToExplain(proxy, slice.signal);
   if (verb === 'decisions') return decisionsOf(proxy, readNumber(after), limit);
   if (verb === 'summary') return await nodeSummary(proxy, slice);
   if (verb === 'table') return await tableOf(proxy, after, limit, slice);

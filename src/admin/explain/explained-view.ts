@@ -35,9 +35,8 @@ function withHighestScore(
   return sources.toSorted((a, b) => score(b) - score(a))[0];
 }
 
-/** Why there is no view to explain. The wrapper opens one itself soon after its start. */
-export const NO_VIEW =
-  'no view of endpoints is open yet: the wrapper opens it a few seconds after its start; try again';
+/** Why there is no view to explain. A request for an explanation opens one. */
+export const NO_VIEW = 'no view of endpoints is open yet; try again';
 
 /** Like findView(). Throws `NotReady` if no view of endpoints is open yet. */
 export function explainedView(proxy: Pick<NodeProxy, 'views'>): ExplainedView {

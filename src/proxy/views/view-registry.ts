@@ -78,7 +78,8 @@ export interface ViewLease {
  *
  * A pinned view, which the topology needs, is never idle. The kept view is never idle either: the last view of endpoints
  * that a kube-proxy has read or, until one comes, that of the newest kube-proxy. So explain, the page and check work
- * before kube-proxy is pointed at the wrapper. There is at most one kept view.
+ * before kube-proxy is pointed at the wrapper. There is at most one kept view. It is opened when somebody first asks for an
+ * explanation, and some time after the start: a kube-proxy that runs already comes earlier, and may be an older one.
  *
  * The room: ViewRegistry opens, shares and closes views; `openViewSource` connects reflector, projection and view;
  * ViewBudget limits number and memory.
@@ -153,11 +154,23 @@ export class ViewRegistry {
   }
 
   /**
-   * Opens the views of the newest kube-proxy after `ms` milliseconds, unless a client opens its own before. A kube-proxy
-   * that is there already connects sooner, and the API server has no list more to send.
+   * Opens the views of the newest kube-proxy, unless a view of endpoints is kept already. A kube-proxy that comes later
+   * shares them, or gets its own if it is older.
    */
+  openUsual(): void {
+    if (this.#kept !== undefined) return;
+    const query =
+      this.#services === undefined ? CURRENT_SLICES : slicesBeside(this.#services.query);
+    const services = this.#servicesBeside(query);
+    const isGuess = this.#services === undefined;
+    if (services !== undefined && isGuess) this.#services = this.#openServices(services, true);
+    const entry = this.#open.get(queryKey(query)) ?? this.#openView(query, ANYONE);
+    this.#kept = { entry, isGuess };
+  }
+
+  /** The same, after `ms` milliseconds. */
   openUsualLater(ms: number): void {
-    this.#usualTimer = setTimeout(() => this.#openUsual(), ms).unref();
+    this.#usualTimer = setTimeout(() => this.openUsual(), ms).unref();
   }
 
   /** Decides the policies of all Services again, after the settings of the policies have changed. */
@@ -297,17 +310,6 @@ export class ViewRegistry {
   get #hidesServices(): boolean {
     const { serviceFilter, cloudPassthrough } = this.#options;
     return serviceFilter !== undefined || cloudPassthrough;
-  }
-
-  #openUsual(): void {
-    if (this.#kept !== undefined) return;
-    const query =
-      this.#services === undefined ? CURRENT_SLICES : slicesBeside(this.#services.query);
-    const services = this.#servicesBeside(query);
-    const isGuess = this.#services === undefined;
-    if (services !== undefined && isGuess) this.#services = this.#openServices(services, true);
-    const entry = this.#open.get(queryKey(query)) ?? this.#openView(query, ANYONE);
-    this.#kept = { entry, isGuess };
   }
 
   /** Keeps the view that a kube-proxy reads instead of the last one. In JSON it is charged, and not kept. */

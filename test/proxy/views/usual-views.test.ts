@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { pino } from 'pino';
 import type { ApiServer } from '../../../embedded/api-server.ts';
+import { startAdmin } from '../../../src/admin/admin.ts';
 import { explainOne } from '../../../src/admin/explain/explained-service.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
 import {
@@ -7,6 +9,7 @@ import {
   kubeProxyQueries,
 } from '../../../src/proxy/api/kube-proxy-queries.ts';
 import { type Query, queryPath } from '../../../src/proxy/api/query.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../../src/proxy/http/http-errors.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
@@ -80,6 +83,22 @@ describe('before any kube-proxy has come', () => {
       true,
     );
     expect(await kept()).toBe(1);
+  });
+
+  test('the first request for an explanation opens them, and waits for them', async () => {
+    await start({});
+    expect(open()).toEqual([]);
+    const address = { host: '127.0.0.1', port: 0 };
+    const bounds = DEFAULT_LISTENER_LIMITS;
+    const admin = await startAdmin({ address, bounds, proxy, logger: pino({ level: 'silent' }) });
+    try {
+      const response = await fetch(`${admin.url}/explain/default/web`);
+      expect(response.status).toBe(200);
+      expect(await response.json()).toMatchObject({ counts: { kept: 1, total: 2 } });
+      expect(openPaths()).toEqual(paths(NEW.slices, NEW.services));
+    } finally {
+      await admin.close();
+    }
   });
 
   test('they stay, however short the idle time is, and nobody counts as their user', async () => {
