@@ -2,7 +2,6 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { Change } from '../../filter/codec/change.ts';
 import { type Query, queryKey } from '../api/query.ts';
-import type { Reachability } from '../upstream/reachability.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { SnapshotFallback } from './snapshot-fallback.ts';
 import type { StoredState } from './snapshot-format.ts';
@@ -13,7 +12,7 @@ export interface SnapshotRestoreOptions {
   readonly store: SnapshotStore;
   readonly query: Query;
   readonly metadataOnly: boolean;
-  readonly upstream: Pick<Upstream, 'reachability' | 'search'>;
+  readonly upstream: Pick<Upstream, 'serverState' | 'search'>;
   readonly logger: Logger;
   /**
    * Puts a snapshot in force; returns its objects as changes. Throws `Malformed`, `TooLarge` or `LimitExceeded`, and
@@ -32,19 +31,16 @@ export class SnapshotRestore {
   readonly #writer: SnapshotWriter;
   readonly #fallback: SnapshotFallback;
   readonly #options: SnapshotRestoreOptions;
-  readonly #reach: Reachability;
   /** What may still be put in force. */
   #stored: StoredState | undefined;
   #error: WrapperError | undefined;
 
   constructor(options: SnapshotRestoreOptions) {
     const { store, query, metadataOnly, upstream } = options;
-    const { reachability: reach } = upstream;
     this.#options = options;
-    this.#reach = reach;
     this.#writer = store.open((metadataOnly ? 'metadata ' : '') + queryKey(query));
     this.#fallback = new SnapshotFallback({
-      reach,
+      serverState: upstream.serverState,
       graceMs: store.graceMs,
       search: () => upstream.search(),
       onUnreachable: () => this.#fallBack(),
@@ -84,7 +80,7 @@ export class SnapshotRestore {
   }
 
   #fallBack(): void {
-    const { logger, onNothing } = this.#options;
+    const { logger, onNothing, upstream } = this.#options;
     const stored = this.#stored;
     this.#stored = undefined;
     if (stored !== undefined && this.#restore(stored)) return;
@@ -93,7 +89,7 @@ export class SnapshotRestore {
     }
     const why = this.#error?.message ?? 'the API server is out of reach';
     const problem = new WrapperError('Unreachable', `${why}, and there is no snapshot`);
-    if (!this.#reach.answered) onNothing?.(problem);
+    if (!upstream.serverState.answered) onNothing?.(problem);
   }
 
   /** Returns whether the snapshot is in force now. If it is not, the reason has been logged. */
