@@ -33,6 +33,8 @@ export class SnapshotRestore {
   readonly #options: SnapshotRestoreOptions;
   /** What may still be put in force. */
   #stored: StoredState | undefined;
+  /** A list has arrived, or none is waited for. */
+  #isOver = false;
   #error: WrapperError | undefined;
 
   constructor(options: SnapshotRestoreOptions) {
@@ -43,7 +45,7 @@ export class SnapshotRestore {
       serverState: upstream.serverState,
       graceMs: store.graceMs,
       search: () => upstream.search(),
-      onUnreachable: () => this.#fallBack(),
+      onUnreachable: () => void this.#fallBack(),
     });
   }
 
@@ -67,6 +69,7 @@ export class SnapshotRestore {
   listed(): void {
     this.#fallback.end();
     this.#stored = undefined;
+    this.#isOver = true;
   }
 
   /** Writes changes that the API server reported, up to a version. */
@@ -76,12 +79,18 @@ export class SnapshotRestore {
 
   async close(): Promise<void> {
     this.#fallback.end();
+    this.#isOver = true;
     await this.#writer.close();
   }
 
-  #fallBack(): void {
+  /**
+   * Reads the file again: the process that this one replaces may have shown a newer state than it had written at the
+   * start.
+   */
+  async #fallBack(): Promise<void> {
     const { logger, onNothing, upstream } = this.#options;
-    const stored = this.#stored;
+    const stored = (await this.#writer.loadNewest()) ?? this.#stored;
+    if (this.#isOver) return;
     this.#stored = undefined;
     if (stored !== undefined && this.#restore(stored)) return;
     if (stored === undefined) {

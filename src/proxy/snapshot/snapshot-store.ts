@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { Credentials } from '../credentials/credentials.ts';
+import { SingleFlight } from '../util/single-flight.ts';
 import { withTimeout } from '../util/with-timeout.ts';
 import { SnapshotFiles } from './snapshot-files.ts';
 import { FolderWatch } from './snapshot-folder-watch.ts';
@@ -36,6 +37,11 @@ export interface SnapshotStoreOptions {
   readonly retryMs?: number;
   /** A write that takes longer than this is reported as a failure, in milliseconds; default 30,000. */
   readonly slowMs?: number;
+  /**
+   * Makes the process that this one replaces write its newest state; resolves when it has, or when there is none.
+   * Never rejects. Default: there is none.
+   */
+  readonly flushLastProcess?: () => Promise<void>;
   readonly logger: Logger;
 }
 
@@ -71,6 +77,7 @@ export class SnapshotStore implements SnapshotAccess {
   readonly #notBefore = new Map<string, number>();
   /** Resolves when nothing is being written: one file at a time. */
   #queue: Promise<unknown> = Promise.resolve();
+  readonly #flushing = new SingleFlight<void>();
   #owner: string;
   #isEnding = false;
   /** A close did not wait for the disk any longer. */
@@ -134,10 +141,30 @@ export class SnapshotStore implements SnapshotAccess {
     return await this.#reader.load(query, fileName(query));
   }
 
-  /** Writes after the writes in progress. Rejects with `TooLarge`, or with the error of the disk. */
-  async save(query: string, state: Omit<StoredState, 'savedAt'>): Promise<number> {
+  async loadNewest(query: string): Promise<StoredState | undefined> {
+    const { flushLastProcess } = this.#options;
+    // One request for all queries that are read together.
+    if (flushLastProcess !== undefined) await this.#flushing.run(flushLastProcess);
+    return await this.load(query);
+  }
+
+  /** Writes all that is not on disk, for the process that replaces this one. Never rejects. */
+  async flush(): Promise<void> {
+    const flushed = Promise.all(Array.from(this.#writers, (writer) => writer.flush()));
+    await withTimeout(CLOSE_MS, flushed).catch((error) => this.#timedOut(error));
+  }
+
+  /**
+   * Writes after the writes in progress. Does nothing if another process has written a state that it got later.
+   * Rejects with `TooLarge`, or with the error of the disk.
+   */
+  async save(
+    query: string,
+    state: Omit<StoredState, 'savedAt'>,
+    asOf = Date.now(),
+  ): Promise<number> {
     const { slowMs = SLOW_MS } = this.#options;
-    const write = this.#queue.then(() => this.#write(query, state));
+    const write = this.#queue.then(() => this.#write(query, state, asOf));
     this.#queue = write.catch(() => undefined);
     // The write goes on, because nothing can end it. Writes that wait behind it are slow too.
     const slow = setTimeout(() => {
@@ -198,7 +225,7 @@ export class SnapshotStore implements SnapshotAccess {
     this.#problems.add(query, error, { isOpen, isSilent: this.#folder.problem !== undefined });
   }
 
-  async #write(query: string, state: Omit<StoredState, 'savedAt'>): Promise<number> {
+  async #write(query: string, state: Omit<StoredState, 'savedAt'>, asOf: number): Promise<number> {
     const { resourceVersion, objects } = state;
     const header: SnapshotHeader = {
       ...this.#currentOwner(),
@@ -211,6 +238,8 @@ export class SnapshotStore implements SnapshotAccess {
     const name = fileName(query);
     const bytes = snapshotBytes(header);
     await this.#ready();
+    const other = await this.#files.headerOfOther(name);
+    if (other !== undefined && other.query === query && other.savedAt > asOf) return 0;
     const keep = new Set(Array.from(this.#writers, (writer) => fileName(writer.query)));
     await this.#files.makeRoom(name, bytes, { maxBytes: this.#options.maxBytes, keep });
     await this.#files.write(name, encodeSnapshot(header, objects));

@@ -7,8 +7,15 @@ import type { StoredState } from './snapshot-format.ts';
 export interface SnapshotAccess {
   /** The state on disk; undefined if there is none that can be trusted. Never rejects. */
   load(query: string): Promise<StoredState | undefined>;
-  /** Writes a state; returns the bytes it took. Rejects when the disk fails, which the store has logged. */
-  save(query: string, state: Omit<StoredState, 'savedAt'>): Promise<number>;
+  /** The same, after the process that this one replaces has written its newest state. Never rejects. */
+  loadNewest(query: string): Promise<StoredState | undefined>;
+  /**
+   * Writes a state; returns the bytes it took, 0 if another process has written a newer one. Rejects when the disk
+   * fails, which the store has logged.
+   *
+   * @param asOf when the API server reported the state, in milliseconds since the epoch
+   */
+  save(query: string, state: Omit<StoredState, 'savedAt'>, asOf: number): Promise<number>;
   /** Sets a file aside that was whole, but whose objects cannot be parsed. */
   distrust(query: string, problem: string): Promise<void>;
 }
@@ -34,6 +41,8 @@ export interface SnapshotWriterOptions {
   readonly onClosed: (notBefore: number, late: Error | undefined) => void;
 }
 
+/** A flush may be this far ahead of the write bound, in milliseconds; the writes after it wait for longer. */
+const MAX_AHEAD_MS = 600_000;
 /** A longer timer fires immediately, in milliseconds: writeBytesPerSecond may be a few bytes. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -48,6 +57,8 @@ export class SnapshotWriter {
   readonly #options: SnapshotWriterOptions;
   readonly #objects = new Map<string, ObjectBytes>();
   #resourceVersion = '';
+  /** When the API server reported it, in milliseconds since the epoch. */
+  #asOf = 0;
   /**
    * - `restored`: nothing, or only what came from disk; nothing is to be written.
    * - `live`: the API server itself has reported the state.
@@ -71,6 +82,11 @@ export class SnapshotWriter {
     return this.#options.store.load(this.query);
   }
 
+  /** The same, after the process that this one replaces has written its newest state. Never rejects. */
+  loadNewest(): Promise<StoredState | undefined> {
+    return this.#options.store.loadNewest(this.query);
+  }
+
   /** Sets a file aside that was whole, but whose objects cannot be parsed. */
   distrust(problem: string): Promise<void> {
     return this.#options.store.distrust(this.query, problem);
@@ -84,9 +100,20 @@ export class SnapshotWriter {
   /** Takes what the API server reported, up to a version. The first report is written even without changes. */
   update(changes: readonly Change[], resourceVersion: string): void {
     this.#apply(changes, resourceVersion);
+    this.#asOf = Date.now();
     if (this.#state === 'closed' || (this.#state === 'live' && changes.length === 0)) return;
     this.#state = 'live';
     this.rewrite();
+  }
+
+  /** Writes what is not on disk now, ahead of the write bound, which later writes make up for. Never rejects. */
+  async flush(): Promise<void> {
+    await this.#writing;
+    const ahead = this.#notBefore - performance.now();
+    if (this.#state !== 'live' || this.#dirtySince === undefined || ahead > MAX_AHEAD_MS) return;
+    clearTimeout(this.#timer);
+    this.#writeInBackground();
+    await this.#writing;
   }
 
   /** Writes the state again, without a change. */
@@ -151,8 +178,9 @@ export class SnapshotWriter {
     const objects = [...this.#objects.values()];
     const state = { resourceVersion: this.#resourceVersion, objects };
     try {
-      const bytes = await store.save(this.query, state);
-      this.#notBefore = performance.now() + (bytes / times.writeBytesPerSecond) * 1000;
+      const bytes = await store.save(this.query, state, this.#asOf);
+      const from = Math.max(this.#notBefore, performance.now());
+      this.#notBefore = from + (bytes / times.writeBytesPerSecond) * 1000;
     } catch {
       // The store has logged it. The state is still not on disk.
       this.#dirtySince ??= performance.now();
