@@ -36,7 +36,7 @@ const headerSchema = z.object({
   query: z.string(),
   /** Version of the API server up to which everything is in here. */
   resourceVersion: z.string().regex(/^[0-9]{1,30}$/),
-  /** When it was written, in milliseconds since the epoch. */
+  /** When the API server reported the state, in milliseconds since the epoch. */
   savedAt: count,
   objects: count,
   /** Bytes of the objects, without their lengths. */
@@ -48,7 +48,7 @@ export type SnapshotHeader = z.output<typeof headerSchema>;
 /** State of one query, as it is on disk. */
 export interface StoredState {
   readonly resourceVersion: string;
-  /** When it was written, in milliseconds since the epoch. */
+  /** When the API server reported it, in milliseconds since the epoch. */
   readonly savedAt: number;
   readonly objects: readonly ObjectBytes[];
 }

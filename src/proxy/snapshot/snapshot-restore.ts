@@ -106,7 +106,7 @@ export class SnapshotRestore {
     const { logger, restore } = this.#options;
     const { savedAt, resourceVersion: rv, objects } = stored;
     try {
-      this.#writer.adopt(restore(stored), rv);
+      this.#writer.adopt(restore(stored), rv, savedAt);
     } catch (error) {
       const { code, message: err } = WrapperError.from(error, 'Malformed');
       // The file itself is valid when it exceeds a limit, and the limit can be raised.

@@ -49,6 +49,8 @@ export interface SnapshotStoreOptions {
 const CLOSE_MS = 5_000;
 const SLOW_MS = 30_000;
 const RETRY_MS = 60_000;
+/** How often the folder is looked for, in milliseconds. */
+const CHECK_MS = 10_000;
 
 /**
  * The snapshots on disk: load and save per query, one file each. So a heartbeat of the own Node does not rewrite
@@ -84,15 +86,16 @@ export class SnapshotStore implements SnapshotAccess {
   #hasTimedOut = false;
 
   constructor(options: SnapshotStoreOptions) {
-    const { credentials, folder, logger, maxBytes, retryMs: periodMs = RETRY_MS } = options;
+    const { credentials, folder, logger, maxBytes, retryMs = RETRY_MS } = options;
     this.#options = options;
     this.graceMs = options.graceMs;
     const files = new SnapshotFiles(folder);
     this.#files = files;
     this.#folder = new FolderWatch({
-      ...{ files, periodMs, logger },
+      ...{ files, retryMs, logger },
+      checkMs: Math.min(CHECK_MS, retryMs),
       onFailed: () => this.#counts.failures++,
-      onReplaced: () => this.#rewriteAll(),
+      onReplaced: () => this.#onFolderGone(),
     });
     const [ready, owner] = [() => this.#ready(), () => this.#currentOwner()];
     this.#reader = new SnapshotReader({ files, ready, owner, maxBytes, logger });
@@ -158,13 +161,9 @@ export class SnapshotStore implements SnapshotAccess {
    * Writes after the writes in progress. Does nothing if another process has written a state that it got later.
    * Rejects with `TooLarge`, or with the error of the disk.
    */
-  async save(
-    query: string,
-    state: Omit<StoredState, 'savedAt'>,
-    asOf = Date.now(),
-  ): Promise<number> {
+  async save(query: string, state: StoredState): Promise<number> {
     const { slowMs = SLOW_MS } = this.#options;
-    const write = this.#queue.then(() => this.#write(query, state, asOf));
+    const write = this.#queue.then(() => this.#write(query, state));
     this.#queue = write.catch(() => undefined);
     // The write goes on, because nothing can end it. Writes that wait behind it are slow too.
     const slow = setTimeout(() => {
@@ -225,13 +224,13 @@ export class SnapshotStore implements SnapshotAccess {
     this.#problems.add(query, error, { isOpen, isSilent: this.#folder.problem !== undefined });
   }
 
-  async #write(query: string, state: Omit<StoredState, 'savedAt'>, asOf: number): Promise<number> {
-    const { resourceVersion, objects } = state;
+  async #write(query: string, state: StoredState): Promise<number> {
+    const { resourceVersion, savedAt, objects } = state;
     const header: SnapshotHeader = {
       ...this.#currentOwner(),
       query,
       resourceVersion,
-      savedAt: Date.now(),
+      savedAt,
       objects: objects.length,
       bytes: objects.reduce((sum, { length }) => sum + length, 0),
     };
@@ -239,7 +238,7 @@ export class SnapshotStore implements SnapshotAccess {
     const bytes = snapshotBytes(header);
     await this.#ready();
     const other = await this.#files.headerOfOther(name);
-    if (other !== undefined && other.query === query && other.savedAt > asOf) return 0;
+    if (other !== undefined && other.query === query && other.savedAt > savedAt) return 0;
     const keep = new Set(Array.from(this.#writers, (writer) => fileName(writer.query)));
     await this.#files.makeRoom(name, bytes, { maxBytes: this.#options.maxBytes, keep });
     await this.#files.write(name, encodeSnapshot(header, objects));
@@ -265,6 +264,18 @@ export class SnapshotStore implements SnapshotAccess {
     if (owner === this.#owner) return;
     this.#owner = owner;
     this.#rewriteAll();
+  }
+
+  /** Until each file is written again, that is a problem: after a restart its state would be lost. */
+  #onFolderGone(): void {
+    this.#counts.failures++;
+    const error = Object.assign(new Error('the folder had gone, not all files are written again'), {
+      code: 'GONE',
+    });
+    for (const writer of this.#writers) {
+      if (!writer.rewrite()) continue;
+      this.#problems.add(writer.query, error, { isOpen: true, isSilent: true });
+    }
   }
 
   #rewriteAll(): void {

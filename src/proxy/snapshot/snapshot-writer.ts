@@ -13,9 +13,8 @@ export interface SnapshotAccess {
    * Writes a state; returns the bytes it took, 0 if another process has written a newer one. Rejects when the disk
    * fails, which the store has logged.
    *
-   * @param asOf when the API server reported the state, in milliseconds since the epoch
    */
-  save(query: string, state: Omit<StoredState, 'savedAt'>, asOf: number): Promise<number>;
+  save(query: string, state: StoredState): Promise<number>;
   /** Sets a file aside that was whole, but whose objects cannot be parsed. */
   distrust(query: string, problem: string): Promise<void>;
 }
@@ -58,9 +57,9 @@ export class SnapshotWriter {
   readonly #objects = new Map<string, ObjectBytes>();
   #resourceVersion = '';
   /** When the API server reported it, in milliseconds since the epoch. */
-  #asOf = 0;
+  #savedAt = 0;
   /**
-   * - `restored`: nothing, or only what came from disk; nothing is to be written.
+   * - `restored`: nothing, or only what came from disk; it is written again only if the folder has gone.
    * - `live`: the API server itself has reported the state.
    */
   #state: 'restored' | 'live' | 'closed' = 'restored';
@@ -93,14 +92,15 @@ export class SnapshotWriter {
   }
 
   /** Takes over what came from disk, without writing it. */
-  adopt(changes: readonly Change[], resourceVersion: string): void {
+  adopt(changes: readonly Change[], resourceVersion: string, savedAt: number): void {
     this.#apply(changes, resourceVersion);
+    this.#savedAt = savedAt;
   }
 
   /** Takes what the API server reported, up to a version. The first report is written even without changes. */
   update(changes: readonly Change[], resourceVersion: string): void {
     this.#apply(changes, resourceVersion);
-    this.#asOf = Date.now();
+    this.#savedAt = Date.now();
     if (this.#state === 'closed' || (this.#state === 'live' && changes.length === 0)) return;
     this.#state = 'live';
     this.rewrite();
@@ -110,17 +110,18 @@ export class SnapshotWriter {
   async flush(): Promise<void> {
     await this.#writing;
     const ahead = this.#notBefore - performance.now();
-    if (this.#state !== 'live' || this.#dirtySince === undefined || ahead > MAX_AHEAD_MS) return;
+    if (this.#state === 'closed' || this.#dirtySince === undefined || ahead > MAX_AHEAD_MS) return;
     clearTimeout(this.#timer);
     this.#writeInBackground();
     await this.#writing;
   }
 
-  /** Writes the state again, without a change. */
-  rewrite(): void {
-    if (this.#state !== 'live') return;
+  /** Writes the state again, without a change. Returns whether there is one. */
+  rewrite(): boolean {
+    if (this.#state === 'closed' || this.#resourceVersion === '') return false;
     this.#dirtySince ??= performance.now();
     this.#schedule();
+    return true;
   }
 
   /**
@@ -176,9 +177,13 @@ export class SnapshotWriter {
     const { store, times } = this.#options;
     this.#dirtySince = undefined;
     const objects = [...this.#objects.values()];
-    const state = { resourceVersion: this.#resourceVersion, objects };
+    const state = {
+      resourceVersion: this.#resourceVersion,
+      savedAt: this.#savedAt,
+      objects,
+    };
     try {
-      const bytes = await store.save(this.query, state, this.#asOf);
+      const bytes = await store.save(this.query, state);
       const from = Math.max(this.#notBefore, performance.now());
       this.#notBefore = from + (bytes / times.writeBytesPerSecond) * 1000;
     } catch {

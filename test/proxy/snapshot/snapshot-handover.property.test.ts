@@ -52,7 +52,11 @@ class Process {
     this.shown = Number(stored.resourceVersion);
     expect(stored.objects.map(String)).toEqual([`v${this.shown}`]);
     const [object = Buffer.alloc(0)] = stored.objects;
-    this.writer.adopt([{ ...change(this.shown), object } as Change], stored.resourceVersion);
+    this.writer.adopt(
+      [{ ...change(this.shown), object } as Change],
+      stored.resourceVersion,
+      stored.savedAt,
+    );
   }
 
   async stop(): Promise<void> {
