@@ -25,18 +25,19 @@ export interface UpstreamBody extends AsyncIterable<Buffer> {
   destroy(): void;
 }
 
+export interface BodyOptions {
+  readonly explain: (error: unknown) => unknown;
+  /** Whether a body that has ended did not break off; default: always. */
+  readonly isWhole?: () => boolean;
+  /** A body is destroyed if nobody has started to read it after this time, in milliseconds. */
+  readonly unreadMs: number;
+  readonly onUnread: () => void;
+  /** Called for each chunk, before its reader gets it. */
+  readonly onChunk?: () => void;
+}
+
 /** Wraps a body. Errors while it is read are thrown as `explain` returns them. */
-export function createBody(
-  source: Readable,
-  options: {
-    readonly explain: (error: unknown) => unknown;
-    /** A body is destroyed if nobody has started to read it after this time, in milliseconds. */
-    readonly unreadMs: number;
-    readonly onUnread: () => void;
-    /** Called for each chunk, before its reader gets it. */
-    readonly onChunk?: () => void;
-  },
-): UpstreamBody {
+export function createBody(source: Readable, options: BodyOptions): UpstreamBody {
   // An error before the body is read is thrown to its later reader. Without a listener it would end the process.
   source.on('error', () => {});
   const timer = setTimeout(() => {
@@ -54,6 +55,7 @@ export function createBody(
           options.onChunk?.();
           yield chunk;
         }
+        assertWhole(options);
       } catch (error) {
         throw options.explain(error);
       }
@@ -66,9 +68,13 @@ export function createBody(
   };
 }
 
+function assertWhole({ isWhole = () => true }: BodyOptions): void {
+  if (!isWhole()) throw new Error('the response broke off');
+}
+
 function readEach(
   source: Readable,
-  options: { readonly explain: (error: unknown) => unknown; readonly onChunk?: () => void },
+  options: BodyOptions,
   onChunk: (chunk: Buffer) => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -86,8 +92,13 @@ function readEach(
       }
     };
     finished(source, { writable: false }, (error) => {
-      if (error == null) resolve();
-      else fail(options.explain(error));
+      try {
+        if (error != null) throw error;
+        assertWhole(options);
+        resolve();
+      } catch (problem) {
+        fail(options.explain(problem));
+      }
     });
     source.on('data', take);
   });

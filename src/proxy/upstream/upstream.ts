@@ -6,10 +6,11 @@ import { OncePerCause } from '../util/once-per-cause.ts';
 import { AbortGroup } from './abort-group.ts';
 import { ActiveRequests } from './active-requests.ts';
 import { AgentPool } from './agent-pool.ts';
+import { createAgentRequest, NoResponse } from './agent-request.ts';
 import type { Outcome } from './failover.ts';
+import { DeadConnection } from './http2-session.ts';
 import { isServerFailure, isUsableResponse, Reachability } from './reachability.ts';
 import { ServerProbe } from './server-probe.ts';
-import { createAgentRequest, NoResponse } from './upstream-agent.ts';
 import { createBody, type ResponseHeaders, type UpstreamBody } from './upstream-body.ts';
 import { addressOf, unreachable } from './upstream-error.ts';
 
@@ -79,7 +80,7 @@ export interface UpstreamOptions {
   readonly onOutcome?: (server: URL, outcome: Outcome) => void;
   /** Called with a server that was found to answer while the one in use does not. */
   readonly onFound?: (server: URL) => void;
-  /** After this time without a byte from the API server it is health-checked; see HealthCheck. */
+  /** After this time without a byte from the API server it is checked, in milliseconds; see PingCheck, HealthCheck. */
   readonly quietMs?: number;
   /** Time limit for the start of a response, in milliseconds; default 40,000. */
   readonly headersMs?: number;
@@ -123,12 +124,16 @@ class AgentUpstream implements Upstream {
     this.#logger = logger;
     this.#unreadMs = unreadMs;
     this.#onOutcome = onOutcome;
-    const { headersMs, onFound } = options;
-    const onConnect = (): void => this.reachability.noteConnected();
-    this.#agents = new AgentPool({ credentials, headersMs, onConnect });
+    const { headersMs, quietMs, onFound } = options;
+    this.#agents = new AgentPool({
+      ...{ credentials, headersMs, quietMs },
+      onConnect: () => this.reachability.noteConnected(),
+      onDead: (server, requests) => this.#onDead(server, requests),
+    });
     this.#requests = new ActiveRequests({
       ...options,
       probe: (server) => this.probe(server),
+      isSelfChecked: (server) => this.#agents.isSelfChecked(server),
       onDead: (server) => onOutcome(server, 'silent'),
     });
     this.#probe = new ServerProbe({
@@ -212,9 +217,10 @@ class AgentUpstream implements Upstream {
     const explain = (error: unknown): unknown =>
       signal.aborted ? signal.reason : unreachable(error, server);
     try {
-      const agent = this.#agents.get(request.authorization === undefined ? 'own' : 'caller');
+      const owner = request.authorization === undefined ? 'own' : 'caller';
+      const agent = this.#agents.get(owner, server);
       const sent = agent.request(createAgentRequest(server, request, identity, signal));
-      const { statusCode, headers, body } = await abortable(sent, signal);
+      const { statusCode, headers, body, isWhole } = await abortable(sent, signal);
       const isUsable = isUsableResponse(statusCode, headers);
       const onBytes = (): void => {
         active.onBytes();
@@ -229,15 +235,25 @@ class AgentUpstream implements Upstream {
       const onUnread = (): void => {
         this.#logger.warn({ path: request.path }, 'a response was not read; its request is ended');
       };
-      const options = { explain, onUnread, onChunk: onBytes, unreadMs: this.#unreadMs };
+      const options = { explain, isWhole, onUnread, onChunk: onBytes, unreadMs: this.#unreadMs };
       return { statusCode, headers, body: createBody(body, options) };
     } catch (error) {
       active.end();
-      if (!signal.aborted) {
+      // A dead connection says little about its server, which is searched for; see #onDead.
+      if (!signal.aborted && !(error instanceof DeadConnection)) {
         this.#onOutcome(server, error instanceof NoResponse ? 'silent' : 'unreachable');
       }
       throw explain(error);
     }
+  }
+
+  /** A connection has fallen silent. If its server does not answer on a new one either, another server is used. */
+  #onDead(server: URL, requests: number): void {
+    this.#logger.warn(
+      { server: addressOf(server), requests },
+      'a connection to the API server has fallen silent; its requests are ended, and the next one opens a new connection',
+    );
+    void this.search();
   }
 
   async #identity({ authorization }: UpstreamRequest): Promise<Readonly<Record<string, string>>> {
