@@ -15,8 +15,6 @@ export interface AgentResponse {
   readonly statusCode: number;
   readonly headers: ResponseHeaders;
   readonly body: Readable;
-  /** Whether a body that has ended was ended by the server, and did not break off. */
-  readonly isWhole: () => boolean;
 }
 
 /** Requests of one identity to one server over one protocol. */

@@ -109,7 +109,7 @@ export class Http1Connections implements Connections {
         request.once('close', () => reject(new Error('the connection was closed')));
         request.once('response', (response) => {
           const { statusCode = 0, headers } = response;
-          resolve({ statusCode, headers, body: response, isWhole: () => response.complete });
+          resolve({ statusCode, headers, body: response });
         });
         request.end(body);
       });

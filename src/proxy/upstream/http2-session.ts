@@ -1,11 +1,4 @@
-import {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  connect,
-  constants,
-  type IncomingHttpHeaders,
-  type IncomingHttpStatusHeader,
-} from 'node:http2';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
 import { WrapperError } from '../../errors.ts';
 import {
@@ -18,10 +11,10 @@ import {
   NoResponse,
   Unprocessed,
 } from './agent-request.ts';
+import { cancelStream, Http2Body } from './http2-body.ts';
 import { PingCheck } from './ping-check.ts';
 
-const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } =
-  constants;
+const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_REFUSED_STREAM } = constants;
 
 /**
  * Window of a stream, in bytes: what the server may send before we have read. 16 MB over a round trip of 100 ms take
@@ -122,7 +115,7 @@ export class Http2Session implements Connections {
     const stream = this.#open(request);
     const { headersMs } = this.#options.times;
     const late = new NoResponse(`no response within ${headersMs / 1000} s`);
-    const timer = setTimeout(() => cancel(stream, late), headersMs);
+    const timer = setTimeout(() => cancelStream(stream, late), headersMs);
     try {
       return await new Promise<AgentResponse>((resolve, reject) => {
         // This listener stays, because later errors are emitted too. The reader gets them from the body.
@@ -133,7 +126,9 @@ export class Http2Session implements Connections {
         });
         stream.once('response', (headers) => {
           this.#hasAnswered = true;
-          resolve(toResponse(headers, stream));
+          const { ':status': statusCode = 0, ...others } = headers;
+          const body = new Http2Body(stream, (error) => this.#reason(error));
+          resolve({ statusCode, headers: others, body });
         });
         if (request.body !== undefined) stream.end(request.body);
       });
@@ -179,7 +174,7 @@ export class Http2Session implements Connections {
     const pseudo = { ':method': method, ':path': path, ':scheme': 'https', ':authority': host };
     const endStream = body === undefined;
     const stream = this.#session.request({ ...headers, ...length, ...pseudo }, { endStream });
-    const abort = (): void => cancel(stream, new Error('the request was aborted'));
+    const abort = (): void => cancelStream(stream, new Error('the request was aborted'));
     signal.addEventListener('abort', abort, { once: true });
     this.#streams.add(stream);
     stream.once('close', () => {
@@ -190,9 +185,17 @@ export class Http2Session implements Connections {
     return stream;
   }
 
+  /** The reason for the end of a stream: that of its connection says more. */
+  #reason(error: Error): Error {
+    if (this.#loss !== undefined) return this.#loss;
+    return this.#session.destroyed
+      ? new Error('the connection was closed', { cause: error })
+      : error;
+  }
+
   /** The reason for the end of a stream without a response: {@link Unprocessed} if the request may be repeated. */
   #explain(error: Error, stream: ClientHttp2Stream, method: string): Error {
-    const cause = this.#loss ?? error;
+    const cause = this.#reason(error);
     const isUnsent = stream.id === undefined;
     const isRefused = stream.rstCode === NGHTTP2_REFUSED_STREAM;
     // As for HTTP/1.1: the server may close a connection just when it is used again.
@@ -242,20 +245,4 @@ export class Http2Session implements Connections {
     this.#idle = setTimeout(() => this.close(), this.#options.times.idleMs);
     this.#idle.unref();
   }
-}
-
-/** Ends a stream, and tells the server so. */
-function cancel(stream: ClientHttp2Stream, reason: Error): void {
-  if (!stream.closed) stream.close(NGHTTP2_CANCEL);
-  stream.destroy(reason);
-}
-
-function toResponse(
-  headers: IncomingHttpHeaders & IncomingHttpStatusHeader,
-  body: ClientHttp2Stream,
-): AgentResponse {
-  const { ':status': statusCode = 0, ...others } = headers;
-  // Node ends a stream that was cancelled without an error.
-  const isWhole = (): boolean => body.rstCode === NGHTTP2_NO_ERROR;
-  return { statusCode, headers: others, body, isWhole };
 }

@@ -25,19 +25,18 @@ export interface UpstreamBody extends AsyncIterable<Buffer> {
   destroy(): void;
 }
 
-export interface BodyOptions {
-  readonly explain: (error: unknown) => unknown;
-  /** Whether a body that has ended did not break off; default: always. */
-  readonly isWhole?: () => boolean;
-  /** A body is destroyed if nobody has started to read it after this time, in milliseconds. */
-  readonly unreadMs: number;
-  readonly onUnread: () => void;
-  /** Called for each chunk, before its reader gets it. */
-  readonly onChunk?: () => void;
-}
-
 /** Wraps a body. Errors while it is read are thrown as `explain` returns them. */
-export function createBody(source: Readable, options: BodyOptions): UpstreamBody {
+export function createBody(
+  source: Readable,
+  options: {
+    readonly explain: (error: unknown) => unknown;
+    /** A body is destroyed if nobody has started to read it after this time, in milliseconds. */
+    readonly unreadMs: number;
+    readonly onUnread: () => void;
+    /** Called for each chunk, before its reader gets it. */
+    readonly onChunk?: () => void;
+  },
+): UpstreamBody {
   // An error before the body is read is thrown to its later reader. Without a listener it would end the process.
   source.on('error', () => {});
   const timer = setTimeout(() => {
@@ -55,7 +54,6 @@ export function createBody(source: Readable, options: BodyOptions): UpstreamBody
           options.onChunk?.();
           yield chunk;
         }
-        assertWhole(options);
       } catch (error) {
         throw options.explain(error);
       }
@@ -68,13 +66,9 @@ export function createBody(source: Readable, options: BodyOptions): UpstreamBody
   };
 }
 
-function assertWhole({ isWhole = () => true }: BodyOptions): void {
-  if (!isWhole()) throw new Error('the response broke off');
-}
-
 function readEach(
   source: Readable,
-  options: BodyOptions,
+  options: { readonly explain: (error: unknown) => unknown; readonly onChunk?: () => void },
   onChunk: (chunk: Buffer) => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -92,13 +86,8 @@ function readEach(
       }
     };
     finished(source, { writable: false }, (error) => {
-      try {
-        if (error != null) throw error;
-        assertWhole(options);
-        resolve();
-      } catch (problem) {
-        fail(options.explain(problem));
-      }
+      if (error == null) resolve();
+      else fail(options.explain(error));
     });
     source.on('data', take);
   });

@@ -220,7 +220,7 @@ class AgentUpstream implements Upstream {
       const owner = request.authorization === undefined ? 'own' : 'caller';
       const agent = this.#agents.get(owner, server);
       const sent = agent.request(createAgentRequest(server, request, identity, signal));
-      const { statusCode, headers, body, isWhole } = await abortable(sent, signal);
+      const { statusCode, headers, body } = await abortable(sent, signal);
       const isUsable = isUsableResponse(statusCode, headers);
       const onBytes = (): void => {
         active.onBytes();
@@ -235,7 +235,7 @@ class AgentUpstream implements Upstream {
       const onUnread = (): void => {
         this.#logger.warn({ path: request.path }, 'a response was not read; its request is ended');
       };
-      const options = { explain, isWhole, onUnread, onChunk: onBytes, unreadMs: this.#unreadMs };
+      const options = { explain, onUnread, onChunk: onBytes, unreadMs: this.#unreadMs };
       return { statusCode, headers, body: createBody(body, options) };
     } catch (error) {
       active.end();

@@ -141,3 +141,23 @@ describe('a server', () => {
     expect(server.connections.length).toBeLessThan(8);
   });
 });
+
+describe('a body', () => {
+  // Node counts such a stream as closed: `finished` said so, and a watch with an ERROR event ended before that was read.
+  test.each(['each', 'loop'] as const)(
+    'that is complete before it is read (by %s) is whole',
+    async (how) => {
+      await setUp((connection, stream) => {
+        connection.respond(stream);
+        connection.data(stream, 'ok');
+        connection.end(stream);
+      });
+      const { body } = await get();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      const chunks: string[] = [];
+      if (how === 'each') await body.each((chunk) => chunks.push(String(chunk)));
+      else for await (const chunk of body) chunks.push(String(chunk));
+      expect(chunks).toEqual(['ok']);
+    },
+  );
+});

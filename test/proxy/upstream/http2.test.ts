@@ -216,6 +216,7 @@ describe('an abort', () => {
     for await (const _ of (await get('/')).body) break;
     const { stream } = await server.request(1);
     await until(() => stream.closed, 'the stream to be closed');
+    expect(stream.rstCode).toBe(CODES.NGHTTP2_CANCEL);
   });
 });
 
