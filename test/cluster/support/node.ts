@@ -1,0 +1,286 @@
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { eventually } from '../../e2e/support/eventually.ts';
+import {
+  type ManagedProcess,
+  type ProcessOptions,
+  startProcess,
+  waitUntilReady,
+} from '../../e2e/support/managed-process.ts';
+import { runCommand } from '../../e2e/support/run-command.ts';
+import type { ClusterBinaries } from './binaries.ts';
+import { type Containers, createContainers } from './containers.ts';
+import { API_SERVER, type ClusterNetwork, nodeAddress, podCidr } from './network.ts';
+import { CRI_SOCKET, type NodeFiles, OWN_FOLDERS, snapshotter, writeNodeConfig } from './node-config.ts';
+
+/**
+ * A node: a real containerd and kubelet in network, mount and pid namespaces of their own.
+ *
+ *   off ── powerOn ──> booted ── startKubelet ──> running ── powerOff ──> off
+ *
+ * Everything on it descends from the first process of its pid namespace. When that process ends, the kernel ends the
+ * others and removes the mounts, also if our own process was killed.
+ */
+export interface ClusterNode extends Containers {
+  readonly name: string;
+  /** Its InternalIP. */
+  readonly address: string;
+  /** Folder of its files and logs on this machine. */
+  readonly folder: string;
+  /** Path of containerd's socket in the node's mounts, and so for a Pod that mounts the folder of it. */
+  readonly criSocket: string;
+  /** Folder of static Pods, on this machine. */
+  readonly staticPods: string;
+  /** Path on this machine of a file below /run, /var/lib or /var/log of the node. */
+  hostPath(path: string): string;
+  /** Runs a command on the node to its end and returns its stdout. */
+  exec(command: string, args: readonly string[], input?: string): Promise<string>;
+  /** Starts a process on the node. It ends with the node, or with {@link OnNode.stop}. */
+  spawn(options: Omit<ProcessOptions, 'logFile'>): OnNode;
+  /** Drops everything that goes to the API server. Open connections stay open and fall silent. */
+  cutOff(): Promise<void>;
+  /** Undoes {@link ClusterNode.cutOff}. */
+  reconnect(): Promise<void>;
+  /** Kills all containers at the same moment, as a power cut does. The kubelet, which stays, starts them again. */
+  powerCut(): Promise<void>;
+  /** Ends the whole node without a word, and what it has in /run and in the kernel's tables. */
+  powerOff(): Promise<void>;
+  /** Boots it with the disk that it had: containerd runs afterwards. */
+  powerOn(): Promise<void>;
+  startKubelet(): Promise<void>;
+  stopKubelet(signal?: NodeJS.Signals): Promise<void>;
+  importImage(tar: string): Promise<void>;
+}
+
+/** A process on a node. */
+export interface OnNode {
+  /** The nsenter around it; ends with it. */
+  readonly process: ManagedProcess;
+  /** Sends a signal to the process itself (default SIGTERM) and waits for its end. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+export interface NodeOptions {
+  readonly name: string;
+  /** 1, 2, …; its addresses follow from it. */
+  readonly index: number;
+  /** How many nodes there are. */
+  readonly of: number;
+  readonly folder: string;
+  readonly cgroup: string;
+  readonly network: ClusterNetwork;
+  readonly binaries: ClusterBinaries;
+  readonly kubeconfig: string;
+}
+
+/** Describes a node that is off. */
+export function createNode(options: NodeOptions): ClusterNode {
+  return new Node(options).describe();
+}
+
+class Node {
+  readonly #options: NodeOptions;
+  readonly #files: NodeFiles;
+  /** The unshare whose child is the first process of the node; undefined while it is off. */
+  #first: ManagedProcess | undefined;
+  #kubelet: OnNode | undefined;
+
+  constructor(options: NodeOptions) {
+    this.#options = options;
+    const { folder, index, cgroup } = options;
+    mkdirSync(folder, { recursive: true });
+    this.#files = writeNodeConfig({ folder, cgroup, podCidr: podCidr(index) });
+  }
+
+  describe(): ClusterNode {
+    const { name, index, folder } = this.#options;
+    return {
+      ...createContainers(async (command, args) => await this.#exec(command, args)),
+      name,
+      folder,
+      address: nodeAddress(index),
+      criSocket: CRI_SOCKET,
+      staticPods: this.#files.staticPods,
+      hostPath: (path) => this.#hostPath(path),
+      exec: async (command, args, input) => await this.#exec(command, args, input),
+      spawn: (process) => this.#spawn(process),
+      cutOff: async () => await this.#dropToApiServer('-I'),
+      reconnect: async () => await this.#dropToApiServer('-D'),
+      powerCut: async () => await this.#killTasks(),
+      powerOff: async () => await this.#powerOff(),
+      powerOn: async () => await this.#powerOn(),
+      startKubelet: async () => await this.#startKubelet(),
+      stopKubelet: async (signal) => await this.#kubelet?.stop(signal),
+      importImage: async (tar) => await this.#importImage(tar),
+    };
+  }
+
+  #hostPath(path: string): string {
+    if (!OWN_FOLDERS.some((own) => path.startsWith(`/${own}/`))) {
+      throw new Error(`${path} is not below a folder that a node has for itself`);
+    }
+    return join(this.#options.folder, path);
+  }
+
+  async #powerOn(): Promise<void> {
+    const { name, index, of, folder, network, binaries } = this.#options;
+    const namespace = await network.addNode(index, of);
+    const boot = ['-c', BOOT, 'boot', folder, binaries.podProgram];
+    const apart = ['--mount', '--pid', '--fork', '--mount-proc', '--kill-child'];
+    this.#first = startProcess({
+      name,
+      command: 'nsenter',
+      args: [`--net=${namespace}`, '--', 'unshare', ...apart, 'sh', ...boot],
+      logFile: join(folder, 'boot.log'),
+    });
+    const first = this.#first;
+    await waitUntilReady(first, async () => childOf(first.pid) !== undefined);
+    // The mounts are there when the boot script has become the program that waits.
+    await waitUntilReady(first, async () => commandOf(childOf(first.pid)) === binaries.podProgram);
+    await this.#exec('sysctl', ['-qw', 'net.ipv4.ip_forward=1']);
+    const { containerdConfig } = this.#files;
+    const { process } = this.#spawn({
+      name: 'containerd',
+      command: 'containerd',
+      args: ['--config', containerdConfig],
+    });
+    await waitUntilReady(process, async () => await this.#succeeds('ctr', ['version']));
+  }
+
+  async #powerOff(): Promise<void> {
+    const { folder, index, network } = this.#options;
+    const first = this.#first;
+    if (first === undefined) return;
+    this.#first = undefined;
+    this.#kubelet = undefined;
+    const init = childOf(first.pid);
+    // The end of the first process is the end of all: it has ended only when the others have.
+    if (init === undefined) first.child.kill('SIGKILL');
+    else process.kill(init, 'SIGKILL');
+    await first.exited;
+    await network.removeNode(index);
+    rmSync(join(folder, 'run'), { recursive: true, force: true });
+    mkdirSync(join(folder, 'run'));
+  }
+
+  async #startKubelet(): Promise<void> {
+    const { name, index, binaries, kubeconfig } = this.#options;
+    const args = [
+      `--config=${this.#files.kubeletConfig}`,
+      `--kubeconfig=${kubeconfig}`,
+      `--hostname-override=${name}`,
+      `--node-ip=${nodeAddress(index)}`,
+    ];
+    const started = this.#spawn({ name: 'kubelet', command: binaries.kubelet, args });
+    this.#kubelet = started;
+    const health = ['dial', 'http://127.0.0.1:10248/healthz', '1'];
+    await waitUntilReady(started.process, async () =>
+      (await this.#exec(binaries.podProgram, health)).includes('"ok"'),
+    );
+  }
+
+  #spawn(options: Omit<ProcessOptions, 'logFile'>): OnNode {
+    const started = startProcess({
+      ...options,
+      command: 'nsenter',
+      args: [...this.#enter(), options.command, ...options.args],
+      logFile: join(this.#options.folder, `${options.name}.log`),
+    });
+    return {
+      process: started,
+      stop: async (signal = 'SIGTERM') => {
+        // nsenter passes no signal on.
+        const inner = childOf(started.pid);
+        if (inner !== undefined) process.kill(inner, signal);
+        await started.exited;
+      },
+    };
+  }
+
+  async #exec(command: string, args: readonly string[], input?: string): Promise<string> {
+    const options = input === undefined ? {} : { input };
+    return await runCommand('nsenter', [...this.#enter(), command, ...args], options);
+  }
+
+  #enter(): string[] {
+    const init = this.#first === undefined ? undefined : childOf(this.#first.pid);
+    if (init === undefined) throw new Error(`the node ${this.#options.name} is off`);
+    return ['--target', String(init), '--net', '--mount', '--pid', '--'];
+  }
+
+  async #succeeds(command: string, args: readonly string[]): Promise<boolean> {
+    try {
+      await this.#exec(command, args);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  async #dropToApiServer(action: '-I' | '-D'): Promise<void> {
+    const { address, port } = API_SERVER;
+    const rule = ['-d', address, '-p', 'tcp', '--dport', String(port), '-j', 'DROP'];
+    // From the node itself, and from its Pods.
+    for (const chain of ['OUTPUT', 'FORWARD']) {
+      await this.#exec('iptables', ['-w', action, chain, ...rule]);
+    }
+  }
+
+  async #killTasks(): Promise<void> {
+    const tasks = (await this.#exec('ctr', ['-n', 'k8s.io', 'tasks', 'ls', '-q'])).trim();
+    const kill = async (task: string) =>
+      // One that ended meanwhile is no error.
+      await this.#succeeds('ctr', ['-n', 'k8s.io', 'tasks', 'kill', '-s', 'SIGKILL', task]);
+    await Promise.all(tasks.split('\n').filter(Boolean).map(kill));
+  }
+
+  async #importImage(tar: string): Promise<void> {
+    const { folder } = this.#options;
+    const args = ['images', 'import', '--snapshotter', snapshotter(folder), tar];
+    await this.#exec('ctr', ['-n', 'k8s.io', ...args]);
+  }
+}
+
+/**
+ * What the first process of a node does: it mounts the node's folders over those of this machine, and becomes the
+ * program that waits and reaps. Arguments: the node's folder, that program.
+ */
+const BOOT = `set -e
+for each in ${OWN_FOLDERS.join(' ')}; do mount --bind "$1/$each" "/$each"; done
+# kube-proxy mounts /lib/modules, and containerd would make it on this machine.
+if ! [ -d /lib/modules ]; then
+  mkdir -p "$1/lib" "$1/lib-work"
+  mount -t overlay overlay -o "lowerdir=/usr/lib,upperdir=$1/lib,workdir=$1/lib-work" /usr/lib
+  mkdir -p /usr/lib/modules
+fi
+exec "$2" pause`;
+
+/** Pid of the only child of a process. */
+function childOf(pid: number): number | undefined {
+  try {
+    const [child = ''] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ');
+    return child === '' ? undefined : Number(child);
+  } catch {
+    return undefined;
+  }
+}
+
+function commandOf(pid: number | undefined): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0', 1)[0];
+  } catch {
+    return undefined;
+  }
+}
+
+/** Waits until a node's kubelet has registered it, and it is ready. */
+export async function waitForNodeReady(
+  status: () => Promise<{ conditions?: readonly { type: string; status: string }[] }>,
+  what: string,
+): Promise<void> {
+  await eventually(
+    async () => (await status()).conditions ?? [],
+    (conditions) => conditions.some((each) => each.type === 'Ready' && each.status === 'True'),
+    { timeoutMs: 60_000, intervalMs: 200, what },
+  );
+}
