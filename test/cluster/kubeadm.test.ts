@@ -140,7 +140,15 @@ test('the way back to a plain kube-proxy loses no request, and leaves only the s
     await documented('kubectl delete -k my-cluster');
   });
   expect(seen.map(({ answers }) => failuresOf(answers))).toEqual([{}, {}]);
-  const left = await cluster.kubectl(['get', 'all,cm,sa', '-A', '-l', 'app.kubernetes.io/name=kube-proxy-wrapper', '-o', 'name']);
+  const left = await cluster.kubectl([
+    'get',
+    'all,cm,sa',
+    '-A',
+    '-l',
+    'app.kubernetes.io/name=kube-proxy-wrapper',
+    '-o',
+    'name',
+  ]);
   expect(left).toBe('');
   for (const node of cluster.nodes) {
     expect(existsSync(node.hostPath('/var/lib/kube-proxy-wrapper/state'))).toBe(true);

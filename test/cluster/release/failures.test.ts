@@ -133,7 +133,11 @@ test('an update whose Pod is killed for its memory stops at the first node, whic
     await eventually(
       async () => [...(await wrapperPods('edge-1')), ...(await wrapperPods('edge-2'))],
       (pods) => pods.some(isOomKilled) && pods.filter(isReady).length === 2,
-      { timeoutMs: 60_000, intervalMs: 200, what: 'one Pod is OOMKilled beside two that are ready' },
+      {
+        timeoutMs: 60_000,
+        intervalMs: 200,
+        what: 'one Pod is OOMKilled beside two that are ready',
+      },
     );
   });
   await followsChanges();
@@ -173,6 +177,10 @@ test('a node that reboots has its rules again, without help', async () => {
     (answers) => Object.keys(answers).join() === 'edge-1',
     { timeoutMs: 120_000, intervalMs: 500, what: 'the Service is reached on the rebooted node' },
   );
-  timings.add('power on until the Service is reached', 'ms', Math.round(performance.now() - before));
+  timings.add(
+    'power on until the Service is reached',
+    'ms',
+    Math.round(performance.now() - before),
+  );
   await followsChanges();
 });

@@ -21,8 +21,7 @@ beforeAll(async () => {
 
 afterAll(async () => await cluster?.stop());
 
-const documented = async (beginning: string) =>
-  await workspace.runDocumented('Sidecar', beginning);
+const documented = async (beginning: string) => await workspace.runDocumented('Sidecar', beginning);
 
 async function containersOfKubeProxies(): Promise<(string | undefined)[]> {
   const path = '/api/v1/namespaces/kube-system/pods?labelSelector=k8s-app%3Dkube-proxy';

@@ -99,7 +99,11 @@ function followKernel(
     node,
     arrived: async (index) => {
       const what = `change ${index} in the kernel of ${node}`;
-      await eventually(() => newest, (value) => value >= index, { timeoutMs: 30_000, what });
+      await eventually(
+        () => newest,
+        (value) => value >= index,
+        { timeoutMs: 30_000, what },
+      );
     },
     latestMs: () => Math.round(latest),
     stop: async () => await monitor.stop('SIGKILL'),

@@ -1,21 +1,15 @@
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { repository } from '../../deploy/support/repository.ts';
 import type { ApiClient } from '../../e2e/support/api.ts';
 import { runCommand } from '../../e2e/support/run-command.ts';
-import { repository } from '../../deploy/support/repository.ts';
 import { type ClusterBinaries, ensureClusterBinaries } from './binaries.ts';
 import { removeCgroups } from './cgroups.ts';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
 import { makeImages } from './images.ts';
 import { createNetwork, removeNetwork } from './network.ts';
 import { type ClusterNode, createNode, waitForNodeReady } from './node.ts';
-import {
-  abandonedNumbers,
-  folderOf,
-  prefixOf,
-  releaseNumber,
-  reserveNumber,
-} from './owner.ts';
+import { abandonedNumbers, folderOf, prefixOf, releaseNumber, reserveNumber } from './owner.ts';
 
 /** A whole cluster on this machine, without an image registry. */
 export interface Cluster {

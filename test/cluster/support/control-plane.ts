@@ -38,7 +38,11 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const url = (address: string) => `https://${address}:${API_SERVER.port}`;
   const kubeconfigFor = (user: string, address: string) => {
     const path = join(folder, `${user}.kubeconfig`);
-    writeKubeconfig(path, { server: url(address), caFile: certFile, token: tokens.get(user) ?? '' });
+    writeKubeconfig(path, {
+      server: url(address),
+      caFile: certFile,
+      token: tokens.get(user) ?? '',
+    });
     return path;
   };
   const server = url(network.hubAddress);

@@ -1,9 +1,9 @@
 import { cpSync, existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { runCommand } from '../../e2e/support/run-command.ts';
-import { searchPath } from '../../e2e/support/search-path.ts';
 import { layOutImage } from '../../deploy/support/image.ts';
 import { readText } from '../../deploy/support/repository.ts';
+import { runCommand } from '../../e2e/support/run-command.ts';
+import { searchPath } from '../../e2e/support/search-path.ts';
 import type { ClusterBinaries } from './binaries.ts';
 import { writeImage } from './oci-image.ts';
 

@@ -11,7 +11,13 @@ import { runCommand } from '../../e2e/support/run-command.ts';
 import type { ClusterBinaries } from './binaries.ts';
 import { type Containers, createContainers } from './containers.ts';
 import { API_SERVER, type ClusterNetwork, nodeAddress, podCidr } from './network.ts';
-import { CRI_SOCKET, type NodeFiles, OWN_FOLDERS, snapshotter, writeNodeConfig } from './node-config.ts';
+import {
+  CRI_SOCKET,
+  type NodeFiles,
+  OWN_FOLDERS,
+  snapshotter,
+  writeNodeConfig,
+} from './node-config.ts';
 
 /**
  * A node: a real containerd and kubelet in network, mount and pid namespaces of their own.

@@ -39,10 +39,11 @@ export async function createWeb(cluster: Cluster, topologyKeys?: readonly string
   const { admin } = cluster;
   await admin.create('/apis/apps/v1/namespaces/default/daemonsets', daemonSet());
   await admin.create('/api/v1/namespaces/default/services', service(topologyKeys));
-  const pods = async () => await admin.list(`/api/v1/namespaces/default/pods?labelSelector=app%3D${NAME}`);
+  const pods = async () =>
+    await admin.list(`/api/v1/namespaces/default/pods?labelSelector=app%3D${NAME}`);
   const podOn = async (node: string) => {
     const found = (await pods()).find(
-      (pod) => pod.spec.nodeName === node && pod.metadata.deletionTimestamp === undefined,
+      ({ spec, metadata }) => spec.nodeName === node && !('deletionTimestamp' in metadata),
     );
     if (found === undefined) throw new Error(`there is no Pod ${NAME} on ${node}`);
     return found.metadata.name;
@@ -108,7 +109,11 @@ function daemonSet(): KubeObject {
     image: POD_IMAGE,
     args: ['serve', String(PORT)],
     env,
-    readinessProbe: { httpGet: { path: '/ready', port: PORT }, periodSeconds: 1, failureThreshold: 1 },
+    readinessProbe: {
+      httpGet: { path: '/ready', port: PORT },
+      periodSeconds: 1,
+      failureThreshold: 1,
+    },
   };
   return {
     metadata: { name: NAME },
@@ -128,7 +133,8 @@ function daemonSet(): KubeObject {
 }
 
 function service(topologyKeys: readonly string[] | undefined): KubeObject {
-  const annotations = topologyKeys === undefined ? {} : { topologyKeys: JSON.stringify(topologyKeys) };
+  const annotations =
+    topologyKeys === undefined ? {} : { topologyKeys: JSON.stringify(topologyKeys) };
   return {
     metadata: { name: NAME, annotations },
     spec: {

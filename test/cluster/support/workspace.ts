@@ -1,7 +1,7 @@
 import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { runCommand } from '../../e2e/support/run-command.ts';
 import { readText, repository } from '../../deploy/support/repository.ts';
+import { runCommand } from '../../e2e/support/run-command.ts';
 import type { Cluster } from './cluster.ts';
 
 /** A copy of manifests and chart, in which commands of the documents run as they are written there. */
@@ -21,7 +21,10 @@ export interface Workspace {
   ): Promise<string>;
 }
 
-export function createWorkspace(cluster: Cluster, programs: Readonly<Record<string, string>> = {}): Workspace {
+export function createWorkspace(
+  cluster: Cluster,
+  programs: Readonly<Record<string, string>> = {},
+): Workspace {
   const folder = join(cluster.folder, 'workspace');
   for (const each of ['manifests', 'charts']) {
     cpSync(join(repository, each), join(folder, each), { recursive: true });
