@@ -112,11 +112,8 @@ test('an update of the wrapper loses no request, refuses no connection and delay
 
 test('a changed setting rolls the wrapper, and an undo brings the old one back', async () => {
   workspace.write('my-cluster/config.yaml', 'logLevel: info\ndryRun: true\n');
-  await workspace.run(`cat >> my-cluster/kustomization.yaml <<'EOF'
-  - name: kube-proxy-wrapper
-    behavior: replace
-    files: [config.yaml]
-EOF`);
+  const generator = '  - { name: kube-proxy-wrapper, behavior: replace, files: [config.yaml] }';
+  await workspace.run(`sed -i '/^images:/i\\${generator}' my-cluster/kustomization.yaml`);
   await timed('change a setting', async () => {
     await documented('kubectl apply --server-side -k my-cluster');
     for (const node of everyNode) await web.reaches(node, everyNode);

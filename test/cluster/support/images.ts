@@ -41,6 +41,9 @@ async function kubeProxyImage(binaries: ClusterBinaries, folder: string): Promis
   const root = join(folder, 'kube-proxy');
   place(binaries.kubeProxy['1.36.3'], join(root, 'usr/local/bin/kube-proxy'));
   await placeTools(root, ['nft', 'conntrack', 'iptables', 'ip6tables']);
+  // Without this file nft prints the protocol of an element as a number. After a restart kube-proxy then takes the elements
+  // that it still needs for leftovers, and removes them.
+  writeFileSync(join(root, 'etc/protocols'), 'ip 0\nicmp 1\ntcp 6\nudp 17\nsctp 132\n');
   const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
   const path = `${root}.tar`;
   await writeImage(path, { names: [KUBE_PROXY_IMAGE], root, entrypoint: [], env });
@@ -50,11 +53,14 @@ async function kubeProxyImage(binaries: ClusterBinaries, folder: string): Promis
 /**
  * The wrapper's image, of the files that the Dockerfile copies. Its base image is stood in for by the Node that runs the
  * tests, and by the C library of this machine.
+ *
+ * @param change gets the folder of the files, and says in what else the image differs.
  */
 export async function wrapperImage(
   folder: string,
   name: string,
   names: readonly string[],
+  change: (root: string) => { user?: string } = () => ({}),
 ): Promise<string> {
   const root = join(folder, name);
   const image = layOutImage(root);
@@ -66,8 +72,8 @@ export async function wrapperImage(
   mkdirSync(join(root, 'tmp'), { recursive: true });
   const path = `${root}.tar`;
   const { env, entrypoint, cmd, workdir, user } = image;
-  const owner = `${user.uid}:${user.gid}`;
-  await writeImage(path, { names, root, env, entrypoint, cmd, workdir, user: owner });
+  const owner = { user: `${user.uid}:${user.gid}`, ...change(root) };
+  await writeImage(path, { names, root, env, entrypoint, cmd, workdir, ...owner });
   return path;
 }
 

@@ -8,11 +8,12 @@ import type { Cluster } from './cluster.ts';
 export interface Workspace {
   readonly folder: string;
   write(path: string, text: string): void;
+  /** The documented block of a section of docs/deployment.md that begins with this command. */
+  documented(section: string, beginning: string): string;
   /** Runs shell commands. */
   run(commands: string): Promise<string>;
   /**
-   * Runs the documented block of a section of docs/deployment.md that begins with this command. In it the keys of
-   * `instead` are replaced, such as the name of the node.
+   * Runs that block. In it the keys of `instead` are replaced, such as the name of the node.
    */
   runDocumented(
     section: string,
@@ -44,6 +45,7 @@ export function createWorkspace(
       mkdirSync(join(folder, path, '..'), { recursive: true });
       writeFileSync(join(folder, path), text);
     },
+    documented,
     run,
     runDocumented: async (section, beginning, instead = {}) => {
       let commands = documented(section, beginning);
