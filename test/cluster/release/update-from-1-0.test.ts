@@ -23,7 +23,7 @@ beforeAll(async () => {
   cluster = await startCluster({ nodeNames: everyNode });
   workspace = createWorkspace(cluster);
   const names = ['registry.example.net/kube-proxy-wrapper:1.0.0'];
-  const image = await wrapperImage(join(cluster.folder, 'images'), 'old', names, (root) => {
+  const image = await wrapperImage(join(cluster.folder, 'images'), 'old', names, async (root) => {
     const program = join(root, 'usr/local/bin/own-state-dir');
     const text = readFileSync(program, 'utf8').replace('10_360', '65_532');
     chmodSync(program, 0o755);

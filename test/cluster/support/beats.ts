@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../../e2e/support/eventually.ts';
 import type { Cluster } from './cluster.ts';
-import type { OnNode } from './node.ts';
+import type { OnNode } from './first-process.ts';
 
 /** One change after the other, each of which must reach the kernel of every node. */
 export interface Beats {

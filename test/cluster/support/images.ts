@@ -5,7 +5,7 @@ import { readText } from '../../deploy/support/repository.ts';
 import { runCommand } from '../../e2e/support/run-command.ts';
 import { searchPath } from '../../e2e/support/search-path.ts';
 import type { ClusterBinaries } from './binaries.ts';
-import { writeImage } from './oci-image.ts';
+import { type ImageOptions, writeImage } from './oci-image.ts';
 
 /** Image of the sandboxes and of the test servers. */
 export const POD_IMAGE = 'docker.io/local/pod:1';
@@ -17,11 +17,15 @@ export const VERSION = (JSON.parse(readText('package.json')) as { version: strin
 /** The wrapper's image, as the manifests call it. */
 export const WRAPPER_IMAGE = `registry.example.com/kube-proxy-wrapper:${VERSION}`;
 
+/** See image/check.Dockerfile. */
+const CHECK_IMAGE = `registry.example.com/kube-proxy-wrapper-check:${VERSION}`;
+
 /** Makes all images without a registry. Returns the paths of their tars. */
 export async function makeImages(binaries: ClusterBinaries, folder: string): Promise<string[]> {
   const images = [
     podImage(binaries, folder),
     kubeProxyImage(binaries, folder),
+    checkImage(folder),
     // Users push it to a registry of their own, which the documents call registry.example.net.
     wrapperImage(folder, 'wrapper', [WRAPPER_IMAGE, WRAPPER_IMAGE.replace('.com/', '.net/')]),
   ];
@@ -41,13 +45,23 @@ async function kubeProxyImage(binaries: ClusterBinaries, folder: string): Promis
   const root = join(folder, 'kube-proxy');
   place(binaries.kubeProxy['1.36.3'], join(root, 'usr/local/bin/kube-proxy'));
   await placeTools(root, ['nft', 'conntrack', 'iptables', 'ip6tables']);
-  // Without this file nft prints the protocol of an element as a number. After a restart kube-proxy then takes the elements
-  // that it still needs for leftovers, and removes them.
-  writeFileSync(join(root, 'etc/protocols'), 'ip 0\nicmp 1\ntcp 6\nudp 17\nsctp 132\n');
   const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
   const path = `${root}.tar`;
   await writeImage(path, { names: [KUBE_PROXY_IMAGE], root, entrypoint: [], env });
   return path;
+}
+
+/** What image/check.Dockerfile makes of the wrapper's image. */
+async function checkImage(folder: string): Promise<string> {
+  return await wrapperImage(
+    folder,
+    'check',
+    [CHECK_IMAGE, CHECK_IMAGE.replace('.com/', '.net/')],
+    async (root) => {
+      await placeTools(root, ['nft', 'iptables', 'ip6tables']);
+      return { user: '0:0', env: { PATH: '/usr/local/bin:/usr/sbin:/usr/bin' }, cmd: ['check'] };
+    },
+  );
 }
 
 /**
@@ -60,7 +74,7 @@ export async function wrapperImage(
   folder: string,
   name: string,
   names: readonly string[],
-  change: (root: string) => { user?: string } = () => ({}),
+  change: (root: string) => Promise<Partial<ImageOptions>> = async () => ({}),
 ): Promise<string> {
   const root = join(folder, name);
   const image = layOutImage(root);
@@ -72,8 +86,8 @@ export async function wrapperImage(
   mkdirSync(join(root, 'tmp'), { recursive: true });
   const path = `${root}.tar`;
   const { env, entrypoint, cmd, workdir, user } = image;
-  const owner = { user: `${user.uid}:${user.gid}`, ...change(root) };
-  await writeImage(path, { names, root, env, entrypoint, cmd, workdir, ...owner });
+  const own = { env, entrypoint, cmd, workdir, user: `${user.uid}:${user.gid}` };
+  await writeImage(path, { names, root, ...own, ...(await change(root)) });
   return path;
 }
 
@@ -92,6 +106,9 @@ async function placeTools(root: string, tools: readonly string[]): Promise<void>
   const xtables = '/usr/lib/x86_64-linux-gnu/xtables';
   if (existsSync(xtables)) cpSync(xtables, join(root, xtables), { recursive: true });
   for (const folder of ['tmp', 'run', 'etc']) mkdirSync(join(root, folder), { recursive: true });
+  // Without this file nft prints the protocol of an element as a number. After a restart kube-proxy then takes the elements
+  // that it still needs for leftovers, and removes them.
+  writeFileSync(join(root, 'etc/protocols'), 'ip 0\nicmp 1\ntcp 6\nudp 17\nsctp 132\n');
 }
 
 async function placeLibraries(root: string, program: string): Promise<void> {

@@ -1,15 +1,10 @@
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '../../e2e/support/eventually.ts';
-import {
-  type ManagedProcess,
-  type ProcessOptions,
-  startProcess,
-  waitUntilReady,
-} from '../../e2e/support/managed-process.ts';
-import { runCommand } from '../../e2e/support/run-command.ts';
+import { type ProcessOptions, waitUntilReady } from '../../e2e/support/managed-process.ts';
 import type { ClusterBinaries } from './binaries.ts';
 import { type Containers, createContainers } from './containers.ts';
+import { bootNode, type FirstProcess, type OnNode } from './first-process.ts';
 import { API_SERVER, type ClusterNetwork, nodeAddress, podCidr } from './network.ts';
 import {
   CRI_SOCKET,
@@ -58,14 +53,6 @@ export interface ClusterNode extends Containers {
   importImage(tar: string): Promise<void>;
 }
 
-/** A process on a node. */
-export interface OnNode {
-  /** The nsenter around it; ends with it. */
-  readonly process: ManagedProcess;
-  /** Sends a signal to the process itself (default SIGTERM) and waits for its end. */
-  stop(signal?: NodeJS.Signals): Promise<void>;
-}
-
 export interface NodeOptions {
   readonly name: string;
   /** 1, 2, …; its addresses follow from it. */
@@ -87,8 +74,8 @@ export function createNode(options: NodeOptions): ClusterNode {
 class Node {
   readonly #options: NodeOptions;
   readonly #files: NodeFiles;
-  /** The unshare whose child is the first process of the node; undefined while it is off. */
-  #first: ManagedProcess | undefined;
+  /** Undefined while the node is off. */
+  #first: FirstProcess | undefined;
   #kubelet: OnNode | undefined;
 
   constructor(options: NodeOptions) {
@@ -109,7 +96,7 @@ class Node {
       staticPods: this.#files.staticPods,
       hostPath: (path) => this.#hostPath(path),
       exec: async (command, args, input) => await this.#exec(command, args, input),
-      spawn: (process) => this.#spawn(process),
+      spawn: (process) => this.#running().spawn(process),
       cutOff: async () => await this.#dropToApiServer('-I'),
       reconnect: async () => await this.#dropToApiServer('-D'),
       powerCut: async () => await this.#killTasks(),
@@ -131,21 +118,11 @@ class Node {
   async #powerOn(): Promise<void> {
     const { name, index, of, folder, network, binaries } = this.#options;
     const namespace = await network.addNode(index, of);
-    const boot = ['-c', BOOT, 'boot', folder, binaries.podProgram];
-    const apart = ['--mount', '--pid', '--fork', '--mount-proc', '--kill-child'];
-    this.#first = startProcess({
-      name,
-      command: 'nsenter',
-      args: [`--net=${namespace}`, '--', 'unshare', ...apart, 'sh', ...boot],
-      logFile: join(folder, 'boot.log'),
-    });
-    const first = this.#first;
-    await waitUntilReady(first, async () => childOf(first.pid) !== undefined);
-    // The mounts are there when the boot script has become the program that waits.
-    await waitUntilReady(first, async () => commandOf(childOf(first.pid)) === binaries.podProgram);
+    const { podProgram } = binaries;
+    this.#first = await bootNode({ name, namespace, folder, podProgram });
     await this.#exec('sysctl', ['-qw', 'net.ipv4.ip_forward=1']);
     const { containerdConfig } = this.#files;
-    const { process } = this.#spawn({
+    const { process } = this.#running().spawn({
       name: 'containerd',
       command: 'containerd',
       args: ['--config', containerdConfig],
@@ -159,11 +136,7 @@ class Node {
     if (first === undefined) return;
     this.#first = undefined;
     this.#kubelet = undefined;
-    const init = childOf(first.pid);
-    // The end of the first process is the end of all: it has ended only when the others have.
-    if (init === undefined) first.child.kill('SIGKILL');
-    else process.kill(init, 'SIGKILL');
-    await first.exited;
+    await first.stop();
     await network.removeNode(index);
     rmSync(join(folder, 'run'), { recursive: true, force: true });
     mkdirSync(join(folder, 'run'));
@@ -177,7 +150,7 @@ class Node {
       `--hostname-override=${name}`,
       `--node-ip=${nodeAddress(index)}`,
     ];
-    const started = this.#spawn({ name: 'kubelet', command: binaries.kubelet, args });
+    const started = this.#running().spawn({ name: 'kubelet', command: binaries.kubelet, args });
     this.#kubelet = started;
     const health = ['dial', 'http://127.0.0.1:10248/healthz', '1'];
     await waitUntilReady(started.process, async () =>
@@ -185,33 +158,13 @@ class Node {
     );
   }
 
-  #spawn(options: Omit<ProcessOptions, 'logFile'>): OnNode {
-    const started = startProcess({
-      ...options,
-      command: 'nsenter',
-      args: [...this.#enter(), options.command, ...options.args],
-      logFile: join(this.#options.folder, `${options.name}.log`),
-    });
-    return {
-      process: started,
-      stop: async (signal = 'SIGTERM') => {
-        // nsenter passes no signal on.
-        const inner = childOf(started.pid);
-        if (inner !== undefined) process.kill(inner, signal);
-        await started.exited;
-      },
-    };
+  #running(): FirstProcess {
+    if (this.#first === undefined) throw new Error(`the node ${this.#options.name} is off`);
+    return this.#first;
   }
 
   async #exec(command: string, args: readonly string[], input?: string): Promise<string> {
-    const options = input === undefined ? {} : { input };
-    return await runCommand('nsenter', [...this.#enter(), command, ...args], options);
-  }
-
-  #enter(): string[] {
-    const init = this.#first === undefined ? undefined : childOf(this.#first.pid);
-    if (init === undefined) throw new Error(`the node ${this.#options.name} is off`);
-    return ['--target', String(init), '--net', '--mount', '--pid', '--'];
+    return await this.#running().exec(command, args, input);
   }
 
   async #succeeds(command: string, args: readonly string[]): Promise<boolean> {
@@ -244,38 +197,6 @@ class Node {
     const { folder } = this.#options;
     const args = ['images', 'import', '--snapshotter', snapshotter(folder), tar];
     await this.#exec('ctr', ['-n', 'k8s.io', ...args]);
-  }
-}
-
-/**
- * What the first process of a node does: it mounts the node's folders over those of this machine, and becomes the
- * program that waits and reaps. Arguments: the node's folder, that program.
- */
-const BOOT = `set -e
-for each in ${OWN_FOLDERS.join(' ')}; do mount --bind "$1/$each" "/$each"; done
-# kube-proxy mounts /lib/modules, and containerd would make it on this machine.
-if ! [ -d /lib/modules ]; then
-  mkdir -p "$1/lib" "$1/lib-work"
-  mount -t overlay overlay -o "lowerdir=/usr/lib,upperdir=$1/lib,workdir=$1/lib-work" /usr/lib
-  mkdir -p /usr/lib/modules
-fi
-exec "$2" pause`;
-
-/** Pid of the only child of a process. */
-function childOf(pid: number): number | undefined {
-  try {
-    const [child = ''] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ');
-    return child === '' ? undefined : Number(child);
-  } catch {
-    return undefined;
-  }
-}
-
-function commandOf(pid: number | undefined): string | undefined {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0', 1)[0];
-  } catch {
-    return undefined;
   }
 }
 
