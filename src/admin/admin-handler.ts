@@ -119,7 +119,7 @@ function resolveRoute(request: IncomingMessage, parts: AdminParts): Route | Refu
 }
 
 const PATHS =
-  '/, /explain, /decisions, /diff, /table, /summary, /views, /version, /healthz, /readyz and /metrics';
+  '/, /explain, /decisions, /diff, /table, /summary, /views, /version, /flush, /healthz, /readyz and /metrics';
 const READ = ['GET', 'HEAD'];
 
 function routeOf(path: string, { proxy, metrics, page, explain }: AdminParts): Route | undefined {
@@ -137,6 +137,8 @@ function routeOf(path: string, { proxy, metrics, page, explain }: AdminParts): R
       return read(async (_, response) => sendJson(response, JSON.stringify(versionInfo(proxy))));
     case '/views':
       return read(async (_, response) => sendViews(response, proxy));
+    case '/flush':
+      return { methods: ['POST'], answer: (_, response) => flush(response, proxy) };
     case '/events':
       // Its response starts with the first event, so a HEAD would have to wait for one.
       return { methods: ['GET'], answer: async (_, response) => page.sendEvents(response) };
@@ -157,6 +159,15 @@ function sendViews(response: ServerResponse, { views }: NodeProxy): void {
   const complete = views.sources.filter(({ view }) => view.started);
   const queries = complete.map(({ query }) => query);
   sendJson(response, serializeQueries(queries));
+}
+
+/**
+ * Writes the snapshots that are not on disk. The next process requests it before it reads them. The write bound stays:
+ * later writes wait for longer.
+ */
+async function flush(response: ServerResponse, { snapshots }: NodeProxy): Promise<void> {
+  await snapshots?.flush();
+  sendText(response, 200, 'ok\n');
 }
 
 /**

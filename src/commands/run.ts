@@ -14,7 +14,7 @@ import { abortable } from '../proxy/util/linked-abort-controller.ts';
 import { ChildLoggers } from './child-loggers.ts';
 import { forceExit } from './force-exit.ts';
 import { createLogDestination, LOG_OPTIONS, type LogDestination } from './log-destination.ts';
-import { assertSameNode, readRunningProcess } from './running-process.ts';
+import { assertSameNode, flushRunningProcess, readRunningProcess } from './running-process.ts';
 import { logWarnings } from './runtime-warnings.ts';
 import { createSettingsReload } from './settings-reload.ts';
 import { logStart, logWhenReady } from './start-log.ts';
@@ -88,6 +88,7 @@ async function start(options: RunOptions): Promise<void> {
       credentials,
       ...(queries && { queries }),
       runningNodeUid,
+      flushLastProcess: () => flushRunningProcess(adminListen),
       drainMs: DRAIN_MS,
       signal: signals.stop,
       logger,
@@ -117,6 +118,8 @@ async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
     void warnOfSharedPort({ addresses: proxy.listeners.addresses, logger, signal: ended.signal });
     await untilStopped(signals, settings.handoverSeconds * 1000, proxy.listeners.addresses, logger);
     logger.info('stopping');
+    // While the admin port is open: the next process requests the same until then, and reads what is on disk after.
+    await proxy.snapshots?.flush();
   } finally {
     ended.abort();
     await Promise.all([admin?.close(), proxy.close()]);

@@ -1,4 +1,4 @@
-import { get } from 'node:http';
+import { request as send } from 'node:http';
 import { WrapperError } from '../errors.ts';
 import { createProtobufCodec } from '../filter/codec/protobuf/codec.ts';
 import { ownNodeQuery } from '../proxy/api/kube-proxy-queries.ts';
@@ -10,6 +10,8 @@ import { listenerUsers } from '../proxy/util/proc-net-tcp.ts';
 
 /** Time for all responses to arrive, in milliseconds. */
 const RESPONSE_MS = 2_000;
+/** Time for a flush of the snapshots, in milliseconds. */
+const FLUSH_MS = 3_000;
 const MAX_BYTES = 256 * 1024;
 
 /** An address of this process, at which another one may listen already. */
@@ -45,7 +47,9 @@ export async function readRunningProcess(
   const signal = AbortSignal.timeout(RESPONSE_MS);
   // Without a response the caller opens the views that kube-proxy reads.
   const readFrom = async (address: SharedAddress, path: string) =>
-    address.port === 0 ? NO_RESPONSE : await abortable(read(urlOf(address, path), signal), signal);
+    address.port === 0
+      ? NO_RESPONSE
+      : await abortable(read('GET', urlOf(address, path), signal), signal);
   const read200 = async (path: string) => {
     const { status, body } = await readFrom(admin, path).catch(() => NO_RESPONSE);
     return status === 200 ? body.toString() : '';
@@ -61,6 +65,17 @@ export async function readRunningProcess(
   const { node, nodeUid } = named.find((each) => each.node !== undefined) ?? NOBODY;
   if (queries.length === 0 && node === undefined) return undefined;
   return { queries: queries.length === 0 ? undefined : queries, node, nodeUid };
+}
+
+/**
+ * Makes the process that listens at the admin address write its newest snapshots. Resolves when it has, when there is
+ * none, or after some seconds. Never rejects: the snapshots on disk are then used as they are.
+ */
+export async function flushRunningProcess(address: SharedAddress): Promise<void> {
+  if (address.port === 0) return;
+  const signal = AbortSignal.timeout(FLUSH_MS);
+  const flushed = read('POST', urlOf(address, '/flush'), signal);
+  await abortable(flushed, signal).catch(() => undefined);
 }
 
 /** Whether all sockets that listen at an address belong to a user. */
@@ -149,23 +164,28 @@ const NO_RESPONSE: Response = { status: 0, body: Buffer.alloc(0) };
 const PROTOBUF = { accept: 'application/vnd.kubernetes.protobuf' };
 
 /** Rejects if the response exceeds the limits. */
-function read(url: string, signal: AbortSignal): Promise<Response> {
+function read(method: string, url: string, signal: AbortSignal): Promise<Response> {
   return new Promise((resolve, reject) => {
-    const request = get(url, { agent: false, signal, headers: PROTOBUF }, async (response) => {
-      try {
-        const chunks: Buffer[] = [];
-        let bytes = 0;
-        for await (const chunk of response as AsyncIterable<Buffer>) {
-          bytes += chunk.length;
-          if (bytes > MAX_BYTES) throw new Error(`more than ${MAX_BYTES} bytes`);
-          chunks.push(chunk);
+    const request = send(
+      url,
+      { method, agent: false, signal, headers: PROTOBUF },
+      async (response) => {
+        try {
+          const chunks: Buffer[] = [];
+          let bytes = 0;
+          for await (const chunk of response as AsyncIterable<Buffer>) {
+            bytes += chunk.length;
+            if (bytes > MAX_BYTES) throw new Error(`more than ${MAX_BYTES} bytes`);
+            chunks.push(chunk);
+          }
+          resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks) });
+        } catch (error) {
+          request.destroy();
+          reject(error);
         }
-        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks) });
-      } catch (error) {
-        request.destroy();
-        reject(error);
-      }
-    });
+      },
+    );
     request.on('error', reject);
+    request.end();
   });
 }
