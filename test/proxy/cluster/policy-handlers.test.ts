@@ -49,7 +49,11 @@ function facts(namespace: string, name: string, annotations: Annotations): Parti
 
 function serviceFacts(name: string, annotations: Annotations): ServiceFacts {
   const spec = { type: 'ClusterIP', clusterIP: '10.96.0.1' };
-  const policies = { internalTrafficPolicy: '', externalTrafficPolicy: '' };
+  const policies = {
+    internalTrafficPolicy: '',
+    externalTrafficPolicy: '',
+    trafficDistribution: '',
+  };
   return { ...facts('shop', name, annotations), ...spec, ...policies };
 }
 

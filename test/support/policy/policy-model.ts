@@ -80,7 +80,7 @@ type Counts = Readonly<Record<string, number>>;
 const PRESETS: Readonly<Record<string, Keys>> = {
   'fab-proxy': { keys: [HOST, CLOUD], edgeOnly: true },
   'fab-proxy-community': { keys: [HOST, COMMUNITY, CLOUD], edgeOnly: true },
-  'prefer-same-node': { keys: [HOST, '*'], edgeOnly: false },
+  'prefer-same-node': { keys: [HOST, ZONE, '*'], edgeOnly: false },
   'prefer-same-zone': { keys: [ZONE, '*'], edgeOnly: false },
   'same-zone-only': { keys: [ZONE], edgeOnly: false },
 };
