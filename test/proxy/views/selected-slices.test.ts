@@ -138,7 +138,15 @@ const anySlice = fc.record({
   endpoints: fc.subarray([NEAR, { ...FAR, ready: false }, { ip: '10.0.0.2', node: 'edge-2' }]),
 });
 const QUERIES = [
-  ...['part', '!part', 'part=one', 'part!=one', 'part in (one,two)', 'part notin (two)', 'part gt 0'],
+  ...[
+    'part',
+    '!part',
+    'part=one',
+    'part!=one',
+    'part in (one,two)',
+    'part notin (two)',
+    'part gt 0',
+  ],
   ...['kubernetes.io/service-name=web', '!service.kubernetes.io/headless,part=two'],
 ].map((labelSelector): Record<string, string> => ({ labelSelector }));
 QUERIES.push(
