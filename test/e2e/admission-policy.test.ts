@@ -36,15 +36,15 @@ beforeAll(async () => {
 
 afterAll(async () => await plane?.stop());
 
-function service(annotations: Annotations): KubeObject {
-  const metadata = { name: 'web', annotations };
+function service(name: string, annotations: Annotations): KubeObject {
+  const metadata = { name, annotations };
   return { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 80 }] } };
 }
 
 /** The message with which the API server rejects a Service; undefined: it accepts the Service. */
 async function rejection(annotations: Annotations): Promise<string | undefined> {
   try {
-    await plane.admin.create(`${SERVICES}?dryRun=All`, service(annotations));
+    await plane.admin.create(`${SERVICES}?dryRun=All`, service('probe', annotations));
     return undefined;
   } catch (error) {
     return (error as Error).message;
@@ -161,7 +161,7 @@ describe('an object that was invalid before the policy', () => {
       async () => await rejection(KEYED('[')),
       (message) => message === undefined,
     );
-    await plane.admin.create(SERVICES, service(KEYED('[')));
+    await plane.admin.create(SERVICES, service('web', KEYED('[')));
     await kubectl('apply', '-f', MANIFEST);
     await eventually(
       async () => await rejection(KEYED('[')),
