@@ -30,7 +30,7 @@ let proxy: NodeProxy;
 let upstream: string;
 
 beforeEach(async () => {
-  server = createSmallCluster();
+  server = createSmallCluster({ tls: undefined });
   putService(server, 'web', [HOST, '*']);
   upstream = await server.listen();
   proxy = await startWrapper(upstream);
