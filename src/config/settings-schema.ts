@@ -18,6 +18,7 @@ import {
   overlap,
   positive,
   seconds,
+  socketPath,
 } from './setting-types.ts';
 
 /**
@@ -182,6 +183,11 @@ export const settingsShape = z.strictObject({
     .default(1)
     .describe(
       'How long the wrapper waits for the API server at start before it uses the state on disk.',
+    ),
+  localRuntime: socketPath
+    .optional()
+    .describe(
+      'Socket of the container runtime (CRI), such as /run/containerd/containerd.sock. While the API server is unreachable, endpoints of Pods on this node are corrected from it. Access to this socket is as much as root on the node. If absent, nothing is corrected.',
     ),
   maxConnections: positive
     .default(256)

@@ -16,6 +16,8 @@ import { NodeSetWatcher } from './cluster/node-set-watcher.ts';
 import { PolicyEvents } from './cluster/policy-events.ts';
 import type { Credentials } from './credentials/credentials.ts';
 import { waitUntilReadyToListen } from './hot-restart/hot-restart.ts';
+import { type LineState, LocalRuntime } from './local-runtime/local-runtime.ts';
+import { OutcomeLine } from './local-runtime/outcome-line.ts';
 import { checkListeners } from './server/check-listeners.ts';
 import { createListeners, type Listeners, type ListenersOptions } from './server/listeners.ts';
 import { SnapshotStore, type SnapshotStoreOptions } from './snapshot/snapshot-store.ts';
@@ -71,9 +73,19 @@ export interface NodeProxyOptions extends ListenersOptions {
   readonly readBounds?: ReadLimits;
   /** Where the last known state is kept over a restart; absent: it is not kept. */
   readonly state?: Omit<SnapshotStoreOptions, 'nodeName' | 'credentials' | 'logger'>;
+  /** The container runtime that endpoints of this node are corrected from while cut off; absent: they are not. */
+  readonly localRuntime?: LocalRuntimeSettings | undefined;
   /** Aborts the start until the proxy listens; default: the start is not aborted. */
   readonly signal?: AbortSignal;
   readonly logger: Logger;
+}
+
+export interface LocalRuntimeSettings {
+  /** Path of its CRI socket. */
+  readonly socket: string;
+  /** See LocalRuntimeOptions. */
+  readonly graceMs?: number;
+  readonly settleMs?: number;
 }
 
 /** The running proxy: everything between kube-proxy and the API server. */
@@ -98,6 +110,8 @@ export interface NodeProxy {
   readonly failover: Failover;
   /** Undefined if nothing is kept on disk. */
   readonly snapshots: SnapshotStore | undefined;
+  /** Undefined if endpoints are not corrected from the container runtime. */
+  readonly localRuntime: LocalRuntime | undefined;
   /** Ends the watches of clients, then those at the API server, and waits for both. */
   close(): Promise<void>;
 }
@@ -111,9 +125,11 @@ const HIDES_NOTHING = { serviceFilter: undefined, cloudPassthrough: false } as c
  */
 export async function startNodeProxy(options: NodeProxyOptions): Promise<NodeProxy> {
   const { failover, certificate } = await check(options);
-  const upstream = connect(options, failover);
+  const line = new OutcomeLine();
+  const upstream = connect(options, failover, line);
+  const localRuntime = await openLocalRuntime(options, line);
   const state = createState(options, failover, upstream);
-  const watches = openWatches(options, state);
+  const watches = openWatches(options, { ...state, localRuntime });
   const { views } = watches;
   const { codecs, policyResolver, topology, snapshots } = state;
   const serving = {
@@ -125,6 +141,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const close = async (): Promise<void> => {
     await listeners.close();
     snapshots?.end();
+    localRuntime?.close();
     await watches.close();
     await Promise.all([upstream.close(), snapshots?.close()]);
     failover.close();
@@ -133,7 +150,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     const { http, https } = await listen(options, listeners, views);
     return {
       ...{ url: http ?? https ?? '', httpsUrl: https, close },
-      ...{ topology, policyResolver, upstream, failover, listeners, snapshots },
+      ...{ topology, policyResolver, upstream, failover, listeners, snapshots, localRuntime },
       ...{ views, nodeSets: watches.nodeSets, clusterWatchers: watches.clusterWatchers },
       ...{ policyEvents: watches.policyEvents, timing: watches.timing },
     };
@@ -158,15 +175,33 @@ async function check(options: NodeProxyOptions) {
 }
 
 /** Creates the client of the API server. It reports its results to the fail-over, which probes through it. */
-function connect({ logger, quietMs }: NodeProxyOptions, failover: Failover): Upstream {
+function connect(
+  { logger, quietMs }: NodeProxyOptions,
+  failover: Failover,
+  line: OutcomeLine,
+): Upstream {
   const upstream = createUpstream({
     ...{ credentials: failover, logger },
     ...(quietMs === undefined ? {} : { quietMs }),
-    onOutcome: (server, outcome) => failover.report(server, outcome),
+    onOutcome: (server, outcome) => {
+      failover.report(server, outcome);
+      line.report(outcome);
+    },
     onFound: (server) => failover.take(server),
   });
   failover.probe = (server) => upstream.probe(server);
   return upstream;
+}
+
+/** Opens the container runtime. Its client is a large library, which other nodes do not load. */
+async function openLocalRuntime(
+  { localRuntime, nodeName, logger }: NodeProxyOptions,
+  line: LineState,
+): Promise<LocalRuntime | undefined> {
+  if (localRuntime === undefined) return undefined;
+  const { createCriClient } = await import('./local-runtime/cri-client.ts');
+  const runtime = createCriClient({ path: localRuntime.socket });
+  return new LocalRuntime({ ...localRuntime, runtime, line, nodeName, clock: systemClock, logger });
 }
 
 /** Creates what this node knows, still empty, and what all reflectors share. */
@@ -192,7 +227,10 @@ function createState(options: NodeProxyOptions, failover: Failover, upstream: Up
 }
 
 /** Opens the watches at the API server. Most views open later, when a client reads them first. */
-function openWatches(options: NodeProxyOptions, state: ReturnType<typeof createState>) {
+function openWatches(
+  options: NodeProxyOptions,
+  state: ReturnType<typeof createState> & { readonly localRuntime: LocalRuntime | undefined },
+) {
   const { nodeName, cloudPassthrough, fabedgeCluster, nodeSetTime = systemClock } = options;
   const { serviceFilter, dryRun } = options.policies;
   const { upstream, logger } = state;

@@ -26,6 +26,8 @@ import type { ServiceFilter } from '../../topology/policy/service-policy.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Query } from '../api/query.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
+import type { EndpointCorrector } from '../local-runtime/endpoint-corrector.ts';
+import type { LocalRuntime } from '../local-runtime/local-runtime.ts';
 import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
 import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -50,6 +52,8 @@ export interface SourceContext {
   readonly ownMemory?: OwnReadMemory;
   /** Where the last state is kept over a restart; default: nowhere. */
   readonly snapshots?: SnapshotStore;
+  /** Corrects endpoints of this node while the API server is unreachable; default: nothing does. */
+  readonly localRuntime?: LocalRuntime | undefined;
   /** See Reflector. */
   readonly onHandled?: (seconds: number) => void;
 }
@@ -60,6 +64,8 @@ export interface ViewSource {
   readonly view: View;
   /** Undefined for collections that are shown unchanged. */
   readonly projection: EndpointsProjection | undefined;
+  /** Undefined if nothing corrects its endpoints. */
+  readonly corrector?: EndpointCorrector | undefined;
   readonly status: ReflectorStatus;
   /** The object of this key as the API server has it, except for the version. Also finds hidden objects. */
   find(key: string): ObjectBytes | undefined;
@@ -110,8 +116,14 @@ export function openViewSource(
   });
   const decode = (object: ObjectBytes): EndpointsFacts =>
     resource === ENDPOINTS ? codec.endpoints(object) : codec.endpointSlice(object);
-  const close = () => projection.close();
-  return run(context, { query, view, projection, decode, handlers: [projection], close, payer });
+  const { localRuntime } = context;
+  const corrector = localRuntime?.add(projection, codec, resource);
+  const close = (): void => {
+    if (corrector !== undefined) localRuntime?.remove(corrector);
+    projection.close();
+  };
+  const handlers = [corrector ?? projection];
+  return run(context, { query, view, projection, corrector, decode, handlers, close, payer });
 }
 
 /** Opens a source that shows objects unchanged, after it has notified the handlers. */
@@ -161,6 +173,7 @@ function run<Facts extends ObjectMeta>(
     readonly query: Query;
     readonly view: View;
     readonly projection: EndpointsProjection | undefined;
+    readonly corrector?: EndpointCorrector | undefined;
     readonly decode: (object: ObjectBytes) => Facts;
     readonly handlers: readonly ChangeHandler<Facts>[];
     /** Default: the objects that the view shows. */
@@ -170,7 +183,7 @@ function run<Facts extends ObjectMeta>(
     readonly payer: ViewPayer | undefined;
   },
 ): ViewSource {
-  const { query, view, projection, payer } = parts;
+  const { query, view, projection, corrector, payer } = parts;
   const hasSnapshots = context.snapshots !== undefined;
   const memory =
     payer === undefined
@@ -190,6 +203,7 @@ function run<Facts extends ObjectMeta>(
     query,
     view,
     projection,
+    corrector,
     find: parts.find ?? ((key) => view.get(key)),
     get status() {
       return reflector.status;
