@@ -97,15 +97,12 @@ export function allRun(
   const isCompleted = (container: Container): boolean => {
     const exit = exitOf(container);
     if (exit?.code !== 0) return false;
-    return newest.some(({ name }) => firstCreated(containers, name) >= exit.finishedAt);
+    return newest.some(({ name }) =>
+      containers.every((each) => each.name !== name || each.createdAt >= exit.finishedAt),
+    );
   };
   const others = newest.filter((each) => each.state !== 'exited' || !isCompleted(each));
   return others.length > 0 && others.every(({ state }) => state === 'running');
-}
-
-function firstCreated(containers: readonly Container[], name: string): bigint {
-  const times = containers.filter((each) => each.name === name).map(({ createdAt }) => createdAt);
-  return times.reduce((first, each) => (each < first ? each : first));
 }
 
 /** Without what is not an address: the runtime's text becomes part of what kube-proxy reads. */
