@@ -121,6 +121,57 @@ describe('while the node is cut off', () => {
     expect(node.shown()).toEqual({});
   });
 
+  test('an object that arrives later never shows an address that is known to be wrong', async () => {
+    node.runtime.sandboxList = RESTARTED;
+    node.send('web', [WEB]);
+    await node.cutOff();
+    node.send('web-other-port', [WEB]);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.3'], 'web-other-port': ['web 10.1.0.3'] });
+    expect(node.passed.changes.slice(2)).toEqual(['ADDED default/web-other-port']);
+  });
+
+  test('an event during a read leads to another read', async () => {
+    node.runtime.hasEvents = true;
+    node.runtime.sandboxList = RESTARTED;
+    node.send('web', [WEB]);
+    await node.cutOff();
+    const slow = Promise.withResolvers<void>();
+    node.runtime.gate = slow.promise;
+    node.runtime.emit();
+    await node.pass(100);
+    node.runtime.sandboxList = [];
+    node.runtime.emit();
+    slow.resolve();
+    await node.pass(0);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.3'] });
+    await node.pass(100);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.2 -'] });
+  });
+
+  test('a read that ends after the link has returned changes nothing', async () => {
+    node.runtime.sandboxList = RESTARTED;
+    node.send('web', [WEB]);
+    const slow = Promise.withResolvers<void>();
+    node.runtime.gate = slow.promise;
+    await node.cutOff();
+    node.line.set(false);
+    slow.resolve();
+    await node.pass(0);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.2'] });
+  });
+
+  test('the status of a sandbox that was removed is forgotten', async () => {
+    node.runtime.sandboxList = RESTARTED;
+    node.send('web', [WEB]);
+    await node.cutOff();
+    expect(node.runtime.statuses).toBe(1);
+    node.runtime.sandboxList = [];
+    await node.pass(1_500);
+    node.runtime.sandboxList = RESTARTED;
+    await node.pass(1_500);
+    expect(node.runtime.statuses).toBe(2);
+  });
+
   test('the status of a sandbox and of an exited container is asked for once', async () => {
     const exit = { code: 0, finishedAt: 1n };
     node.runtime.sandboxList = [

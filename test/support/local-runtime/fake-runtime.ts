@@ -41,6 +41,8 @@ export class FakeRuntime implements ContainerRuntime {
   /** Number of status calls. */
   statuses = 0;
   closed = false;
+  /** Lists of sandboxes wait for it, after they have read the state. */
+  gate: Promise<void> | undefined;
   hasEvents = false;
   #onEvent: (() => void) | undefined;
   #endEvents: (() => void) | undefined;
@@ -62,7 +64,9 @@ export class FakeRuntime implements ContainerRuntime {
   async sandboxes(): Promise<readonly Sandbox[]> {
     this.lists++;
     this.#answer();
-    return this.sandboxList.map(toSandbox);
+    const sandboxes = this.sandboxList.map(toSandbox);
+    await this.gate;
+    return sandboxes;
   }
 
   async containers(): Promise<readonly Container[]> {
