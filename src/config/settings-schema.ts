@@ -187,7 +187,7 @@ export const settingsShape = z.strictObject({
   localRuntime: socketPath
     .optional()
     .describe(
-      'Socket of the container runtime (CRI), such as /run/containerd/containerd.sock. While the API server is unreachable, endpoints of Pods on this node are corrected from it. Access to this socket is as much as root on the node. If absent, nothing is corrected.',
+      'CRI socket of the container runtime, a path or `unix://` and a path. While the API server is unreachable, endpoints of this node are corrected from it. Its rights are those of root. If absent, none is.',
     ),
   maxConnections: positive
     .default(256)
