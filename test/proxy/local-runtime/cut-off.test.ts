@@ -108,7 +108,7 @@ describe('a node that is cut off', () => {
     );
     await listen();
     await eventually(() => addresses(proxy), ['10.1.0.2']);
-    expect(problemsOf(proxy)).toEqual([]);
+    await eventually(() => problemsOf(proxy), []);
   });
 
   test('without the setting shows the address that the Pod had', async () => {
