@@ -16,8 +16,7 @@ import { NodeSetWatcher } from './cluster/node-set-watcher.ts';
 import { PolicyEvents } from './cluster/policy-events.ts';
 import type { Credentials } from './credentials/credentials.ts';
 import { waitUntilReadyToListen } from './hot-restart/hot-restart.ts';
-import { type LineState, LocalRuntime } from './local-runtime/local-runtime.ts';
-import { OutcomeLine } from './local-runtime/outcome-line.ts';
+import { LocalRuntime } from './local-runtime/local-runtime.ts';
 import { checkListeners } from './server/check-listeners.ts';
 import { createListeners, type Listeners, type ListenersOptions } from './server/listeners.ts';
 import { SnapshotStore, type SnapshotStoreOptions } from './snapshot/snapshot-store.ts';
@@ -72,7 +71,12 @@ export interface NodeProxyOptions extends ListenersOptions {
   /** Limits for what is read from the API server. */
   readonly readBounds?: ReadLimits;
   /** Where the last known state is kept over a restart; absent: it is not kept. */
-  readonly state?: Omit<SnapshotStoreOptions, 'nodeName' | 'credentials' | 'logger'>;
+  readonly state?: Omit<
+    SnapshotStoreOptions,
+    'nodeName' | 'credentials' | 'logger' | 'flushLastProcess'
+  >;
+  /** See SnapshotStoreOptions. */
+  readonly flushLastProcess?: SnapshotStoreOptions['flushLastProcess'];
   /** The container runtime that endpoints of this node are corrected from while cut off; absent: they are not. */
   readonly localRuntime?: LocalRuntimeSettings | undefined;
   /** Aborts the start until the proxy listens; default: the start is not aborted. */
@@ -125,9 +129,8 @@ const HIDES_NOTHING = { serviceFilter: undefined, cloudPassthrough: false } as c
  */
 export async function startNodeProxy(options: NodeProxyOptions): Promise<NodeProxy> {
   const { failover, certificate } = await check(options);
-  const line = new OutcomeLine();
-  const upstream = connect(options, failover, line);
-  const localRuntime = await openLocalRuntime(options, line);
+  const upstream = connect(options, failover);
+  const localRuntime = await openLocalRuntime(options, upstream);
   const state = createState(options, failover, upstream);
   const watches = openWatches(options, { ...state, localRuntime });
   const { views } = watches;
@@ -175,18 +178,11 @@ async function check(options: NodeProxyOptions) {
 }
 
 /** Creates the client of the API server. It reports its results to the fail-over, which probes through it. */
-function connect(
-  { logger, quietMs }: NodeProxyOptions,
-  failover: Failover,
-  line: OutcomeLine,
-): Upstream {
+function connect({ logger, quietMs }: NodeProxyOptions, failover: Failover): Upstream {
   const upstream = createUpstream({
     ...{ credentials: failover, logger },
     ...(quietMs === undefined ? {} : { quietMs }),
-    onOutcome: (server, outcome) => {
-      failover.report(server, outcome);
-      line.report(outcome);
-    },
+    onOutcome: (server, outcome) => failover.report(server, outcome),
     onFound: (server) => failover.take(server),
   });
   failover.probe = (server) => upstream.probe(server);
@@ -196,17 +192,21 @@ function connect(
 /** Opens the container runtime. Its client is a large library, which other nodes do not load. */
 async function openLocalRuntime(
   { localRuntime, nodeName, logger }: NodeProxyOptions,
-  line: LineState,
+  { serverState }: Upstream,
 ): Promise<LocalRuntime | undefined> {
   if (localRuntime === undefined) return undefined;
   const { createCriClient } = await import('./local-runtime/cri-client.ts');
   const runtime = createCriClient({ path: localRuntime.socket });
+  const line = {
+    isUnreachable: () => serverState.isCutOff,
+    onChange: (listener: () => void) => serverState.onChange(listener),
+  };
   return new LocalRuntime({ ...localRuntime, runtime, line, nodeName, clock: systemClock, logger });
 }
 
 /** Creates what this node knows, still empty, and what all reflectors share. */
 function createState(options: NodeProxyOptions, failover: Failover, upstream: Upstream) {
-  const { nodeName, logger, namespacePolicies } = options;
+  const { nodeName, logger, namespacePolicies, flushLastProcess } = options;
   const { readBounds: bounds = DEFAULT_READ_LIMITS } = options;
   const codecs = { json: createJsonCodec(), protobuf: createProtobufCodec() };
   const topology = new Topology({
@@ -216,7 +216,10 @@ function createState(options: NodeProxyOptions, failover: Failover, upstream: Up
   });
   const snapshots =
     options.state &&
-    new SnapshotStore({ ...options.state, nodeName, credentials: failover, logger });
+    new SnapshotStore({
+      ...{ ...options.state, nodeName, credentials: failover, logger },
+      ...(flushLastProcess && { flushLastProcess }),
+    });
   return {
     ...{ upstream, topology, logger, bounds, codecs, codec: codecs.protobuf },
     versions: new VersionAllocator(Date.now()),

@@ -1,7 +1,7 @@
 import { WrapperError } from '../../errors.ts';
 import { explainedObject } from '../../filter/projection/explained-object.ts';
 import { describeService } from '../../proxy/cluster/services-handler.ts';
-import type { CorrectedEndpoint } from '../../proxy/local-runtime/endpoint-corrector.ts';
+import type { CorrectedEndpoint } from '../../proxy/local-runtime/corrector.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { Steps } from '../../topology/decide/steps.ts';
 import { type ExplainLimits, explainService } from '../../topology/explain/explain-service.ts';

@@ -1,4 +1,4 @@
-import type { CorrectedEndpoint } from '../../proxy/local-runtime/endpoint-corrector.ts';
+import type { CorrectedEndpoint } from '../../proxy/local-runtime/corrector.ts';
 import type { LocalRuntimeState } from '../../proxy/local-runtime/local-runtime.ts';
 import type { OutcomeKind } from '../../topology/explain/explanation.ts';
 import type { DecisionRecord } from '../explain/decisions.ts';

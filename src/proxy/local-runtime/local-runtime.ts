@@ -6,7 +6,7 @@ import type { Clock } from '../../filter/projection/clock.ts';
 import { createBackoff } from '../util/backoff.ts';
 import { OncePerCause } from '../util/once-per-cause.ts';
 import type { ContainerRuntime } from './container-runtime.ts';
-import { type CorrectedEndpoint, EndpointCorrector } from './endpoint-corrector.ts';
+import { type CorrectedEndpoint, Corrector } from './corrector.ts';
 import { RuntimeFollower } from './runtime-follower.ts';
 
 /** Whether the API server can be reached. */
@@ -54,12 +54,12 @@ export type LocalRuntimeState = 'connected' | 'doubtful' | 'cutOff' | 'returning
  *         ▲                  │                     ▲              │
  *         └────────up────────┘                     └─────down─────┘
  *
- * There is one {@link EndpointCorrector} for each view of endpoints. A runtime that does not answer changes nothing: the
+ * There is one {@link Corrector} for each view of endpoints. A runtime that does not answer changes nothing: the
  * last corrections remain, or the API server's last word.
  */
 export class LocalRuntime {
   readonly #options: LocalRuntimeOptions;
-  readonly #correctors = new Set<EndpointCorrector>();
+  readonly #correctors = new Set<Corrector>();
   readonly #unsubscribe: () => void;
   readonly #problems = new OncePerCause();
   #state: LocalRuntimeState = 'connected';
@@ -93,9 +93,13 @@ export class LocalRuntime {
     return this.#problems.cause;
   }
 
-  /** The corrected endpoints of all views. Views of the same objects in two encodings each have theirs. */
+  /** The corrected endpoints of all views, each once: several views may show the same object. */
   get corrections(): CorrectedEndpoint[] {
-    return [...this.#correctors].flatMap((each) => each.corrections());
+    const all = [...this.#correctors].flatMap((each) => each.corrections());
+    const unique = new Map(
+      all.map((each) => [`${each.pod} ${each.object} ${each.from.address}`, each]),
+    );
+    return [...unique.values()];
   }
 
   /** Reads that failed since the start. */
@@ -104,17 +108,17 @@ export class LocalRuntime {
   }
 
   /** Adds a stage before a handler of EndpointSlices or Endpoints. Remove it with {@link remove}. */
-  add(next: ChangeHandler<EndpointsFacts>, codec: Codec, resource: Resource): EndpointCorrector {
+  add(next: ChangeHandler<EndpointsFacts>, codec: Codec, resource: Resource): Corrector {
     const { nodeName, epoch = Date.now } = this.#options;
     const onPodNames = (): void => this.#follower?.wake();
-    const corrector = new EndpointCorrector({
+    const corrector = new Corrector({
       ...{ next, codec, resource, nodeName, onPodNames, epoch },
     });
     this.#correctors.add(corrector);
     return corrector;
   }
 
-  remove(corrector: EndpointCorrector): void {
+  remove(corrector: Corrector): void {
     this.#correctors.delete(corrector);
   }
 

@@ -7,11 +7,12 @@ import { AbortGroup } from './abort-group.ts';
 import { ActiveRequests } from './active-requests.ts';
 import { AgentPool } from './agent-pool.ts';
 import type { Outcome } from './failover.ts';
-import { isServerFailure, isUsableResponse, Reachability } from './reachability.ts';
 import { ServerProbe } from './server-probe.ts';
+import { ServerState } from './server-state.ts';
 import { createAgentRequest, NoResponse } from './upstream-agent.ts';
 import { createBody, type ResponseHeaders, type UpstreamBody } from './upstream-body.ts';
 import { addressOf, unreachable } from './upstream-error.ts';
+import { isServerFailure } from './usable-response.ts';
 
 export {
   type ResponseHeaders,
@@ -54,8 +55,8 @@ export interface Upstream {
   request(request: UpstreamRequest): Promise<UpstreamResponse>;
   /** `host:port` of the API server, for messages. */
   readonly address: string;
-  /** Whether the API server can be reached, according to all requests. */
-  readonly reachability: Reachability;
+  /** What all requests together know about the API server. */
+  readonly serverState: ServerState;
   /**
    * Health-checks one API server on a new connection. Resolves with the status of the response, or with undefined if
    * there is none in time. Never rejects.
@@ -105,7 +106,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
  * - ended: the abort group and the active requests no longer hold it. Its outcome was reported once.
  */
 class AgentUpstream implements Upstream {
-  readonly reachability = new Reachability();
+  readonly serverState: ServerState;
   readonly #credentials: Credentials;
   readonly #logger: Logger;
   readonly #unreadMs: number;
@@ -121,10 +122,11 @@ class AgentUpstream implements Upstream {
     const { credentials, logger, unreadMs = UNREAD_MS, onOutcome = () => {} } = options;
     this.#credentials = credentials;
     this.#logger = logger;
+    this.serverState = new ServerState({ logger });
     this.#unreadMs = unreadMs;
     this.#onOutcome = onOutcome;
     const { headersMs, onFound } = options;
-    const onConnect = (): void => this.reachability.noteConnected();
+    const onConnect = (): void => this.serverState.noteConnected();
     this.#agents = new AgentPool({ credentials, headersMs, onConnect });
     this.#requests = new ActiveRequests({
       ...options,
@@ -132,7 +134,7 @@ class AgentUpstream implements Upstream {
       onDead: (server) => onOutcome(server, 'silent'),
     });
     this.#probe = new ServerProbe({
-      ...{ credentials, reach: this.reachability, agents: this.#agents, aborts: this.#aborts },
+      ...{ credentials, serverState: this.serverState, agents: this.#agents, aborts: this.#aborts },
       onFound: (found, current) => {
         onFound?.(found);
         this.#requests.giveUp(current);
@@ -215,10 +217,9 @@ class AgentUpstream implements Upstream {
       const agent = this.#agents.get(request.authorization === undefined ? 'own' : 'caller');
       const sent = agent.request(createAgentRequest(server, request, identity, signal));
       const { statusCode, headers, body } = await abortable(sent, signal);
-      const isUsable = isUsableResponse(statusCode, headers);
       const onBytes = (): void => {
         active.onBytes();
-        this.reachability.noteAnswer(isUsable);
+        this.serverState.noteAnswer(statusCode, headers);
       };
       onBytes();
       this.#onOutcome(server, isServerFailure(statusCode, headers) ? 'serverError' : 'answered');

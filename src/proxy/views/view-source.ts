@@ -26,7 +26,7 @@ import type { ServiceFilter } from '../../topology/policy/service-policy.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Query } from '../api/query.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
-import type { EndpointCorrector } from '../local-runtime/endpoint-corrector.ts';
+import type { Corrector } from '../local-runtime/corrector.ts';
 import type { LocalRuntime } from '../local-runtime/local-runtime.ts';
 import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
 import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
@@ -65,7 +65,7 @@ export interface ViewSource {
   /** Undefined for collections that are shown unchanged. */
   readonly projection: EndpointsProjection | undefined;
   /** Undefined if nothing corrects its endpoints. */
-  readonly corrector?: EndpointCorrector | undefined;
+  readonly corrector?: Corrector | undefined;
   readonly status: ReflectorStatus;
   /** The object of this key as the API server has it, except for the version. Also finds hidden objects. */
   find(key: string): ObjectBytes | undefined;
@@ -173,7 +173,7 @@ function run<Facts extends ObjectMeta>(
     readonly query: Query;
     readonly view: View;
     readonly projection: EndpointsProjection | undefined;
-    readonly corrector?: EndpointCorrector | undefined;
+    readonly corrector?: Corrector | undefined;
     readonly decode: (object: ObjectBytes) => Facts;
     readonly handlers: readonly ChangeHandler<Facts>[];
     /** Default: the objects that the view shows. */

@@ -1,7 +1,7 @@
 import type { Change, ChangeHandler } from '../../../src/filter/codec/change.ts';
 import type { Codec, EndpointsFacts, ObjectBytes } from '../../../src/filter/codec/codec.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../../src/filter/codec/resource.ts';
-import type { EndpointCorrector } from '../../../src/proxy/local-runtime/endpoint-corrector.ts';
+import type { Corrector } from '../../../src/proxy/local-runtime/corrector.ts';
 import { type LineState, LocalRuntime } from '../../../src/proxy/local-runtime/local-runtime.ts';
 import { encodeObject } from '../codec/encode-object.ts';
 import { ManualClock } from '../projection/topology.ts';
@@ -75,7 +75,7 @@ export class CorrectedNode {
   readonly passed = new Passed();
   readonly log = recordingLogger();
   readonly local: LocalRuntime;
-  readonly corrector: EndpointCorrector;
+  readonly corrector: Corrector;
   readonly codec: Codec;
   readonly #resource: Resource;
   epoch = 1_000;

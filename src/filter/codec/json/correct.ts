@@ -11,7 +11,8 @@ import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../resource.ts';
 import { array, bool, type Fields, fields, list, text } from './fields.ts';
 import { parseObject, stringify } from './parse.ts';
 
-interface Corrector {
+/** Which endpoints may change, and how. */
+interface Scope {
   readonly node: string;
   readonly correct: CorrectEndpoint;
 }
@@ -31,11 +32,11 @@ export function correctEndpoints(
 }
 
 /** Returns whether anything has changed. */
-function correctSlice(slice: Fields, corrector: Corrector): boolean {
+function correctSlice(slice: Fields, scope: Scope): boolean {
   const family = text(slice, 'addressType');
   const endpoints = list(slice, 'endpoints');
   const corrections = endpoints.map((endpoint) => {
-    return correctionOf(readEndpoint(endpoint), family, corrector);
+    return correctionOf(readEndpoint(endpoint), family, scope);
   });
   if (corrections.every((each) => each === undefined)) return false;
   slice.endpoints = endpoints.filter((endpoint, index) => {
@@ -82,22 +83,22 @@ function editEndpoint(
 }
 
 /** Returns whether anything has changed. */
-function correctSubsets(object: Fields, corrector: Corrector): boolean {
+function correctSubsets(object: Fields, scope: Scope): boolean {
   const subsets = list(object, 'subsets');
-  const corrected = subsets.map((subset) => correctSubset(subset, corrector));
+  const corrected = subsets.map((subset) => correctSubset(subset, scope));
   if (!corrected.includes('changed') && !corrected.includes('empty')) return false;
   // The API does not allow an empty subset.
   object.subsets = subsets.filter((_, index) => corrected[index] !== 'empty');
   return true;
 }
 
-function correctSubset(subset: Fields, corrector: Corrector): 'same' | 'changed' | 'empty' {
+function correctSubset(subset: Fields, scope: Scope): 'same' | 'changed' | 'empty' {
   const before = { ready: list(subset, 'addresses'), notReady: list(subset, 'notReadyAddresses') };
   const after: { ready: Fields[]; notReady: Fields[] } = { ready: [], notReady: [] };
   let isChanged = false;
   for (const key of ['ready', 'notReady'] as const) {
     for (const address of before[key]) {
-      const correction = correctionOf(readAddress(address, key), familyOf(address), corrector);
+      const correction = correctionOf(readAddress(address, key), familyOf(address), scope);
       if (correction !== undefined) isChanged = true;
       if (correction === 'cut') continue;
       if (correction?.address !== undefined) address.ip = correction.address;

@@ -22,7 +22,8 @@ const NOT_READY_FIELD = Buffer.from('120408001000', 'hex');
 /** Tag of `notReadyAddresses`, which differs from that of `addresses` in this byte only. */
 const NOT_READY_ADDRESS_TAG = Buffer.from('12', 'hex');
 
-interface Corrector {
+/** Which endpoints may change, and how. */
+interface Scope {
   readonly node: string;
   readonly correct: CorrectEndpoint;
 }
@@ -45,13 +46,13 @@ export function correctEndpoints(
   return patch.isEmpty ? object : patch.apply(object);
 }
 
-function correctSlice(patch: Patch, object: ObjectBytes, corrector: Corrector): void {
+function correctSlice(patch: Patch, object: ObjectBytes, scope: Scope): void {
   // On the wire the endpoints precede the address type.
   const family = addressTypeOf(object);
   const fields = FieldCursor.over(object);
   while (fields.next()) {
     if (fields.field !== SLICE.endpoints) continue;
-    const correction = correctionOf(readEndpoint(fields.enter()), family, corrector);
+    const correction = correctionOf(readEndpoint(fields.enter()), family, scope);
     if (correction === 'cut') patch.cut(fields.fieldStart, fields.end);
     else if (correction !== undefined) editEndpoint(patch, fields, correction);
   }
@@ -149,8 +150,8 @@ function setNotReady(patch: Patch, conditions: FieldCursor): void {
   });
 }
 
-function correctSubset(patch: Patch, field: FieldCursor, corrector: Corrector): void {
-  const corrections = correctionsOf(field.enter(), corrector);
+function correctSubset(patch: Patch, field: FieldCursor, scope: Scope): void {
+  const corrections = correctionsOf(field.enter(), scope);
   // The API does not allow an empty subset.
   if (corrections.length > 0 && corrections.every((each) => each === 'cut')) {
     patch.cut(field.fieldStart, field.end);
@@ -170,16 +171,13 @@ function correctSubset(patch: Patch, field: FieldCursor, corrector: Corrector): 
 }
 
 /** One entry for each address of a subset, in the order on the wire. */
-function correctionsOf(
-  subset: FieldCursor,
-  corrector: Corrector,
-): (EndpointCorrection | undefined)[] {
+function correctionsOf(subset: FieldCursor, scope: Scope): (EndpointCorrection | undefined)[] {
   const corrections: (EndpointCorrection | undefined)[] = [];
   while (subset.next()) {
     if (!isAddress(subset)) continue;
     const draft = readAddress(subset.enter());
     draft.conditions.ready = subset.field === SUBSET.addresses;
-    corrections.push(correctionOf(draft, addressFamily(draft.address), corrector));
+    corrections.push(correctionOf(draft, addressFamily(draft.address), scope));
   }
   return corrections;
 }

@@ -24,12 +24,12 @@ export interface EndpointValue {
   readonly state: EndpointState;
 }
 
-export interface EndpointCorrectorOptions {
+export interface CorrectorOptions {
   readonly next: ChangeHandler<EndpointsFacts>;
   readonly codec: Codec;
   readonly resource: Resource;
   readonly nodeName: string;
-  /** Called when the Pods of {@link EndpointCorrector.podNames} have changed. */
+  /** Called when the Pods of {@link Corrector.podNames} have changed. */
   readonly onPodNames: () => void;
   /** Milliseconds since the epoch. */
   readonly epoch: () => number;
@@ -56,13 +56,13 @@ interface LocalObject {
  * corrected. What the API server sends after {@link hold} or {@link restore} is passed on unchanged. An
  * object that does not change is not passed on again.
  */
-export class EndpointCorrector implements ChangeHandler<EndpointsFacts> {
-  readonly #options: EndpointCorrectorOptions;
+export class Corrector implements ChangeHandler<EndpointsFacts> {
+  readonly #options: CorrectorOptions;
   readonly #objects = new Map<string, LocalObject>();
   /** Undefined: what the API server sends is passed on unchanged. */
   #pods: LocalPods | undefined;
 
-  constructor(options: EndpointCorrectorOptions) {
+  constructor(options: CorrectorOptions) {
     this.#options = options;
   }
 
