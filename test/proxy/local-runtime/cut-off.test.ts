@@ -63,7 +63,7 @@ async function addresses(proxy: NodeProxy): Promise<string[]> {
 
 describe('a node that is cut off', () => {
   test('shows the address that the Pod has now, and after the return what the API server says', async () => {
-    const proxy = await start();
+    const proxy = await start({ localRuntime: { socket: cri.path, graceMs: 50 } });
     const watch = await recordWatch(proxy.url + PATHS.slices, STREAMING_LIST);
     await watch.until(2);
     await server.close();
