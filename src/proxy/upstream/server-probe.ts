@@ -4,8 +4,8 @@ import { abortable } from '../util/linked-abort-controller.ts';
 import { SingleFlight } from '../util/single-flight.ts';
 import type { AbortGroup } from './abort-group.ts';
 import type { AgentPool } from './agent-pool.ts';
+import { createAgentRequest } from './agent-request.ts';
 import type { ServerState } from './server-state.ts';
-import { createAgentRequest } from './upstream-agent.ts';
 import { isUsableResponse } from './usable-response.ts';
 
 /** How long a health check may take, in milliseconds. */
@@ -40,7 +40,7 @@ export class ServerProbe {
     const timeout = AbortSignal.timeout(ms);
     const abort = aborts.begin(timeout);
     const { signal } = abort;
-    const agent = agents.createSingleUse();
+    const agent = agents.createSingleUse(server);
     try {
       const identity = await this.#identityWithin(ms / 2, signal);
       const request = { method: 'GET', path: PROBE_PATH };

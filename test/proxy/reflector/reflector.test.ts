@@ -242,7 +242,7 @@ describe('bad input', () => {
   });
 
   test('bytes that do not parse restart that stream; the last good view remains', async () => {
-    const relay = await startRelay(`http://127.0.0.1:${upstreamPort}`);
+    const relay = await startRelay(`https://127.0.0.1:${upstreamPort}`);
     const { logger, lines } = recordingLogger();
     const other = await startWrapper(relay.url, { logger });
     const follower = await recordWatch(other.url + SLICES, STREAMING_LIST);
@@ -269,7 +269,7 @@ describe('bad input', () => {
   });
 
   test('a list that does not parse leaves the last good view until one does', async () => {
-    const relay = await startRelay(`http://127.0.0.1:${upstreamPort}`);
+    const relay = await startRelay(`https://127.0.0.1:${upstreamPort}`);
     const other = await startWrapper(relay.url);
     const follower = await recordWatch(other.url + SLICES, STREAMING_LIST);
     try {
@@ -294,7 +294,7 @@ describe('bad input', () => {
   });
 
   test('while the own Node is unknown requests wait, then get 503 with Retry-After', async () => {
-    const other = await startWrapper(`http://127.0.0.1:${upstreamPort}`, {
+    const other = await startWrapper(`https://127.0.0.1:${upstreamPort}`, {
       ...{ nodeName: 'edge-9', readyWaitMs: 1_000 },
     });
     try {
