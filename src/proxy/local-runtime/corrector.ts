@@ -29,6 +29,8 @@ export interface CorrectorOptions {
   readonly codec: Codec;
   readonly resource: Resource;
   readonly nodeName: string;
+  /** Whether the API server's present state has been passed on, so that nothing is missing but what comes. */
+  readonly isCurrent: () => boolean;
   /** Called when the Pods of {@link Corrector.podNames} have changed. */
   readonly onPodNames: () => void;
   /** Milliseconds since the epoch. */
@@ -64,6 +66,11 @@ export class Corrector implements ChangeHandler<EndpointsFacts> {
 
   constructor(options: CorrectorOptions) {
     this.#options = options;
+  }
+
+  /** See CorrectorOptions. */
+  get isCurrent(): boolean {
+    return this.#options.isCurrent();
   }
 
   /** `namespace/name` of the Pods on this node that endpoints name. */

@@ -1,12 +1,9 @@
 import type { Logger } from 'pino';
-import type { ChangeHandler } from '../../filter/codec/change.ts';
-import type { Codec, EndpointsFacts } from '../../filter/codec/codec.ts';
-import type { Resource } from '../../filter/codec/resource.ts';
 import type { Clock } from '../../filter/projection/clock.ts';
 import { createBackoff } from '../util/backoff.ts';
 import { OncePerCause } from '../util/once-per-cause.ts';
 import type { ContainerRuntime } from './container-runtime.ts';
-import { type CorrectedEndpoint, Corrector } from './corrector.ts';
+import { type CorrectedEndpoint, Corrector, type CorrectorOptions } from './corrector.ts';
 import { RuntimeFollower } from './runtime-follower.ts';
 
 /** Whether the API server can be reached. */
@@ -32,6 +29,9 @@ export interface LocalRuntimeOptions {
   readonly epoch?: () => number;
 }
 
+/** What differs between the views that are corrected. */
+export type StageOptions = Omit<CorrectorOptions, 'nodeName' | 'onPodNames' | 'epoch'>;
+
 const GRACE_MS = 3_000;
 /** The kubelet reports its Pods within 10 s after the link returned, and the endpoints follow. */
 const SETTLE_MS = 30_000;
@@ -53,6 +53,8 @@ export type LocalRuntimeState = 'connected' | 'doubtful' | 'cutOff' | 'returning
  *     connected ──down──▶ doubtful ──graceMs──▶ cutOff ──up──▶ returning ──settleMs──▶ connected
  *         ▲                  │                     ▲              │
  *         └────────up────────┘                     └─────down─────┘
+ *
+ * A view that has no list and no watch yet when settleMs have passed, as over a slow link, waits as long again.
  *
  * There is one {@link Corrector} for each view of endpoints. A runtime that does not answer changes nothing: the
  * last corrections remain, or the API server's last word.
@@ -108,12 +110,10 @@ export class LocalRuntime {
   }
 
   /** Adds a stage before a handler of EndpointSlices or Endpoints. Remove it with {@link remove}. */
-  add(next: ChangeHandler<EndpointsFacts>, codec: Codec, resource: Resource): Corrector {
+  add(stage: StageOptions): Corrector {
     const { nodeName, epoch = Date.now } = this.#options;
     const onPodNames = (): void => this.#follower?.wake();
-    const corrector = new Corrector({
-      ...{ next, codec, resource, nodeName, onPodNames, epoch },
-    });
+    const corrector = new Corrector({ ...stage, nodeName, onPodNames, epoch });
     this.#correctors.add(corrector);
     return corrector;
   }
@@ -179,11 +179,16 @@ export class LocalRuntime {
     this.#follower?.stop();
     this.#follower = undefined;
     for (const corrector of this.#correctors) corrector.hold();
-    this.#enter('returning', settleMs, () => {
-      this.#enter('connected');
-      for (const corrector of this.#correctors) corrector.restore();
-    });
+    this.#enter('returning', settleMs, () => this.#settle(settleMs));
     this.#options.logger.info('the API server answers again: its state replaces the corrections');
+  }
+
+  /** Ends the corrections of each view that has the API server's state again. The others wait once more. */
+  #settle(settleMs: number): void {
+    const current = [...this.#correctors].filter((corrector) => corrector.isCurrent);
+    for (const corrector of current) corrector.restore();
+    if (current.length === this.#correctors.size) this.#enter('connected');
+    else this.#enter('returning', settleMs, () => this.#settle(settleMs));
   }
 
   /** Tries to reach the runtime until it answers once, so that a wrong setting shows before it is needed. */

@@ -117,13 +117,16 @@ export function openViewSource(
   const decode = (object: ObjectBytes): EndpointsFacts =>
     resource === ENDPOINTS ? codec.endpoints(object) : codec.endpointSlice(object);
   const { localRuntime } = context;
-  const corrector = localRuntime?.add(projection, codec, resource);
+  const isCurrent = (): boolean => source.status.connected;
+  const corrector = localRuntime?.add({ next: projection, codec, resource, isCurrent });
   const close = (): void => {
     if (corrector !== undefined) localRuntime?.remove(corrector);
     projection.close();
   };
   const handlers = [corrector ?? projection];
-  return run(context, { query, view, projection, corrector, decode, handlers, close, payer });
+  const parts = { query, view, projection, corrector, decode, handlers, close, payer };
+  const source: ViewSource = run(context, parts);
+  return source;
 }
 
 /** Opens a source that shows objects unchanged, after it has notified the handlers. */

@@ -255,6 +255,17 @@ describe('when the API server answers again', () => {
     expect(node.local.state).toBe('connected');
   });
 
+  test('a view that the API server has not listed yet keeps its corrections', async () => {
+    node.isCurrent = false;
+    await node.pass(5 * RETURN_MS);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.3'], db: ['db 10.1.0.8'] });
+    expect(node.local.state).toBe('returning');
+    node.isCurrent = true;
+    await node.pass(RETURN_MS);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.2'], db: ['db 10.1.0.7'] });
+    expect(node.local.state).toBe('connected');
+  });
+
   test('the runtime is not read any more', async () => {
     const { lists } = node.runtime;
     await node.pass(60_000);

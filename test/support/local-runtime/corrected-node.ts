@@ -79,6 +79,8 @@ export class CorrectedNode {
   readonly codec: Codec;
   readonly #resource: Resource;
   epoch = 1_000;
+  /** Whether the API server has listed. */
+  isCurrent = true;
   #version = 0;
 
   constructor(
@@ -95,7 +97,8 @@ export class CorrectedNode {
       logger: this.log.logger,
       epoch: () => this.epoch,
     });
-    this.corrector = this.local.add(this.passed, codec, resource);
+    const isCurrent = () => this.isCurrent;
+    this.corrector = this.local.add({ next: this.passed, codec, resource, isCurrent });
   }
 
   /** The API server sends an object. */
