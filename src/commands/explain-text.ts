@@ -68,6 +68,8 @@ const SOURCES: Readonly<Record<string, string>> = {
   namespace: 'annotation topologyKeys of the Namespace',
   default: 'setting defaultTopologyKeys',
   openyurt: 'annotation openyurt.io/topologyKeys of the Service',
+  'traffic-distribution': 'spec.trafficDistribution of the Service',
+  'topology-mode': 'annotation service.kubernetes.io/topology-mode of the Service',
   kubeedge: 'annotation apps.kubeedge.io/service-topology of the Service',
 };
 

@@ -97,6 +97,8 @@ export interface ServiceFacts extends PartialObjectMetadata {
   readonly internalTrafficPolicy: string;
   /** `spec.externalTrafficPolicy`; empty when absent. */
   readonly externalTrafficPolicy: string;
+  /** `spec.trafficDistribution`; empty when absent. */
+  readonly trafficDistribution: string;
 }
 
 /** A port with its number. Decisions use only its key. */

@@ -26,6 +26,7 @@ import type { ServiceFilter } from '../../topology/policy/service-policy.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Query } from '../api/query.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
+import { sliceSelectionOf } from '../api/slice-selection.ts';
 import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
 import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -58,7 +59,7 @@ export interface SourceContext {
 export interface ViewSource {
   readonly query: Query;
   readonly view: View;
-  /** Undefined for collections that are shown unchanged. */
+  /** Undefined for collections that are shown unchanged, and for a part of the slices of a Service. */
   readonly projection: EndpointsProjection | undefined;
   readonly status: ReflectorStatus;
   /** The object of this key as the API server has it, except for the version. Also finds hidden objects. */
@@ -84,7 +85,7 @@ export function openViewSource(
   context: SourceContext,
   query: Query,
   codec: Codec,
-  { handler, reportsCloudOnly: tellsCloudOnly = false, payer }: SourceRole = {},
+  { handler, reportsCloudOnly = false, payer }: SourceRole = {},
 ): ViewSource {
   const { resource } = query;
   const { versions } = context;
@@ -101,17 +102,39 @@ export function openViewSource(
   if (resource !== ENDPOINT_SLICES && resource !== ENDPOINTS) {
     return openPlain(context, query, view, (object) => codec.meta(object), [], payer);
   }
-  const { topology, time } = context;
+  return openEndpoints(context, query, view, { reportsCloudOnly, payer });
+}
+
+function openEndpoints(
+  context: SourceContext,
+  query: Query,
+  view: View,
+  { reportsCloudOnly = false, payer }: Pick<SourceRole, 'reportsCloudOnly' | 'payer'>,
+): ViewSource {
+  const { topology, time: clock } = context;
+  const { codec, resource } = view;
+  const selection = sliceSelectionOf(query);
   const projection = new EndpointsProjection({
-    view,
-    topology,
-    clock: time,
-    reportsCloudOnly: tellsCloudOnly,
+    ...{ view, topology, clock, reportsCloudOnly },
+    selects: selection && ((slice) => selection.selects(codec.partialMetadata(slice))),
   });
   const decode = (object: ObjectBytes): EndpointsFacts =>
     resource === ENDPOINTS ? codec.endpoints(object) : codec.endpointSlice(object);
   const close = () => projection.close();
-  return run(context, { query, view, projection, decode, handlers: [projection], close, payer });
+  const parts = { view, projection, decode, handlers: [projection], close, payer };
+  if (selection === undefined) return run(context, { ...parts, query });
+  // A snapshot belongs to what is read, and several views may read the same. This is not a view of kube-proxy, so it
+  // may do without.
+  const { snapshots: _none, ...rest } = context;
+  const source = run(rest, { ...parts, query: selection.whole });
+  return {
+    ...{ query, view, projection: undefined },
+    get status() {
+      return source.status;
+    },
+    find: (key) => source.find(key),
+    close: () => source.close(),
+  };
 }
 
 /** Opens a source that shows objects unchanged, after it has notified the handlers. */
