@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   afterAll,
   afterEach,
@@ -61,6 +62,19 @@ async function list(): Promise<number> {
   return response.statusCode;
 }
 
+/** Leaves a connection open: a GOAWAY may close it after the request. */
+async function connect(): Promise<void> {
+  await eventually(
+    async () => {
+      await list();
+      await sleep(50);
+      return relay.open;
+    },
+    (open) => open > 0,
+    { what: 'a connection that stays' },
+  );
+}
+
 /** Opens a watch of all Nodes and follows it. */
 async function watch() {
   const { statusCode, body } = await upstream.request({
@@ -118,7 +132,7 @@ describe('a path that drops old connections and takes new ones', () => {
     ['idle', async () => {}],
     ['with a watch open', async () => void (await watch())],
   ])('is noticed in time: %s', async (_when, before) => {
-    await list();
+    await connect();
     await before();
     relay.freezeOpen();
     const frozenAt = performance.now();
@@ -131,7 +145,7 @@ describe('a path that drops old connections and takes new ones', () => {
   });
 
   test('is noticed in time: with a request sent', async () => {
-    await list();
+    await connect();
     relay.freezeOpen();
     const frozenAt = performance.now();
     await expect(list()).rejects.toMatchObject({ code: 'Unreachable' });
