@@ -26,10 +26,14 @@ const SLOW = [
   '/test/demo/.*[.]test[.]ts$',
   '/test/commands/(completion|end|force-exit|main|trim-heap)[.]test[.]ts$',
   '/test/proxy/reflector/absent-collection[.]test[.]ts$',
+  '/test/proxy/server/slow-clients[.]test[.]ts$',
   '/test/proxy/snapshot/(snapshot-history[.]property|snapshot-store)[.]test[.]ts$',
   '/test/proxy/views/view-memory[.]test[.]ts$',
   '/test/security/(connections|events)[.]test[.]ts$',
 ];
+
+/** Suites of the whole cluster that CI does not run. */
+const CLUSTER_RELEASE = ['<rootDir>/test/cluster/release/'];
 
 export default {
   coverageProvider: 'v8',
@@ -48,6 +52,7 @@ export default {
         '<rootDir>/test/e2e/',
         '<rootDir>/test/fuzz/',
         '<rootDir>/test/deploy/',
+        '<rootDir>/test/cluster/',
         '<rootDir>/test/page/',
         '<rootDir>/test/security/hostile/',
         ...SLOW,
@@ -96,6 +101,14 @@ export default {
       displayName: 'ipvs',
       roots: ['<rootDir>/test/e2e/ipvs'],
       testMatch: ['**/*.test.ts'],
+    },
+    {
+      ...common,
+      displayName: 'cluster',
+      roots: ['<rootDir>/test/cluster'],
+      testMatch: ['**/*.test.ts'],
+      // The others take minutes: before a release KPW_CLUSTER=all runs them too.
+      ...(process.env.KPW_CLUSTER === 'all' ? {} : { testPathIgnorePatterns: CLUSTER_RELEASE }),
     },
     {
       ...common,

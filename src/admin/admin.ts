@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
 import { readUrl } from '../proxy/api/request-url.ts';
-import type { ListenerLimits } from '../proxy/http/http-errors.ts';
 import { HttpListener, type ListenAddress } from '../proxy/http/http-listener.ts';
+import type { ListenerLimits } from '../proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { ADMIN_LISTENER, createAdminHandler, PROBES } from './admin-handler.ts';
 import type { LogLosses } from './metric-readers.ts';
 
 /*
  * The admin room: what an operator can see of a running wrapper. It reads the state of the NodeProxy and never
- * changes it.
+ * changes it. The next process uses two of its paths: /views, and /flush, which writes the snapshots.
  *   admin-handler.ts   routes of the admin listener
  *   readiness.ts       /readyz
  *   metrics*.ts        /metrics

@@ -9,10 +9,11 @@ import { AgentPool } from './agent-pool.ts';
 import { createAgentRequest, NoResponse } from './agent-request.ts';
 import type { Outcome } from './failover.ts';
 import { DeadConnection } from './http2-session.ts';
-import { isServerFailure, isUsableResponse, Reachability } from './reachability.ts';
 import { ServerProbe } from './server-probe.ts';
+import { ServerState } from './server-state.ts';
 import { createBody, type ResponseHeaders, type UpstreamBody } from './upstream-body.ts';
 import { addressOf, unreachable } from './upstream-error.ts';
+import { isServerFailure } from './usable-response.ts';
 
 export {
   type ResponseHeaders,
@@ -55,8 +56,8 @@ export interface Upstream {
   request(request: UpstreamRequest): Promise<UpstreamResponse>;
   /** `host:port` of the API server, for messages. */
   readonly address: string;
-  /** Whether the API server can be reached, according to all requests. */
-  readonly reachability: Reachability;
+  /** What all requests together know about the API server. */
+  readonly serverState: ServerState;
   /**
    * Health-checks one API server on a new connection. Resolves with the status of the response, or with undefined if
    * there is none in time. Never rejects.
@@ -111,7 +112,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
  * - ended: the abort group and the active requests no longer hold it. Its outcome was reported once.
  */
 class AgentUpstream implements Upstream {
-  readonly reachability = new Reachability();
+  readonly serverState: ServerState;
   readonly #credentials: Credentials;
   readonly #logger: Logger;
   readonly #unreadMs: number;
@@ -127,12 +128,13 @@ class AgentUpstream implements Upstream {
     const { credentials, logger, unreadMs = UNREAD_MS, onOutcome = () => {} } = options;
     this.#credentials = credentials;
     this.#logger = logger;
+    this.serverState = new ServerState({ logger });
     this.#unreadMs = unreadMs;
     this.#onOutcome = onOutcome;
     const { headersMs, quietMs, onFound } = options;
     this.#agents = new AgentPool({
       ...{ credentials, headersMs, quietMs },
-      onConnect: () => this.reachability.noteConnected(),
+      onConnect: () => this.serverState.noteConnected(),
       onDead: (server, requests) => this.#onDead(server, requests),
     });
     this.#requests = new ActiveRequests({
@@ -142,7 +144,7 @@ class AgentUpstream implements Upstream {
       onDead: (server) => onOutcome(server, 'silent'),
     });
     this.#probe = new ServerProbe({
-      ...{ credentials, reach: this.reachability, agents: this.#agents, aborts: this.#aborts },
+      ...{ credentials, serverState: this.serverState, agents: this.#agents, aborts: this.#aborts },
       onFound: (found, current) => {
         onFound?.(found);
         this.#requests.giveUp(current);
@@ -226,10 +228,9 @@ class AgentUpstream implements Upstream {
       const agent = this.#agents.get(owner, server);
       const sent = agent.request(createAgentRequest(server, request, identity, signal));
       const { statusCode, headers, body } = await abortable(sent, signal);
-      const isUsable = isUsableResponse(statusCode, headers);
       const onBytes = (): void => {
         active.onBytes();
-        this.reachability.noteAnswer(isUsable);
+        this.serverState.noteAnswer(statusCode, headers);
       };
       onBytes();
       this.#onOutcome(server, isServerFailure(statusCode, headers) ? 'serverError' : 'answered');
