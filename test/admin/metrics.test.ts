@@ -24,12 +24,13 @@ interface RegisteredMetric {
   readonly labelNames: readonly string[];
 }
 
-/** Starts a wrapper with everything that has metrics: the https listener, a state folder, Events. */
+/** Starts a wrapper with everything that has metrics: the https listener, a state folder, a runtime, Events. */
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'metrics-'));
   server = createSmallCluster();
   const https = { listen: '127.0.0.1:0', selfSigned: { caFile: join(folder, 'ca.crt') } };
-  const settings = { https, stateDir: join(folder, 'state'), policyEvents: true };
+  const localRuntime = join(folder, 'cri.sock');
+  const settings = { https, stateDir: join(folder, 'state'), localRuntime, policyEvents: true };
   proxy = await startWrapper(await server.listen(), {}, settings);
   const registry = createMetrics(proxy);
   registered = registry.getMetricsAsArray() as unknown as RegisteredMetric[];

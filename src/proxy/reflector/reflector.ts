@@ -328,9 +328,9 @@ export class Reflector<Facts extends ObjectMeta> {
     const wait = this.#backoff.failed(cause, error);
     const concernsAll =
       server !== undefined && this.#server.noteFailure(server, error, attempt.since);
-    const suspect = attempt.isOpen && (!attempt.isUseful || error.code !== 'Unreachable');
     // That a watch breaks is routine: the next request shows whether it is a failure.
     const isRoutine = cause === 'cut' && (attempt.isUseful || this.#backoff.inARow === 1);
+    const suspect = attempt.isOpen && !isRoutine;
     this.#health.failed(error, { suspect, isLogged: !concernsAll && !isRoutine });
     this.#report(cause, error);
     this.#move(cause);
