@@ -219,6 +219,21 @@ export const METRICS: readonly Metric[] = [
     by('cause', ({ snapshots }) => samples(snapshots?.counters.setAside)),
   ),
   gauge(
+    'local_runtime_corrected_endpoints',
+    'Endpoints of this node that are corrected from the container runtime.',
+    perView(({ corrector }) => corrector?.corrections().length),
+  ),
+  gauge(
+    'local_runtime_up',
+    '0 if the last attempt to read the container runtime failed. It is read at the start, and while the API server is unreachable.',
+    single(({ localRuntime }) => localRuntime && +(localRuntime.problem === undefined)),
+  ),
+  counter(
+    'local_runtime_failures_total',
+    'Attempts to read the container runtime that failed.',
+    single(({ localRuntime }) => localRuntime?.failures),
+  ),
+  gauge(
     'client_watches',
     'Watches that clients have open.',
     single(({ listeners }) => listeners.watches),

@@ -26,6 +26,7 @@ export function readiness(proxy: NodeProxy): Check[] {
     ...certificateChecks(proxy),
     ...snapshotChecks(proxy),
     ...budgetChecks(proxy),
+    ...localRuntimeChecks(proxy),
     ...views.sources.map((source) => viewCheck(proxy, source)),
     ...nodeSetChecks(proxy),
     ...clusterWatchers.sources.map(({ query, status, refusal }) => ({
@@ -65,6 +66,21 @@ function snapshotChecks({ snapshots }: NodeProxy): Check[] {
 function budgetChecks({ views: { budget } }: NodeProxy): Check[] {
   if (budget.remark === undefined) return [];
   return [{ name: 'view-budget', problem: undefined, remark: `but ${budget.remark}` }];
+}
+
+/** While the API server answers, nothing depends on the container runtime. While it does not, the views are not ready. */
+function localRuntimeChecks({ localRuntime }: NodeProxy): Check[] {
+  if (localRuntime === undefined) return [];
+  const { socket, problem, corrections } = localRuntime;
+  const since = Math.min(...corrections.map((each) => each.since));
+  const remarks = [
+    problem &&
+      `the container runtime at ${socket} cannot be read, so that endpoints of this node are not corrected from now on: ${problem}`,
+    corrections.length > 0 &&
+      `${corrections.length} endpoints of this node are corrected from the container runtime, the first since ${new Date(since).toISOString()}`,
+  ].filter((each) => each);
+  const remark = remarks.length === 0 ? undefined : `but ${remarks.join('; ')}`;
+  return [{ name: 'local-runtime', problem: undefined, remark }];
 }
 
 function nodeSetChecks({ nodeSets, topology }: NodeProxy): Check[] {

@@ -37,6 +37,7 @@ export function formatExplained(explained: Explained): string {
     ...explained.ports.map(formatPort),
     explained.omittedPorts === 0 ? '' : printLine(`and ${explained.omittedPorts} more ports`),
     formatEndpoints(explained),
+    formatCorrected(explained),
     formatView(explained.view),
   ]
     .filter((part) => part !== '')
@@ -68,6 +69,8 @@ const SOURCES: Readonly<Record<string, string>> = {
   namespace: 'annotation topologyKeys of the Namespace',
   default: 'setting defaultTopologyKeys',
   openyurt: 'annotation openyurt.io/topologyKeys of the Service',
+  'traffic-distribution': 'spec.trafficDistribution of the Service',
+  'topology-mode': 'annotation service.kubernetes.io/topology-mode of the Service',
   kubeedge: 'annotation apps.kubeedge.io/service-topology of the Service',
 };
 
@@ -148,6 +151,20 @@ function formatEndpoints({ endpoints, counts, omitted, outcome }: Explained): st
   const more = omitted === 0 ? '' : `  and ${omitted} more\n`;
   const signs = outcome.dryRun ? '+ would be shown, - would be left out' : '+ shown, - left out';
   return `Endpoints (${signs}):\n${formatColumns([header, ...lines], '  ')}${more}`;
+}
+
+function formatCorrected({ corrected = [] }: Explained): string {
+  if (corrected.length === 0) return '';
+  const header = ['POD', 'OBJECT', 'THE API SERVER SAID', 'NOW', 'SINCE'];
+  const lines = corrected.map(({ pod, object, from, to, since }) => [
+    pod,
+    object,
+    `${from.address} ${from.state}`,
+    to === undefined ? 'removed' : `${to.address} ${to.state}`,
+    ageOf(new Date(since).toISOString()),
+  ]);
+  const title = 'Corrected from the container runtime:';
+  return `${title}\n${formatColumns([header, ...lines], '  ')}`;
 }
 
 /** `3 min`, from an ISO time. */

@@ -15,6 +15,7 @@ Flags:
   --listen IP:PORT        address for kube-proxy, loopback only; default 127.0.0.1:10360
   --admin-listen IP:PORT  address of the page, /healthz, /readyz, /metrics and /explain; default 127.0.0.1:10361
   --state-dir DIR         folder for the last known state, for a start while the API server is unreachable
+  --local-runtime SOCKET  CRI socket, to correct endpoints of this node while the API server is unreachable
   --handover-seconds N    on SIGTERM, wait at most this long until the next process listens; default 0
   --config FILE           settings in YAML; see docs/settings.md
   --dry-run               decide and explain, but show all endpoints to kube-proxy
@@ -33,6 +34,7 @@ Exit codes: 0 stopped by a signal, 1 wrong settings or an error at start, 2 wron
     listen: { type: 'string' },
     'admin-listen': { type: 'string' },
     'state-dir': { type: 'string' },
+    'local-runtime': { type: 'string' },
     'handover-seconds': { type: 'string' },
     config: { type: 'string' },
     'dry-run': { type: 'boolean' },
@@ -49,6 +51,7 @@ Exit codes: 0 stopped by a signal, 1 wrong settings or an error at start, 2 wron
       logLevel: flags['log-level'],
       logFormat: flags['log-format'],
       stateDir: flags['state-dir'],
+      localRuntime: flags['local-runtime'],
       handoverSeconds: numberOf(flags['handover-seconds']),
       dryRun: flags['dry-run'],
     };

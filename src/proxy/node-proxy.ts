@@ -16,6 +16,7 @@ import { NodeSetWatcher } from './cluster/node-set-watcher.ts';
 import { PolicyEvents } from './cluster/policy-events.ts';
 import type { Credentials } from './credentials/credentials.ts';
 import { assertSameCluster, waitUntilReadyToListen } from './hot-restart/hot-restart.ts';
+import { LocalRuntime } from './local-runtime/local-runtime.ts';
 import { checkListeners } from './server/check-listeners.ts';
 import { createListeners, type Listeners, type ListenersOptions } from './server/listeners.ts';
 import { SnapshotStore, type SnapshotStoreOptions } from './snapshot/snapshot-store.ts';
@@ -80,9 +81,19 @@ export interface NodeProxyOptions extends ListenersOptions {
   >;
   /** See SnapshotStoreOptions. */
   readonly flushLastProcess?: SnapshotStoreOptions['flushLastProcess'];
+  /** The container runtime that endpoints of this node are corrected from while cut off; absent: they are not. */
+  readonly localRuntime?: LocalRuntimeSettings | undefined;
   /** Aborts the start until the proxy listens; default: the start is not aborted. */
   readonly signal?: AbortSignal;
   readonly logger: Logger;
+}
+
+export interface LocalRuntimeSettings {
+  /** Path of its CRI socket. */
+  readonly socket: string;
+  /** See LocalRuntimeOptions. */
+  readonly graceMs?: number;
+  readonly settleMs?: number;
 }
 
 /** The running proxy: everything between kube-proxy and the API server. */
@@ -111,6 +122,8 @@ export interface NodeProxy {
   readonly settings: { problem: string | undefined };
   /** Replaces the settings of the policies. `headless` and `serviceFilter` must be the same: open views depend on them. */
   changePolicies(policies: PolicySettings): void;
+  /** Undefined if endpoints are not corrected from the container runtime. */
+  readonly localRuntime: LocalRuntime | undefined;
   /** Ends the watches of clients, then those at the API server, and waits for both. */
   close(): Promise<void>;
 }
@@ -128,8 +141,9 @@ const HIDES_NOTHING = { serviceFilter: undefined, cloudPassthrough: false } as c
 export async function startNodeProxy(options: NodeProxyOptions): Promise<NodeProxy> {
   const { failover, certificate } = await check(options);
   const upstream = connect(options, failover);
+  const localRuntime = await openLocalRuntime(options, upstream);
   const state = createState(options, failover, upstream);
-  const watches = openWatches(options, state);
+  const watches = openWatches(options, { ...state, localRuntime });
   const { views } = watches;
   const { codecs, policyResolver, topology, snapshots } = state;
   const serving = {
@@ -141,6 +155,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const close = async (): Promise<void> => {
     await listeners.close();
     snapshots?.end();
+    localRuntime?.close();
     await watches.close();
     await Promise.all([upstream.close(), snapshots?.close()]);
     failover.close();
@@ -154,7 +169,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     views.openUsualLater(options.usualViewsMs ?? USUAL_VIEWS_MS);
     return {
       ...{ url: http ?? https ?? '', httpsUrl: https, close },
-      ...{ topology, policyResolver, upstream, failover, listeners, snapshots },
+      ...{ topology, policyResolver, upstream, failover, listeners, snapshots, localRuntime },
       ...{ views, nodeSets: watches.nodeSets, clusterWatchers: watches.clusterWatchers },
       ...{ policyEvents: watches.policyEvents, timing: watches.timing },
       ...{ settings: { problem: undefined }, changePolicies },
@@ -191,6 +206,21 @@ function connect({ logger, quietMs }: NodeProxyOptions, failover: Failover): Ups
   return upstream;
 }
 
+/** Opens the container runtime. Its client is a large library, which other nodes do not load. */
+async function openLocalRuntime(
+  { localRuntime, nodeName, logger }: NodeProxyOptions,
+  { serverState }: Upstream,
+): Promise<LocalRuntime | undefined> {
+  if (localRuntime === undefined) return undefined;
+  const { createCriClient } = await import('./local-runtime/cri-client.ts');
+  const runtime = createCriClient({ path: localRuntime.socket });
+  const line = {
+    isUnreachable: () => serverState.isCutOff,
+    onChange: (listener: () => void) => serverState.onChange(listener),
+  };
+  return new LocalRuntime({ ...localRuntime, runtime, line, nodeName, clock: systemClock, logger });
+}
+
 /** Creates what this node knows, still empty, and what all reflectors share. */
 function createState(options: NodeProxyOptions, failover: Failover, upstream: Upstream) {
   const { nodeName, logger, namespacePolicies, flushLastProcess } = options;
@@ -217,7 +247,10 @@ function createState(options: NodeProxyOptions, failover: Failover, upstream: Up
 }
 
 /** Opens the watches at the API server. Most views open later, when a client reads them first. */
-function openWatches(options: NodeProxyOptions, state: ReturnType<typeof createState>) {
+function openWatches(
+  options: NodeProxyOptions,
+  state: ReturnType<typeof createState> & { readonly localRuntime: LocalRuntime | undefined },
+) {
   const { nodeName, cloudPassthrough, fabedgeCluster, nodeSetTime = systemClock } = options;
   const { serviceFilter, dryRun } = options.policies;
   const { upstream, logger } = state;

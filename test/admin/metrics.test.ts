@@ -24,12 +24,13 @@ interface RegisteredMetric {
   readonly labelNames: readonly string[];
 }
 
-/** Starts a wrapper with everything that has metrics: the https listener, a state folder, Events. */
+/** Starts a wrapper with everything that has metrics: the https listener, a state folder, a runtime, Events. */
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'metrics-'));
   server = createSmallCluster();
   const https = { listen: '127.0.0.1:0', selfSigned: { caFile: join(folder, 'ca.crt') } };
-  const settings = { https, stateDir: join(folder, 'state'), policyEvents: true };
+  const localRuntime = join(folder, 'cri.sock');
+  const settings = { https, stateDir: join(folder, 'state'), localRuntime, policyEvents: true };
   proxy = await startWrapper(await server.listen(), {}, settings);
   const registry = createMetrics(proxy);
   registered = registry.getMetricsAsArray() as unknown as RegisteredMetric[];
@@ -152,7 +153,7 @@ test('measures the time to handle events, and counts Services by winner', async 
 test('the label of an API server has its host and path, but no credentials', async () => {
   const upstream = proxy.failover.servers[0]?.href ?? '';
   const { host } = new URL(upstream);
-  const servers = ['/one', '/two'].map((path) => new URL(`http://user:secret@${host}${path}`));
+  const servers = ['/one', '/two'].map((path) => new URL(`https://user:secret@${host}${path}`));
   const several = await startWrapper(upstream, { servers });
   try {
     const inUse = async () =>

@@ -1,6 +1,7 @@
 import { WrapperError } from '../../errors.ts';
 import { explainedObject } from '../../filter/projection/explained-object.ts';
 import { describeService } from '../../proxy/cluster/services-handler.ts';
+import type { CorrectedEndpoint } from '../../proxy/local-runtime/corrector.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { Steps } from '../../topology/decide/steps.ts';
 import { type ExplainLimits, explainService } from '../../topology/explain/explain-service.ts';
@@ -21,6 +22,8 @@ import {
 export interface Explained extends ServiceExplanation, ResponseHead {
   /** The view that was explained. */
   readonly view: ViewName;
+  /** Endpoints that were corrected from the container runtime; absent: none. */
+  readonly corrected?: readonly CorrectedEndpoint[];
 }
 
 /** Items that a response about one Service lists. The others are only counted. */
@@ -51,8 +54,14 @@ export async function explainOne(
     );
   }
   const name = nameOf(proxy, view.source);
-  const explanation = await slice.run(explainIn(proxy, view, service, LISTED));
-  return { ...explanation, view: name, ...responseHead(proxy) };
+  const corrections = view.source.corrector?.corrections(service) ?? [];
+  const corrected = corrections.slice(0, LISTED.endpoints);
+  return {
+    ...(await slice.run(explainIn(proxy, view, service, LISTED))),
+    view: name,
+    ...responseHead(proxy),
+    ...(corrected.length === 0 ? {} : { corrected }),
+  };
 }
 
 /** The steps of an explanation. It describes the state at the first step. */

@@ -11,6 +11,9 @@ import type { KeyState, NodeState, ViewState } from './page-data.ts';
 /** Maximum number of neighbours that are named. The others are only counted. */
 const MAX_NEIGHBOURS = 200;
 
+/** Maximum number of corrected endpoints that are listed. */
+const MAX_CORRECTED = 200;
+
 /** The current state of this node and its connections. */
 export function nodeState(proxy: NodeProxy): NodeState {
   const { topology, policyResolver, failover, listeners, views } = proxy;
@@ -26,6 +29,7 @@ export function nodeState(proxy: NodeProxy): NodeState {
     ...(problem === undefined ? {} : { problem }),
     keys: Array.from(topology.policies.keysInUse(), (key) => keyState(proxy, key)),
     checks: readiness(proxy),
+    ...localRuntimeData(proxy),
     servers: failover.servers.map(({ origin }) => origin),
     failovers: failover.switches,
     views: views.sources.map((source) => viewState(source, views.users(source))),
@@ -36,6 +40,16 @@ export function nodeState(proxy: NodeProxy): NodeState {
     })),
     watches: listeners.watches,
   };
+}
+
+function localRuntimeData(proxy: NodeProxy): Pick<NodeState, 'localRuntime'> {
+  const { localRuntime } = proxy;
+  if (localRuntime === undefined) return {};
+  const { state, problem } = localRuntime;
+  const all = findView(proxy)?.source.corrector?.corrections() ?? [];
+  const corrected = all.slice(0, MAX_CORRECTED);
+  const why = problem === undefined ? {} : { problem };
+  return { localRuntime: { state, ...why, corrected, count: all.length } };
 }
 
 function problemOf(proxy: NodeProxy): string | undefined {

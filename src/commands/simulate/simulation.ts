@@ -6,11 +6,7 @@ import type { NodeProxyOptions } from '../../proxy/node-proxy.ts';
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
 import { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
-import {
-  filterOf,
-  PROXY_NAME_LABEL,
-  TOPOLOGY_KEYS_ANNOTATION,
-} from '../../topology/policy/service-policy.ts';
+import { namespacePolicyOf, PROXY_NAME_LABEL } from '../../topology/policy/service-policy.ts';
 import type { Communities, Topology } from '../../topology/state/topology.ts';
 import { hasEndpointWithoutZone } from '../../topology/state/without-zone.ts';
 import type { ClusterObjects, SimulatedSlice } from './cluster-objects.ts';
@@ -58,8 +54,7 @@ function sharedTopology(cluster: ClusterObjects, settings: SimulationSettings): 
   const { policies, topologyMatch, namespacePolicies, fabedgeCluster, cloudPassthrough } = settings;
   const resolver = new PolicyResolver({ ...policies, dryRun: false });
   for (const { name, annotations } of namespacePolicies ? cluster.namespaces : []) {
-    const keys = annotations.get(TOPOLOGY_KEYS_ANNOTATION);
-    resolver.setNamespace(name, { keys, filter: filterOf(annotations) });
+    resolver.setNamespace(name, namespacePolicyOf(annotations));
   }
   const declaredCommunities = fabedgeCluster !== undefined;
   return {

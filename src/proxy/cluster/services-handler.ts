@@ -79,6 +79,7 @@ export class ServicesHandler implements ChangeHandler<ServiceFacts> {
   #policyOf(facts: ServiceFacts): Policy {
     const { topology, policyResolver, logger, policyEvents } = this.#options;
     const policy = policyResolver.setService(describeService(facts));
+    this.#reportIgnored(facts, policy);
     // An error in a Namespace is reported once, for the Namespace.
     if (!policy.managed && policy.reason === 'invalid-policy' && policy.ofNamespace !== true) {
       const service = `${facts.namespace}/${facts.name}`;
@@ -94,6 +95,21 @@ export class ServicesHandler implements ChangeHandler<ServiceFacts> {
     }
     return policy;
   }
+
+  /** Logs annotations without effect when they appear. */
+  #reportIgnored(
+    { namespace, name, resourceVersion: rv }: ServiceFacts,
+    { ignored }: Policy,
+  ): void {
+    const { topology, logger } = this.#options;
+    const service = `${namespace}/${name}`;
+    const before = topology.policies.wanted(service).ignored;
+    if (ignored === undefined || ignored.join() === before?.join()) return;
+    logger.warn(
+      { service, rv, err: ignored.join('; ') },
+      'annotations of the Service have no effect',
+    );
+  }
 }
 
 /** The parts of a Service that its policy depends on. */
@@ -106,5 +122,6 @@ export function describeService(facts: ServiceFacts): ServiceDescription {
     headless: facts.clusterIP === 'None',
     localTraffic:
       facts.internalTrafficPolicy === 'Local' || facts.externalTrafficPolicy === 'Local',
+    trafficDistribution: facts.trafficDistribution,
   };
 }

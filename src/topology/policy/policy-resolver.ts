@@ -66,10 +66,11 @@ export class PolicyResolver {
   /** Takes the annotations of a Namespace; without fields, it has none. Returns the policies that changed. */
   setNamespace(namespace: string, next: NamespacePolicy): PolicyChanges {
     const before = this.namespace(namespace);
-    if (before.keys === next.keys && before.filter === next.filter) return new Map();
-    const followers = [...(this.#followers.get(namespace)?.values() ?? [])];
+    const isSame = before.keys === next.keys && before.filter === next.filter;
+    const followers = isSame ? [] : [...(this.#followers.get(namespace)?.values() ?? [])];
     const policies = followers.map((service) => this.#policyOf(service));
-    if (next.keys === undefined && next.filter === undefined) this.#namespaces.delete(namespace);
+    const { keys, filter, ignored } = next;
+    if ((keys ?? filter ?? ignored) === undefined) this.#namespaces.delete(namespace);
     else this.#namespaces.set(namespace, next);
     const changed = new Map<string, Policy>();
     followers.forEach((service, index) => {

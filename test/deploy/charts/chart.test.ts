@@ -8,6 +8,7 @@ import type { KubeObject } from '../../e2e/support/api.ts';
 import { runCommand } from '../../e2e/support/run-command.ts';
 import { type AlertRule, alertNames } from '../support/monitoring.ts';
 import { normalize } from '../support/normalize.ts';
+import { writeAside } from '../support/overlay.ts';
 import { helmTemplate, kustomize, only, parseObjects } from '../support/render.ts';
 import { readText, repository } from '../support/repository.ts';
 import { everySetting } from '../support/settings.ts';
@@ -54,6 +55,15 @@ describe('with default values the result is that of kustomize', () => {
     const chart = await render(values, `apiServer.host=${address}`);
     const plain = parseObjects(await kustomize(tools, path));
     expect(normalize(chart)).toEqual(normalize(plain));
+  });
+
+  test('manifests/base with components/local-runtime', async () => {
+    const socket = '/run/containerd/containerd.sock';
+    const values = { state: { hostPath: '' }, localRuntime: { socket } };
+    const chart = await render(values, 'apiServer.host=api-server.example.com');
+    const components = ['manifests/components/local-runtime'];
+    const plain = await writeAside({ components }, (path) => kustomize(tools, path));
+    expect(normalize(chart)).toEqual(normalize(parseObjects(plain)));
   });
 });
 
