@@ -119,7 +119,7 @@ function resolveRoute(request: IncomingMessage, parts: AdminParts): Route | Refu
 }
 
 const PATHS =
-  '/, /explain, /decisions, /diff, /table, /summary, /views, /version, /flush, /healthz, /readyz and /metrics';
+  '/, /explain, /decisions, /diff, /table, /summary, /views, /flush, /version, /healthz, /readyz and /metrics';
 const READ = ['GET', 'HEAD'];
 
 function routeOf(path: string, { proxy, metrics, page, explain }: AdminParts): Route | undefined {

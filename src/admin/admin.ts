@@ -8,8 +8,8 @@ import type { LogLosses } from './metric-readers.ts';
 
 /*
  * The admin room: what an operator can see of a running wrapper. It reads the state of the NodeProxy. It changes nothing,
- * except that the first explanation opens the views of kube-proxy if no client has opened any. The next process uses two
- * of its paths: /views, and /flush, which writes the snapshots.
+ * with two exceptions: the first explanation opens the views of kube-proxy if no client has opened any, and /flush
+ * writes the snapshots, which the next process requests.
  *   admin-handler.ts   routes of the admin listener
  *   readiness.ts       /readyz
  *   metrics*.ts        /metrics

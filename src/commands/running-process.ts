@@ -71,11 +71,10 @@ export async function readRunningProcess(
  * Makes the process that listens at the admin address write its newest snapshots. Resolves when it has, when there is
  * none, or after some seconds. Never rejects: the snapshots on disk are then used as they are.
  */
-export async function flushRunningProcess(address: SharedAddress): Promise<void> {
-  if (address.port === 0) return;
+export async function flushRunningProcess(admin: SharedAddress): Promise<void> {
+  if (admin.port === 0) return;
   const signal = AbortSignal.timeout(FLUSH_MS);
-  const flushed = read('POST', urlOf(address, '/flush'), signal);
-  await abortable(flushed, signal).catch(() => undefined);
+  await abortable(read(urlOf(admin, '/flush'), signal, 'POST'), signal).catch(() => NO_RESPONSE);
 }
 
 /** Whether all sockets that listen at an address belong to a user. */
@@ -164,24 +163,17 @@ const NO_RESPONSE: Response = { status: 0, body: Buffer.alloc(0) };
 const PROTOBUF = { accept: 'application/vnd.kubernetes.protobuf' };
 
 /** Rejects if the response exceeds the limits. */
-function read(method: string, url: string, signal: AbortSignal): Promise<Response> {
+function read(url: string, signal: AbortSignal, method = 'GET'): Promise<Response> {
   return new Promise((resolve, reject) => {
-    const request = send(
-      url,
-      { method, agent: false, signal, headers: PROTOBUF },
-      async (response) => {
-        try {
-          const chunks: Buffer[] = [];
-          let bytes = 0;
-          for await (const chunk of response as AsyncIterable<Buffer>) {
-            bytes += chunk.length;
-            if (bytes > MAX_BYTES) throw new Error(`more than ${MAX_BYTES} bytes`);
-            chunks.push(chunk);
-          }
-          resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks) });
-        } catch (error) {
-          request.destroy();
-          reject(error);
+    const options = { method, agent: false, signal, headers: PROTOBUF };
+    const request = send(url, options, async (response) => {
+      try {
+        const chunks: Buffer[] = [];
+        let bytes = 0;
+        for await (const chunk of response as AsyncIterable<Buffer>) {
+          bytes += chunk.length;
+          if (bytes > MAX_BYTES) throw new Error(`more than ${MAX_BYTES} bytes`);
+          chunks.push(chunk);
         }
       },
     );

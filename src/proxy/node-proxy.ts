@@ -118,12 +118,12 @@ export interface NodeProxy {
   readonly failover: Failover;
   /** Undefined if nothing is kept on disk. */
   readonly snapshots: SnapshotStore | undefined;
+  /** Undefined if endpoints are not corrected from the container runtime. */
+  readonly localRuntime: LocalRuntime | undefined;
   /** `problem`: why the settings that were read again cannot be used; undefined: the last ones are in use. */
   readonly settings: { problem: string | undefined };
   /** Replaces the settings of the policies. `headless` and `serviceFilter` must be the same: open views depend on them. */
   changePolicies(policies: PolicySettings): void;
-  /** Undefined if endpoints are not corrected from the container runtime. */
-  readonly localRuntime: LocalRuntime | undefined;
   /** Ends the watches of clients, then those at the API server, and waits for both. */
   close(): Promise<void>;
 }

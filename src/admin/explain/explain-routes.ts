@@ -20,6 +20,8 @@ const CODES: Partial<Record<ErrorCode, number>> = {
   NotReady: 503,
   Unreachable: 503,
   Refused: 502,
+  // A label selector of the query.
+  InvalidSettings: 400,
 };
 
 /** Lines of one response: default and maximum. */
@@ -38,7 +40,7 @@ const MAX_WAITING = 32;
 
 /**
  * Answers the requests that explain the wrapper:
- * - `GET /explain[?namespace=&warnings=true&after=&limit=]`: a summary of all Services
+ * - `GET /explain[?namespace=&labelSelector=&warnings=true&after=&limit=]`: a summary of all Services
  * - `GET /explain/<namespace>/<name>`: one Service
  * - `GET /diff/<namespace>/<name>[?kind=endpointslice|endpoints|service]`: what the wrapper changes in an object
  * - `GET /summary`: what kube-proxy sees, in numbers, and the Services whose policy stops their traffic
@@ -125,7 +127,11 @@ async function answer(
       throw new WrapperError('BadRequest', 'the path must be /diff/<namespace>/<name>');
     const namespace = query.get('namespace') ?? '';
     const warnings = query.get('warnings') === 'true';
-    const only = namespace === '' ? {} : { namespace };
+    const labelSelector = query.get('labelSelector') ?? '';
+    const only = {
+      ...(namespace === '' ? {} : { namespace }),
+      ...(labelSelector === '' ? {} : { labelSelector }),
+    };
     return await summarize(proxy, { ...only, warnings, after, limit }, slice);
   }
   const service = readService(verb, names);

@@ -58,8 +58,7 @@ export async function explainOne(
   const corrected = corrections.slice(0, LISTED.endpoints);
   return {
     ...(await slice.run(explainIn(proxy, view, service, LISTED))),
-    view: name,
-    ...responseHead(proxy),
+    ...{ view: name, ...responseHead(proxy) },
     ...(corrected.length === 0 ? {} : { corrected }),
   };
 }

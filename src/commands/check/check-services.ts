@@ -1,15 +1,15 @@
 import type { NodeSummary, ServiceList } from '../../admin/explain/node-summary.ts';
 import { WrapperError } from '../../errors.ts';
-import { requestAdmin } from '../admin-client.ts';
+import type { AdminClient } from '../admin-client.ts';
 import { fail, ok, skip, type Verdict } from './verdict.ts';
 
 /** Services that a line names. */
 const NAMED = 5;
 
 /** Checks that no policy stops the traffic of a Service on this node. */
-export async function checkServices(url: string): Promise<Verdict> {
+export async function checkServices(admin: AdminClient): Promise<Verdict> {
   try {
-    return verdictOf(await requestAdmin<NodeSummary>(url, '/summary'));
+    return verdictOf(await admin.request<NodeSummary>('/summary'));
   } catch (error) {
     const { message } = WrapperError.from(error, 'Unreachable');
     return skip('services', `the wrapper does not say what its policies leave: ${message}`);
