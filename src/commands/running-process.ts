@@ -47,9 +47,7 @@ export async function readRunningProcess(
   const signal = AbortSignal.timeout(RESPONSE_MS);
   // Without a response the caller opens the views that kube-proxy reads.
   const readFrom = async (address: SharedAddress, path: string) =>
-    address.port === 0
-      ? NO_RESPONSE
-      : await abortable(read('GET', urlOf(address, path), signal), signal);
+    address.port === 0 ? NO_RESPONSE : await abortable(read(urlOf(address, path), signal), signal);
   const read200 = async (path: string) => {
     const { status, body } = await readFrom(admin, path).catch(() => NO_RESPONSE);
     return status === 200 ? body.toString() : '';
@@ -175,8 +173,12 @@ function read(url: string, signal: AbortSignal, method = 'GET'): Promise<Respons
           if (bytes > MAX_BYTES) throw new Error(`more than ${MAX_BYTES} bytes`);
           chunks.push(chunk);
         }
-      },
-    );
+        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks) });
+      } catch (error) {
+        request.destroy();
+        reject(error);
+      }
+    });
     request.on('error', reject);
     request.end();
   });
