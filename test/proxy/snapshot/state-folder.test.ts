@@ -186,13 +186,16 @@ describe('the folder of the snapshots', () => {
     writer.adopt([], '7', 1);
     await eventually(() => store.problem, undefined);
     await eventually(async () => (await readdir(folder).catch(() => ['?'])).length, 0);
-    await rm(parent, { recursive: true });
-    await writeFile(parent, 'a file in its place');
-    await eventually(() => store.counters.failures > 4, true);
+    await chmod(parent, 0o777);
+    await rm(folder, { recursive: true });
+    // Nobody makes a folder where others could plant snapshots.
+    await eventually(() => store.counters.failures > 8, true);
     const count = (text: string) => lines.filter(({ msg }) => msg.includes(text)).length;
-    expect([count('has gone'), count('cannot be used')]).toEqual([1, 1]);
+    // A check may come while the test removes the folder, and find another cause.
+    expect([1, 2]).toContain(count('has gone'));
+    expect([1, 2]).toContain(count('cannot be used'));
     expect(store.problem).toBeDefined();
-    await rm(parent);
+    await chmod(parent, 0o755);
     await eventually(() => store.problem, undefined);
     expect((await readdir(folder)).some((name) => name.endsWith('.snapshot'))).toBe(true);
     await writer.close();
