@@ -3,6 +3,7 @@ import type { NodeProxy } from '../proxy/node-proxy.ts';
 import type { ReflectorStatus } from '../proxy/reflector/reflector.ts';
 import type { ViewSource } from '../proxy/views/view-source.ts';
 import { consequenceOfRefusal } from '../topology/state/node-set.ts';
+import { GRACE_MS } from './data-age.ts';
 
 /** One line of /readyz. */
 export interface Check {
@@ -13,9 +14,6 @@ export interface Check {
   readonly remark?: string | undefined;
 }
 
-/** An interruption of the API server that is shorter than this does not make the node unready, in milliseconds. */
-const GRACE_MS = 10_000;
-
 /**
  * The checks of /readyz. While the API server is unreachable, views are still served, but they are not ready, because
  * their data is old.
@@ -24,6 +22,7 @@ export function readiness(proxy: NodeProxy): Check[] {
   const { views, clusterWatchers } = proxy;
   return [
     ownNodeCheck(proxy),
+    ...settingsChecks(proxy),
     ...certificateChecks(proxy),
     ...snapshotChecks(proxy),
     ...budgetChecks(proxy),
@@ -43,6 +42,13 @@ function ownNodeCheck({ views, topology }: NodeProxy): Check {
     ? undefined
     : `there is no Node ${node}, or it has not been read yet`;
   return { name: 'own-node', problem };
+}
+
+/** The previous settings are in use, so the node is ready. */
+function settingsChecks({ settings: { problem } }: NodeProxy): Check[] {
+  if (problem === undefined) return [];
+  const remark = `but the new ones cannot be used, and the previous ones remain in use: ${problem}`;
+  return [{ name: 'settings', problem: undefined, remark }];
 }
 
 function certificateChecks({ listeners: { certificate } }: NodeProxy): Check[] {

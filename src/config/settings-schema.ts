@@ -67,10 +67,14 @@ export const settingsShape = z.strictObject({
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
     .describe('Lowest severity that is logged.'),
+  logFormat: z
+    .enum(['json', 'text'])
+    .default('json')
+    .describe('Format of the log: a JSON object per line, or text for people.'),
   defaultTopologyKeys: keyChoice
     .prefault([])
     .describe(
-      'Topology keys, or the name of a preset, for Services without an annotation. If empty, these Services are not filtered.',
+      'Topology keys, or the name of a preset, for Services that have neither an annotation nor trafficDistribution. If empty, these Services are not filtered.',
     ),
   allowedTopologyKeys: z
     .array(

@@ -15,7 +15,7 @@ import { ClusterWatchers } from './cluster/cluster-watchers.ts';
 import { NodeSetWatcher } from './cluster/node-set-watcher.ts';
 import { PolicyEvents } from './cluster/policy-events.ts';
 import type { Credentials } from './credentials/credentials.ts';
-import { waitUntilReadyToListen } from './hot-restart/hot-restart.ts';
+import { assertSameCluster, waitUntilReadyToListen } from './hot-restart/hot-restart.ts';
 import { LocalRuntime } from './local-runtime/local-runtime.ts';
 import { checkListeners } from './server/check-listeners.ts';
 import { createListeners, type Listeners, type ListenersOptions } from './server/listeners.ts';
@@ -62,6 +62,10 @@ export interface NodeProxyOptions extends ListenersOptions {
   readonly minWatchMs: number;
   /** The views of the process that this one replaces; default: what kube-proxy reads. */
   readonly queries?: readonly Query[];
+  /** The views of the newest kube-proxy are opened this long after the start, in milliseconds; default 30,000. */
+  readonly usualViewsMs?: number;
+  /** UID of the Node of the process that this one replaces; absent: it is not known. */
+  readonly runningNodeUid?: string | undefined;
   /** Whether an Event is written for each Service whose policy is invalid. */
   readonly policyEvents?: boolean;
   /** Further API servers of the same cluster; see {@link Failover}. */
@@ -116,9 +120,16 @@ export interface NodeProxy {
   readonly snapshots: SnapshotStore | undefined;
   /** Undefined if endpoints are not corrected from the container runtime. */
   readonly localRuntime: LocalRuntime | undefined;
+  /** `problem`: why the settings that were read again cannot be used; undefined: the last ones are in use. */
+  readonly settings: { problem: string | undefined };
+  /** Replaces the settings of the policies. `headless` and `serviceFilter` must be the same: open views depend on them. */
+  changePolicies(policies: PolicySettings): void;
   /** Ends the watches of clients, then those at the API server, and waits for both. */
   close(): Promise<void>;
 }
+
+/** A kube-proxy that is running already connects sooner: client-go's longest pause is 30 s. */
+const USUAL_VIEWS_MS = 30_000;
 
 /** A dry run hides no Services. The topology still knows which ones it would hide. */
 const HIDES_NOTHING = { serviceFilter: undefined, cloudPassthrough: false } as const;
@@ -149,13 +160,19 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     await Promise.all([upstream.close(), snapshots?.close()]);
     failover.close();
   };
+  const changePolicies = (policies: PolicySettings): void => {
+    policyResolver.changeSettings(policies);
+    views.refreshPolicies();
+  };
   try {
     const { http, https } = await listen(options, listeners, views);
+    views.openUsualLater(options.usualViewsMs ?? USUAL_VIEWS_MS);
     return {
       ...{ url: http ?? https ?? '', httpsUrl: https, close },
       ...{ topology, policyResolver, upstream, failover, listeners, snapshots, localRuntime },
       ...{ views, nodeSets: watches.nodeSets, clusterWatchers: watches.clusterWatchers },
       ...{ policyEvents: watches.policyEvents, timing: watches.timing },
+      ...{ settings: { problem: undefined }, changePolicies },
     };
   } catch (error) {
     await close();
@@ -268,5 +285,6 @@ async function listen(options: NodeProxyOptions, listeners: Listeners, views: Vi
   const acquire = (query: Query) => views.acquire(query);
   await waitUntilReadyToListen({ addresses, queries, acquire, logger, signal });
   signal.throwIfAborted();
+  assertSameCluster(options.runningNodeUid, views.ownNodeUid, addresses);
   return listeners.listen();
 }

@@ -43,7 +43,7 @@ async function ask(method: string, path: string) {
   return { status, allow: headers.get('allow'), body: await response.text() };
 }
 
-test.each(['/', '/page.js', '/healthz', '/readyz', '/metrics', '/views'])(
+test.each(['/', '/page.js', '/healthz', '/readyz', '/metrics', '/views', '/version'])(
   'HEAD %s is answered as GET, without the body',
   async (path) => {
     await eventually(async () => (await ask('GET', '/readyz')).status, 200);

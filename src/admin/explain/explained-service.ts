@@ -9,6 +9,7 @@ import type { PolicyOrigin, ServiceExplanation } from '../../topology/explain/ex
 import { policyOrigins } from '../../topology/explain/policy-origins.ts';
 import { UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
 import { TimeSlice } from '../time-slice.ts';
+import { type ResponseHead, responseHead } from '../version-info.ts';
 import {
   type ExplainedView,
   explainedView,
@@ -18,7 +19,7 @@ import {
 } from './explained-view.ts';
 
 /** The response of /explain/<namespace>/<name>. */
-export interface Explained extends ServiceExplanation {
+export interface Explained extends ServiceExplanation, ResponseHead {
   /** The view that was explained. */
   readonly view: ViewName;
   /** Endpoints that were corrected from the container runtime; absent: none. */
@@ -57,7 +58,7 @@ export async function explainOne(
   const corrected = corrections.slice(0, LISTED.endpoints);
   return {
     ...(await slice.run(explainIn(proxy, view, service, LISTED))),
-    view: name,
+    ...{ view: name, ...responseHead(proxy) },
     ...(corrected.length === 0 ? {} : { corrected }),
   };
 }

@@ -3,8 +3,9 @@ import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 import { explainKey, nodesOfKey } from '../../topology/explain/explain-keys.ts';
 import { notStarted } from '../explain/explained-service.ts';
-import { findView } from '../explain/explained-view.ts';
+import { findView, NO_VIEW } from '../explain/explained-view.ts';
 import { readiness } from '../readiness.ts';
+import { responseHead } from '../version-info.ts';
 import type { KeyState, NodeState, ViewState } from './page-data.ts';
 
 /** Maximum number of neighbours that are named. The others are only counted. */
@@ -20,6 +21,7 @@ export function nodeState(proxy: NodeProxy): NodeState {
   const problem = problemOf(proxy);
   return {
     node: topology.nodeName,
+    ...responseHead(proxy),
     labels: Object.fromEntries(nodeContext?.labels ?? []),
     communities: topology.communities(),
     off: nodeContext?.off ?? false,
@@ -52,9 +54,7 @@ function localRuntimeData(proxy: NodeProxy): Pick<NodeState, 'localRuntime'> {
 
 function problemOf(proxy: NodeProxy): string | undefined {
   const view = findView(proxy);
-  if (view === undefined) {
-    return `no client has requested endpoints yet; set server: ${proxy.url} in the kubeconfig of kube-proxy`;
-  }
+  if (view === undefined) return NO_VIEW;
   return view.source.view.started ? undefined : notStarted(proxy).message;
 }
 

@@ -2,6 +2,7 @@ import type { CorrectedEndpoint } from '../../proxy/local-runtime/corrector.ts';
 import type { LocalRuntimeState } from '../../proxy/local-runtime/local-runtime.ts';
 import type { OutcomeKind } from '../../topology/explain/explanation.ts';
 import type { DecisionRecord } from '../explain/decisions.ts';
+import type { ResponseHead } from '../version-info.ts';
 
 /** Data of the server-sent events, by name. */
 export interface PageEvents {
@@ -46,7 +47,7 @@ export interface DecisionsEvent {
 }
 
 /** This node and its connections. */
-export interface NodeState {
+export interface NodeState extends ResponseHead {
   readonly node: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly communities: readonly string[];

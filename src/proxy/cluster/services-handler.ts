@@ -16,15 +16,52 @@ export interface PolicyHandlerOptions {
   readonly policyEvents?: Pick<PolicyEvents, 'record'> | undefined;
 }
 
-/** Sets the policy of each Service in the topology, and logs each error in its annotations once. */
+/** The handler that another one replaces. */
+export interface ReplacedHandler {
+  readonly handler: ServicesHandler;
+  /** Called when the new handler has its first list. The watch of the old one is not needed any more. */
+  readonly onReplaced: () => void;
+}
+
+/**
+ * Sets the policy of each Service in the topology, and logs each error in its annotations once.
+ *
+ * A handler can replace another one, when the Services are read with another query. Until its first list, the old one
+ * remains in use. With that list, Services that it does not contain are deleted:
+ *
+ *     waiting ── first list ──▶ in use ── the first list of the next handler ──▶ replaced (ignores all changes)
+ */
 export class ServicesHandler implements ChangeHandler<ServiceFacts> {
   readonly #options: PolicyHandlerOptions;
+  #replaces: ReplacedHandler | undefined;
+  #isReplaced = false;
 
-  constructor(options: PolicyHandlerOptions) {
+  constructor(options: PolicyHandlerOptions, replaces?: ReplacedHandler) {
     this.#options = options;
+    this.#replaces = replaces;
   }
 
   onChanges(changes: readonly Change<ServiceFacts>[]): void {
+    if (this.#isReplaced) return;
+    const replaced = this.#replaces;
+    if (replaced === undefined) {
+      this.#apply(changes);
+      return;
+    }
+    this.#replaces = undefined;
+    replaced.handler.#isReplaced = true;
+    this.#apply([...changes, ...this.#deletionsBeside(changes)]);
+    replaced.onReplaced();
+  }
+
+  /** Deletes each Service that the replaced handler knew and that a list does not contain. */
+  #deletionsBeside(list: readonly Change<ServiceFacts>[]): Change<ServiceFacts>[] {
+    const listed = new Set(list.map(({ key }) => key));
+    const known = [...this.#options.topology.policies.services()];
+    return known.filter((key) => !listed.has(key)).map((key) => ({ type: 'DELETED', key }));
+  }
+
+  #apply(changes: readonly Change<ServiceFacts>[]): void {
     const policies = new Map<string, Policy | undefined>();
     for (const change of changes) {
       if (change.type === 'DELETED') this.#options.policyResolver.deleteService(change.key);
@@ -35,6 +72,7 @@ export class ServicesHandler implements ChangeHandler<ServiceFacts> {
   }
 
   onSynced(): void {
+    if (this.#isReplaced) return;
     this.#options.topology.setSynced('services');
   }
 

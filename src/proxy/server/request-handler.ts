@@ -15,6 +15,7 @@ import { respondAndDestroy } from '../http/http-errors.ts';
 import { HttpListener, type ListenAddress } from '../http/http-listener.ts';
 import type { ListenerLimits } from '../http/listener-limits.ts';
 import { type RefusalLog, reasonOf } from '../http/refusal-log.ts';
+import type { RequestCounter } from '../http/request-counter.ts';
 import { sendBody, sendDocument, sendError } from '../http/respond.ts';
 import type { ServerCertificate } from '../http/server-certificate.ts';
 import type { WriteTimeout } from '../http/write-timeout.ts';
@@ -47,6 +48,8 @@ export interface RequestHandlerOptions {
   readonly drainMs: number;
   /** Logs and counts refusals; default: a log of its own. */
   readonly refusals?: RefusalLog;
+  /** Counts requests; default: a counter of its own. */
+  readonly requests?: RequestCounter;
   readonly logger: Logger;
 }
 
