@@ -70,7 +70,7 @@ export const settingsShape = z.strictObject({
   defaultTopologyKeys: keyChoice
     .prefault([])
     .describe(
-      'Topology keys, or the name of a preset, for Services without an annotation. If empty, these Services are not filtered.',
+      'Topology keys, or the name of a preset, for Services that have neither an annotation nor trafficDistribution. If empty, these Services are not filtered.',
     ),
   allowedTopologyKeys: z
     .array(

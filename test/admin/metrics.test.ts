@@ -146,7 +146,7 @@ test('measures the time to handle events, and counts Services by winner', async 
 test('the label of an API server has its host and path, but no credentials', async () => {
   const upstream = proxy.failover.servers[0]?.href ?? '';
   const { host } = new URL(upstream);
-  const servers = ['/one', '/two'].map((path) => new URL(`http://user:secret@${host}${path}`));
+  const servers = ['/one', '/two'].map((path) => new URL(`https://user:secret@${host}${path}`));
   const several = await startWrapper(upstream, { servers });
   try {
     const inUse = async () =>

@@ -78,12 +78,21 @@ test('the nearer endpoints are those of kube-proxy', async () => {
   expect(await kubectl('get', 'endpointslices', path)).toBe('10.0.0.1');
 });
 
-test.each([
-  ['all slices', []],
-  ['one slice by name', ['web-1']],
-])('kubectl get -w follows %s', async (_, names) => {
-  const path = '-o=jsonpath={.metadata.name} {.endpoints[*].addresses[0]}{"\\n"}';
-  const args = [...flags(), 'get', 'endpointslices', ...names, '--watch', path];
+const ADDRESSES = '-o=jsonpath={.metadata.name} {.endpoints[*].addresses[0]}{"\\n"}';
+
+test.each<[what: string, args: string[], before: string, after: string]>([
+  ['all slices', [ADDRESSES], 'web-1 10.0.0.1', 'web-1 10.0.0.2'],
+  ['one slice by name', ['web-1', ADDRESSES], 'web-1 10.0.0.1', 'web-1 10.0.0.2'],
+  // As a table kubectl shows name and age only.
+  [
+    'all slices as a table',
+    ['--no-headers', '-o=custom-columns=N:.metadata.name'],
+    'web-1',
+    'web-1',
+  ],
+  ['all slices without a format', ['--no-headers'], 'web-1', 'web-1'],
+])('kubectl get -w follows %s', async (_, which, before, after) => {
+  const args = [...flags(), 'get', 'endpointslices', ...which, '--watch'];
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = new Promise((resolve) => child.once('exit', resolve));
   let output = '';
@@ -92,13 +101,18 @@ test.each([
       output += chunk.toString();
     });
   }
-  const lines = () => output.trim().split('\n');
+  // The age of an object changes.
+  const lines = () =>
+    output
+      .trim()
+      .split('\n')
+      .map((line) => line.replace(/ {3}.*$/, ''));
   try {
-    await eventually(lines, ['web-1 10.0.0.1']);
+    await eventually(lines, [before]);
     // kubectl has printed the object itself, and does not print the first event of the watch of one name.
     await eventually(() => proxy.listeners.watches, 1);
     putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.2', node: 'edge-2' }]);
-    await eventually(lines, ['web-1 10.0.0.1', 'web-1 10.0.0.2']);
+    await eventually(lines, [before, after]);
   } finally {
     child.kill();
     await ended;

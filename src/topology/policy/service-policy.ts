@@ -86,7 +86,7 @@ export interface NamespacePolicy {
   readonly ignored?: readonly string[];
 }
 
-/** The policy that the annotations of a Namespace express. */
+/** The policy in the annotations of a Namespace. */
 export function namespacePolicyOf(annotations: ReadonlyMap<string, string>): NamespacePolicy {
   const ignored = ignoredAnnotations(annotations);
   const policy = { keys: keysAnnotation(annotations), filter: filterOf(annotations) };
