@@ -28,9 +28,11 @@ beforeAll(async () => {
 }, 180_000);
 
 afterAll(async () => {
-  timings.print('duration (ms)');
+  timings.print('durations and memory');
   await cluster?.stop();
 });
+
+const since = (before: number) => Math.round(performance.now() - before);
 
 const PODS = '/api/v1/namespaces/kube-system/pods';
 
@@ -73,7 +75,7 @@ test('the working set of each wrapper is below what the manifests request', asyn
       (bytes) => bytes > 0,
       { timeoutMs: 40_000, intervalMs: 500, what: 'statistics of the wrapper' },
     );
-    timings.add(`working set of the wrapper, kB (${node})`, 'ms', Math.round(value / 1_000));
+    timings.add(`working set of the wrapper (${node})`, 'kB', Math.round(value / 1_000));
     expect(value).toBeGreaterThan(30e6);
     expect(value).toBeLessThan(160 * 2 ** 20);
   }
@@ -102,7 +104,7 @@ test('a wrapper that is evicted is replaced, and the node keeps its rules meanwh
       metadata: { name, namespace: 'kube-system' },
     });
     await readyPodOtherThan('edge-1', name);
-    timings.add('evicted until the next is ready', 'ms', Math.round(performance.now() - before));
+    timings.add('evicted until the next is ready', 'ms', since(before));
   });
   await followsChanges();
 });
@@ -118,7 +120,7 @@ test('a wrapper that the kernel kills is started again by the kubelet', async ()
       ([pod]) => pod?.status.containerStatuses[0].restartCount === 1 && isReady(pod),
       { timeoutMs: 60_000, intervalMs: 100, what: 'the wrapper is started again' },
     );
-    timings.add('killed until it is ready again', 'ms', Math.round(performance.now() - before));
+    timings.add('killed until it is ready again', 'ms', since(before));
   });
   await followsChanges();
 });
@@ -166,6 +168,21 @@ test('a drained node keeps wrapper and kube-proxy', async () => {
   await workspace.run('kubectl uncordon edge-1');
 });
 
+test('after a power cut of all containers the Service is reached at the new addresses, without help', async () => {
+  const pod = await web.podOn('edge-1');
+  const addressOf = async () =>
+    (await cluster.admin.get(`/api/v1/namespaces/default/pods/${pod}`)).status.podIP as string;
+  const [address, before] = [await addressOf(), performance.now()];
+  await cluster.node('edge-1').powerCut();
+  await eventually(
+    async () => ({ address: await addressOf(), answers: await web.dialFrom('edge-1') }),
+    (seen) => seen.address !== address && Object.keys(seen.answers).join() === 'edge-1',
+    { timeoutMs: 60_000, intervalMs: 200, what: 'the same Pod is reached at another address' },
+  );
+  timings.add('power cut of all containers until the Service is reached', 'ms', since(before));
+  await followsChanges();
+});
+
 test('a node that reboots has its rules again, without help', async () => {
   const node = cluster.node('edge-1');
   await node.powerOff();
@@ -177,10 +194,6 @@ test('a node that reboots has its rules again, without help', async () => {
     (answers) => Object.keys(answers).join() === 'edge-1',
     { timeoutMs: 120_000, intervalMs: 500, what: 'the Service is reached on the rebooted node' },
   );
-  timings.add(
-    'power on until the Service is reached',
-    'ms',
-    Math.round(performance.now() - before),
-  );
+  timings.add('power on until the Service is reached', 'ms', since(before));
   await followsChanges();
 });
