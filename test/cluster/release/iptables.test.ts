@@ -16,9 +16,9 @@ const timings = createTimings();
 beforeAll(async () => {
   cluster = await startCluster({ nodeNames: everyNode });
   const workspace = createWorkspace(cluster);
+  await installKubeProxy(cluster, { mode: 'iptables', server: 'http://127.0.0.1:10360' });
   await workspace.runDocumented('kubeadm', 'kubectl -n kube-system get configmap');
   await workspace.runDocumented('kubeadm', 'kubectl apply --server-side');
-  await installKubeProxy(cluster, { mode: 'iptables', server: 'http://127.0.0.1:10360' });
   await rolledOut(cluster, 'kube-proxy');
   web = await createWeb(cluster, ['kubernetes.io/hostname', '*']);
 }, 180_000);
