@@ -1,0 +1,38 @@
+/** What the wrapper must keep to while an API server fails, and after it. All bounds of the suite are here. */
+export const BOUNDS = {
+  /** Time until the view is right again after the API server answers, in milliseconds, over all faults. */
+  rightAgainMs: { p50: 1_000, p90: 3_000, p99: 10_000 },
+  /** The same for each single fault. */
+  rightAgainHardMs: 30_000,
+  /** Requests of one query, on average over any {@link REQUEST_WINDOW_MS}. */
+  requestsPerSecond: 5,
+  /**
+   * Complete lists of one query: one when a fault begins, one when it ends, one when a process starts, and one more in
+   * each period of so many milliseconds.
+   */
+  listPeriodMs: 5_000,
+  /** New connections, on average over any {@link REQUEST_WINDOW_MS}. */
+  connectionsPerSecond: 5,
+  /** Log lines of one fault and its recovery, for each minute that they last. */
+  logLinesPerMinute: 10,
+  /** Log lines of a process that starts or ends, in addition. */
+  logLinesPerProcess: 15,
+  /** CPU seconds of one fault and its recovery: a constant part and a part of the time that they last. */
+  cpuSeconds: { constant: 1.5, share: 0.25, perProcess: 4 },
+  /** Resident memory of the wrapper (its peak), in MB. The sources take more than the bundle. */
+  residentMB: { bundle: 160, sources: 260 },
+  /** Open descriptors after recovery. */
+  descriptors: 80,
+  /** /readyz fails within this time in a fault in which the API server cannot be reached, in milliseconds. */
+  unreadyMs: {
+    /** Connections or requests fail: 10 s of grace, and the wait for the next attempt. */
+    failing: 20_000,
+    /** Nothing comes back: 35 s until a dead peer is noticed, and 10 s of grace. */
+    silent: 48_000,
+  },
+  /** /readyz answers 200 within this time after the view is right again, in milliseconds. */
+  readyAgainMs: 10_000,
+} as const;
+
+/** Rates are measured over a sliding window of this length. */
+export const REQUEST_WINDOW_MS = 5_000;

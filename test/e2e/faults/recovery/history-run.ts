@@ -1,0 +1,144 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createRandom, type Random } from '../../support/random.ts';
+import { BOUNDS } from './bounds.ts';
+import type { ActiveFault } from './fault-kind.ts';
+import type { PlannedFault } from './fault-plan.ts';
+import type { HistoryScene } from './history-scene.ts';
+import { judgeTraffic } from './traffic-judge.ts';
+import { differences } from './view-difference.ts';
+
+/** What became of one fault. */
+export interface FaultOutcome {
+  readonly fault: PlannedFault;
+  readonly hits: number;
+  /** From the moment when the API server answered again; undefined: not within {@link GIVE_UP_MS}. */
+  readonly rightAgainMs: number | undefined;
+  /** What broke a bound, each as `check: what`. */
+  readonly problems: readonly string[];
+}
+
+/** A view that is still wrong after this stays wrong; the wrapper is then started anew, so that the run can go on. */
+const GIVE_UP_MS = 150_000;
+/** At most so many changes in one fault, so that the allowed combinations can be tried. */
+const MOST_CHANGES = 8;
+
+/** One fault after the other, with changes all the time, on one wrapper and its kept clients. */
+export async function surviveFault(
+  scene: HistoryScene,
+  fault: PlannedFault,
+): Promise<FaultOutcome> {
+  const random = createRandom(fault.seed);
+  const problems: string[] = [];
+  const { wrapper, cluster, judges } = scene;
+  scene.report = (problem) => problems.push(problem);
+  judges.view.mayGoBack = fault.kinds.some((kind) => kind.mayGoBack === true);
+  judges.view.mayMatchSelfOnly = fault.kinds.some(({ room }) => room === 'status');
+  const before = wrapper.usage();
+  const struckAt = performance.now();
+  const active: ActiveFault[] = [];
+  for (const kind of fault.kinds) active.push(await kind.strike({ ...scene, random }));
+  const readiness = watchReadiness(scene);
+  await changeFor(scene, random, fault.seconds * 1000);
+  // The API server may be away, and take it only when it is back.
+  const lastChanges = cluster.changeAll(random);
+  lastChanges.catch(() => {});
+  await Promise.race([lastChanges, sleep(1_000)]);
+  for (const each of active.reverse()) await each.end();
+  const endedAt = performance.now();
+  readiness.faultEnded();
+  await lastChanges;
+  const answersAt = performance.now();
+  const rightAgainMs = await waitUntilRight(scene, answersAt);
+  const readyAgain = await waitUntilReady(scene);
+  if (!readyAgain)
+    problems.push(`readyz: not ready ${BOUNDS.readyAgainMs} ms after the view was right`);
+  problems.push(...readiness.problems(fault, struckAt, endedAt));
+  readiness.stop();
+  problems.push(...judgeTraffic(scene, { fault, struckAt, endedAt, before }));
+  if (rightAgainMs === undefined || rightAgainMs > BOUNDS.rightAgainHardMs) {
+    const wrong = rightAgainMs === undefined ? `; still wrong: ${differences(scene)}` : '';
+    problems.push(`right again: after ${rightAgainMs ?? `more than ${GIVE_UP_MS}`} ms${wrong}`);
+  }
+  if (rightAgainMs === undefined) await startAnew(scene);
+  scene.settled();
+  await sleep(random.below(1_500));
+  return {
+    fault,
+    hits: active.reduce((sum, each) => sum + each.hits(), 0),
+    rightAgainMs,
+    problems,
+  };
+}
+
+async function changeFor(scene: HistoryScene, random: Random, ms: number): Promise<void> {
+  const until = performance.now() + ms;
+  const wanted = Math.min(MOST_CHANGES, 1 + random.below(2 + Math.ceil(ms / 1000)));
+  for (let index = 0; index < wanted; index++) {
+    const gap = (ms / wanted) * (0.3 + random.below(100) / 100);
+    await sleep(Math.max(0, Math.min(gap, until - performance.now())));
+    // While the API server is away a write waits; the next ones wait for it.
+    const change = scene.cluster.change(random);
+    change.catch(() => {});
+    const isDone = await Promise.race([
+      change.then(() => true),
+      sleep(Math.max(0, until - performance.now()), false),
+    ]);
+    if (!isDone) return;
+  }
+  await sleep(Math.max(0, until - performance.now()));
+}
+
+async function waitUntilRight(scene: HistoryScene, from: number): Promise<number | undefined> {
+  for (;;) {
+    if (differences(scene) === '') return Math.round(performance.now() - from);
+    if (performance.now() - from > GIVE_UP_MS) return undefined;
+    await sleep(10);
+  }
+}
+
+async function waitUntilReady({ wrapper }: HistoryScene): Promise<boolean> {
+  const deadline = performance.now() + BOUNDS.readyAgainMs;
+  while ((await wrapper.readyz()) !== 200) {
+    if (performance.now() > deadline) return false;
+    await sleep(100);
+  }
+  return true;
+}
+
+async function startAnew(scene: HistoryScene): Promise<void> {
+  const { wrapper } = scene;
+  await wrapper.stop('SIGKILL');
+  wrapper.start();
+  const deadline = performance.now() + 30_000;
+  while (differences(scene) !== '' && performance.now() < deadline) await sleep(50);
+}
+
+/** Notes when /readyz stopped to answer 200 in a fault. */
+function watchReadiness({ wrapper }: HistoryScene) {
+  let unreadyAt: number | undefined;
+  let isOver = false;
+  const timer = setInterval(() => {
+    if (isOver || unreadyAt !== undefined) return;
+    void wrapper.readyz().then((status) => {
+      if (status !== 200 && !isOver) unreadyAt ??= performance.now();
+    });
+  }, 500);
+  return {
+    faultEnded: () => {
+      isOver = true;
+    },
+    stop: () => clearInterval(timer),
+    problems: ({ kinds }: PlannedFault, struckAt: number, endedAt: number): string[] => {
+      const bounds = kinds.flatMap(({ unreachable }) =>
+        unreachable === undefined ? [] : [BOUNDS.unreadyMs[unreachable]],
+      );
+      const bound = Math.max(...bounds);
+      if (bounds.length === 0 || endedAt - struckAt < bound + 1_000) return [];
+      const took = unreadyAt === undefined ? undefined : Math.round(unreadyAt - struckAt);
+      if (took !== undefined && took <= bound) return [];
+      return [
+        `readyz: unready ${took === undefined ? 'never' : `after ${took} ms`}, allowed ${bound} ms`,
+      ];
+    },
+  };
+}

@@ -1,0 +1,125 @@
+import { PROGRAM } from '../../support/program.ts';
+import { BOUNDS, REQUEST_WINDOW_MS } from './bounds.ts';
+import type { PlannedFault } from './fault-plan.ts';
+import type { HistoryScene } from './history-scene.ts';
+import type { SeenRequest } from './seen-request.ts';
+import type { Usage } from './wrapper-under-test.ts';
+
+export interface JudgedFault {
+  readonly fault: PlannedFault;
+  /** Of performance.now(), as all times here. */
+  readonly struckAt: number;
+  readonly endedAt: number;
+  /** What the wrapper had used before it. */
+  readonly before: Usage;
+}
+
+/** Requests, connections, log lines, CPU, memory and descriptors of one fault and its recovery. */
+export function judgeTraffic(scene: HistoryScene, judged: JudgedFault): string[] {
+  const { front, wrapper } = scene;
+  const { fault, struckAt, endedAt, before } = judged;
+  const now = performance.now();
+  const after = wrapper.usage();
+  const starts = wrapper.starts.filter((at) => at >= struckAt);
+  const seconds = (now - struckAt) / 1000;
+  const isRecent = (at: number) => at >= struckAt;
+  return [
+    ...judgeRequests(front.requests.filter(({ at }) => isRecent(at))),
+    ...judgeLists(
+      front.requests.filter(({ at }) => isRecent(at)),
+      [struckAt, endedAt, ...starts],
+    ),
+    ...judgeConnections(front.connections.filter(isRecent), starts.length),
+    ...atMost(
+      'log lines',
+      after.logLines - before.logLines,
+      BOUNDS.logLinesPerMinute * Math.max(1, seconds / 60) +
+        BOUNDS.logLinesPerProcess * 2 * starts.length +
+        BOUNDS.logLinesPerMinute * (fault.kinds.length - 1),
+    ),
+    ...atMost(
+      'CPU seconds',
+      after.cpuSeconds - before.cpuSeconds,
+      BOUNDS.cpuSeconds.constant +
+        BOUNDS.cpuSeconds.share * seconds +
+        BOUNDS.cpuSeconds.perProcess * starts.length,
+    ),
+    ...atMost('resident MB', after.peakMB, BOUNDS.residentMB[isBundle() ? 'bundle' : 'sources']),
+    ...atMost('open descriptors', after.descriptors, BOUNDS.descriptors),
+  ];
+}
+
+function isBundle(): boolean {
+  return PROGRAM.endsWith('.js');
+}
+
+function atMost(what: string, value: number, bound: number): string[] {
+  return value <= bound ? [] : [`${what}: ${round(value)}, allowed ${round(bound)}`];
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+/** The most in any window, of times in order. */
+export function mostInWindow(times: readonly number[], windowMs: number): number {
+  let most = 0;
+  let first = 0;
+  for (const [index, at] of times.entries()) {
+    while (at - (times[first] ?? at) > windowMs) first += 1;
+    most = Math.max(most, index - first + 1);
+  }
+  return most;
+}
+
+export function judgeRequests(requests: readonly SeenRequest[]): string[] {
+  const allowed = (BOUNDS.requestsPerSecond * REQUEST_WINDOW_MS) / 1000;
+  return [...byQuery(requests)].flatMap(([query, list]) =>
+    atMost(
+      `requests in ${REQUEST_WINDOW_MS} ms of ${query}`,
+      mostInWindow(
+        list.map(({ at }) => at),
+        REQUEST_WINDOW_MS,
+      ),
+      allowed,
+    ),
+  );
+}
+
+/** @param grants when a query may list once more, apart from the steady rate */
+export function judgeLists(requests: readonly SeenRequest[], grants: readonly number[]): string[] {
+  return [...byQuery(requests.filter(({ verb }) => verb === 'list'))].flatMap(([query, list]) => {
+    const times = list.map(({ at }) => at);
+    for (const [first, from] of times.entries()) {
+      for (let last = first; last < times.length; last++) {
+        const to = times[last] ?? from;
+        // A list may be sent a moment before the harness knows what it is for.
+        const granted = grants.filter((at) => at <= to + 100 && at >= from - BOUNDS.listPeriodMs);
+        const allowed = 1 + granted.length + Math.floor((to - from) / BOUNDS.listPeriodMs);
+        const count = last - first + 1;
+        if (count > allowed) {
+          const ms = Math.round(to - from);
+          return [`lists of ${query}: ${count} in ${ms} ms, allowed ${allowed}`];
+        }
+      }
+    }
+    return [];
+  });
+}
+
+export function judgeConnections(times: readonly number[], starts: number): string[] {
+  const most = mostInWindow(times, REQUEST_WINDOW_MS);
+  const allowed = ((1 + starts) * BOUNDS.connectionsPerSecond * REQUEST_WINDOW_MS) / 1000;
+  return atMost(`new connections in ${REQUEST_WINDOW_MS} ms`, most, allowed);
+}
+
+function byQuery(requests: readonly SeenRequest[]): Map<string, SeenRequest[]> {
+  const all = new Map<string, SeenRequest[]>();
+  for (const request of requests) {
+    if (request.collection === '') continue;
+    const list = all.get(request.query) ?? [];
+    all.set(request.query, list);
+    list.push(request);
+  }
+  return all;
+}
