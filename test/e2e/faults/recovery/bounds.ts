@@ -36,3 +36,26 @@ export const BOUNDS = {
 
 /** Rates are measured over a sliding window of this length. */
 export const REQUEST_WINDOW_MS = 5_000;
+
+/** What is checked, and the sentence that each check proves. */
+export const CHECKS = {
+  rightAgain: 'no fault leaves the view wrong for longer than the hard bound',
+  view: 'a kept client never has a state that the cluster never had, or that the policy forbids',
+  watch: 'the events of a watch are in order and fit what the client has',
+  requests: 'no query sends more requests than the bound while an API server misbehaves',
+  lists: 'no query lists more often than the bound while an API server misbehaves',
+  connections: 'no more connections are opened than the bound',
+  log: 'no fault writes more log lines than the bound',
+  cpu: 'no fault costs more CPU than the bound',
+  memory: 'the wrapper never needs more memory than the bound',
+  descriptors: 'no descriptors are left open',
+  readyz: '/readyz reports that the API server is unreachable, and recovers',
+} as const;
+
+export type Check = keyof typeof CHECKS;
+
+/** A bound that was broken. */
+export interface Problem {
+  readonly check: Check;
+  readonly what: string;
+}

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRandom, type Random } from '../../support/random.ts';
-import { BOUNDS } from './bounds.ts';
+import { BOUNDS, type Problem } from './bounds.ts';
 import type { ActiveFault } from './fault-kind.ts';
 import type { PlannedFault } from './fault-plan.ts';
 import type { HistoryScene } from './history-scene.ts';
@@ -13,12 +13,13 @@ export interface FaultOutcome {
   readonly hits: number;
   /** From the moment when the API server answered again; undefined: not within {@link GIVE_UP_MS}. */
   readonly rightAgainMs: number | undefined;
-  /** What broke a bound, each as `check: what`. */
-  readonly problems: readonly string[];
+  readonly problems: readonly Problem[];
 }
 
 /** A view that is still wrong after this stays wrong; the wrapper is then started anew, so that the run can go on. */
 const GIVE_UP_MS = 150_000;
+/** How much longer than planned a fault lasts at most that has not harmed anything yet. */
+const HIT_MS = 10_000;
 /** At most so many changes in one fault, so that the allowed combinations can be tried. */
 const MOST_CHANGES = 8;
 
@@ -28,7 +29,7 @@ export async function surviveFault(
   fault: PlannedFault,
 ): Promise<FaultOutcome> {
   const random = createRandom(fault.seed);
-  const problems: string[] = [];
+  const problems: Problem[] = [];
   const { wrapper, cluster, judges } = scene;
   scene.report = (problem) => problems.push(problem);
   judges.view.mayGoBack = fault.kinds.some((kind) => kind.mayGoBack === true);
@@ -43,6 +44,7 @@ export async function surviveFault(
   const lastChanges = cluster.changeAll(random);
   lastChanges.catch(() => {});
   await Promise.race([lastChanges, sleep(1_000)]);
+  await waitForHit(active);
   for (const each of active.reverse()) await each.end();
   const endedAt = performance.now();
   readiness.faultEnded();
@@ -50,14 +52,17 @@ export async function surviveFault(
   const answersAt = performance.now();
   const rightAgainMs = await waitUntilRight(scene, answersAt);
   const readyAgain = await waitUntilReady(scene);
-  if (!readyAgain)
-    problems.push(`readyz: not ready ${BOUNDS.readyAgainMs} ms after the view was right`);
+  if (!readyAgain) {
+    const what = `not ready ${BOUNDS.readyAgainMs} ms after the view was right`;
+    problems.push({ check: 'readyz', what });
+  }
   problems.push(...readiness.problems(fault, struckAt, endedAt));
   readiness.stop();
   problems.push(...judgeTraffic(scene, { fault, struckAt, endedAt, before }));
   if (rightAgainMs === undefined || rightAgainMs > BOUNDS.rightAgainHardMs) {
     const wrong = rightAgainMs === undefined ? `; still wrong: ${differences(scene)}` : '';
-    problems.push(`right again: after ${rightAgainMs ?? `more than ${GIVE_UP_MS}`} ms${wrong}`);
+    const what = `right after ${rightAgainMs ?? `more than ${GIVE_UP_MS}`} ms${wrong}`;
+    problems.push({ check: 'rightAgain', what });
   }
   if (rightAgainMs === undefined) await startAnew(scene);
   scene.settled();
@@ -68,6 +73,12 @@ export async function surviveFault(
     rightAgainMs,
     problems,
   };
+}
+
+/** A fault that waits for a request goes on until one came; one that is still harmless then does not count. */
+async function waitForHit(active: readonly ActiveFault[]): Promise<void> {
+  const deadline = performance.now() + HIT_MS;
+  while (active.some((each) => each.hits() === 0) && performance.now() < deadline) await sleep(20);
 }
 
 async function changeFor(scene: HistoryScene, random: Random, ms: number): Promise<void> {
@@ -128,7 +139,7 @@ function watchReadiness({ wrapper }: HistoryScene) {
       isOver = true;
     },
     stop: () => clearInterval(timer),
-    problems: ({ kinds }: PlannedFault, struckAt: number, endedAt: number): string[] => {
+    problems: ({ kinds }: PlannedFault, struckAt: number, endedAt: number): Problem[] => {
       const bounds = kinds.flatMap(({ unreachable }) =>
         unreachable === undefined ? [] : [BOUNDS.unreadyMs[unreachable]],
       );
@@ -136,9 +147,8 @@ function watchReadiness({ wrapper }: HistoryScene) {
       if (bounds.length === 0 || endedAt - struckAt < bound + 1_000) return [];
       const took = unreadyAt === undefined ? undefined : Math.round(unreadyAt - struckAt);
       if (took !== undefined && took <= bound) return [];
-      return [
-        `readyz: unready ${took === undefined ? 'never' : `after ${took} ms`}, allowed ${bound} ms`,
-      ];
+      const after = took === undefined ? 'never' : `after ${took} ms`;
+      return [{ check: 'readyz', what: `unready ${after}, allowed ${bound} ms` }];
     },
   };
 }

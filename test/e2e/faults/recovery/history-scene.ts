@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { issue, type KeyPair } from '../../../support/http/certificates.ts';
 import { freePorts } from '../../support/free-port.ts';
 import { createRandom } from '../../support/random.ts';
+import type { Problem } from './bounds.ts';
 import { type Cluster, createCluster } from './cluster.ts';
 import type { ClusterBackend } from './cluster-backend.ts';
 import { type FaultFront, startFaultFront } from './fault-front.ts';
@@ -21,7 +22,7 @@ export interface HistoryScene {
   readonly clients: { readonly slices: KeptClient; readonly services: KeptClient };
   readonly judges: { readonly view: ViewJudge };
   /** Gets what the judges find. */
-  report: (problem: string) => void;
+  report: (problem: Problem) => void;
   /** The clients are right: only what comes from now on is allowed. */
   settled(): void;
   stop(): Promise<void>;
@@ -92,9 +93,8 @@ function describeScene(
   wrapper: WrapperUnderTest,
   stop: () => Promise<void>,
 ): HistoryScene {
-  const report = (problem: string) => scene.report(problem);
-  const view = new ViewJudge(cluster.timeline, (problem) => report(`view: ${problem}`));
-  const broken = (what: string) => report(`watch: ${what}`);
+  const view = new ViewJudge(cluster.timeline, (what) => scene.report({ check: 'view', what }));
+  const broken = (what: string) => scene.report({ check: 'watch', what });
   const slices: KeptClient = new KeptClient(
     wrapper.url + SLICES,
     { streaming: true },

@@ -1,14 +1,11 @@
 import { createTextTable } from '../../support/text-table.ts';
-import { BOUNDS } from './bounds.ts';
+import { BOUNDS, type Problem } from './bounds.ts';
 import type { FaultKind, Room } from './fault-kind.ts';
 import type { FaultOutcome } from './history-run.ts';
 
-/** A bound that was broken, with all that is needed to see it again. */
-export interface Finding {
-  /** What was checked, such as `view` or `readyz`. */
-  readonly check: string;
+/** A bound that was broken, with the fault in which it was. */
+export interface Finding extends Problem {
   readonly fault: string;
-  readonly what: string;
 }
 
 export interface RecoverySummary {
@@ -19,7 +16,10 @@ export interface RecoverySummary {
   readonly harmless: number;
   readonly rightAgainMs: Percentiles;
   readonly findings: readonly Finding[];
+  /** Kinds that were tried and have not harmed anything in any fault. */
   readonly neverHit: readonly string[];
+  /** Kinds of HTTP/2, if the wrapper does not speak it. */
+  readonly leftOut: readonly string[];
   readonly byKind: readonly (Percentiles & { readonly kind: string; readonly faults: number })[];
 }
 
@@ -33,13 +33,16 @@ export interface Percentiles {
 /** Collects what became of the faults of all histories. */
 export class RecoveryReport {
   readonly #seed: number;
-  readonly #kinds: readonly FaultKind[];
+  readonly #leftOut = new Set<string>();
   readonly #outcomes: { readonly history: number; readonly outcome: FaultOutcome }[] = [];
 
-  /** @param kinds those that the plan has; each must harm something at least once */
-  constructor(seed: number, kinds: readonly FaultKind[]) {
+  constructor(seed: number) {
     this.#seed = seed;
-    this.#kinds = kinds;
+  }
+
+  /** A fault of HTTP/2, which the wrapper did not speak. */
+  leaveOut(kind: FaultKind): void {
+    this.#leftOut.add(nameOf(kind));
   }
 
   add(history: number, outcome: FaultOutcome): void {
@@ -50,7 +53,8 @@ export class RecoveryReport {
     const counted = this.#outcomes.filter(({ outcome }) => outcome.hits > 0);
     const times = counted.map(({ outcome }) => timeOf(outcome));
     const hit = new Set(counted.flatMap(({ outcome }) => outcome.fault.kinds.map(nameOf)));
-    const kinds = [...new Set(this.#kinds.map(nameOf))];
+    const all = this.#outcomes.flatMap(({ outcome }) => outcome.fault.kinds.map(nameOf));
+    const kinds = [...new Set(all)].sort();
     return {
       seed: this.#seed,
       faults: counted.length,
@@ -59,6 +63,7 @@ export class RecoveryReport {
       rightAgainMs: percentiles(times),
       findings: this.#outcomes.flatMap(({ history, outcome }) => findingsOf(history, outcome)),
       neverHit: kinds.filter((kind) => !hit.has(kind)),
+      leftOut: [...this.#leftOut],
       byKind: kinds.flatMap((kind) => {
         const of = counted.filter(({ outcome }) =>
           outcome.fault.kinds.some((each) => nameOf(each) === kind),
@@ -73,7 +78,7 @@ export class RecoveryReport {
 
   /** A line for each kind, what was found, and the percentiles of all. */
   print(): void {
-    const { byKind, rightAgainMs, findings, neverHit, ...rest } = this.summary;
+    const { byKind, rightAgainMs, findings, neverHit, leftOut, ...rest } = this.summary;
     const table = createTextTable();
     for (const { kind, faults, p50, p90, p99, max } of byKind) {
       for (const [column, value] of Object.entries({ faults, p50, p90, p99, max })) {
@@ -83,6 +88,7 @@ export class RecoveryReport {
     table.print('faults, and milliseconds until the view was right again');
     const lines = findings.map(({ check, fault, what }) => `${check}: ${fault}: ${what}`);
     lines.push(...neverHit.map((kind) => `never hit anything: ${kind}`));
+    if (leftOut.length > 0) lines.push(`left out, no HTTP/2: ${leftOut.join(', ')}`);
     lines.push(`right again, ms: ${JSON.stringify(rightAgainMs)}`);
     lines.push(`bounds, ms: ${JSON.stringify(BOUNDS.rightAgainMs)}`);
     lines.push(
@@ -113,8 +119,6 @@ function findingsOf(history: number, { fault, problems }: FaultOutcome): Finding
   const name = fault.kinds.map(nameOf).join(' + ');
   const where = `history ${history}, fault ${fault.number}, ${name}, ${fault.seconds.toFixed(1)} s`;
   // One broken view is received many times.
-  return [...new Set(problems)].slice(0, 5).map((problem) => {
-    const [check = ''] = problem.split(/[:]| in \d/, 1);
-    return { check, fault: where, what: problem };
-  });
+  const distinct = new Map(problems.map((problem) => [JSON.stringify(problem), problem]));
+  return [...distinct.values()].slice(0, 6).map((problem) => ({ ...problem, fault: where }));
 }

@@ -1,5 +1,5 @@
 import { PROGRAM } from '../../support/program.ts';
-import { BOUNDS, REQUEST_WINDOW_MS } from './bounds.ts';
+import { BOUNDS, type Check, type Problem, REQUEST_WINDOW_MS } from './bounds.ts';
 import type { PlannedFault } from './fault-plan.ts';
 import type { HistoryScene } from './history-scene.ts';
 import type { SeenRequest } from './seen-request.ts';
@@ -15,7 +15,7 @@ export interface JudgedFault {
 }
 
 /** Requests, connections, log lines, CPU, memory and descriptors of one fault and its recovery. */
-export function judgeTraffic(scene: HistoryScene, judged: JudgedFault): string[] {
+export function judgeTraffic(scene: HistoryScene, judged: JudgedFault): Problem[] {
   const { front, wrapper } = scene;
   const { fault, struckAt, endedAt, before } = judged;
   const now = performance.now();
@@ -31,6 +31,7 @@ export function judgeTraffic(scene: HistoryScene, judged: JudgedFault): string[]
     ),
     ...judgeConnections(front.connections.filter(isRecent), starts.length),
     ...atMost(
+      'log',
       'log lines',
       after.logLines - before.logLines,
       BOUNDS.logLinesPerMinute * Math.max(1, seconds / 60) +
@@ -38,14 +39,20 @@ export function judgeTraffic(scene: HistoryScene, judged: JudgedFault): string[]
         BOUNDS.logLinesPerMinute * (fault.kinds.length - 1),
     ),
     ...atMost(
+      'cpu',
       'CPU seconds',
       after.cpuSeconds - before.cpuSeconds,
       BOUNDS.cpuSeconds.constant +
         BOUNDS.cpuSeconds.share * seconds +
         BOUNDS.cpuSeconds.perProcess * starts.length,
     ),
-    ...atMost('resident MB', after.peakMB, BOUNDS.residentMB[isBundle() ? 'bundle' : 'sources']),
-    ...atMost('open descriptors', after.descriptors, BOUNDS.descriptors),
+    ...atMost(
+      'memory',
+      'resident MB',
+      after.peakMB,
+      BOUNDS.residentMB[isBundle() ? 'bundle' : 'sources'],
+    ),
+    ...atMost('descriptors', 'open descriptors', after.descriptors, BOUNDS.descriptors),
   ];
 }
 
@@ -53,8 +60,9 @@ function isBundle(): boolean {
   return PROGRAM.endsWith('.js');
 }
 
-function atMost(what: string, value: number, bound: number): string[] {
-  return value <= bound ? [] : [`${what}: ${round(value)}, allowed ${round(bound)}`];
+function atMost(check: Check, what: string, value: number, bound: number): Problem[] {
+  if (value <= bound) return [];
+  return [{ check, what: `${what}: ${round(value)}, allowed ${round(bound)}` }];
 }
 
 function round(value: number): number {
@@ -72,10 +80,11 @@ export function mostInWindow(times: readonly number[], windowMs: number): number
   return most;
 }
 
-export function judgeRequests(requests: readonly SeenRequest[]): string[] {
+export function judgeRequests(requests: readonly SeenRequest[]): Problem[] {
   const allowed = (BOUNDS.requestsPerSecond * REQUEST_WINDOW_MS) / 1000;
   return [...byQuery(requests)].flatMap(([query, list]) =>
     atMost(
+      'requests',
       `requests in ${REQUEST_WINDOW_MS} ms of ${query}`,
       mostInWindow(
         list.map(({ at }) => at),
@@ -87,7 +96,7 @@ export function judgeRequests(requests: readonly SeenRequest[]): string[] {
 }
 
 /** @param grants when a query may list once more, apart from the steady rate */
-export function judgeLists(requests: readonly SeenRequest[], grants: readonly number[]): string[] {
+export function judgeLists(requests: readonly SeenRequest[], grants: readonly number[]): Problem[] {
   return [...byQuery(requests.filter(({ verb }) => verb === 'list'))].flatMap(([query, list]) => {
     const times = list.map(({ at }) => at);
     for (const [first, from] of times.entries()) {
@@ -99,7 +108,8 @@ export function judgeLists(requests: readonly SeenRequest[], grants: readonly nu
         const count = last - first + 1;
         if (count > allowed) {
           const ms = Math.round(to - from);
-          return [`lists of ${query}: ${count} in ${ms} ms, allowed ${allowed}`];
+          const what = `lists of ${query}: ${count} in ${ms} ms, allowed ${allowed}`;
+          return [{ check: 'lists', what }];
         }
       }
     }
@@ -107,10 +117,10 @@ export function judgeLists(requests: readonly SeenRequest[], grants: readonly nu
   });
 }
 
-export function judgeConnections(times: readonly number[], starts: number): string[] {
+export function judgeConnections(times: readonly number[], starts: number): Problem[] {
   const most = mostInWindow(times, REQUEST_WINDOW_MS);
   const allowed = ((1 + starts) * BOUNDS.connectionsPerSecond * REQUEST_WINDOW_MS) / 1000;
-  return atMost(`new connections in ${REQUEST_WINDOW_MS} ms`, most, allowed);
+  return atMost('connections', `new connections in ${REQUEST_WINDOW_MS} ms`, most, allowed);
 }
 
 function byQuery(requests: readonly SeenRequest[]): Map<string, SeenRequest[]> {

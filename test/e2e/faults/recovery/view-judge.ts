@@ -123,7 +123,7 @@ export class ViewJudge {
     if (explaining.length > 0) progress.positions = explaining;
     else
       this.#report(
-        `Service ${service} shows ${seen}; no allowed combination of ${this.#inputs(service)} does`,
+        `Service ${service} shows ${seen}; no allowed combination of ${this.#inputs(service)} does; it had reached ${JSON.stringify(progress.positions.slice(0, 8))}`,
       );
   }
 

@@ -36,7 +36,11 @@ const ROWS: readonly Row[] = [
   ],
   ['all packets lost', () => ({ kind: 'hold', directions: BOTH }), SILENT],
   ['packets to the client lost', () => ({ kind: 'hold', directions: ['toClient'] }), SILENT],
-  ['packets to the server lost', () => ({ kind: 'hold', directions: ['toServer'] }), SILENT],
+  [
+    'packets to the server lost',
+    () => ({ kind: 'hold', directions: ['toServer'] }),
+    { ...SILENT, seconds: [33, 120] },
+  ],
   ['bytes stop for 1 s, again and again', () => ({ kind: 'stutter', ms: 1_000 })],
   ['bytes stop for 5 s, again and again', () => ({ kind: 'stutter', ms: 5_000 })],
   ['latency of 100 to 400 ms', (random) => ({ kind: 'delay', ms: () => 100 + random.below(300) })],
