@@ -4,6 +4,7 @@ import { BOUNDS, type Problem } from './bounds.ts';
 import type { ActiveFault } from './fault-kind.ts';
 import type { PlannedFault } from './fault-plan.ts';
 import type { HistoryScene } from './history-scene.ts';
+import { judgeReadiness, watchReadiness } from './readiness-watch.ts';
 import { judgeTraffic } from './traffic-judge.ts';
 import { differences } from './view-difference.ts';
 
@@ -38,7 +39,7 @@ export async function surviveFault(
   const struckAt = performance.now();
   const active: ActiveFault[] = [];
   for (const kind of fault.kinds) active.push(await kind.strike({ ...scene, random }));
-  const readiness = watchReadiness(scene);
+  const readiness = watchReadiness(wrapper);
   await changeFor(scene, random, fault.seconds * 1000);
   // The API server may be away, and take it only when it is back.
   const lastChanges = cluster.changeAll(random);
@@ -56,8 +57,7 @@ export async function surviveFault(
     const what = `not ready ${BOUNDS.readyAgainMs} ms after the view was right`;
     problems.push({ check: 'readyz', what });
   }
-  problems.push(...readiness.problems(fault, struckAt, endedAt));
-  readiness.stop();
+  problems.push(...judgeReadiness(fault, { struckAt, endedAt, unreadyAt: readiness.end() }));
   problems.push(...judgeTraffic(scene, { fault, struckAt, endedAt, before }));
   if (rightAgainMs === undefined || rightAgainMs > BOUNDS.rightAgainHardMs) {
     const wrong = rightAgainMs === undefined ? `; still wrong: ${differences(scene)}` : '';
@@ -122,33 +122,4 @@ async function startAnew(scene: HistoryScene): Promise<void> {
   wrapper.start();
   const deadline = performance.now() + 30_000;
   while (differences(scene) !== '' && performance.now() < deadline) await sleep(50);
-}
-
-/** Notes when /readyz stopped to answer 200 in a fault. */
-function watchReadiness({ wrapper }: HistoryScene) {
-  let unreadyAt: number | undefined;
-  let isOver = false;
-  const timer = setInterval(() => {
-    if (isOver || unreadyAt !== undefined) return;
-    void wrapper.readyz().then((status) => {
-      if (status !== 200 && !isOver) unreadyAt ??= performance.now();
-    });
-  }, 500);
-  return {
-    faultEnded: () => {
-      isOver = true;
-    },
-    stop: () => clearInterval(timer),
-    problems: ({ kinds }: PlannedFault, struckAt: number, endedAt: number): Problem[] => {
-      const bounds = kinds.flatMap(({ unreachable }) =>
-        unreachable === undefined ? [] : [BOUNDS.unreadyMs[unreachable]],
-      );
-      const bound = Math.max(...bounds);
-      if (bounds.length === 0 || endedAt - struckAt < bound + 1_000) return [];
-      const took = unreadyAt === undefined ? undefined : Math.round(unreadyAt - struckAt);
-      if (took !== undefined && took <= bound) return [];
-      const after = took === undefined ? 'never' : `after ${took} ms`;
-      return [{ check: 'readyz', what: `unready ${after}, allowed ${bound} ms` }];
-    },
-  };
 }

@@ -1,6 +1,9 @@
 import { get, type IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+/** The API server's own Service and slice: they go and come with it, and no history has them. */
+const OWN = 'kubernetes';
+
 /** An object as a client receives it, as far as it is judged. */
 export interface SeenObject {
   readonly metadata: {
@@ -137,6 +140,7 @@ export class KeptClient {
     }
     this.#version = resourceVersion;
     if (type === 'BOOKMARK') return;
+    if (name === OWN) return;
     const had = this.objects.has(name);
     if (had === (type === 'ADDED')) {
       this.#listener.broken(`${type} of ${name}, which ${had ? 'is there' : 'is not there'}`);
@@ -147,7 +151,9 @@ export class KeptClient {
   }
 
   #replace(items: readonly SeenObject[], version: string): void {
-    const listed = new Map(items.map((item) => [item.metadata.name, item]));
+    const listed = new Map(
+      items.flatMap((item) => (item.metadata.name === OWN ? [] : [[item.metadata.name, item]])),
+    );
     const names = new Set([...this.objects.keys(), ...listed.keys()]);
     this.#version = version;
     this.objects.clear();

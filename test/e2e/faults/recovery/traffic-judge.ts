@@ -19,7 +19,6 @@ export function judgeTraffic(scene: HistoryScene, judged: JudgedFault): Problem[
   const { front, wrapper } = scene;
   const { fault, struckAt, endedAt, before } = judged;
   const now = performance.now();
-  const after = wrapper.usage();
   const starts = wrapper.starts.filter((at) => at >= struckAt);
   const seconds = (now - struckAt) / 1000;
   const isRecent = (at: number) => at >= struckAt;
@@ -30,28 +29,34 @@ export function judgeTraffic(scene: HistoryScene, judged: JudgedFault): Problem[
       [struckAt, endedAt, ...starts],
     ),
     ...judgeConnections(front.connections.filter(isRecent), starts.length),
-    ...atMost(
-      'log',
-      'log lines',
-      after.logLines - before.logLines,
-      BOUNDS.logLinesPerMinute * Math.max(1, seconds / 60) +
-        BOUNDS.logLinesPerProcess * 2 * starts.length +
-        BOUNDS.logLinesPerMinute * (fault.kinds.length - 1),
-    ),
-    ...atMost(
-      'cpu',
-      'CPU seconds',
-      after.cpuSeconds - before.cpuSeconds,
-      BOUNDS.cpuSeconds.constant +
-        BOUNDS.cpuSeconds.share * seconds +
-        BOUNDS.cpuSeconds.perProcess * starts.length,
-    ),
-    ...atMost(
-      'memory',
-      'resident MB',
-      after.peakMB,
-      BOUNDS.residentMB[isBundle() ? 'bundle' : 'sources'],
-    ),
+    ...judgeUsage({
+      ...{ before, after: wrapper.usage(), seconds, starts: starts.length },
+      kinds: fault.kinds.length,
+    }),
+  ];
+}
+
+/** What a fault and its recovery have cost. */
+export function judgeUsage(used: {
+  readonly before: Usage;
+  readonly after: Usage;
+  readonly seconds: number;
+  /** Processes that were started. */
+  readonly starts: number;
+  /** Kinds of fault at the same time. */
+  readonly kinds: number;
+}): Problem[] {
+  const { before, after, seconds, starts, kinds } = used;
+  const { constant, share, perProcess } = BOUNDS.cpuSeconds;
+  const lines =
+    BOUNDS.logLinesPerMinute * (Math.max(1, seconds / 60) + kinds - 1) +
+    BOUNDS.logLinesPerProcess * starts;
+  const cpu = constant + share * seconds + perProcess * starts;
+  const memory = BOUNDS.residentMB[isBundle() ? 'bundle' : 'sources'];
+  return [
+    ...atMost('log', 'log lines', after.logLines - before.logLines, lines),
+    ...atMost('cpu', 'CPU seconds', after.cpuSeconds - before.cpuSeconds, cpu),
+    ...atMost('memory', 'resident MB', after.peakMB, memory),
     ...atMost('descriptors', 'open descriptors', after.descriptors, BOUNDS.descriptors),
   ];
 }

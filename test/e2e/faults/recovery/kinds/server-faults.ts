@@ -12,13 +12,24 @@ function memoryOf({ cluster }: FaultTarget): MemoryBackend {
 }
 
 /** The API server is away, and is another one when it is back. */
-async function away(target: FaultTarget, back: () => Promise<void>): Promise<ActiveFault> {
-  const refused = await target.front.beginTcp({ kind: 'refuse' });
+async function away(
+  target: FaultTarget,
+  back: () => Promise<void>,
+  forbiddenMs = 0,
+): Promise<ActiveFault> {
+  const { front } = target;
+  const refused = await front.beginTcp({ kind: 'refuse' });
   return {
     hits: refused.hits,
     end: async () => {
       await back();
+      const forbidden = front.beginHttp({
+        takes: () => forbiddenMs > 0,
+        answer: (each) => answerStatus(each, 403, 'Forbidden'),
+      });
       await refused.end();
+      await sleep(forbiddenMs);
+      forbidden.end();
     },
   };
 }
@@ -28,17 +39,7 @@ function restarted(name: string, forbiddenMs: number): FaultKind {
   return {
     ...{ room: 'server', name, needs: 'memory', seconds: [1.5, 15], unreachable: 'failing' },
     strike: async (target) =>
-      await away(target, async () => {
-        memoryOf(target).api.compact();
-        if (forbiddenMs === 0) return;
-        const { front } = target;
-        const forbidden = front.beginHttp({
-          takes: () => true,
-          answer: (each) => answerStatus(each, 403, 'Forbidden'),
-        });
-        // The API server answers when its rights are loaded; until then the fault has not ended.
-        setTimeout(() => forbidden.end(), forbiddenMs);
-      }),
+      await away(target, async () => memoryOf(target).api.compact(), forbiddenMs),
   };
 }
 
@@ -77,6 +78,10 @@ export const serverFaults: readonly FaultKind[] = [
       const memory = memoryOf(target);
       return await away(target, async () => {
         await memory.replace(undefined);
+        const { timeline } = cluster;
+        const state = timeline.state;
+        timeline.restore({ ...state, nodes: new Map(), services: new Map(), slices: new Map() });
+        timeline.restore(state);
         await cluster.writeAll();
       });
     },
