@@ -26,6 +26,7 @@ const SLOW = [
   '/test/demo/.*[.]test[.]ts$',
   '/test/commands/(completion|end|force-exit|main|trim-heap)[.]test[.]ts$',
   '/test/proxy/reflector/absent-collection[.]test[.]ts$',
+  '/test/proxy/server/slow-clients[.]test[.]ts$',
   '/test/proxy/snapshot/(snapshot-history[.]property|snapshot-store)[.]test[.]ts$',
   '/test/proxy/views/view-memory[.]test[.]ts$',
   '/test/security/(connections|events)[.]test[.]ts$',

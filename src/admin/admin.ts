@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { readUrl } from '../proxy/api/request-url.ts';
-import type { ListenerLimits } from '../proxy/http/http-errors.ts';
 import { HttpListener, type ListenAddress } from '../proxy/http/http-listener.ts';
+import type { ListenerLimits } from '../proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { ADMIN_LISTENER, createAdminHandler, PROBES } from './admin-handler.ts';
 import type { LogLosses } from './metric-readers.ts';

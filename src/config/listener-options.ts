@@ -1,5 +1,5 @@
-import type { ListenerLimits } from '../proxy/http/http-errors.ts';
 import type { ListenAddress } from '../proxy/http/http-listener.ts';
+import type { ListenerLimits } from '../proxy/http/listener-limits.ts';
 import type { HttpsListenerOptions, ListenersOptions } from '../proxy/server/listeners.ts';
 import type { HttpsSettings } from './https-settings.ts';
 import type { ListenerName } from './listen-fds.ts';

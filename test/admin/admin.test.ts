@@ -2,7 +2,10 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
-import { DEFAULT_LISTENER_LIMITS, type ListenerLimits } from '../../src/proxy/http/http-errors.ts';
+import {
+  DEFAULT_LISTENER_LIMITS,
+  type ListenerLimits,
+} from '../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { createSmallCluster } from '../support/wrapper/small-cluster.ts';

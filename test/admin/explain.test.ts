@@ -9,7 +9,7 @@ import type { Explained } from '../../src/admin/explain/explained-service.ts';
 import type { Summary } from '../../src/admin/explain/summary.ts';
 import type { Table } from '../../src/admin/explain/table.ts';
 import type { RawSettings } from '../../src/config/settings.ts';
-import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/http-errors.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import {

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { KubeObject } from '../../embedded/kube-object.ts';
 import { startAdmin } from '../../src/admin/admin.ts';
-import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/http-errors.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import { recordWatch, STREAMING_LIST } from '../support/guarantees/watch-recorder.ts';
 import {
   createSmallCluster,

@@ -4,7 +4,7 @@ import { connect as connectTls } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
-import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/http-errors.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import { exchange } from '../support/http/review-server.ts';
 import { until } from '../support/http/until.ts';
 import { type HttpsWrapper, startHttpsWrapper } from '../support/wrapper/https-wrapper.ts';

@@ -7,29 +7,7 @@ import {
 import type { Duplex } from 'node:stream';
 import { WrapperError } from '../../errors.ts';
 import { statusOf } from '../api/status.ts';
-
-/** What one listener accepts from its clients at most. */
-export interface ListenerLimits {
-  /** Connections in use at the same time (maxConnections). */
-  readonly maxConnections: number;
-  /** Bytes of the headers of one request (maxHeaderBytes). */
-  readonly maxHeaderBytes: number;
-  /**
-   * How long the headers of a request may take to arrive, in milliseconds (headersTimeoutSeconds). Over https the
-   * TLS handshake before them may take as long.
-   */
-  readonly headersTimeoutMs: number;
-  /** How long a whole request may take to arrive, in milliseconds (requestTimeoutSeconds). */
-  readonly requestTimeoutMs: number;
-}
-
-/** The defaults of the settings. */
-export const DEFAULT_LISTENER_LIMITS: ListenerLimits = {
-  maxConnections: 256,
-  maxHeaderBytes: 16 * 1024,
-  headersTimeoutMs: 10_000,
-  requestTimeoutMs: 60_000,
-};
+import type { ListenerLimits } from './listener-limits.ts';
 
 /** Maps an error of Node's parser: the bytes are not a request, or the request exceeds a limit. */
 export function fromParserError(

@@ -9,13 +9,9 @@ import { acceptPending } from './accept-pending.ts';
 import { ClientAuthorities } from './client-authorities.ts';
 import { ClientConnections } from './client-connections.ts';
 import type { RequestState } from './connection-table.ts';
-import {
-  fromParserError,
-  type ListenerLimits,
-  respondAndDestroy,
-  tooManyRequests,
-} from './http-errors.ts';
+import { fromParserError, respondAndDestroy, tooManyRequests } from './http-errors.ts';
 import { createHttpServer, followCertificate } from './http-server.ts';
+import type { ListenerLimits } from './listener-limits.ts';
 import { RefusalLog, reasonOf } from './refusal-log.ts';
 import { assertNoRequestSmuggling } from './request-checks.ts';
 import type { ServerCertificate } from './server-certificate.ts';

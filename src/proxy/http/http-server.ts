@@ -1,7 +1,7 @@
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Server as TlsServer } from 'node:tls';
-import type { ListenerLimits } from './http-errors.ts';
+import type { ListenerLimits } from './listener-limits.ts';
 import type { ServerCertificate } from './server-certificate.ts';
 
 /** Creates Node's server with our limits: for https with a certificate, else for http. */

@@ -1,9 +1,10 @@
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
-import { chmod, open, readFile, rename, stat, unlink } from 'node:fs/promises';
+import { chmod, readFile, stat } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { certificatesIn, privateKeyIn } from '../util/pem.ts';
+import { replaceFile } from '../util/replace-file.ts';
 
 export interface SelfSignedOptions {
   /** File for the certificate of the authority. kube-proxy's kubeconfig refers to it. */
@@ -54,13 +55,16 @@ export async function makeSelfSigned(
     if (options.keyFile !== undefined && kept !== undefined) {
       await makePrivate(options.keyFile, logger);
     } else if (options.keyFile !== undefined) {
-      await writeAtomically(options.keyFile, `${pair.cert}\n${pair.key}\n${pair.ca}\n`, 0o600);
+      await replaceFile(options.keyFile, 0o600, (file) =>
+        file.writeFile(`${pair.cert}\n${pair.key}\n${pair.ca}\n`),
+      );
     }
     const current = await readFile(options.caFile, 'utf8').catch(() => '');
     const others = authoritiesIn(current).filter((each) => each !== trim(pair.ca));
     const bundle = `${[trim(pair.ca), ...others].slice(0, MAX_AUTHORITIES).join('\n')}\n`;
     // Without a change nothing is written: the start must not fail because the disk is full or read-only.
-    if (current !== bundle) await writeAtomically(options.caFile, bundle, 0o644);
+    if (current !== bundle)
+      await replaceFile(options.caFile, 0o644, (file) => file.writeFile(bundle));
   } catch (cause) {
     const { message } = WrapperError.from(cause, 'InvalidSettings');
     throw new WrapperError('InvalidSettings', `https.selfSigned: ${message}`, { cause });
@@ -142,21 +146,4 @@ function authoritiesIn(text: string): string[] {
 
 function trim(pem: string): string {
   return pem.trim().replaceAll('\r\n', '\n');
-}
-
-/** Writes a temporary file and renames it, so that no reader sees half of it. */
-async function writeAtomically(path: string, text: string, mode: number): Promise<void> {
-  const temporary = `${path}.${process.pid}.tmp`;
-  // `wx` does not follow a link that another user put there.
-  await unlink(temporary).catch(() => {});
-  const file = await open(temporary, 'wx', mode);
-  try {
-    await file.writeFile(text);
-    // The umask may have removed the permission that kube-proxy needs.
-    await file.chmod(mode);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(temporary, path);
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, lstat, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { WrapperError } from '../../errors.ts';
+import { replaceFile } from '../util/replace-file.ts';
 import { SingleFlight } from '../util/single-flight.ts';
 import { folderId, ifExists, prepareStateFolder, READ_ONLY } from './state-folder.ts';
 
@@ -106,25 +107,13 @@ export class SnapshotFiles {
   async write(name: string, buffers: Iterable<Buffer>): Promise<void> {
     const found = await this.ready();
     const path = this.path(name);
-    // Not the process id: while one Pod replaces another, both may be process 1 and share this folder.
-    const temporary = `${path}.${randomUUID()}.tmp`;
-    const handle = await open(temporary, 'wx', 0o600);
     let bytes = 0;
-    try {
-      try {
-        for (const buffer of buffers) {
-          await writeAll(handle, buffer);
-          bytes += buffer.length;
-        }
-        await handle.sync();
-      } finally {
-        await handle.close();
+    await replaceFile(path, 0o600, async (file) => {
+      for (const buffer of buffers) {
+        await writeAll(file, buffer);
+        bytes += buffer.length;
       }
-      await rename(temporary, path);
-    } catch (error) {
-      await rm(temporary, { force: true }).catch(() => undefined);
-      throw error;
-    }
+    });
     await this.#syncFolder();
     found.set(name, { bytes, modified: Date.now() });
   }

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { pino } from 'pino';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { AccessPolicy } from '../../../src/proxy/auth/access-policy.ts';
-import { DEFAULT_LISTENER_LIMITS } from '../../../src/proxy/http/http-errors.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { RequestHandler } from '../../../src/proxy/server/request-handler.ts';
 import { ACCEPT, CODECS } from '../../support/guarantees/watch-recorder.ts';

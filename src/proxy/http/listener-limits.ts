@@ -1,0 +1,22 @@
+/** What one listener accepts from its clients at most. */
+export interface ListenerLimits {
+  /** Connections in use at the same time (maxConnections). */
+  readonly maxConnections: number;
+  /** Bytes of the headers of one request (maxHeaderBytes). */
+  readonly maxHeaderBytes: number;
+  /**
+   * How long the headers of a request may take to arrive, in milliseconds (headersTimeoutSeconds). Over https the
+   * TLS handshake before them may take as long.
+   */
+  readonly headersTimeoutMs: number;
+  /** How long a whole request may take to arrive, in milliseconds (requestTimeoutSeconds). */
+  readonly requestTimeoutMs: number;
+}
+
+/** The defaults of the settings. */
+export const DEFAULT_LISTENER_LIMITS: ListenerLimits = {
+  maxConnections: 256,
+  maxHeaderBytes: 16 * 1024,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 60_000,
+};

@@ -1,0 +1,113 @@
+import { connect } from 'node:net';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
+import { eventually } from '../../support/eventually.ts';
+import {
+  recordWatch,
+  STREAMING_LIST,
+  type WatchRecorder,
+} from '../../support/guarantees/watch-recorder.ts';
+import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+
+const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
+const near = { ip: '10.0.0.1', node: 'edge-1' };
+
+let server: ApiServer;
+let proxy: NodeProxy;
+let watches: WatchRecorder[];
+
+beforeEach(() => {
+  watches = [];
+  server = createSmallCluster();
+  putService(server, 'web', ['kubernetes.io/hostname']);
+  putSlice(server, 'web-a', 'web', [near]);
+});
+
+afterEach(async () => {
+  for (const watch of watches) watch.close();
+  await proxy.close();
+  await server.close();
+});
+
+async function start(options: Partial<NodeProxyOptions>): Promise<void> {
+  proxy = await startWrapper(await server.listen(), options);
+}
+
+async function watch(query: Record<string, string>): Promise<WatchRecorder> {
+  const recorder = await recordWatch(proxy.url + SLICES, query, 'protobuf');
+  watches.push(recorder);
+  return recorder;
+}
+
+/** Creates slices that are together larger than the socket buffers. */
+function putFatSlices(count: number): void {
+  for (let n = 0; n < count; n++) {
+    const fat = Array.from({ length: 900 }, (_, i) => ({
+      ip: `10.${n}.${i >> 8}.${i & 255}`,
+      node: 'edge-1',
+    }));
+    putSlice(server, `fat-${n}`, 'web', fat);
+  }
+}
+
+test('a client that reads nothing gets 410, and no other client waits for it', async () => {
+  await start({ window: { entries: 10, bytes: 4096 } });
+  const fat = Array.from({ length: 400 }, (_, i) => ({
+    ip: `10.1.${i >> 8}.${i & 255}`,
+    node: 'edge-1',
+  }));
+  const quick = await watch(STREAMING_LIST);
+  await quick.until(2);
+  const { port } = new URL(proxy.url);
+  const slow = connect(Number(port), '127.0.0.1');
+  slow.write(
+    `GET ${SLICES}?watch=1 HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n`,
+  );
+  slow.pause();
+  await eventually(() => proxy.listeners.watches, 2);
+  for (let i = 0; i < 400; i++) {
+    putSlice(server, 'web-a', 'web', [...fat, { ip: `10.2.${i >> 8}.${i & 255}`, node: 'edge-1' }]);
+    await quick.until(3 + i);
+  }
+  const text = await new Promise<string>((resolve) => {
+    let received = '';
+    slow.on('data', (chunk) => {
+      received = (received + chunk.toString()).slice(-4096);
+      if (received.includes('"type":"ERROR"')) resolve(received);
+    });
+    slow.resume();
+  });
+  slow.destroy();
+  expect(text).toMatch(/"code":410/);
+}, 60_000);
+
+test('a client that reads nothing for a while is disconnected, also during its initial events', async () => {
+  putFatSlices(80);
+  await start({ writeTimeoutMs: 200, readyWaitMs: 5000 });
+  const quick = await watch(STREAMING_LIST);
+  await quick.until(82);
+  const stalled = connect(Number(new URL(proxy.url).port), '127.0.0.1');
+  stalled.write(
+    `GET ${SLICES}?watch=1 HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n`,
+  );
+  stalled.pause();
+  await eventually(() => proxy.listeners.watches, 2);
+  await eventually(() => proxy.listeners.watches, 1);
+  stalled.destroy();
+  putSlice(server, 'web-a', 'web', [near, { ip: '10.0.0.2', node: 'edge-1' }]);
+  await quick.until(83);
+}, 60_000);
+
+test('a client that reads nothing of a list is disconnected too', async () => {
+  putFatSlices(80);
+  await start({ writeTimeoutMs: 200, readyWaitMs: 5000 });
+  const [listener] = proxy.listeners.handlers;
+  const stalled = connect(Number(new URL(proxy.url).port), '127.0.0.1');
+  stalled.write(`GET ${SLICES} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n`);
+  stalled.pause();
+  await eventually(() => listener?.stalled, 1);
+  await eventually(() => listener?.listener.connections, 0);
+  stalled.destroy();
+}, 60_000);
