@@ -4,7 +4,7 @@ export interface SeenRequest {
   readonly verb: 'list' | 'watch' | 'check' | 'other';
   /** Plural name; empty if the path has none. */
   readonly collection: string;
-  /** The query: path and selectors, without the name of a check. */
+  /** The query: path, selectors and encoding, without the name of a check. */
   readonly query: string;
   readonly accept: string;
   /** Of performance.now(). */
@@ -38,7 +38,7 @@ export function toSeenRequest(
             ? 'check'
             : 'list',
     ...{ collection, accept, protocol },
-    query: `${pathname}?${selectors.join('&')}`,
+    query: `${accept.includes('protobuf') ? 'protobuf' : 'JSON'} ${pathname}?${selectors.join('&')}`,
     at: performance.now(),
   };
 }
