@@ -160,7 +160,7 @@ test('an object that vanishes and was never deleted is found, a deleted one is n
 const LIST = '/api/v1/services?labelSelector=x';
 
 function requestsAt(times: readonly number[], url = LIST) {
-  return times.map((at) => ({ ...toSeenRequest(url, 'application/json', 'h2'), at }));
+  return times.map((at) => ({ ...toSeenRequest(url, 'application/json', 'h2'), at, status: 200 }));
 }
 
 function every(ms: number, count: number): number[] {
@@ -173,23 +173,33 @@ test('5 requests a second are accepted, 6 are found', () => {
   expect(judgeRequests(requestsAt(every(166, 200), watch))).toMatchObject([{ check: 'requests' }]);
 });
 
-test('a list in 5 s and one for each grant is accepted, one more is found', () => {
-  expect(judgeLists(requestsAt(every(5_000, 10)), [])).toEqual([]);
-  expect(judgeLists(requestsAt([0, 100, 5_100]), [50])).toEqual([]);
-  expect(judgeLists(requestsAt([0, 100, 200, 5_100]), [50])).toMatchObject([{ check: 'lists' }]);
-  expect(judgeLists(requestsAt([0, 100]), [])).toMatchObject([{ check: 'lists' }]);
+test('two lists and one in 5 s are accepted, one more is found', () => {
+  expect(judgeLists(requestsAt(every(5_000, 10)), 0)).toEqual([]);
+  expect(judgeLists(requestsAt([0, 100, 5_100]), 0)).toEqual([]);
+  expect(judgeLists(requestsAt([0, 100, 200]), 0)).toMatchObject([{ check: 'lists' }]);
+  expect(judgeLists(requestsAt([0, 5_000, 10_000, 10_100, 10_200]), 0)).toHaveLength(1);
+  expect(judgeLists(requestsAt([0, 100, 200, 300]), 1)).toEqual([]);
+});
+
+test('a list that was refused counts as a request only', () => {
+  const refused = requestsAt(every(300, 10)).map((each) => ({ ...each, status: 429 }));
+  expect(judgeLists(refused, 0)).toEqual([]);
 });
 
 test('a check of a name that no object has is a request and not a list', () => {
   const name = 'fieldSelector=metadata.name%3Dnobody.kube-proxy-wrapper.io';
   const checks = requestsAt(every(300, 10), `${LIST}&${name}`);
   expect(checks[0]).toMatchObject({ verb: 'check', query: requestsAt([0])[0]?.query });
-  expect(judgeLists(checks, [])).toEqual([]);
+  expect(judgeLists(checks, 0)).toEqual([]);
 });
 
 test('5 new connections a second are accepted, 6 are found', () => {
-  expect(judgeConnections(every(210, 100), 0)).toEqual([]);
-  expect(judgeConnections(every(166, 100), 0)).toMatchObject([{ check: 'connections' }]);
+  const judge = (ms: number, protocol: 'h2' | 'http/1.1') =>
+    judgeConnections(every(ms, 100), { starts: 0, protocol });
+  expect(judge(210, 'h2')).toEqual([]);
+  expect(judge(166, 'h2')).toMatchObject([{ check: 'connections' }]);
+  expect(judge(166, 'http/1.1')).toEqual([]);
+  expect(judge(50, 'http/1.1')).toMatchObject([{ check: 'connections' }]);
 });
 
 test('log lines, CPU, memory and descriptors have bounds', () => {

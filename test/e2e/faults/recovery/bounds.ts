@@ -7,12 +7,13 @@ export const BOUNDS = {
   /** Requests of one query, on average over any {@link REQUEST_WINDOW_MS}. */
   requestsPerSecond: 5,
   /**
-   * Complete lists of one query: one when a fault begins, one when it ends, one when a process starts, and one more in
-   * each period of so many milliseconds.
+   * Lists of one query that are answered in full: two, two more for each process that starts, and one more in each
+   * period. A list that is refused costs the API server little, and counts as a request only.
    */
+  lists: 2,
   listPeriodMs: 5_000,
-  /** New connections, on average over any {@link REQUEST_WINDOW_MS}. */
-  connectionsPerSecond: 5,
+  /** New connections, on average over any {@link REQUEST_WINDOW_MS}. HTTP/1.1 has one for each watch. */
+  connectionsPerSecond: { h2: 5, 'http/1.1': 15 },
   /** Log lines of one fault and its recovery, for each minute that they last. */
   logLinesPerMinute: 10,
   /** Log lines of a process that starts or ends, in addition. */

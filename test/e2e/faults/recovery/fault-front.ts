@@ -199,7 +199,10 @@ class Front implements FaultFront {
     this.open.add(exchange);
     request.on('error', () => {});
     response.on('error', () => {});
-    response.once('close', () => this.open.delete(exchange));
+    response.once('close', () => {
+      this.open.delete(exchange);
+      if (response.headersSent) seen.status = response.statusCode;
+    });
     const taken = this.#faults.filter(({ fault }) => fault.takes(seen));
     for (const active of taken) active.hits += 1;
     const answerer = taken.find(({ fault }) => fault.answer !== undefined);

@@ -58,7 +58,7 @@ export async function surviveFault(
     problems.push({ check: 'readyz', what });
   }
   problems.push(...judgeReadiness(fault, { struckAt, endedAt, unreadyAt: readiness.end() }));
-  problems.push(...judgeTraffic(scene, { fault, struckAt, endedAt, before }));
+  problems.push(...judgeTraffic(scene, { fault, struckAt, before }));
   if (rightAgainMs === undefined || rightAgainMs > BOUNDS.rightAgainHardMs) {
     const wrong = rightAgainMs === undefined ? `; still wrong: ${differences(scene)}` : '';
     const what = `right after ${rightAgainMs ?? `more than ${GIVE_UP_MS}`} ms${wrong}`;

@@ -1,6 +1,6 @@
 /** A request as the judge counts it. */
 export interface SeenRequest {
-  /** `check`: a list of a name that no object has; see "A resumed watch is checked" in docs/architecture.md. */
+  /** `check`: a list of one name or none; see "A resumed watch is checked" in docs/architecture.md. */
   readonly verb: 'list' | 'watch' | 'check' | 'other';
   /** Plural name; empty if the path has none. */
   readonly collection: string;
@@ -10,6 +10,8 @@ export interface SeenRequest {
   /** Of performance.now(). */
   readonly at: number;
   readonly protocol: 'h2' | 'http/1.1';
+  /** Of the answer, when there is one. */
+  status?: number;
 }
 
 const CHECKED_NAME = 'nobody.kube-proxy-wrapper.io';
@@ -23,7 +25,7 @@ export function toSeenRequest(
   const [, collection = ''] =
     /^\/api(?:s\/[^/]+)?\/v1(?:\/namespaces\/[^/]+)?\/([a-z]+)/.exec(pathname) ?? [];
   const fields = (searchParams.get('fieldSelector') ?? '').split(',');
-  const isCheck = fields.some((field) => field.endsWith(`=${CHECKED_NAME}`));
+  const isCheck = fields.some((field) => field.startsWith('metadata.name='));
   const selectors = [
     fields.filter((field) => !field.endsWith(`=${CHECKED_NAME}`)).join(),
     searchParams.get('labelSelector') ?? '',

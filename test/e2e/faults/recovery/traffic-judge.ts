@@ -9,7 +9,6 @@ export interface JudgedFault {
   readonly fault: PlannedFault;
   /** Of performance.now(), as all times here. */
   readonly struckAt: number;
-  readonly endedAt: number;
   /** What the wrapper had used before it. */
   readonly before: Usage;
 }
@@ -17,18 +16,18 @@ export interface JudgedFault {
 /** Requests, connections, log lines, CPU, memory and descriptors of one fault and its recovery. */
 export function judgeTraffic(scene: HistoryScene, judged: JudgedFault): Problem[] {
   const { front, wrapper } = scene;
-  const { fault, struckAt, endedAt, before } = judged;
+  const { fault, struckAt, before } = judged;
   const now = performance.now();
   const starts = wrapper.starts.filter((at) => at >= struckAt);
   const seconds = (now - struckAt) / 1000;
   const isRecent = (at: number) => at >= struckAt;
+  const recent = front.requests.filter(({ at }) => isRecent(at));
   return [
-    ...judgeRequests(front.requests.filter(({ at }) => isRecent(at))),
-    ...judgeLists(
-      front.requests.filter(({ at }) => isRecent(at)),
-      [struckAt, endedAt, ...starts],
-    ),
-    ...judgeConnections(front.connections.filter(isRecent), starts.length),
+    ...judgeRequests(recent),
+    ...judgeLists(recent, starts.length),
+    ...judgeConnections(front.connections.filter(isRecent), {
+      ...{ starts: starts.length, protocol: front.isHttp2 ? 'h2' : 'http/1.1' },
+    }),
     ...judgeUsage({
       ...{ before, after: wrapper.usage(), seconds, starts: starts.length },
       kinds: fault.kinds.length,
@@ -100,20 +99,20 @@ export function judgeRequests(requests: readonly SeenRequest[]): Problem[] {
   );
 }
 
-/** @param grants when a query may list once more, apart from the steady rate */
-export function judgeLists(requests: readonly SeenRequest[], grants: readonly number[]): Problem[] {
-  return [...byQuery(requests.filter(({ verb }) => verb === 'list'))].flatMap(([query, list]) => {
+/** Of the clocks of two processes, and of timers. */
+const TOLERANCE_MS = 150;
+
+/** @param starts processes that were started */
+export function judgeLists(requests: readonly SeenRequest[], starts: number): Problem[] {
+  const lists = requests.filter(({ verb, status }) => verb === 'list' && status === 200);
+  return [...byQuery(lists)].flatMap(([query, list]) => {
     const times = list.map(({ at }) => at);
     for (const [first, from] of times.entries()) {
-      for (let last = first; last < times.length; last++) {
-        const to = times[last] ?? from;
-        // A list may be sent a moment before the harness knows what it is for.
-        const granted = grants.filter((at) => at <= to + 100 && at >= from - BOUNDS.listPeriodMs);
-        const allowed = 1 + granted.length + Math.floor((to - from) / BOUNDS.listPeriodMs);
-        const count = last - first + 1;
-        if (count > allowed) {
-          const ms = Math.round(to - from);
-          const what = `lists of ${query}: ${count} in ${ms} ms, allowed ${allowed}`;
+      for (const [index, to] of times.slice(first).entries()) {
+        const periods = Math.floor((to - from + TOLERANCE_MS) / BOUNDS.listPeriodMs);
+        const allowed = BOUNDS.lists * (1 + starts) + periods;
+        if (index + 1 > allowed) {
+          const what = `lists of ${query}: ${index + 1} in ${Math.round(to - from)} ms, allowed ${allowed}`;
           return [{ check: 'lists', what }];
         }
       }
@@ -122,9 +121,13 @@ export function judgeLists(requests: readonly SeenRequest[], grants: readonly nu
   });
 }
 
-export function judgeConnections(times: readonly number[], starts: number): Problem[] {
+export function judgeConnections(
+  times: readonly number[],
+  { starts, protocol }: { readonly starts: number; readonly protocol: 'h2' | 'http/1.1' },
+): Problem[] {
   const most = mostInWindow(times, REQUEST_WINDOW_MS);
-  const allowed = ((1 + starts) * BOUNDS.connectionsPerSecond * REQUEST_WINDOW_MS) / 1000;
+  const perSecond = BOUNDS.connectionsPerSecond[protocol];
+  const allowed = ((1 + starts) * perSecond * REQUEST_WINDOW_MS) / 1000;
   return atMost('connections', `new connections in ${REQUEST_WINDOW_MS} ms`, most, allowed);
 }
 
