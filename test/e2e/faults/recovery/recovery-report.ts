@@ -16,7 +16,7 @@ export interface RecoverySummary {
   readonly harmless: number;
   readonly rightAgainMs: Percentiles;
   readonly findings: readonly Finding[];
-  /** Kinds that were tried and have not harmed anything in any fault. */
+  /** Kinds that were tried more than once and have never harmed anything. */
   readonly neverHit: readonly string[];
   /** Kinds of HTTP/2, if the wrapper does not speak it. */
   readonly leftOut: readonly string[];
@@ -55,6 +55,7 @@ export class RecoveryReport {
     const hit = new Set(counted.flatMap(({ outcome }) => outcome.fault.kinds.map(nameOf)));
     const all = this.#outcomes.flatMap(({ outcome }) => outcome.fault.kinds.map(nameOf));
     const kinds = [...new Set(all)].sort();
+    const tries = (kind: string) => all.filter((each) => each === kind).length;
     return {
       seed: this.#seed,
       faults: counted.length,
@@ -62,7 +63,7 @@ export class RecoveryReport {
       harmless: this.#outcomes.length - counted.length,
       rightAgainMs: percentiles(times),
       findings: this.#outcomes.flatMap(({ history, outcome }) => findingsOf(history, outcome)),
-      neverHit: kinds.filter((kind) => !hit.has(kind)),
+      neverHit: kinds.filter((kind) => !hit.has(kind) && tries(kind) > 1),
       leftOut: [...this.#leftOut],
       byKind: kinds.flatMap((kind) => {
         const of = counted.filter(({ outcome }) =>
