@@ -32,6 +32,9 @@ const SLOW = [
   '/test/security/(connections|events)[.]test[.]ts$',
 ];
 
+/** Suites of the whole cluster that CI does not run. */
+const CLUSTER_RELEASE = ['<rootDir>/test/cluster/release/'];
+
 export default {
   coverageProvider: 'v8',
   // Real components take their time; jest knows this option at the top level only.
@@ -49,6 +52,7 @@ export default {
         '<rootDir>/test/e2e/',
         '<rootDir>/test/fuzz/',
         '<rootDir>/test/deploy/',
+        '<rootDir>/test/cluster/',
         '<rootDir>/test/page/',
         '<rootDir>/test/security/hostile/',
         ...SLOW,
@@ -97,6 +101,14 @@ export default {
       displayName: 'ipvs',
       roots: ['<rootDir>/test/e2e/ipvs'],
       testMatch: ['**/*.test.ts'],
+    },
+    {
+      ...common,
+      displayName: 'cluster',
+      roots: ['<rootDir>/test/cluster'],
+      testMatch: ['**/*.test.ts'],
+      // The others take minutes: before a release KPW_CLUSTER=all runs them too.
+      ...(process.env.KPW_CLUSTER === 'all' ? {} : { testPathIgnorePatterns: CLUSTER_RELEASE }),
     },
     {
       ...common,

@@ -14,7 +14,7 @@ import {
   type SeenRequest,
 } from './faults.ts';
 import type { KubeObject } from './kube-object.ts';
-import { createListener } from './listener.ts';
+import { createListener, type ListenerTls } from './listener.ts';
 import { loadYaml } from './load-yaml.ts';
 import { createRequestHandler, type Logger } from './request-handler.ts';
 import { Store } from './store.ts';
@@ -30,6 +30,8 @@ export interface ApiServerOptions {
   readonly windowSize?: number;
   /** The resourceVersion before the first write. Default 1, as for an empty etcd. */
   readonly initialResourceVersion?: number;
+  /** Listens over TLS. Default: plain http. */
+  readonly tls?: ListenerTls | undefined;
   /** Whether to accept a bearer token (undefined: the request has no token); otherwise 401. Default: always. */
   readonly authenticate?: (token: string | undefined) => boolean;
 }
@@ -118,13 +120,17 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
     logger: options.logger,
   });
   return {
-    ...createListener(handler, {
-      opening: () => watches.reopen(),
-      closing: () => {
-        watches.closeAll();
-        faults.releaseAll();
+    ...createListener(
+      handler,
+      {
+        opening: () => watches.reopen(),
+        closing: () => {
+          watches.closeAll();
+          faults.releaseAll();
+        },
       },
-    }),
+      options.tls,
+    ),
     ...storeAccess(store),
     ...faultHooks(store, faults, watches),
     // Getters last: a spread would freeze their value.

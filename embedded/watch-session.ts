@@ -4,6 +4,7 @@ import { type Change, seenBy } from './history.ts';
 import type { KubeObject } from './kube-object.ts';
 import { expired, type KubeStatus, tooLargeResourceVersion } from './kube-status.ts';
 import type { ListOptions } from './list-options.ts';
+import { destroyConnection } from './listener.ts';
 import type { Predicate } from './selector.ts';
 import type { Store } from './store.ts';
 import { encodeBookmark, encodeErrorEvent, encodeEvent, type Format } from './wire.ts';
@@ -94,7 +95,7 @@ export class WatchSession {
   /** Destroys the connection. */
   cut(): void {
     this.#release();
-    this.#response.destroy();
+    destroyConnection(this.#response);
   }
 
   /** Stops sending with the connection left open, as if the network dropped every packet. */

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"time"
 )
 
 const (
@@ -51,14 +52,15 @@ type target struct {
 	client        *http.Client
 }
 
-// newTarget speaks HTTP/2 over TLS, as client-go does, and HTTP/1.1 to a plain http server. No
-// answer is compressed.
+// newTarget speaks HTTP/2 over TLS, as client-go does, with its PING after 30 s of silence, and HTTP/1.1 to a plain
+// http server. No answer is compressed.
 func newTarget(server, ca, token string) *target {
 	transport := &http.Transport{
 		ForceAttemptHTTP2:   true,
 		DisableCompression:  true,
 		MaxIdleConnsPerHost: 64,
 		ReadBufferSize:      1 << 16,
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 	}
 	if ca != "" {
 		pool := x509.NewCertPool()

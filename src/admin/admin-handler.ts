@@ -116,7 +116,8 @@ function resolveRoute(request: IncomingMessage, parts: AdminParts): Route | Refu
   return route;
 }
 
-const PATHS = '/, /explain, /decisions, /diff, /table, /views, /healthz, /readyz and /metrics';
+const PATHS =
+  '/, /explain, /decisions, /diff, /table, /views, /flush, /healthz, /readyz and /metrics';
 const READ = ['GET', 'HEAD'];
 
 function routeOf(path: string, { proxy, metrics, page, explain }: AdminParts): Route | undefined {
@@ -132,6 +133,8 @@ function routeOf(path: string, { proxy, metrics, page, explain }: AdminParts): R
       );
     case '/views':
       return read(async (_, response) => sendViews(response, proxy));
+    case '/flush':
+      return { methods: ['POST'], answer: (_, response) => flush(response, proxy) };
     case '/events':
       // Its response starts with the first event, so a HEAD would have to wait for one.
       return { methods: ['GET'], answer: async (_, response) => page.sendEvents(response) };
@@ -152,6 +155,15 @@ function sendViews(response: ServerResponse, { views }: NodeProxy): void {
   const complete = views.sources.filter(({ view }) => view.started);
   const queries = complete.map(({ query }) => query);
   sendText(response, 200, `${serializeQueries(queries)}\n`, 'application/json');
+}
+
+/**
+ * Writes the snapshots that are not on disk. The next process requests it before it reads them. The write bound stays:
+ * later writes wait for longer.
+ */
+async function flush(response: ServerResponse, { snapshots }: NodeProxy): Promise<void> {
+  await snapshots?.flush();
+  sendText(response, 200, 'ok\n');
 }
 
 /** One line for each check, `[-]` for a failed one, like /readyz?verbose of kube-apiserver. */

@@ -8,7 +8,7 @@ import type { LogLosses } from './metric-readers.ts';
 
 /*
  * The admin room: what an operator can see of a running wrapper. It reads the state of the NodeProxy and never
- * changes it.
+ * changes it. The next process uses two of its paths: /views, and /flush, which writes the snapshots.
  *   admin-handler.ts   routes of the admin listener
  *   readiness.ts       /readyz
  *   metrics*.ts        /metrics

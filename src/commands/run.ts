@@ -13,7 +13,7 @@ import { type NodeProxy, startNodeProxy } from '../proxy/node-proxy.ts';
 import { abortable } from '../proxy/util/linked-abort-controller.ts';
 import { forceExit } from './force-exit.ts';
 import { createLogDestination, type LogDestination } from './log-destination.ts';
-import { readRunningProcess } from './running-process.ts';
+import { flushRunningProcess, readRunningProcess } from './running-process.ts';
 import { logWarnings } from './runtime-warnings.ts';
 import { listenForSignals, type StopSignals } from './stop-signals.ts';
 import { trimHeapOnceReady } from './trim-heap.ts';
@@ -65,6 +65,7 @@ async function start(options: RunOptions): Promise<void> {
       ...listeners,
       credentials,
       ...(queries && { queries }),
+      flushLastProcess: () => flushRunningProcess(adminListen),
       drainMs: DRAIN_MS,
       signal: signals.stop,
       logger,
@@ -91,6 +92,8 @@ async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
     void warnOfSharedPort({ addresses: proxy.listeners.addresses, logger, signal: ended.signal });
     await untilStopped(signals, settings.handoverSeconds * 1000, proxy.listeners.addresses, logger);
     logger.info('stopping');
+    // While the admin port is open: the next process requests the same until then, and reads what is on disk after.
+    await proxy.snapshots?.flush();
   } finally {
     ended.abort();
     await Promise.all([admin?.close(), proxy.close()]);

@@ -70,7 +70,12 @@ export interface NodeProxyOptions extends ListenersOptions {
   /** Limits for what is read from the API server. */
   readonly readBounds?: ReadLimits;
   /** Where the last known state is kept over a restart; absent: it is not kept. */
-  readonly state?: Omit<SnapshotStoreOptions, 'nodeName' | 'credentials' | 'logger'>;
+  readonly state?: Omit<
+    SnapshotStoreOptions,
+    'nodeName' | 'credentials' | 'logger' | 'flushLastProcess'
+  >;
+  /** See SnapshotStoreOptions. */
+  readonly flushLastProcess?: SnapshotStoreOptions['flushLastProcess'];
   /** Aborts the start until the proxy listens; default: the start is not aborted. */
   readonly signal?: AbortSignal;
   readonly logger: Logger;
@@ -171,7 +176,7 @@ function connect({ logger, quietMs }: NodeProxyOptions, failover: Failover): Ups
 
 /** Creates what this node knows, still empty, and what all reflectors share. */
 function createState(options: NodeProxyOptions, failover: Failover, upstream: Upstream) {
-  const { nodeName, logger, namespacePolicies } = options;
+  const { nodeName, logger, namespacePolicies, flushLastProcess } = options;
   const { readBounds: bounds = DEFAULT_READ_LIMITS } = options;
   const codecs = { json: createJsonCodec(), protobuf: createProtobufCodec() };
   const topology = new Topology({
@@ -181,7 +186,10 @@ function createState(options: NodeProxyOptions, failover: Failover, upstream: Up
   });
   const snapshots =
     options.state &&
-    new SnapshotStore({ ...options.state, nodeName, credentials: failover, logger });
+    new SnapshotStore({
+      ...{ ...options.state, nodeName, credentials: failover, logger },
+      ...(flushLastProcess && { flushLastProcess }),
+    });
   return {
     ...{ upstream, topology, logger, bounds, codecs, codec: codecs.protobuf },
     versions: new VersionAllocator(Date.now()),

@@ -70,7 +70,9 @@ COMMIT
 });
 
 describe('parseNftables()', () => {
-  const concat = (address: string, port: number) => ({ concat: [address, 'tcp', port] });
+  const concat = (address: string, port: number, protocol: string | number = 'tcp') => ({
+    concat: [address, protocol, port],
+  });
   const map = (name: string, elem: unknown[]) => ({ map: { family: 'ip', name, elem } });
   const rule = (chain: string, ...expr: unknown[]) => ({ rule: { family: 'ip', chain, expr } });
 
@@ -97,6 +99,17 @@ describe('parseNftables()', () => {
         ['TCP 10.96.0.11:80', ['10.244.2.10:8080']],
       ]),
     );
+  });
+
+  test('reads protocols as numbers, which nft writes where there is no /etc/protocols', () => {
+    const verdict = { goto: { target: 'reject-chain' } };
+    const elements = [6, 17, 132].map((protocol) => [concat('10.96.0.12', 80, protocol), verdict]);
+    const nftables = [map('no-endpoint-services', elements)];
+    expect([...parseNftables(JSON.stringify({ nftables })).keys()]).toEqual([
+      'TCP 10.96.0.12:80',
+      'UDP 10.96.0.12:80',
+      'SCTP 10.96.0.12:80',
+    ]);
   });
 });
 

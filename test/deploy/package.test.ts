@@ -75,4 +75,5 @@ test('the chart and the image are of the version of the package', () => {
   for (const file of ['overlays/sidecar/patch.yaml', 'components/state/daemonset.yaml']) {
     expect(readText(`manifests/${file}`)).toContain(`wrapper:${version}\n`);
   }
+  expect(readText('manifests/components/check/pod.yaml')).toContain(`wrapper-check:${version}\n`);
 });

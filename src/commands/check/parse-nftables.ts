@@ -33,12 +33,20 @@ export function parseNftables(json: string): KernelTable {
   return table;
 }
 
-/** `{ "concat": ["10.96.0.10", "tcp", 80] }` */
+/** `{ "concat": ["10.96.0.10", "tcp", 80] }`; without a file /etc/protocols nft writes 6 instead of "tcp". */
 function targetOf(key: unknown): string {
-  const [concat] = valuesOf(key, 'concat') as [[string, string, number | string]?];
+  const [concat] = valuesOf(key, 'concat') as [[string, string | number, number | string]?];
   const [address = '', protocol = '', port = ''] = concat ?? [];
-  return `${protocol.toUpperCase()} ${withPort(address, port)}`;
+  const name = typeof protocol === 'number' ? PROTOCOLS.get(protocol) : protocol.toUpperCase();
+  return `${name ?? protocol} ${withPort(address, port)}`;
 }
+
+/** Those that a Service can have, by their number (https://www.iana.org/assignments/protocol-numbers). */
+const PROTOCOLS: ReadonlyMap<number, string> = new Map([
+  [6, 'TCP'],
+  [17, 'UDP'],
+  [132, 'SCTP'],
+]);
 
 function backendsOf(rules: ReadonlyMap<string, unknown[]>, verdict: unknown): string[] {
   const backends = new Set<string>();

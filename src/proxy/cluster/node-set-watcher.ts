@@ -45,9 +45,9 @@ interface OpenSet {
  * as policies and labels of the own Node change. The API server turns a changed label into ADDED or DELETED, so that
  * nodes that remain in the set cost only their heartbeats, and those outside it nothing.
  *
- *     needed ── no policy needs it ──▶ lingers ── a minute later ──▶ dropped by the topology ──▶ closed
- *       ▲                                │
- *       └────── a policy needs it ───────┘
+ *     needed ── no policy needs it ──▶ lingers ── a minute later, watch open ──▶ dropped by the topology ──▶ closed
+ *       ▲                               │ ▲ │
+ *       └────── a policy needs it ──────┘ └─┘ a minute later, watch not open
  *
  * Invariant: it watches exactly the sets of the topology that are not over the limit. One timer runs for each set
  * that is not needed.
@@ -97,9 +97,20 @@ export class NodeSetWatcher {
       open.cancelClosing?.();
       open.cancelClosing = undefined;
     } else {
-      const { time, topology } = this.#options;
-      open.cancelClosing ??= time.after(NODE_SET_LINGER_MS, () => topology.dropNodeSet(selector));
+      open.cancelClosing ??= this.#closeLater(selector, open);
     }
+  }
+
+  /**
+   * A set whose watch is not open stays: it could not be listed again now, and a Service that comes back would have
+   * no endpoints until it is.
+   */
+  #closeLater(selector: string, open: OpenSet): () => void {
+    const { time, topology } = this.#options;
+    return time.after(NODE_SET_LINGER_MS, () => {
+      if (open.reflector.status.connected) topology.dropNodeSet(selector);
+      else open.cancelClosing = this.#closeLater(selector, open);
+    });
   }
 
   #closeSet(selector: string): void {

@@ -1,12 +1,17 @@
 import { type Status, WrapperError } from '../../errors.ts';
 import type { Codec, ObjectBytes, RawEvent, RawList } from '../../filter/codec/codec.ts';
+import type { Clock } from '../../filter/projection/clock.ts';
 import type { Query } from '../api/query.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
-import { isUsableResponse } from '../upstream/reachability.ts';
 import { RequestTimeouts } from '../upstream/request-timeouts.ts';
 import { readBuffers, type Upstream } from '../upstream/upstream.ts';
+import { tooLargeVersion } from '../upstream/upstream-error.ts';
+import { isUsableResponse } from '../upstream/usable-response.ts';
 import type { ReadMemory } from '../util/read-memory.ts';
+import { systemClock } from '../util/system-clock.ts';
 import { CollectionRequester } from './collection-requester.ts';
+import { isOlder } from './position.ts';
+import { QueryLimits } from './query-limits.ts';
 
 /** A list with all its pages. */
 export interface Listed {
@@ -46,6 +51,8 @@ const NO_OBJECT = 'nobody.kube-proxy-wrapper.io';
 
 interface PageOptions {
   readonly query?: Query;
+  /** Called when the page begins to arrive. */
+  readonly onArrival?: () => void;
   /** Called with the bytes of each chunk before they are kept. What it throws ends the request. */
   readonly onBytes?: (length: number) => void;
 }
@@ -55,7 +62,9 @@ export class CollectionClient {
   readonly #requester: CollectionRequester;
   readonly #codec: Codec;
   readonly #query: Query;
-  readonly #bounds: ReadLimits;
+  readonly #readLimits: ReadLimits;
+  readonly #limits: QueryLimits;
+  readonly #clock: Clock;
   readonly #memory: Pick<ReadMemory, 'reading'>;
   readonly #random: () => number;
 
@@ -65,6 +74,8 @@ export class CollectionClient {
     readonly query: Query;
     readonly metadataOnly: boolean;
     readonly bounds: ReadLimits;
+    /** Default: the machine's monotonic clock. */
+    readonly clock?: Clock;
     /** Accounts for the bytes of a list while they are read; default: no account. */
     readonly memory?: Pick<ReadMemory, 'reading'> | undefined;
     readonly random?: () => number;
@@ -72,7 +83,9 @@ export class CollectionClient {
     this.#requester = new CollectionRequester(options);
     this.#codec = options.codec;
     this.#query = options.query;
-    this.#bounds = options.bounds;
+    this.#readLimits = options.bounds;
+    this.#clock = options.clock ?? systemClock;
+    this.#limits = new QueryLimits(this.#clock);
     this.#memory = options.memory ?? { reading: () => {} };
     this.#random = options.random ?? Math.random;
   }
@@ -83,6 +96,8 @@ export class CollectionClient {
    * calls `memory.reading(0)` when it has used the items.
    */
   async list(version: string, signal: AbortSignal): Promise<Listed> {
+    await this.#limits.list(signal);
+    const onArrival = (): void => this.#limits.onList();
     const items: ObjectBytes[] = [];
     let bytes = 0;
     // To be decoded, JSON is joined, so that it is held twice; see its decodeList.
@@ -96,11 +111,14 @@ export class CollectionClient {
       const parameters = new URLSearchParams();
       if (token !== '') parameters.set('continue', token);
       else if (version !== '') parameters.set('resourceVersion', version);
-      const page = await this.#listPage(parameters, signal, { onBytes });
+      const page = await this.#listPage(parameters, signal, {
+        onBytes,
+        ...(token === '' && { onArrival }),
+      });
       // Not push(...items): a page may have more items than a call accepts arguments.
       for (const item of page.items) items.push(item);
-      if (items.length > this.#bounds.maxObjects) {
-        const problem = `a list of more than maxObjects=${this.#bounds.maxObjects} objects`;
+      if (items.length > this.#readLimits.maxObjects) {
+        const problem = `a list of more than maxObjects=${this.#readLimits.maxObjects} objects`;
         throw new WrapperError('TooLarge', problem);
       }
       token = page.continue;
@@ -119,7 +137,7 @@ export class CollectionClient {
     signal: AbortSignal,
     handlers: WatchHandlers,
   ): Promise<boolean> {
-    const started = performance.now();
+    const started = this.#clock.now();
     // As in client-go, spread over 5 to 10 minutes, so that watches do not all end together.
     const timeout = Math.floor(300 + 300 * this.#random());
     const parameters = new URLSearchParams({
@@ -128,10 +146,11 @@ export class CollectionClient {
       timeoutSeconds: String(timeout),
       watch: 'true',
     });
-    const decoder = this.#codec.watchDecoder(this.#bounds.maxObjectBytes);
+    const decoder = this.#codec.watchDecoder(this.#readLimits.maxObjectBytes);
     const deadline = new RequestTimeouts(signal);
     deadline.set('silence', SILENCE_MS, 'completed no event');
     try {
+      await this.#limits.request(deadline.signal);
       const { body } = await this.#requester.get(this.#query, parameters, deadline.signal);
       // After the watch was accepted: a version that is reached now can be lost only if the watch ends.
       if (!reached) await this.#assertReached(version, deadline.signal);
@@ -146,7 +165,7 @@ export class CollectionClient {
         if (fault !== undefined) throw withSetting(fault, 'maxObjectBytes');
       });
       decoder.finish();
-      return performance.now() - started >= timeout * 1000 - EARLY_MS;
+      return this.#clock.now() - started >= timeout * 1000 - EARLY_MS;
     } catch (error) {
       throw deadline.explain(error);
     } finally {
@@ -162,7 +181,8 @@ export class CollectionClient {
   async #assertReached(version: string, signal: AbortSignal): Promise<void> {
     const parameters = new URLSearchParams({ resourceVersion: version });
     try {
-      await this.#listPage(parameters, signal, { query: emptyQuery(this.#query) });
+      const page = await this.#listPage(parameters, signal, { query: emptyQuery(this.#query) });
+      if (!isOlder(page.resourceVersion, version)) return;
     } catch (error) {
       const status = error instanceof WrapperError ? error.status : undefined;
       // The collection does not support a selector by name: the watch is tried without the check.
@@ -170,18 +190,21 @@ export class CollectionClient {
       if (status === undefined || isTemporary(status.code)) throw error;
       throw versionUnknown(version, status);
     }
+    throw tooLargeVersion(`the API server has not reached ${version}`);
   }
 
   async #listPage(
     parameters: URLSearchParams,
     signal: AbortSignal,
-    { query = this.#query, onBytes = () => {} }: PageOptions = {},
+    { query = this.#query, onArrival = () => {}, onBytes = () => {} }: PageOptions = {},
   ): Promise<RawList> {
-    const { maxListBytes, maxObjects } = this.#bounds;
+    const { maxListBytes, maxObjects } = this.#readLimits;
     const deadline = new RequestTimeouts(signal);
     deadline.set('whole', LIST_MS, 'did not end a list');
     try {
+      await this.#limits.request(deadline.signal);
       const { body, headers } = await this.#requester.get(query, parameters, deadline.signal);
+      onArrival();
       deadline.set('silence', LIST_SILENCE_MS, 'sent nothing in a list');
       const withSilenceLimit = async function* (): AsyncGenerator<Buffer, void, undefined> {
         for await (const chunk of body) {

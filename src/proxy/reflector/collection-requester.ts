@@ -3,6 +3,7 @@ import type { Codec } from '../../filter/codec/codec.ts';
 import { decodeStatus as decodeJsonStatus } from '../../filter/codec/json/decode.ts';
 import { type Query, queryPath } from '../api/query.ts';
 import { readBody, type Upstream, type UpstreamResponse } from '../upstream/upstream.ts';
+import { isForeignResponse } from '../upstream/usable-response.ts';
 
 const MAX_STATUS_BYTES = 1024 * 1024;
 
@@ -26,7 +27,10 @@ export class CollectionRequester {
     this.#options = options;
   }
 
-  /** Throws `Refused` with the Status, `Malformed` for another encoding, or `Unreachable`. */
+  /**
+   * Throws `Refused` with the Status, `Malformed` for another encoding, or `Unreachable`, also if something else than an
+   * API server has answered.
+   */
   async get(
     query: Query,
     parameters: URLSearchParams,
@@ -38,6 +42,7 @@ export class CollectionRequester {
     if (!isWatch) headers['accept-encoding'] = 'gzip';
     const { upstream } = this.#options;
     const response = await upstream.request({ method: 'GET', path, headers, signal });
+    this.#assertFromApiServer(path, response);
     if (response.statusCode !== 200) throw await this.#refusal(path, response);
     this.#assertEncoding(path, response);
     return response;
@@ -66,6 +71,17 @@ export class CollectionRequester {
     };
     const message = `the API server refused GET ${path}: ${status.code} ${status.message}`;
     return new WrapperError('Refused', message, { status });
+  }
+
+  /** Without this, a captive portal would count as an API server that sends bytes that do not parse. */
+  #assertFromApiServer(path: string, { statusCode, headers, body }: UpstreamResponse): void {
+    if (!isForeignResponse(statusCode, headers)) return;
+    body.destroy();
+    const type = String(headers['content-type'] ?? '');
+    throw new WrapperError(
+      'Unreachable',
+      `GET ${path} was answered with ${statusCode} and "${type}", which is not of a Kubernetes API server: a captive portal, a proxy or another service is in its place`,
+    );
   }
 
   #assertEncoding(path: string, response: UpstreamResponse): void {

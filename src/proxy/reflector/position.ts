@@ -1,7 +1,7 @@
 import { parseVersion } from '../../filter/view/version-allocator.ts';
 
 /**
- * Where a reflector is in the history of its collection. Each function below is one transition.
+ * Where a reflector is, and in which history of the API server. Each function below is one transition.
  *
  *     start, or version of a snapshot
  *        │                  410, or a second unusable response
@@ -13,10 +13,13 @@ import { parseVersion } from '../../filter/view/version-allocator.ts';
  *        │ sent         ▲ ended in its time                      │
  *        ▼              │                                        │
  *      WATCH v, reached unknown ── every event moves v ──────────┘
+ *     any state ── the API server has another history ──▶ LIST newest
  */
 export interface Position {
   /** The handlers have been notified of every change up to this version; empty: of nothing yet. */
   readonly notified: string;
+  /** The history that the objects belong to; see ServerState. */
+  readonly history: number;
   readonly next: NextRequest;
 }
 
@@ -35,32 +38,35 @@ export type NextRequest =
 
 /** Before the first list. @param snapshotVersion version on disk, which the list must not be older than; or `0` */
 export function initialPosition(snapshotVersion: string): Position {
-  return { notified: '', next: { verb: 'list', version: snapshotVersion } };
+  return { notified: '', history: 0, next: { verb: 'list', version: snapshotVersion } };
 }
 
 /** The handlers were notified of a snapshot. Only a list shows whether it has the same history. */
-export function restored({ next }: Position, version: string): Position {
-  return { notified: version, next };
+export function restored(position: Position, version: string): Position {
+  return { ...position, notified: version };
 }
 
 /** The handlers were notified of a list. */
-export function listed(version: string): Position {
-  return { notified: version, next: { verb: 'watch', reached: true } };
+export function listed(version: string, history: number): Position {
+  return { notified: version, history, next: { verb: 'watch', reached: true } };
 }
 
 /** A watch is sent, or has brought events up to this version. */
-export function watching(version: string): Position {
-  return { notified: version, next: { verb: 'watch', reached: false } };
+export function watching(position: Position, version: string): Position {
+  return { ...position, notified: version, next: { verb: 'watch', reached: false } };
 }
 
 /** The API server ended a watch. @param inTime not sooner than was agreed */
-export function watchEnded({ notified }: Position, inTime: boolean): Position {
-  return { notified, next: { verb: 'watch', reached: inTime } };
+export function watchEnded(position: Position, inTime: boolean): Position {
+  return { ...position, next: { verb: 'watch', reached: inTime } };
 }
 
 /** Lists what is known or newer: a list at "any" may go back in time where there are several API servers. */
-export function relist({ notified, next }: Position): Position {
-  return { notified, next: next.verb === 'list' ? next : { verb: 'list', version: notified } };
+export function relist(position: Position): Position {
+  const { notified, next } = position;
+  return next.verb === 'list'
+    ? position
+    : { ...position, next: { verb: 'list', version: notified } };
 }
 
 /** The API server no longer has the version (410). When it does not have it for a list either, the newest is listed. */
@@ -69,17 +75,22 @@ export function expired(position: Position): Position {
 }
 
 /** The API server is behind the version, or does not have the collection: only its newest state helps. */
-export function listNewest({ notified }: Position): Position {
-  return { notified, next: { verb: 'list', version: '' } };
+export function listNewest(position: Position): Position {
+  return { ...position, next: { verb: 'list', version: '' } };
 }
 
-/** Whether a list went back in time, as after etcd was restored from a backup. */
-export function wentBack({ notified, next }: Position, listedVersion: string): boolean {
-  return next.verb === 'list' && next.version === '' && isOlder(listedVersion, notified);
+/** The API server has this history now. If the position belongs to another one, only the newest state helps. */
+export function inHistory(position: Position, history: number): Position {
+  return position.history === history ? position : listNewest(position);
+}
+
+/** Whether a list is older than what the handlers were notified of, as after etcd was restored from a backup. */
+export function wentBack({ notified }: Position, listedVersion: string): boolean {
+  return isOlder(listedVersion, notified);
 }
 
 /** Whether a version is older than another. Versions that are not decimal cannot be compared: false. */
-function isOlder(version: string, than: string): boolean {
+export function isOlder(version: string, than: string): boolean {
   const [a, b] = [parseVersion(version), parseVersion(than)];
   return a !== undefined && b !== undefined && a < b;
 }

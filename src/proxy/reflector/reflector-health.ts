@@ -1,7 +1,8 @@
-import type { Logger } from 'pino';
 import type { WrapperError } from '../../errors.ts';
-import { causeOf, isTooLargeVersion } from '../upstream/upstream-error.ts';
-import { createBackoff } from '../util/backoff.ts';
+import type { Clock } from '../../filter/projection/clock.ts';
+import { causeOf } from '../upstream/upstream-error.ts';
+import type { LimitedLog } from '../util/limited-log.ts';
+import { OncePerCause } from '../util/once-per-cause.ts';
 
 /** How well a reflector reaches the API server. */
 export interface HealthStatus {
@@ -23,8 +24,8 @@ export interface HealthStatus {
 }
 
 /**
- * The watch and whether it can be trusted. A watch that brought unusable data, or ended immediately, makes the
- * next ones suspect: that they open proves nothing.
+ * The watch and whether it can be trusted. A watch that brought unusable data, or ended without being of use, makes
+ * the next ones suspect: that they open proves nothing.
  */
 type Link = 'disconnected' | 'connected' | 'suspect' | 'probation';
 
@@ -37,98 +38,85 @@ const CLOSED: Readonly<Record<Link, Link>> = {
   ...{ suspect: 'suspect', probation: 'suspect' },
 };
 
-/** What failed in a row. */
+/** What failed since the last success. */
 interface Failures {
   readonly count: number;
   readonly last: WrapperError | undefined;
-  /** Responses that could not be used, since the last useful one. */
-  readonly unusable: number;
-  /** Responses with 403, without another failure or an open watch between them. */
-  readonly denials: number;
 }
 
-const NO_FAILURES: Failures = { count: 0, last: undefined, unusable: 0, denials: 0 };
-/** So many 403 in a row are final: an API server that starts answers 403 until its RBAC has loaded. */
-const DENIALS = 3;
-/** After so many unusable responses in a row … */
-const UNUSABLE = 5;
-/** … the next request waits for this long, in milliseconds: each response may be a whole list. */
-const UNUSABLE_MS = 60_000;
-/** A longer Retry-After is cut to this, in milliseconds. */
-const MAX_RETRY_AFTER_MS = 30_000;
+const NO_FAILURES: Failures = { count: 0, last: undefined };
+
+export interface ReflectorHealthOptions {
+  /** Shared by all queries. */
+  readonly log: LimitedLog;
+  /** Names the query in the log. */
+  readonly collection: string;
+  readonly clock: Clock;
+}
 
 /**
- * Connection, failures and last contact of one reflector, and the back-off that follows from them.
+ * Connection, failures and last contact of one reflector.
  *
  *                    opened                   progressed
  *     disconnected ──────────▶ connected ◀───────────────── probation
  *          ▲  ▲                 │   │                         │    ▲
- *          │  └──── closed ─────┘   │ unusable data,          │    │ opened
- *          │                        │ ended immediately       │    │
+ *          │  └──── closed ─────┘   │ unusable data, or       │    │ opened
+ *          │                        │ ended without use       │    │
  *          │     progressed         ▼                 closed  ▼    │
  *          └───────────────────── suspect ◀────────────────────────┘
  */
 export class ReflectorHealth {
-  readonly #backoff;
-  readonly #log: Logger;
+  readonly #options: ReflectorHealthOptions;
+  readonly #logged = new OncePerCause();
   #link: Link = 'disconnected';
   #failures = NO_FAILURES;
-  /** When the API server last answered; `at` is monotonic. */
-  #contact = { at: Number.NEGATIVE_INFINITY, epoch: 0 };
-  /** When the objects were last certain to be up to date; monotonic. */
-  #currentAt = Number.NEGATIVE_INFINITY;
+  /**
+   * When the API server last answered, monotonic and since the epoch; and when the objects were last certain to be up
+   * to date, monotonic.
+   */
+  #times = {
+    contact: Number.NEGATIVE_INFINITY,
+    contactEpoch: 0,
+    current: Number.NEGATIVE_INFINITY,
+  };
 
-  constructor(options: { readonly logger: Logger; readonly random?: (() => number) | undefined }) {
-    const { logger, random } = options;
-    this.#backoff = createBackoff(random === undefined ? {} : { random });
-    this.#log = logger;
+  constructor(options: ReflectorHealthOptions) {
+    this.#options = options;
   }
 
   get status(): HealthStatus {
-    const now = performance.now();
+    const now = this.#options.clock.now();
     return {
       connected: this.#isOpen,
       error: this.#failures.last,
       failures: this.#failures.count,
-      lastContact: this.#contact.epoch,
-      silentMs: now - this.#contact.at,
-      staleMs: this.#isOpen ? 0 : now - this.#currentAt,
+      lastContact: this.#times.contactEpoch,
+      silentMs: now - this.#times.contact,
+      staleMs: this.#isOpen ? 0 : now - this.#times.current,
     };
-  }
-
-  /** Whether more than one response in a row could not be used: the same bytes may come again. */
-  get needsList(): boolean {
-    return this.#failures.unusable > 1;
-  }
-
-  /** Whether the last failure was the 403 that makes the denial final. */
-  get isDenied(): boolean {
-    return this.#failures.denials === DENIALS;
   }
 
   /** The API server has answered. */
   answered(): void {
-    this.#contact = { at: performance.now(), epoch: Date.now() };
+    this.#times.contact = this.#options.clock.now();
+    this.#times.contactEpoch = Date.now();
   }
 
-  /** A list has arrived and was used. */
-  listed(): void {
+  /** A list, an event or a bookmark has arrived: nothing was missed until now. */
+  current(): void {
     this.answered();
-    this.#noteCurrent();
+    this.#times.current = this.#times.contact;
   }
 
   /** A watch is open. */
   opened(): void {
     this.answered();
     this.#link = OPENED[this.#link];
-    this.#failures = { ...this.#failures, denials: 0 };
     if (this.#link === 'connected') this.#recovered();
   }
 
-  /** A watch brought something useful: the next failure is a new one. */
+  /** A watch has been of use. */
   progressed(): void {
-    this.#backoff.reset();
-    this.#failures = { ...this.#failures, unusable: 0 };
     if (!this.#isSuspect) return;
     this.#link = this.#isOpen ? 'connected' : 'disconnected';
     this.#recovered();
@@ -136,50 +124,32 @@ export class ReflectorHealth {
 
   /** A watch has ended. */
   closed(): void {
-    if (this.#isOpen) this.#noteCurrent();
+    if (this.#link === 'connected') this.#times.current = this.#options.clock.now();
     this.#link = CLOSED[this.#link];
   }
 
-  /** A watch ended immediately and brought nothing. */
-  endedImmediately(): void {
-    this.#link = 'suspect';
-  }
-
-  /** A request failed, or a watch ended with an error. Returns how long to wait, in milliseconds. */
-  failed(error: WrapperError): number {
-    const { count, last, unusable, denials } = this.#failures;
-    if (count === 0 || causeOf(last) !== causeOf(error)) {
-      this.#log.warn({ err: error.message, code: error.code, offset: error.offset }, 'interrupted');
-    }
-    const wasOpen = this.#isOpen;
+  /**
+   * A request failed, or a watch ended with an error.
+   *
+   * @param suspect the next watch proves nothing by opening
+   * @param isLogged whether the log gets a line, once per cause
+   */
+  failed(error: WrapperError, { suspect = false, isLogged = true } = {}): void {
     this.closed();
-    if (wasOpen && error.code !== 'Unreachable') this.#link = 'suspect';
-    this.#failures = {
-      count: count + 1,
-      last: error,
-      unusable: isUnusable(error) ? unusable + 1 : unusable,
-      denials: error.status?.code === 403 ? denials + 1 : 0,
-    };
-    return this.#wait(error);
-  }
-
-  #wait(error: WrapperError): number {
-    // The API server answers, so that this wait is not part of an outage.
-    if (isTooLargeVersion(error)) this.#backoff.reset();
-    if (this.#failures.unusable > UNUSABLE) return UNUSABLE_MS;
-    const retryAfter = (error.status?.retryAfterSeconds ?? 0) * 1000;
-    return Math.max(this.#backoff.next(), Math.min(retryAfter, MAX_RETRY_AFTER_MS));
+    if (suspect) this.#link = 'suspect';
+    this.#failures = { count: this.#failures.count + 1, last: error };
+    if (!isLogged || !this.#logged.fail(causeOf(error))) return;
+    const { log, collection } = this.#options;
+    const { message: err, code, offset } = error;
+    log.warn({ collection, err, code, offset }, 'interrupted');
   }
 
   #recovered(): void {
-    const { count } = this.#failures;
-    if (count > 0) this.#log.info({ failures: count }, 'connected again');
-    this.#failures = { ...this.#failures, count: 0, last: undefined };
-  }
-
-  /** Nothing was missed until now. In a row of suspect watches only the first was of any use. */
-  #noteCurrent(): void {
-    if (!this.#isSuspect) this.#currentAt = performance.now();
+    const { count: failures } = this.#failures;
+    this.#failures = NO_FAILURES;
+    if (!this.#logged.succeed()) return;
+    const { log, collection } = this.#options;
+    log.info({ collection, failures }, 'connected again');
   }
 
   get #isOpen(): boolean {
@@ -189,9 +159,4 @@ export class ReflectorHealth {
   get #isSuspect(): boolean {
     return this.#link === 'suspect' || this.#link === 'probation';
   }
-}
-
-/** Whether bytes arrived that cannot be used. */
-export function isUnusable({ code }: WrapperError): boolean {
-  return code === 'Malformed' || code === 'TooLarge';
 }

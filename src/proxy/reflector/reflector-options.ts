@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { WrapperError } from '../../errors.ts';
 import type { ChangeHandler } from '../../filter/codec/change.ts';
 import type { Codec, ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
+import type { Clock } from '../../filter/projection/clock.ts';
 import type { VersionAllocator } from '../../filter/view/version-allocator.ts';
 import type { Query } from '../api/query.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
@@ -43,6 +44,8 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
   /** Accounts for memory before it is used. What it throws is a failure like any other. Default: no account. */
   readonly memory?: ReadMemory | undefined;
   readonly random?: () => number;
+  /** Default: the machine's monotonic clock. */
+  readonly clock?: Clock;
   /** Called with the time from the arrival of events until all handlers have returned, in seconds. */
   readonly onHandled?: ((seconds: number) => void) | undefined;
 }

@@ -1,18 +1,24 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { Change } from '../../filter/codec/change.ts';
 import type { ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
+import type { Clock } from '../../filter/projection/clock.ts';
 import { queryPath } from '../api/query.ts';
 import { DEFAULT_READ_LIMITS } from '../api/read-limits.ts';
 import type { StoredState } from '../snapshot/snapshot-format.ts';
 import { SnapshotRestore } from '../snapshot/snapshot-restore.ts';
-import { isTooLargeVersion } from '../upstream/upstream-error.ts';
+import type { ServerState } from '../upstream/server-state.ts';
+import { tooLargeVersion } from '../upstream/upstream-error.ts';
+import { LinkedAbortController } from '../util/linked-abort-controller.ts';
+import { systemClock } from '../util/system-clock.ts';
 import { CollectionClient } from './collection-client.ts';
 import { DeltaTracker } from './delta-tracker.ts';
+import { FAILURE_RULES, type FailureCause, failureCause } from './failure-rules.ts';
 import * as position from './position.ts';
-import { type HealthStatus, isUnusable, ReflectorHealth } from './reflector-health.ts';
+import { type HealthStatus, ReflectorHealth } from './reflector-health.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
+import { RetryBackoff } from './retry-backoff.ts';
+import { waitFor } from './wait-for.ts';
 
 /** State of a reflector, for readiness and metrics. */
 export interface ReflectorStatus extends HealthStatus {
@@ -34,26 +40,41 @@ type Contents =
   | { readonly from: 'snapshot'; readonly savedAt: number }
   | { readonly from: 'server' };
 
-/** A watch that lasts this long is a success, in milliseconds. */
+/** A request under way. */
+interface Attempt {
+  /** When it began; monotonic. */
+  readonly since: number;
+  /** It is a watch, and the API server has accepted it. */
+  isOpen: boolean;
+  /** It has brought a list or an event, or was open for {@link GOOD_WATCH_MS}. */
+  isUseful: boolean;
+}
+
+/** A watch that is open for this long is a success, in milliseconds. */
 const GOOD_WATCH_MS = 10_000;
-/** A watch that ends sooner than this and brings nothing is a failure, in milliseconds. */
-const SHORT_WATCH_MS = 1_000;
 /** How long until an absent collection is requested again, in milliseconds. */
 const ABSENT_MS = 5_000;
-/** See {@link isUnanswerable}. */
-const UNANSWERABLE: readonly number[] = [400, 404, 405, 406, 415, 422];
+/** The lists of all queries are spread over this time when the history has changed, in milliseconds. */
+const SPREAD_MS = 1_000;
+/** So many 403 in a row are final: an API server that starts answers 403 until its RBAC has loaded. */
+const DENIALS = 3;
 
 /**
  * Lists a collection, then watches it until it is stopped, and notifies its handlers of every difference.
  *
- *     run ─▶ load snapshot ─▶ list ──────▶ notify handlers ─▶ watch ─▶ notify handlers of each batch
- *                              ▲ │                            ▲  │
- *                              │ └── failed: wait, again      │  ├── ended: watch again
- *                              │                              │  └── failed: wait, watch again
- *                              └── the version cannot be continued (410, behind, unusable data)
+ *     run ─▶ load snapshot ─▶ LIST ── arrived: notify handlers ──▶ WATCH ─┐ events: notify handlers
+ *                            ▲ ▲ │                                ▲ │ ▲   │
+ *                            │ │ │ failed                  ended, │ │ └───┘
+ *                            │ │ ▼                      of use:   │ │ failed, or of no use
+ *                            │ └─ WAIT ◀──────────────── again ───┘ ▼
+ *                            │     │  by the table of FAILURE_RULES:
+ *                            │     ├─ the query's own failure: its own back-off
+ *                            │     └─ the API server's: with all queries, until one of them is answered
+ *                            └── 410, behind, unusable twice, or the history has changed: a list is next
  *     while the API server is unreachable at the start: notify handlers of the snapshot
  *
- * `Position` decides between list and watch, `ReflectorHealth` how long to wait.
+ * `Position` says what is sent next, `FAILURE_RULES` and `RetryBackoff` how long to wait, `ReflectorHealth` how fresh
+ * the objects are, and `ServerState` what all queries know about the API server. `QueryLimits` bounds the requests.
  *
  * Invariant: the handlers have been notified of every change up to the version in the position, and of nothing
  * after it. A list never requests less than that version, unless the API server no longer has it.
@@ -68,11 +89,14 @@ const UNANSWERABLE: readonly number[] = [400, 404, 405, 406, 415, 422];
  */
 export class Reflector<Facts extends ObjectMeta> {
   readonly #options: ReflectorOptions<Facts>;
+  readonly #clock: Clock;
+  readonly #server: ServerState;
   readonly #client: CollectionClient;
   readonly #tracker: DeltaTracker<Facts>;
   readonly #log: Logger;
   readonly #snapshot: SnapshotRestore | undefined;
   readonly #health: ReflectorHealth;
+  readonly #backoff: RetryBackoff;
   #position = position.initialPosition('0');
   #contents: Contents = { from: 'nowhere' };
   readonly #sent = { lists: 0, watches: 0 };
@@ -80,10 +104,15 @@ export class Reflector<Facts extends ObjectMeta> {
   constructor(options: ReflectorOptions<Facts>) {
     this.#options = options;
     const { codec, decode, snapshots: store, bounds = DEFAULT_READ_LIMITS } = options;
-    this.#client = new CollectionClient({ ...options, bounds });
+    const { clock = systemClock, random = Math.random } = options;
+    const collection = queryPath(options.query);
+    this.#clock = clock;
+    this.#server = options.upstream.serverState;
+    this.#client = new CollectionClient({ ...options, bounds, clock });
     this.#tracker = new DeltaTracker((object) => codec.meta(object), decode, bounds);
-    this.#log = options.logger.child({ collection: queryPath(options.query) });
-    this.#health = new ReflectorHealth({ logger: this.#log, random: options.random });
+    this.#log = options.logger.child({ collection });
+    this.#health = new ReflectorHealth({ log: this.#server.log, collection, clock });
+    this.#backoff = new RetryBackoff({ clock, random });
     if (store === undefined) return;
     this.#snapshot = new SnapshotRestore({
       ...options,
@@ -107,58 +136,83 @@ export class Reflector<Facts extends ObjectMeta> {
   /** Runs until the signal aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     this.#position = position.initialPosition((await this.#snapshot?.load()) || '0');
-    await this.#listAndWatch(signal);
+    while (!signal.aborted) {
+      const attempt = { since: this.#clock.now(), isOpen: false, isUseful: false };
+      try {
+        await this.#send(attempt, signal);
+      } catch (error) {
+        // The signal ends a wait too, and then the loop.
+        if (!signal.aborted) await this.#waitAfter(error, attempt, signal).catch(() => undefined);
+      }
+    }
     await this.#snapshot?.close();
   }
 
-  async #listAndWatch(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      try {
-        const { next } = this.#position;
-        if (next.verb === 'list') await this.#list(next.version, signal);
-        else await this.#watch(next.reached, signal);
-      } catch (error) {
-        if (signal.aborted) break;
-        const failure = WrapperError.from(error, 'Unreachable');
-        const absent = this.#options.absentIsEmpty === true && failure.status?.code === 404;
-        const wait = absent ? this.#absent() : this.#failed(failure);
-        await delay(wait, undefined, { signal }).catch(() => undefined);
-        if (absent) this.#health.closed();
-      }
+  /** Sends the next request and uses its answer. Also ends it when the history changes. */
+  async #send(attempt: Attempt, outer: AbortSignal): Promise<void> {
+    const request = new LinkedAbortController(outer);
+    const { history } = this.#server;
+    const unsubscribe = this.#server.onChange(() => {
+      if (this.#server.history !== history) request.abort(new OtherHistory());
+    });
+    this.#position = position.inHistory(this.#position, history);
+    const { next } = this.#position;
+    try {
+      if (next.verb === 'list') await this.#list(next.version, history, attempt, request.signal);
+      else await this.#watch(next.reached, attempt, request.signal);
+    } finally {
+      unsubscribe();
+      request.release();
     }
   }
 
-  async #list(version: string, signal: AbortSignal): Promise<void> {
+  async #list(
+    version: string,
+    history: number,
+    attempt: Attempt,
+    signal: AbortSignal,
+  ): Promise<void> {
     this.#sent.lists++;
     this.#snapshot?.listStarted();
     try {
       const { items, resourceVersion } = await this.#client.list(version, signal);
-      this.#applyList(items, resourceVersion);
+      this.#applyList(items, resourceVersion, history);
+      attempt.isUseful = true;
     } finally {
       this.#options.memory?.reading(0);
     }
   }
 
-  #applyList(items: readonly ObjectBytes[], resourceVersion: string): void {
-    const otherHistory = position.wentBack(this.#position, resourceVersion);
-    const changes = this.#tracker.replace(items, otherHistory);
+  #applyList(items: readonly ObjectBytes[], resourceVersion: string, history: number): void {
+    const wentBack = position.wentBack(this.#position, resourceVersion);
+    if (wentBack) this.#assertNewest(resourceVersion);
+    const isNoticed = this.#position.history !== history;
+    const changes = this.#tracker.replace(items, wentBack || isNoticed);
     this.#assertRoom(changes);
+    if (wentBack && !isNoticed) this.#server.noteWentBack(history);
     const { from } = this.#contents;
     this.#notifyOfList(changes, resourceVersion);
-    this.#position = position.listed(resourceVersion);
-    this.#health.listed();
+    this.#position = position.listed(resourceVersion, this.#server.history);
+    this.#health.current();
+    this.#backoff.reset();
     const fields = { rv: resourceVersion, changes: changes.length };
     this.#log.debug(fields, 'listed');
     if (from !== 'snapshot') return;
     this.#log.info(fields, 'the API server has listed: its state replaces the snapshot');
   }
 
-  /** A collection that does not exist. Returns how long to wait, in milliseconds. */
-  #absent(): number {
+  /** Throws if a list is older than it was required to be: only the newest state shows whether the history is another. */
+  #assertNewest(listed: string): void {
+    const { next, notified } = this.#position;
+    if (next.verb === 'list' && next.version === '') return;
+    throw tooLargeVersion(`the API server has listed ${listed}, which is older than ${notified}`);
+  }
+
+  /** A collection that does not exist counts as empty. */
+  #absent(): void {
     this.#watchOpened();
     this.#notifyOfList(this.#tracker.replace([]), '0');
     this.#position = position.listNewest(this.#position);
-    return ABSENT_MS;
   }
 
   #notifyOfList(changes: readonly Change<Facts>[], resourceVersion: string): void {
@@ -194,25 +248,32 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#options.memory?.objects(this.#tracker.costWith(changes));
   }
 
-  async #watch(reached: boolean, signal: AbortSignal): Promise<void> {
-    const started = performance.now();
-    let hasEvents = false;
+  async #watch(reached: boolean, attempt: Attempt, signal: AbortSignal): Promise<void> {
     this.#sent.watches++;
     const version = this.#position.notified;
-    this.#position = position.watching(version);
-    const inTime = await this.#client.watch({ version, reached }, signal, {
-      opened: () => this.#watchOpened(),
-      events: (events) => {
-        hasEvents = true;
-        this.#applyEvents(events);
-      },
-    });
-    this.#position = position.watchEnded(this.#position, inTime);
-    const lasted = performance.now() - started;
-    if (lasted >= GOOD_WATCH_MS) this.#health.progressed();
-    if (!hasEvents && lasted < SHORT_WATCH_MS) {
-      this.#health.endedImmediately();
-      throw new WrapperError('Unreachable', 'the API server ended the watch immediately');
+    this.#position = position.watching(this.#position, version);
+    let ended = (): void => {};
+    try {
+      const inTime = await this.#client.watch({ version, reached }, signal, {
+        opened: () => {
+          attempt.isOpen = true;
+          this.#watchOpened();
+          const release = this.#server.watchOpened();
+          const cancel = this.#clock.after(GOOD_WATCH_MS, () => this.#progressed(attempt));
+          ended = () => {
+            release();
+            cancel();
+          };
+        },
+        events: (events) => this.#applyEvents(events, attempt),
+      });
+      this.#position = position.watchEnded(this.#position, inTime);
+    } finally {
+      ended();
+    }
+    if (!attempt.isUseful) {
+      const problem = 'the API server ended the watch within 10 s, without an event';
+      throw new WrapperError('Unreachable', problem);
     }
     this.#health.closed();
   }
@@ -222,8 +283,14 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#options.onRefused?.(undefined);
   }
 
+  #progressed(attempt: Attempt): void {
+    attempt.isUseful = true;
+    this.#backoff.reset();
+    this.#health.progressed();
+  }
+
   /** Throws at an event that cannot be used, after the handlers were notified of all events before it. */
-  #applyEvents(events: readonly RawEvent[]): void {
+  #applyEvents(events: readonly RawEvent[], attempt: Attempt): void {
     const arrived = performance.now();
     this.#health.answered();
     const { changes, resourceVersion, error } = this.#tracker.apply(events);
@@ -235,39 +302,63 @@ export class Reflector<Facts extends ObjectMeta> {
     }
     this.#tracker.commit(changes);
     if (resourceVersion !== '') {
-      this.#position = position.watching(resourceVersion);
+      this.#position = position.watching(this.#position, resourceVersion);
       this.#snapshot?.update(changes, resourceVersion);
-      this.#health.progressed();
+      this.#health.current();
+      // A bookmark is no progress: a watch that ends after each one would otherwise be repeated without a pause.
+      if (changes.length > 0) this.#progressed(attempt);
     }
     if (error !== undefined) throw error;
   }
 
-  /** Returns how long to wait, in milliseconds. */
-  #failed(error: WrapperError): number {
-    const wait = this.#health.failed(error);
+  /** Records a failure, and waits until the next request may be sent. Rejects with the reason of the signal. */
+  async #waitAfter(thrown: unknown, attempt: Attempt, signal: AbortSignal): Promise<void> {
+    if (thrown instanceof OtherHistory) {
+      this.#health.closed();
+      return waitFor((this.#options.random ?? Math.random)() * SPREAD_MS, this.#clock, signal);
+    }
+    const error = WrapperError.from(thrown, 'Unreachable');
+    if (this.#options.absentIsEmpty === true && error.status?.code === 404) {
+      this.#absent();
+      await waitFor(ABSENT_MS, this.#clock, signal);
+      return this.#health.closed();
+    }
+    const cause = failureCause(error, attempt.isOpen);
+    const { server } = FAILURE_RULES[cause];
+    const wait = this.#backoff.failed(cause, error);
+    const concernsAll =
+      server !== undefined && this.#server.noteFailure(server, error, attempt.since);
+    const suspect = attempt.isOpen && (!attempt.isUseful || error.code !== 'Unreachable');
+    // That a watch breaks is routine: the next request shows whether it is a failure.
+    const isRoutine = cause === 'cut' && (attempt.isUseful || this.#backoff.inARow === 1);
+    this.#health.failed(error, { suspect, isLogged: !concernsAll && !isRoutine });
+    this.#report(cause, error);
+    this.#move(cause);
+    if (concernsAll) await this.#server.untilAttempt(signal);
+    else await waitFor(wait, this.#clock, signal);
+  }
+
+  /** Reports a failure to those who must know of it. */
+  #report(cause: FailureCause, error: WrapperError): void {
     this.#snapshot?.failed(error);
     if (this.#contents.from === 'nowhere') {
-      this.#options.onUnanswerable?.(isUnanswerable(error) ? error : undefined);
+      this.#options.onUnanswerable?.(cause === 'rejected' ? error : undefined);
     }
-    if (this.#health.isDenied) this.#options.onRefused?.(error);
-    if (isExpired(error)) this.#position = position.expired(this.#position);
-    if (isTooLargeVersion(error)) this.#position = position.listNewest(this.#position);
-    if (this.#health.needsList && isUnusable(error)) {
+    if (cause === 'forbidden' && this.#backoff.inARow === DENIALS) this.#options.onRefused?.(error);
+  }
+
+  /** Decides what is sent after a failure. */
+  #move(cause: FailureCause): void {
+    if (cause === 'behind') this.#server.noteBehind(this.#position.history);
+    const { next } = FAILURE_RULES[cause];
+    const { inARow } = this.#backoff;
+    if (next === 'list') this.#position = position.expired(this.#position);
+    else if (next === 'listNewest') this.#position = position.listNewest(this.#position);
+    else if (next === 'listAfterSecond' && inARow > 1) {
       this.#position = position.relist(this.#position);
     }
-    return wait;
   }
 }
 
-/**
- * The query itself is at fault, or the API server does not have the collection: the same query gets the same response.
- * Rights may cure 401 and 403; time may cure 408, 409, 410 and 429.
- */
-function isUnanswerable({ code, status }: WrapperError): boolean {
-  return code === 'Refused' && status !== undefined && UNANSWERABLE.includes(status.code);
-}
-
-/** HTTP 410, or an ERROR event with that code: the version has left the API server's window. */
-function isExpired(error: WrapperError): boolean {
-  return error.status?.code === 410;
-}
+/** Ends a request: the API server has another history now. */
+class OtherHistory extends Error {}

@@ -1,9 +1,9 @@
 import type { WrapperError } from '../../errors.ts';
-import type { Reachability } from '../upstream/reachability.ts';
+import type { ServerState } from '../upstream/server-state.ts';
 import { isTooLargeVersion } from '../upstream/upstream-error.ts';
 
 export interface SnapshotFallbackOptions {
-  readonly reach: Reachability;
+  readonly serverState: ServerState;
   /** How long the API server may be out of reach, in milliseconds. */
   readonly graceMs: number;
   /** How long it may send nothing after it has accepted a connection, in milliseconds; default 10,000. */
@@ -115,18 +115,20 @@ export class SnapshotFallback {
 
   #giveUp(): void {
     this.end();
-    this.#options.reach.noteUnreachable();
+    this.#options.serverState.giveUp();
     this.#options.onUnreachable();
   }
 
   /** When the time of the server is up; undefined: nothing to wait for until the next attempt. */
   #due(): number | undefined {
-    const { reach, silenceMs = SILENCE_MS } = this.#options;
+    const { serverState, silenceMs = SILENCE_MS } = this.#options;
     // Other queries have waited already. This one still makes an attempt.
-    const graceMs = reach.unreachable ? KNOWN_UNREACHABLE_MS : this.#options.graceMs;
+    const graceMs = serverState.isGivenUp ? KNOWN_UNREACHABLE_MS : this.#options.graceMs;
     if (this.#attempt !== undefined) {
-      const isSilent = this.#state === 'lastWait' && reach.hadContactWithin(silenceMs);
-      return Math.max(this.#attempt.since, reach.lastContactAt) + (isSilent ? silenceMs : graceMs);
+      const isSilent = this.#state === 'lastWait' && serverState.hadContactWithin(silenceMs);
+      return (
+        Math.max(this.#attempt.since, serverState.lastContactAt) + (isSilent ? silenceMs : graceMs)
+      );
     }
     const { since, error } = this.#server;
     return error !== undefined && isOutage(error) ? since + graceMs : undefined;

@@ -1,10 +1,13 @@
 import type { Logger } from 'pino';
+import { OncePerCause } from '../util/once-per-cause.ts';
 import type { SnapshotFiles } from './snapshot-files.ts';
 
 export interface FolderWatchOptions {
   readonly files: Pick<SnapshotFiles, 'folder' | 'id' | 'probe' | 'ready' | 'invalidate'>;
-  /** Time between two checks, in milliseconds. */
-  readonly periodMs: number;
+  /** Time between two checks of a folder that can be used, in milliseconds. A check reads only its inode. */
+  readonly checkMs: number;
+  /** Time between two attempts to use one that cannot be used, in milliseconds. */
+  readonly retryMs: number;
   readonly logger: Logger;
   /** A check found that the folder cannot be used. */
   readonly onFailed: () => void;
@@ -13,17 +16,10 @@ export interface FolderWatchOptions {
 }
 
 /**
- * - `unproven`: nothing was written to the folder yet, or an error occurred since.
- * - `usable`: a trial write succeeded.
- * - `broken`: it cannot be used, which was logged.
- */
-type FolderState =
-  | { readonly name: 'unproven' | 'usable' }
-  | { readonly name: 'broken'; readonly cause: string; readonly message: string };
-
-/**
  * Checks the folder of the snapshots: at the start, so that a folder that cannot be used is reported before the
  * first write; later from time to time, so that a folder that has gone is made and filled again.
+ *
+ * `unproven`: nothing was written to it yet. `usable`: a trial write succeeded. `broken`: it cannot be used.
  *
  *     unproven ── trial write ──▶ usable
  *         │                         │
@@ -33,8 +29,11 @@ type FolderState =
  */
 export class FolderWatch {
   readonly #options: FolderWatchOptions;
-  #state: FolderState = { name: 'unproven' };
-  /** Device and inode of the folder at the last check. */
+  readonly #logged = new OncePerCause();
+  #state: 'unproven' | 'usable' | 'broken' = 'unproven';
+  /** Why it is broken. */
+  #problem: string | undefined;
+  /** Device and inode of the folder at the last check; undefined: it has to be made. */
   #id: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #checking: Promise<void>;
@@ -48,15 +47,15 @@ export class FolderWatch {
 
   /** Why the folder cannot be used; undefined while no problem is known. */
   get problem(): string | undefined {
-    return this.#state.name === 'broken' ? this.#state.message : undefined;
+    return this.#problem;
   }
 
   /** Notes why the folder cannot be used. Logs it once per cause. */
   complain({ code, message }: NodeJS.ErrnoException): void {
+    this.#state = 'broken';
+    this.#problem = message;
     // The message of a system error may name a file that has another name each time.
-    const cause = code ?? message;
-    if (this.#state.name === 'broken' && this.#state.cause === cause) return;
-    this.#state = { name: 'broken', cause, message };
+    if (!this.#logged.fail(code ?? message)) return;
     const { logger, files } = this.#options;
     const text =
       'the folder of the snapshots cannot be used: nothing is kept on disk, and it is tried again every minute (stateDir)';
@@ -71,7 +70,7 @@ export class FolderWatch {
   }
 
   async #check(): Promise<void> {
-    const { periodMs, onFailed } = this.#options;
+    const { checkMs, retryMs, onFailed } = this.#options;
     try {
       if (!this.#closed) await this.#checkFolder();
     } catch (error) {
@@ -79,9 +78,12 @@ export class FolderWatch {
       this.complain(error as Error);
     }
     if (this.#closed) return;
-    this.#timer = setTimeout(() => {
-      this.#checking = this.#check();
-    }, periodMs);
+    this.#timer = setTimeout(
+      () => {
+        this.#checking = this.#check();
+      },
+      this.#state === 'broken' ? retryMs : checkMs,
+    );
     this.#timer.unref();
   }
 
@@ -93,15 +95,16 @@ export class FolderWatch {
       const text = 'the folder of the snapshots has gone: it is made and filled again (stateDir)';
       logger.warn({ folder: files.folder }, text);
       files.invalidate();
+      this.#id = undefined;
       onReplaced();
     }
     await files.ready();
     this.#id = await files.id();
-    if (this.#state.name === 'usable') return;
+    if (this.#state === 'usable') return;
     await files.probe();
-    const wasBroken = this.#state.name === 'broken';
-    this.#state = { name: 'usable' };
-    if (!wasBroken) return;
+    this.#state = 'usable';
+    this.#problem = undefined;
+    if (!this.#logged.succeed()) return;
     logger.info({ folder: files.folder }, 'the folder of the snapshots can be used (stateDir)');
   }
 }

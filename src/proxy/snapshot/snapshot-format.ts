@@ -18,6 +18,8 @@ const PREFIX_BYTES = MAGIC.length + 8;
 const LENGTH_BYTES = 4;
 /** Real headers hold only names and addresses, and are far smaller. */
 const MAX_HEADER_BYTES = 64 * 1024;
+/** The header of any snapshot is within so many bytes from the start. */
+export const SNAPSHOT_HEAD_BYTES = PREFIX_BYTES + MAX_HEADER_BYTES + LENGTH_BYTES;
 /** Objects are joined to chunks of about this size, so that no step blocks the event loop. */
 const CHUNK_BYTES = 1024 * 1024;
 
@@ -34,7 +36,7 @@ const headerSchema = z.object({
   query: z.string(),
   /** Version of the API server up to which everything is in here. */
   resourceVersion: z.string().regex(/^[0-9]{1,30}$/),
-  /** When it was written, in milliseconds since the epoch. */
+  /** When the API server reported the state, in milliseconds since the epoch. */
   savedAt: count,
   objects: count,
   /** Bytes of the objects, without their lengths. */
@@ -46,7 +48,7 @@ export type SnapshotHeader = z.output<typeof headerSchema>;
 /** State of one query, as it is on disk. */
 export interface StoredState {
   readonly resourceVersion: string;
-  /** When it was written, in milliseconds since the epoch. */
+  /** When the API server reported it, in milliseconds since the epoch. */
   readonly savedAt: number;
   readonly objects: readonly ObjectBytes[];
 }
@@ -91,6 +93,23 @@ export function* encodeSnapshot(
 
 /** Reads a file. Never throws. A file is whole only if no byte is missing, changed or added. */
 export function decodeSnapshot(file: Buffer): DecodedSnapshot {
+  const head = decodeHead(file);
+  if (head.kind !== 'head') return head;
+  return decodeObjects(head.header, file.subarray(head.end));
+}
+
+/** Reads only the header, from the first {@link SNAPSHOT_HEAD_BYTES} of a file; undefined if it cannot be trusted. */
+export function decodeHeader(start: Buffer): SnapshotHeader | undefined {
+  const head = decodeHead(start);
+  return head.kind === 'head' ? head.header : undefined;
+}
+
+type Damaged = Exclude<DecodedSnapshot, { readonly kind: 'whole' }>;
+
+/** The header, and where it ends. */
+function decodeHead(
+  file: Buffer,
+): { readonly kind: 'head'; readonly header: SnapshotHeader; readonly end: number } | Damaged {
   if (file.length < PREFIX_BYTES) return torn(`it has only ${file.length} bytes`);
   if (!file.subarray(0, MAGIC.length).equals(MAGIC)) return torn('it does not begin as a snapshot');
   const version = file.readUInt32BE(MAGIC.length);
@@ -109,7 +128,7 @@ export function decodeSnapshot(file: Buffer): DecodedSnapshot {
   }
   const header = parseHeader(file.subarray(PREFIX_BYTES, end));
   if (header === undefined) return torn('its header cannot be read');
-  return decodeObjects(header, file.subarray(end + LENGTH_BYTES));
+  return { kind: 'head', header, end: end + LENGTH_BYTES };
 }
 
 function decodeObjects(header: SnapshotHeader, body: Buffer): DecodedSnapshot {
@@ -149,7 +168,7 @@ function parseHeader(json: Buffer): SnapshotHeader | undefined {
   }
 }
 
-function torn(problem: string): DecodedSnapshot {
+function torn(problem: string): Damaged {
   return { kind: 'torn', problem };
 }
 

@@ -2,7 +2,6 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { Change } from '../../filter/codec/change.ts';
 import { type Query, queryKey } from '../api/query.ts';
-import type { Reachability } from '../upstream/reachability.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { SnapshotFallback } from './snapshot-fallback.ts';
 import type { StoredState } from './snapshot-format.ts';
@@ -13,7 +12,7 @@ export interface SnapshotRestoreOptions {
   readonly store: SnapshotStore;
   readonly query: Query;
   readonly metadataOnly: boolean;
-  readonly upstream: Pick<Upstream, 'reachability' | 'search'>;
+  readonly upstream: Pick<Upstream, 'serverState' | 'search'>;
   readonly logger: Logger;
   /**
    * Puts a snapshot in force; returns its objects as changes. Throws `Malformed`, `TooLarge` or `LimitExceeded`, and
@@ -32,22 +31,21 @@ export class SnapshotRestore {
   readonly #writer: SnapshotWriter;
   readonly #fallback: SnapshotFallback;
   readonly #options: SnapshotRestoreOptions;
-  readonly #reach: Reachability;
   /** What may still be put in force. */
   #stored: StoredState | undefined;
+  /** A list has arrived, or none is waited for. */
+  #isOver = false;
   #error: WrapperError | undefined;
 
   constructor(options: SnapshotRestoreOptions) {
     const { store, query, metadataOnly, upstream } = options;
-    const { reachability: reach } = upstream;
     this.#options = options;
-    this.#reach = reach;
     this.#writer = store.open((metadataOnly ? 'metadata ' : '') + queryKey(query));
     this.#fallback = new SnapshotFallback({
-      reach,
+      serverState: upstream.serverState,
       graceMs: store.graceMs,
       search: () => upstream.search(),
-      onUnreachable: () => this.#fallBack(),
+      onUnreachable: () => void this.#fallBack(),
     });
   }
 
@@ -71,6 +69,7 @@ export class SnapshotRestore {
   listed(): void {
     this.#fallback.end();
     this.#stored = undefined;
+    this.#isOver = true;
   }
 
   /** Writes changes that the API server reported, up to a version. */
@@ -80,12 +79,18 @@ export class SnapshotRestore {
 
   async close(): Promise<void> {
     this.#fallback.end();
+    this.#isOver = true;
     await this.#writer.close();
   }
 
-  #fallBack(): void {
-    const { logger, onNothing } = this.#options;
-    const stored = this.#stored;
+  /**
+   * Reads the file again: the process that this one replaces may have shown a newer state than it had written at the
+   * start.
+   */
+  async #fallBack(): Promise<void> {
+    const { logger, onNothing, upstream } = this.#options;
+    const stored = (await this.#writer.loadNewest()) ?? this.#stored;
+    if (this.#isOver) return;
     this.#stored = undefined;
     if (stored !== undefined && this.#restore(stored)) return;
     if (stored === undefined) {
@@ -93,7 +98,7 @@ export class SnapshotRestore {
     }
     const why = this.#error?.message ?? 'the API server is out of reach';
     const problem = new WrapperError('Unreachable', `${why}, and there is no snapshot`);
-    if (!this.#reach.answered) onNothing?.(problem);
+    if (!upstream.serverState.answered) onNothing?.(problem);
   }
 
   /** Returns whether the snapshot is in force now. If it is not, the reason has been logged. */
@@ -101,7 +106,7 @@ export class SnapshotRestore {
     const { logger, restore } = this.#options;
     const { savedAt, resourceVersion: rv, objects } = stored;
     try {
-      this.#writer.adopt(restore(stored), rv);
+      this.#writer.adopt(restore(stored), rv, savedAt);
     } catch (error) {
       const { code, message: err } = WrapperError.from(error, 'Malformed');
       // The file itself is valid when it exceeds a limit, and the limit can be raised.

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { Credentials } from '../credentials/credentials.ts';
+import { SingleFlight } from '../util/single-flight.ts';
 import { withTimeout } from '../util/with-timeout.ts';
 import { SnapshotFiles } from './snapshot-files.ts';
 import { FolderWatch } from './snapshot-folder-watch.ts';
@@ -36,6 +37,11 @@ export interface SnapshotStoreOptions {
   readonly retryMs?: number;
   /** A write that takes longer than this is reported as a failure, in milliseconds; default 30,000. */
   readonly slowMs?: number;
+  /**
+   * Makes the process that this one replaces write its newest state; resolves when it has, or when there is none.
+   * Never rejects. Default: there is none.
+   */
+  readonly flushLastProcess?: () => Promise<void>;
   readonly logger: Logger;
 }
 
@@ -43,6 +49,8 @@ export interface SnapshotStoreOptions {
 const CLOSE_MS = 5_000;
 const SLOW_MS = 30_000;
 const RETRY_MS = 60_000;
+/** How often the folder is looked for, in milliseconds. */
+const CHECK_MS = 10_000;
 
 /**
  * The snapshots on disk: load and save per query, one file each. So a heartbeat of the own Node does not rewrite
@@ -71,21 +79,23 @@ export class SnapshotStore implements SnapshotAccess {
   readonly #notBefore = new Map<string, number>();
   /** Resolves when nothing is being written: one file at a time. */
   #queue: Promise<unknown> = Promise.resolve();
+  readonly #flushing = new SingleFlight<void>();
   #owner: string;
   #isEnding = false;
   /** A close did not wait for the disk any longer. */
   #hasTimedOut = false;
 
   constructor(options: SnapshotStoreOptions) {
-    const { credentials, folder, logger, maxBytes, retryMs: periodMs = RETRY_MS } = options;
+    const { credentials, folder, logger, maxBytes, retryMs = RETRY_MS } = options;
     this.#options = options;
     this.graceMs = options.graceMs;
     const files = new SnapshotFiles(folder);
     this.#files = files;
     this.#folder = new FolderWatch({
-      ...{ files, periodMs, logger },
+      ...{ files, retryMs, logger },
+      checkMs: Math.min(CHECK_MS, retryMs),
       onFailed: () => this.#counts.failures++,
-      onReplaced: () => this.#rewriteAll(),
+      onReplaced: () => this.#onFolderGone(),
     });
     const [ready, owner] = [() => this.#ready(), () => this.#currentOwner()];
     this.#reader = new SnapshotReader({ files, ready, owner, maxBytes, logger });
@@ -134,8 +144,24 @@ export class SnapshotStore implements SnapshotAccess {
     return await this.#reader.load(query, fileName(query));
   }
 
-  /** Writes after the writes in progress. Rejects with `TooLarge`, or with the error of the disk. */
-  async save(query: string, state: Omit<StoredState, 'savedAt'>): Promise<number> {
+  async loadNewest(query: string): Promise<StoredState | undefined> {
+    const { flushLastProcess } = this.#options;
+    // One request for all queries that are read together.
+    if (flushLastProcess !== undefined) await this.#flushing.run(flushLastProcess);
+    return await this.load(query);
+  }
+
+  /** Writes all that is not on disk, for the process that replaces this one. Never rejects. */
+  async flush(): Promise<void> {
+    const flushed = Promise.all(Array.from(this.#writers, (writer) => writer.flush()));
+    await withTimeout(CLOSE_MS, flushed).catch((error) => this.#timedOut(error));
+  }
+
+  /**
+   * Writes after the writes in progress. Does nothing if another process has written a state that it got later.
+   * Rejects with `TooLarge`, or with the error of the disk.
+   */
+  async save(query: string, state: StoredState): Promise<number> {
     const { slowMs = SLOW_MS } = this.#options;
     const write = this.#queue.then(() => this.#write(query, state));
     this.#queue = write.catch(() => undefined);
@@ -198,19 +224,21 @@ export class SnapshotStore implements SnapshotAccess {
     this.#problems.add(query, error, { isOpen, isSilent: this.#folder.problem !== undefined });
   }
 
-  async #write(query: string, state: Omit<StoredState, 'savedAt'>): Promise<number> {
-    const { resourceVersion, objects } = state;
+  async #write(query: string, state: StoredState): Promise<number> {
+    const { resourceVersion, savedAt, objects } = state;
     const header: SnapshotHeader = {
       ...this.#currentOwner(),
       query,
       resourceVersion,
-      savedAt: Date.now(),
+      savedAt,
       objects: objects.length,
       bytes: objects.reduce((sum, { length }) => sum + length, 0),
     };
     const name = fileName(query);
     const bytes = snapshotBytes(header);
     await this.#ready();
+    const other = await this.#files.headerOfOther(name);
+    if (other !== undefined && other.query === query && other.savedAt > savedAt) return 0;
     const keep = new Set(Array.from(this.#writers, (writer) => fileName(writer.query)));
     await this.#files.makeRoom(name, bytes, { maxBytes: this.#options.maxBytes, keep });
     await this.#files.write(name, encodeSnapshot(header, objects));
@@ -236,6 +264,18 @@ export class SnapshotStore implements SnapshotAccess {
     if (owner === this.#owner) return;
     this.#owner = owner;
     this.#rewriteAll();
+  }
+
+  /** Until each file is written again, that is a problem: after a restart its state would be lost. */
+  #onFolderGone(): void {
+    this.#counts.failures++;
+    const error = Object.assign(new Error('the folder had gone, not all files are written again'), {
+      code: 'GONE',
+    });
+    for (const writer of this.#writers) {
+      if (!writer.rewrite()) continue;
+      this.#problems.add(writer.query, error, { isOpen: true, isSilent: true });
+    }
   }
 
   #rewriteAll(): void {

@@ -7,8 +7,14 @@ import type { StoredState } from './snapshot-format.ts';
 export interface SnapshotAccess {
   /** The state on disk; undefined if there is none that can be trusted. Never rejects. */
   load(query: string): Promise<StoredState | undefined>;
-  /** Writes a state; returns the bytes it took. Rejects when the disk fails, which the store has logged. */
-  save(query: string, state: Omit<StoredState, 'savedAt'>): Promise<number>;
+  /** The same, after the process that this one replaces has written its newest state. Never rejects. */
+  loadNewest(query: string): Promise<StoredState | undefined>;
+  /**
+   * Writes a state; returns the bytes it took, 0 if another process has written a newer one. Rejects when the disk
+   * fails, which the store has logged.
+   *
+   */
+  save(query: string, state: StoredState): Promise<number>;
   /** Sets a file aside that was whole, but whose objects cannot be parsed. */
   distrust(query: string, problem: string): Promise<void>;
 }
@@ -34,6 +40,8 @@ export interface SnapshotWriterOptions {
   readonly onClosed: (notBefore: number, late: Error | undefined) => void;
 }
 
+/** A flush may be this far ahead of the write bound, in milliseconds; the writes after it wait for longer. */
+const MAX_AHEAD_MS = 600_000;
 /** A longer timer fires immediately, in milliseconds: writeBytesPerSecond may be a few bytes. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -48,8 +56,10 @@ export class SnapshotWriter {
   readonly #options: SnapshotWriterOptions;
   readonly #objects = new Map<string, ObjectBytes>();
   #resourceVersion = '';
+  /** When the API server reported it, in milliseconds since the epoch. */
+  #savedAt = 0;
   /**
-   * - `restored`: nothing, or only what came from disk; nothing is to be written.
+   * - `restored`: nothing, or only what came from disk; it is written again only if the folder has gone.
    * - `live`: the API server itself has reported the state.
    */
   #state: 'restored' | 'live' | 'closed' = 'restored';
@@ -71,29 +81,47 @@ export class SnapshotWriter {
     return this.#options.store.load(this.query);
   }
 
+  /** The same, after the process that this one replaces has written its newest state. Never rejects. */
+  loadNewest(): Promise<StoredState | undefined> {
+    return this.#options.store.loadNewest(this.query);
+  }
+
   /** Sets a file aside that was whole, but whose objects cannot be parsed. */
   distrust(problem: string): Promise<void> {
     return this.#options.store.distrust(this.query, problem);
   }
 
   /** Takes over what came from disk, without writing it. */
-  adopt(changes: readonly Change[], resourceVersion: string): void {
+  adopt(changes: readonly Change[], resourceVersion: string, savedAt: number): void {
     this.#apply(changes, resourceVersion);
+    this.#savedAt = savedAt;
   }
 
   /** Takes what the API server reported, up to a version. The first report is written even without changes. */
   update(changes: readonly Change[], resourceVersion: string): void {
     this.#apply(changes, resourceVersion);
+    this.#savedAt = Date.now();
     if (this.#state === 'closed' || (this.#state === 'live' && changes.length === 0)) return;
     this.#state = 'live';
     this.rewrite();
   }
 
-  /** Writes the state again, without a change. */
-  rewrite(): void {
-    if (this.#state !== 'live') return;
+  /** Writes what is not on disk now, ahead of the write bound, which later writes make up for. Never rejects. */
+  async flush(): Promise<void> {
+    await this.#writing;
+    const ahead = this.#notBefore - performance.now();
+    if (this.#state === 'closed' || this.#dirtySince === undefined || ahead > MAX_AHEAD_MS) return;
+    clearTimeout(this.#timer);
+    this.#writeInBackground();
+    await this.#writing;
+  }
+
+  /** Writes the state again, without a change. Returns whether there is one. */
+  rewrite(): boolean {
+    if (this.#state === 'closed' || this.#resourceVersion === '') return false;
     this.#dirtySince ??= performance.now();
     this.#schedule();
+    return true;
   }
 
   /**
@@ -149,10 +177,15 @@ export class SnapshotWriter {
     const { store, times } = this.#options;
     this.#dirtySince = undefined;
     const objects = [...this.#objects.values()];
-    const state = { resourceVersion: this.#resourceVersion, objects };
+    const state = {
+      resourceVersion: this.#resourceVersion,
+      savedAt: this.#savedAt,
+      objects,
+    };
     try {
       const bytes = await store.save(this.query, state);
-      this.#notBefore = performance.now() + (bytes / times.writeBytesPerSecond) * 1000;
+      const from = Math.max(this.#notBefore, performance.now());
+      this.#notBefore = from + (bytes / times.writeBytesPerSecond) * 1000;
     } catch {
       // The store has logged it. The state is still not on disk.
       this.#dirtySince ??= performance.now();

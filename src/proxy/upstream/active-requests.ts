@@ -27,6 +27,8 @@ export interface ActiveRequest {
 export interface ActiveRequestsOptions {
   /** Health-checks a server: the status of the response, or undefined without one. Never rejects. */
   readonly probe: (server: URL) => Promise<number | undefined>;
+  /** Whether all connections to a server find out by themselves whether they are alive. */
+  readonly isSelfChecked: (server: URL) => boolean;
   /** Called after a server was found dead and its requests were ended. */
   readonly onDead: (server: URL) => void;
   /** See {@link HealthCheck}. */
@@ -66,12 +68,12 @@ export class ActiveRequests {
   #requestsOf(server: URL): ServerRequests {
     const known = this.#servers.get(server.href);
     if (known !== undefined) return known;
-    const { probe, quietMs } = this.#options;
+    const { probe, isSelfChecked, quietMs } = this.#options;
     const requests: ServerRequests = {
       server,
       open: new Set(),
       healthCheck: new HealthCheck({
-        probe: async () => (await probe(server)) !== undefined,
+        probe: async () => isSelfChecked(server) || (await probe(server)) !== undefined,
         onDead: (checkedAt) => this.#onDead(requests, checkedAt),
         ...(quietMs === undefined ? {} : { quietMs }),
       }),

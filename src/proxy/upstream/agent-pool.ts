@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Credentials, TlsOptions } from '../credentials/credentials.ts';
+import type { AgentTimes } from './agent-request.ts';
 import { UpstreamAgent } from './upstream-agent.ts';
 
 /** Time limit for a connection, TLS included, in milliseconds. */
@@ -16,6 +17,18 @@ const HEADERS_MS = 40_000;
 const KEEP_ALIVE_MS = 15_000;
 /** Idle connections end before an apiserver ends them (90 s), so that none is used while it is being closed. */
 const IDLE_MS = 60_000;
+/**
+ * After this time without a byte, or up to a third of it later, a PING is sent on a connection of HTTP/2, which has the
+ * second time to be answered, in milliseconds. So a connection that is dead is noticed within 30 s, also if others
+ * work. Client-go has 30 s and 15 s.
+ */
+const QUIET_MS = 15_000;
+const PING_MS = 10_000;
+
+const IDENTITIES = ['own', 'caller'] as const;
+
+/** The wrapper's own identity, or that of a caller. */
+export type UpstreamIdentity = (typeof IDENTITIES)[number];
 
 /**
  * Creates the agents and tracks their connections, including those of agents that were closed.
@@ -26,35 +39,52 @@ const IDLE_MS = 60_000;
 export class AgentPool {
   readonly #credentials: Pick<Credentials, 'tls'>;
   readonly #onConnect: () => void;
-  readonly #headersMs: number;
+  readonly #onDead: (server: URL, requests: number) => void;
+  readonly #times: AgentTimes;
   readonly #sockets = new Set<Socket>();
-  readonly #agents = new Map<'own' | 'caller', UpstreamAgent>();
+  /** By identity and URL: bounded, because an operator has listed the servers. */
+  readonly #agents = new Map<string, UpstreamAgent>();
 
   constructor(options: {
     readonly credentials: Pick<Credentials, 'tls'>;
     /** Called whenever a connection is established. */
     readonly onConnect: () => void;
+    /** Called when a connection is found dead, with the number of its requests. */
+    readonly onDead: (server: URL, requests: number) => void;
     /** Time limit for the start of a response, in milliseconds; default 40,000. */
     readonly headersMs?: number | undefined;
+    /** After this time without a byte a PING is sent, in milliseconds; default 15,000. */
+    readonly quietMs?: number | undefined;
   }) {
-    this.#credentials = options.credentials;
-    this.#onConnect = options.onConnect;
-    this.#headersMs = options.headersMs ?? HEADERS_MS;
+    const { credentials, onConnect, onDead, headersMs = HEADERS_MS, quietMs = QUIET_MS } = options;
+    this.#credentials = credentials;
+    this.#onConnect = onConnect;
+    this.#onDead = onDead;
+    this.#times = {
+      ...{ connectMs: CONNECT_MS, headersMs, probeMs: KEEP_ALIVE_MS, idleMs: IDLE_MS },
+      ...{ quietMs, pingMs: Math.min(PING_MS, quietMs) },
+    };
   }
 
-  /** The shared agent of an identity. */
-  get(identity: 'own' | 'caller'): UpstreamAgent {
-    const known = this.#agents.get(identity);
+  /** The shared agent of an identity and a server. */
+  get(identity: UpstreamIdentity, server: URL): UpstreamAgent {
+    const known = this.#agents.get(id(identity, server));
     if (known !== undefined) return known;
     const { cert, key, ...anonymous } = this.#credentials.tls();
-    const agent = this.#create(identity === 'own' ? this.#credentials.tls() : anonymous);
-    this.#agents.set(identity, agent);
+    const agent = this.#create(server, identity === 'own' ? this.#credentials.tls() : anonymous);
+    this.#agents.set(id(identity, server), agent);
     return agent;
   }
 
   /** An agent of our own identity for one request on a new connection. */
-  createSingleUse(): UpstreamAgent {
-    return this.#create(this.#credentials.tls());
+  createSingleUse(server: URL): UpstreamAgent {
+    return this.#create(server, this.#credentials.tls());
+  }
+
+  /** Whether all connections to a server find out by themselves whether they are alive; see PingCheck. */
+  isSelfChecked(server: URL): boolean {
+    const agents = IDENTITIES.flatMap((identity) => this.#agents.get(id(identity, server)) ?? []);
+    return agents.length > 0 && agents.every(({ isSelfChecked }) => isSelfChecked);
   }
 
   /** Retires the shared agents: open requests end on their connections, and further requests get new ones. */
@@ -73,17 +103,11 @@ export class AgentPool {
     await Promise.all(closed);
   }
 
-  #create(tls: TlsOptions): UpstreamAgent {
+  #create(server: URL, tls: TlsOptions): UpstreamAgent {
     return new UpstreamAgent({
-      tls,
-      times: {
-        connectMs: CONNECT_MS,
-        headersMs: this.#headersMs,
-        probeMs: KEEP_ALIVE_MS,
-        idleMs: IDLE_MS,
-      },
+      ...{ server, tls, times: this.#times, onConnect: this.#onConnect },
       onSocket: (socket) => this.#track(socket),
-      onConnect: this.#onConnect,
+      onDead: (requests) => this.#onDead(server, requests),
     });
   }
 
@@ -92,4 +116,8 @@ export class AgentPool {
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
   }
+}
+
+function id(identity: UpstreamIdentity, server: URL): string {
+  return `${identity} ${server.href}`;
 }

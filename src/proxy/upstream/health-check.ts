@@ -1,3 +1,5 @@
+import type { PingCheck } from './ping-check.ts';
+
 export interface HealthCheckOptions {
   /** Health-checks the server on a new connection; resolves with whether it answered. Never rejects. */
   readonly probe: () => Promise<boolean>;
@@ -10,8 +12,8 @@ export interface HealthCheckOptions {
 const QUIET_MS = 25_000;
 
 /**
- * Finds out whether a server with open requests is alive. A quiet watch and a dead server look the same, and
- * bookmarks come only once a minute.
+ * Finds out whether a server with open requests over HTTP/1.1 is alive. A quiet watch and a dead server look the same,
+ * and bookmarks come only once a minute. Connections of HTTP/2 have a {@link PingCheck}.
  *
  *     no request ── first request ──▶ quiet time ── 25 s without a byte ──▶ checking
  *         ▲                               ▲                                   │

@@ -1,4 +1,4 @@
-import { isUsableResponse } from './reachability.ts';
+import { isUsableResponse } from './usable-response.ts';
 
 /** So many good answers in a row, and the server has recovered. */
 const GOOD_ANSWERS = 2;

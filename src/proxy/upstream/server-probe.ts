@@ -4,8 +4,9 @@ import { abortable } from '../util/linked-abort-controller.ts';
 import { SingleFlight } from '../util/single-flight.ts';
 import type { AbortGroup } from './abort-group.ts';
 import type { AgentPool } from './agent-pool.ts';
-import { isUsableResponse, type Reachability } from './reachability.ts';
-import { createAgentRequest } from './upstream-agent.ts';
+import { createAgentRequest } from './agent-request.ts';
+import type { ServerState } from './server-state.ts';
+import { isUsableResponse } from './usable-response.ts';
 
 /** How long a health check may take, in milliseconds. */
 const PROBE_MS = 10_000;
@@ -19,7 +20,7 @@ export interface ServerProbeOptions {
   readonly agents: AgentPool;
   readonly aborts: AbortGroup;
   /** Notified of every response. */
-  readonly reach: Reachability;
+  readonly serverState: Pick<ServerState, 'noteAnswer'>;
   /** Called when a search has found that `found` answers and `current`, the server in use, does not. */
   readonly onFound: (found: URL, current: URL) => void;
 }
@@ -35,17 +36,17 @@ export class ServerProbe {
 
   /** Resolves with the status of the response, or with undefined if there is none in time. Never rejects. */
   async probe(server: URL, ms = PROBE_MS): Promise<number | undefined> {
-    const { agents, aborts, reach } = this.#options;
+    const { agents, aborts, serverState } = this.#options;
     const timeout = AbortSignal.timeout(ms);
     const abort = aborts.begin(timeout);
     const { signal } = abort;
-    const agent = agents.createSingleUse();
+    const agent = agents.createSingleUse(server);
     try {
       const identity = await this.#identityWithin(ms / 2, signal);
       const request = { method: 'GET', path: PROBE_PATH };
       const sent = agent.request(createAgentRequest(server, request, identity, signal));
-      const { statusCode, body } = await abortable(sent, signal);
-      reach.noteAnswer(isUsableResponse(statusCode));
+      const { statusCode, headers, body } = await abortable(sent, signal);
+      serverState.noteAnswer(statusCode, headers);
       body.resume();
       await finished(body, { signal });
       return statusCode;

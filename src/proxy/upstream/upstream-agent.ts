@@ -1,173 +1,148 @@
-import { type ClientRequest, Agent as HttpAgent, request as httpRequest } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
-import type { Readable } from 'node:stream';
-import { VERSION } from '../../version.ts';
+import type { TLSSocket } from 'node:tls';
 import type { TlsOptions } from '../credentials/credentials.ts';
-import { ADDRESSING } from '../util/dns-lookup.ts';
-import type { ResponseHeaders } from './upstream-body.ts';
+import { type Backoff, createBackoff } from '../util/backoff.ts';
+import { abortable } from '../util/linked-abort-controller.ts';
+import { SingleFlight } from '../util/single-flight.ts';
+import {
+  type AgentRequest,
+  type AgentResponse,
+  type AgentTimes,
+  type Connections,
+  Unprocessed,
+} from './agent-request.ts';
+import { connectTls } from './connect-tls.ts';
+import { Http1Connections } from './http1-connections.ts';
+import { Http2Session } from './http2-session.ts';
 
-export interface AgentRequest {
-  readonly origin: string;
-  readonly path: string;
-  readonly method: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | Buffer | undefined;
-  /** Ends the request, also while its body is read. */
-  readonly signal: AbortSignal;
+export interface UpstreamAgentOptions {
+  readonly server: URL;
+  readonly tls: TlsOptions;
+  readonly times: AgentTimes;
+  /** Called with each socket, before it is connected; of HTTP/1.1 also with a socket that is used again. */
+  readonly onSocket: (socket: Socket) => void;
+  /** Called whenever a connection is established. */
+  readonly onConnect: () => void;
+  /** Called when a connection of HTTP/2 is found dead, with the number of its requests. */
+  readonly onDead: (requests: number) => void;
 }
 
-/** Names us in the API server's audit log and priority levels. Forwarded requests keep the caller's name. */
-const USER_AGENT = `kube-proxy-wrapper/${VERSION}`;
-
-/** Builds a request to a server: its path comes before that of the request, and the identity's headers win. */
-export function createAgentRequest(
-  { origin, pathname }: URL,
-  request: Pick<AgentRequest, 'method' | 'path'> & Partial<Pick<AgentRequest, 'headers' | 'body'>>,
-  identity: AgentRequest['headers'],
-  signal: AbortSignal,
-): AgentRequest {
-  return {
-    origin,
-    path: pathname.replace(/\/$/, '') + request.path,
-    method: request.method,
-    headers: { 'user-agent': USER_AGENT, ...request.headers, ...identity },
-    body: request.body,
-    signal,
-  };
-}
-
-export interface AgentResponse {
-  readonly statusCode: number;
-  readonly headers: ResponseHeaders;
-  readonly body: Readable;
-}
-
-export interface AgentTimes {
-  /** Time limit for a connection, TLS included, in milliseconds. */
-  readonly connectMs: number;
-  /** Time limit for the start of a response, in milliseconds. */
-  readonly headersMs: number;
-  /** A quiet connection is probed by TCP keep-alive after this time, in milliseconds. */
-  readonly probeMs: number;
-  /** An idle connection is kept for this time, in milliseconds. */
-  readonly idleMs: number;
-}
-
-/** The connection was established, but no response started in time. */
-export class NoResponse extends Error {}
+/** A request that was not processed is sent so many times at most. */
+const MAX_ATTEMPTS = 4;
+/** How long the server is left alone after a connection that was of no use, in milliseconds. */
+const CALM = { baseMs: 500, maxMs: 5_000 };
 
 /**
- * Sends requests of one identity over HTTP/1.1, because a dead peer of an HTTP/2 session is found only by a long
- * timeout. It uses Node's own client, because that is loaded anyway: figures are in bench/NOTES.md.
+ * Sends requests of one identity to one server: over HTTP/2 if an https server offers it, else over HTTP/1.1.
+ *
+ *     http:   HTTP/1.1
+ *     https:  no connection ── connect, ALPN ──▶ h2: one session, and one more whenever none has room for a stream
+ *                   ▲                      └───▶ http/1.1, or no ALPN: one connection for each request at a time
+ *                   └──────── no connection is left ───────────────────────────────────────────────┘
+ *
+ * Requests that need a connection share one attempt. A server that ends sessions without an answer, or requests calm,
+ * gets no new connection for 0.25 to 5 s: requests fail meanwhile.
  */
-export class UpstreamAgent {
-  readonly #http: HttpAgent;
-  readonly #https: HttpsAgent;
-  readonly #times: AgentTimes;
-  readonly #onSocket: (socket: Socket) => void;
-  readonly #onConnect: () => void;
+export class UpstreamAgent implements Connections {
+  readonly #options: UpstreamAgentOptions;
+  readonly #http1: Http1Connections;
+  /** Sessions that are not closed, oldest first, so that further ones become idle and close. */
+  readonly #sessions = new Set<Http2Session>();
+  readonly #connecting = new SingleFlight<void>();
+  readonly #calm: Backoff = createBackoff(CALM);
+  /** No session is opened before this time; monotonic. */
+  #calmUntil = 0;
+  /** The connection that is being established. */
+  #pending: Socket | undefined;
+  #state: 'open' | 'closing' | 'destroyed' = 'open';
 
-  constructor(options: {
-    readonly tls: TlsOptions;
-    readonly times: AgentTimes;
-    /** Called with the socket of each request, new or not. */
-    readonly onSocket: (socket: Socket) => void;
-    /** Called whenever a connection is established. */
-    readonly onConnect: () => void;
-  }) {
-    this.#times = options.times;
-    this.#onSocket = options.onSocket;
-    this.#onConnect = options.onConnect;
-    const common = { ...ADDRESSING, keepAlive: true, timeout: options.times.idleMs };
-    this.#http = new HttpAgent(common);
-    this.#https = new HttpsAgent({ ...common, ...options.tls });
+  constructor(options: UpstreamAgentOptions) {
+    this.#options = options;
+    this.#http1 = new Http1Connections(options);
   }
 
-  /** Resolves with the headers of the response. Rejects with {@link NoResponse} and errors of the network. */
-  async request(options: AgentRequest): Promise<AgentResponse> {
-    for (;;) {
-      const request = this.#open(options);
+  /** Whether all connections are of HTTP/2, which find out by themselves whether they are alive. */
+  get isSelfChecked(): boolean {
+    return this.#options.server.protocol === 'https:' && !this.#http1.isInUse;
+  }
+
+  /** Resolves with the headers of the response. Rejects with `NoResponse` and errors of the network. */
+  async request(request: AgentRequest): Promise<AgentResponse> {
+    for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#send(request, options);
+        return await this.#send(request);
       } catch (error) {
-        // A server may close an idle connection just when it is used again. That is not a failure of the server.
-        if (!request.reusedSocket || !isReset(error) || options.signal.aborted) throw error;
+        if (!(error instanceof Unprocessed)) throw error;
+        if (attempt === MAX_ATTEMPTS || request.signal.aborted) throw error.cause;
       }
     }
   }
 
-  #open({ origin, path, method, headers, signal }: AgentRequest): ClientRequest {
-    const common = { path, method, headers, signal };
-    return isSecure(origin)
-      ? httpsRequest(origin, { ...common, agent: this.#https })
-      : httpRequest(origin, { ...common, agent: this.#http });
-  }
-
-  async #send(request: ClientRequest, { origin, body }: AgentRequest): Promise<AgentResponse> {
-    const watch = this.#guard(request, isSecure(origin));
-    try {
-      return await new Promise<AgentResponse>((resolve, reject) => {
-        // This listener stays, because later errors are emitted too. The reader gets them from the body.
-        request.on('error', reject);
-        request.once('close', () => reject(new Error('the connection was closed')));
-        request.once('response', (response) => {
-          const { statusCode = 0, headers } = response;
-          resolve({ statusCode, headers, body: response });
-        });
-        request.end(body);
-      });
-    } finally {
-      clearTimeout(watch.timer);
-    }
-  }
-
-  /** Closes idle connections. Open requests end on theirs, which are then closed too. */
   close(): void {
-    for (const agent of [this.#http, this.#https]) {
-      agent.keepSocketAlive = () => false;
-      for (const socket of Object.values(agent.freeSockets).flat()) socket?.destroy();
+    if (this.#state === 'open') this.#state = 'closing';
+    this.#http1.close();
+    for (const session of this.#sessions) session.close();
+  }
+
+  destroy(): void {
+    this.#state = 'destroyed';
+    this.#http1.destroy();
+    this.#pending?.destroy();
+    for (const session of this.#sessions) session.destroy();
+  }
+
+  async #send(request: AgentRequest): Promise<AgentResponse> {
+    for (;;) {
+      request.signal.throwIfAborted();
+      if (this.#state === 'destroyed') throw new Error('the connections are closed');
+      // In the same turn: another request would take the room.
+      const response = this.#connections()?.request(request);
+      if (response !== undefined) return await response;
+      const connected = this.#connecting.run(() => this.#connect());
+      await abortable(connected, request.signal);
     }
   }
 
-  /** Destroys all connections, and so ends all requests. */
-  destroy(): void {
-    this.#http.destroy();
-    this.#https.destroy();
+  /** What the next request can be sent over now; undefined: nothing. */
+  #connections(): Connections | undefined {
+    if (this.#options.server.protocol === 'http:' || this.#http1.isInUse) return this.#http1;
+    for (const session of this.#sessions) if (session.hasRoom) return session;
+    return undefined;
   }
 
-  /** Ends a request whose connection takes too long, or later whose response does. */
-  #guard(request: ClientRequest, secure: boolean): { timer: NodeJS.Timeout } {
-    const { connectMs, headersMs, probeMs } = this.#times;
-    const limit = (ms: number, late: (within: string) => Error): NodeJS.Timeout =>
-      setTimeout(() => request.destroy(late(`within ${ms / 1000} s`)), ms);
-    const watch = { timer: limit(connectMs, (within) => new Error(`no connection ${within}`)) };
-    const connected = (): void => {
-      clearTimeout(watch.timer);
-      if (!request.destroyed)
-        watch.timer = limit(headersMs, (within) => new NoResponse(`no response ${within}`));
+  async #connect(): Promise<void> {
+    const wait = this.#calmUntil - performance.now();
+    if (wait > 0) {
+      const seconds = (wait / 1000).toFixed(1);
+      throw new Error(`it ended the last connection early; the next one is opened in ${seconds} s`);
+    }
+    const { server, tls, times, onConnect } = this.#options;
+    const onSocket = (socket: Socket): void => {
+      this.#pending = socket;
+      this.#options.onSocket(socket);
     };
-    request.once('socket', (socket) => {
-      this.#onSocket(socket);
-      if (request.reusedSocket) {
-        connected();
-        return;
-      }
-      socket.setKeepAlive(true, probeMs);
-      socket.once(secure ? 'secureConnect' : 'connect', () => {
-        this.#onConnect();
-        connected();
-      });
-    });
-    return watch;
+    const socket = await connectTls(server, { tls, ms: times.connectMs, onSocket });
+    if (socket.alpnProtocol === 'h2') await this.#startSession(socket);
+    else this.#http1.adopt(socket);
+    onConnect();
+    // After the requests that wait for the connection have been sent.
+    if (this.#state === 'closing') setImmediate(() => this.close());
   }
-}
 
-function isSecure(origin: string): boolean {
-  return origin.startsWith('https:');
-}
-
-function isReset(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException;
-  return code === 'ECONNRESET' || code === 'EPIPE';
+  async #startSession(socket: TLSSocket): Promise<void> {
+    const { server, times, onDead } = this.#options;
+    const onCalm = (): void => {
+      this.#calmUntil = performance.now() + this.#calm.next();
+    };
+    const onEnd = (ended: Http2Session, inVain: boolean): void => {
+      this.#sessions.delete(ended);
+      if (inVain) onCalm();
+      else if (performance.now() > this.#calmUntil) this.#calm.reset();
+    };
+    const session = await Http2Session.start({ server, socket, times, onDead, onCalm, onEnd });
+    this.#sessions.add(session);
+    if (session.hasRoom) return;
+    session.close();
+    throw new Error('it allows no HTTP/2 stream on a new connection');
+  }
 }

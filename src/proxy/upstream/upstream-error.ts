@@ -31,6 +31,14 @@ export function isTooLargeVersion({ status }: WrapperError): boolean {
   );
 }
 
+/** What an API server answers that is behind a version (NewTooLargeResourceVersionError). */
+export function tooLargeVersion(message: string): WrapperError {
+  const causes = [{ reason: 'ResourceVersionTooLarge', message }];
+  return new WrapperError('Refused', message, {
+    status: { code: 504, reason: 'Timeout', message, causes },
+  });
+}
+
 /** The innermost error, because that of the socket says the most. */
 function innermost(error: unknown): { code: string; message: string } {
   let found = { code: '', message: String(error) };

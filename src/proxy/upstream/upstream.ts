@@ -6,12 +6,14 @@ import { OncePerCause } from '../util/once-per-cause.ts';
 import { AbortGroup } from './abort-group.ts';
 import { ActiveRequests } from './active-requests.ts';
 import { AgentPool } from './agent-pool.ts';
+import { createAgentRequest, NoResponse } from './agent-request.ts';
 import type { Outcome } from './failover.ts';
-import { isServerFailure, isUsableResponse, Reachability } from './reachability.ts';
+import { DeadConnection } from './http2-session.ts';
 import { ServerProbe } from './server-probe.ts';
-import { createAgentRequest, NoResponse } from './upstream-agent.ts';
+import { ServerState } from './server-state.ts';
 import { createBody, type ResponseHeaders, type UpstreamBody } from './upstream-body.ts';
 import { addressOf, unreachable } from './upstream-error.ts';
+import { isServerFailure } from './usable-response.ts';
 
 export {
   type ResponseHeaders,
@@ -54,8 +56,8 @@ export interface Upstream {
   request(request: UpstreamRequest): Promise<UpstreamResponse>;
   /** `host:port` of the API server, for messages. */
   readonly address: string;
-  /** Whether the API server can be reached, according to all requests. */
-  readonly reachability: Reachability;
+  /** What all requests together know about the API server. */
+  readonly serverState: ServerState;
   /**
    * Health-checks one API server on a new connection. Resolves with the status of the response, or with undefined if
    * there is none in time. Never rejects.
@@ -79,7 +81,7 @@ export interface UpstreamOptions {
   readonly onOutcome?: (server: URL, outcome: Outcome) => void;
   /** Called with a server that was found to answer while the one in use does not. */
   readonly onFound?: (server: URL) => void;
-  /** After this time without a byte from the API server it is health-checked; see HealthCheck. */
+  /** After this time without a byte from the API server it is checked, in milliseconds; see PingCheck, HealthCheck. */
   readonly quietMs?: number;
   /** Time limit for the start of a response, in milliseconds; default 40,000. */
   readonly headersMs?: number;
@@ -105,7 +107,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
  * - ended: the abort group and the active requests no longer hold it. Its outcome was reported once.
  */
 class AgentUpstream implements Upstream {
-  readonly reachability = new Reachability();
+  readonly serverState: ServerState;
   readonly #credentials: Credentials;
   readonly #logger: Logger;
   readonly #unreadMs: number;
@@ -121,18 +123,23 @@ class AgentUpstream implements Upstream {
     const { credentials, logger, unreadMs = UNREAD_MS, onOutcome = () => {} } = options;
     this.#credentials = credentials;
     this.#logger = logger;
+    this.serverState = new ServerState({ logger });
     this.#unreadMs = unreadMs;
     this.#onOutcome = onOutcome;
-    const { headersMs, onFound } = options;
-    const onConnect = (): void => this.reachability.noteConnected();
-    this.#agents = new AgentPool({ credentials, headersMs, onConnect });
+    const { headersMs, quietMs, onFound } = options;
+    this.#agents = new AgentPool({
+      ...{ credentials, headersMs, quietMs },
+      onConnect: () => this.serverState.noteConnected(),
+      onDead: (server, requests) => this.#onDead(server, requests),
+    });
     this.#requests = new ActiveRequests({
       ...options,
       probe: (server) => this.probe(server),
+      isSelfChecked: (server) => this.#agents.isSelfChecked(server),
       onDead: (server) => onOutcome(server, 'silent'),
     });
     this.#probe = new ServerProbe({
-      ...{ credentials, reach: this.reachability, agents: this.#agents, aborts: this.#aborts },
+      ...{ credentials, serverState: this.serverState, agents: this.#agents, aborts: this.#aborts },
       onFound: (found, current) => {
         onFound?.(found);
         this.#requests.giveUp(current);
@@ -212,13 +219,13 @@ class AgentUpstream implements Upstream {
     const explain = (error: unknown): unknown =>
       signal.aborted ? signal.reason : unreachable(error, server);
     try {
-      const agent = this.#agents.get(request.authorization === undefined ? 'own' : 'caller');
+      const owner = request.authorization === undefined ? 'own' : 'caller';
+      const agent = this.#agents.get(owner, server);
       const sent = agent.request(createAgentRequest(server, request, identity, signal));
       const { statusCode, headers, body } = await abortable(sent, signal);
-      const isUsable = isUsableResponse(statusCode, headers);
       const onBytes = (): void => {
         active.onBytes();
-        this.reachability.noteAnswer(isUsable);
+        this.serverState.noteAnswer(statusCode, headers);
       };
       onBytes();
       this.#onOutcome(server, isServerFailure(statusCode, headers) ? 'serverError' : 'answered');
@@ -233,11 +240,21 @@ class AgentUpstream implements Upstream {
       return { statusCode, headers, body: createBody(body, options) };
     } catch (error) {
       active.end();
-      if (!signal.aborted) {
+      // A dead connection says little about its server, which is searched for; see #onDead.
+      if (!signal.aborted && !(error instanceof DeadConnection)) {
         this.#onOutcome(server, error instanceof NoResponse ? 'silent' : 'unreachable');
       }
       throw explain(error);
     }
+  }
+
+  /** A connection has fallen silent. If its server does not answer on a new one either, another server is used. */
+  #onDead(server: URL, requests: number): void {
+    this.#logger.warn(
+      { server: addressOf(server), requests },
+      'a connection to the API server has fallen silent; its requests are ended, and the next one opens a new connection',
+    );
+    void this.search();
   }
 
   async #identity({ authorization }: UpstreamRequest): Promise<Readonly<Record<string, string>>> {

@@ -21,12 +21,20 @@ export class TokenBucket {
 
   /** Takes a token and returns 0. If there is none, returns the milliseconds until there is one. */
   take(): number {
-    const { burst, refillMs } = this.#options;
-    const now = this.#now();
-    const fullAt = Math.max(this.#fullAt, now) + refillMs;
-    const waitMs = fullAt - burst * refillMs - now;
+    const waitMs = this.waitMs;
     if (waitMs > 0) return waitMs;
-    this.#fullAt = fullAt;
+    this.#fullAt = this.#nextFullAt;
     return 0;
+  }
+
+  /** Milliseconds until there is a token; 0: there is one. */
+  get waitMs(): number {
+    const { burst, refillMs } = this.#options;
+    return Math.max(0, this.#nextFullAt - burst * refillMs - this.#now());
+  }
+
+  /** When the bucket would be full again after one more token was taken. */
+  get #nextFullAt(): number {
+    return Math.max(this.#fullAt, this.#now()) + this.#options.refillMs;
   }
 }

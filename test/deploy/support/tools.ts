@@ -36,7 +36,7 @@ export async function ensureChartTools(
 ): Promise<ChartTools> {
   return {
     ...(await ensureTools(report)),
-    helm: await ensureBinary(tool('helm', '4.3.1', 'helm.sh/helm/v4/cmd/helm'), report),
+    helm: await ensureHelm(report),
     promtool: await ensureBinary(
       {
         ...tool('promtool', '3.15.0', 'github.com/prometheus/prometheus/cmd/promtool'),
@@ -46,6 +46,10 @@ export async function ensureChartTools(
       report,
     ),
   };
+}
+
+export async function ensureHelm(report: (line: string) => void = () => {}): Promise<string> {
+  return await ensureBinary(tool('helm', '4.3.1', 'helm.sh/helm/v4/cmd/helm'), report);
 }
 
 function tool(name: string, version: string, target: string): Component {

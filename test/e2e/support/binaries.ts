@@ -77,7 +77,8 @@ const informer: Component = {
   ldflags: '-s -w',
 };
 
-function kubernetes(name: string, version: string): Component {
+/** A component of Kubernetes itself. */
+export function kubernetes(name: string, version: string): Component {
   const [major, minor] = version.split('.');
   const stamp = 'k8s.io/component-base/version';
   return {

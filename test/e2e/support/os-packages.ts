@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { delimiter, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runCommand } from './run-command.ts';
 import { searchPath } from './search-path.ts';
@@ -21,7 +21,8 @@ const LOCK_MS = 300_000;
  * Installs, with apt-get, the packages of those commands that are missing. Throws, with their names, without root
  * or apt-get.
  *
- * @param packageOf by command the Debian package that has it. Default: those that the harness calls.
+ * @param packageOf by command, or path of a program, the Debian package that has it. Default: those that the harness
+ *   calls.
  */
 export async function ensureOsPackages(
   packageOf: Readonly<Record<string, string>> = harnessCommands,
@@ -63,7 +64,7 @@ function isOnPath(command: string): boolean {
     .split(delimiter)
     .some((folder) => {
       try {
-        accessSync(join(folder, command), constants.X_OK);
+        accessSync(resolve(folder, command), constants.X_OK);
         return true;
       } catch {
         return false;

@@ -98,11 +98,30 @@ test('a list is requested compressed, a watch is not', async () => {
 
 test('a response in another encoding than requested is not read', async () => {
   const client = await clientOf((_query, response) => {
-    response.setHeader('content-type', 'text/html').end('<html>');
+    response.setHeader('content-type', 'application/vnd.kubernetes.protobuf').end('k8s');
   });
   await expect(client.list('', signal)).rejects.toMatchObject({
     code: 'Malformed',
-    message: expect.stringContaining('was answered as "text/html", not json'),
+    message: expect.stringContaining(
+      'was answered as "application/vnd.kubernetes.protobuf", not json',
+    ),
+  });
+});
+
+// A captive portal counted as an API server that sends bad data, and was asked once a minute.
+test.each([
+  [200, { 'content-type': 'text/html' }],
+  [200, { 'content-type': 'text/plain' }],
+  [403, { 'content-type': 'text/html; charset=utf-8' }],
+  [302, { location: 'http://portal/' }],
+])('a response with %d and %j is not of an API server', async (status, headers) => {
+  const client = await clientOf((_query, response) => {
+    response.removeHeader('content-type');
+    response.writeHead(status, headers).end('<html>');
+  });
+  await expect(client.list('', signal)).rejects.toMatchObject({
+    code: 'Unreachable',
+    message: expect.stringContaining('not of a Kubernetes API server'),
   });
 });
 
@@ -235,14 +254,14 @@ describe('with a manual clock', () => {
       failure = error;
     });
     const response = await begun.promise;
-    const { reachability: reach } = upstream;
-    await until(() => reach.lastContactAt === performance.now(), 'the first byte');
+    const { serverState } = upstream;
+    await until(() => serverState.lastContactAt === performance.now(), 'the first byte');
     for (let n = 0; n < 20 && failure === undefined; n++) {
       await new Promise((resolve) => setImmediate(resolve));
       jest.advanceTimersByTime(15_000);
       if (!drips || n === 19) continue;
       response.write(' ');
-      await until(() => reach.lastContactAt === performance.now(), 'the next byte');
+      await until(() => serverState.lastContactAt === performance.now(), 'the next byte');
     }
     await listed;
     expect(failure?.message).toContain(problem);

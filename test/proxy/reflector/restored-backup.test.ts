@@ -4,7 +4,12 @@ import type { KubeObject } from '../../../embedded/kube-object.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { scriptedReflectors } from '../../support/projection/scripted-reflector.ts';
-import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import {
+  createSmallCluster,
+  putService,
+  putSlice,
+  servingTls,
+} from '../../support/wrapper/small-cluster.ts';
 import { PATHS, problemsOf, shownBy } from '../../support/wrapper/state-fixture.ts';
 import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
 
@@ -88,7 +93,7 @@ describe('after etcd was restored from a backup', () => {
     const version = before.resourceVersion;
     putSlice(before, 'web-b', 'web', [{ ip: '10.0.0.2', node: 'edge-1' }]);
     await eventually(addresses, ['10.0.0.1', '10.0.0.2']);
-    const server = createApiServer({ initialResourceVersion: version });
+    const server = createApiServer({ initialResourceVersion: version, tls: servingTls('HTTP/2') });
     server.restore('nodes', nodes, version);
     server.restore('services', services, version);
     const endpoints = [{ addresses: ['10.0.0.9'], conditions: {}, nodeName: 'edge-1' }];

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { type ErrorCode, WrapperError } from '../../../src/errors.ts';
 import { SnapshotFallback } from '../../../src/proxy/snapshot/snapshot-fallback.ts';
-import { Reachability } from '../../../src/proxy/upstream/reachability.ts';
+import { ServerState } from '../../../src/proxy/upstream/server-state.ts';
+import { captureLogger } from '../../support/http/logger.ts';
 
-let reach: Reachability;
+let serverState: ServerState;
 let unreachable: number;
 let searches: number;
 let found: boolean;
@@ -11,7 +12,7 @@ let fallback: SnapshotFallback;
 
 beforeEach(() => {
   jest.useFakeTimers();
-  reach = new Reachability();
+  serverState = new ServerState({ logger: captureLogger().logger });
   [unreachable, searches, found] = [0, 0, false];
   fallback = createFallback();
 });
@@ -27,7 +28,11 @@ function createFallback(): SnapshotFallback {
     searches++;
     return found;
   };
-  return new SnapshotFallback({ reach, graceMs: 1000, search, onUnreachable: () => unreachable++ });
+  return new SnapshotFallback({
+    ...{ serverState, search },
+    graceMs: 1000,
+    onUnreachable: () => unreachable++,
+  });
 }
 
 function failure(code: ErrorCode, status?: number): WrapperError {
@@ -44,7 +49,7 @@ describe('the API server is out of reach', () => {
     expect(unreachable).toBe(0);
     await pass(20);
     expect([searches, unreachable]).toEqual([1, 1]);
-    expect(reach.unreachable).toBe(true);
+    expect(serverState.isGivenUp).toBe(true);
   });
 
   test.each([
@@ -65,7 +70,7 @@ describe('the API server is out of reach', () => {
 
   test('when it has accepted a connection and sent nothing for 10 s', async () => {
     fallback.listStarted();
-    reach.noteConnected();
+    serverState.noteConnected();
     await pass(1010);
     // The search for another server begins sooner.
     expect(searches).toBe(1);
@@ -78,7 +83,7 @@ describe('the API server is out of reach', () => {
   test('when a response has begun and no byte has come for 10 s', async () => {
     fallback.listStarted();
     for (let n = 0; n < 60; n++) {
-      reach.noteAnswer(true);
+      serverState.noteAnswer(200);
       await pass(900);
     }
     expect([searches, unreachable]).toEqual([0, 0]);
@@ -129,7 +134,7 @@ describe('the API server is out of reach', () => {
       });
     };
     fallback = new SnapshotFallback({
-      reach,
+      serverState,
       graceMs: 1000,
       search,
       onUnreachable: () => unreachable++,
@@ -146,7 +151,7 @@ describe('the API server is out of reach', () => {
   });
 
   test('for the next query after one failure, once the first has waited', async () => {
-    reach.noteUnreachable();
+    serverState.giveUp();
     fallback.listStarted();
     expect(unreachable).toBe(0);
     fallback.failed(failure('Unreachable'));
@@ -184,11 +189,11 @@ describe('the API server is reachable', () => {
   });
 
   test('again for later queries, once it has answered any', async () => {
-    reach.noteUnreachable();
-    reach.noteAnswer(false);
-    expect(reach.unreachable).toBe(true);
-    reach.noteAnswer(true);
-    expect([reach.unreachable, reach.answered]).toEqual([false, true]);
+    serverState.giveUp();
+    serverState.noteAnswer(503);
+    expect(serverState.isGivenUp).toBe(true);
+    serverState.noteAnswer(200);
+    expect([serverState.isGivenUp, serverState.answered]).toEqual([false, true]);
   });
 
   test('when the list has arrived, whatever fails later', async () => {

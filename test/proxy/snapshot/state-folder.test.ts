@@ -166,8 +166,34 @@ describe('the folder of the snapshots', () => {
       false,
     );
     await rm(folder, { recursive: true });
+    await eventually(() => store.problem, 'the folder had gone, not all files are written again');
+    expect(store.counters.failures).toBe(1);
     await eventually(() => store.counters.writes > 1, true);
+    await eventually(() => store.problem, undefined);
     expect(lines.map(({ msg }) => msg)).toContainEqual(expect.stringContaining('has gone'));
+    expect((await readdir(folder)).some((name) => name.endsWith('.snapshot'))).toBe(true);
+    await writer.close();
+    await store.close();
+  });
+
+  // Each check logged again that it had gone.
+  test('that has gone and cannot be made again is reported once, and filled when it can be', async () => {
+    const parent = join(base, 'parent');
+    const folder = join(parent, 'state');
+    const store = storeOf(folder);
+    const writer = store.open('protobuf /api/v1/services');
+    // From disk, while the API server is away: it would be lost as well.
+    writer.adopt([], '7', 1);
+    await eventually(() => store.problem, undefined);
+    await eventually(async () => (await readdir(folder).catch(() => ['?'])).length, 0);
+    await rm(parent, { recursive: true });
+    await writeFile(parent, 'a file in its place');
+    await eventually(() => store.counters.failures > 4, true);
+    const count = (text: string) => lines.filter(({ msg }) => msg.includes(text)).length;
+    expect([count('has gone'), count('cannot be used')]).toEqual([1, 1]);
+    expect(store.problem).toBeDefined();
+    await rm(parent);
+    await eventually(() => store.problem, undefined);
     expect((await readdir(folder)).some((name) => name.endsWith('.snapshot'))).toBe(true);
     await writer.close();
     await store.close();

@@ -129,9 +129,9 @@ describe('a search among the API servers', () => {
 });
 
 describe('a health check', () => {
-  test('is recorded by the reachability, and leaves no connection', async () => {
+  test('is recorded in the state of the server, and leaves no connection', async () => {
     expect(await upstream.probe((servers[1] as TestServer).url)).toBe(200);
-    expect(upstream.reachability.answered).toBe(true);
+    expect(upstream.serverState.answered).toBe(true);
     await servers[1]?.idle();
   });
 

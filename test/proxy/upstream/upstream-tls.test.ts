@@ -5,7 +5,12 @@ import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { issue, type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
-import { startServer, type TestServer } from '../../support/http/http-server.ts';
+import {
+  PROTOCOLS,
+  type Protocol,
+  startServer,
+  type TestServer,
+} from '../../support/http/http-server.ts';
 import { captureLogger } from '../../support/http/logger.ts';
 import { until } from '../../support/http/until.ts';
 
@@ -16,6 +21,7 @@ let bob: KeyPair;
 let upstream: Upstream;
 let server: TestServer;
 let credentials: FakeCredentials;
+let protocol: Protocol;
 
 beforeAll(async () => {
   authority = await makeAuthority();
@@ -38,12 +44,8 @@ const whoAmI: RequestListener = (request, response) => {
 
 async function setUp(tls: ConstructorParameters<typeof FakeCredentials>[1]): Promise<void> {
   const { cert: ca } = authority;
-  server = await startServer(whoAmI, {
-    ...serving,
-    ca,
-    requestCert: true,
-    rejectUnauthorized: false,
-  });
+  const serverTls = { ...serving, ca, requestCert: true, rejectUnauthorized: false };
+  server = await startServer(whoAmI, serverTls, protocol);
   credentials = new FakeCredentials(server.url, tls);
   upstream = createUpstream({ credentials, logger: captureLogger().logger });
 }
@@ -54,7 +56,11 @@ async function ask(authorization?: string): Promise<string> {
   return text(body);
 }
 
-describe('TLS', () => {
+describe.each(PROTOCOLS)('TLS with %s', (each) => {
+  beforeAll(() => {
+    protocol = each;
+  });
+
   test('shows the client certificate to a server of the authority', async () => {
     await setUp({ ca: authority.cert, ...alice });
     expect(await ask()).toBe('alice');
@@ -88,7 +94,11 @@ describe('TLS', () => {
   });
 });
 
-describe('a changed client certificate', () => {
+describe.each(PROTOCOLS)('with %s a changed client certificate', (each) => {
+  beforeAll(() => {
+    protocol = each;
+  });
+
   test('is used by the next request, while a stream goes on and its connection ends with it', async () => {
     await setUp({ ca: authority.cert, ...alice });
     const controller = new AbortController();

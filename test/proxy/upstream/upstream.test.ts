@@ -201,7 +201,7 @@ describe('the outcome of a request is reported', () => {
     );
     (await upstream.request({ method: 'GET', path: '/' })).body.destroy();
     expect(outcomes).toEqual([outcome]);
-    expect([upstream.reachability.answered, upstream.reachability.hadContactWithin(5000)]).toEqual([
+    expect([upstream.serverState.answered, upstream.serverState.hadContactWithin(5000)]).toEqual([
       statusCode < 429,
       true,
     ]);
@@ -215,10 +215,10 @@ describe('the outcome of a request is reported', () => {
       { onOutcome: (_, each) => outcomes.push(each) },
     );
     (await upstream.request({ method: 'GET', path: '/' })).body.destroy();
-    expect([outcomes, upstream.reachability.answered]).toEqual([['answered'], true]);
+    expect([outcomes, upstream.serverState.answered]).toEqual([['answered'], true]);
   });
 
-  test('and each chunk of a body is recorded by the reachability', async () => {
+  test('and each chunk of a body is recorded in the state of the server', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const { upstream } = await setUp(async (_, response) => {
       response.write('a');
@@ -226,12 +226,12 @@ describe('the outcome of a request is reported', () => {
       response.end('b');
     });
     const { body } = await upstream.request({ method: 'GET', path: '/' });
-    const { reachability: reach } = upstream;
+    const { serverState } = upstream;
     const heard: number[] = [];
     for await (const _ of body) {
-      heard.push(reach.lastContactAt);
-      expect(reach.unreachable).toBe(false);
-      reach.noteUnreachable();
+      heard.push(serverState.lastContactAt);
+      expect(serverState.isGivenUp).toBe(false);
+      serverState.giveUp();
       setTimeout(resolve, 20);
     }
     expect(heard).toHaveLength(2);

@@ -1,4 +1,5 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
+import { createSecureServer } from 'node:http2';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
@@ -18,12 +19,20 @@ export interface TestServer {
   close(): Promise<void>;
 }
 
+/** What a server over TLS offers: both, as a kube-apiserver does, or only the older, as some gateways do. */
+export type Protocol = 'HTTP/2' | 'HTTP/1.1';
+export const PROTOCOLS: readonly Protocol[] = ['HTTP/2', 'HTTP/1.1'];
+
+/** As an API server does, and longer than any test waits: an idle connection that a client forgets stays open. */
+const KEEP_ALIVE_MS = 90_000;
+
 /** Starts a server; with `tls` an https server. */
 export async function startServer(
   listener: RequestListener,
   tls?: TlsOptions,
+  protocol: Protocol = 'HTTP/2',
 ): Promise<TestServer> {
-  const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
+  const server = createFor(protocol, listener, tls);
   const connections = new Set<Socket>();
   let accepted = 0;
   server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
@@ -31,8 +40,6 @@ export async function startServer(
     connections.add(socket);
     socket.once('close', () => connections.delete(socket));
   });
-  // As an API server does, and longer than any test waits: an idle connection that a client forgets stays open.
-  server.keepAliveTimeout = 90_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
@@ -46,7 +53,16 @@ export async function startServer(
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        server.closeAllConnections();
+        for (const socket of connections) socket.destroy();
       }),
   };
+}
+
+function createFor(protocol: Protocol, listener: RequestListener, tls?: TlsOptions): Server {
+  const keepAliveTimeout = KEEP_ALIVE_MS;
+  if (tls === undefined) return createServer({ keepAliveTimeout }, listener);
+  if (protocol === 'HTTP/1.1') return createTlsServer({ ...tls, keepAliveTimeout }, listener);
+  const server = createSecureServer({ ...tls, allowHTTP1: true });
+  // Node's HTTP/2 has requests and responses of the same shape.
+  return server.on('request', listener as never) as unknown as Server;
 }

@@ -3,8 +3,8 @@ import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { SERVICES } from '../../../src/filter/codec/resource.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { Reflector } from '../../../src/proxy/reflector/reflector.ts';
+import { captureLogger } from '../http/logger.ts';
 import { upstreamPerTest } from '../http/upstream.ts';
-import { recordingLogger } from '../wrapper/wrapper-fixture.ts';
 
 export interface Script {
   /** The first event of each watch. */
@@ -24,10 +24,11 @@ export function scriptedReflectors() {
   });
   return async ({ event, watchMs, maxObjects = 1000, random = Math.random }: Script) => {
     const asked = { lists: 0, watches: 0, versions: 0 };
-    const { upstream } = await startUpstream((request, response) => {
+    const { upstream, lines } = await startUpstream((request, response) => {
       const isWatch = request.url?.includes('watch=true') === true;
-      const list = { kind: 'ServiceList', metadata: { resourceVersion: '10' }, items: [] };
       const isAboutVersion = request.url?.includes('metadata.name%3Dnobody') === true;
+      const metadata = { resourceVersion: isAboutVersion ? '99' : '10' };
+      const list = { kind: 'ServiceList', metadata, items: [] };
       asked[isAboutVersion ? 'versions' : isWatch ? 'watches' : 'lists']++;
       response.setHeader('content-type', 'application/json');
       response.write(`${JSON.stringify(isWatch ? event() : list)}\n`);
@@ -35,10 +36,16 @@ export function scriptedReflectors() {
       else if (watchMs !== undefined) setTimeout(() => response.end(), watchMs);
     });
     const codec = createJsonCodec();
-    const { logger, lines } = recordingLogger();
     const query = { resource: SERVICES, namespace: '', labelSelector: '', fieldSelector: '' };
     const reflector = new Reflector({
-      ...{ upstream, codec, logger, random, handlers: [], metadataOnly: false },
+      ...{
+        upstream,
+        codec,
+        random,
+        logger: captureLogger().logger,
+        handlers: [],
+        metadataOnly: false,
+      },
       query: { ...query, encoding: 'json' },
       decode: (object) => codec.meta(object),
       versions: new VersionAllocator(0),
@@ -47,7 +54,7 @@ export function scriptedReflectors() {
     const controller = new AbortController();
     controllers.push(controller);
     void reflector.run(controller.signal);
-    const logged = (msg: string) => lines.filter((line) => line.msg === msg).length;
+    const logged = (msg: string) => lines.filter((line) => JSON.parse(line).msg === msg).length;
     return { reflector, asked, logged };
   };
 }

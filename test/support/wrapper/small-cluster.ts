@@ -1,4 +1,10 @@
-import { type ApiServer, createApiServer } from '../../../embedded/api-server.ts';
+import {
+  type ApiServer,
+  type ApiServerOptions,
+  createApiServer,
+} from '../../../embedded/api-server.ts';
+import { issue, makeAuthority } from '../http/certificates.ts';
+import type { Protocol } from '../http/http-server.ts';
 
 /** An endpoint of the small cluster: `10.0.0.<n>` on a node. */
 export interface SmallEndpoint {
@@ -8,9 +14,23 @@ export interface SmallEndpoint {
   readonly zone?: string;
 }
 
-/** Nodes edge-1 and edge-2 in site a, edge-3 in site b; the wrapper runs on edge-1. There are no Services. */
-export function createSmallCluster(options: Parameters<typeof createApiServer>[0] = {}): ApiServer {
-  const server = createApiServer({ initialResourceVersion: 100, ...options });
+const SERVING = await issue(await makeAuthority(), 'kubernetes');
+
+/** The TLS options of an API server in memory. */
+export function servingTls(protocol: Protocol): NonNullable<ApiServerOptions['tls']> {
+  return { ...SERVING, http1Only: protocol === 'HTTP/1.1' };
+}
+
+/**
+ * Nodes edge-1 and edge-2 in site a, edge-3 in site b; the wrapper runs on edge-1. There are no Services. It speaks
+ * HTTP/2 over TLS, as a kube-apiserver, unless `options` have other {@link servingTls}; undefined: plain http.
+ */
+export function createSmallCluster(options: ApiServerOptions = {}): ApiServer {
+  const server = createApiServer({
+    initialResourceVersion: 100,
+    tls: servingTls('HTTP/2'),
+    ...options,
+  });
   for (const [name, site] of [
     ['edge-1', 'a'],
     ['edge-2', 'a'],

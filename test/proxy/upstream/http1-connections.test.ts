@@ -2,17 +2,21 @@ import type { ServerResponse } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { NoResponse, UpstreamAgent } from '../../../src/proxy/upstream/upstream-agent.ts';
+import { NoResponse } from '../../../src/proxy/upstream/agent-request.ts';
+import { Http1Connections } from '../../../src/proxy/upstream/http1-connections.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
 import { until } from '../../support/http/until.ts';
 
 /*
  * The clock is fake, so that no connection is too slow for these limits. The network is real.
  */
-const TIMES = { connectMs: 1000, headersMs: 5000, probeMs: 1234, idleMs: 60_000 };
+const TIMES = {
+  ...{ connectMs: 1000, headersMs: 5000, probeMs: 1234, idleMs: 60_000 },
+  ...{ quietMs: 15_000, pingMs: 10_000 },
+};
 
 let server: TestServer;
-let agent: UpstreamAgent;
+let agent: Http1Connections;
 /** Requests that the server has received and not answered. */
 let open: ServerResponse[];
 let requests: number;
@@ -27,14 +31,7 @@ beforeEach(async () => {
     requests++;
     open.push(response);
   });
-  agent = new UpstreamAgent({
-    ...{ tls: {}, times: TIMES },
-    onSocket: (socket) => {
-      if (!sockets.has(socket)) jest.spyOn(socket, 'setKeepAlive');
-      sockets.add(socket);
-    },
-    onConnect: () => connected++,
-  });
+  agent = connectionsTo(server.url);
 });
 
 afterEach(async () => {
@@ -44,10 +41,20 @@ afterEach(async () => {
   await server.close();
 });
 
-function ask(origin = server.url.origin) {
+function connectionsTo(url: URL): Http1Connections {
+  return new Http1Connections({
+    ...{ server: url, tls: {}, times: TIMES },
+    onSocket: (socket) => {
+      if (!sockets.has(socket)) jest.spyOn(socket, 'setKeepAlive');
+      sockets.add(socket);
+    },
+    onConnect: () => connected++,
+  });
+}
+
+function ask(of = agent) {
   const { signal } = new AbortController();
-  const common = { path: '/', method: 'GET', headers: {}, body: undefined };
-  return agent.request({ ...common, origin, signal });
+  return of.request({ path: '/', method: 'GET', headers: {}, body: undefined, signal });
 }
 
 /** Waits until the server has got a request that it has not answered. */
@@ -71,9 +78,8 @@ describe('a request', () => {
     await new Promise((resolve) => silent.once('listening', resolve));
     const { port } = silent.address() as { port: number };
     const accepted = new Promise<Socket>((resolve) => silent.once('connection', resolve));
-    const asking = expect(ask(`https://127.0.0.1:${port}`)).rejects.toThrow(
-      'no connection within 1 s',
-    );
+    const other = connectionsTo(new URL(`https://127.0.0.1:${port}`));
+    const asking = expect(ask(other)).rejects.toThrow('no connection within 1 s');
     const socket = await accepted;
     jest.advanceTimersByTime(TIMES.connectMs);
     await asking;

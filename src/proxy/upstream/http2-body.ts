@@ -1,0 +1,51 @@
+import { type ClientHttp2Stream, constants } from 'node:http2';
+import { Readable } from 'node:stream';
+
+const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants;
+
+/**
+ * The body of a response over HTTP/2, as a Readable without the peculiarities of Node's streams of HTTP/2:
+ * - One that was cancelled, also because its connection was lost, ends without an error, as if it were complete.
+ * - One that is complete counts as closed before it is read, so that `finished` and `for await` fail.
+ * - One that is destroyed does not tell the server that it is cancelled.
+ */
+export class Http2Body extends Readable {
+  readonly #stream: ClientHttp2Stream;
+
+  /** @param explain the reason for an error of the stream */
+  constructor(stream: ClientHttp2Stream, explain: (error: Error) => Error) {
+    super();
+    this.#stream = stream;
+    // It may fail before its reader gets it, who then sees the error.
+    this.on('error', () => {});
+    const fail = (error: Error): void => void this.destroy(explain(error));
+    stream.on('data', (chunk: Buffer) => {
+      if (!this.push(chunk)) stream.pause();
+    });
+    stream.once('end', () => {
+      if (stream.rstCode === NGHTTP2_NO_ERROR) this.push(null);
+      else fail(new Error(`the stream was closed with code ${stream.rstCode}`));
+    });
+    stream.on('error', fail);
+    stream.once('close', () => {
+      if (!stream.readableEnded)
+        fail(new Error(`the stream was closed with code ${stream.rstCode}`));
+    });
+    stream.pause();
+  }
+
+  override _read(): void {
+    this.#stream.resume();
+  }
+
+  override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
+    cancelStream(this.#stream);
+    callback(error);
+  }
+}
+
+/** Ends a stream, and tells the server so if it has not ended yet. */
+export function cancelStream(stream: ClientHttp2Stream, reason?: Error): void {
+  if (!stream.closed) stream.close(NGHTTP2_CANCEL);
+  stream.destroy(reason);
+}

@@ -1,0 +1,222 @@
+import type { Logger } from 'pino';
+import type { WrapperError } from '../../errors.ts';
+import type { Clock } from '../../filter/projection/clock.ts';
+import { LimitedLog } from '../util/limited-log.ts';
+import { systemClock } from '../util/system-clock.ts';
+import { AttemptQueue } from './attempt-queue.ts';
+import type { ResponseHeaders } from './upstream-body.ts';
+import { isUsableResponse } from './usable-response.ts';
+
+/** How the API server fails all queries: no answer, an error of its own (5xx), or it rejects our identity (401). */
+export type ServerFailure = 'unreachable' | 'misbehaving' | 'refusing';
+
+/** See {@link ServerState}. */
+export type ServerCondition =
+  | { readonly name: 'unknown' }
+  | { readonly name: 'reachable' }
+  | {
+      readonly name: ServerFailure;
+      /** Monotonic, in milliseconds. */
+      readonly since: number;
+      readonly error: WrapperError;
+    };
+
+export interface ServerStateOptions {
+  readonly logger: Logger;
+  /** Default: the machine's monotonic clock. */
+  readonly clock?: Clock | undefined;
+  /** Source of randomness in [0, 1). */
+  readonly random?: (() => number) | undefined;
+}
+
+const CONSEQUENCE: Readonly<Record<ServerFailure, string>> = {
+  unreachable: 'the API server cannot be reached',
+  misbehaving: 'the API server answers with errors',
+  refusing: 'the API server rejects our credentials',
+};
+/** A server that is behind a version makes all queries list again at most once in this time, in milliseconds. */
+const BEHIND_MS = 60_000;
+
+/**
+ * What all queries together know about the API server. There is one for all of them, whichever of several servers is
+ * in use, because these have one history.
+ *
+ *                  usable response
+ *     unknown ─────────────────────────▶ reachable ◀──── usable response ────┐
+ *        │                                   │                               │
+ *        │ a request failed                  │ a request failed, no watch    │
+ *        │                                   │ is open, and none was         │
+ *        ▼                                   ▼ answered since it was sent    │
+ *     unreachable, misbehaving, refusing ────────────────────────────────────┘
+ *
+ * While it is unreachable, misbehaving or refusing, the queries wait in a queue. Every second or two one of them tries
+ * again, and the first usable response to any of them releases all; see {@link AttemptQueue}.
+ *
+ * The history: etcd may be restored from an older copy. The first query that notices counts the history up. All
+ * others then list again, and take no object for known.
+ */
+export class ServerState {
+  /** For lines about failures: bounded for all queries together. */
+  readonly log: LimitedLog;
+  readonly #clock: Clock;
+  readonly #queue: AttemptQueue;
+  readonly #listeners = new Set<() => void>();
+  #condition: ServerCondition = { name: 'unknown' };
+  #history = 0;
+  /** When a query last found the API server behind its version; monotonic. */
+  #behindAt = Number.NEGATIVE_INFINITY;
+  /** Last sign of it, and last usable response; monotonic. */
+  #contact = { at: Number.NEGATIVE_INFINITY, usableAt: Number.NEGATIVE_INFINITY };
+  #answered = false;
+  #isGivenUp = false;
+  /** Watches that are open now. */
+  #watches = 0;
+
+  constructor({ logger, clock = systemClock, random = Math.random }: ServerStateOptions) {
+    this.#clock = clock;
+    this.log = new LimitedLog({ logger, clock });
+    this.#queue = new AttemptQueue({ clock, random });
+  }
+
+  get condition(): ServerCondition {
+    return this.#condition;
+  }
+
+  /** Since when it has given no usable response to anyone; monotonic. Undefined: it answers, or was never asked. */
+  get unreachableSince(): number | undefined {
+    return 'since' in this.#condition ? this.#condition.since : undefined;
+  }
+
+  /** Counts the histories that were noticed. Objects of an earlier one may have any state now. */
+  get history(): number {
+    return this.#history;
+  }
+
+  /** Whether it has given a usable response in the life of this process. */
+  get answered(): boolean {
+    return this.#answered;
+  }
+
+  /** Whether a query has waited for it long enough at the start, and it has given no usable response since. */
+  get isGivenUp(): boolean {
+    return this.#isGivenUp;
+  }
+
+  /** Time of the last sign of it: part of a response, or an established connection. */
+  get lastContactAt(): number {
+    return this.#contact.at;
+  }
+
+  /** Whether the last sign of it is at most `ms` old. */
+  hadContactWithin(ms: number): boolean {
+    return this.#clock.now() - this.#contact.at <= ms;
+  }
+
+  /** Calls the listener after the condition or the history has changed. Returns how to end that. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Records that a connection was established, TLS included. */
+  noteConnected(): void {
+    this.#contact.at = this.#clock.now();
+  }
+
+  /** Records the headers of a response, or more of its body. */
+  noteAnswer(statusCode: number, headers: ResponseHeaders = {}): void {
+    const now = this.#clock.now();
+    this.#contact.at = now;
+    if (!isUsableResponse(statusCode, headers)) return;
+    this.#answered = true;
+    this.#isGivenUp = false;
+    // It is there, but it serves no query.
+    if (statusCode === 401) return;
+    this.#contact.usableAt = now;
+    if (this.#condition.name !== 'reachable') this.#recover(now);
+  }
+
+  /** A watch is open: changes arrive, whatever happens to other requests. Call the result when it has ended. */
+  watchOpened(): () => void {
+    let isOpen = true;
+    this.#watches++;
+    return () => {
+      if (isOpen) this.#watches--;
+      isOpen = false;
+    };
+  }
+
+  /**
+   * Records that a request failed for a reason that may concern all queries.
+   *
+   * @param sentAt when it was sent; monotonic
+   * @returns whether it does: false while a watch is open, or if another request was answered since this one was sent
+   */
+  noteFailure(name: ServerFailure, error: WrapperError, sentAt: number): boolean {
+    if (this.#watches > 0 || this.#contact.usableAt >= sentAt) return false;
+    const before = this.#condition;
+    if (before.name === name) return true;
+    const since = this.unreachableSince ?? this.#clock.now();
+    this.#condition = { name, since, error };
+    this.#queue.close(since);
+    const fields = { err: error.message, code: error.code };
+    const text = `${CONSEQUENCE[name]}: the last known state is served, and it is tried again every few seconds`;
+    this.log.warn(fields, text);
+    this.#notify();
+    return true;
+  }
+
+  /** Records that a query has waited for it long enough. Others then wait for a shorter time. */
+  giveUp(): void {
+    this.#isGivenUp = true;
+  }
+
+  /**
+   * Waits until a query may send its next request: until it is its turn, or the API server has answered. Resolves
+   * immediately while the API server is reachable. Rejects with the reason of the signal.
+   */
+  untilAttempt(signal: AbortSignal): Promise<void> {
+    return this.#queue.wait(signal);
+  }
+
+  /**
+   * Records that the API server has listed an older state than a query knew.
+   *
+   * @param seen the history that the query followed: another query may have noticed before
+   */
+  noteWentBack(seen: number): void {
+    if (seen !== this.#history) return;
+    this.#history++;
+    this.log.warn(
+      { history: this.#history },
+      'the API server has gone back to an older state, as after a restore of etcd: all collections are listed again',
+    );
+    this.#notify();
+  }
+
+  /**
+   * Records that the API server has not reached a version that it once had. It may have gone back, and other queries
+   * may not notice because its new history has passed their versions. Or it is far behind another server.
+   */
+  noteBehind(seen: number): void {
+    const now = this.#clock.now();
+    if (now - this.#behindAt < BEHIND_MS) return;
+    this.#behindAt = now;
+    this.noteWentBack(seen);
+  }
+
+  #recover(now: number): void {
+    const since = this.unreachableSince;
+    this.#condition = { name: 'reachable' };
+    if (since !== undefined) {
+      const seconds = Math.round((now - since) / 100) / 10;
+      this.log.info({ seconds }, 'the API server answers again');
+    }
+    this.#queue.open();
+    this.#notify();
+  }
+
+  #notify(): void {
+    for (const listener of [...this.#listeners]) listener();
+  }
+}

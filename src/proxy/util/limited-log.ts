@@ -1,0 +1,73 @@
+import type { Logger } from 'pino';
+import type { Clock } from '../../filter/projection/clock.ts';
+import { systemClock } from './system-clock.ts';
+import { TokenBucket } from './token-bucket.ts';
+
+export interface LimitedLogOptions {
+  readonly logger: Logger;
+  /** Default: the machine's monotonic clock. */
+  readonly clock?: Clock | undefined;
+  /** Lines that may follow each other without a pause; default 5. */
+  readonly burst?: number;
+  /** Time until one more line may be written, in milliseconds; default 15,000: four lines a minute. */
+  readonly refillMs?: number;
+}
+
+interface Line {
+  readonly level: 'warn' | 'info';
+  readonly fields: object;
+  readonly text: string;
+}
+
+/**
+ * Bounds the lines about events that may repeat without end, for all who share it: nine in the first minute and four
+ * in each further one. The latest line that did not fit is written as soon as there is room, with the number of
+ * those that were left out (`omitted`). So the last line always shows the latest state.
+ */
+export class LimitedLog {
+  readonly #logger: Logger;
+  readonly #clock: Clock;
+  readonly #bucket: TokenBucket;
+  /** The latest line that did not fit; undefined while all were written. */
+  #waiting: Line | undefined;
+  #omitted = 0;
+
+  constructor({ logger, clock = systemClock, burst = 5, refillMs = 15_000 }: LimitedLogOptions) {
+    this.#logger = logger;
+    this.#clock = clock;
+    this.#bucket = new TokenBucket({ burst, refillMs, now: () => clock.now() });
+  }
+
+  warn(fields: object, text: string): void {
+    this.#add({ level: 'warn', fields, text });
+  }
+
+  info(fields: object, text: string): void {
+    this.#add({ level: 'info', fields, text });
+  }
+
+  #add(line: Line): void {
+    if (this.#waiting !== undefined) {
+      this.#omitted++;
+      this.#waiting = line;
+      return;
+    }
+    const waitMs = this.#bucket.take();
+    if (waitMs === 0) {
+      this.#logger[line.level](line.fields, line.text);
+      return;
+    }
+    this.#waiting = line;
+    this.#clock.after(waitMs, () => this.#writeWaiting());
+  }
+
+  #writeWaiting(): void {
+    const line = this.#waiting;
+    const omitted = this.#omitted;
+    this.#waiting = undefined;
+    this.#omitted = 0;
+    this.#bucket.take();
+    if (line === undefined) return;
+    this.#logger[line.level]({ ...line.fields, ...(omitted > 0 && { omitted }) }, line.text);
+  }
+}

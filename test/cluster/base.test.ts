@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { createTimings } from '../e2e/support/timings.ts';
+import { type Cluster, startCluster } from './support/cluster.ts';
+import { installKubeProxy, rolledOut } from './support/kube-proxy.ts';
+import { API_SERVER } from './support/network.ts';
+import { createWeb, type Web } from './support/web.ts';
+import { createWorkspace } from './support/workspace.ts';
+
+jest.setTimeout(180_000);
+
+/** The base with its state folder, a stock kube-proxy behind it, and Pods that serve each other. */
+let cluster: Cluster;
+let web: Web;
+const timings = createTimings();
+
+beforeAll(async () => {
+  cluster = await startCluster();
+});
+
+afterAll(async () => {
+  timings.print('from a change until connections of Pods follow it (ms)');
+  await cluster?.stop();
+});
+
+const label = async (node: string, labels: Readonly<Record<string, string>>) =>
+  await cluster.admin.patch(`/api/v1/nodes/${node}`, { metadata: { labels } });
+
+test('the base with its state folder becomes ready on every node, before there is a kube-proxy', async () => {
+  const workspace = createWorkspace(cluster);
+  workspace.write(
+    'my-cluster/kustomization.yaml',
+    `apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+namespace: kube-system
+resources: [../manifests/base]
+components: [../manifests/components/state]
+configMapGenerator:
+  - name: kube-proxy-wrapper-api-server
+    behavior: merge
+    literals: [KUBERNETES_SERVICE_HOST=${API_SERVER.address}, KUBERNETES_SERVICE_PORT=${API_SERVER.port}]
+`,
+  );
+  await workspace.run('kubectl apply --server-side -k my-cluster');
+  await rolledOut(cluster, 'kube-proxy-wrapper');
+  const { status } = await cluster.admin.get(
+    '/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy-wrapper',
+  );
+  expect(status.numberReady).toBe(cluster.nodes.length);
+});
+
+test('traffic of Pods stays on the node, then in the site, then goes anywhere, as readiness changes', async () => {
+  await installKubeProxy(cluster, { mode: 'nftables', server: 'http://127.0.0.1:10360' });
+  await rolledOut(cluster, 'kube-proxy');
+  for (const [node, site] of Object.entries({ 'edge-1': 'a', 'edge-2': 'a', 'edge-3': 'b' })) {
+    await label(node, { site });
+  }
+  web = await createWeb(cluster, ['kubernetes.io/hostname', 'site', '*']);
+  for (const { name } of cluster.nodes) await web.reaches(name, [name]);
+
+  const change = async (what: string, node: string, ready: boolean, reached: string[]) => {
+    await web.setReady(node, ready);
+    timings.add(what, 'nftables', await web.reaches('edge-1', reached));
+  };
+  await change('the Pod of the node is not ready', 'edge-1', false, ['edge-2']);
+  await change('no Pod of the site is ready', 'edge-2', false, ['edge-3']);
+  await change('a Pod of the site is ready again', 'edge-2', true, ['edge-2']);
+  await change('the Pod of the node is ready again', 'edge-1', true, ['edge-1']);
+});
+
+test('a changed label of the node moves its traffic to the other site', async () => {
+  await web.setReady('edge-1', false);
+  await web.reaches('edge-1', ['edge-2']);
+  await label('edge-1', { site: 'b' });
+  timings.add('the node has another site', 'nftables', await web.reaches('edge-1', ['edge-3']));
+  await label('edge-1', { site: 'a' });
+  timings.add('the node has its site again', 'nftables', await web.reaches('edge-1', ['edge-2']));
+  await web.setReady('edge-1', true);
+  await web.reaches('edge-1', ['edge-1']);
+});

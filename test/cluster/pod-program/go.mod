@@ -1,0 +1,3 @@
+module kube-proxy-wrapper.test/cluster
+
+go 1.26.0

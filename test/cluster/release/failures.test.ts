@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import type { KubeObject } from '../../e2e/support/api.ts';
+import { eventually } from '../../e2e/support/eventually.ts';
+import { createTimings } from '../../e2e/support/timings.ts';
+import { type Cluster, startCluster } from '../support/cluster.ts';
+import { installKubeProxy, rolledOut } from '../support/kube-proxy.ts';
+import { createWeb, isReady, type Web } from '../support/web.ts';
+import { createWorkspace, type Workspace } from '../support/workspace.ts';
+
+jest.setTimeout(180_000);
+
+/** What happens to Pods and nodes, with the overlay for kubeadm and a kube-proxy that is pointed at the wrapper. */
+let cluster: Cluster;
+let web: Web;
+let workspace: Workspace;
+const everyNode = ['edge-1', 'edge-2'];
+const timings = createTimings();
+
+beforeAll(async () => {
+  cluster = await startCluster({ nodeNames: everyNode });
+  workspace = createWorkspace(cluster);
+  await workspace.runDocumented('kubeadm', 'kubectl -n kube-system get configmap');
+  await workspace.runDocumented('kubeadm', 'kubectl apply --server-side');
+  await installKubeProxy(cluster, { mode: 'nftables', server: 'http://127.0.0.1:10360' });
+  await rolledOut(cluster, 'kube-proxy');
+  web = await createWeb(cluster, ['kubernetes.io/hostname', '*']);
+  for (const node of everyNode) await web.reaches(node, [node]);
+}, 180_000);
+
+afterAll(async () => {
+  timings.print('duration (ms)');
+  await cluster?.stop();
+});
+
+const PODS = '/api/v1/namespaces/kube-system/pods';
+
+async function wrapperPods(node: string): Promise<KubeObject[]> {
+  const pods = await cluster.admin.list(
+    `${PODS}?labelSelector=app.kubernetes.io%2Fname%3Dkube-proxy-wrapper`,
+  );
+  return pods.filter(({ spec }) => spec.nodeName === node);
+}
+
+async function readyPodOtherThan(node: string, name: string | undefined): Promise<string> {
+  const { value } = await eventually(
+    async () => await wrapperPods(node),
+    (pods) => pods.some((pod) => isReady(pod) && pod.metadata.name !== name),
+    { timeoutMs: 60_000, intervalMs: 100, what: `a ready wrapper on ${node}` },
+  );
+  return value.find((pod) => isReady(pod) && pod.metadata.name !== name)?.metadata.name ?? '';
+}
+
+/** Loads the Service from the Pod of edge-1 while `during` runs, and expects that only that node answered. */
+async function withoutLoss(during: () => Promise<unknown>): Promise<void> {
+  const end = await web.load('edge-1', 20);
+  await during();
+  expect(Object.keys((await end()).answers)).toEqual(['edge-1']);
+}
+
+/** Changes the readiness of the Pod on edge-1 there and back, which only a served kube-proxy follows. */
+async function followsChanges(): Promise<void> {
+  await web.setReady('edge-1', false);
+  await web.reaches('edge-1', ['edge-2']);
+  await web.setReady('edge-1', true);
+  await web.reaches('edge-1', ['edge-1']);
+}
+
+test('the working set of each wrapper is below what the manifests request', async () => {
+  for (const node of everyNode) {
+    const path = `/api/v1/nodes/${node}/proxy/stats/summary`;
+    const { value } = await eventually(
+      async () => await containerStats(path),
+      (bytes) => bytes > 0,
+      { timeoutMs: 40_000, intervalMs: 500, what: 'statistics of the wrapper' },
+    );
+    timings.add(`working set of the wrapper, kB (${node})`, 'ms', Math.round(value / 1_000));
+    expect(value).toBeGreaterThan(30e6);
+    expect(value).toBeLessThan(160 * 2 ** 20);
+  }
+});
+
+async function containerStats(path: string): Promise<number> {
+  const summary = await cluster.admin.get(path);
+  const pods = summary.pods as { containers?: { name: string; memory?: Memory }[] }[];
+  const found = pods
+    .flatMap(({ containers = [] }) => containers)
+    .find(({ name }) => name === 'kube-proxy-wrapper');
+  return found?.memory?.workingSetBytes ?? 0;
+}
+
+interface Memory {
+  readonly workingSetBytes?: number;
+}
+
+test('a wrapper that is evicted is replaced, and the node keeps its rules meanwhile', async () => {
+  const name = await readyPodOtherThan('edge-1', undefined);
+  await withoutLoss(async () => {
+    const before = performance.now();
+    await cluster.admin.create(`${PODS}/${name}/eviction`, {
+      apiVersion: 'policy/v1',
+      kind: 'Eviction',
+      metadata: { name, namespace: 'kube-system' },
+    });
+    await readyPodOtherThan('edge-1', name);
+    timings.add('evicted until the next is ready', 'ms', Math.round(performance.now() - before));
+  });
+  await followsChanges();
+});
+
+test('a wrapper that the kernel kills is started again by the kubelet', async () => {
+  const node = cluster.node('edge-1');
+  const wrapper = (await node.containers()).find(({ name }) => name === 'kube-proxy-wrapper');
+  await withoutLoss(async () => {
+    const before = performance.now();
+    await node.exec('kill', ['-KILL', String(wrapper?.pid)]);
+    await eventually(
+      async () => await wrapperPods('edge-1'),
+      ([pod]) => pod?.status.containerStatuses[0].restartCount === 1 && isReady(pod),
+      { timeoutMs: 60_000, intervalMs: 100, what: 'the wrapper is started again' },
+    );
+    timings.add('killed until it is ready again', 'ms', Math.round(performance.now() - before));
+  });
+  await followsChanges();
+});
+
+test('an update whose Pod is killed for its memory stops at the first node, which the old Pod serves', async () => {
+  const limit = (memory: string) =>
+    `[{"op":"replace","path":"/spec/template/spec/containers/0/resources","value":{"requests":{"memory":"${memory}"},"limits":{"memory":"${memory}"}}}]`;
+  await withoutLoss(async () => {
+    await workspace.run(
+      `kubectl -n kube-system patch daemonset kube-proxy-wrapper --type json -p '${limit('40Mi')}'`,
+    );
+    await eventually(
+      async () => [...(await wrapperPods('edge-1')), ...(await wrapperPods('edge-2'))],
+      (pods) => pods.some(isOomKilled) && pods.filter(isReady).length === 2,
+      {
+        timeoutMs: 60_000,
+        intervalMs: 200,
+        what: 'one Pod is OOMKilled beside two that are ready',
+      },
+    );
+  });
+  await followsChanges();
+  await workspace.run('kubectl -n kube-system rollout undo daemonset/kube-proxy-wrapper');
+  await rolledOut(cluster, 'kube-proxy-wrapper');
+  await followsChanges();
+});
+
+function isOomKilled(pod: KubeObject): boolean {
+  const [status] = (pod.status.containerStatuses ?? []) as {
+    state: { terminated?: { reason: string } };
+    lastState: { terminated?: { reason: string } };
+  }[];
+  const ended = status?.state.terminated ?? status?.lastState.terminated;
+  return ended?.reason === 'OOMKilled';
+}
+
+test('a drained node keeps wrapper and kube-proxy', async () => {
+  await withoutLoss(async () => {
+    await workspace.run(
+      'kubectl drain edge-1 --ignore-daemonsets --delete-emptydir-data --timeout=60s',
+    );
+    expect((await wrapperPods('edge-1')).filter(isReady)).toHaveLength(1);
+  });
+  await followsChanges();
+  await workspace.run('kubectl uncordon edge-1');
+});
+
+test('a node that reboots has its rules again, without help', async () => {
+  const node = cluster.node('edge-1');
+  await node.powerOff();
+  const before = performance.now();
+  await node.powerOn();
+  await node.startKubelet();
+  await eventually(
+    async () => await web.dialFrom('edge-1'),
+    (answers) => Object.keys(answers).join() === 'edge-1',
+    { timeoutMs: 120_000, intervalMs: 500, what: 'the Service is reached on the rebooted node' },
+  );
+  timings.add(
+    'power on until the Service is reached',
+    'ms',
+    Math.round(performance.now() - before),
+  );
+  await followsChanges();
+});

@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { ensureHelm } from '../../deploy/support/tools.ts';
+import { type Cluster, startCluster } from '../support/cluster.ts';
+import { installKubeProxy, rolledOut } from '../support/kube-proxy.ts';
+import { createWeb, type Web } from '../support/web.ts';
+import { createWorkspace, type Workspace } from '../support/workspace.ts';
+
+jest.setTimeout(180_000);
+
+/** The section "Helm" of docs/deployment.md, by its own commands and in its order. Each test continues the last. */
+let cluster: Cluster;
+let web: Web;
+let workspace: Workspace;
+const everyNode = ['edge-1', 'edge-2'];
+
+beforeAll(async () => {
+  const helm = await ensureHelm();
+  cluster = await startCluster({ nodeNames: everyNode });
+  workspace = createWorkspace(cluster, { helm });
+  await installKubeProxy(cluster, { mode: 'nftables' });
+  web = await createWeb(cluster);
+  // The first build of helm takes minutes.
+}, 600_000);
+
+afterAll(async () => await cluster?.stop());
+
+const documented = async (beginning: string) => await workspace.runDocumented('Helm', beginning);
+
+test('the chart installs the wrapper, and kube-proxies are pointed at it node by node', async () => {
+  await documented('helm install');
+  await documented(
+    'kubectl -n kube-system patch daemonset kube-proxy --patch-file manifests/overlays/kubeadm/point-kube-proxy.yaml',
+  );
+  await documented('kubectl -n kube-system patch daemonset kube-proxy -p');
+  for (const node of everyNode) await web.reaches(node, everyNode);
+});
+
+test('a changed value filters what was unfiltered, and the rollback ends that', async () => {
+  const commands = workspace.documented('Helm', 'helm upgrade');
+  const rollback = commands.indexOf('helm rollback');
+  expect(rollback).toBeGreaterThan(0);
+  await workspace.run(commands.slice(0, rollback));
+  await rolledOut(cluster, 'kube-proxy-wrapper');
+  for (const node of everyNode) await web.reaches(node, [node]);
+  await workspace.run(commands.slice(rollback));
+  await rolledOut(cluster, 'kube-proxy-wrapper');
+  for (const node of everyNode) await web.reaches(node, everyNode);
+});
+
+test('the way back leaves a plain kube-proxy and nothing of the chart', async () => {
+  await documented(
+    'kubectl -n kube-system patch daemonset kube-proxy --patch-file manifests/overlays/kubeadm/point-kube-proxy-back.yaml',
+  );
+  await documented('kubectl -n kube-system patch daemonset kube-proxy -p');
+  await documented('helm uninstall');
+  for (const node of everyNode) await web.reaches(node, everyNode);
+  const name = 'app.kubernetes.io/name=kube-proxy-wrapper';
+  expect(await cluster.kubectl(['get', 'cm,sa,ds', '-A', '-l', name, '-o', 'name'])).toBe('');
+});

@@ -1,0 +1,146 @@
+import type { KubeObject } from '../../e2e/support/api.ts';
+import { eventually } from '../../e2e/support/eventually.ts';
+import type { Cluster } from './cluster.ts';
+import { POD_IMAGE } from './images.ts';
+
+/** How often each node answered, by its name; a failure in brackets, such as `(refused)`. */
+export type Answers = Readonly<Record<string, number>>;
+
+/** What a steady load saw. */
+export interface LoadSummary {
+  readonly answers: Answers;
+  readonly slowestMs: number;
+}
+
+/** A test server on each node, and a Service of them. The same Pods are the clients. */
+export interface Web {
+  readonly url: string;
+  /** Name of the Pod on a node. */
+  podOn(node: string): Promise<string>;
+  /** Switches the readiness of the Pod on a node. */
+  setReady(node: string, ready: boolean): Promise<void>;
+  /** Connects from the Pod of a node to the Service. It needs no API server. */
+  dialFrom(node: string, count?: number): Promise<Answers>;
+  /**
+   * Waits until requests from a node's Pod are answered by these nodes, by each at least once and by no other. Resolves
+   * with the milliseconds that it took.
+   */
+  reaches(node: string, nodes: readonly string[]): Promise<number>;
+  /** Requests from the Pod of a node to a URL (default the Service) at a steady rate, until the returned function is called. */
+  load(node: string, everyMs: number, url?: string): Promise<() => Promise<LoadSummary>>;
+}
+
+const NAME = 'web';
+const CLUSTER_IP = '10.96.0.80';
+const PORT = 8080;
+
+/** Creates DaemonSet and Service, and waits until each node has a ready Pod. */
+export async function createWeb(cluster: Cluster, topologyKeys?: readonly string[]): Promise<Web> {
+  const { admin } = cluster;
+  await admin.create('/apis/apps/v1/namespaces/default/daemonsets', daemonSet());
+  await admin.create('/api/v1/namespaces/default/services', service(topologyKeys));
+  const pods = async () =>
+    await admin.list(`/api/v1/namespaces/default/pods?labelSelector=app%3D${NAME}`);
+  const podOn = async (node: string) => {
+    const found = (await pods()).find(
+      ({ spec, metadata }) => spec.nodeName === node && !('deletionTimestamp' in metadata),
+    );
+    if (found === undefined) throw new Error(`there is no Pod ${NAME} on ${node}`);
+    return found.metadata.name;
+  };
+  await eventually(pods, (all) => all.filter(isReady).length === cluster.nodes.length, {
+    ...{ timeoutMs: 60_000, intervalMs: 200, what: 'a ready Pod on each node' },
+  });
+  const ask = async (node: string, path: string) =>
+    await admin.create(
+      `/api/v1/namespaces/default/pods/${await podOn(node)}:${PORT}/proxy/${path}`,
+      {} as KubeObject,
+    );
+  const url = `http://${CLUSTER_IP}/`;
+  const dialFrom = async (node: string, count = 8) => {
+    const command = ['/pod', 'dial', url, String(count)];
+    return byNode(JSON.parse(await cluster.node(node).execInPod(await podOn(node), command)));
+  };
+  return {
+    ...{ url, podOn, dialFrom },
+    setReady: async (node, ready) => void (await ask(node, `set-ready?ready=${ready}`)),
+    reaches: async (node, nodes) => {
+      const expected = [...nodes].sort().join();
+      const { elapsedMs } = await eventually(
+        async () => await dialFrom(node, 8 * nodes.length),
+        (answers) => Object.keys(answers).sort().join() === expected,
+        { timeoutMs: 30_000, intervalMs: 50, what: `${node} reaches ${expected}` },
+      );
+      return elapsedMs;
+    },
+    load: async (node, everyMs, target = url) => {
+      await ask(node, `load/start?everyMs=${everyMs}&url=${encodeURIComponent(target)}`);
+      return async () => {
+        const { answers, slowestMs } = (await ask(node, 'load/stop')) as unknown as LoadSummary;
+        return { answers: byNode(answers), slowestMs };
+      };
+    },
+  };
+}
+
+export function isReady(pod: KubeObject): boolean {
+  const conditions = (pod.status?.conditions ?? []) as { type: string; status: string }[];
+  return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
+}
+
+/** Answers are `<node>/<pod>`. */
+function byNode(answers: Answers): Answers {
+  const counts: Record<string, number> = {};
+  for (const [answer, count] of Object.entries(answers)) {
+    const node = answer.startsWith('(') ? answer : (answer.split('/')[0] ?? '');
+    counts[node] = (counts[node] ?? 0) + count;
+  }
+  return counts;
+}
+
+function daemonSet(): KubeObject {
+  const labels = { app: NAME };
+  const env = [
+    { name: 'NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
+    { name: 'POD', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+  ];
+  const container = {
+    name: NAME,
+    image: POD_IMAGE,
+    args: ['serve', String(PORT)],
+    env,
+    readinessProbe: {
+      httpGet: { path: '/ready', port: PORT },
+      periodSeconds: 1,
+      failureThreshold: 1,
+    },
+  };
+  return {
+    metadata: { name: NAME },
+    spec: {
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: {
+          automountServiceAccountToken: false,
+          terminationGracePeriodSeconds: 1,
+          tolerations: [{ operator: 'Exists' }],
+          containers: [container],
+        },
+      },
+    },
+  };
+}
+
+function service(topologyKeys: readonly string[] | undefined): KubeObject {
+  const annotations =
+    topologyKeys === undefined ? {} : { topologyKeys: JSON.stringify(topologyKeys) };
+  return {
+    metadata: { name: NAME, annotations },
+    spec: {
+      selector: { app: NAME },
+      clusterIP: CLUSTER_IP,
+      ports: [{ port: 80, targetPort: PORT }],
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readText, repository } from '../../deploy/support/repository.ts';
+import { runCommand } from '../../e2e/support/run-command.ts';
+import type { Cluster } from './cluster.ts';
+
+/** A copy of manifests and chart, in which commands of the documents run as they are written there. */
+export interface Workspace {
+  readonly folder: string;
+  write(path: string, text: string): void;
+  /** The documented block of a section of docs/deployment.md that begins with this command. */
+  documented(section: string, beginning: string): string;
+  /** Runs shell commands. */
+  run(commands: string): Promise<string>;
+  /**
+   * Runs that block. In it the keys of `instead` are replaced, such as the name of the node.
+   */
+  runDocumented(
+    section: string,
+    beginning: string,
+    instead?: Readonly<Record<string, string>>,
+  ): Promise<string>;
+}
+
+export function createWorkspace(
+  cluster: Cluster,
+  programs: Readonly<Record<string, string>> = {},
+): Workspace {
+  const folder = join(cluster.folder, 'workspace');
+  for (const each of ['manifests', 'charts']) {
+    cpSync(join(repository, each), join(folder, each), { recursive: true });
+  }
+  const bin = join(folder, 'bin');
+  mkdirSync(bin);
+  for (const [name, path] of Object.entries({ kubectl: cluster.binaries.kubectl, ...programs })) {
+    symlinkSync(path, join(bin, name));
+    chmodSync(path, 0o755);
+  }
+  const env = { KUBECONFIG: cluster.kubeconfig, PATH: `${bin}:${process.env.PATH}` };
+  const run = async (commands: string) =>
+    await runCommand('bash', ['-c', `set -eu\n${commands}`], { cwd: folder, env });
+  return {
+    folder,
+    write: (path, text) => {
+      mkdirSync(join(folder, path, '..'), { recursive: true });
+      writeFileSync(join(folder, path), text);
+    },
+    documented,
+    run,
+    runDocumented: async (section, beginning, instead = {}) => {
+      let commands = documented(section, beginning);
+      for (const [from, to] of Object.entries(instead)) commands = commands.replaceAll(from, to);
+      return await run(commands);
+    },
+  };
+}
+
+/** The blocks of shell commands in a section of docs/deployment.md, by the heading. */
+function blocksOf(section: string): string[] {
+  const parts = readText('docs/deployment.md').split(/^## /m);
+  const found = parts.find((part) => part.startsWith(`${section}\n`));
+  if (found === undefined) throw new Error(`docs/deployment.md has no section ${section}`);
+  return [...found.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, commands = '']) => commands);
+}
+
+function documented(section: string, beginning: string): string {
+  const found = blocksOf(section).filter((block) => block.startsWith(beginning));
+  const [only] = found;
+  // Some are written twice, for the way there and back; they are the same then.
+  if (only === undefined || found.some((each) => each !== only)) {
+    throw new Error(`${found.length} blocks of section ${section} begin with ${beginning}`);
+  }
+  return only;
+}

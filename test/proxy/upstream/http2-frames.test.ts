@@ -1,0 +1,163 @@
+import { text } from 'node:stream/consumers';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { FakeCredentials } from '../../support/http/credentials.ts';
+import { CODES, servingPair } from '../../support/http/http2-server.ts';
+import { captureLogger } from '../../support/http/logger.ts';
+import {
+  type RawHttp2Connection,
+  type RawHttp2Server,
+  startRawHttp2Server,
+} from '../../support/http/raw-http2-server.ts';
+import { until } from '../../support/http/until.ts';
+
+/*
+ * What a server may do that Node's own server does not: each frame is written by hand.
+ */
+let server: RawHttp2Server;
+let upstream: Upstream;
+
+afterEach(async () => {
+  await upstream.close();
+  await server.close();
+});
+
+/** @param onStream called for each request; `n` counts them over all connections, from 1 */
+async function setUp(
+  onStream: (connection: RawHttp2Connection, stream: number, n: number) => void,
+): Promise<void> {
+  let n = 0;
+  server = await startRawHttp2Server((connection, stream) => onStream(connection, stream, ++n));
+  const { ca } = await servingPair();
+  const credentials = new FakeCredentials(server.url, { ca });
+  upstream = createUpstream({ credentials, logger: captureLogger().logger });
+}
+
+const get = (more: { method?: 'POST'; body?: string } = {}) =>
+  upstream.request({ method: 'GET', path: '/', ...more });
+
+/** Requests a stream; `end` is how it ends, by each of the ways to read it. */
+async function open(how: 'each' | 'loop') {
+  const { body } = await get();
+  const chunks: string[] = [];
+  const reading =
+    how === 'each'
+      ? body.each((chunk) => chunks.push(String(chunk)))
+      : (async () => {
+          for await (const chunk of body) chunks.push(String(chunk));
+        })();
+  const end = reading.then(
+    () => 'ended',
+    (error: { code?: string }) => error.code,
+  );
+  return { chunks, end };
+}
+
+const respond = (connection: RawHttp2Connection, stream: number): void => {
+  connection.respond(stream);
+};
+
+const first = () => server.connections[0] as RawHttp2Connection;
+
+describe.each(['each', 'loop'] as const)('a body that is read by %s', (how) => {
+  test.each([
+    'NGHTTP2_INTERNAL_ERROR',
+    'NGHTTP2_CANCEL',
+    'NGHTTP2_ENHANCE_YOUR_CALM',
+    'NGHTTP2_REFUSED_STREAM',
+  ] as const)('and that RST_STREAM %s breaks off is Unreachable, and no other is', async (name) => {
+    await setUp(respond);
+    const [one, other] = [await open(how), await open(how)];
+    first().data(1, 'half');
+    await until(() => one.chunks.length === 1, 'the chunk');
+    first().reset(1, CODES[name]);
+    expect(await one.end).toBe('Unreachable');
+    first().data(3, 'more');
+    await until(() => other.chunks.length === 1, 'the other chunk');
+    expect(server.connections).toHaveLength(1);
+  });
+
+  test.each([
+    ['FIN', (connection: RawHttp2Connection) => void connection.socket.end()],
+    ['the socket', (connection: RawHttp2Connection) => void connection.socket.destroy()],
+    ['GOAWAY', (connection: RawHttp2Connection) => connection.goaway(1, 2)],
+  ])('whose connection ends by %s is Unreachable', async (_what, end) => {
+    await setUp(respond);
+    const one = await open(how);
+    first().data(1, 'half');
+    await until(() => one.chunks.length === 1, 'the chunk');
+    end(first());
+    expect(await one.end).toBe('Unreachable');
+  });
+});
+
+describe('GOAWAY', () => {
+  test('repeats what is above its last stream, also a POST, on a new connection', async () => {
+    const answer = (connection: RawHttp2Connection, stream: number): void => {
+      connection.respond(stream);
+      connection.data(stream, 'ok');
+      connection.end(stream);
+    };
+    await setUp((connection, stream, n) => {
+      if (n === 1) connection.respond(stream);
+      else if (n === 2) connection.goaway(1, CODES.NGHTTP2_NO_ERROR);
+      else answer(connection, stream);
+    });
+    const watch = await open('each');
+    expect(await text((await get({ method: 'POST', body: 'x' })).body)).toBe('ok');
+    expect(server.connections.map(({ streams }) => streams)).toEqual([[1, 3], [1]]);
+    first().data(1, 'event');
+    await until(() => watch.chunks.length === 1, 'the event on the old connection');
+    first().end(1);
+    expect(await watch.end).toBe('ended');
+    await until(() => first().socket.destroyed, 'the old connection to be closed');
+  });
+
+  test('does not repeat what it covers', async () => {
+    await setUp((connection, stream) => {
+      connection.goaway(stream, CODES.NGHTTP2_INTERNAL_ERROR);
+    });
+    await expect(get({ method: 'POST', body: 'x' })).rejects.toMatchObject({ code: 'Unreachable' });
+    expect(server.connections.map(({ streams }) => streams)).toEqual([[1]]);
+  });
+
+  test('before any answer, again and again, is no hot loop', async () => {
+    await setUp((connection) => connection.goaway(0, CODES.NGHTTP2_NO_ERROR));
+    const end = performance.now() + 1_000;
+    let failed = 0;
+    while (performance.now() < end) {
+      await get().catch(() => new Promise((resolve) => setTimeout(resolve, 1)));
+      failed++;
+    }
+    expect(failed).toBeGreaterThan(10);
+    expect(server.connections.length).toBeLessThan(8);
+  });
+});
+
+describe('a server', () => {
+  test('that closes each connection before any answer gets few connections', async () => {
+    await setUp(({ socket }) => socket.destroy());
+    for (let n = 0; n < 100; n++) await get().catch(() => {});
+    expect(server.connections.length).toBeLessThan(8);
+  });
+});
+
+describe('a body', () => {
+  // Node counts such a stream as closed: `finished` said so, and a watch with an ERROR event ended before that was read.
+  test.each(['each', 'loop'] as const)(
+    'that is complete before it is read (by %s) is whole',
+    async (how) => {
+      await setUp((connection, stream) => {
+        connection.respond(stream);
+        connection.data(stream, 'ok');
+        connection.end(stream);
+      });
+      const { body } = await get();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      const chunks: string[] = [];
+      if (how === 'each') await body.each((chunk) => chunks.push(String(chunk)));
+      else for await (const chunk of body) chunks.push(String(chunk));
+      expect(chunks).toEqual(['ok']);
+    },
+  );
+});

@@ -1,0 +1,393 @@
+import { text } from 'node:stream/consumers';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { Outcome } from '../../../src/proxy/upstream/failover.ts';
+import {
+  createUpstream,
+  type Upstream,
+  type UpstreamOptions,
+} from '../../../src/proxy/upstream/upstream.ts';
+import { FakeCredentials } from '../../support/http/credentials.ts';
+import {
+  CODES,
+  type Http2TestServer,
+  respondPath,
+  type SeenStream,
+  startHttp2Server,
+} from '../../support/http/http2-server.ts';
+import { captureLogger } from '../../support/http/logger.ts';
+import { startTcpRelay, type TcpRelay } from '../../support/http/tcp-relay.ts';
+import { until } from '../../support/http/until.ts';
+
+let server: Http2TestServer;
+let relay: TcpRelay | undefined;
+let upstream: Upstream;
+let outcomes: Outcome[];
+let lines: readonly string[];
+
+afterEach(async () => {
+  await upstream.close();
+  await relay?.close();
+  relay = undefined;
+  await server.idle();
+  await server.close();
+});
+
+type Arguments = Parameters<typeof startHttp2Server>;
+
+async function setUp(
+  onRequest?: Arguments[0],
+  settings?: Arguments[1],
+  options: Partial<UpstreamOptions> = {},
+): Promise<void> {
+  server = await startHttp2Server(onRequest, settings);
+  connectTo(server.url, options);
+}
+
+async function setUpBehindRelay(
+  onRequest: Arguments[0],
+  options: Partial<UpstreamOptions> = {},
+): Promise<TcpRelay> {
+  server = await startHttp2Server(onRequest);
+  relay = await startTcpRelay(server.url.href);
+  connectTo(new URL(relay.url), options);
+  return relay;
+}
+
+function connectTo(url: URL, options: Partial<UpstreamOptions>): void {
+  const captured = captureLogger();
+  outcomes = [];
+  lines = captured.lines;
+  upstream = createUpstream({
+    credentials: new FakeCredentials(url, { ca: server.ca }),
+    logger: captured.logger,
+    onOutcome: (_server, outcome) => outcomes.push(outcome),
+    ...options,
+  });
+}
+
+const get = (path: string, more: { method?: 'POST'; body?: string; signal?: AbortSignal } = {}) =>
+  upstream.request({ method: 'GET', path, ...more });
+
+const read = async (path: string) => await text((await get(path)).body);
+
+/** Opens a watch; resolves when its headers have arrived. `end` is how it ends. */
+async function watch(path = '/watch', signal?: AbortSignal) {
+  const { body } = await get(path, signal === undefined ? {} : { signal });
+  const chunks: string[] = [];
+  const end = body
+    .each((chunk) => chunks.push(String(chunk)))
+    .then(
+      () => 'ended',
+      (error: { code?: string; message: string }) => error.code ?? error.message,
+    );
+  return { chunks, end };
+}
+
+/** Answers watches with headers only, and other requests with their path. */
+const withWatches = (seen: SeenStream): void => {
+  if (seen.headers[':path']?.startsWith('/watch')) seen.stream.respond({ ':status': 200 });
+  else respondPath(seen);
+};
+
+describe('HTTP/2', () => {
+  test('needs one connection for any number of requests and watches', async () => {
+    await setUp(withWatches);
+    const watches = await Promise.all(Array.from({ length: 30 }, (_, n) => watch(`/watch/${n}`)));
+    expect(await Promise.all(['/a', '/b'].map(read))).toEqual(['/a', '/b']);
+    expect([server.accepted, server.seen.length]).toEqual([1, 32]);
+    for (const { stream } of server.seen) stream.end();
+    expect(await Promise.all(watches.map(({ end }) => end))).toEqual(Array(30).fill('ended'));
+  });
+
+  test('has a connection of its own for the identity of callers', async () => {
+    await setUp();
+    await read('/own');
+    const { body } = await upstream.request({
+      method: 'GET',
+      path: '/',
+      authorization: 'Bearer x',
+    });
+    await text(body);
+    expect(server.seen.map(({ headers }) => headers.authorization)).toEqual([
+      'Bearer own-token',
+      'Bearer x',
+    ]);
+    expect(server.accepted).toBe(2);
+  });
+
+  test('names the authority, the length of a body, and nothing that only HTTP/1.1 has', async () => {
+    await setUp();
+    await text((await get('/x?y=1', { method: 'POST', body: 'hello' })).body);
+    expect(JSON.parse(JSON.stringify(server.seen[0]?.headers))).toEqual({
+      ':method': 'POST',
+      ':path': '/x?y=1',
+      ':scheme': 'https',
+      ':authority': server.url.host,
+      authorization: 'Bearer own-token',
+      'content-length': '5',
+      'user-agent': expect.stringContaining('kube-proxy-wrapper/'),
+    });
+  });
+
+  test('ignores informational responses and trailers', async () => {
+    await setUp(({ stream }) => {
+      stream.additionalHeaders({ ':status': 103 });
+      stream.respond({ ':status': 200 }, { waitForTrailers: true });
+      stream.once('wantTrailers', () => stream.sendTrailers({ grpc: 'none' }));
+      stream.end('body');
+    });
+    const response = await get('/');
+    expect([response.statusCode, await text(response.body)]).toEqual([200, 'body']);
+  });
+
+  test('ends a request whose response has too many headers, and only that', async () => {
+    const many = Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`x-${n}`, 'y']));
+    await setUp((seen) => {
+      if (seen.headers[':path'] === '/many') seen.stream.respond({ ':status': 200, ...many });
+      else withWatches(seen);
+    });
+    const { end } = await watch();
+    await expect(get('/many')).rejects.toMatchObject({ code: 'Unreachable' });
+    expect(await read('/next')).toBe('/next');
+    expect(server.accepted).toBe(1);
+    server.seen[0]?.stream.end();
+    expect(await end).toBe('ended');
+  });
+
+  test('reads 16 MB while a reader that has stopped keeps no other waiting', async () => {
+    const chunk = Buffer.alloc(1 << 20);
+    await setUp(({ stream }) => {
+      stream.respond({ ':status': 200 });
+      for (let n = 0; n < 16; n++) stream.write(chunk);
+      stream.end();
+    });
+    const slow = await get('/slow');
+    const first = slow.body[Symbol.asyncIterator]();
+    await first.next();
+    let bytes = 0;
+    await (await get('/fast')).body.each((each) => {
+      bytes += each.length;
+    });
+    expect(bytes).toBe(16 << 20);
+    let rest = 0;
+    for (let next = await first.next(); !next.done; next = await first.next()) rest++;
+    expect(rest).toBeGreaterThan(0);
+  });
+});
+
+describe('an abort', () => {
+  test('cancels its stream and leaves the connection to the others', async () => {
+    await setUp(withWatches);
+    const controller = new AbortController();
+    const aborted = await watch('/watch/a', controller.signal);
+    const other = await watch('/watch/b');
+    controller.abort(new Error('enough'));
+    expect(await aborted.end).toBe('enough');
+    const { stream } = await server.request(1);
+    await until(() => stream.closed, 'the stream to be closed');
+    expect(stream.rstCode).toBe(CODES.NGHTTP2_CANCEL);
+    expect(server.accepted).toBe(1);
+    (await server.request(2)).stream.end();
+    expect(await other.end).toBe('ended');
+  });
+
+  test('of a thousand requests leaves no stream', async () => {
+    await setUp(() => {}, { maxConcurrentStreams: 10 });
+    for (let n = 0; n < 100; n++) {
+      const controller = new AbortController();
+      const { signal } = controller;
+      const all = Promise.allSettled(Array.from({ length: 10 }, () => get('/', { signal })));
+      await server.request(10 * n + 10);
+      controller.abort(new Error('enough'));
+      for (const each of await all) expect(each.status).toBe('rejected');
+      await until(
+        () => server.seen.every(({ stream }) => stream.closed),
+        'the streams to be closed',
+      );
+    }
+    expect(server.accepted).toBeLessThanOrEqual(3);
+  }, 20_000);
+
+  test('of a body that is left ends the stream at the server', async () => {
+    await setUp(({ stream }) => {
+      stream.respond({ ':status': 200 });
+      stream.write('a');
+    });
+    for await (const _ of (await get('/')).body) break;
+    const { stream } = await server.request(1);
+    await until(() => stream.closed, 'the stream to be closed');
+    expect(stream.rstCode).toBe(CODES.NGHTTP2_CANCEL);
+  });
+});
+
+describe('GOAWAY', () => {
+  test('lets open streams go on, and sends new requests over a new connection immediately', async () => {
+    await setUp(withWatches);
+    const old = await watch();
+    const { stream, session } = await server.request(1);
+    session.goaway(CODES.NGHTTP2_NO_ERROR);
+    stream.write('event');
+    await until(() => old.chunks.length === 1, 'the event');
+    expect(await read('/new')).toBe('/new');
+    expect(server.accepted).toBe(2);
+    stream.end();
+    expect(await old.end).toBe('ended');
+    await until(() => server.sessions.length === 1, 'the old connection to be closed');
+    expect(outcomes).not.toContain('unreachable');
+  });
+
+  test('with an error ends all streams as Unreachable', async () => {
+    await setUp(withWatches);
+    const { end } = await watch();
+    (await server.request(1)).session.goaway(CODES.NGHTTP2_INTERNAL_ERROR);
+    expect(await end).toBe('Unreachable');
+    expect(await read('/new')).toBe('/new');
+  });
+
+  test('with ENHANCE_YOUR_CALM leaves the server alone for a while', async () => {
+    await setUp((seen, n) => {
+      if (n === 2) seen.session.goaway(CODES.NGHTTP2_ENHANCE_YOUR_CALM);
+      else respondPath(seen);
+    });
+    await read('/first');
+    await expect(get('/second')).rejects.toMatchObject({ code: 'Unreachable' });
+    const results = await Promise.allSettled(Array.from({ length: 100 }, () => get('/more')));
+    expect(results.every(({ status }) => status === 'rejected')).toBe(true);
+    expect(server.accepted).toBe(1);
+    const later = performance.now() + 2_000;
+    let answer = '';
+    while (answer === '' && performance.now() < later) {
+      answer = await read('/later').catch(() => '');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    expect([answer, server.accepted]).toEqual(['/later', 2]);
+  });
+});
+
+describe('RST_STREAM', () => {
+  test('before the response ends one request as Unreachable, and no other', async () => {
+    await setUp((seen, n) => {
+      if (n === 1) seen.stream.close(CODES.NGHTTP2_INTERNAL_ERROR);
+      else withWatches(seen);
+    });
+    await expect(get('/')).rejects.toMatchObject({ code: 'Unreachable' });
+    expect(await read('/next')).toBe('/next');
+    expect([server.accepted, server.seen.length]).toEqual([1, 2]);
+  });
+
+  test('REFUSED_STREAM repeats the request, also a POST', async () => {
+    await setUp((seen, n) => {
+      if (n <= 2) seen.stream.close(CODES.NGHTTP2_REFUSED_STREAM);
+      else respondPath(seen);
+    });
+    expect(await text((await get('/', { method: 'POST', body: 'x' })).body)).toBe('/');
+    expect([server.seen.length, server.accepted, outcomes]).toEqual([3, 1, ['answered']]);
+  });
+
+  test('REFUSED_STREAM without end ends the request', async () => {
+    await setUp(({ stream }) => stream.close(CODES.NGHTTP2_REFUSED_STREAM));
+    await expect(get('/')).rejects.toMatchObject({
+      code: 'Unreachable',
+      message: expect.stringContaining('REFUSED_STREAM'),
+    });
+    expect(server.seen.length).toBeLessThan(10);
+  });
+});
+
+describe('SETTINGS_MAX_CONCURRENT_STREAMS', () => {
+  test('opens further connections for more watches, which close when they are idle', async () => {
+    await setUp(withWatches, { maxConcurrentStreams: 3 });
+    const watches = await Promise.all(Array.from({ length: 10 }, (_, n) => watch(`/watch/${n}`)));
+    expect(server.accepted).toBe(4);
+    expect(await read('/more')).toBe('/more');
+    expect(server.accepted).toBe(4);
+    for (const { stream } of server.seen) stream.end();
+    expect(await Promise.all(watches.map(({ end }) => end))).toEqual(Array(10).fill('ended'));
+    expect(await read('/again')).toBe('/again');
+    expect(server.accepted).toBe(4);
+  });
+
+  test('of 0 fails requests, and opens few connections', async () => {
+    await setUp(respondPath, { maxConcurrentStreams: 0 });
+    const results = await Promise.allSettled(Array.from({ length: 20 }, () => get('/')));
+    for (const each of results) expect(each).toMatchObject({ reason: { code: 'Unreachable' } });
+    expect(server.accepted).toBeLessThanOrEqual(2);
+  });
+
+  test('that is lowered later holds for the next request', async () => {
+    await setUp(withWatches);
+    await watch('/watch/1');
+    const { session } = await server.request(1);
+    await new Promise<void>((resolve) =>
+      session.settings({ maxConcurrentStreams: 1 }, () => resolve()),
+    );
+    await watch('/watch/2');
+    expect(server.accepted).toBe(2);
+  });
+});
+
+describe('a connection that is lost', () => {
+  test('with a request that waits repeats a GET, and never a POST', async () => {
+    await setUp((seen, n) => {
+      if (n === 2 || n === 4) seen.session.destroy();
+      else respondPath(seen);
+    });
+    await read('/first');
+    expect(await read('/second')).toBe('/second');
+    await expect(get('/post', { method: 'POST', body: 'x' })).rejects.toMatchObject({
+      code: 'Unreachable',
+    });
+    expect(server.seen.map(({ headers }) => headers[':path'])).toEqual([
+      ...['/first', '/second', '/second'],
+      '/post',
+    ]);
+  });
+
+  test('in the middle of a body ends it as Unreachable', async () => {
+    const relay = await setUpBehindRelay(withWatches);
+    const { end } = await watch();
+    relay.cut();
+    expect(await end).toBe('Unreachable');
+    expect(await read('/next')).toBe('/next');
+  });
+});
+
+describe('a path that drops old connections and takes new ones', () => {
+  const quietMs = 150;
+
+  test.each([
+    ['idle', async () => await read('/first')],
+    ['with a body under way', async () => await watch()],
+  ])('is noticed %s: the next request has a new connection', async (_when, before) => {
+    const relay = await setUpBehindRelay(withWatches, { quietMs });
+    const open = await before();
+    relay.freezeOpen();
+    await until(() => lines.join().includes('has fallen silent'), 'the log line');
+    if (typeof open === 'object') expect(await open.end).toBe('Unreachable');
+    expect(await read('/next')).toBe('/next');
+    expect(outcomes).not.toContain('unreachable');
+    relay.cut();
+  });
+
+  test('is noticed with a request sent, which is not repeated', async () => {
+    const relay = await setUpBehindRelay(withWatches, { quietMs });
+    await read('/first');
+    relay.freezeOpen();
+    await expect(get('/lost')).rejects.toMatchObject({
+      code: 'Unreachable',
+      message: expect.stringContaining('has fallen silent'),
+    });
+    expect(await read('/next')).toBe('/next');
+    expect(server.seen.map(({ headers }) => headers[':path'])).toEqual(['/first', '/next']);
+    relay.cut();
+  });
+
+  test('and a quiet one that lives keeps its connection, without a request', async () => {
+    const relay = await setUpBehindRelay(withWatches, { quietMs: 30 });
+    await watch();
+    const before = relay.received;
+    // Each PING is answered in a TLS record of some 40 bytes.
+    await until(() => relay.received - before > 400, 'ten PINGs to be answered');
+    expect([server.accepted, server.seen.length, lines]).toEqual([1, 1, []]);
+  });
+});

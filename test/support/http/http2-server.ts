@@ -1,0 +1,104 @@
+import {
+  constants,
+  createSecureServer,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+  type Settings,
+} from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import { issue, type KeyPair, makeAuthority } from './certificates.ts';
+import { until } from './until.ts';
+
+export const CODES = constants;
+
+/** A request that an {@link Http2TestServer} has received. */
+export interface SeenStream {
+  readonly stream: ServerHttp2Stream;
+  readonly headers: IncomingHttpHeaders;
+  readonly session: ServerHttp2Session;
+}
+
+/** A server of HTTP/2 over TLS that a test scripts. */
+export interface Http2TestServer {
+  readonly url: URL;
+  /** The authority of its certificate, as PEM. */
+  readonly ca: string;
+  /** Connections that are open, oldest first. */
+  readonly sessions: readonly ServerHttp2Session[];
+  /** Number of connections ever accepted. */
+  readonly accepted: number;
+  /** All requests, oldest first. */
+  readonly seen: readonly SeenStream[];
+  /** Waits for the n-th request, from 1. */
+  request(n: number): Promise<SeenStream>;
+  /** Waits until the clients have closed all connections. */
+  idle(): Promise<void>;
+  close(): Promise<void>;
+}
+
+let pair: Promise<KeyPair & { readonly ca: string }> | undefined;
+
+/** A certificate for 127.0.0.1, the same for all servers of a test file. */
+export async function servingPair(): Promise<KeyPair & { readonly ca: string }> {
+  pair ??= (async () => {
+    const authority = await makeAuthority();
+    return { ...(await issue(authority, 'kubernetes')), ca: authority.cert };
+  })();
+  return await pair;
+}
+
+/** @param onRequest answers a request; default: 200 and the path */
+export async function startHttp2Server(
+  onRequest: (seen: SeenStream, n: number) => void = respondPath,
+  settings: Settings = {},
+): Promise<Http2TestServer> {
+  const { ca, ...keyPair } = await servingPair();
+  // The limit in MB is for what all streams of a session buffer.
+  const server = createSecureServer({ ...keyPair, settings, maxSessionMemory: 1000 });
+  const sockets = new Set<Socket>();
+  server.on('secureConnection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  const sessions: ServerHttp2Session[] = [];
+  const seen: SeenStream[] = [];
+  let accepted = 0;
+  server.on('session', (session) => {
+    accepted++;
+    sessions.push(session);
+    session.on('error', () => {});
+    session.once('close', () => sessions.splice(sessions.indexOf(session), 1));
+    session.on('stream', (stream, headers) => {
+      stream.on('error', () => {});
+      const each = { stream, headers, session };
+      seen.push(each);
+      onRequest(each, seen.length);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: new URL(`https://127.0.0.1:${port}`),
+    ...{ ca, sessions, seen },
+    get accepted() {
+      return accepted;
+    },
+    async request(n) {
+      await until(() => seen.length >= n, `request ${n}`);
+      return seen[n - 1] as SeenStream;
+    },
+    idle: () => until(() => sockets.size === 0, 'the connections to be closed'),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+        for (const session of [...sessions]) session.destroy();
+      }),
+  };
+}
+
+export function respondPath({ stream, headers }: SeenStream): void {
+  stream.respond({ ':status': 200, 'content-type': 'text/plain' });
+  stream.end(String(headers[':path']));
+}

@@ -1,0 +1,94 @@
+import type { Change } from '../../../src/filter/codec/change.ts';
+import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
+import { type Resource, SERVICES } from '../../../src/filter/codec/resource.ts';
+import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
+import { Reflector } from '../../../src/proxy/reflector/reflector.ts';
+import { ManualClock } from '../projection/topology.ts';
+import { recordingLogger } from '../wrapper/wrapper-fixture.ts';
+import { SimulatedServer } from './simulated-server.ts';
+
+const STEP_MS = 50;
+
+/** Reflectors of one simulated API server, and a clock that only {@link Simulation.pass} moves. */
+export class Simulation {
+  readonly clock = new ManualClock();
+  readonly server: SimulatedServer;
+  readonly lines;
+  readonly reflectors;
+  /** The version of the object that each reflector has. */
+  readonly shown: string[] = [];
+  readonly #controller = new AbortController();
+  readonly #running: Promise<void>[];
+
+  constructor(random: () => number, queries = 5) {
+    const { logger, lines } = recordingLogger();
+    const codec = createJsonCodec();
+    this.lines = lines;
+    const { clock } = this;
+    this.server = new SimulatedServer({ clock, random, logger });
+    this.reflectors = Array.from({ length: queries }, (_, n) => {
+      const resource: Resource = { ...SERVICES, plural: `things${n}` };
+      const onChanges = (changes: readonly Change[]): void => {
+        for (const change of changes) {
+          this.shown[n] = change.type === 'DELETED' ? '' : change.facts.resourceVersion;
+        }
+      };
+      return new Reflector({
+        ...{ upstream: this.server, codec, logger, random, clock, metadataOnly: false },
+        query: { resource, namespace: '', labelSelector: '', fieldSelector: '', encoding: 'json' },
+        decode: (bytes) => codec.meta(bytes),
+        versions: new VersionAllocator(0),
+        handlers: [{ onChanges, onSynced: () => {} }],
+      });
+    });
+    this.#running = this.reflectors.map((each) => each.run(this.#controller.signal));
+  }
+
+  /** All reflectors watch, and have the newest state. */
+  get isRight(): boolean {
+    const newest = String(this.server.version);
+    return this.reflectors.every(({ status }, n) => status.connected && this.shown[n] === newest);
+  }
+
+  async pass(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += STEP_MS) {
+      this.clock.pass(Math.min(STEP_MS, ms - passed));
+      await settled();
+    }
+  }
+
+  /** Waits until all is right; returns how long that took, at most `limitMs`. */
+  async untilRight(limitMs: number): Promise<number> {
+    const since = this.clock.now();
+    await settled();
+    while (!this.isRight && this.clock.now() - since < limitMs) await this.pass(STEP_MS);
+    return this.clock.now() - since;
+  }
+
+  /** The most requests, or other times, in any window of this length. */
+  static most(times: readonly number[], windowMs: number): number {
+    return Math.max(
+      0,
+      ...times.map((at) => times.filter((each) => each >= at && each < at + windowMs).length),
+    );
+  }
+
+  async close(): Promise<void> {
+    this.#controller.abort();
+    await Promise.all(this.#running);
+  }
+}
+
+/** Numbers in [0, 1) that look random and are the same in each run. */
+export function sequence(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+    return state / 2 ** 31;
+  };
+}
+
+/** What follows from the time that has passed has happened. */
+async function settled(): Promise<void> {
+  for (let n = 0; n < 3; n++) await new Promise((resolve) => setImmediate(resolve));
+}
