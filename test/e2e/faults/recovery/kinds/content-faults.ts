@@ -34,6 +34,28 @@ function alters(name: string, scope: Scope, fault: Omit<HttpFault, 'takes' | 'an
   };
 }
 
+/** Lists whose bodies end only with the fault, by a reset. */
+function neverEnds(name: string, write: (response: Exchange['response']) => void): FaultKind {
+  return {
+    ...{ room: 'content', name },
+    strike: (target) => {
+      const begun = new Set<Exchange>();
+      const active = answer(target, 'lists', (exchange) => {
+        begun.add(exchange);
+        exchange.response.writeHead(200, { 'content-type': typeOf(exchange) });
+        write(exchange.response);
+      });
+      return {
+        hits: active.hits,
+        end: async () => {
+          await active.end();
+          for (const exchange of begun) exchange.abort();
+        },
+      };
+    },
+  };
+}
+
 /** The whole body, altered. Only for lists, which end. */
 function rewrites(change: (body: Buffer) => Buffer): Pick<HttpFault, 'transform'> {
   return {
@@ -133,30 +155,18 @@ export const contentFaults: readonly FaultKind[] = [
       await new Promise(() => {});
     },
   }),
-  {
-    ...{ room: 'content', name: 'a list without an end' },
-    strike: (target) =>
-      answer(target, 'lists', (exchange) => {
-        const { response } = exchange;
-        response.writeHead(200, { 'content-type': typeOf(exchange) });
-        const block = Buffer.alloc(65_536, 1);
-        const write = () => {
-          while (!response.destroyed && response.write(block));
-        };
-        response.on('drain', write);
-        write();
-      }),
-  },
-  {
-    ...{ room: 'content', name: 'a list byte by byte' },
-    strike: (target) =>
-      answer(target, 'lists', (exchange) => {
-        const { response } = exchange;
-        response.writeHead(200, { 'content-type': typeOf(exchange) });
-        const timer = setInterval(() => response.write(Buffer.from([0x6b])), 100);
-        response.once('close', () => clearInterval(timer));
-      }),
-  },
+  neverEnds('a list without an end', (response) => {
+    const block = Buffer.alloc(65_536, 1);
+    const write = () => {
+      while (!response.destroyed && response.write(block));
+    };
+    response.on('drain', write);
+    write();
+  }),
+  neverEnds('a list byte by byte', (response) => {
+    const timer = setInterval(() => response.write(Buffer.from([0x6b])), 100);
+    response.once('close', () => clearInterval(timer));
+  }),
   {
     ...{ room: 'content', name: 'a list of another collection' },
     strike: (target) =>
