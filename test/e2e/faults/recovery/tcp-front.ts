@@ -68,13 +68,20 @@ interface Link {
 
 export async function startTcpFront(port: number, targetPort: number): Promise<TcpFront> {
   const links = new Set<Link>();
+  /** Also those that are in no link. */
+  const sockets = new Set<Socket>();
+  const track = (socket: Socket): void => {
+    socket.on('error', () => {});
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  };
   const active = new Set<Active>();
   const accepted: number[] = [];
   const firstOf = <K extends TcpFault['kind']>(kind: K) =>
     [...active].find((each) => each.fault.kind === kind);
   const onClient = (client: Socket): void => {
     accepted.push(performance.now());
-    client.on('error', () => {});
+    track(client);
     const link: Link = { client, dead: new Set(), counts: new Map() };
     for (const each of active) {
       if (refuses(each, client, links.size)) return;
@@ -83,7 +90,7 @@ export async function startTcpFront(port: number, targetPort: number): Promise<T
     client.once('close', () => links.delete(link));
     if (firstOf('hang') !== undefined) return;
     const server = connect(targetPort, '127.0.0.1');
-    server.on('error', () => {});
+    track(server);
     client.once('close', () => server.destroy());
     server.once('close', () => {
       if (link.dead.size === 0) client.destroy();
@@ -124,6 +131,7 @@ export async function startTcpFront(port: number, targetPort: number): Promise<T
       for (const each of active) each.ended.abort();
       server?.close();
       cut();
+      for (const socket of sockets) socket.destroy();
     },
   };
 }

@@ -40,6 +40,9 @@ function restarted(signal: 'SIGTERM' | 'SIGKILL'): FaultKind {
   };
 }
 
+/** More than an API server writes of its own while it starts; where it passes all versions, nobody can tell. */
+const LOST = 80;
+
 function restored(name: string, writes: number): FaultKind {
   return {
     ...KIND,
@@ -48,7 +51,7 @@ function restored(name: string, writes: number): FaultKind {
       const { cluster, random } = target;
       const state = cluster.timeline.state;
       realOf(target).backUp();
-      for (let lost = 0; lost < 4; lost++) await cluster.change(random);
+      for (let lost = 0; lost < LOST; lost++) await cluster.change(random);
       await sleep(200);
       return await stopped(
         target,
@@ -113,5 +116,5 @@ export const realServerFaults: readonly FaultKind[] = [
     },
   },
   restored('real etcd restored from an older copy', 0),
-  restored('real etcd restored from an older copy, and overtaken', 25),
+  restored('real etcd restored from an older copy, and partly overtaken', 15),
 ];
