@@ -36,11 +36,16 @@ afterAll(() => {
     writeFileSync(env.KPW_JSON, JSON.stringify(summary, undefined, 2));
 });
 
+/** With fewer faults a percentile says little: then nine of ten must keep the bound of 99 of 100. */
+const FEW = 60;
+
 test('the view is right again within the bounds after the API server answers', () => {
   const { p50, p90, p99 } = summary?.rightAgainMs ?? {};
-  expect(p50).toBeLessThanOrEqual(BOUNDS.rightAgainMs.p50);
-  expect(p90).toBeLessThanOrEqual(BOUNDS.rightAgainMs.p90);
-  expect(p99).toBeLessThanOrEqual(BOUNDS.rightAgainMs.p99);
+  const isShort = (summary?.faults ?? 0) < FEW;
+  const bounds = BOUNDS.rightAgainMs;
+  expect(p50).toBeLessThanOrEqual(isShort ? bounds.p90 : bounds.p50);
+  expect(p90).toBeLessThanOrEqual(isShort ? bounds.p99 : bounds.p90);
+  expect(p99).toBeLessThanOrEqual(isShort ? BOUNDS.rightAgainHardMs : bounds.p99);
 });
 
 test.each(Object.entries(CHECKS))('%s: %s', (check) => {
