@@ -4,6 +4,8 @@ export const BOUNDS = {
   rightAgainMs: { p50: 1_000, p90: 3_000, p99: 10_000 },
   /** The same for each single fault. */
   rightAgainHardMs: 30_000,
+  /** Until a connection is closed whose peer has died without a word, in milliseconds. */
+  deadPeerMs: 36_000,
   /** Requests of one query, on average over any {@link REQUEST_WINDOW_MS}. */
   requestsPerSecond: 5,
   /**
@@ -50,6 +52,7 @@ export const CHECKS = {
   cpu: 'no fault costs more CPU than the bound',
   memory: 'the wrapper never needs more memory than the bound',
   descriptors: 'no descriptors are left open',
+  deadPeer: 'a connection whose peer has died without a word is closed within the bound',
   readyz: '/readyz reports that the API server is unreachable, and recovers',
 } as const;
 

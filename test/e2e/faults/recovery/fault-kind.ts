@@ -1,4 +1,5 @@
 import type { Random } from '../../support/random.ts';
+import type { Problem } from './bounds.ts';
 import type { Cluster } from './cluster.ts';
 import type { FaultFront } from './fault-front.ts';
 import type { WrapperUnderTest } from './wrapper-under-test.ts';
@@ -29,6 +30,8 @@ export interface ActiveFault {
   end(): Promise<void>;
   /** Connections, requests or processes that it has harmed so far; with 0 it does not count. */
   hits(): number;
+  /** What the kind itself has found, after its end. */
+  problems?(): readonly Problem[];
 }
 
 /** A way in which something fails. Another one is another row of a table in kinds/. */

@@ -46,7 +46,10 @@ export async function surviveFault(
   lastChanges.catch(() => {});
   await Promise.race([lastChanges, sleep(1_000)]);
   await waitForHit(active);
-  for (const each of active.reverse()) await each.end();
+  for (const each of active.reverse()) {
+    await each.end();
+    problems.push(...(each.problems?.() ?? []));
+  }
   const endedAt = performance.now();
   readiness.faultEnded();
   await lastChanges;

@@ -38,6 +38,8 @@ export type TcpFault =
 export interface ActiveTcpFault {
   end(): Promise<void>;
   hits(): number;
+  /** Of `dropOld`: resolves when the client has closed all dead connections, or false after so long. */
+  noticed(withinMs: number): Promise<boolean>;
 }
 
 /** Listens at one port for as long as it lives, and passes connections on to another one. */
@@ -88,6 +90,10 @@ export async function startTcpFront(port: number, targetPort: number): Promise<T
     }
     links.add(link);
     client.once('close', () => links.delete(link));
+    // Nobody answers its FIN: the client has given up a dead connection.
+    client.once('end', () => {
+      if (link.dead.size > 0) client.destroy();
+    });
     if (firstOf('hang') !== undefined) return;
     const server = connect(targetPort, '127.0.0.1');
     track(server);
@@ -118,6 +124,12 @@ export async function startTcpFront(port: number, targetPort: number): Promise<T
       if (fault.kind === 'reset' && fault.everyMs !== undefined) void repeat(self, cut);
       return {
         hits: () => self.hits,
+        noticed: async (withinMs) => {
+          const deadline = performance.now() + withinMs;
+          const isOpen = () => before.some((link) => link.dead.size > 0 && links.has(link));
+          while (isOpen() && performance.now() < deadline) await sleep(50);
+          return !isOpen();
+        },
         end: async () => {
           active.delete(self);
           self.ended.abort();

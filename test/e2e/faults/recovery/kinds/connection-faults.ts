@@ -1,7 +1,8 @@
 import type { Random } from '../../../support/random.ts';
-import type { FaultKind } from '../fault-kind.ts';
-import type { TcpFault } from '../tcp-front.ts';
-import { tcp } from './acts.ts';
+import { BOUNDS, type Problem } from '../bounds.ts';
+import type { FaultFront } from '../fault-front.ts';
+import type { ActiveFault, FaultKind } from '../fault-kind.ts';
+import type { ActiveTcpFault, TcpFault } from '../tcp-front.ts';
 
 type Row = readonly [
   name: string,
@@ -62,9 +63,37 @@ export const connectionFaults: readonly FaultKind[] = ROWS.map(([name, fault, mo
   ...{ room: 'connection' as const, name, ...more },
   strike: async (target) => {
     const { front, random } = target;
-    const active = await tcp(target, fault(random));
+    const chosen = fault(random);
+    const active = await front.beginTcp(chosen);
     // New connections are what these are for.
-    if (['slow', 'cutAfter', 'corrupt'].includes(fault(random).kind)) front.cut();
-    return active;
+    if (['slow', 'cutAfter', 'corrupt'].includes(chosen.kind)) front.cut();
+    if (chosen.kind !== 'dropOld') return active;
+    return chosen.directions.includes('toClient')
+      ? untilNoticed(active)
+      : { hits: active.hits, end: async () => await endByReset(active, front) };
   },
 }));
+
+/** Events still arrive, so the wrapper may not notice before it sends something; then the path resets it. */
+async function endByReset(active: ActiveTcpFault, front: FaultFront): Promise<void> {
+  await active.end();
+  front.cut();
+}
+
+/** The old connections stay dead: until the wrapper has noticed, the API server does not answer there. */
+function untilNoticed(active: ActiveTcpFault): ActiveFault {
+  const struckAt = performance.now();
+  let problems: readonly Problem[] = [];
+  return {
+    hits: active.hits,
+    end: async () => {
+      const left = BOUNDS.deadPeerMs - (performance.now() - struckAt);
+      if (!(await active.noticed(Math.max(0, left)))) {
+        const what = `a dead connection is still open after ${BOUNDS.deadPeerMs} ms`;
+        problems = [{ check: 'deadPeer', what }];
+      }
+      await active.end();
+    },
+    problems: () => problems,
+  };
+}
