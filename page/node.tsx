@@ -9,6 +9,7 @@ export function Node({ state }: { readonly state: NodeState | undefined }) {
       <Neighbours state={state} />
       <Labels state={state} />
       <Checks state={state} />
+      <Corrected state={state} />
       <Connections state={state} />
     </section>
   );
@@ -82,6 +83,44 @@ function Checks({ state }: { readonly state: NodeState }) {
           </li>
         ))}
       </ul>
+    </section>
+  );
+}
+
+/** Endpoints that are corrected from the container runtime. */
+function Corrected({ state: { localRuntime } }: { readonly state: NodeState }) {
+  if (localRuntime === undefined || localRuntime.count === 0) return null;
+  const { corrected, count } = localRuntime;
+  return (
+    <section>
+      <h2>Corrected from the container runtime</h2>
+      <table>
+        <thead>
+          <tr>
+            <th>Pod</th>
+            <th>Object</th>
+            <th>The API server said</th>
+            <th>Now</th>
+            <th>Since</th>
+          </tr>
+        </thead>
+        <tbody>
+          {corrected.map(({ pod, object, from, to, since }) => (
+            <tr key={`${object} ${pod} ${from.address}`}>
+              <th scope="row">{pod}</th>
+              <td>{object}</td>
+              <td>
+                {from.address} {from.state}
+              </td>
+              <td>{to === undefined ? 'removed' : `${to.address} ${to.state}`}</td>
+              <td>{new Date(since).toLocaleTimeString()}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {count > corrected.length && (
+        <p class="muted">{count - corrected.length} more are not listed.</p>
+      )}
     </section>
   );
 }

@@ -1,7 +1,10 @@
-/** Builds dist/: main.js, the whole program in one file, and the licences of its packages. */
+/**
+ * Builds dist/: main.js and kubectl-kpw.js, each a whole program in one file, and the licences of their packages. The
+ * plugin of kubectl is a file of its own, so that the process on the nodes does not load it.
+ */
 import { rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
-import { join, relative, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
 import { bundlePage } from './bundle-page.ts';
 import { collectLicences, packageFoldersOf } from './licences.ts';
@@ -90,35 +93,43 @@ export const loadPageAssets = async () => assets;`,
   },
 };
 
-rmSync(dist, { recursive: true, force: true });
-const { metafile } = await build({
-  absWorkingDir: root,
-  entryPoints: ['src/main.ts'],
-  outfile: 'dist/main.js',
-  bundle: true,
-  platform: 'node',
-  format: 'esm',
-  target: 'node24',
-  // The source stays in memory, so it is minified. Names stay readable in stack traces.
-  minifyWhitespace: true,
-  minifySyntax: true,
-  legalComments: 'none',
-  // Next to the program, but not in the package (package.json, files): it is twice as big.
-  sourcemap: 'external',
-  sourcesContent: false,
-  // CommonJS packages load Node.js modules with require, which an ES module does not have.
-  banner: {
-    js: "import{createRequire as nodeCreateRequire}from'node:module';const require=nodeCreateRequire(import.meta.url);",
-  },
-  plugins: [requireBuiltins, dropUnused, dropLanguages, dropProxies, embedPage],
-  metafile: true,
-  logLevel: 'warning',
-});
+/** The programs of package.json, `bin`. */
+const PROGRAMS: Readonly<Record<string, string>> = {
+  'dist/main.js': 'src/main.ts',
+  'dist/kubectl-kpw.js': 'src/kubectl-kpw.ts',
+};
 
-const inputs = Object.keys(metafile.outputs['dist/main.js']?.inputs ?? {});
-const folders = packageFoldersOf([...inputs.map((input) => join(root, input)), ...page.inputs]);
+rmSync(dist, { recursive: true, force: true });
+const inputs = new Set(page.inputs);
+for (const [outfile, entry] of Object.entries(PROGRAMS)) {
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: [entry],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node24',
+    // The source stays in memory, so it is minified. Names stay readable in stack traces.
+    minifyWhitespace: true,
+    minifySyntax: true,
+    legalComments: 'none',
+    // Next to the program, but not in the package (package.json, files): it is twice as big.
+    sourcemap: 'external',
+    sourcesContent: false,
+    // CommonJS packages load Node.js modules with require, which an ES module does not have.
+    banner: {
+      js: "import{createRequire as nodeCreateRequire}from'node:module';const require=nodeCreateRequire(import.meta.url);",
+    },
+    plugins: [requireBuiltins, dropUnused, dropLanguages, dropProxies, embedPage],
+    metafile: true,
+    logLevel: 'warning',
+  });
+  const output = metafile.outputs[outfile];
+  for (const input of Object.keys(output?.inputs ?? {})) inputs.add(join(root, input));
+  process.stdout.write(`${outfile}: ${Math.round((output?.bytes ?? 0) / 1000)} kB\n`);
+}
+
+const folders = packageFoldersOf([...inputs]);
 writeFileSync(join(dist, 'THIRD-PARTY-LICENSES'), collectLicences(folders));
-const bytes = metafile.outputs['dist/main.js']?.bytes ?? 0;
-process.stdout.write(
-  `${relative(root, join(dist, 'main.js'))}: ${Math.round(bytes / 1000)} kB, ${folders.length} packages\n`,
-);
+process.stdout.write(`${folders.length} packages\n`);

@@ -38,7 +38,7 @@ export function collectLicences(folders: readonly string[]): string {
     const licences = texts.length > 0 ? texts : [`No licence file; ${origin(manifest)}`];
     return [`${manifest.name} ${manifest.version} (${manifest.license})`, ...licences].join('\n\n');
   });
-  const head = 'Packages that dist/main.js contains, with their licences.';
+  const head = 'Packages that the programs in dist contain, with their licences.';
   return `${[head, ...sections].join(`\n\n${'-'.repeat(80)}\n\n`)}\n`;
 }
 

@@ -1,6 +1,6 @@
 /** Documents the settings from their schema: as a JSON schema, and as a table in Markdown. */
 import { z } from 'zod';
-import { runCommand } from '../src/commands/run-command.ts';
+import { run } from '../src/commands/definitions/run.ts';
 import { settingsShape } from '../src/config/settings-schema.ts';
 
 /** The keywords of a JSON schema that the settings use. */
@@ -81,7 +81,7 @@ export function settingRows(schema = settingsJsonSchema(), prefix = ''): Setting
 
 function flagOf(key: string): string {
   const flag = key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  return Object.hasOwn(runCommand.options, flag) ? `\`--${flag}\`` : '';
+  return run.flags.some(({ name }) => name === flag) ? `\`--${flag}\`` : '';
 }
 
 function typeOf({ type, enum: choices, anyOf, items, additionalProperties }: JsonSchema): string {

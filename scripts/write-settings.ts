@@ -1,5 +1,8 @@
-/** Writes the files that are generated from the settings: docs/settings.md and the chart's values.schema.json. */
-import { readFileSync, writeFileSync } from 'node:fs';
+/**
+ * Writes the files that are generated: docs/settings.md, the chart's values.schema.json, and the chart's copies of the
+ * alerts and the dashboard, because helm reads only files of the chart.
+ */
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { chartSettingsSchema, settingsMarkdown } from './settings-reference.ts';
 
@@ -10,3 +13,8 @@ const file = join(root, 'charts/kube-proxy-wrapper/values.schema.json');
 const schema = JSON.parse(readFileSync(file, 'utf8'));
 schema.properties.settings = chartSettingsSchema();
 writeFileSync(file, `${JSON.stringify(schema, undefined, 2)}\n`);
+
+for (const name of ['alerts.yaml', 'dashboard.json']) {
+  const copy = join(root, 'charts/kube-proxy-wrapper/monitoring', name);
+  copyFileSync(join(root, 'manifests/monitoring', name), copy);
+}

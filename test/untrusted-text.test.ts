@@ -6,10 +6,11 @@ import { formatVerdicts } from '../src/commands/check/verdict.ts';
 import { formatDiff } from '../src/commands/diff.ts';
 import { formatExplained, formatSummary } from '../src/commands/explain-text.ts';
 import { formatData } from '../src/commands/format-output.ts';
+import { csvLine } from '../src/commands/output/csv.ts';
 import type { ClusterObjects } from '../src/commands/simulate/cluster-objects.ts';
 import { compare, formatDifferences } from '../src/commands/simulate/compare.ts';
 import { findingsOf, formatFinding } from '../src/commands/simulate/findings.ts';
-import { csvLines, formatMatrix, formatService } from '../src/commands/simulate/matrix.ts';
+import { csvCells, formatMatrix, formatService } from '../src/commands/simulate/matrix.ts';
 import { simulate } from '../src/commands/simulate/simulation.ts';
 import { nodeProxyOptions } from '../src/config/node-proxy-options.ts';
 import { loadSettings } from '../src/config/settings.ts';
@@ -94,9 +95,12 @@ type Write = (place: string) => string;
 
 const policy = { managed: true, source: 'annotation', overrides: [] } as const;
 
+const HEAD = { version: '1.0.0', data: { ageSeconds: 0 } } as const;
+
 function explained(write: Write): Explained {
   const [key, winner] = [write('key'), write('key')];
   return {
+    ...HEAD,
     service: write('service'),
     node: write('node'),
     policy: {
@@ -181,23 +185,27 @@ const settings = nodeProxyOptions(loadSettings({ nodeName: 'any' }, {}, undefine
 const OUTPUTS: Readonly<Record<string, (write: Write) => string>> = {
   'explain of one Service': (write) => formatExplained(explained(write)),
   'explain of all': (write) =>
-    formatSummary({
-      node: write('node'),
-      view: { question: write('question'), encoding: 'json', clients: 0 },
-      services: [
-        {
-          service: write('service'),
-          outcome: 'filtered',
-          dryRun: true,
-          policy: write('policy'),
-          keys: [],
-          winners: [write('key'), write('key')],
-          kept: 1,
-          total: 2,
-          warnings: [write('warning')],
-        },
-      ],
-    }),
+    formatSummary(
+      {
+        ...HEAD,
+        node: write('node'),
+        view: { question: write('question'), encoding: 'json', clients: 0 },
+        services: [
+          {
+            service: write('service'),
+            outcome: 'filtered',
+            dryRun: true,
+            policy: write('policy'),
+            keys: [],
+            winners: [write('key'), write('key')],
+            kept: 1,
+            total: 2,
+            warnings: [write('warning')],
+          },
+        ],
+      },
+      { wide: true, headers: true },
+    ),
   diff: (write) =>
     formatDiff({
       service: write('service'),
@@ -226,7 +234,8 @@ const OUTPUTS: Readonly<Record<string, (write: Write) => string>> = {
     const { slices, ...others } = cluster(write);
     return formatDifferences(compare(simulation, simulate({ ...others, slices: [] }, settings)));
   },
-  'simulate as CSV': (write) => [...csvLines(simulate(cluster(write), settings))].join(''),
+  'simulate as CSV': (write) =>
+    Array.from(csvCells(simulate(cluster(write), settings)), csvLine).join(''),
   'the table of the demo': (write) =>
     formatTable([
       {

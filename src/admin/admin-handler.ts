@@ -9,11 +9,13 @@ import { reasonOf } from '../proxy/http/refusal-log.ts';
 import { assertLocalRequest } from '../proxy/http/request-checks.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { printLine } from '../untrusted-text.ts';
+import { dataAge } from './data-age.ts';
 import { ExplainRoutes, isExplainPath } from './explain/explain-routes.ts';
 import type { LogLosses } from './metric-readers.ts';
 import { createMetrics } from './metrics.ts';
 import { createPageServer, type PageServer } from './page/page-server.ts';
-import { type Check, readiness } from './readiness.ts';
+import { readiness } from './readiness.ts';
+import { versionInfo } from './version-info.ts';
 
 /** Answers the requests of the admin listener, without the listener itself. */
 export interface AdminHandler {
@@ -117,7 +119,7 @@ function resolveRoute(request: IncomingMessage, parts: AdminParts): Route | Refu
 }
 
 const PATHS =
-  '/, /explain, /decisions, /diff, /table, /views, /flush, /healthz, /readyz and /metrics';
+  '/, /explain, /decisions, /diff, /table, /summary, /views, /flush, /version, /healthz, /readyz and /metrics';
 const READ = ['GET', 'HEAD'];
 
 function routeOf(path: string, { proxy, metrics, page, explain }: AdminParts): Route | undefined {
@@ -126,11 +128,13 @@ function routeOf(path: string, { proxy, metrics, page, explain }: AdminParts): R
     case '/healthz':
       return read(async (_, response) => sendText(response, 200, 'ok\n'));
     case '/readyz':
-      return read(async (_, response) => sendReadiness(response, readiness(proxy)));
+      return read(async (_, response) => sendReadiness(response, proxy));
     case '/metrics':
       return read(async (_, response) =>
         sendText(response, 200, await metrics.metrics(), metrics.contentType),
       );
+    case '/version':
+      return read(async (_, response) => sendJson(response, JSON.stringify(versionInfo(proxy))));
     case '/views':
       return read(async (_, response) => sendViews(response, proxy));
     case '/flush':
@@ -154,7 +158,7 @@ function routeOf(path: string, { proxy, metrics, page, explain }: AdminParts): R
 function sendViews(response: ServerResponse, { views }: NodeProxy): void {
   const complete = views.sources.filter(({ view }) => view.started);
   const queries = complete.map(({ query }) => query);
-  sendText(response, 200, `${serializeQueries(queries)}\n`, 'application/json');
+  sendJson(response, serializeQueries(queries));
 }
 
 /**
@@ -166,15 +170,34 @@ async function flush(response: ServerResponse, { snapshots }: NodeProxy): Promis
   sendText(response, 200, 'ok\n');
 }
 
-/** One line for each check, `[-]` for a failed one, like /readyz?verbose of kube-apiserver. */
-function sendReadiness(response: ServerResponse, checks: readonly Check[]): void {
+/**
+ * One line for each check, `[-]` for a failed one, like /readyz?verbose of kube-apiserver. Then the version and the age
+ * of the data.
+ */
+function sendReadiness(response: ServerResponse, proxy: NodeProxy): void {
+  const checks = readiness(proxy);
   const lines = checks.map(({ name, problem, remark }) => {
     if (problem !== undefined) return `[-]${name} failed: ${problem}`;
     return remark === undefined ? `[+]${name} ok` : `[+]${name} ok, ${remark}`;
   });
+  lines.push(...aboutLines(proxy));
   const failed = checks.some(({ problem }) => problem !== undefined);
   lines.push(failed ? 'readyz check failed' : 'readyz check passed');
   sendText(response, failed ? 503 : 200, lines.map(printLine).join(''));
+}
+
+function aboutLines(proxy: NodeProxy): string[] {
+  const { version, nodeVersion } = versionInfo(proxy);
+  const { ageSeconds, unreachableSince, warning } = dataAge(proxy);
+  const since = unreachableSince && `the API server has been unreachable since ${unreachableSince}`;
+  return [
+    `version: ${version} (Node.js ${nodeVersion})`,
+    `data: ${warning ?? `${ageSeconds} s old${since === undefined ? '' : `; ${since}`}`}`,
+  ];
+}
+
+function sendJson(response: ServerResponse, body: string): void {
+  sendText(response, 200, `${body}\n`, 'application/json');
 }
 
 function sendText(

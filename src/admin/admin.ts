@@ -7,8 +7,9 @@ import { ADMIN_LISTENER, createAdminHandler, PROBES } from './admin-handler.ts';
 import type { LogLosses } from './metric-readers.ts';
 
 /*
- * The admin room: what an operator can see of a running wrapper. It reads the state of the NodeProxy and never
- * changes it. The next process uses two of its paths: /views, and /flush, which writes the snapshots.
+ * The admin room: what an operator can see of a running wrapper. It reads the state of the NodeProxy. It changes nothing,
+ * with two exceptions: the first explanation opens the views of kube-proxy if no client has opened any, and /flush
+ * writes the snapshots, which the next process requests.
  *   admin-handler.ts   routes of the admin listener
  *   readiness.ts       /readyz
  *   metrics*.ts        /metrics
@@ -45,12 +46,12 @@ const WRITE_TIMEOUT_MS = 10_000;
 /** Starts the admin listener. Rejects if the address is in use. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
   const { proxy, logger, log, bounds } = options;
-  const { refusals } = proxy.listeners;
+  const { refusals, requests } = proxy.listeners;
   const handler = createAdminHandler(proxy, logger, log);
   const { maxConnections } = bounds;
   const forOthers = maxConnections - Math.min(RESERVED_FOR_PROBES, Math.floor(maxConnections / 2));
   const listener = new HttpListener({
-    ...{ address: options.address, logger, refusals },
+    ...{ address: options.address, logger, refusals, requests },
     name: ADMIN_LISTENER,
     bounds: {
       ...bounds,

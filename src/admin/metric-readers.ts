@@ -1,5 +1,8 @@
-import { queryPath } from '../proxy/api/query.ts';
+import { knownQueryTest } from '../proxy/api/kube-proxy-queries.ts';
+import { collectionPath, type Query, queryPath } from '../proxy/api/query.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
+import { VERSION } from '../version.ts';
+import type { EndpointNumbers, ServiceTally } from './explain/service-tally.ts';
 
 /** Number of log lines that are lost since the start. */
 export interface LogLosses {
@@ -10,6 +13,8 @@ export interface LogLosses {
 export interface MetricSources {
   readonly proxy: NodeProxy;
   readonly log: LogLosses;
+  /** What kube-proxy sees, as of this scrape; undefined: there is no complete view of endpoints. */
+  readonly tally: () => ServiceTally | undefined;
 }
 
 /** One value, and the values of the labels in the order in which the metric names them. */
@@ -55,33 +60,79 @@ export function samples<Label extends string>(
   return counts && Object.entries<number>(counts).map(([label, count]): Sample => [count, label]);
 }
 
+/** The version of the wrapper and of Node.js. */
+export const buildInfo: Reader = {
+  labels: ['version', 'node_version'],
+  read: () => [[1, VERSION, process.version]],
+};
+
 type Views = NodeProxy['views'];
 type Source = Views['sources'][number];
 
-/** Reads one value of each view; one that is undefined is left out. */
-export function perView(read: (source: Source, views: Views) => number | undefined): Reader {
+/** How the values of views that share their labels become one. */
+type Combine = (values: readonly number[]) => number;
+
+const sum: Combine = (values) => values.reduce((total, value) => total + value, 0);
+export const least: Combine = (values) => Math.min(...values);
+export const greatest: Combine = (values) => Math.max(...values);
+
+/**
+ * Reads one value of each view; one that is undefined is left out. Clients choose the selectors of their queries, so the
+ * views of these share a series for each collection. Otherwise a client could create any number of series.
+ *
+ * @param combine for views that share a series; default: the sum
+ */
+export function perView(
+  read: (source: Source, views: Views) => number | undefined,
+  combine: Combine = sum,
+): Reader {
   return {
     labels: ['collection', 'encoding'],
-    *read({ proxy: { views } }) {
-      for (const source of views.sources) {
-        const value = read(source, views);
-        if (value === undefined) continue;
-        yield [value, queryPath(source.query), source.query.encoding];
-      }
-    },
+    read: ({ proxy }) => combineSamples(readViews(proxy, read), combine),
   };
+}
+
+function* readViews(
+  { views, topology }: NodeProxy,
+  read: (source: Source, views: Views) => number | undefined,
+): Iterable<Sample> {
+  const collection = collectionLabel(topology.nodeName);
+  for (const source of views.sources) {
+    const value = read(source, views);
+    if (value !== undefined) yield [value, collection(source.query), source.query.encoding];
+  }
+}
+
+/** The path and query of a view of kube-proxy; the path alone for all other views of the collection together. */
+function collectionLabel(nodeName: string): (query: Query) => string {
+  const isKnown = knownQueryTest(nodeName);
+  return (query) => (isKnown(query) ? queryPath(query) : collectionPath(query.resource, ''));
+}
+
+function combineSamples(all: Iterable<Sample>, combine: Combine): Sample[] {
+  const series = new Map<string, { labels: string[]; values: number[] }>();
+  for (const [value, ...labels] of all) {
+    const key = labels.join('\n');
+    const found = series.get(key);
+    if (found === undefined) series.set(key, { labels, values: [value] });
+    else found.values.push(value);
+  }
+  return Array.from(series.values(), ({ labels, values }): Sample => [combine(values), ...labels]);
 }
 
 /** Number of Services by winning key. */
 export const winners: Reader = {
   labels: ['collection', 'encoding', 'winner'],
-  *read({ proxy }) {
-    for (const { query, projection } of proxy.views.sources) {
-      for (const [winner, count] of projection?.winners() ?? [])
-        yield [count, queryPath(query), query.encoding, winner];
-    }
-  },
+  read: ({ proxy }) => combineSamples(readWinners(proxy), sum),
 };
+
+function* readWinners({ views, topology }: NodeProxy): Iterable<Sample> {
+  const collection = collectionLabel(topology.nodeName);
+  for (const { query, projection } of views.sources) {
+    for (const [winner, count] of projection?.winners() ?? [])
+      yield [count, collection(query), query.encoding, winner];
+  }
+}
 
 type HttpListener = NodeProxy['listeners']['handlers'][number];
 
@@ -118,6 +169,43 @@ export function nodeSetStates({ topology }: NodeProxy): Sample[] {
     [overLimit, 'over_limit'],
   ];
 }
+
+/** Endpoints of the view that kube-proxy reads, by whether a policy selects them. */
+export function endpointNumbers(read: (numbers: EndpointNumbers) => number): Reader {
+  return {
+    labels: ['filtered'],
+    read: ({ tally }) => {
+      const { filtered, unfiltered } = tally() ?? {};
+      if (filtered === undefined || unfiltered === undefined) return [];
+      return [
+        [read(filtered), 'true'],
+        [read(unfiltered), 'false'],
+      ];
+    },
+  };
+}
+
+/** Services whose traffic fails, by the reason. There is no sample before the view is complete: 0 would be wrong. */
+export const withoutReadyEndpoints: Reader = {
+  labels: ['reason'],
+  *read({ tally }) {
+    const found = tally();
+    if (found === undefined) return;
+    yield [found.withoutEndpoints.length, 'excluded'];
+    yield [found.withoutReady.length, 'not_ready_here'];
+    yield [found.noneReady.length, 'not_ready_anywhere'];
+  },
+};
+
+/** Requests by listener and status code. */
+export const requests: Reader = {
+  labels: ['listener', 'code'],
+  *read({ proxy }) {
+    for (const { count, listener, code } of proxy.listeners.requests.counts()) {
+      yield [count, listener, code];
+    }
+  },
+};
 
 /** Refused requests by listener and reason. */
 export const refusals: Reader = {

@@ -1,6 +1,11 @@
+import { dataAge } from './data-age.ts';
 import {
+  buildInfo,
   by,
   countDryRuns,
+  endpointNumbers,
+  greatest,
+  least,
   type Metric,
   nodeSetStates,
   perListener,
@@ -9,11 +14,13 @@ import {
   type Reader,
   refusals,
   refusedSources,
+  requests,
   samples,
   serversInUse,
   servicesByPolicy,
   single,
   winners,
+  withoutReadyEndpoints,
 } from './metric-readers.ts';
 
 function gauge(name: string, help: string, reader: Reader): Metric {
@@ -26,6 +33,7 @@ function counter(name: string, help: string, reader: Reader): Metric {
 
 /** All metrics of the program that are read at each scrape. */
 export const METRICS: readonly Metric[] = [
+  gauge('build_info', 'Always 1, with the version of the wrapper and of Node.js.', buildInfo),
   gauge(
     'view_objects',
     'Objects that a view shows.',
@@ -39,30 +47,34 @@ export const METRICS: readonly Metric[] = [
   gauge(
     'view_started',
     '1 once a view is complete and served; absent while view_refused is 1.',
-    perView((source, views) =>
-      views.refusalOf(source) === undefined ? +source.view.started : undefined,
+    perView(
+      (source, views) => (views.refusalOf(source) === undefined ? +source.view.started : undefined),
+      least,
     ),
   ),
   gauge(
     'view_refused',
     '1 while the API server refuses the query of a view, or the view exceeds its budget; its clients receive the error.',
-    perView((source, views) => +(views.refusalOf(source) !== undefined)),
+    perView((source, views) => +(views.refusalOf(source) !== undefined), greatest),
   ),
   gauge(
     'view_from_snapshot',
     '1 while a view shows the snapshot from disk, because there was no list from the API server since the start.',
-    perView(({ status }) => +(status.restoredFrom !== undefined)),
+    perView(({ status }) => +(status.restoredFrom !== undefined), greatest),
   ),
   gauge(
     'upstream_connected',
     '1 while a watch is open.',
-    perView(({ status }) => +status.connected),
+    perView(({ status }) => +status.connected, least),
   ),
   gauge(
     'upstream_last_contact_timestamp_seconds',
     // Absent, not 0, before the first contact: for an alert 0 would be long ago.
     'Time of the last contact with the API server; absent before the first contact.',
-    perView(({ status }) => (status.lastContact === 0 ? undefined : status.lastContact / 1000)),
+    perView(
+      ({ status }) => (status.lastContact === 0 ? undefined : status.lastContact / 1000),
+      least,
+    ),
   ),
   counter(
     'upstream_lists_total',
@@ -113,6 +125,26 @@ export const METRICS: readonly Metric[] = [
     'service_decisions',
     'Services by the winning keys, or by the reason why no key is used.',
     winners,
+  ),
+  gauge(
+    'data_age_seconds',
+    'For how long changes at the API server may have been missed; 0 while all watches are open.',
+    single((proxy) => dataAge(proxy).ageSeconds),
+  ),
+  gauge(
+    'endpoints_known',
+    'Endpoints at the API server of the Services that kube-proxy reads, by whether a policy selects them.',
+    endpointNumbers(({ known }) => known),
+  ),
+  gauge(
+    'endpoints_shown',
+    'Those of them that are shown to kube-proxy.',
+    endpointNumbers(({ shown }) => shown),
+  ),
+  gauge(
+    'services_without_ready_endpoints',
+    'Services with a policy that are shown without a ready endpoint: the policy leaves none (excluded), none of those that it leaves is ready but others are (not_ready_here), or none is ready (not_ready_anywhere).',
+    withoutReadyEndpoints,
   ),
   gauge(
     'services',
@@ -187,6 +219,21 @@ export const METRICS: readonly Metric[] = [
     by('cause', ({ snapshots }) => samples(snapshots?.counters.setAside)),
   ),
   gauge(
+    'local_runtime_corrected_endpoints',
+    'Endpoints of this node that are corrected from the container runtime.',
+    perView(({ corrector }) => corrector?.corrections().length),
+  ),
+  gauge(
+    'local_runtime_up',
+    '0 if the last attempt to read the container runtime failed. It is read at the start, and while the API server is unreachable.',
+    single(({ localRuntime }) => localRuntime && +(localRuntime.problem === undefined)),
+  ),
+  counter(
+    'local_runtime_failures_total',
+    'Attempts to read the container runtime that failed.',
+    single(({ localRuntime }) => localRuntime?.failures),
+  ),
+  gauge(
     'client_watches',
     'Watches that clients have open.',
     single(({ listeners }) => listeners.watches),
@@ -200,6 +247,11 @@ export const METRICS: readonly Metric[] = [
     'client_connections_refused_total',
     'Connections closed, and requests refused, because there were too many (maxConnections).',
     perListener(({ listener }) => listener.refused),
+  ),
+  counter(
+    'requests_total',
+    'Requests by listener and status code, counted when the response ends; code aborted: the client left first.',
+    requests,
   ),
   counter(
     'client_requests_refused_total',
@@ -250,6 +302,11 @@ export const METRICS: readonly Metric[] = [
     'policy_events_total',
     'Events about Services with an invalid policy, by result.',
     by('result', ({ policyEvents }) => samples(policyEvents?.counts)),
+  ),
+  gauge(
+    'settings_last_reload_successful',
+    '0 while the previous settings remain in use because the new ones are invalid.',
+    single(({ settings }) => +(settings.problem === undefined)),
   ),
   counter(
     'log_lines_dropped_total',

@@ -1,5 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
+import { takeAll } from '../topology/decide/steps.ts';
+import { findView } from './explain/explained-view.ts';
+import { type ServiceTally, tallyServices } from './explain/service-tally.ts';
 import type { LogLosses, Metric, MetricSources } from './metric-readers.ts';
 import { METRICS } from './metrics-table.ts';
 
@@ -15,7 +18,7 @@ export function createMetrics(proxy: NodeProxy, log: LogLosses = { dropped: 0 })
     register: registry,
     eventLoopMonitoringPrecision: EVENT_LOOP_TICK_MS,
   });
-  const sources = { proxy, log };
+  const sources = { proxy, log, tally: tallyReader(proxy) };
   for (const metric of METRICS) {
     if (metric.read(sources) !== undefined) register(registry, metric, sources);
   }
@@ -27,6 +30,23 @@ export function createMetrics(proxy: NodeProxy, log: LogLosses = { dropped: 0 })
   });
   proxy.timing.onHandled = (seconds) => handled.observe(seconds);
   return registry;
+}
+
+/** How long the result for one metric is used for the others of the same scrape, in milliseconds. */
+const SCRAPE_MS = 500;
+
+/** Counts the Services of the view that kube-proxy reads, once per scrape. */
+function tallyReader(proxy: NodeProxy): MetricSources['tally'] {
+  let last: ServiceTally | undefined;
+  let readAt = Number.NEGATIVE_INFINITY;
+  return () => {
+    const now = performance.now();
+    if (last !== undefined && now - readAt < SCRAPE_MS) return last;
+    const view = findView(proxy);
+    last = view?.source.view.started ? takeAll(tallyServices(view)) : undefined;
+    readAt = now;
+    return last;
+  };
 }
 
 function register(registry: Registry, metric: Metric, sources: MetricSources): void {

@@ -3,6 +3,7 @@ import type { NodeProxy } from '../proxy/node-proxy.ts';
 import type { ReflectorStatus } from '../proxy/reflector/reflector.ts';
 import type { ViewSource } from '../proxy/views/view-source.ts';
 import { consequenceOfRefusal } from '../topology/state/node-set.ts';
+import { GRACE_MS } from './data-age.ts';
 
 /** One line of /readyz. */
 export interface Check {
@@ -13,9 +14,6 @@ export interface Check {
   readonly remark?: string | undefined;
 }
 
-/** An interruption of the API server that is shorter than this does not make the node unready, in milliseconds. */
-const GRACE_MS = 10_000;
-
 /**
  * The checks of /readyz. While the API server is unreachable, views are still served, but they are not ready, because
  * their data is old.
@@ -24,9 +22,11 @@ export function readiness(proxy: NodeProxy): Check[] {
   const { views, clusterWatchers } = proxy;
   return [
     ownNodeCheck(proxy),
+    ...settingsChecks(proxy),
     ...certificateChecks(proxy),
     ...snapshotChecks(proxy),
     ...budgetChecks(proxy),
+    ...localRuntimeChecks(proxy),
     ...views.sources.map((source) => viewCheck(proxy, source)),
     ...nodeSetChecks(proxy),
     ...clusterWatchers.sources.map(({ query, status, refusal }) => ({
@@ -44,6 +44,13 @@ function ownNodeCheck({ views, topology }: NodeProxy): Check {
   return { name: 'own-node', problem };
 }
 
+/** The previous settings are in use, so the node is ready. */
+function settingsChecks({ settings: { problem } }: NodeProxy): Check[] {
+  if (problem === undefined) return [];
+  const remark = `but the new ones cannot be used, and the previous ones remain in use: ${problem}`;
+  return [{ name: 'settings', problem: undefined, remark }];
+}
+
 function certificateChecks({ listeners: { certificate } }: NodeProxy): Check[] {
   if (certificate === undefined) return [];
   return [{ name: 'https-certificate', problem: certificate.problem(Date.now()) }];
@@ -59,6 +66,21 @@ function snapshotChecks({ snapshots }: NodeProxy): Check[] {
 function budgetChecks({ views: { budget } }: NodeProxy): Check[] {
   if (budget.remark === undefined) return [];
   return [{ name: 'view-budget', problem: undefined, remark: `but ${budget.remark}` }];
+}
+
+/** While the API server answers, nothing depends on the container runtime. While it does not, the views are not ready. */
+function localRuntimeChecks({ localRuntime }: NodeProxy): Check[] {
+  if (localRuntime === undefined) return [];
+  const { socket, problem, corrections } = localRuntime;
+  const since = Math.min(...corrections.map((each) => each.since));
+  const remarks = [
+    problem &&
+      `the container runtime at ${socket} cannot be read, so that endpoints of this node are not corrected from now on: ${problem}`,
+    corrections.length > 0 &&
+      `${corrections.length} endpoints of this node are corrected from the container runtime, the first since ${new Date(since).toISOString()}`,
+  ].filter((each) => each);
+  const remark = remarks.length === 0 ? undefined : `but ${remarks.join('; ')}`;
+  return [{ name: 'local-runtime', problem: undefined, remark }];
 }
 
 function nodeSetChecks({ nodeSets, topology }: NodeProxy): Check[] {

@@ -1,13 +1,32 @@
-import { get as httpGet, type IncomingMessage } from 'node:http';
+import { type Agent, get as httpGet, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { WrapperError } from '../errors.ts';
-import { type Flags, textFlag, UsageError } from './command.ts';
+import { type Flags, textFlag, UsageError } from './flags.ts';
 
 /** Default address of the admin port. */
 export const DEFAULT_ADMIN = '127.0.0.1:10361';
 
 /** How long a command waits for the wrapper, in milliseconds. */
 const ANSWER_MS = 30_000;
+
+/** A connection to the admin port of one wrapper. */
+export interface AdminClient {
+  /** URL of the admin port on its node, for messages. */
+  readonly url: string;
+  /**
+   * Sends a GET request and parses the response. Throws `Unreachable` if there is no wrapper, and otherwise the error
+   * of its response.
+   */
+  request<T>(path: string): Promise<T>;
+  /** Sends a GET request. Throws `Unreachable`. */
+  get(path: string): Promise<AdminResponse>;
+  close(): void;
+}
+
+export interface AdminResponse {
+  readonly statusCode: number;
+  readonly text: string;
+}
 
 /** URL of the admin port, from `--admin IP:PORT`. */
 export function adminUrl(flags: Flags): string {
@@ -20,33 +39,51 @@ export function adminUrl(flags: Flags): string {
   return `http://${address}`;
 }
 
-/**
- * Sends a request to the running wrapper. Throws `Unreachable` if there is none, and otherwise the error of its
- * response.
- */
-export async function requestAdmin<T>(url: string, path: string): Promise<T> {
-  const { statusCode, text } = await get(url, path);
-  const body = parse(text) as { code?: string; error?: string };
-  if (statusCode === 200) return body as T;
-  const code = statusCode === 404 ? 'NotFound' : 'NotReady';
-  throw new WrapperError(code, body.error ?? text.slice(0, 200));
+export interface AdminClientOptions {
+  /** Opens the connections; default: TCP to the URL. */
+  readonly agent?: Agent;
+  /** What to check if no wrapper answers. */
+  readonly advice?: string;
+  /** Default 30 s. */
+  readonly answerMs?: number;
 }
 
-async function get(url: string, path: string): Promise<{ statusCode: number; text: string }> {
-  try {
-    const signal = AbortSignal.timeout(ANSWER_MS);
-    const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      httpGet(`${url}${path}`, { signal }, resolve).once('error', reject);
-    });
-    return { statusCode: response.statusCode ?? 0, text: await text(response) };
-  } catch (cause) {
-    const { message } = WrapperError.from(cause, 'Unreachable');
-    throw new WrapperError(
-      'Unreachable',
-      `no wrapper answers at ${url} (${message}); check that it runs on this node and that --admin is right`,
-      { cause },
-    );
-  }
+/** Creates a client. It connects when a request is sent. */
+export function createAdminClient(url: string, options: AdminClientOptions = {}): AdminClient {
+  const { agent, answerMs = ANSWER_MS } = options;
+  const { advice = 'check that it runs on this node and that --admin is right' } = options;
+  const get = async (path: string): Promise<AdminResponse> => {
+    try {
+      const signal = AbortSignal.timeout(answerMs);
+      const response = await new Promise<IncomingMessage>((resolve, reject) => {
+        httpGet(`${url}${path}`, { signal, ...(agent && { agent }) }, resolve).once(
+          'error',
+          reject,
+        );
+      });
+      return { statusCode: response.statusCode ?? 0, text: await text(response) };
+    } catch (cause) {
+      // The connection may say more than that it failed.
+      if (cause instanceof WrapperError) throw cause;
+      const { message } = WrapperError.from(cause, 'Unreachable');
+      const what = `no wrapper answers at ${url} (${message}); ${advice}`;
+      throw new WrapperError('Unreachable', what, { cause });
+    }
+  };
+  return {
+    url,
+    get,
+    async request<T>(path: string) {
+      const response = await get(path);
+      const body = parse(response.text) as { code?: string; error?: string };
+      if (response.statusCode === 200) return body as T;
+      const code = response.statusCode === 404 ? 'NotFound' : 'NotReady';
+      throw new WrapperError(code, body.error ?? response.text.slice(0, 200));
+    },
+    close() {
+      agent?.destroy();
+    },
+  };
 }
 
 function parse(text: string): unknown {

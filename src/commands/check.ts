@@ -1,118 +1,107 @@
 import type { Table } from '../admin/explain/table.ts';
 import { WrapperError } from '../errors.ts';
-import { adminUrl } from './admin-client.ts';
+import type { AdminClient } from './admin-client.ts';
 import { checkKubeconfig, checkSockets } from './check/check-connection.ts';
 import { checkIdentity } from './check/check-identity.ts';
-import { checkKernel } from './check/check-kernel.ts';
-import { checkReadiness, checkWatches, readTable } from './check/check-wrapper.ts';
+import { checkKernel, type KernelCheck } from './check/check-kernel.ts';
+import { checkServices } from './check/check-services.ts';
+import { checkData, checkReadiness, checkWatches, readTable } from './check/check-wrapper.ts';
 import { MODES } from './check/read-kernel-table.ts';
 import { fail, formatVerdicts, ok, skip, type Verdict } from './check/verdict.ts';
 import { wrapperListeners } from './check/wrapper-listeners.ts';
-import { type Command, choiceFlag, EXIT, type Flags, textFlag, UsageError } from './command.ts';
-import { formatData } from './format-output.ts';
+import { type Call, EXIT } from './command.ts';
+import { choiceFlag, type Flags, numberFlag, textFlag, UsageError } from './flags.ts';
+import type { Report } from './output/report.ts';
 
-/** `kube-proxy-wrapper check`. */
-export const checkCommand: Command = {
-  summary: 'check on a node whether kube-proxy works through the wrapper',
-  help: `Checks, on a node and without changing anything, whether kube-proxy really works through the wrapper.
-
-Usage:
-  kube-proxy-wrapper check [flags]
-
-Each line of the output is one check. A failed check also says what to do:
-  wrapper      a wrapper answers at --admin
-  ready        it has everything that it needs from the API server
-  identity     the user of --kubeconfig has the required rights (only with --kubeconfig)
-  kubeconfig   the kubeconfig of kube-proxy names the wrapper (only with --kube-proxy-kubeconfig)
-  connection   the kube-proxy process is connected to the wrapper, and not directly to an API server
-  watches      a client watches Services and EndpointSlices through the wrapper
-  kernel       the kernel's tables (nftables, iptables or IPVS) match what the wrapper shows
-
-Flags:
-  --admin IP:PORT                admin port of the wrapper; default 127.0.0.1:10361
-  --kubeconfig FILE              kubeconfig of the wrapper
-  --kube-proxy-kubeconfig FILE   kubeconfig of kube-proxy
-  --kube-proxy-metrics IP:PORT   metrics port of kube-proxy, to detect its mode; default 127.0.0.1:10249
-  --mode MODE                    nftables, iptables or ipvs; default: detected
-  --wait SECONDS                 how long kube-proxy may take to write its tables; default 5
-  -o, --output FORMAT            text (default), json or yaml
-
-Examples:
-  kube-proxy-wrapper check
-  kube-proxy-wrapper check --kube-proxy-kubeconfig /var/lib/kube-proxy/kubeconfig.conf
-
-Run it as root, in the network and process namespaces of kube-proxy. It skips checks that it cannot do.
-
-Exit codes: 0 no problem found, 1 the check failed to run, 2 wrong command line, 3 there are problems.
-`,
-  options: {
-    admin: { type: 'string' },
-    kubeconfig: { type: 'string' },
-    'kube-proxy-kubeconfig': { type: 'string' },
-    'kube-proxy-metrics': { type: 'string' },
-    mode: { type: 'string' },
-    wait: { type: 'string' },
-    output: { type: 'string', short: 'o' },
-  },
-  maxArguments: 0,
-  async execute(flags) {
-    const format = choiceFlag(flags, 'output', ['text', 'json', 'yaml']);
-    const verdicts = await checkAll(flags);
-    const text = format === 'text' ? formatVerdicts(verdicts) : formatData({ verdicts }, format);
-    process.stdout.write(text);
-    return verdicts.some(({ outcome }) => outcome === 'fail') ? EXIT.findings : EXIT.ok;
-  },
-};
-
-async function checkAll(flags: Flags): Promise<Verdict[]> {
-  const url = adminUrl(flags);
+/** Executes `check`. */
+export async function executeCheck({ flags, session }: Call): Promise<number> {
   const kernel = readKernelFlags(flags);
-  const verdicts: Verdict[] = [];
+  const admin = await session.openAdmin(flags);
+  try {
+    const verdicts = [
+      ...(await checkOwnIdentity(flags)),
+      ...(await checkAll(admin, flags, kernel)),
+    ];
+    await session.print(checkReport(verdicts), flags);
+    return checkCode(verdicts);
+  } finally {
+    admin.close();
+  }
+}
+
+export function checkReport(verdicts: readonly Verdict[]): Report {
+  return { data: { verdicts }, text: () => formatVerdicts(verdicts) };
+}
+
+export function checkCode(verdicts: readonly Verdict[]): number {
+  return verdicts.some(({ outcome }) => outcome === 'fail') ? EXIT.findings : EXIT.ok;
+}
+
+async function checkOwnIdentity(flags: Flags): Promise<Verdict[]> {
   const kubeconfig = textFlag(flags, 'kubeconfig');
-  if (kubeconfig !== undefined) verdicts.push(await checkIdentity(kubeconfig));
-  const wrapper = await checkWrapper(url);
-  verdicts.push(wrapper.verdict);
-  const { table } = wrapper;
+  const context = textFlag(flags, 'context');
+  if (kubeconfig !== undefined) return [await checkIdentity(kubeconfig, context)];
+  if (context === undefined) return [];
+  throw new UsageError('--context needs --kubeconfig, the kubeconfig of the wrapper');
+}
+
+async function checkAll(
+  admin: AdminClient,
+  flags: Flags,
+  kernel: Omit<KernelCheck, 'admin'>,
+): Promise<Verdict[]> {
+  const { table, verdicts } = await checkWrapper(admin);
   if (table === undefined) return verdicts;
   const listeners = wrapperListeners(table);
-  verdicts.push(await checkReadiness(url));
   const proxyConfig = textFlag(flags, 'kube-proxy-kubeconfig');
   if (proxyConfig !== undefined) verdicts.push(await checkKubeconfig(proxyConfig, listeners));
   verdicts.push(await checkSockets(listeners));
   const watches = checkWatches(table);
   verdicts.push(watches);
-  if (watches.outcome === 'ok') verdicts.push(await checkKernel({ ...kernel, adminUrl: url }));
-  if (table.dryRun) {
-    verdicts.push(skip('policies', 'dry run: all endpoints are shown, independent of policies'));
-  }
+  if (watches.outcome === 'ok') verdicts.push(await checkKernel({ ...kernel, admin }));
+  if (table.dryRun) verdicts.push(DRY_RUN);
   return verdicts;
 }
 
-function readKernelFlags(flags: Flags) {
+/** The checks that need nothing but the admin port, so that they can be done from anywhere. */
+export async function checkFromAnywhere(admin: AdminClient): Promise<Verdict[]> {
+  const { table, verdicts } = await checkWrapper(admin);
+  if (table === undefined) return verdicts;
+  verdicts.push(
+    checkWatches(table),
+    skip('kernel', 'tables and connections can be read on the node only', 'run check on the node'),
+  );
+  if (table.dryRun) verdicts.push(DRY_RUN);
+  return verdicts;
+}
+
+const DRY_RUN = skip('policies', 'dry run: all endpoints are shown, independent of policies');
+
+function readKernelFlags(flags: Flags): Omit<KernelCheck, 'admin'> {
   const mode = textFlag(flags, 'mode') === undefined ? undefined : choiceFlag(flags, 'mode', MODES);
-  const wait = Number(textFlag(flags, 'wait') ?? '5');
-  if (!(wait >= 0)) throw new UsageError('--wait must be a number of seconds');
+  const wait = numberFlag(flags, 'wait', ' of seconds', 5);
   const metrics = textFlag(flags, 'kube-proxy-metrics') ?? '127.0.0.1:10249';
   return { mode, waitMs: wait * 1000, metricsUrl: `http://${metrics}` };
 }
 
-/** Checks that a wrapper answers; returns its table too. */
+/** Checks that a wrapper answers and that its data is not old; returns its table too. */
 async function checkWrapper(
-  url: string,
-): Promise<{ readonly verdict: Verdict; readonly table?: Table }> {
+  admin: AdminClient,
+): Promise<{ readonly verdicts: Verdict[]; readonly table?: Table }> {
   try {
-    const table = await readTable(url);
+    const table = await readTable(admin);
     const urls = wrapperListeners(table).map(({ url }) => url);
-    return {
-      verdict: ok('wrapper', `node ${table.node}, listens at ${urls.join(' and ')}`),
-      table,
-    };
+    const version = table.version === undefined ? '' : `version ${table.version}, `;
+    const running = `node ${table.node}, ${version}listens at ${urls.join(' and ')}`;
+    const verdicts = [ok('wrapper', running), ...checkData(table), await checkReadiness(admin)];
+    if (table.view !== undefined) verdicts.push(await checkServices(admin));
+    return { verdicts, table };
   } catch (error) {
     const { code, message } = WrapperError.from(error, 'Unreachable');
     const next =
       code === 'NotReady'
-        ? `see ${url}/readyz for the reason`
+        ? `see ${admin.url}/readyz for the reason`
         : 'start the wrapper on this node, or set --admin to its admin port';
-    return { verdict: fail('wrapper', message, next) };
+    return { verdicts: [fail('wrapper', message, next)] };
   }
 }

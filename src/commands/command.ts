@@ -1,55 +1,71 @@
-import type { ParseArgsOptionsConfig } from 'node:util';
-
-/** Values of flags by name. A flag that was not given is absent. */
-export type Flags = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
+import type { AdminClient } from './admin-client.ts';
+import type { Flags } from './flags.ts';
+import type { Report } from './output/report.ts';
 
 /** Exit codes. They mean the same for all commands. */
-export const EXIT = { ok: 0, failed: 1, usage: 2, findings: 3 } as const;
+export const EXIT = { ok: 0, failed: 1, usage: 2, findings: 3, errors: 4 } as const;
 
-/** A command of the program. */
+/** A flag of a command. */
+export interface Flag {
+  readonly name: string;
+  /** One letter. */
+  readonly short?: string;
+  /** Placeholder of its value in --help, such as FILE. Absent: the flag has no value. */
+  readonly value?: string;
+  /** Whether it can be given several times. */
+  readonly multiple?: boolean;
+  /** Valid values, if they are a closed set. One that ends in `=` is a prefix. */
+  readonly choices?: readonly string[];
+  /** What a shell completes its value to; absent: to file names. */
+  readonly completes?: 'nothing';
+  /** A sentence for --help and docs/commands.md. */
+  readonly help: string;
+}
+
+/** What a command does with one command line. */
+export interface Call {
+  readonly flags: Flags;
+  readonly args: readonly string[];
+  readonly session: Session;
+}
+
+/** How commands reach wrappers and print. The two programs of this package differ in this. */
+export interface Session {
+  /** How the user calls this program: `kube-proxy-wrapper` or `kubectl kpw`. */
+  readonly program: string;
+  readonly commands: readonly Command[];
+  /** Connects to the admin port of the wrapper that the flags name. The caller closes it. */
+  openAdmin(flags: Flags): Promise<AdminClient>;
+  /** Prints a report on standard output, in the format of -o. */
+  print(report: Report, flags: Flags): Promise<void>;
+  /** Ends --watch; absent: only a signal ends it. */
+  readonly stop?: AbortSignal;
+}
+
+/**
+ * A command of the program. Parsing, --help, completion and docs/commands.md are generated from this.
+ */
 export interface Command {
+  readonly name: string;
   /** One line for the list of commands. */
   readonly summary: string;
-  /** The output of `--help`: usage, flags, examples, exit codes. */
-  readonly help: string;
-  /** Flags for parseArgs of node:util. Every command has `--help` too. */
-  readonly options: ParseArgsOptionsConfig;
-  /** Maximum number of arguments besides flags. */
-  readonly maxArguments: number;
-  /** Valid values of the first argument, if they are a closed set. */
-  readonly arguments?: readonly string[];
+  /** First lines of `--help`. */
+  readonly description: string;
+  /** Arguments and remark of each form, e.g. `NAMESPACE/SERVICE [flags]` and `one Service`. */
+  readonly usage: readonly (readonly [args: string, remark?: string])[];
+  readonly flags: readonly Flag[];
+  /** What follows the flags in `--help`. */
+  readonly notes?: string;
+  /** Whole lines. */
+  readonly examples: readonly string[];
+  /** Meaning of each exit code; absent: the command does not use it. */
+  readonly exits: Partial<Record<0 | 1 | 2 | 3 | 4, string>>;
+  /** Maximum number of arguments besides flags; default 0. */
+  readonly maxArguments?: number;
+  /** What a shell completes the argument to. */
+  readonly completes?: 'services' | readonly string[];
+  /** Whether it is left out of the list of commands. */
+  readonly hidden?: boolean;
   /** Runs the command and returns the exit code. An error is printed in one line, with exit code 1. */
-  execute(flags: Flags, args: readonly string[]): Promise<number>;
-}
-
-/** An invalid command line: printed in one line, with exit code 2. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
-
-/** The value of a flag; undefined: not given. */
-export function textFlag(flags: Flags, name: string): string | undefined {
-  const value = flags[name];
-  return typeof value === 'string' ? value : undefined;
-}
-
-/** The values of a flag that can be given several times. */
-export function textFlags(flags: Flags, name: string): readonly string[] {
-  const value = flags[name];
-  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
-}
-
-/** The value of a flag with a closed set of values. The first is the default. */
-export function choiceFlag<T extends string>(
-  flags: Flags,
-  name: string,
-  choices: readonly [T, ...(readonly T[])],
-): T {
-  const value = textFlag(flags, name);
-  if (value === undefined) return choices[0];
-  const choice = choices.find((each) => each === value);
-  if (choice !== undefined) return choice;
-  throw new UsageError(
-    `--${name} must be one of ${choices.join(', ')}, not ${JSON.stringify(value)}`,
-  );
+  execute(call: Call): Promise<number>;
 }

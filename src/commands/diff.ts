@@ -1,46 +1,44 @@
 import type { Diff, JsonPatchOperation } from '../admin/explain/diff.ts';
 import { escapeJson, printLine } from '../untrusted-text.ts';
-import { adminUrl, requestAdmin } from './admin-client.ts';
-import { type Command, choiceFlag, EXIT, UsageError } from './command.ts';
-import { servicePath } from './explain.ts';
-import { formatData } from './format-output.ts';
+import type { AdminClient } from './admin-client.ts';
+import { type Call, EXIT } from './command.ts';
+import { choiceFlag, type Flags, UsageError } from './flags.ts';
+import type { Report } from './output/report.ts';
+import { type ServiceName, serviceArgument, servicePath } from './service-argument.ts';
 
-/** `kube-proxy-wrapper diff`. */
-export const diffCommand: Command = {
-  summary: 'show what the wrapper changes in the objects of a Service',
-  help: `Shows what the wrapper changes in the objects of a Service, as a JSON Patch (RFC 6902) for each object.
-Endpoints are keyed by their address, not by their position.
-
-Usage:
-  kube-proxy-wrapper diff NAMESPACE/SERVICE [flags]
-
-Flags:
-  --kind KIND          endpointslice (default), endpoints or service
-  --admin IP:PORT      admin port of the wrapper; default 127.0.0.1:10361
-  -o, --output FORMAT  text (default), json or yaml
-
-Examples:
-  kube-proxy-wrapper diff shop/web
-  kube-proxy-wrapper diff shop/web -o json | jq '.objects[].patch'
-
-Exit codes: 0 answered, 1 no wrapper answers or there is no such object, 2 wrong command line.
-`,
-  options: {
-    kind: { type: 'string' },
-    admin: { type: 'string' },
-    output: { type: 'string', short: 'o' },
-  },
-  maxArguments: 1,
-  async execute(flags, [service]) {
-    if (service === undefined) throw new UsageError('the argument must be NAMESPACE/SERVICE');
-    const format = choiceFlag(flags, 'output', ['text', 'json', 'yaml']);
-    const kind = choiceFlag(flags, 'kind', ['endpointslice', 'endpoints', 'service']);
-    const path = `/diff/${servicePath(service)}?kind=${kind}`;
-    const diff = await requestAdmin<Diff>(adminUrl(flags), path);
-    process.stdout.write(format === 'text' ? formatDiff(diff) : formatData(diff, format));
+/** Executes `diff`. */
+export async function executeDiff({ flags, args, session }: Call): Promise<number> {
+  const service = diffArgument(args, flags);
+  const admin = await session.openAdmin(flags);
+  try {
+    await session.print(await diffReport(admin, flags, service), flags);
     return EXIT.ok;
-  },
-};
+  } finally {
+    admin.close();
+  }
+}
+
+/** The Service whose objects are compared. Throws UsageError. */
+export function diffArgument(args: readonly string[], flags: Flags): ServiceName {
+  const service = serviceArgument(args, flags);
+  if (service === undefined) throw new UsageError('the argument must be NAMESPACE/SERVICE');
+  return service;
+}
+
+/** What one wrapper changes in the objects of a Service. */
+export async function diffReport(
+  admin: AdminClient,
+  flags: Flags,
+  service: ServiceName,
+): Promise<Report> {
+  const kind = choiceFlag(flags, 'kind', ['endpointslice', 'endpoints', 'service']);
+  const diff = await admin.request<Diff>(`/diff/${servicePath(service)}?kind=${kind}`);
+  return {
+    data: diff,
+    text: () => formatDiff(diff),
+    names: diff.objects.map(({ kind, namespace, name }) => `${kind}/${namespace}/${name}`),
+  };
+}
 
 /** Formats the differences for a terminal. */
 export function formatDiff({ service, node, objects }: Diff): string {

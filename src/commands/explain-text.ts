@@ -6,37 +6,57 @@ import type {
   Warning,
 } from '../topology/explain/explanation.ts';
 import { printLine } from '../untrusted-text.ts';
-import { formatColumns } from './format-output.ts';
+import { formatStaleness } from './data-age.ts';
+import { formatColumns, formatSince, plural } from './format-output.ts';
+import { formatTable, type TextStyle } from './output/report.ts';
 
 /** Formats the list of Services for a terminal. */
-export function formatSummary({ node, services, view }: Summary): string {
-  if (services.length === 0) return printLine(`node ${node}: no Services`);
+export function formatSummary(summary: Summary, style: TextStyle): string {
+  const { node, services, view } = summary;
+  const stale = formatStaleness(summary);
+  if (services.length === 0) return `${printLine(`node ${node}: no Services`)}${stale}`;
+  const unread = view.clients === 0 ? '; no client reads this view now' : '';
+  const title = printLine(`node ${node}, ${view.question} (${view.encoding})${unread}`);
+  const head = style.headers ? `${title}${stale}\n` : '';
+  return `${head}${formatTable(summaryTable(services, style.wide), style)}`;
+}
+
+/** The list of Services as a table with a header. */
+export function summaryTable(services: Summary['services'], wide: boolean): string[][] {
   const header = ['SERVICE', 'OUTCOME', 'POLICY', 'WINNER', 'SHOWN', 'SINCE', 'WARNINGS'];
   const lines = services.map((each) => [
     each.service,
-    each.dryRun ? `${each.outcome} (dry run)` : each.outcome,
+    outcomeOf(each),
     each.policy,
     each.winners.map(shortKey).join(', ') || '-',
-    `${each.kept}/${each.total}`,
-    each.since === undefined ? '-' : ageOf(each.since),
+    // In a dry run everything is shown, whatever the policy keeps.
+    `${each.dryRun ? each.total : each.kept}/${each.total}`,
+    each.since === undefined ? '-' : formatSince(each.since),
     each.warnings.join(', '),
+    ...(wide ? [each.keys.join(' > ') || '-'] : []),
   ]);
-  const unread = view.clients === 0 ? '; no client reads this view now' : '';
-  const title = printLine(`node ${node}, ${view.question} (${view.encoding})${unread}`);
-  return `${title}\n${formatColumns([header, ...lines])}`;
+  return [wide ? [...header, 'KEYS'] : header, ...lines];
+}
+
+/** `filtered`, or with what the policy would show: `filtered (dry run: 1/4)`. */
+function outcomeOf({ outcome, dryRun, kept, total }: Summary['services'][number]): string {
+  if (!dryRun) return outcome;
+  const would = outcome === 'filtered' ? `: ${kept}/${total}` : '';
+  return `${outcome} (dry run${would})`;
 }
 
 /** Formats the explanation of one Service for a terminal. */
 export function formatExplained(explained: Explained): string {
   const { service, node, warnings } = explained;
   return [
-    printLine(`${service} on node ${node}: ${verdictOf(explained)}`),
+    `${printLine(`${service} on node ${node}: ${verdictOf(explained)}`)}${formatStaleness(explained)}`,
     formatPolicy(explained.policy),
     formatWarnings(warnings),
     formatKeys(explained),
     ...explained.ports.map(formatPort),
     explained.omittedPorts === 0 ? '' : printLine(`and ${explained.omittedPorts} more ports`),
     formatEndpoints(explained),
+    formatCorrected(explained),
     formatView(explained.view),
   ]
     .filter((part) => part !== '')
@@ -45,7 +65,7 @@ export function formatExplained(explained: Explained): string {
 
 /** `FILTERED, 1 of 3 endpoints shown to kube-proxy, for 5 min` */
 function verdictOf({ outcome, counts, since }: Explained): string {
-  const lasts = since === undefined ? '' : `, for ${ageOf(since)}`;
+  const lasts = since === undefined ? '' : `, for ${formatSince(since)}`;
   const kind = outcome.kind.toUpperCase();
   if (outcome.dryRun) {
     const all = `DRY RUN, all ${counts.total} endpoints are shown to kube-proxy`;
@@ -59,8 +79,7 @@ function verdictOf({ outcome, counts, since }: Explained): string {
 }
 
 function formatView({ question: query, encoding, clients }: Explained['view']): string {
-  const readers = `${clients} ${clients === 1 ? 'client' : 'clients'}`;
-  return printLine(`View: ${query} (${encoding}), read by ${readers}`);
+  return printLine(`View: ${query} (${encoding}), read by ${plural(clients, 'client')}`);
 }
 
 const SOURCES: Readonly<Record<string, string>> = {
@@ -68,6 +87,8 @@ const SOURCES: Readonly<Record<string, string>> = {
   namespace: 'annotation topologyKeys of the Namespace',
   default: 'setting defaultTopologyKeys',
   openyurt: 'annotation openyurt.io/topologyKeys of the Service',
+  'traffic-distribution': 'spec.trafficDistribution of the Service',
+  'topology-mode': 'annotation service.kubernetes.io/topology-mode of the Service',
   kubeedge: 'annotation apps.kubeedge.io/service-topology of the Service',
 };
 
@@ -103,7 +124,7 @@ function formatKeys({ keys }: Explained): string {
     `${index + 1}.`,
     key,
     meaning,
-    nodes === undefined ? '' : `${nodes} ${nodes === 1 ? 'node' : 'nodes'}`,
+    nodes === undefined ? '' : plural(nodes, 'node'),
   ]);
   return `Keys on this node:\n${formatColumns(lines, '  ')}`;
 }
@@ -150,13 +171,18 @@ function formatEndpoints({ endpoints, counts, omitted, outcome }: Explained): st
   return `Endpoints (${signs}):\n${formatColumns([header, ...lines], '  ')}${more}`;
 }
 
-/** `3 min`, from an ISO time. */
-function ageOf(time: string): string {
-  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1000));
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
-  return `${Math.round(seconds / 86_400)} d`;
+function formatCorrected({ corrected = [] }: Explained): string {
+  if (corrected.length === 0) return '';
+  const header = ['POD', 'OBJECT', 'THE API SERVER SAID', 'NOW', 'SINCE'];
+  const lines = corrected.map(({ pod, object, from, to, since }) => [
+    pod,
+    object,
+    `${from.address} ${from.state}`,
+    to === undefined ? 'removed' : `${to.address} ${to.state}`,
+    formatSince(new Date(since).toISOString()),
+  ]);
+  const title = 'Corrected from the container runtime:';
+  return `${title}\n${formatColumns([header, ...lines], '  ')}`;
 }
 
 /** The last part of a label key, to keep the table narrow. */

@@ -1,76 +1,143 @@
+import type { Decisions } from '../admin/explain/decisions.ts';
 import type { Explained } from '../admin/explain/explained-service.ts';
 import type { Summary } from '../admin/explain/summary.ts';
-import { adminUrl, requestAdmin } from './admin-client.ts';
-import { type Command, choiceFlag, EXIT, textFlag, UsageError } from './command.ts';
-import { formatExplained, formatSummary } from './explain-text.ts';
-import { formatData } from './format-output.ts';
+import { WrapperError } from '../errors.ts';
+import type { AdminClient } from './admin-client.ts';
+import { type Call, EXIT } from './command.ts';
+import { formatExplained, formatSummary, summaryTable } from './explain-text.ts';
+import { type Flags, textFlag, UsageError } from './flags.ts';
+import type { Report } from './output/report.ts';
+import { readPages } from './paged.ts';
+import {
+  namespaceFlag,
+  type ServiceName,
+  serviceArgument,
+  servicePath,
+} from './service-argument.ts';
+import { watchChanges } from './watch-changes.ts';
 
-/** `kube-proxy-wrapper explain`. */
-export const explainCommand: Command = {
-  summary: 'explain what this node sees of each Service',
-  help: `Shows what kube-proxy on this node sees of a Service, and why. The running wrapper answers.
-
-Usage:
-  kube-proxy-wrapper explain [flags]                    all Services, one line each
-  kube-proxy-wrapper explain NAMESPACE/SERVICE [flags]  one Service (default/ is optional)
-
-Flags:
-  --admin IP:PORT      admin port of the wrapper; default 127.0.0.1:10361
-  -n, --namespace NS   only Services of this namespace
-  --warnings           only Services with warnings
-  -o, --output FORMAT  text (default), json or yaml
-
-Examples:
-  kube-proxy-wrapper explain shop/web
-  kube-proxy-wrapper explain --warnings
-  kube-proxy-wrapper explain shop/web -o json | jq '.ports[].winner'
-
-Exit codes: 0 answered, 1 no wrapper answers or there is no such Service, 2 wrong command line.
-`,
-  options: {
-    admin: { type: 'string' },
-    namespace: { type: 'string', short: 'n' },
-    warnings: { type: 'boolean' },
-    output: { type: 'string', short: 'o' },
-  },
-  maxArguments: 1,
-  async execute(flags, [service]) {
-    const url = adminUrl(flags);
-    const format = choiceFlag(flags, 'output', ['text', 'json', 'yaml']);
-    const namespace = textFlag(flags, 'namespace');
-    if (service !== undefined) {
-      const path = `/explain/${servicePath(service, namespace)}`;
-      const explained = await requestAdmin<Explained>(url, path);
-      const text = format === 'text' ? formatExplained(explained) : formatData(explained, format);
-      process.stdout.write(text);
-      return EXIT.ok;
-    }
-    const query = new URLSearchParams({ limit: '500' });
-    if (namespace !== undefined) query.set('namespace', namespace);
-    if (flags.warnings === true) query.set('warnings', 'true');
-    const summary = await readAll(url, query);
-    process.stdout.write(format === 'text' ? formatSummary(summary) : formatData(summary, format));
-    return EXIT.ok;
-  },
-};
-
-/** `<namespace>/<name>` for a path, from an argument. */
-export function servicePath(service: string, namespace = 'default'): string {
-  const [first = '', second, ...more] = service.split('/');
-  if (first === '' || second === '' || more.length > 0) {
-    throw new UsageError(`the argument must be NAMESPACE/SERVICE, not ${JSON.stringify(service)}`);
+/** Executes `explain`. */
+export async function executeExplain({ flags, args, session }: Call): Promise<number> {
+  const service = serviceArgument(args, flags);
+  if (service !== undefined && textFlag(flags, 'output') === 'csv') {
+    throw new UsageError('-o csv is for the list of Services, not for one');
   }
-  const names = second === undefined ? [namespace, first] : [first, second];
-  return names.map(encodeURIComponent).join('/');
+  const admin = await session.openAdmin(flags);
+  try {
+    const print = (report: Report) => session.print(report, flags);
+    if (flags.watch !== true) await print(await explainReport(admin, flags, service));
+    else if (service === undefined) await watchAll(admin, flags, session, print);
+    else await watchOne(admin, service, session, print);
+    return EXIT.ok;
+  } finally {
+    admin.close();
+  }
 }
 
-/** Reads all pages, because the length of a response is limited. */
-async function readAll(url: string, query: URLSearchParams): Promise<Summary> {
-  let all: Summary | undefined;
-  for (;;) {
-    const { next, ...page } = await requestAdmin<Summary>(url, `/explain?${query}`);
-    all = { ...page, services: [...(all?.services ?? []), ...page.services] };
-    if (next === undefined) return all;
-    query.set('after', next);
+/** What one wrapper says about all Services, or one. */
+export async function explainReport(
+  admin: AdminClient,
+  flags: Flags,
+  service: ServiceName | undefined,
+): Promise<Report> {
+  if (service === undefined) return reportAll(await readAll(admin, flags));
+  return reportOne(await readOne(admin, service));
+}
+
+async function readOne(admin: AdminClient, service: ServiceName): Promise<Explained> {
+  return await admin.request<Explained>(`/explain/${servicePath(service)}`);
+}
+
+async function readAll(admin: AdminClient, flags: Flags): Promise<Summary> {
+  const query = new URLSearchParams();
+  const namespace = namespaceFlag(flags);
+  if (namespace !== undefined) query.set('namespace', namespace);
+  if (flags.warnings === true) query.set('warnings', 'true');
+  const labelSelector = textFlag(flags, 'selector');
+  if (labelSelector !== undefined) query.set('labelSelector', labelSelector);
+  const summary = await readPages<Summary, 'services'>(admin, '/explain', 'services', query);
+  // An older wrapper ignores the selector and would list all Services.
+  if (labelSelector !== undefined && summary.labelSelector === undefined) {
+    const what = 'the wrapper is older than 1.1 and cannot select by label; leave out --selector';
+    throw new WrapperError('NotReady', what);
   }
+  return summary;
+}
+
+function reportOne(explained: Explained): Report {
+  return {
+    data: explained,
+    text: () => formatExplained(explained),
+    names: [explained.service],
+  };
+}
+
+function reportAll(summary: Summary): Report {
+  const { services } = summary;
+  return {
+    data: summary,
+    text: (style) => formatSummary(summary, style),
+    names: services.map(({ service }) => service),
+    csv: () => summaryTable(services, true),
+  };
+}
+
+/** Prints a Service again when what is said about it changes. */
+async function watchOne(
+  admin: AdminClient,
+  service: ServiceName,
+  session: Call['session'],
+  print: (report: Report) => Promise<void>,
+): Promise<void> {
+  let last = '';
+  await watchChanges(session, async () => {
+    const explained = await readOne(admin, service);
+    const { data, view, ...content } = explained;
+    const now = JSON.stringify([content, data?.unreachableSince]);
+    if (now === last) return;
+    if (last !== '') await print(separator());
+    last = now;
+    await print(reportOne(explained));
+  });
+}
+
+function separator(): Report {
+  return { data: null, text: () => `\n--- ${new Date().toISOString()}\n` };
+}
+
+/** Prints all Services, and then those whose decision changes. */
+async function watchAll(
+  admin: AdminClient,
+  flags: Flags,
+  session: Call['session'],
+  print: (report: Report) => Promise<void>,
+): Promise<void> {
+  const known = new Map<string, string>();
+  let count: number | undefined;
+  await watchChanges(session, async () => {
+    // The number of changes is cheap to read, all Services are not.
+    const decisions = await admin.request<Decisions>('/decisions?limit=1');
+    if (decisions.count === count) return;
+    const summary = await readAll(admin, flags);
+    const changed = summary.services.filter((each) => {
+      const { since, ...content } = each;
+      const text = JSON.stringify([content, since]);
+      if (known.get(each.service) === text) return false;
+      known.set(each.service, text);
+      return true;
+    });
+    const isFirst = count === undefined;
+    count = decisions.count;
+    if (isFirst) await print(reportAll(summary));
+    else if (changed.length > 0) await print(withoutHeader({ ...summary, services: changed }));
+  });
+}
+
+function withoutHeader(summary: Summary): Report {
+  const report = reportAll(summary);
+  return {
+    ...report,
+    text: ({ wide }) => formatSummary(summary, { wide, headers: false }),
+    csv: () => summaryTable(summary.services, true).slice(1),
+  };
 }

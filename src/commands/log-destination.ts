@@ -1,15 +1,27 @@
 import { pino } from 'pino';
 import { escapeJson } from '../untrusted-text.ts';
+import { formatLogLine } from './format-log-line.ts';
+
+/** How log lines are written: as JSON objects, or as text for people. */
+export type LogFormat = 'json' | 'text';
 
 /** Destination of the log. */
 export interface LogDestination {
   readonly stream: ReturnType<typeof pino.destination>;
   /** Number of lost lines. */
   readonly dropped: number;
+  /** Applies to the next line. */
+  format: LogFormat;
 }
 
 /** Size of the buffer in bytes. Lines that do not fit are lost. */
 const MAX_BUFFERED_BYTES = 1024 * 1024;
+
+/** Options of pino: the level as a word, and the time in RFC 3339. */
+export const LOG_OPTIONS = {
+  formatters: { level: (level: string) => ({ level }) },
+  timestamp: pino.stdTimeFunctions.isoTime,
+} as const;
 
 /**
  * Writes the log to standard output without waiting. A full disk, a closed pipe or a slow reader only costs lines.
@@ -17,11 +29,9 @@ const MAX_BUFFERED_BYTES = 1024 * 1024;
  *
  * @param fd default: that of standard output
  */
-export function createLogDestination(fd = 1): LogDestination {
+export function createLogDestination(fd = 1, format: LogFormat = 'json'): LogDestination {
   const stream = pino.destination({ fd, sync: false, maxLength: MAX_BUFFERED_BYTES });
-  // pino escapes only what JSON requires. C1 and bidi controls would still affect a terminal.
   const write = stream.write.bind(stream);
-  stream.write = (line) => write(escapeJson(line));
   let dropped = 0;
   stream.on('drop', () => dropped++);
   let isBroken = false;
@@ -37,10 +47,15 @@ export function createLogDestination(fd = 1): LogDestination {
   stream.flushSync = () => {
     if (!isBroken) flushSync();
   };
-  return {
+  const destination = {
     stream,
     get dropped() {
       return dropped;
     },
+    format,
   };
+  // pino escapes only what JSON requires. C1 and bidi controls would still affect a terminal.
+  stream.write = (line) =>
+    write(destination.format === 'text' ? formatLogLine(line) : escapeJson(line));
+  return destination;
 }

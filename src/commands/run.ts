@@ -5,16 +5,19 @@ import { readiness } from '../admin/readiness.ts';
 import { takeListenFds } from '../config/listen-fds.ts';
 import { listenersOptions } from '../config/listener-options.ts';
 import { nodeProxyOptions } from '../config/node-proxy-options.ts';
-import { loadSettings, type RawSettings, type Settings } from '../config/settings.ts';
+import { type RawSettings, readSettings, type Settings } from '../config/settings.ts';
 import { assertLoopback } from '../proxy/auth/loopback-access.ts';
 import { loadCredentials } from '../proxy/credentials/credentials.ts';
 import { waitForNextProcess, warnOfSharedPort } from '../proxy/hot-restart/hot-restart.ts';
 import { type NodeProxy, startNodeProxy } from '../proxy/node-proxy.ts';
 import { abortable } from '../proxy/util/linked-abort-controller.ts';
+import { ChildLoggers } from './child-loggers.ts';
 import { forceExit } from './force-exit.ts';
-import { createLogDestination, type LogDestination } from './log-destination.ts';
-import { flushRunningProcess, readRunningProcess } from './running-process.ts';
+import { createLogDestination, LOG_OPTIONS, type LogDestination } from './log-destination.ts';
+import { assertSameNode, flushRunningProcess, readRunningProcess } from './running-process.ts';
 import { logWarnings } from './runtime-warnings.ts';
+import { createSettingsReload } from './settings-reload.ts';
+import { logStart, logWhenReady } from './start-log.ts';
 import { listenForSignals, type StopSignals } from './stop-signals.ts';
 import { trimHeapOnceReady } from './trim-heap.ts';
 
@@ -27,15 +30,27 @@ const DRAIN_MS = 1_000;
  */
 export async function run(flags: RawSettings, configFile: string | undefined): Promise<void> {
   const signals = listenForSignals();
-  const settings = loadSettings(flags, process.env, configFile);
+  const read = () => readSettings(flags, process.env, configFile);
+  const { settings, changed } = read();
   if (settings.listen !== undefined) assertLoopback(settings.listen.host);
   const listeners = listenersOptions(settings, takeListenFds(process.env, process.pid));
-  const options = { level: settings.logLevel, base: { node: settings.nodeName } };
-  const log = createLogDestination();
+  const children = new ChildLoggers();
+  const base = { node: settings.nodeName };
+  const options = { ...LOG_OPTIONS, level: settings.logLevel, base, onChild: children.add };
+  const log = createLogDestination(1, settings.logFormat);
   const logger = pino(options, log.stream);
   logWarnings(logger);
+  logStart(logger, changed);
   try {
-    await start({ settings, listeners, signals, logger, log });
+    await start({
+      settings,
+      read: () => read().settings,
+      listeners,
+      signals,
+      logger,
+      children,
+      log,
+    });
   } catch (error) {
     if (error !== signals.stop.reason) throw error;
     logger.info('stopping');
@@ -46,9 +61,12 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
 
 interface RunOptions {
   readonly settings: Settings;
+  /** Reads the settings again. */
+  readonly read: () => Settings;
   readonly listeners: ReturnType<typeof listenersOptions>;
   readonly signals: StopSignals;
   readonly logger: Logger;
+  readonly children: ChildLoggers;
   readonly log: LogDestination;
 }
 
@@ -59,13 +77,18 @@ async function start(options: RunOptions): Promise<void> {
   const reading = loadCredentials({ ...(kubeconfig === undefined ? {} : { kubeconfig }), logger });
   const credentials = await abortable(reading, signals.stop);
   try {
-    const queries = await readRunningProcess(adminListen, nodeName);
+    const shared = { admin: adminListen, listen: settings.listen };
+    const running = await readRunningProcess(shared, nodeName);
+    const addresses = [settings.listen, adminListen].filter((each) => each !== undefined);
+    if (running !== undefined) assertSameNode(running, nodeName, addresses);
+    const { queries, nodeUid: runningNodeUid } = running ?? {};
     const proxy = await startNodeProxy({
       ...nodeProxyOptions(settings),
       ...listeners,
       credentials,
       ...(queries && { queries }),
       flushLastProcess: () => flushRunningProcess(adminListen),
+      runningNodeUid,
       drainMs: DRAIN_MS,
       signal: signals.stop,
       logger,
@@ -84,11 +107,14 @@ async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
   try {
     admin = await startAdmin({ ...listeners, address: listeners.admin, proxy, logger, log });
     const { url, httpsUrl } = proxy;
-    logger.info({ listen: url, https: httpsUrl, admin: admin.url }, 'listening');
+    const apiServer = proxy.upstream.address;
+    logger.info({ listen: url, https: httpsUrl, admin: admin.url, apiServer }, 'listening');
+    signals.onHangup = createSettingsReload({ ...options, proxy });
     // Before a client watches, the views that it will read may not exist.
     const isReady = () =>
       proxy.listeners.watches > 0 && readiness(proxy).every(({ problem }) => problem === undefined);
     void trimHeapOnceReady({ isReady, logger, signal: ended.signal });
+    void logWhenReady({ proxy, logger, signal: ended.signal });
     void warnOfSharedPort({ addresses: proxy.listeners.addresses, logger, signal: ended.signal });
     await untilStopped(signals, settings.handoverSeconds * 1000, proxy.listeners.addresses, logger);
     logger.info('stopping');

@@ -1,65 +1,171 @@
 import { request as send } from 'node:http';
-import type { Query } from '../proxy/api/query.ts';
+import { WrapperError } from '../errors.ts';
+import { createProtobufCodec } from '../filter/codec/protobuf/codec.ts';
+import { ownNodeQuery } from '../proxy/api/kube-proxy-queries.ts';
+import { type Query, queryPath } from '../proxy/api/query.ts';
 import { parseQueries } from '../proxy/api/query-json.ts';
 import { addressText } from '../proxy/util/address.ts';
 import { abortable } from '../proxy/util/linked-abort-controller.ts';
+import { listenerUsers } from '../proxy/util/proc-net-tcp.ts';
 
-/** Time for the whole response to arrive, in milliseconds. */
+/** Time for all responses to arrive, in milliseconds. */
 const RESPONSE_MS = 2_000;
 /** Time for a flush of the snapshots, in milliseconds. */
 const FLUSH_MS = 3_000;
 const MAX_BYTES = 256 * 1024;
 
-interface Address {
+/** An address of this process, at which another one may listen already. */
+export interface SharedAddress {
   readonly host: string;
   readonly port: number;
 }
 
+/** The process that already listens at an address of this one. */
+export interface RunningProcess {
+  /** The views that it has open; undefined: it has not said. */
+  readonly queries: readonly Query[] | undefined;
+  /** Name of its Node; undefined: it has not said, or it belongs to another user. */
+  readonly node: string | undefined;
+  /** UID of its Node; undefined: as above, or it has not read the Node yet. */
+  readonly nodeUid: string | undefined;
+}
+
 /**
- * Reads the views of the process that already listens at the admin address, so that this process can open the same
- * views before it listens. Undefined: there is no usable response.
+ * Reads from the process that already listens at an address of this one which views it has open, so that this process
+ * can open the same ones before it listens, and for which Node it works. Undefined: there is no usable response.
  *
- * Any local process can listen there while no wrapper runs. Therefore the response is limited in time, bytes and
- * number of views, and it only decides which views are opened early. Never rejects.
+ * Any local process can listen there while no wrapper runs. Therefore the responses are limited in time, bytes and
+ * number of views. The views only decide what is opened early. The Node can prevent the start, so it is used only if
+ * the listener belongs to the user of this process: the kernel lets no other user share the port, and a process of the
+ * same user could stop this one anyway. Never rejects.
  */
 export async function readRunningProcess(
-  { host, port }: Address,
+  { admin, listen }: { readonly admin: SharedAddress; readonly listen: SharedAddress | undefined },
   nodeName: string,
-): Promise<Query[] | undefined> {
-  if (port === 0) return undefined;
+  userId = process.geteuid?.(),
+): Promise<RunningProcess | undefined> {
+  const signal = AbortSignal.timeout(RESPONSE_MS);
   // Without a response the caller opens the views that kube-proxy reads.
-  const text = await request('GET', { host, port, path: '/views', ms: RESPONSE_MS }).catch(
-    () => '',
-  );
-  const queries = parseQueries(text, nodeName);
-  return queries.length === 0 ? undefined : queries;
+  const readFrom = async (address: SharedAddress, path: string) =>
+    address.port === 0 ? NO_RESPONSE : await abortable(read(urlOf(address, path), signal), signal);
+  const read200 = async (path: string) => {
+    const { status, body } = await readFrom(admin, path).catch(() => NO_RESPONSE);
+    return status === 200 ? body.toString() : '';
+  };
+  const isTrusted = (address: SharedAddress) => belongsTo(address, userId);
+  const version = isTrusted(admin) ? read200('/version').then(parseNode) : NOBODY;
+  const ownNode =
+    listen !== undefined && isTrusted(listen)
+      ? readFrom(listen, ownNodePath(nodeName)).then((found) => nodeOfList(found, nodeName))
+      : NOBODY;
+  const queries = parseQueries(await read200('/views'), nodeName);
+  const named = await Promise.all([version, ownNode].map(orNobody));
+  const { node, nodeUid } = named.find((each) => each.node !== undefined) ?? NOBODY;
+  if (queries.length === 0 && node === undefined) return undefined;
+  return { queries: queries.length === 0 ? undefined : queries, node, nodeUid };
 }
 
 /**
  * Makes the process that listens at the admin address write its newest snapshots. Resolves when it has, when there is
  * none, or after some seconds. Never rejects: the snapshots on disk are then used as they are.
  */
-export async function flushRunningProcess(address: Address): Promise<void> {
-  if (address.port === 0) return;
-  await request('POST', { ...address, path: '/flush', ms: FLUSH_MS }).catch(() => '');
+export async function flushRunningProcess(admin: SharedAddress): Promise<void> {
+  if (admin.port === 0) return;
+  const signal = AbortSignal.timeout(FLUSH_MS);
+  await abortable(read(urlOf(admin, '/flush'), signal, 'POST'), signal).catch(() => NO_RESPONSE);
 }
+
+/** Whether all sockets that listen at an address belong to a user. */
+function belongsTo(address: SharedAddress, userId: number | undefined): boolean {
+  const users = address.port === 0 ? [] : [...listenerUsers(address)];
+  return users.length > 0 && users.every((user) => user === userId);
+}
+
+function ownNodePath(nodeName: string): string {
+  return queryPath(ownNodeQuery(nodeName));
+}
+
+/**
+ * For which Node a process works, from its response to a list of the Node of this process: it is also in releases
+ * without /version, and at a process with another admin address. For any other Node, a wrapper answers 403 with the
+ * name of its own.
+ */
+function nodeOfList({ status, body }: Response, nodeName: string): NamedNode {
+  if (status === 403) {
+    const [, node] = /fieldSelector=metadata\.name=([a-z0-9.-]{1,253})/.exec(body.toString()) ?? [];
+    return { node: node === nodeName ? undefined : node, nodeUid: undefined };
+  }
+  if (status !== 200) return NOBODY;
+  const codec = createProtobufCodec();
+  const [found] = codec.decodeList([body]).items;
+  return found === undefined ? NOBODY : { node: nodeName, nodeUid: codec.meta(found).uid };
+}
+
+async function orNobody(named: NamedNode | Promise<NamedNode>): Promise<NamedNode> {
+  try {
+    return await named;
+  } catch {
+    return NOBODY;
+  }
+}
+
+/**
+ * Throws `InvalidSettings` if the running process works for another Node. Both would listen on one port, the kernel would
+ * distribute connections over both, and kube-proxy would get the endpoints of either node by chance. For the same
+ * Node this is a planned restart.
+ */
+export function assertSameNode(
+  { node }: Pick<RunningProcess, 'node'>,
+  nodeName: string,
+  addresses: readonly SharedAddress[],
+): void {
+  if (node === undefined || node === nodeName) return;
+  throw new WrapperError(
+    'InvalidSettings',
+    `another kube-proxy-wrapper, for the Node ${JSON.stringify(node)}, listens at ${addresses.map(addressText).join(' or ')}; this one is ` +
+      `for ${JSON.stringify(nodeName)} and does not start, because clients would get the endpoints of either Node by ` +
+      'chance; stop the other one, or correct --node-name; two wrappers on one machine need different ports ' +
+      '(--listen and --admin-listen)',
+  );
+}
+
+type NamedNode = Pick<RunningProcess, 'node' | 'nodeUid'>;
+
+const NOBODY: NamedNode = { node: undefined, nodeUid: undefined };
+
+function parseNode(text: string): NamedNode {
+  try {
+    const { node, nodeUid } = JSON.parse(text) as { node?: unknown; nodeUid?: unknown };
+    return { node: shortText(node), nodeUid: shortText(nodeUid) };
+  } catch {
+    return NOBODY;
+  }
+}
+
+/** Names and UIDs have at most 253 characters. */
+function shortText(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' && value.length <= 253 ? value : undefined;
+}
+
+function urlOf({ host, port }: SharedAddress, path: string): string {
+  const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `http://${addressText({ host: name, port })}${path}`;
+}
+
+interface Response {
+  readonly status: number;
+  readonly body: Buffer;
+}
+
+const NO_RESPONSE: Response = { status: 0, body: Buffer.alloc(0) };
+const PROTOBUF = { accept: 'application/vnd.kubernetes.protobuf' };
 
 /** Rejects if the response exceeds the limits. */
-async function request(
-  method: 'GET' | 'POST',
-  { host, port, path, ms }: Address & { readonly path: string; readonly ms: number },
-): Promise<string> {
-  const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  const url = `http://${addressText({ host: name, port })}${path}`;
-  const signal = AbortSignal.timeout(ms);
-  return await abortable(read(method, url, signal), signal);
-}
-
-function read(method: string, url: string, signal: AbortSignal): Promise<string> {
+function read(url: string, signal: AbortSignal, method = 'GET'): Promise<Response> {
   return new Promise((resolve, reject) => {
-    const request = send(url, { method, agent: false, signal }, async (response) => {
+    const options = { method, agent: false, signal, headers: PROTOBUF };
+    const request = send(url, options, async (response) => {
       try {
-        if (response.statusCode !== 200) throw new Error(`HTTP ${response.statusCode}`);
         const chunks: Buffer[] = [];
         let bytes = 0;
         for await (const chunk of response as AsyncIterable<Buffer>) {
@@ -67,7 +173,7 @@ function read(method: string, url: string, signal: AbortSignal): Promise<string>
           if (bytes > MAX_BYTES) throw new Error(`more than ${MAX_BYTES} bytes`);
           chunks.push(chunk);
         }
-        resolve(Buffer.concat(chunks).toString());
+        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks) });
       } catch (error) {
         request.destroy();
         reject(error);

@@ -1,13 +1,15 @@
-/** Abort signals for SIGTERM and SIGINT. */
+/** Abort signals for SIGTERM and SIGINT, and the handler of SIGHUP. */
 export interface StopSignals {
   /** Aborts at the first SIGTERM or SIGINT. */
   readonly stop: AbortSignal;
   /** Aborts at SIGINT and at a second SIGTERM: do not wait for the next process. */
   readonly now: AbortSignal;
+  /** Called at each SIGHUP. Until it is set, SIGHUP does nothing. */
+  onHangup: () => void;
 }
 
 /**
- * Starts to listen for SIGTERM and SIGINT. Call it before anything else: in the image the process is number 1, and the
+ * Starts to listen for SIGTERM, SIGINT and SIGHUP. Call it before anything else: in the image the process is number 1, and the
  * kernel drops signals for which process 1 has no handler.
  */
 export function listenForSignals(): StopSignals {
@@ -21,5 +23,7 @@ export function listenForSignals(): StopSignals {
     now.abort();
     stop.abort();
   });
-  return { stop: stop.signal, now: now.signal };
+  const signals: StopSignals = { stop: stop.signal, now: now.signal, onHangup: () => {} };
+  process.on('SIGHUP', () => signals.onHangup());
+  return signals;
 }

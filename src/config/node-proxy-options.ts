@@ -33,6 +33,7 @@ export function nodeProxyOptions(
     servers: settings.servers,
     readBounds: settings,
     ...stateOptions(settings),
+    ...(settings.localRuntime && { localRuntime: { socket: settings.localRuntime } }),
   };
 }
 

@@ -46,6 +46,12 @@ export const apiServer = z
     return z.NEVER;
   });
 
+/** Absolute path of a unix socket, also as a `unix://` address. */
+export const socketPath = z
+  .string()
+  .regex(/^(unix:\/\/)?\/./, 'must be an absolute path, or unix:// and one')
+  .transform((text) => text.replace(/^unix:\/\//, ''));
+
 /** Whether a host means all addresses of the machine, such as 0.0.0.0. */
 export function isAnyHost(host: string): boolean {
   return /^[0:.]+$/.test(host);

@@ -18,6 +18,7 @@ import {
   overlap,
   positive,
   seconds,
+  socketPath,
 } from './setting-types.ts';
 
 /**
@@ -66,10 +67,14 @@ export const settingsShape = z.strictObject({
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
     .describe('Lowest severity that is logged.'),
+  logFormat: z
+    .enum(['json', 'text'])
+    .default('json')
+    .describe('Format of the log: a JSON object per line, or text for people.'),
   defaultTopologyKeys: keyChoice
     .prefault([])
     .describe(
-      'Topology keys, or the name of a preset, for Services without an annotation. If empty, these Services are not filtered.',
+      'Topology keys, or the name of a preset, for Services that have neither an annotation nor trafficDistribution. If empty, these Services are not filtered.',
     ),
   allowedTopologyKeys: z
     .array(
@@ -182,6 +187,11 @@ export const settingsShape = z.strictObject({
     .default(1)
     .describe(
       'How long the wrapper waits for the API server at start before it uses the state on disk.',
+    ),
+  localRuntime: socketPath
+    .optional()
+    .describe(
+      'CRI socket of the container runtime, a path or `unix://` and a path. While the API server is unreachable, endpoints of this node are corrected from it. Its rights are those of root. If absent, none is.',
     ),
   maxConnections: positive
     .default(256)

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { loadAll } from 'js-yaml';
 import type { z } from 'zod';
 import { WrapperError } from '../errors.ts';
@@ -18,15 +19,41 @@ export function loadSettings(
   environment: NodeJS.ProcessEnv,
   file: string | undefined,
 ): Settings {
-  const merged = {
+  return readSettings(flags, environment, file).settings;
+}
+
+/** Settings, and how they differ from the defaults. */
+export interface ReadSettings {
+  readonly settings: Settings;
+  /** The settings that differ from the defaults, as they were given. They contain no secrets. */
+  readonly changed: RawSettings;
+}
+
+/** The same as {@link loadSettings}, and what differs from the defaults. */
+export function readSettings(
+  flags: RawSettings,
+  environment: NodeJS.ProcessEnv,
+  file: string | undefined,
+): ReadSettings {
+  const merged: RawSettings = {
     ...(file === undefined ? {} : readSettingsFile(file)),
     ...present({ nodeName: environment.NODE_NAME, kubeconfig: environment.KUBECONFIG }),
     ...present(flags),
   };
   const result = settingsSchema.safeParse(merged);
-  if (result.success) return result.data;
+  if (result.success) return { settings: result.data, changed: changedOf(merged, result.data) };
   const problems = result.error.issues.map((issue) => describe(issue, merged));
   throw new WrapperError('InvalidSettings', `invalid settings: ${problems.join('; ')}`);
+}
+
+/** The name of the node is not included: it has no default. */
+function changedOf(merged: RawSettings, settings: Settings): RawSettings {
+  const defaults: Record<string, unknown> = settingsSchema.parse({ nodeName: settings.nodeName });
+  const current: Record<string, unknown> = settings;
+  const changed = Object.entries(merged).filter(
+    ([name]) => !isDeepStrictEqual(current[name], defaults[name]),
+  );
+  return Object.fromEntries(changed);
 }
 
 function readSettingsFile(file: string): RawSettings {

@@ -15,7 +15,8 @@ import { ClusterWatchers } from './cluster/cluster-watchers.ts';
 import { NodeSetWatcher } from './cluster/node-set-watcher.ts';
 import { PolicyEvents } from './cluster/policy-events.ts';
 import type { Credentials } from './credentials/credentials.ts';
-import { waitUntilReadyToListen } from './hot-restart/hot-restart.ts';
+import { assertSameCluster, waitUntilReadyToListen } from './hot-restart/hot-restart.ts';
+import { LocalRuntime } from './local-runtime/local-runtime.ts';
 import { checkListeners } from './server/check-listeners.ts';
 import { createListeners, type Listeners, type ListenersOptions } from './server/listeners.ts';
 import { SnapshotStore, type SnapshotStoreOptions } from './snapshot/snapshot-store.ts';
@@ -61,6 +62,10 @@ export interface NodeProxyOptions extends ListenersOptions {
   readonly minWatchMs: number;
   /** The views of the process that this one replaces; default: what kube-proxy reads. */
   readonly queries?: readonly Query[];
+  /** The views of the newest kube-proxy are opened this long after the start, in milliseconds; default 30,000. */
+  readonly usualViewsMs?: number;
+  /** UID of the Node of the process that this one replaces; absent: it is not known. */
+  readonly runningNodeUid?: string | undefined;
   /** Whether an Event is written for each Service whose policy is invalid. */
   readonly policyEvents?: boolean;
   /** Further API servers of the same cluster; see {@link Failover}. */
@@ -76,9 +81,19 @@ export interface NodeProxyOptions extends ListenersOptions {
   >;
   /** See SnapshotStoreOptions. */
   readonly flushLastProcess?: SnapshotStoreOptions['flushLastProcess'];
+  /** The container runtime that endpoints of this node are corrected from while cut off; absent: they are not. */
+  readonly localRuntime?: LocalRuntimeSettings | undefined;
   /** Aborts the start until the proxy listens; default: the start is not aborted. */
   readonly signal?: AbortSignal;
   readonly logger: Logger;
+}
+
+export interface LocalRuntimeSettings {
+  /** Path of its CRI socket. */
+  readonly socket: string;
+  /** See LocalRuntimeOptions. */
+  readonly graceMs?: number;
+  readonly settleMs?: number;
 }
 
 /** The running proxy: everything between kube-proxy and the API server. */
@@ -103,9 +118,18 @@ export interface NodeProxy {
   readonly failover: Failover;
   /** Undefined if nothing is kept on disk. */
   readonly snapshots: SnapshotStore | undefined;
+  /** Undefined if endpoints are not corrected from the container runtime. */
+  readonly localRuntime: LocalRuntime | undefined;
+  /** `problem`: why the settings that were read again cannot be used; undefined: the last ones are in use. */
+  readonly settings: { problem: string | undefined };
+  /** Replaces the settings of the policies. `headless` and `serviceFilter` must be the same: open views depend on them. */
+  changePolicies(policies: PolicySettings): void;
   /** Ends the watches of clients, then those at the API server, and waits for both. */
   close(): Promise<void>;
 }
+
+/** A kube-proxy that is running already connects sooner: client-go's longest pause is 30 s. */
+const USUAL_VIEWS_MS = 30_000;
 
 /** A dry run hides no Services. The topology still knows which ones it would hide. */
 const HIDES_NOTHING = { serviceFilter: undefined, cloudPassthrough: false } as const;
@@ -117,8 +141,9 @@ const HIDES_NOTHING = { serviceFilter: undefined, cloudPassthrough: false } as c
 export async function startNodeProxy(options: NodeProxyOptions): Promise<NodeProxy> {
   const { failover, certificate } = await check(options);
   const upstream = connect(options, failover);
+  const localRuntime = await openLocalRuntime(options, upstream);
   const state = createState(options, failover, upstream);
-  const watches = openWatches(options, state);
+  const watches = openWatches(options, { ...state, localRuntime });
   const { views } = watches;
   const { codecs, policyResolver, topology, snapshots } = state;
   const serving = {
@@ -130,17 +155,24 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const close = async (): Promise<void> => {
     await listeners.close();
     snapshots?.end();
+    localRuntime?.close();
     await watches.close();
     await Promise.all([upstream.close(), snapshots?.close()]);
     failover.close();
   };
+  const changePolicies = (policies: PolicySettings): void => {
+    policyResolver.changeSettings(policies);
+    views.refreshPolicies();
+  };
   try {
     const { http, https } = await listen(options, listeners, views);
+    views.openUsualLater(options.usualViewsMs ?? USUAL_VIEWS_MS);
     return {
       ...{ url: http ?? https ?? '', httpsUrl: https, close },
-      ...{ topology, policyResolver, upstream, failover, listeners, snapshots },
+      ...{ topology, policyResolver, upstream, failover, listeners, snapshots, localRuntime },
       ...{ views, nodeSets: watches.nodeSets, clusterWatchers: watches.clusterWatchers },
       ...{ policyEvents: watches.policyEvents, timing: watches.timing },
+      ...{ settings: { problem: undefined }, changePolicies },
     };
   } catch (error) {
     await close();
@@ -174,6 +206,21 @@ function connect({ logger, quietMs }: NodeProxyOptions, failover: Failover): Ups
   return upstream;
 }
 
+/** Opens the container runtime. Its client is a large library, which other nodes do not load. */
+async function openLocalRuntime(
+  { localRuntime, nodeName, logger }: NodeProxyOptions,
+  { serverState }: Upstream,
+): Promise<LocalRuntime | undefined> {
+  if (localRuntime === undefined) return undefined;
+  const { createCriClient } = await import('./local-runtime/cri-client.ts');
+  const runtime = createCriClient({ path: localRuntime.socket });
+  const line = {
+    isUnreachable: () => serverState.isCutOff,
+    onChange: (listener: () => void) => serverState.onChange(listener),
+  };
+  return new LocalRuntime({ ...localRuntime, runtime, line, nodeName, clock: systemClock, logger });
+}
+
 /** Creates what this node knows, still empty, and what all reflectors share. */
 function createState(options: NodeProxyOptions, failover: Failover, upstream: Upstream) {
   const { nodeName, logger, namespacePolicies, flushLastProcess } = options;
@@ -200,7 +247,10 @@ function createState(options: NodeProxyOptions, failover: Failover, upstream: Up
 }
 
 /** Opens the watches at the API server. Most views open later, when a client reads them first. */
-function openWatches(options: NodeProxyOptions, state: ReturnType<typeof createState>) {
+function openWatches(
+  options: NodeProxyOptions,
+  state: ReturnType<typeof createState> & { readonly localRuntime: LocalRuntime | undefined },
+) {
   const { nodeName, cloudPassthrough, fabedgeCluster, nodeSetTime = systemClock } = options;
   const { serviceFilter, dryRun } = options.policies;
   const { upstream, logger } = state;
@@ -235,5 +285,6 @@ async function listen(options: NodeProxyOptions, listeners: Listeners, views: Vi
   const acquire = (query: Query) => views.acquire(query);
   await waitUntilReadyToListen({ addresses, queries, acquire, logger, signal });
   signal.throwIfAborted();
+  assertSameCluster(options.runningNodeUid, views.ownNodeUid, addresses);
   return listeners.listen();
 }

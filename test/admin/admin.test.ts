@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
@@ -9,15 +10,18 @@ import {
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
+import { stateFolder } from '../support/wrapper/state-fixture.ts';
 import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
 let server: ApiServer;
+let url: string;
 let proxy: NodeProxy;
 let admin: Admin;
 
 beforeEach(async () => {
   server = createSmallCluster();
-  proxy = await startWrapper(await server.listen());
+  url = await server.listen();
+  proxy = await startWrapper(url);
   admin = await start(DEFAULT_LISTENER_LIMITS);
 });
 
@@ -39,7 +43,7 @@ async function ask(method: string, path: string) {
   return { status, allow: headers.get('allow'), body: await response.text() };
 }
 
-test.each(['/', '/page.js', '/healthz', '/readyz', '/metrics', '/views'])(
+test.each(['/', '/page.js', '/healthz', '/readyz', '/metrics', '/views', '/version'])(
   'HEAD %s is answered as GET, without the body',
   async (path) => {
     await eventually(async () => (await ask('GET', '/readyz')).status, 200);
@@ -53,6 +57,8 @@ test.each([
   ['DELETE', '/explain/default/web', 'GET, HEAD'],
   ['POST', '/icon.svg', 'GET, HEAD'],
   ['POST', '/events', 'GET'],
+  // It writes: no link and no image of a web page may cause that.
+  ['GET', '/flush', 'POST'],
   // It answers when something happens, and a HEAD would wait for it.
   ['HEAD', '/events', 'GET'],
 ])('%s %s is refused, and the answer says what is allowed', async (method, path, allow) => {
@@ -65,6 +71,21 @@ test.each(['GET', 'HEAD', 'POST'])(
     expect(await ask(method, '/nosuch')).toMatchObject({ status: 404, allow: null });
   },
 );
+
+// The next process requests it before it reads the snapshots.
+test('POST /flush writes what is not on disk, ahead of its time', async () => {
+  await Promise.all([admin.close(), proxy.close()]);
+  const { folder, state, remove } = await stateFolder();
+  const never = { quietMs: 1e8, unrestMs: 1e8 };
+  proxy = await startWrapper(url, { state: { ...state, ...never } });
+  admin = await start(DEFAULT_LISTENER_LIMITS);
+  await eventually(() => proxy.views.ownNodeExists, true);
+  const written = async () => (await readdir(folder)).filter((name) => name.endsWith('.snapshot'));
+  expect(await written()).toEqual([]);
+  expect(await ask('POST', '/flush')).toMatchObject({ status: 200 });
+  expect((await written()).length).toBeGreaterThan(0);
+  await remove();
+});
 
 test('requests that take long leave connections for the probes', async () => {
   await admin.close();

@@ -189,12 +189,18 @@ describe('/explain', () => {
     expect(body.error).toBe('there is no Service default/nobody that kube-proxy watches');
   });
 
-  test('before the first client, the error says what to configure', async () => {
+  test.each(['/explain', '/explain/default/web', '/table', '/decisions', '/summary'])(
+    '%s is answered before the first client, and says that no client reads the view',
+    async (path) => {
+      await start({}, false);
+      const { status, body } = await get<Summary>(path);
+      expect([status, body.view.clients]).toEqual([200, 0]);
+    },
+  );
+
+  test('/diff is answered before the first client', async () => {
     await start({}, false);
-    const { status, body } = await get<{ error: string }>('/explain');
-    expect(status).toBe(503);
-    expect(body.error).toContain(`server: ${proxy.url}`);
-    expect((await get<Table>('/table')).body).toMatchObject({ node: 'edge-1', rows: [] });
+    expect((await get('/diff/default/web')).status).toBe(200);
   });
 });
 

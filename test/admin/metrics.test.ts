@@ -24,12 +24,13 @@ interface RegisteredMetric {
   readonly labelNames: readonly string[];
 }
 
-/** Starts a wrapper with everything that has metrics: the https listener, a state folder, Events. */
+/** Starts a wrapper with everything that has metrics: the https listener, a state folder, a runtime, Events. */
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'metrics-'));
   server = createSmallCluster();
   const https = { listen: '127.0.0.1:0', selfSigned: { caFile: join(folder, 'ca.crt') } };
-  const settings = { https, stateDir: join(folder, 'state'), policyEvents: true };
+  const localRuntime = join(folder, 'cri.sock');
+  const settings = { https, stateDir: join(folder, 'state'), localRuntime, policyEvents: true };
   proxy = await startWrapper(await server.listen(), {}, settings);
   const registry = createMetrics(proxy);
   registered = registry.getMetricsAsArray() as unknown as RegisteredMetric[];
@@ -77,10 +78,14 @@ function sortByName<T extends { readonly name: string }>(metrics: readonly T[]):
 const PUBLISHED = [
   'access_reviews_stale_total counter',
   'access_reviews_total counter',
+  'build_info gauge version node_version',
   'client_connections gauge listener',
   'client_connections_refused_total counter listener',
   'client_watches gauge',
   'client_watches_stalled_total counter listener',
+  'data_age_seconds gauge',
+  'endpoints_known gauge filtered',
+  'endpoints_shown gauge filtered',
   'event_handling_seconds histogram',
   'events_injected_total counter collection encoding',
   'events_suppressed_total counter collection encoding',
@@ -91,10 +96,13 @@ const PUBLISHED = [
   'node_set_nodes gauge selector',
   'node_set_refused gauge selector',
   'policy_events_total counter result',
+  'requests_total counter listener code',
   'service_decisions gauge collection encoding winner',
   'services gauge policy',
   'services_dry_run gauge',
+  'services_without_ready_endpoints gauge reason',
   'services_withheld gauge',
+  'settings_last_reload_successful gauge',
   'snapshot_bytes gauge',
   'snapshot_set_aside_total counter cause',
   'snapshot_write_failures_total counter',
@@ -145,7 +153,7 @@ test('measures the time to handle events, and counts Services by winner', async 
 test('the label of an API server has its host and path, but no credentials', async () => {
   const upstream = proxy.failover.servers[0]?.href ?? '';
   const { host } = new URL(upstream);
-  const servers = ['/one', '/two'].map((path) => new URL(`http://user:secret@${host}${path}`));
+  const servers = ['/one', '/two'].map((path) => new URL(`https://user:secret@${host}${path}`));
   const several = await startWrapper(upstream, { servers });
   try {
     const inUse = async () =>
@@ -180,4 +188,52 @@ test('there is no time of the last contact before the first contact', async () =
   } finally {
     await lone.close();
   }
+});
+
+async function samplesOf(name: string): Promise<string[]> {
+  const text = await createMetrics(proxy).metrics();
+  return text.split('\n').filter((line) => line.startsWith(`${PREFIX}${name}{`));
+}
+
+/* Any local process chooses its selectors, and each was once a series of its own in 13 metrics. */
+test('queries of clients share one series for each collection, however many they are', async () => {
+  const path = '/apis/discovery.k8s.io/v1/endpointslices';
+  const selectors = ['a=1', 'a=2', 'b in (c,d)', 'e!=f'].map(encodeURIComponent);
+  const bySelector = selectors.map((each) => `${path}?labelSelector=${each}`);
+  const paths = [...bySelector, '/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices'];
+  for (const each of paths) expect((await fetch(proxy.url + each)).status).toBe(200);
+  const isJson = (line: string) => line.includes('encoding="json"');
+  for (const name of [
+    'view_objects',
+    'view_started',
+    'upstream_lists_total',
+    'upstream_connected',
+  ]) {
+    const series = (await samplesOf(name)).filter(isJson);
+    expect(series).toHaveLength(1);
+    expect(series[0]).toContain(`collection="${path}"`);
+  }
+  const lists = (await samplesOf('upstream_lists_total')).find(isJson);
+  expect(Number(lists?.split(' ').at(-1))).toBeGreaterThanOrEqual(paths.length);
+});
+
+test('queries of kube-proxy keep their own series', async () => {
+  const path = '/api/v1/nodes?fieldSelector=metadata.name%3Dedge-1';
+  expect(await samplesOf('view_started')).toContain(
+    `${PREFIX}view_started{collection="${path}",encoding="protobuf"} 1`,
+  );
+});
+
+test('counts requests by listener and status code', async () => {
+  const counts = async (code: string) => {
+    const lines = await samplesOf('requests_total');
+    const own = lines.find((line) => line.includes(`listener="listen",code="${code}"`));
+    return Number(own?.split(' ').at(-1) ?? 0);
+  };
+  const before = { ok: await counts('200'), forbidden: await counts('403') };
+  await (await fetch(`${proxy.url}/api/v1/services`)).text();
+  await (await fetch(`${proxy.url}/api/v1/secrets`)).text();
+  await (await fetch(`${proxy.url}/api/v1/secrets`, { method: 'POST', body: 'x' })).text();
+  await eventually(() => counts('200'), before.ok + 1);
+  await eventually(() => counts('403'), before.forbidden + 2);
 });

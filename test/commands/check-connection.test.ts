@@ -146,6 +146,14 @@ describe('checkSockets()', () => {
 });
 
 test('the advice about watches names both listeners', () => {
-  const verdict = checkWatches({ node: 'n', listen: HTTP, https: HTTPS, dryRun: false, rows: [] });
+  const verdict = checkWatches({
+    node: 'n',
+    listen: HTTP,
+    https: HTTPS,
+    dryRun: false,
+    rows: [],
+    version: '1.0.0',
+    data: { ageSeconds: 0 },
+  });
   expect(verdict.next).toContain(`set server: ${HTTP} or ${HTTPS} in`);
 });

@@ -22,12 +22,23 @@ test.each<[string[], string[]]>([
   [['--v'], ['--version']],
   [
     ['explain', '--'],
-    ['--admin', '--namespace', '--warnings', '--output', '--help'],
+    [
+      ...['--admin', '--namespace', '--all-namespaces', '--selector', '--warnings', '--watch'],
+      ...['--output', '--no-headers', '--help'],
+    ],
   ],
   [['simulate', '--from', 'cluster.yaml', '--d'], ['--diff']],
   [
     ['completion', ''],
     ['bash', 'zsh', 'fish', '--help'],
+  ],
+  [
+    ['explain', '-o', 'js'],
+    ['json', 'jsonpath='],
+  ],
+  [
+    ['check', '--mode', 'ip'],
+    ['iptables', 'ipvs'],
   ],
   // The shell completes file names.
   [['simulate', '--from', 'clus'], []],
@@ -38,7 +49,7 @@ test.each<[string[], string[]]>([
 
 test('every flag of --help is completed, in each shell', () => {
   const fish = print('completion', 'fish').split('\n');
-  for (const command of ['run', 'explain', 'diff', 'simulate', 'check']) {
+  for (const command of ['run', 'explain', 'diff', 'simulate', 'check', 'analyze', 'decisions']) {
     const help = print(command, '--help');
     const flags = [...help.matchAll(/^ {2}(?:-\w, )?--([a-z-]+)/gm)].map(([, flag = '']) => flag);
     expect(flags.length).toBeGreaterThan(2);

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
+import { COMMANDS } from '../../src/commands/definitions/all.ts';
 import { eventually } from '../support/eventually.ts';
 import { recordWatch, STREAMING_LIST } from '../support/guarantees/watch-recorder.ts';
 import { REFUSED_COMMANDS } from '../support/process/refused-commands.ts';
@@ -34,12 +35,13 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-function start(args: readonly string[]) {
+function start(args: readonly string[], input?: Buffer) {
   const { NODE_NAME: _node, KUBECONFIG: _config, ...env } = process.env;
   const child = spawn(process.execPath, [MAIN, ...args], {
     env,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   });
+  child.stdin.end(input);
   children.push(child);
   return child;
 }
@@ -94,7 +96,7 @@ describe('kube-proxy-wrapper', () => {
     expect(engines).toEqual({ node: '>=24' });
   });
 
-  test.each(['run', 'explain', 'diff', 'simulate', 'check'])(
+  test.each(COMMANDS.map(({ name }) => name).filter((name) => !name.startsWith('_')))(
     '%s --help shows flags, examples and exit codes',
     async (command) => {
       const { code, out } = await run(command, '--help');
@@ -126,6 +128,39 @@ describe('kube-proxy-wrapper', () => {
     expect(diff).toMatchObject({ code: 3, out: expect.stringMatching(/default\/plain +edge-1/) });
   });
 
+  test('analyze ends with a code by severity', async () => {
+    const example = new URL('../../examples/cluster.yaml', import.meta.url).pathname;
+    const analyze = (...args: string[]) => run('analyze', '--from', example, ...args);
+    const found = await analyze();
+    expect(found).toMatchObject({ code: 4, out: expect.stringMatching(/^E no-endpoint \(1\): /) });
+    expect(found.out).toContain(
+      '1 error, 0 warnings, 2 for information in 5 Services on 5 nodes\n',
+    );
+    expect(await analyze('--fail-on', 'none')).toMatchObject({ code: 0, out: found.out });
+    expect((await analyze('-n', 'kube-system')).code).toBe(0);
+    expect((await analyze('-n', 'kube-system', '--max-load', '0.1')).code).toBe(3);
+    expect(
+      (await analyze('-n', 'kube-system', '--max-load', '0.1', '--fail-on', 'error')).code,
+    ).toBe(0);
+  });
+
+  test('manifests come from standard input, folders and a context of the kubeconfig', async () => {
+    const example = new URL('../../examples/cluster.yaml', import.meta.url).pathname;
+    const all = await run('simulate', '--from', example, '-o', 'json');
+    mkdirSync(join(folder, 'manifests/deep'), { recursive: true });
+    writeFileSync(join(folder, 'manifests/deep/cluster.yml'), readFileSync(example));
+    const nested = ['simulate', '-f', join(folder, 'manifests'), '-o', 'json'];
+    expect((await run(...nested)).err).toMatch(/no \.yaml, \.yml or \.json file; with --recursive/);
+    expect((await run(...nested, '-R')).out).toBe(all.out);
+    const child = start(['simulate', '--from', '-', '-o', 'json'], readFileSync(example));
+    expect(await text(child.stdout)).toBe(all.out);
+    putService(server, 'web', ['site']);
+    const live = await run('analyze', '--kubeconfig', kubeconfig, '--context', 'embedded');
+    expect(live).toMatchObject({ code: 0, out: 'no problem found in 1 Service on 3 nodes\n' });
+    const wrong = await run('analyze', '--kubeconfig', kubeconfig, '--context', 'prod');
+    expect(wrong.err).toContain('"prod" is not among its contexts: embedded');
+  });
+
   test('explain and check read from the running wrapper', async () => {
     putService(server, 'web', ['site']);
     putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.2', node: 'edge-2' }]);
@@ -142,6 +177,18 @@ describe('kube-proxy-wrapper', () => {
     expect(one.out).toMatch(/^service: default\/web$/m);
     expect((await run('explain', 'api', ...at)).code).toBe(1);
     expect((await run('diff', 'web', ...at)).code).toBe(0);
+    expect((await run('decisions', ...at)).out).toMatch(/^NUMBER +TIME/);
+    expect((await run('version', ...at)).out).toMatch(/^wrapper +\S+ on node edge-1$/m);
+    const unwatched = await run('status', ...at);
+    expect(unwatched).toMatchObject({
+      code: 3,
+      out: expect.stringMatching(/^! kube-proxy: nobody watches Services/m),
+    });
+    const services = await recordWatch(`${listen}/api/v1/services`, STREAMING_LIST);
+    await services.until(2);
+    const status = await run('status', ...at);
+    expect(status).toMatchObject({ code: 0, out: expect.stringContaining('\nno problem found\n') });
+    await services.close();
     const own = join(folder, 'kube-proxy.conf');
     writeFileSync(own, kubeconfigFor(new URL(listen).host));
     const check = await run('check', ...at, '--kube-proxy-kubeconfig', own);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { setInterval as every } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { readRunningProcess } from '../../src/commands/running-process.ts';
+import { assertSameNode, readRunningProcess } from '../../src/commands/running-process.ts';
 import { currentKubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
 import { serializeQueries } from '../../src/proxy/api/query-json.ts';
 
@@ -46,14 +46,37 @@ function repeat(first: string, next: string, pauseMs: number): (socket: Socket) 
 }
 
 async function ask(port: number) {
-  return await readRunningProcess({ host: '127.0.0.1', port }, NODE);
+  return await readRunningProcess({ admin: { host: '127.0.0.1', port }, listen: undefined }, NODE);
 }
 
 describe('readRunningProcess()', () => {
   test('returns the queries of the process that listens at the admin address', async () => {
     const port = await startNeighbour(respond(serializeQueries(currentKubeProxyQueries(NODE))));
-    expect(await ask(port)).toEqual(currentKubeProxyQueries(NODE));
+    expect((await ask(port))?.queries).toEqual(currentKubeProxyQueries(NODE));
   });
+
+  const version = JSON.stringify({ version: '1.0.0', node: 'edge-2', nodeUid: 'u-1' });
+
+  test('returns for which Node that process works', async () => {
+    const port = await startNeighbour(respond(version));
+    expect(await ask(port)).toEqual({ queries: undefined, node: 'edge-2', nodeUid: 'u-1' });
+  });
+
+  // Otherwise a local process without rights could prevent every start.
+  test('ignores the Node that a process of another user names', async () => {
+    const port = await startNeighbour(respond(version));
+    const otherUser = (process.geteuid?.() ?? 0) + 1;
+    const address = { host: '127.0.0.1', port };
+    const both = { admin: address, listen: address };
+    expect(await readRunningProcess(both, NODE, otherUser)).toBeUndefined();
+  });
+
+  test.each(['{"node":""}', '{"node":7}', '[]', 'null', `{"node":"${'x'.repeat(254)}"}`])(
+    'ignores a Node that is not a name: %s',
+    async (body) => {
+      expect(await ask(await startNeighbour(respond(body)))).toBeUndefined();
+    },
+  );
 
   test('sends no request if the port is 0', async () => {
     expect(await ask(0)).toBeUndefined();
@@ -81,7 +104,7 @@ describe('readRunningProcess()', () => {
     ['sends headers without end', repeat('HTTP/1.1 200 OK\r\n', `X-Y: ${endless}\r\n`, 1)],
   ])('ignores a process that %s', async (_name, answer) => {
     const port = await startNeighbour(answer);
-    expect(await ask(port)).toBeUndefined();
+    expect((await ask(port))?.queries).toBeUndefined();
     // It does not keep the connection either.
     const [socket] = sockets;
     if (socket?.destroyed === false) await new Promise((resolve) => socket.once('close', resolve));
@@ -108,5 +131,20 @@ describe('readRunningProcess()', () => {
     expect(answers).toEqual(neighbours.map(() => undefined));
     // Half of it is for a busy machine.
     expect(elapsed).toBeLessThan(4_000);
+  });
+});
+
+describe('assertSameNode()', () => {
+  const address = [{ host: '127.0.0.1', port: 10361 }];
+
+  test('accepts a process for the same Node, and one that names none', () => {
+    assertSameNode({ node: NODE }, NODE, address);
+    expect(() => assertSameNode({ node: undefined }, NODE, address)).not.toThrow();
+  });
+
+  test('refuses a process for another Node, and names both and the address', () => {
+    expect(() => assertSameNode({ node: 'edge-2' }, NODE, address)).toThrow(
+      /for the Node "edge-2", listens at 127\.0\.0\.1:10361; this one is for "edge-1" and does not start/,
+    );
   });
 });

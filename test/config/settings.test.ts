@@ -100,6 +100,16 @@ describe('loadSettings()', () => {
     });
   });
 
+  test('localRuntime is a path, or unix:// and one; anything else is refused', () => {
+    const load = (localRuntime: string) =>
+      loadSettings({ nodeName: 'n', localRuntime }, {}, undefined);
+    expect(load('/run/cri.sock').localRuntime).toBe('/run/cri.sock');
+    expect(load('unix:///run/cri.sock').localRuntime).toBe('/run/cri.sock');
+    for (const wrong of ['cri.sock', 'unix://cri.sock', '/', 'tcp://10.0.0.1:80']) {
+      expect(() => load(wrong)).toThrow(`localRuntime="${wrong}": must be an absolute path`);
+    }
+  });
+
   // The wrapper once read only the first document: a dry run that was set in the second one was ignored.
   test.each(['logLevel: info\n---\ndryRun: true\n', '---\na: 1\n---\nb: 2\n---\n'])(
     'refuses a file of several YAML documents: %j',

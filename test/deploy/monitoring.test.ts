@@ -1,6 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import { load } from 'js-yaml';
-import { alertNames, dashboard, expressions, monitoring } from './support/monitoring.ts';
+import {
+  alertNames,
+  alertRules,
+  dashboard,
+  expressions,
+  monitoring,
+} from './support/monitoring.ts';
 import { readText } from './support/repository.ts';
 
 describe('alert rules', () => {
@@ -15,7 +21,50 @@ describe('alert rules', () => {
   });
 });
 
+/** The anchors of the headings of a page, as GitHub makes them. */
+function anchorsOf(path: string): string[] {
+  const headings = readText(path).matchAll(/^#+ (.+)$/gm);
+  return Array.from(headings, ([, text = '']) =>
+    text
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+const OPERATIONS = '/docs/operations.md#';
+
+describe('the runbook of an alert', () => {
+  const anchors = anchorsOf('docs/operations.md');
+
+  test.each(alertRules.map(({ alert, annotations }) => [alert, annotations.runbook_url] as const))(
+    '%s is a section of docs/operations.md',
+    (_, url = '') => {
+      const at = url.indexOf(OPERATIONS);
+      expect(at).toBeGreaterThan(0);
+      expect(anchors).toContain(url.slice(at + OPERATIONS.length));
+    },
+  );
+
+  test('has the same base in all alerts, so that one value replaces it', () => {
+    const bases = alertRules.map(({ annotations: { runbook_url: url = '' } }) => url.split('#')[0]);
+    expect(new Set(bases).size).toBe(1);
+  });
+});
+
+test('each alert has a severity that says what happens to traffic', () => {
+  const severities = alertRules.map(({ labels }) => labels.severity);
+  expect(severities.filter((each) => !['critical', 'warning', 'info'].includes(each))).toEqual([]);
+});
+
 describe('the dashboard', () => {
+  test('links to pages of the documentation that exist', () => {
+    expect(dashboard.links.length).toBeGreaterThan(0);
+    for (const { url } of dashboard.links) {
+      expect(readText(url.slice(url.indexOf('/docs/') + 1))).not.toBe('');
+    }
+  });
+
   test('applies the selected nodes in each panel, and uses only variables that it has', () => {
     const known = dashboard.templating.list.map(({ name }) => name);
     for (const expr of expressions) {
@@ -38,3 +87,11 @@ describe('the dashboard', () => {
     expect(dashboard.panels.every(({ gridPos: { x, w } }) => x + w <= 24)).toBe(true);
   });
 });
+
+test.each(['alerts.yaml', 'dashboard.json'])(
+  "the chart's copy of %s is up to date (npm run settings)",
+  (name) => {
+    const copy = readText(`charts/kube-proxy-wrapper/monitoring/${name}`);
+    expect(copy).toBe(readText(`${monitoring}/${name}`));
+  },
+);

@@ -35,6 +35,7 @@ test('the package brings all that it needs, and nothing else', () => {
     'README.md',
     'dist',
     'dist/THIRD-PARTY-LICENSES',
+    'dist/kubectl-kpw.js',
     'dist/main.js',
     'examples',
     'examples/cluster.yaml',
@@ -47,6 +48,13 @@ test('its commands run', async () => {
   expect((await npx('--version')).trim()).toBe(version);
   expect(await npx('--help')).toContain('kube-proxy-wrapper COMMAND [flags]');
   expect(await npx('completion', 'bash')).toContain('complete -o default');
+});
+
+test('it brings the plugin of kubectl', async () => {
+  const offline = ['--offline', '--no-install', 'kubectl-kpw', '--help'];
+  expect(await runCommand('npx', offline, { cwd: folder })).toContain(
+    'kubectl kpw COMMAND [flags]',
+  );
 });
 
 test('it simulates the example that comes with it', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   afterAll,
   afterEach,
@@ -26,6 +27,7 @@ let plane: ControlPlane;
 let relay: TcpRelay;
 let credentials: Credentials;
 let upstream: Upstream;
+let lines: string[];
 
 beforeAll(async () => {
   plane = await startControlPlane({
@@ -40,7 +42,9 @@ afterAll(async () => {
 
 beforeEach(async () => {
   relay = await startTcpRelay(plane.server);
-  const logger = pino({ level: 'silent' });
+  lines = [];
+  const write = (line: string) => void lines.push(line);
+  const logger = pino({ level: 'info' }, { write });
   const kubeconfig = plane.kubeconfig('admin', { server: relay.url });
   credentials = await loadCredentials({ kubeconfig, logger });
   upstream = createUpstream({ credentials, logger });
@@ -56,6 +60,19 @@ async function list(): Promise<number> {
   const response = await upstream.request({ method: 'GET', path: NODES });
   await readBody(response.body, 1 << 20, response.headers);
   return response.statusCode;
+}
+
+/** Leaves a connection open: a GOAWAY may close it after the request. */
+async function connect(): Promise<void> {
+  await eventually(
+    async () => {
+      await list();
+      await sleep(50);
+      return relay.open;
+    },
+    (open) => open > 0,
+    { what: 'a connection that stays' },
+  );
 }
 
 /** Opens a watch of all Nodes and follows it. */
@@ -104,5 +121,37 @@ describe('a kube-apiserver that allows few streams and sends GOAWAY now and then
       const codes = await Promise.all(Array.from({ length: 40 }, list));
       expect(codes).toEqual(Array(40).fill(200));
     }
+  });
+});
+
+describe('a path that drops old connections and takes new ones', () => {
+  /** What the issue allows. */
+  const WITHIN_MS = 35_000;
+
+  test.each([
+    ['idle', async () => {}],
+    ['with a watch open', async () => void (await watch())],
+  ])('is noticed in time: %s', async (_when, before) => {
+    await connect();
+    await before();
+    relay.freezeOpen();
+    const frozenAt = performance.now();
+    const [old] = [relay.accepted];
+    const isNoticed = () => lines.some((line) => line.includes('has fallen silent'));
+    await eventually(isNoticed, Boolean, { timeoutMs: 60_000, what: 'the log line' });
+    expect(performance.now() - frozenAt).toBeLessThan(WITHIN_MS);
+    expect(await list()).toBe(200);
+    expect(relay.accepted).toBe(old + 1);
+  });
+
+  test('is noticed in time: with a request sent', async () => {
+    await connect();
+    relay.freezeOpen();
+    const frozenAt = performance.now();
+    await expect(list()).rejects.toMatchObject({ code: 'Unreachable' });
+    const elapsedMs = performance.now() - frozenAt;
+    process.stderr.write(`a request on a dead connection ended after ${elapsedMs.toFixed(0)} ms\n`);
+    expect(elapsedMs).toBeLessThan(WITHIN_MS);
+    expect(await list()).toBe(200);
   });
 });

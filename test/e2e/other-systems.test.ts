@@ -204,7 +204,7 @@ const AS_THEY_FAIL: readonly {
   {
     means: 'prefer-same-node',
     keys: 'prefer-same-node',
-    sees: [['here'], ['near', 'mid', 'far'], ['mid', 'far'], ['far']],
+    sees: [['here'], ['near'], ['mid', 'far'], ['far']],
   },
   {
     means: 'prefer-same-zone',

@@ -1,5 +1,6 @@
 import type { Answer, Cause, DecisionChange } from '../../filter/projection/decision-journal.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import { type ResponseHead, responseHead } from '../version-info.ts';
 import { explainedView, nameOf, type ViewName } from './explained-view.ts';
 
 /** A decision about a Service whose result changed. */
@@ -19,7 +20,7 @@ export interface DecisionRecord {
 }
 
 /** The response of /decisions. */
-export interface Decisions {
+export interface Decisions extends ResponseHead {
   readonly node: string;
   readonly view: ViewName;
   /** Changes since the view was opened. Only the latest ones are kept. */
@@ -40,6 +41,7 @@ export function decisionsOf(proxy: NodeProxy, after: number, limit: number): Dec
   return {
     node: proxy.topology.nodeName,
     view: nameOf(proxy, source),
+    ...responseHead(proxy),
     count: journal.count,
     decisions: Array.from(journal.after(first), recordOf),
   };

@@ -18,6 +18,7 @@ import { decideAsHeld } from '../../topology/explain/explain-ports.ts';
 import { isSubdomain } from '../../topology/policy/label.ts';
 import { TimeSlice } from '../time-slice.ts';
 import { explainedView, findService } from './explained-view.ts';
+import { openViewToExplain } from './open-view.ts';
 
 /** The changes that the wrapper makes to one object. */
 export interface ObjectDiff {
@@ -76,6 +77,7 @@ export async function diffOf(
   if (objects.length === 0) {
     throw new WrapperError('NotFound', `there is no ${resource.kind} of Service ${service}`);
   }
+  await openViewToExplain(proxy, slice.signal);
   const { nodeName } = proxy.topology;
   const diffs =
     resource === SERVICES

@@ -8,6 +8,8 @@ import { TimeSlice } from '../time-slice.ts';
 import { decisionsOf } from './decisions.ts';
 import { diffOf } from './diff.ts';
 import { explainOne } from './explained-service.ts';
+import { nodeSummary } from './node-summary.ts';
+import { openViewToExplain } from './open-view.ts';
 import { summarize } from './summary.ts';
 import { tableOf } from './table.ts';
 
@@ -18,12 +20,14 @@ const CODES: Partial<Record<ErrorCode, number>> = {
   NotReady: 503,
   Unreachable: 503,
   Refused: 502,
+  // A label selector of the query.
+  InvalidSettings: 400,
 };
 
 /** Lines of one response: default and maximum. */
 const LIMIT = { default: 500, max: 10_000 };
 
-const VERBS = ['explain', 'diff', 'table', 'decisions'];
+const VERBS = ['explain', 'diff', 'table', 'decisions', 'summary'];
 
 /** Whether {@link ExplainRoutes} answers requests for a path. */
 export function isExplainPath(path: string): boolean {
@@ -36,9 +40,10 @@ const MAX_WAITING = 32;
 
 /**
  * Answers the requests that explain the wrapper:
- * - `GET /explain[?namespace=&warnings=true&after=&limit=]`: a summary of all Services
+ * - `GET /explain[?namespace=&labelSelector=&warnings=true&after=&limit=]`: a summary of all Services
  * - `GET /explain/<namespace>/<name>`: one Service
  * - `GET /diff/<namespace>/<name>[?kind=endpointslice|endpoints|service]`: what the wrapper changes in an object
+ * - `GET /summary`: what kube-proxy sees, in numbers, and the Services whose policy stops their traffic
  * - `GET /decisions[?after=&limit=]`: the latest changes of decisions
  * - `GET /table[?after=&limit=]`: what kube-proxy should have in the kernel
  *
@@ -112,14 +117,21 @@ async function answer(
 ): Promise<object> {
   const after = query.get('after') ?? '';
   const limit = readLimit(query.get('limit') ?? '');
+  // /diff reads from the API server first: most of its errors need no view.
+  if (verb !== 'diff') await openViewToExplain(proxy, slice.signal);
   if (verb === 'decisions') return decisionsOf(proxy, readNumber(after), limit);
+  if (verb === 'summary') return await nodeSummary(proxy, slice);
   if (verb === 'table') return await tableOf(proxy, after, limit, slice);
   if (names.length === 0 || names[0] === '') {
     if (verb === 'diff')
       throw new WrapperError('BadRequest', 'the path must be /diff/<namespace>/<name>');
     const namespace = query.get('namespace') ?? '';
     const warnings = query.get('warnings') === 'true';
-    const only = namespace === '' ? {} : { namespace };
+    const labelSelector = query.get('labelSelector') ?? '';
+    const only = {
+      ...(namespace === '' ? {} : { namespace }),
+      ...(labelSelector === '' ? {} : { labelSelector }),
+    };
     return await summarize(proxy, { ...only, warnings, after, limit }, slice);
   }
   const service = readService(verb, names);

@@ -1,6 +1,7 @@
 import { WrapperError } from '../../errors.ts';
 import { explainedObject } from '../../filter/projection/explained-object.ts';
 import { describeService } from '../../proxy/cluster/services-handler.ts';
+import type { CorrectedEndpoint } from '../../proxy/local-runtime/corrector.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { Steps } from '../../topology/decide/steps.ts';
 import { type ExplainLimits, explainService } from '../../topology/explain/explain-service.ts';
@@ -8,6 +9,7 @@ import type { PolicyOrigin, ServiceExplanation } from '../../topology/explain/ex
 import { policyOrigins } from '../../topology/explain/policy-origins.ts';
 import { UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
 import { TimeSlice } from '../time-slice.ts';
+import { type ResponseHead, responseHead } from '../version-info.ts';
 import {
   type ExplainedView,
   explainedView,
@@ -17,9 +19,11 @@ import {
 } from './explained-view.ts';
 
 /** The response of /explain/<namespace>/<name>. */
-export interface Explained extends ServiceExplanation {
+export interface Explained extends ServiceExplanation, ResponseHead {
   /** The view that was explained. */
   readonly view: ViewName;
+  /** Endpoints that were corrected from the container runtime; absent: none. */
+  readonly corrected?: readonly CorrectedEndpoint[];
 }
 
 /** Items that a response about one Service lists. The others are only counted. */
@@ -50,7 +54,13 @@ export async function explainOne(
     );
   }
   const name = nameOf(proxy, view.source);
-  return { ...(await slice.run(explainIn(proxy, view, service, LISTED))), view: name };
+  const corrections = view.source.corrector?.corrections(service) ?? [];
+  const corrected = corrections.slice(0, LISTED.endpoints);
+  return {
+    ...(await slice.run(explainIn(proxy, view, service, LISTED))),
+    ...{ view: name, ...responseHead(proxy) },
+    ...(corrected.length === 0 ? {} : { corrected }),
+  };
 }
 
 /** The steps of an explanation. It describes the state at the first step. */

@@ -35,14 +35,14 @@ function withHighestScore(
   return sources.toSorted((a, b) => score(b) - score(a))[0];
 }
 
-/** Like findView(). Throws `NotReady` if no client has requested endpoints yet. */
-export function explainedView(proxy: Pick<NodeProxy, 'views' | 'url'>): ExplainedView {
+/** Why there is no view to explain. A request for an explanation opens one. */
+export const NO_VIEW = 'no view of endpoints is open yet; try again';
+
+/** Like findView(). Throws `NotReady` if no view of endpoints is open yet. */
+export function explainedView(proxy: Pick<NodeProxy, 'views'>): ExplainedView {
   const view = findView(proxy);
   if (view !== undefined) return view;
-  throw new WrapperError(
-    'NotReady',
-    `no client has requested endpoints yet; set server: ${proxy.url} in the kubeconfig of kube-proxy`,
-  );
+  throw new WrapperError('NotReady', NO_VIEW);
 }
 
 /** How likely it is that kube-proxy reads a view. */

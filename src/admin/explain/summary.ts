@@ -1,8 +1,16 @@
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { OutcomeKind, ServiceExplanation } from '../../topology/explain/explanation.ts';
+import { matchesLabels, parseLabelSelector } from '../../topology/policy/label-selector.ts';
 import { TimeSlice } from '../time-slice.ts';
+import { type ResponseHead, responseHead } from '../version-info.ts';
 import { explainIn, IN_SHORT, notStarted } from './explained-service.ts';
-import { type ExplainedView, explainedView, nameOf, type ViewName } from './explained-view.ts';
+import {
+  type ExplainedView,
+  explainedView,
+  findService,
+  nameOf,
+  type ViewName,
+} from './explained-view.ts';
 
 /** One line of /explain. */
 export interface ServiceSummary {
@@ -22,10 +30,12 @@ export interface ServiceSummary {
 }
 
 /** The response of /explain. */
-export interface Summary {
+export interface Summary extends ResponseHead {
   readonly node: string;
   readonly view: ViewName;
   readonly services: readonly ServiceSummary[];
+  /** The selector that was applied; undefined: none. */
+  readonly labelSelector?: string;
   /** Value of `after` for the next page; undefined: this is the last one. */
   readonly next?: string;
 }
@@ -33,6 +43,8 @@ export interface Summary {
 export interface SummaryOptions {
   /** Only Services of this namespace. */
   readonly namespace?: string;
+  /** Only Services whose labels it matches. */
+  readonly labelSelector?: string;
   /** Only Services with warnings. */
   readonly warnings: boolean;
   /** Only Services after this one, sorted by name. */
@@ -50,9 +62,10 @@ export async function summarize(
   const view = explainedView(proxy);
   if (!view.source.view.started) throw notStarted(proxy);
   const names = knownServices(proxy, view);
-  const { namespace, after, limit } = options;
+  const { namespace, labelSelector, after, limit } = options;
   const wanted = [...names]
     .filter((name) => name > after && (namespace === undefined || name.startsWith(`${namespace}/`)))
+    .filter(selectedBy(proxy, labelSelector))
     .sort();
   const services: ServiceSummary[] = [];
   let next: string | undefined;
@@ -67,8 +80,21 @@ export async function summarize(
     if (!options.warnings || summary.warnings.length > 0) services.push(summary);
   }
   const { nodeName } = proxy.topology;
-  const answer = { node: nodeName, view: nameOf(proxy, view.source), services };
-  return next === undefined ? answer : { ...answer, next };
+  const head = { node: nodeName, view: nameOf(proxy, view.source), ...responseHead(proxy) };
+  const answer = { ...head, services };
+  const selected = labelSelector === undefined ? answer : { ...answer, labelSelector };
+  return next === undefined ? selected : { ...selected, next };
+}
+
+/** Whether the labels of a Service match a selector. A Service that only has endpoints has no labels. */
+function selectedBy(proxy: NodeProxy, selector: string | undefined): (service: string) => boolean {
+  if (selector === undefined) return () => true;
+  const parsed = parseLabelSelector(selector);
+  return (service) => {
+    const found = findService(proxy, service);
+    const labels = found?.source.view.codec.partialMetadata(found.object).labels;
+    return matchesLabels(parsed, labels ?? new Map());
+  };
 }
 
 /** All Services that have a policy or endpoints. */

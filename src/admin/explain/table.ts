@@ -4,6 +4,7 @@ import type { ViewSource } from '../../proxy/views/view-source.ts';
 import type { Endpoint } from '../../topology/decide/endpoint.ts';
 import { STEP, type Steps } from '../../topology/decide/steps.ts';
 import { TimeSlice } from '../time-slice.ts';
+import { type ResponseHead, responseHead } from '../version-info.ts';
 import { notStarted } from './explained-service.ts';
 import {
   type ExplainedView,
@@ -27,7 +28,7 @@ export interface TableRow {
 }
 
 /** The response of /table. */
-export interface Table {
+export interface Table extends ResponseHead {
   readonly node: string;
   /** URL of the http listener; if there is none, of the https listener. */
   readonly listen: string;
@@ -79,13 +80,16 @@ export async function tableOf(
 /** A page ends after the Service with which it has this many backends, about 4 MB of JSON. */
 const MAX_BACKENDS = 100_000;
 
-function headOf(proxy: NodeProxy): Pick<Table, 'node' | 'listen' | 'https' | 'dryRun'> {
+function headOf(
+  proxy: NodeProxy,
+): Pick<Table, 'node' | 'listen' | 'https' | 'dryRun' | keyof ResponseHead> {
   const { topology, url, httpsUrl, policyResolver } = proxy;
   return {
     node: topology.nodeName,
     listen: url,
     ...(httpsUrl === undefined ? {} : { https: httpsUrl }),
     dryRun: policyResolver.settings.dryRun === true,
+    ...responseHead(proxy),
   };
 }
 

@@ -3,12 +3,16 @@ import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 import { explainKey, nodesOfKey } from '../../topology/explain/explain-keys.ts';
 import { notStarted } from '../explain/explained-service.ts';
-import { findView } from '../explain/explained-view.ts';
+import { findView, NO_VIEW } from '../explain/explained-view.ts';
 import { readiness } from '../readiness.ts';
+import { responseHead } from '../version-info.ts';
 import type { KeyState, NodeState, ViewState } from './page-data.ts';
 
 /** Maximum number of neighbours that are named. The others are only counted. */
 const MAX_NEIGHBOURS = 200;
+
+/** Maximum number of corrected endpoints that are listed. */
+const MAX_CORRECTED = 200;
 
 /** The current state of this node and its connections. */
 export function nodeState(proxy: NodeProxy): NodeState {
@@ -17,6 +21,7 @@ export function nodeState(proxy: NodeProxy): NodeState {
   const problem = problemOf(proxy);
   return {
     node: topology.nodeName,
+    ...responseHead(proxy),
     labels: Object.fromEntries(nodeContext?.labels ?? []),
     communities: topology.communities(),
     off: nodeContext?.off ?? false,
@@ -24,6 +29,7 @@ export function nodeState(proxy: NodeProxy): NodeState {
     ...(problem === undefined ? {} : { problem }),
     keys: Array.from(topology.policies.keysInUse(), (key) => keyState(proxy, key)),
     checks: readiness(proxy),
+    ...localRuntimeData(proxy),
     servers: failover.servers.map(({ origin }) => origin),
     failovers: failover.switches,
     views: views.sources.map((source) => viewState(source, views.users(source))),
@@ -36,11 +42,19 @@ export function nodeState(proxy: NodeProxy): NodeState {
   };
 }
 
+function localRuntimeData(proxy: NodeProxy): Pick<NodeState, 'localRuntime'> {
+  const { localRuntime } = proxy;
+  if (localRuntime === undefined) return {};
+  const { state, problem } = localRuntime;
+  const all = findView(proxy)?.source.corrector?.corrections() ?? [];
+  const corrected = all.slice(0, MAX_CORRECTED);
+  const why = problem === undefined ? {} : { problem };
+  return { localRuntime: { state, ...why, corrected, count: all.length } };
+}
+
 function problemOf(proxy: NodeProxy): string | undefined {
   const view = findView(proxy);
-  if (view === undefined) {
-    return `no client has requested endpoints yet; set server: ${proxy.url} in the kubeconfig of kube-proxy`;
-  }
+  if (view === undefined) return NO_VIEW;
   return view.source.view.started ? undefined : notStarted(proxy).message;
 }
 

@@ -41,6 +41,7 @@ export class PageBroadcaster {
   open(response: ServerResponse): boolean {
     if (this.#streams.size >= MAX_PAGES || this.#closed.signal.aborted) return false;
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
+    this.#proxy.views.openUsual();
     this.#table ??= new ServiceTable(this.#proxy);
     const stream = new PageStream(response, this.#table);
     this.#streams.add(stream);

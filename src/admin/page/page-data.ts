@@ -1,5 +1,8 @@
+import type { CorrectedEndpoint } from '../../proxy/local-runtime/corrector.ts';
+import type { LocalRuntimeState } from '../../proxy/local-runtime/local-runtime.ts';
 import type { OutcomeKind } from '../../topology/explain/explanation.ts';
 import type { DecisionRecord } from '../explain/decisions.ts';
+import type { ResponseHead } from '../version-info.ts';
 
 /** Data of the server-sent events, by name. */
 export interface PageEvents {
@@ -44,7 +47,7 @@ export interface DecisionsEvent {
 }
 
 /** This node and its connections. */
-export interface NodeState {
+export interface NodeState extends ResponseHead {
   readonly node: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly communities: readonly string[];
@@ -58,6 +61,8 @@ export interface NodeState {
   readonly keys: readonly KeyState[];
   /** The checks of /readyz. */
   readonly checks: readonly { readonly name: string; readonly problem?: string | undefined }[];
+  /** Undefined if endpoints are not corrected from the container runtime. */
+  readonly localRuntime?: LocalRuntimeData;
   /** API servers. The first one is in use. */
   readonly servers: readonly string[];
   readonly failovers: number;
@@ -69,6 +74,18 @@ export interface NodeState {
   }[];
   /** Watches that clients have open. */
   readonly watches: number;
+}
+
+/** What is corrected from the container runtime, in the view that kube-proxy reads. */
+export interface LocalRuntimeData {
+  /** `cutOff` while the API server is unreachable; `returning` until all corrections have ended. */
+  readonly state: LocalRuntimeState;
+  /** Why the runtime could not be read. */
+  readonly problem?: string;
+  /** The first of the corrected endpoints. */
+  readonly corrected: readonly CorrectedEndpoint[];
+  /** Number of all of them. */
+  readonly count: number;
 }
 
 /** What a key means on this node, and which nodes match it. */

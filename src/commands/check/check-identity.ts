@@ -16,9 +16,9 @@ const NEEDS: readonly (readonly [group: string, resource: string, verbs: readonl
 const REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 
 /** Checks that the user of a kubeconfig has the rights of NEEDS. */
-export async function checkIdentity(kubeconfig: string): Promise<Verdict> {
+export async function checkIdentity(kubeconfig: string, context?: string): Promise<Verdict> {
   const logger = pino({ level: 'silent' });
-  const credentials = await loadCredentials({ kubeconfig, logger });
+  const credentials = await loadCredentials({ kubeconfig, ...(context && { context }), logger });
   const upstream = createUpstream({ credentials, logger });
   try {
     const queries = NEEDS.flatMap(([group, resource, verbs]) =>

@@ -1,12 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { WrapperError } from '../../errors.ts';
+import type { AdminClient } from '../admin-client.ts';
 import { readTable } from './check-wrapper.ts';
 import { compareTables, type TableDifference } from './compare-tables.ts';
 import { detectMode, type Mode, readKernelTable } from './read-kernel-table.ts';
 import { fail, ok, skip, type Verdict } from './verdict.ts';
 
 export interface KernelCheck {
-  readonly adminUrl: string;
+  readonly admin: AdminClient;
   /** URL of kube-proxy's metrics port, which serves its mode. */
   readonly metricsUrl: string;
   /** Undefined: detected. */
@@ -30,7 +31,7 @@ export async function checkKernel(options: KernelCheck): Promise<Verdict> {
   const deadline = performance.now() + options.waitMs;
   try {
     for (;;) {
-      const { rows } = await readTable(options.adminUrl);
+      const { rows } = await readTable(options.admin);
       const differences = compareTables(rows, await readKernelTable(mode));
       if (differences.length === 0)
         return ok(

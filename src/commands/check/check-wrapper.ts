@@ -1,31 +1,33 @@
 import type { Table } from '../../admin/explain/table.ts';
-import { requestAdmin } from '../admin-client.ts';
+import type { ResponseHead } from '../../admin/version-info.ts';
+import type { AdminClient } from '../admin-client.ts';
+import { readPages } from '../paged.ts';
 import { fail, ok, type Verdict } from './verdict.ts';
 import { serversOf, wrapperListeners } from './wrapper-listeners.ts';
 
 /** Reads the whole table, page by page. Throws `NotReady` while a view is not complete. */
-export async function readTable(url: string): Promise<Table> {
-  let all: Table | undefined;
-  const query = new URLSearchParams({ limit: '500' });
-  for (;;) {
-    const { next, ...page } = await requestAdmin<Table>(url, `/table?${query}`);
-    all = { ...page, rows: [...(all?.rows ?? []), ...page.rows] };
-    if (next === undefined) return all;
-    query.set('after', next);
-  }
+export async function readTable(admin: AdminClient): Promise<Table> {
+  return await readPages<Table, 'rows'>(admin, '/table', 'rows', new URLSearchParams());
+}
+
+/** Checks that the data is not old. Wrappers before 1.1 do not report its age. */
+export function checkData({ data }: Partial<ResponseHead>): Verdict[] {
+  if (data === undefined) return [];
+  if (data.warning === undefined) return [ok('data', 'it is up to date')];
+  const next = 'check the API server and the network of this node; until then nothing changes here';
+  return [fail('data', data.warning, next)];
 }
 
 /** Checks /readyz of the wrapper. */
-export async function checkReadiness(url: string): Promise<Verdict> {
-  const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(10_000) });
-  const text = await response.text();
-  if (response.status === 200)
+export async function checkReadiness(admin: AdminClient): Promise<Verdict> {
+  const { statusCode, text } = await admin.get('/readyz');
+  if (statusCode === 200)
     return ok('ready', 'the wrapper has everything that it needs from the API server');
   const problems = text.split('\n').filter((line) => line.startsWith('[-]'));
   const next = problems.some((line) => line.includes('403'))
     ? 'grant the missing rights: see manifests/base/cluster-role.yaml, and manifests/components for settings that need more'
     : 'see the log of the wrapper';
-  return fail('ready', problems.join('; ') || `/readyz answers ${response.status}`, next);
+  return fail('ready', problems.join('; ') || `/readyz answers ${statusCode}`, next);
 }
 
 /** Checks that a client watches Services and EndpointSlices. */

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { loadAll } from 'js-yaml';
 import { WrapperError } from '../../errors.ts';
 import type {
@@ -14,6 +13,7 @@ import {
   type CommunityFacts,
   communityFacts,
 } from '../../proxy/cluster/communities-handler.ts';
+import { readManifestFiles } from './manifest-files.ts';
 
 /** An EndpointSlice with the first address of each endpoint, in the order of its groups, flattened. */
 export interface SimulatedSlice extends EndpointsFacts {
@@ -41,18 +41,18 @@ interface Manifest {
 }
 
 /**
- * Reads manifests in YAML or JSON. A file can contain several documents and lists, like the output of
+ * Reads manifests in YAML or JSON: files, folders and `-`, standard input. A file can contain several documents and lists, like the output of
  * `kubectl get -o yaml`. Kinds that do not affect endpoints are ignored. If an object occurs more than once, the last
  * one counts, as with kubectl apply. Throws `InvalidSettings` with the name of the file.
  */
-export function readManifests(files: readonly string[]): ClusterObjects {
+export function readManifests(paths: readonly string[], recursive = false): ClusterObjects {
   const cluster = emptyCluster();
-  for (const file of files) {
+  for (const { name, text } of readManifestFiles(paths, { recursive })) {
     try {
-      for (const document of loadAll(readFileSync(file, 'utf8'))) addManifest(cluster, document);
+      for (const document of loadAll(text)) addManifest(cluster, document);
     } catch (cause) {
       const { message } = WrapperError.from(cause, 'InvalidSettings');
-      const what = `cannot read ${file}: ${message.split('\n', 1)[0]}`;
+      const what = `cannot read ${name}: ${message.split('\n', 1)[0]}`;
       throw new WrapperError('InvalidSettings', what, { cause });
     }
   }

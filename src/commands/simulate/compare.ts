@@ -1,4 +1,4 @@
-import { formatColumns } from '../format-output.ts';
+import { formatTable, type TextStyle } from '../output/report.ts';
 import { some } from './findings.ts';
 import { addressesOf, answerOn, cellOf, isDryRun } from './matrix.ts';
 import type { SimulatedService } from './simulated-service.ts';
@@ -48,7 +48,10 @@ export function compare(before: Simulation, after: Simulation): Difference[] {
 }
 
 /** Formats differences for a terminal. */
-export function formatDifferences(differences: readonly Difference[]): string {
+export function formatDifferences(
+  differences: readonly Difference[],
+  style: TextStyle = { wide: false, headers: true },
+): string {
   if (differences.length === 0) return 'no node would see a difference\n';
   const header = ['SERVICE', 'NODES', 'BEFORE', 'AFTER', 'ENDPOINTS'];
   const lines = differences.map(({ service, nodes, before, after, added, removed }) => [
@@ -58,7 +61,7 @@ export function formatDifferences(differences: readonly Difference[]): string {
     after,
     some([...added.map((each) => `+${each}`), ...removed.map((each) => `-${each}`)], 8),
   ]);
-  return formatColumns([header, ...lines]);
+  return formatTable([header, ...lines], style);
 }
 
 interface Seen {

@@ -1,5 +1,5 @@
-import { escapeUntrusted, printLine } from '../../untrusted-text.ts';
-import { formatColumns } from '../format-output.ts';
+import { printLine } from '../../untrusted-text.ts';
+import { formatTable, type TextStyle } from '../output/report.ts';
 import { count, some } from './findings.ts';
 import type { Answer, SimulatedService } from './simulated-service.ts';
 import type { Simulation } from './simulation.ts';
@@ -7,11 +7,14 @@ import type { Simulation } from './simulation.ts';
 /** With more different columns than this, the matrix shows sums instead. */
 const MAX_COLUMNS = 12;
 
+const PLAIN: TextStyle = { wide: false, headers: true };
+
 /** Formats the matrix Service × node for a terminal. Nodes that see the same share a column. */
-export function formatMatrix(simulation: Simulation): string {
+export function formatMatrix(simulation: Simulation, style: TextStyle = PLAIN): string {
   const { nodes, services } = simulation;
   const columns = Map.groupBy(nodes.keys(), (node) => cellsOf(services, node).join('\n'));
-  if (columns.size > MAX_COLUMNS) return formatSums(simulation);
+  // -o wide never sums up.
+  if (columns.size > MAX_COLUMNS && !style.wide) return formatSums(simulation, style);
   const groups = [...columns.values()];
   const header = ['SERVICE', ...groups.map((group) => headOf(nodes, group))];
   const lines = services.map((service) => [
@@ -23,12 +26,12 @@ export function formatMatrix(simulation: Simulation): string {
     const members = group.map((node) => nodes[node] ?? '');
     return printLine(`${headOf(nodes, group)} = ${some(members, 20)}`);
   });
-  const text = formatColumns([header, ...lines]);
+  const text = formatTable([header, ...lines], style);
   return legend.length === 0 ? text : `${text}\n${legend.join('')}`;
 }
 
 /** One line for each Service: how many nodes see how many endpoints, and by which key. */
-function formatSums({ services, nodes }: Simulation): string {
+function formatSums({ services, nodes }: Simulation, style: TextStyle): string {
   const header = ['SERVICE', 'ENDPOINTS', 'FEWEST', 'MOST', 'NODES BY WHAT THEY SEE'];
   const lines = services.map((service) => {
     const byWhat = new Map<string, number>();
@@ -46,16 +49,21 @@ function formatSums({ services, nodes }: Simulation): string {
     const { length } = service.endpoints;
     return [service.service, String(length), String(fewest), String(most), text];
   });
-  return formatColumns([header, ...lines]);
+  return formatTable([header, ...lines], style);
 }
 
 /** Formats what each node sees of one Service, with addresses. Nodes that see the same share a line. */
-export function formatService(service: SimulatedService, nodes: readonly string[]): string {
+export function formatService(
+  service: SimulatedService,
+  nodes: readonly string[],
+  style: TextStyle = PLAIN,
+): string {
   const groups = Map.groupBy(nodes.keys(), (node) => service.byNode[node]);
   const lines = Array.from(groups.values(), (group) => {
     const answer = answerOn(service, group[0] ?? 0);
     const names = some(group.map((node) => nodes[node] ?? ''));
-    return [names, cellOf(service, answer), some(addressesOf(service, answer), 8)];
+    const most = style.wide ? Number.POSITIVE_INFINITY : 8;
+    return [names, cellOf(service, answer), some(addressesOf(service, answer), most)];
   });
   const { policy } = service;
   const keys = policy.managed ? policy.keys.join(' > ') : `no policy in force (${policy.reason})`;
@@ -63,21 +71,23 @@ export function formatService(service: SimulatedService, nodes: readonly string[
     ? ' (dry run: everything is shown; this is what the policy would show)'
     : '';
   const title = `${service.service}: ${keys}, ${count(service.endpoints.length, 'endpoint')}${note}`;
-  return `${printLine(title)}\n${formatColumns([['NODE', 'SEES', 'ENDPOINTS'], ...lines])}`;
+  const head = style.headers ? `${printLine(title)}\n` : '';
+  return `${head}${formatTable([['NODE', 'SEES', 'ENDPOINTS'], ...lines], style)}`;
 }
 
-/** A line for each Service and node. */
-export function* csvLines({ services, nodes }: Simulation): Generator<string> {
-  yield 'service,node,outcome,keys,shown,total,endpoints\n';
+/** The cells of a line for each Service and node, after the header. */
+export function* csvCells({ services, nodes }: Simulation): Generator<string[]> {
+  yield ['service', 'node', 'outcome', 'keys', 'shown', 'total', 'endpoints'];
   for (const service of services) {
-    const texts = service.answers.map((answer) => {
+    const cells = service.answers.map((answer) => {
       const shown = addressesOf(service, answer);
-      const { length } = service.endpoints;
-      const winners = quote(answer.winners.join(' '));
-      return `${marked(service, answer.outcome)},${winners},${shown.length},${length},${quote(shown.join(' '))}\n`;
+      const total = String(service.endpoints.length);
+      const winners = answer.winners.join(' ');
+      const what = marked(service, answer.outcome);
+      return [what, winners, String(shown.length), total, shown.join(' ')];
     });
     for (const [node, name] of nodes.entries()) {
-      yield `${quote(service.service)},${quote(name)},${texts[service.byNode[node] as number]}`;
+      yield [service.service, name, ...(cells[service.byNode[node] as number] ?? [])];
     }
   }
 }
@@ -88,6 +98,7 @@ export function matrixData({ services, nodes }: Simulation): unknown {
     service: service.service,
     policy: service.policy,
     endpoints: service.endpoints,
+    hinted: service.hinted,
     answers: service.answers.map((answer, index) => ({
       outcome: answer.outcome,
       winners: answer.winners,
@@ -118,11 +129,23 @@ export function isDryRun({ policy }: SimulatedService): boolean {
   return policy.dryRun === true;
 }
 
+/** What kube-proxy does by itself with Services that no policy filters; nothing if there are none. */
+export function hintsNote(services: readonly SimulatedService[]): string {
+  const isChosenByHints = ({ hinted, answers }: SimulatedService): boolean =>
+    hinted && answers.some(({ outcome }) => outcome === 'unfiltered');
+  if (!services.some(isChosenByHints)) return '';
+  return `
+hints: the endpoints have topology hints (trafficDistribution or topology-mode), so kube-proxy itself may use only those
+of its node or zone
+`;
+}
+
 function cellsOf(services: readonly SimulatedService[], node: number): string[] {
   return services.map((service) => cellOf(service, answerOn(service, node)));
 }
 
 function whatOf(service: SimulatedService, { outcome, winners, shown }: Answer): string {
+  if (outcome === 'unfiltered' && service.hinted) return marked(service, 'unfiltered, hints');
   if (outcome !== 'filtered') return marked(service, outcome);
   const names = winners.map((key) => key.slice(key.lastIndexOf('/') + 1));
   return marked(service, names.join('+') || (shown.length === 0 ? 'NONE' : 'not ready'));
@@ -135,9 +158,4 @@ function marked(service: SimulatedService, text: string): string {
 function headOf(nodes: readonly string[], group: readonly number[]): string {
   const first = nodes[group[0] ?? 0] ?? '';
   return group.length === 1 ? first : `${first} +${group.length - 1}`;
-}
-
-function quote(text: string): string {
-  const plain = escapeUntrusted(text, Number.POSITIVE_INFINITY);
-  return /[",]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
 }

@@ -15,6 +15,7 @@ import { COMMUNITIES, communityFacts } from '../../proxy/cluster/communities-han
 import { loadCredentials } from '../../proxy/credentials/credentials.ts';
 import { CollectionClient } from '../../proxy/reflector/collection-client.ts';
 import { createUpstream, type Upstream } from '../../proxy/upstream/upstream.ts';
+import type { UserKubeconfig } from '../user-kubeconfig.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 
 /** Optional collections, besides Nodes, Services and EndpointSlices. */
@@ -25,11 +26,11 @@ export interface ReadClusterOptions {
 
 /** Reads a cluster once, with LIST requests. Rejects if the API server does not answer or denies access. */
 export async function readCluster(
-  kubeconfig: string,
+  identity: UserKubeconfig,
   { namespaces, communities }: ReadClusterOptions,
 ): Promise<ClusterObjects> {
   const logger = pino({ level: 'silent' });
-  const credentials = await loadCredentials({ kubeconfig, logger });
+  const credentials = await loadCredentials({ ...identity, logger });
   const upstream = createUpstream({ credentials, logger });
   const codec = createProtobufCodec();
   const json = createJsonCodec();

@@ -24,6 +24,8 @@ export interface SimulatedService {
   readonly service: string;
   readonly policy: Policy;
   readonly endpoints: readonly SimulatedEndpoint[];
+  /** Whether endpoints have topology hints, by which kube-proxy itself chooses if no policy applies. */
+  readonly hinted: boolean;
   /** `<family> <protocol>/<name>` of each address family and port with a usable endpoint. */
   readonly ports: readonly string[];
   /** Distinct answers. `byNode` has an index into this list for each node. */
@@ -37,6 +39,7 @@ export class SimulatedRow {
   readonly policy: Policy;
   readonly #groups: readonly EndpointGroup[];
   readonly #endpoints: readonly SimulatedEndpoint[];
+  readonly #hinted: boolean;
   readonly #usable: ReadonlyMap<string, readonly number[]>;
   readonly #answers = new Map<string, { readonly index: number; readonly answer: Answer }>();
   readonly #byNode: number[] = [];
@@ -55,6 +58,7 @@ export class SimulatedRow {
         .flatMap(({ endpoints }) => endpoints)
         .map((endpoint, index) => ({ ...endpoint, address: addresses[index] ?? '' })),
     );
+    this.#hinted = slices.some(({ hinted }) => hinted);
     this.#usable = usableByPort(this.#groups);
   }
 
@@ -87,6 +91,7 @@ export class SimulatedRow {
       service: this.service,
       policy: this.policy,
       endpoints: this.#endpoints,
+      hinted: this.#hinted,
       ports: [...this.#usable.keys()],
       answers: Array.from(this.#answers.values(), ({ answer }) => answer),
       byNode: Uint32Array.from(this.#byNode),

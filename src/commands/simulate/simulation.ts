@@ -1,3 +1,4 @@
+import type { ServiceFacts } from '../../filter/codec/codec.ts';
 import { EndpointCache } from '../../filter/codec/endpoint-cache.ts';
 import { Interner } from '../../filter/projection/interner.ts';
 import { CommunitiesHandler } from '../../proxy/cluster/communities-handler.ts';
@@ -6,11 +7,7 @@ import type { NodeProxyOptions } from '../../proxy/node-proxy.ts';
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
 import { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
-import {
-  filterOf,
-  PROXY_NAME_LABEL,
-  TOPOLOGY_KEYS_ANNOTATION,
-} from '../../topology/policy/service-policy.ts';
+import { namespacePolicyOf, PROXY_NAME_LABEL } from '../../topology/policy/service-policy.ts';
 import type { Communities, Topology } from '../../topology/state/topology.ts';
 import { hasEndpointWithoutZone } from '../../topology/state/without-zone.ts';
 import type { ClusterObjects, SimulatedSlice } from './cluster-objects.ts';
@@ -33,15 +30,19 @@ export interface Simulation {
 /**
  * Computes what every node would see of every Service that kube-proxy watches.
  *
- * @param wanted whether a Service (`namespace/name`) is included
+ * @param wanted whether a Service (`namespace/name`, and its facts) is included
  */
 export function simulate(
   cluster: ClusterObjects,
   settings: SimulationSettings,
-  wanted: (service: string) => boolean = () => true,
+  wanted: (service: string, facts: ServiceFacts) => boolean = () => true,
 ): Simulation {
   const shared = sharedTopology(cluster, settings);
-  const rows = rowsOf(cluster, shared.policies, wanted);
+  const names = cluster.services.flatMap((facts) => {
+    const name = `${facts.namespace}/${facts.name}`;
+    return shared.policies.has(name) && wanted(name, facts) ? [name] : [];
+  });
+  const rows = rowsOf(cluster, shared.policies, names.sort());
   const keys = new Set<string>();
   for (const { policy } of rows) if (policy.managed) for (const key of policy.keys) keys.add(key);
   const empty = new Set([...keys].filter((key) => key !== '*'));
@@ -58,8 +59,7 @@ function sharedTopology(cluster: ClusterObjects, settings: SimulationSettings): 
   const { policies, topologyMatch, namespacePolicies, fabedgeCluster, cloudPassthrough } = settings;
   const resolver = new PolicyResolver({ ...policies, dryRun: false });
   for (const { name, annotations } of namespacePolicies ? cluster.namespaces : []) {
-    const keys = annotations.get(TOPOLOGY_KEYS_ANNOTATION);
-    resolver.setNamespace(name, { keys, filter: filterOf(annotations) });
+    resolver.setNamespace(name, namespacePolicyOf(annotations));
   }
   const declaredCommunities = fabedgeCluster !== undefined;
   return {
@@ -114,7 +114,7 @@ function matchesAnyNode(topology: Topology, key: string): boolean {
 function rowsOf(
   { slices }: ClusterObjects,
   policies: ReadonlyMap<string, Policy>,
-  wanted: (service: string) => boolean,
+  names: readonly string[],
 ): SimulatedRow[] {
   const byService = Map.groupBy(slices, serviceOf);
   // As in a view, equal endpoints are shared, so that each is matched once per node.
@@ -126,7 +126,6 @@ function rowsOf(
       cache.intern(family, node, zone, state),
     ),
   });
-  const names = [...policies.keys()].filter(wanted).sort();
   return names.map((name) => {
     return new SimulatedRow(name, policies.get(name) as Policy, byService.get(name) ?? [], intern);
   });

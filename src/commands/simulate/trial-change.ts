@@ -1,5 +1,5 @@
 import type { PartialObjectMetadata } from '../../filter/codec/codec.ts';
-import { UsageError } from '../command.ts';
+import { UsageError } from '../flags.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 
 /** A change to try: a label of a Node, or an annotation of a Service or Namespace. */

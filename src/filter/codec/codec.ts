@@ -5,6 +5,7 @@
  */
 import type { Status } from '../../errors.ts';
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
+import type { CorrectEndpoint } from './pod-endpoint.ts';
 import type { Resource } from './resource.ts';
 
 /** How objects are encoded; one upstream stream and one view never mix them. */
@@ -97,6 +98,8 @@ export interface ServiceFacts extends PartialObjectMetadata {
   readonly internalTrafficPolicy: string;
   /** `spec.externalTrafficPolicy`; empty when absent. */
   readonly externalTrafficPolicy: string;
+  /** `spec.trafficDistribution`; empty when absent. */
+  readonly trafficDistribution: string;
 }
 
 /** A port with its number. Decisions use only its key. */
@@ -172,6 +175,17 @@ export interface Codec {
    * Returns a copy of an object with an edit applied. `keep` and `cutHints` apply only to EndpointSlices and Endpoints.
    */
   splice(resource: Resource, object: ObjectBytes, edit: Edit): ObjectBytes;
+  /**
+   * Returns a copy of an EndpointSlice or Endpoints object in which single endpoints are corrected. `correct` is called
+   * for each endpoint on the node whose targetRef names a Pod. Returns the same object if none changes. An endpoint that
+   * becomes not ready moves to the subset's notReadyAddresses in an Endpoints object.
+   */
+  correctEndpoints(
+    resource: Resource,
+    object: ObjectBytes,
+    node: string,
+    correct: CorrectEndpoint,
+  ): ObjectBytes;
   /**
    * Returns the object without the fields that clients do not act on: resourceVersion, generation, managedFields
    * and the annotation `endpoints.kubernetes.io/last-change-trigger-time`. Two objects with equal results

@@ -17,6 +17,11 @@ export class Patch {
   /** How many bytes longer the result is than the source; negative when it is shorter. */
   delta = 0;
 
+  /** Whether there is nothing to replace or cut. */
+  get isEmpty(): boolean {
+    return this.#replacements.length === 0;
+  }
+
   /** Replaces `[start, end)` by `bytes`; an empty range inserts. */
   replace(start: number, end: number, bytes: Uint8Array): void {
     this.#add(start, end, bytes);

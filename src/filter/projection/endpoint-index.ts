@@ -17,6 +17,8 @@ export interface EndpointsObject {
   readonly service: string | undefined;
   readonly hinted: boolean;
   readonly groups: readonly EndpointGroup[];
+  /** Whether the view may show it; if not, decisions use it all the same. */
+  readonly selected: boolean;
   /** As the API server sent it, except that the resourceVersion may differ. */
   raw: ObjectBytes;
   rawState: RawState;
@@ -63,12 +65,13 @@ export class EndpointIndex {
     return this.#byNode.get(node) ?? [];
   }
 
-  add(key: string, facts: EndpointsFacts, raw: ObjectBytes): EndpointsObject {
+  add(key: string, facts: EndpointsFacts, raw: ObjectBytes, selected = true): EndpointsObject {
     const object: EndpointsObject = {
       key,
       service: serviceOf(facts),
       hinted: facts.hinted,
       groups: this.#internGroups(facts.groups),
+      selected,
       raw,
       rawState: 'new',
       replaces: false,

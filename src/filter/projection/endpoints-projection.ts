@@ -14,7 +14,7 @@ import { type Cause, DecisionJournal } from './decision-journal.ts';
 import { EndpointIndex, type EndpointsObject } from './endpoint-index.ts';
 import { EndpointsWriter } from './endpoints-writer.ts';
 import { mostReadyFirst } from './most-ready-first.ts';
-import { type DecidedService, ServiceDecider } from './service-decider.ts';
+import { type DecidedService, type ProjectedEndpoints, ServiceDecider } from './service-decider.ts';
 
 /** What the projection did since the start, for metrics. */
 export interface ProjectionCounters {
@@ -39,6 +39,11 @@ export interface EndpointsProjectionOptions {
   readonly clock: Clock;
   /** Whether this view reports to the topology which Services are left to the cloud. */
   readonly reportsCloudOnly: boolean;
+  /**
+   * Which objects the view shows. The other ones take part in decisions: a decision about a Service needs all its
+   * slices. Default: all.
+   */
+  readonly selects?: ((object: ObjectBytes) => boolean) | undefined;
 }
 
 /**
@@ -71,6 +76,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   /** Decisions that changed since the view started. */
   readonly journal = new DecisionJournal();
   readonly #clock: Clock;
+  readonly #selects: (object: ObjectBytes) => boolean;
   readonly #topology: Topology;
   readonly #index = new EndpointIndex();
   readonly #decider: ServiceDecider;
@@ -87,8 +93,10 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     topology,
     clock,
     reportsCloudOnly: tellsCloudOnly,
+    selects = () => true,
   }: EndpointsProjectionOptions) {
     this.view = view;
+    this.#selects = selects;
     this.#writer = new EndpointsWriter(view);
     this.#topology = topology;
     this.#clock = clock;
@@ -187,10 +195,12 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     for (const service of this.#index.services()) {
       const { outcome } = this.#decide(service);
       if (typeof outcome === 'string') continue;
-      for (const each of outcome) yield [each.object.key, this.#writer.write(each, version)];
+      for (const each of outcome) {
+        if (each.object.selected) yield [each.object.key, this.#writer.write(each, version)];
+      }
     }
     for (const object of this.#index.objects()) {
-      if (object.service !== undefined) continue;
+      if (object.service !== undefined || !object.selected) continue;
       yield [object.key, this.#writer.write({ object, keep: undefined, managed: false }, version)];
     }
   }
@@ -213,8 +223,10 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   #storeOne(change: Change<EndpointsFacts>, affected: AffectedServices): void {
     const { key, type } = change;
     const before = this.#index.get(key);
+    const selected = type !== 'DELETED' && this.#selects(change.object);
     if (before !== undefined) {
-      if (type !== 'DELETED' && this.#index.refresh(before, change.facts, change.object)) return;
+      const isSame = type !== 'DELETED' && before.selected === selected;
+      if (isSame && this.#index.refresh(before, change.facts, change.object)) return;
       this.#index.remove(before);
       this.#writer.forget(before);
       if (before.service !== undefined) affected.add(before.service);
@@ -224,7 +236,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
       }
     }
     if (type === 'DELETED') return;
-    const object = this.#index.add(key, change.facts, change.object);
+    const object = this.#index.add(key, change.facts, change.object, selected);
     object.replaces = before?.replaces ?? this.view.get(key) !== undefined;
     if (object.service !== undefined) affected.add(object.service);
   }
@@ -237,7 +249,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
       const object = this.#index.get(key);
       if (object === undefined) continue;
       if (object.service === undefined) {
-        this.#writer.show({ object, keep: undefined, managed: false });
+        this.#show({ object, keep: undefined, managed: false });
       } else if (!affected.has(object.service) && this.view.get(key) !== undefined) {
         // The decision uses nothing of what changed, so the last one still applies.
         const { keep, managed } = object;
@@ -253,9 +265,16 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     if (typeof outcome === 'string') {
       for (const { key } of this.#index.ofService(service)) this.view.delete(key);
     } else {
-      for (const each of mostReadyFirst(outcome)) this.#writer.show(each);
+      for (const each of mostReadyFirst(outcome)) this.#show(each);
     }
     for (const key of removed ?? []) if (this.#index.get(key) === undefined) this.view.delete(key);
+  }
+
+  /** Shows an object as it was decided, if the view selects it. */
+  #show(projected: ProjectedEndpoints): void {
+    const { object } = projected;
+    if (object.selected) this.#writer.show(projected);
+    else this.view.delete(object.key);
   }
 
   #decide(service: string): DecidedService {

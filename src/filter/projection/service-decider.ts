@@ -1,4 +1,4 @@
-import type { Decision } from '../../topology/decide/decide.ts';
+import type { Decision, PortDecision } from '../../topology/decide/decide.ts';
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
 import type { HeldKey } from '../../topology/decide/return-delay.ts';
 import type { ManagedPolicy, Policy } from '../../topology/policy/policy.ts';
@@ -189,7 +189,9 @@ function answerOf({ keys }: ManagedPolicy, { ports, keep }: Decision, cloudOnly:
   }
   let id = '';
   let winner = '';
-  for (const { family, port, key, stage } of ports) {
+  // A slice that changes moves behind its siblings, and that is not another answer.
+  const sorted = ports.length > 1 ? ports.toSorted(byFamilyAndPort) : ports;
+  for (const { family, port, key, stage } of sorted) {
     const name = keys[key];
     id += `${family} ${port} ${name} ${stage};`;
     // One key usually wins for all ports: then no string is built.
@@ -197,6 +199,11 @@ function answerOf({ keys }: ManagedPolicy, { ports, keep }: Decision, cloudOnly:
     winner = winner === '' ? name : `${winner}, ${name}`;
   }
   return { id, winner: winner === '' ? 'none' : winner, kept, mask };
+}
+
+function byFamilyAndPort(a: PortDecision, b: PortDecision): number {
+  if (a.family !== b.family) return a.family < b.family ? -1 : 1;
+  return a.port < b.port ? -1 : 1;
 }
 
 function showAll(objects: readonly EndpointsObject[]): ProjectedEndpoints[] {

@@ -37,8 +37,13 @@ const OLDEST_SERVICES: Query = { ...OLDER_SERVICES, fieldSelector: '' };
 /** Not a query of kube-proxy. The wrapper uses it when policies apply to headless Services too. */
 const SERVICES_AND_HEADLESS: Query = { ...SERVICES_WITH_IP, fieldSelector: '' };
 
-const SLICES: Query = { ...ALL, resource: ENDPOINT_SLICES, labelSelector: NOT_HEADLESS };
-const OLDER_SLICES: Query = { ...SLICES, labelSelector: NEITHER };
+/** Since 1.33. */
+export const CURRENT_SLICES: Query = {
+  ...ALL,
+  resource: ENDPOINT_SLICES,
+  labelSelector: NOT_HEADLESS,
+};
+const OLDER_SLICES: Query = { ...CURRENT_SLICES, labelSelector: NEITHER };
 /** Up to 1.20, or with slices disabled. */
 const OLDEST_ENDPOINTS: Query = { ...OLDER_SLICES, resource: ENDPOINTS };
 const CIDRS: Query = { ...ALL, resource: SERVICE_CIDRS };
@@ -48,10 +53,15 @@ export function ownNodeQuery(nodeName: string): Query {
   return { ...ALL, resource: NODES, fieldSelector: `metadata.name=${nodeName}` };
 }
 
+/** Whether a query is for endpoints, in either form. */
+export function isForEndpoints({ resource }: Query): boolean {
+  return resource === ENDPOINT_SLICES || resource === ENDPOINTS;
+}
+
 /** All queries of all versions of kube-proxy. */
 export function kubeProxyQueries(nodeName: string): readonly Query[] {
   return [
-    ...[ownNodeQuery(nodeName), CIDRS, SLICES, OLDER_SLICES, OLDEST_ENDPOINTS],
+    ...[ownNodeQuery(nodeName), CIDRS, CURRENT_SLICES, OLDER_SLICES, OLDEST_ENDPOINTS],
     ...[SERVICES_WITH_IP, OLDER_SERVICES, OLDEST_SERVICES],
   ];
 }
@@ -62,9 +72,16 @@ export function kubeProxyQueryTest(nodeName: string): (query: Query) => boolean 
   return (query) => keys.has(queryKey(query));
 }
 
+/** Returns a function that reports whether a query is one of kube-proxy's or of the wrapper itself. */
+export function knownQueryTest(nodeName: string): (query: Query) => boolean {
+  const isKubeProxys = kubeProxyQueryTest(nodeName);
+  const own = queryKey(SERVICES_AND_HEADLESS);
+  return (query) => isKubeProxys(query) || queryKey(query) === own;
+}
+
 /** The queries of the current kube-proxy. They are the default when it is unknown what clients read. */
 export function currentKubeProxyQueries(nodeName: string): Query[] {
-  return [ownNodeQuery(nodeName), SLICES, SERVICES_WITH_IP, CIDRS];
+  return [ownNodeQuery(nodeName), CURRENT_SLICES, SERVICES_WITH_IP, CIDRS];
 }
 
 /**
@@ -79,7 +96,7 @@ export function servicesBeside(query: Query, headless: boolean, hides: boolean):
   const kinds = headless
     ? [SERVICES_AND_HEADLESS]
     : [OLDER_SERVICES, OLDEST_SERVICES, SERVICES_WITH_IP];
-  if (resource === ENDPOINT_SLICES || resource === ENDPOINTS) {
+  if (isForEndpoints(query)) {
     return kinds.find((kind) => kind.labelSelector === labelSelector) ?? kinds.at(-1);
   }
   if (resource !== SERVICES) return undefined;
@@ -92,5 +109,5 @@ export function servicesBeside(query: Query, headless: boolean, hides: boolean):
 
 /** The query for slices of the kube-proxy that has this query for Services. */
 export function slicesBeside({ labelSelector }: Query): Query {
-  return labelSelector === NEITHER ? OLDER_SLICES : SLICES;
+  return labelSelector === NEITHER ? OLDER_SLICES : CURRENT_SLICES;
 }

@@ -1,5 +1,6 @@
 import { NODES, RESOURCES } from '../../filter/codec/resource.ts';
 import type { Query } from './query.ts';
+import { sliceSelectionOf } from './slice-selection.ts';
 
 /** Half of the default of maxViews. Further views are opened when a client reads them. */
 const MAX_QUERIES = 32;
@@ -42,7 +43,18 @@ function readQuery(entry: unknown, nodeName: string): Query[] {
   if (!matches(namespace, NAMESPACE) || (namespace !== '' && !resource.namespaced)) return [];
   if (!matches(labelSelector, SELECTOR) || !matches(fieldSelector, SELECTOR)) return [];
   if (resource === NODES && fieldSelector !== `metadata.name=${nodeName}`) return [];
-  return [{ resource, namespace, labelSelector, fieldSelector, encoding }];
+  return checked({ resource, namespace, labelSelector, fieldSelector, encoding });
+}
+
+/** Without a query for slices whose selectors cannot be evaluated. */
+function checked(query: Query): Query[] {
+  try {
+    sliceSelectionOf(query);
+    return [query];
+  } catch {
+    // Another version of the wrapper accepted it. Its client is refused when it sends the query again.
+    return [];
+  }
 }
 
 function matches(value: unknown, pattern: RegExp): value is string {

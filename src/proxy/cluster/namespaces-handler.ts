@@ -4,9 +4,8 @@ import type { PartialObjectMetadata } from '../../filter/codec/codec.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
 import {
   assertNamespacePolicy,
-  filterOf,
   type NamespacePolicy,
-  TOPOLOGY_KEYS_ANNOTATION,
+  namespacePolicyOf,
 } from '../../topology/policy/service-policy.ts';
 import type { PolicyHandlerOptions } from './services-handler.ts';
 
@@ -25,12 +24,9 @@ export class NamespacesHandler implements ChangeHandler<PartialObjectMetadata> {
     const { topology, policyResolver } = this.#options;
     const policies = new Map<string, Policy | undefined>();
     for (const change of changes) {
-      const annotations = change.type === 'DELETED' ? undefined : change.facts.annotations;
+      const annotated =
+        change.type === 'DELETED' ? {} : namespacePolicyOf(change.facts.annotations);
       const before = policyResolver.namespace(change.key);
-      const annotated = {
-        keys: annotations?.get(TOPOLOGY_KEYS_ANNOTATION),
-        filter: annotations && filterOf(annotations),
-      };
       for (const [service, policy] of policyResolver.setNamespace(change.key, annotated)) {
         policies.set(service, policy);
         this.#reportService(service, policy);
@@ -38,6 +34,7 @@ export class NamespacesHandler implements ChangeHandler<PartialObjectMetadata> {
       if (before.keys !== annotated.keys || before.filter !== annotated.filter) {
         this.#report(change.key, annotated);
       }
+      this.#reportIgnored(change.key, before, annotated);
     }
     topology.setPolicies(policies);
   }
@@ -56,6 +53,15 @@ export class NamespacesHandler implements ChangeHandler<PartialObjectMetadata> {
         'the topology policy of the Namespace is invalid; Services that follow it are unfiltered',
       );
     }
+  }
+
+  /** Logs annotations without effect when they appear. */
+  #reportIgnored(namespace: string, before: NamespacePolicy, { ignored }: NamespacePolicy): void {
+    if (ignored === undefined || ignored.join() === before.ignored?.join()) return;
+    this.#options.logger.warn(
+      { namespace, err: ignored.join('; ') },
+      'annotations of the Namespace have no effect',
+    );
   }
 
   /** Reports an error in a Service that takes effect only now. Writes no Event, because its uid is not known here. */

@@ -16,15 +16,52 @@ export interface PolicyHandlerOptions {
   readonly policyEvents?: Pick<PolicyEvents, 'record'> | undefined;
 }
 
-/** Sets the policy of each Service in the topology, and logs each error in its annotations once. */
+/** The handler that another one replaces. */
+export interface ReplacedHandler {
+  readonly handler: ServicesHandler;
+  /** Called when the new handler has its first list. The watch of the old one is not needed any more. */
+  readonly onReplaced: () => void;
+}
+
+/**
+ * Sets the policy of each Service in the topology, and logs each error in its annotations once.
+ *
+ * A handler can replace another one, when the Services are read with another query. Until its first list, the old one
+ * remains in use. With that list, Services that it does not contain are deleted:
+ *
+ *     waiting ── first list ──▶ in use ── the first list of the next handler ──▶ replaced (ignores all changes)
+ */
 export class ServicesHandler implements ChangeHandler<ServiceFacts> {
   readonly #options: PolicyHandlerOptions;
+  #replaces: ReplacedHandler | undefined;
+  #isReplaced = false;
 
-  constructor(options: PolicyHandlerOptions) {
+  constructor(options: PolicyHandlerOptions, replaces?: ReplacedHandler) {
     this.#options = options;
+    this.#replaces = replaces;
   }
 
   onChanges(changes: readonly Change<ServiceFacts>[]): void {
+    if (this.#isReplaced) return;
+    const replaced = this.#replaces;
+    if (replaced === undefined) {
+      this.#apply(changes);
+      return;
+    }
+    this.#replaces = undefined;
+    replaced.handler.#isReplaced = true;
+    this.#apply([...changes, ...this.#deletionsBeside(changes)]);
+    replaced.onReplaced();
+  }
+
+  /** Deletes each Service that the replaced handler knew and that a list does not contain. */
+  #deletionsBeside(list: readonly Change<ServiceFacts>[]): Change<ServiceFacts>[] {
+    const listed = new Set(list.map(({ key }) => key));
+    const known = [...this.#options.topology.policies.services()];
+    return known.filter((key) => !listed.has(key)).map((key) => ({ type: 'DELETED', key }));
+  }
+
+  #apply(changes: readonly Change<ServiceFacts>[]): void {
     const policies = new Map<string, Policy | undefined>();
     for (const change of changes) {
       if (change.type === 'DELETED') this.#options.policyResolver.deleteService(change.key);
@@ -35,12 +72,14 @@ export class ServicesHandler implements ChangeHandler<ServiceFacts> {
   }
 
   onSynced(): void {
+    if (this.#isReplaced) return;
     this.#options.topology.setSynced('services');
   }
 
   #policyOf(facts: ServiceFacts): Policy {
     const { topology, policyResolver, logger, policyEvents } = this.#options;
     const policy = policyResolver.setService(describeService(facts));
+    this.#reportIgnored(facts, policy);
     // An error in a Namespace is reported once, for the Namespace.
     if (!policy.managed && policy.reason === 'invalid-policy' && policy.ofNamespace !== true) {
       const service = `${facts.namespace}/${facts.name}`;
@@ -56,6 +95,21 @@ export class ServicesHandler implements ChangeHandler<ServiceFacts> {
     }
     return policy;
   }
+
+  /** Logs annotations without effect when they appear. */
+  #reportIgnored(
+    { namespace, name, resourceVersion: rv }: ServiceFacts,
+    { ignored }: Policy,
+  ): void {
+    const { topology, logger } = this.#options;
+    const service = `${namespace}/${name}`;
+    const before = topology.policies.wanted(service).ignored;
+    if (ignored === undefined || ignored.join() === before?.join()) return;
+    logger.warn(
+      { service, rv, err: ignored.join('; ') },
+      'annotations of the Service have no effect',
+    );
+  }
 }
 
 /** The parts of a Service that its policy depends on. */
@@ -68,5 +122,6 @@ export function describeService(facts: ServiceFacts): ServiceDescription {
     headless: facts.clusterIP === 'None',
     localTraffic:
       facts.internalTrafficPolicy === 'Local' || facts.externalTrafficPolicy === 'Local',
+    trafficDistribution: facts.trafficDistribution,
   };
 }

@@ -46,8 +46,17 @@ export interface CredentialsSource {
   read(force: boolean): Promise<Snapshot>;
 }
 
-/** Credentials of a kubeconfig file. @param pluginMs time limit for a credential plugin, in milliseconds */
-export function createKubeconfigSource(path: string, pluginMs: number): CredentialsSource {
+/**
+ * Credentials of a kubeconfig file.
+ *
+ * @param pluginMs time limit for a credential plugin, in milliseconds
+ * @param context default: its current context
+ */
+export function createKubeconfigSource(
+  path: string,
+  pluginMs: number,
+  context?: string,
+): CredentialsSource {
   const file = resolve(path);
   let last: { readonly text: string; readonly user: KubeconfigUser } | undefined;
   return {
@@ -55,7 +64,7 @@ export function createKubeconfigSource(path: string, pluginMs: number): Credenti
       const text = await readKubeconfig(file);
       // An unchanged file keeps its user, because KubeConfig caches the answer of a credential plugin in it.
       if (force || last?.text !== text) {
-        last = { text, user: userFromKubeconfig(text, file) };
+        last = { text, user: userFromKubeconfig(text, file, context) };
         limitPluginTime(last.user.config, pluginMs);
       }
       return snapshotOf(last.user);

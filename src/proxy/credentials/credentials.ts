@@ -16,6 +16,8 @@ export type { TlsOptions } from './credentials-source.ts';
 export interface CredentialsOptions {
   /** Path of a kubeconfig; absent: the service account of the Pod this runs in. */
   readonly kubeconfig?: string;
+  /** Context of the kubeconfig; absent: its current one. */
+  readonly context?: string;
   /** Where KUBERNETES_SERVICE_HOST and _PORT are looked up; default: `process.env`. */
   readonly env?: NodeJS.ProcessEnv;
   /** Folder of the service account's `token` and `ca.crt`; default: where kubelet mounts them. */
@@ -64,7 +66,7 @@ export async function loadCredentials(options: CredentialsOptions): Promise<Cred
   const source =
     kubeconfig === undefined
       ? createInClusterSource(env, folder)
-      : createKubeconfigSource(kubeconfig, options.pluginMs ?? PLUGIN_MS);
+      : createKubeconfigSource(kubeconfig, options.pluginMs ?? PLUGIN_MS, options.context);
   const snapshot = await source.read(false);
   const credentials = new FollowedCredentials(source, snapshot, options, logger);
   try {

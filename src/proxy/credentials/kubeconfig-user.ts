@@ -34,10 +34,12 @@ const PLUGIN_CONFIG = 'client.authentication.k8s.io/exec';
  * Reads a kubeconfig. Where KubeConfig and client-go's clientcmd differ, this follows clientcmd: the key `tokenFile`
  * names a token file, inline data wins over a file, paths are relative to the folder of the kubeconfig, and no
  * credentials are sent over plain http. Throws `Credentials`.
+ *
+ * @param context default: its current context
  */
-export function userFromKubeconfig(text: string, file: string): KubeconfigUser {
+export function userFromKubeconfig(text: string, file: string, context?: string): KubeconfigUser {
   try {
-    return readUser(text, file);
+    return readUser(text, file, context);
   } catch (error) {
     if (error instanceof WrapperError) throw error;
     // KubeConfig does not check the types of the fields. Its error may quote a token, so it is dropped.
@@ -45,7 +47,7 @@ export function userFromKubeconfig(text: string, file: string): KubeconfigUser {
   }
 }
 
-function readUser(text: string, file: string): KubeconfigUser {
+function readUser(text: string, file: string, context: string | undefined): KubeconfigUser {
   const document = parseDocument(text, file);
   const all = new KubeConfig();
   try {
@@ -55,6 +57,7 @@ function readUser(text: string, file: string): KubeconfigUser {
   }
   const folder = dirname(file);
   all.makePathsAbsolute(folder);
+  if (context !== undefined) all.setCurrentContext(context);
   const { cluster, user } = selected(all, file);
   const server = serverOf(cluster, file);
   const details = detailsOf(document, 'user', user);
@@ -106,10 +109,7 @@ function selected(all: KubeConfig, file: string): { cluster: Cluster; user: User
   if (!name) throw unusable(file, `it has no current-context; its contexts: ${known.join(', ')}`);
   const context = all.getContextObject(name);
   if (context === null) {
-    throw unusable(
-      file,
-      `its current-context "${name}" is not among its contexts: ${known.join(', ')}`,
-    );
+    throw unusable(file, `the context "${name}" is not among its contexts: ${known.join(', ')}`);
   }
   const cluster = all.getCluster(context.cluster);
   if (cluster === null) {

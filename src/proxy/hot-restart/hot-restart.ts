@@ -74,6 +74,25 @@ export async function waitUntilReadyToListen(options: {
 }
 
 /**
+ * Throws `InvalidSettings` if the Node of the process that listens is another object than the Node of this one: they have
+ * the same name in different clusters. Without both UIDs nothing is known, and this process may listen.
+ */
+export function assertSameCluster(
+  running: string | undefined,
+  own: string | undefined,
+  addresses: readonly ListenerAddress[],
+): void {
+  if (running === undefined || own === undefined || running === own) return;
+  if (!anotherListens(addresses)) return;
+  throw new WrapperError(
+    'InvalidSettings',
+    `another kube-proxy-wrapper listens at ${addresses.map(addressText).join(' and ')} for a Node of the same name in ` +
+      `another cluster (its UID is ${running}, here it is ${own}); this one does not start, because clients would get ` +
+      'the endpoints of either cluster by chance; stop the other one, or correct --kubeconfig',
+  );
+}
+
+/**
  * Waits until another process also listens on each of the addresses, so that this one can stop. Waits at most
  * `maxMs` milliseconds, and not after the signal aborts.
  */

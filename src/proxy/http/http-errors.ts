@@ -105,6 +105,7 @@ export function refuseRequest(
     response.writeHead(answer.code, answer.headers).end(answer.body);
     return;
   }
+  response.statusCode = answer.code;
   const all = { ...response.getHeaders(), ...answer.headers };
   endWith(request.socket, { ...answer, headers: all }, request.method !== 'HEAD');
   request.resume();

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
+import { statusOf } from '../api/status.ts';
 import { addressText } from '../util/address.ts';
 import { acceptPending } from './accept-pending.ts';
 import { ClientAuthorities } from './client-authorities.ts';
@@ -14,6 +15,7 @@ import { createHttpServer, followCertificate } from './http-server.ts';
 import type { ListenerLimits } from './listener-limits.ts';
 import { RefusalLog, reasonOf } from './refusal-log.ts';
 import { assertNoRequestSmuggling } from './request-checks.ts';
+import { RequestCounter } from './request-counter.ts';
 import type { ServerCertificate } from './server-certificate.ts';
 import { startWriteTimeout } from './write-timeout.ts';
 
@@ -48,6 +50,8 @@ export interface HttpListenerOptions {
   readonly writeTimeoutMs?: number;
   /** Logs and counts refusals; default: a log of its own. */
   readonly refusals?: RefusalLog;
+  /** Counts the requests; default: a counter of its own. */
+  readonly requests?: RequestCounter;
   readonly logger: Logger;
 }
 
@@ -75,6 +79,7 @@ export class HttpListener {
   readonly #server: Server;
   /** Logs and counts refusals. */
   readonly refusals: RefusalLog;
+  readonly #requests: RequestCounter;
   readonly #connections: ClientConnections;
   /** The current or last response of each connection. */
   readonly #responses = new WeakMap<Duplex, ServerResponse>();
@@ -89,6 +94,7 @@ export class HttpListener {
     this.#options = options;
     const { bounds, certificate, maxOfKind = {}, keepAliveMs = KEEP_ALIVE_MS } = options;
     this.refusals = options.refusals ?? new RefusalLog(options.logger);
+    this.#requests = options.requests ?? new RequestCounter();
     const server = createHttpServer(bounds, keepAliveMs, certificate);
     this.#server = server;
     this.#clientAuthorities = certificate && new ClientAuthorities(server, certificate);
@@ -212,7 +218,10 @@ export class HttpListener {
     }
     if (this.#closing) response.shouldKeepAlive = false;
     this.#responses.set(socket, response);
-    response.once('close', () => this.#connections.end(socket));
+    response.once('close', () => {
+      this.#connections.end(socket);
+      this.#requests.countEnded(this.#options.name, response);
+    });
     response.once('prefinish', () => this.#limitWrite(response));
     this.#options.onRequest(request, response);
   }
@@ -258,6 +267,7 @@ export class HttpListener {
     const resource = request?.url;
     if (code === 'LimitExceeded' && request) this.#refuse('TooManyRequests', message, resource);
     else this.#record(reasonOf(error), message, 'info', resource);
+    this.#requests.count(this.#options.name, statusOf(error).code);
     respondAndDestroy(socket, error, this.#responses.get(socket));
     request?.resume();
   }

@@ -22,6 +22,20 @@ export function sendBody(
   writeBody(response, buffers, length, timeout);
 }
 
+/** Answers with a small document. */
+export function sendDocument(
+  response: ServerResponse,
+  { contentType, body }: { readonly contentType: string; readonly body: Buffer },
+): void {
+  response.writeHead(200, {
+    'content-type': contentType,
+    'content-length': body.length,
+    'cache-control': 'no-cache, private',
+    vary: 'Accept',
+  });
+  response.end(body);
+}
+
 /** Answers with an error: a Kubernetes Status in the encoding of the client. */
 export function sendError(
   request: IncomingMessage,

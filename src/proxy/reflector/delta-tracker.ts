@@ -28,7 +28,7 @@ export interface AppliedEvents<Facts extends ObjectMeta> {
 export class DeltaTracker<Facts extends ObjectMeta> {
   readonly #meta: (object: ObjectBytes) => ObjectMeta;
   readonly #decode: (object: ObjectBytes) => Facts;
-  readonly #bounds: Pick<ReadLimits, 'maxObjectBytes' | 'maxObjects'>;
+  readonly #limits: Pick<ReadLimits, 'maxObjectBytes' | 'maxObjects'>;
   readonly #known = new Map<string, Known>();
   #cost = 0;
 
@@ -39,11 +39,11 @@ export class DeltaTracker<Facts extends ObjectMeta> {
   constructor(
     meta: (object: ObjectBytes) => ObjectMeta,
     decode: (object: ObjectBytes) => Facts,
-    bounds: Pick<ReadLimits, 'maxObjectBytes' | 'maxObjects'> = DEFAULT_READ_LIMITS,
+    limits: Pick<ReadLimits, 'maxObjectBytes' | 'maxObjects'> = DEFAULT_READ_LIMITS,
   ) {
     this.#meta = meta;
     this.#decode = decode;
-    this.#bounds = bounds;
+    this.#limits = limits;
   }
 
   /**
@@ -139,7 +139,7 @@ export class DeltaTracker<Facts extends ObjectMeta> {
   }
 
   #assertCount(count: number): void {
-    const { maxObjects } = this.#bounds;
+    const { maxObjects } = this.#limits;
     if (count <= maxObjects) return;
     throw new WrapperError(
       'TooLarge',
@@ -148,7 +148,7 @@ export class DeltaTracker<Facts extends ObjectMeta> {
   }
 
   #assertSize(object: ObjectBytes): void {
-    const { maxObjectBytes } = this.#bounds;
+    const { maxObjectBytes } = this.#limits;
     if (object.length <= maxObjectBytes) return;
     const problem = `an object of ${object.length} bytes, more than maxObjectBytes=${maxObjectBytes}`;
     throw new WrapperError('TooLarge', problem);

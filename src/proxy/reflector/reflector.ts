@@ -12,12 +12,12 @@ import { tooLargeVersion } from '../upstream/upstream-error.ts';
 import { LinkedAbortController } from '../util/linked-abort-controller.ts';
 import { systemClock } from '../util/system-clock.ts';
 import { CollectionClient } from './collection-client.ts';
-import { DeltaTracker } from './delta-tracker.ts';
 import { FAILURE_RULES, type FailureCause, failureCause } from './failure-rules.ts';
 import * as position from './position.ts';
 import { type HealthStatus, ReflectorHealth } from './reflector-health.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 import { RetryBackoff } from './retry-backoff.ts';
+import { TrackedObjects } from './tracked-objects.ts';
 import { waitFor } from './wait-for.ts';
 
 /** State of a reflector, for readiness and metrics. */
@@ -92,7 +92,7 @@ export class Reflector<Facts extends ObjectMeta> {
   readonly #clock: Clock;
   readonly #server: ServerState;
   readonly #client: CollectionClient;
-  readonly #tracker: DeltaTracker<Facts>;
+  readonly #objects: TrackedObjects<Facts>;
   readonly #log: Logger;
   readonly #snapshot: SnapshotRestore | undefined;
   readonly #health: ReflectorHealth;
@@ -103,13 +103,13 @@ export class Reflector<Facts extends ObjectMeta> {
 
   constructor(options: ReflectorOptions<Facts>) {
     this.#options = options;
-    const { codec, decode, snapshots: store, bounds = DEFAULT_READ_LIMITS } = options;
+    const { snapshots: store, bounds = DEFAULT_READ_LIMITS } = options;
     const { clock = systemClock, random = Math.random } = options;
     const collection = queryPath(options.query);
     this.#clock = clock;
     this.#server = options.upstream.serverState;
     this.#client = new CollectionClient({ ...options, bounds, clock });
-    this.#tracker = new DeltaTracker((object) => codec.meta(object), decode, bounds);
+    this.#objects = new TrackedObjects(options);
     this.#log = options.logger.child({ collection });
     this.#health = new ReflectorHealth({ log: this.#server.log, collection, clock });
     this.#backoff = new RetryBackoff({ clock, random });
@@ -187,12 +187,11 @@ export class Reflector<Facts extends ObjectMeta> {
     const wentBack = position.wentBack(this.#position, resourceVersion);
     if (wentBack) this.#assertNewest(resourceVersion);
     const isNoticed = this.#position.history !== history;
-    const changes = this.#tracker.replace(items, wentBack || isNoticed);
-    this.#assertRoom(changes);
-    if (wentBack && !isNoticed) this.#server.noteWentBack(history);
     const { from } = this.#contents;
-    this.#notifyOfList(changes, resourceVersion);
-    this.#position = position.listed(resourceVersion, this.#server.history);
+    const changes = this.#replace(items, resourceVersion, wentBack || isNoticed);
+    if (wentBack && !isNoticed) this.#server.noteWentBack(history);
+    const listed = wentBack ? this.#server.history : history;
+    this.#position = position.listed(resourceVersion, listed);
     this.#health.current();
     this.#backoff.reset();
     const fields = { rv: resourceVersion, changes: changes.length };
@@ -211,41 +210,36 @@ export class Reflector<Facts extends ObjectMeta> {
   /** A collection that does not exist counts as empty. */
   #absent(): void {
     this.#watchOpened();
-    this.#notifyOfList(this.#tracker.replace([]), '0');
+    this.#replace([], '0');
     this.#position = position.listNewest(this.#position);
   }
 
-  #notifyOfList(changes: readonly Change<Facts>[], resourceVersion: string): void {
-    this.#snapshot?.listed();
-    this.#notifyOfAll(changes, resourceVersion);
+  /** Puts the state of the API server in force. */
+  #replace(
+    items: readonly ObjectBytes[],
+    resourceVersion: string,
+    otherHistory = false,
+  ): readonly Change<Facts>[] {
+    const before = (): void => this.#snapshot?.listed();
+    const changes = this.#objects.replace(items, resourceVersion, { otherHistory, before });
+    this.#onContents({ from: 'server' });
     this.#snapshot?.update(changes, resourceVersion);
-    this.#contents = { from: 'server' };
+    return changes;
   }
 
   /** Throws `Malformed`, `TooLarge` or `LimitExceeded` before any handler is notified. */
   #restore({ objects, resourceVersion, savedAt }: StoredState): readonly Change<Facts>[] {
-    const changes = this.#tracker.replace(objects);
-    this.#assertRoom(changes);
     // An earlier process that showed this version may have counted on from it.
-    this.#notifyOfAll(changes, String(BigInt(resourceVersion) + 1n));
+    const changes = this.#objects.replace(objects, String(BigInt(resourceVersion) + 1n));
     this.#position = position.restored(this.#position, resourceVersion);
-    this.#contents = { from: 'snapshot', savedAt };
+    this.#onContents({ from: 'snapshot', savedAt });
     return changes;
   }
 
-  /** Notifies the handlers of a complete state. */
-  #notifyOfAll(changes: readonly Change<Facts>[], resourceVersion: string): void {
-    this.#options.versions.observe(resourceVersion);
-    for (const handler of this.#options.handlers) {
-      handler.onChanges(changes);
-      handler.onSynced();
-    }
-    this.#tracker.commit(changes);
+  /** The handlers were notified of a complete state. */
+  #onContents(contents: Contents): void {
     if (this.#contents.from === 'nowhere') this.#options.onUnanswerable?.(undefined);
-  }
-
-  #assertRoom(changes: readonly Change<Facts>[]): void {
-    this.#options.memory?.objects(this.#tracker.costWith(changes));
+    this.#contents = contents;
   }
 
   async #watch(reached: boolean, attempt: Attempt, signal: AbortSignal): Promise<void> {
@@ -291,16 +285,8 @@ export class Reflector<Facts extends ObjectMeta> {
 
   /** Throws at an event that cannot be used, after the handlers were notified of all events before it. */
   #applyEvents(events: readonly RawEvent[], attempt: Attempt): void {
-    const arrived = performance.now();
     this.#health.answered();
-    const { changes, resourceVersion, error } = this.#tracker.apply(events);
-    this.#assertRoom(changes);
-    if (resourceVersion !== '') this.#options.versions.observe(resourceVersion);
-    if (changes.length > 0) {
-      for (const handler of this.#options.handlers) handler.onChanges(changes);
-      this.#options.onHandled?.((performance.now() - arrived) / 1000);
-    }
-    this.#tracker.commit(changes);
+    const { changes, resourceVersion, error } = this.#objects.apply(events);
     if (resourceVersion !== '') {
       this.#position = position.watching(this.#position, resourceVersion);
       this.#snapshot?.update(changes, resourceVersion);
@@ -328,9 +314,9 @@ export class Reflector<Facts extends ObjectMeta> {
     const wait = this.#backoff.failed(cause, error);
     const concernsAll =
       server !== undefined && this.#server.noteFailure(server, error, attempt.since);
-    const suspect = attempt.isOpen && (!attempt.isUseful || error.code !== 'Unreachable');
     // That a watch breaks is routine: the next request shows whether it is a failure.
     const isRoutine = cause === 'cut' && (attempt.isUseful || this.#backoff.inARow === 1);
+    const suspect = attempt.isOpen && !isRoutine;
     this.#health.failed(error, { suspect, isLogged: !concernsAll && !isRoutine });
     this.#report(cause, error);
     this.#move(cause);

@@ -9,6 +9,7 @@ import type { Credentials } from '../credentials/credentials.ts';
 import type { ListenAddress } from '../http/http-listener.ts';
 import { DEFAULT_LISTENER_LIMITS, type ListenerLimits } from '../http/listener-limits.ts';
 import { RefusalLog, reasonOf } from '../http/refusal-log.ts';
+import { RequestCounter } from '../http/request-counter.ts';
 import { sendError } from '../http/respond.ts';
 import type { SelfSignedOptions } from '../http/self-signed-certificate.ts';
 import type { ServerCertificate } from '../http/server-certificate.ts';
@@ -68,6 +69,8 @@ export interface Listeners {
   readonly reviews: AccessReviewAuthorizer | undefined;
   /** Logs and counts what all listeners refuse, including the admin listener. */
   readonly refusals: RefusalLog;
+  /** Counts the requests of all listeners, including the admin listener. */
+  readonly requests: RequestCounter;
   /** Events that arrive over plain http; undefined without http. */
   readonly events: Pick<EventForwarder, 'counts'> | undefined;
   /** Requests that are forwarded for callers of https; undefined without https. */
@@ -88,6 +91,7 @@ export type CreateListenersOptions = ListenersOptions &
 
 interface ListenersContext extends CreateListenersOptions {
   readonly refusals: RefusalLog;
+  readonly requests: RequestCounter;
 }
 
 const MAX_EVENT_BYTES = 4096;
@@ -103,7 +107,8 @@ export function createListeners(
   certificate: ServerCertificate | undefined,
 ): Listeners {
   const refusals = new RefusalLog(options.logger);
-  const context = { ...options, refusals };
+  const requests = new RequestCounter();
+  const context = { ...options, refusals, requests };
   const { http, https } = context;
   const plain = http && createHttp(context, http);
   const secure = https && certificate && createHttps(context, https, certificate);
@@ -115,6 +120,7 @@ export function createListeners(
     certificate,
     reviews: secure?.reviews,
     refusals,
+    requests,
     events: plain?.events,
     forwarding: secure?.limits,
     get watches() {

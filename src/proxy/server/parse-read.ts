@@ -5,6 +5,7 @@ import { NODES } from '../../filter/codec/resource.ts';
 import { type ListOptions, parseListOptions } from '../api/list-options.ts';
 import type { Query } from '../api/query.ts';
 import type { RequestInfo } from '../api/request-info.ts';
+import { sliceSelectionOf } from '../api/slice-selection.ts';
 import type { ReadAttributes } from '../auth/access-policy.ts';
 import { notGranted } from '../auth/loopback-access.ts';
 import {
@@ -64,13 +65,18 @@ function ownNodeQuery(
   );
 }
 
-/** A GET reads the view of the whole namespace: a decision about one slice needs its siblings. */
+/**
+ * A GET reads the view of the whole namespace: a decision about one slice needs its siblings. Throws `BadRequest` for
+ * selectors of slices that cannot be evaluated here.
+ */
 function viewQuery(
   { resource, namespace }: ViewRequestInfo,
   { labelSelector, fieldSelector }: ListOptions,
   encoding: Encoding,
 ): Query {
-  return { resource, namespace, labelSelector, fieldSelector, encoding };
+  const query = { resource, namespace, labelSelector, fieldSelector, encoding };
+  sliceSelectionOf(query);
+  return query;
 }
 
 /** Writes get 403 like everything that is not granted. Other methods do not exist for a collection. */

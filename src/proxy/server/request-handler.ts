@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { Codecs } from '../../filter/codec/codec.ts';
 import type { View } from '../../filter/view/view.ts';
+import { discoveryOf } from '../api/discovery.ts';
 import type { ListOptions } from '../api/list-options.ts';
 import { negotiate } from '../api/media-type.ts';
 import type { Query } from '../api/query.ts';
@@ -14,7 +15,8 @@ import { respondAndDestroy } from '../http/http-errors.ts';
 import { HttpListener, type ListenAddress } from '../http/http-listener.ts';
 import type { ListenerLimits } from '../http/listener-limits.ts';
 import { type RefusalLog, reasonOf } from '../http/refusal-log.ts';
-import { sendBody, sendError } from '../http/respond.ts';
+import type { RequestCounter } from '../http/request-counter.ts';
+import { sendBody, sendDocument, sendError } from '../http/respond.ts';
 import type { ServerCertificate } from '../http/server-certificate.ts';
 import type { WriteTimeout } from '../http/write-timeout.ts';
 import { ANYONE, type Holder } from '../views/view-budget.ts';
@@ -46,6 +48,8 @@ export interface RequestHandlerOptions {
   readonly drainMs: number;
   /** Logs and counts refusals; default: a log of its own. */
   readonly refusals?: RefusalLog;
+  /** Counts requests; default: a counter of its own. */
+  readonly requests?: RequestCounter;
   readonly logger: Logger;
 }
 
@@ -54,7 +58,8 @@ export interface RequestHandlerOptions {
  *
  * 1. authenticate: the access policy determines the caller.
  * 2. forward: the access policy decides whether the request goes to the API server (src/proxy/passthrough).
- * 3. authorize: every other request must be a read of a view, which the access policy allows or refuses.
+ * 3. authorize: every other request must be a read of a view, which the access policy allows or refuses. Discovery of
+ *    the views is answered without it (api/discovery.ts); over https it was forwarded in step 2.
  * 4. read: the handler waits until the view is complete, and answers a LIST, GET or WATCH from it (view-response.ts).
  *
  * The other files of this folder: listeners.ts creates one handler for http and one for https from settings that
@@ -133,7 +138,13 @@ export class RequestHandler {
         accessPolicy.forward(request, response, caller, info);
         return;
       }
-      const encoding = negotiate(request.headers.accept);
+      const { accept } = request.headers;
+      const encoding = negotiate(accept);
+      const document = request.method === 'GET' ? discoveryOf(path, accept) : undefined;
+      if (document !== undefined) {
+        sendDocument(response, document);
+        return;
+      }
       const read = parseRead(request, info, parameters, encoding, nodeName);
       await accessPolicy.authorize(caller, read.attributes);
       const holder = caller.kind === 'anyone' ? ANYONE : caller.id;

@@ -15,6 +15,9 @@ export interface FolderWatchOptions {
   readonly onReplaced: () => void;
 }
 
+/** A check that takes longer than this is reported, and continues, in milliseconds. */
+const SLOW_MS = 5_000;
+
 /**
  * Checks the folder of the snapshots: at the start, so that a folder that cannot be used is reported before the
  * first write; later from time to time, so that a folder that has gone is made and filled again.
@@ -70,12 +73,16 @@ export class FolderWatch {
   }
 
   async #check(): Promise<void> {
-    const { checkMs, retryMs, onFailed } = this.#options;
+    const { checkMs, retryMs } = this.#options;
+    const slow = setTimeout(() => {
+      this.#failed(new Error(`the disk takes more than ${SLOW_MS / 1000} s`));
+    }, SLOW_MS).unref();
     try {
       if (!this.#closed) await this.#checkFolder();
     } catch (error) {
-      onFailed();
-      this.complain(error as Error);
+      this.#failed(error as Error);
+    } finally {
+      clearTimeout(slow);
     }
     if (this.#closed) return;
     this.#timer = setTimeout(
@@ -85,6 +92,11 @@ export class FolderWatch {
       this.#state === 'broken' ? retryMs : checkMs,
     );
     this.#timer.unref();
+  }
+
+  #failed(error: Error): void {
+    this.#options.onFailed();
+    this.complain(error);
   }
 
   async #checkFolder(): Promise<void> {

@@ -87,6 +87,17 @@ export class ServerState {
     return 'since' in this.#condition ? this.#condition.since : undefined;
   }
 
+  /**
+   * Whether no server answers, so that nothing is known of the cluster: it is unreachable, or a gateway before it only
+   * sends errors. One that rejects our identity does answer.
+   */
+  get isCutOff(): boolean {
+    const { name } = this.#condition;
+    if (name === 'unreachable' || name === 'misbehaving') return true;
+    // At the start the first requests may hang for longer than a query waits.
+    return name === 'unknown' && this.#isGivenUp;
+  }
+
   /** Counts the histories that were noticed. Objects of an earlier one may have any state now. */
   get history(): number {
     return this.#history;
@@ -168,7 +179,9 @@ export class ServerState {
 
   /** Records that a query has waited for it long enough. Others then wait for a shorter time. */
   giveUp(): void {
+    if (this.#isGivenUp) return;
     this.#isGivenUp = true;
+    this.#notify();
   }
 
   /**

@@ -30,7 +30,7 @@ export interface UpstreamAgentOptions {
 /** A request that was not processed is sent so many times at most. */
 const MAX_ATTEMPTS = 4;
 /** How long the server is left alone after a connection that was of no use, in milliseconds. */
-const CALM = { baseMs: 500, maxMs: 5_000 };
+const CALM = { baseMs: 500, maxMs: 3_000 };
 
 /**
  * Sends requests of one identity to one server: over HTTP/2 if an https server offers it, else over HTTP/1.1.
@@ -41,7 +41,7 @@ const CALM = { baseMs: 500, maxMs: 5_000 };
  *                   └──────── no connection is left ───────────────────────────────────────────────┘
  *
  * Requests that need a connection share one attempt. A server that ends sessions without an answer, or requests calm,
- * gets no new connection for 0.25 to 5 s: requests fail meanwhile.
+ * gets no new connection for 0.25 to 3 s: requests fail meanwhile.
  */
 export class UpstreamAgent implements Connections {
   readonly #options: UpstreamAgentOptions;

@@ -97,13 +97,18 @@ export function createUpstream(options: UpstreamOptions): Upstream {
 /**
  * A request has these states; its {@link LinkedAbortController} ends it in each of them:
  *
- *     authenticating ── headers() ──▶ waiting ── response ──▶ reading ── body closed ──▶ ended
- *           ▲                            │                       │                         ▲
- *           └──── refresh() ◀── first 401 ┘                       │                         │
- *     any state ── signal aborted, upstream closed, network error ┴─────────────────────────┘
+ *     authenticating ── headers() ──▶ connecting ── sent ──▶ waiting ── response ──▶ reading ── body closed ──▶ ended
+ *           ▲                            ▲                     │ │                    │                         ▲
+ *           │                            └──── unprocessed ────┘ │                    │                         │
+ *           └──────────────── refresh() ◀──────────── first 401 ─┘                    │                         │
+ *     any state ── signal aborted, upstream closed, network error, silent connection ─┴─────────────────────────┘
  *
  * - authenticating: waits for the credentials. Nothing was sent.
- * - waiting, reading: counted by {@link ActiveRequests}, which health-checks a server that is silent.
+ * - connecting: waits for a connection with room for one more stream; see UpstreamAgent.
+ * - waiting, reading: counted by {@link ActiveRequests}, which health-checks a server that is silent over HTTP/1.1.
+ *   A connection of HTTP/2 finds out by itself; see PingCheck.
+ * - unprocessed: the server has verifiably not processed the request, or it is a GET on a connection that was closed
+ *   just when it was used again. It is sent again, up to 4 times in all. Except after a 401, no other request is.
  * - ended: the abort group and the active requests no longer hold it. Its outcome was reported once.
  */
 class AgentUpstream implements Upstream {

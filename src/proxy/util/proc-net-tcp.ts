@@ -11,21 +11,33 @@ const READ_BYTES = 4096;
  * on all addresses counts for each of them.
  */
 export function countListeners(address: { readonly host: string; readonly port: number }): number {
+  return [...listeners(address)].length;
+}
+
+/** The ids of the users whose sockets listen at an address; empty without /proc/net/tcp. */
+export function listenerUsers(address: {
+  readonly host: string;
+  readonly port: number;
+}): ReadonlySet<number> {
+  return new Set(Array.from(listeners(address), ({ user }) => user));
+}
+
+function* listeners(address: { readonly host: string; readonly port: number }): Generator<Row> {
   const wanted = hexAddress(address.host);
-  let count = 0;
   for (const path of ['/proc/net/tcp', '/proc/net/tcp6']) {
-    for (const { host, port } of listeningRows(path)) {
-      if (port !== address.port) continue;
-      if (host === wanted || /^0+$/.test(host) || /^0+$/.test(wanted)) count++;
+    for (const row of listeningRows(path)) {
+      if (row.port !== address.port) continue;
+      if (row.host === wanted || /^0+$/.test(row.host) || /^0+$/.test(wanted)) yield row;
     }
   }
-  return count;
 }
 
 /** A listening socket. */
 interface Row {
   readonly host: string;
   readonly port: number;
+  /** Id of the user who owns the socket, in the user namespace of this process. */
+  readonly user: number;
 }
 
 /**
@@ -68,10 +80,10 @@ function open(path: string): number | undefined {
 
 /** Undefined if a line is not a listening socket. */
 function rowOf(line: string): Row | undefined {
-  const [, local = '', , state] = line.trim().split(/\s+/);
+  const [, local = '', , state, , , , user] = line.trim().split(/\s+/);
   if (state !== LISTENING) return undefined;
   const [host = '', port = ''] = local.split(':');
-  return { host, port: Number.parseInt(port, 16) };
+  return { host, port: Number.parseInt(port, 16), user: Number(user) };
 }
 
 /** An address in the kernel's format: 32-bit words in the machine's byte order, in hexadecimal. */

@@ -13,7 +13,7 @@ export interface OpenView {
   /** Since when it has no users; monotonic, in milliseconds. */
   idleSince: number;
   /** The topology needs it. */
-  readonly pinned: boolean;
+  pinned: boolean;
 }
 
 /** The source of a refused view, without anything that takes memory. */

@@ -1,8 +1,11 @@
 import type { WrapperError } from '../../errors.ts';
-import type { Codecs } from '../../filter/codec/codec.ts';
+import type { Change } from '../../filter/codec/change.ts';
+import type { Codecs, ServiceFacts } from '../../filter/codec/codec.ts';
 import { View } from '../../filter/view/view.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import {
+  CURRENT_SLICES,
+  isForEndpoints,
   kubeProxyQueryTest,
   ownNodeQuery,
   servicesBeside,
@@ -43,6 +46,21 @@ const NO_ROOM_MS = RETRY_AFTER_SECONDS * 1_000;
 /** A view whose query the API server rejects is closed this long after its last user, in milliseconds. */
 const REFUSED_IDLE_MS = 1_000;
 
+/** The Services that the topology reads. */
+interface TopologyServices {
+  readonly query: Query;
+  readonly entry: OpenView;
+  readonly handler: ServicesHandler;
+  /** No client has requested it: the next kube-proxy may need another query. */
+  isGuess: boolean;
+}
+
+interface KeptView {
+  readonly entry: OpenView;
+  /** As above. */
+  readonly isGuess: boolean;
+}
+
 /** A view in use; release it exactly once. */
 export interface ViewLease {
   readonly view: View;
@@ -58,7 +76,10 @@ export interface ViewLease {
  *                 │  └──────── new user ─────────┘                                                 │
  *                 └── no room ──▶ refused (only query and error remain) ── 30 s later ─────────────┘
  *
- * A pinned view, which the topology needs, is never idle.
+ * A pinned view, which the topology needs, is never idle. The kept view is never idle either: the last view of endpoints
+ * that a kube-proxy has read or, until one comes, that of the newest kube-proxy. So explain, the page and check work
+ * before kube-proxy is pointed at the wrapper. There is at most one kept view. It is opened when somebody first asks for an
+ * explanation, and some time after the start: a kube-proxy that runs already comes earlier, and may be an older one.
  *
  * The room: ViewRegistry opens, shares and closes views; `openViewSource` connects reflector, projection and view;
  * ViewBudget limits number and memory.
@@ -70,7 +91,11 @@ export class ViewRegistry {
   readonly #isKubeProxys: (query: Query) => boolean;
   /** Counts all views except kube-proxy's own. */
   readonly budget: ViewBudget;
-  #hasServices = false;
+  /** The Services that the topology reads; undefined: none yet. */
+  #services: TopologyServices | undefined;
+  /** The view of endpoints that remains open without a client. */
+  #kept: KeptView | undefined;
+  #usualTimer: NodeJS.Timeout | undefined;
 
   constructor(options: ViewRegistryOptions) {
     this.#options = options;
@@ -88,6 +113,11 @@ export class ViewRegistry {
   /** Whether the own Node exists at the API server. */
   get ownNodeExists(): boolean {
     return this.#ownNode.exists;
+  }
+
+  /** UID of the own Node; undefined: it has not been read. */
+  get ownNodeUid(): string | undefined {
+    return this.#ownNode.uid;
   }
 
   /** The open views. */
@@ -113,19 +143,54 @@ export class ViewRegistry {
    * Kube-proxy's own queries always have room.
    */
   acquire(query: Query, caller: Holder = ANYONE): ViewLease {
-    const { policyResolver, serviceFilter, cloudPassthrough } = this.#options;
-    const hides = serviceFilter !== undefined || cloudPassthrough;
-    const services = servicesBeside(query, policyResolver.settings.headless, hides);
-    if (services !== undefined) this.#openServices(services);
+    const services = this.#servicesBeside(query);
+    if (services !== undefined) this.#needServices(services);
     const entry = this.#open.get(queryKey(query)) ?? this.#openView(query, caller);
+    this.#keepIfKubeProxys(query, entry);
     entry.charge?.use(caller);
     entry.users++;
     if (entry.source.view.closed === undefined) clearTimeout(entry.idleTimer);
     return { view: entry.source.view, release: () => this.#release(entry, caller) };
   }
 
+  /**
+   * Opens the views of the newest kube-proxy, unless a view of endpoints is kept already. A kube-proxy that comes later
+   * shares them, or gets its own if it is older.
+   */
+  openUsual(): void {
+    if (this.#kept !== undefined) return;
+    const query =
+      this.#services === undefined ? CURRENT_SLICES : slicesBeside(this.#services.query);
+    const services = this.#servicesBeside(query);
+    const isGuess = this.#services === undefined;
+    if (services !== undefined && isGuess) this.#services = this.#openServices(services, true);
+    const entry = this.#open.get(queryKey(query)) ?? this.#openView(query, ANYONE);
+    this.#kept = { entry, isGuess };
+  }
+
+  /** The same, after `ms` milliseconds. */
+  openUsualLater(ms: number): void {
+    this.#usualTimer = setTimeout(() => this.openUsual(), ms).unref();
+  }
+
+  /** Decides the policies of all Services again, after the settings of the policies have changed. */
+  refreshPolicies(): void {
+    const { entry, handler } = this.#services ?? {};
+    if (entry === undefined || handler === undefined) return;
+    const { source } = entry;
+    const changes: Change<ServiceFacts>[] = [];
+    for (const key of this.#options.topology.policies.services()) {
+      const object = source.find(key);
+      if (object === undefined) continue;
+      const facts = source.view.codec.service(object);
+      changes.push({ type: 'MODIFIED', key, facts, object });
+    }
+    handler.onChanges(changes);
+  }
+
   /** Ends all reflectors and waits for them. */
   async close(): Promise<void> {
+    clearTimeout(this.#usualTimer);
     const entries = [...this.#open.values()];
     this.#open.clear();
     for (const { idleTimer, charge } of entries) {
@@ -149,6 +214,7 @@ export class ViewRegistry {
   /** Closes a view after a while if it has no users. */
   #closeLaterIfIdle(entry: OpenView): void {
     if (entry.users > 0 || entry.pinned || entry.source.view.closed !== undefined) return;
+    if (entry === this.#kept?.entry && entry.source.view.refusal === undefined) return;
     if (this.#open.get(queryKey(entry.source.query)) !== entry) return;
     const { idleMs } = this.#options;
     const refused = entry.source.view.refusal !== undefined;
@@ -196,7 +262,9 @@ export class ViewRegistry {
     return true;
   }
 
-  #close({ source, idleTimer, charge }: OpenView): void {
+  #close(entry: OpenView): void {
+    const { source, idleTimer, charge } = entry;
+    if (entry === this.#kept?.entry) this.#kept = undefined;
     clearTimeout(idleTimer);
     this.#open.delete(queryKey(source.query));
     charge?.close();
@@ -234,17 +302,61 @@ export class ViewRegistry {
     this.#add(openPlain(this.#options, query, view, decode, [this.#ownNode]), true);
   }
 
-  /** The first request decides on the query for the topology's Services, for the life of the process. */
-  #openServices(query: Query): void {
-    if (this.#hasServices) return;
-    this.#hasServices = true;
-    const handler = new ServicesHandler(this.#options);
+  #servicesBeside(query: Query): Query | undefined {
+    const { headless } = this.#options.policyResolver.settings;
+    return servicesBeside(query, headless, this.#hidesServices);
+  }
+
+  get #hidesServices(): boolean {
+    const { serviceFilter, cloudPassthrough } = this.#options;
+    return serviceFilter !== undefined || cloudPassthrough;
+  }
+
+  /** Keeps the view that a kube-proxy reads instead of the last one. In JSON it is charged, and not kept. */
+  #keepIfKubeProxys(query: Query, entry: OpenView): void {
+    if (!isForEndpoints(query) || !this.#isKubeProxys({ ...query, encoding: 'protobuf' })) return;
+    const before = this.#kept;
+    this.#kept = query.encoding === 'protobuf' ? { entry, isGuess: false } : undefined;
+    if (before === undefined || before.entry === entry) return;
+    // A wrong guess is closed once. After that, clients could cause a list with each request.
+    if (before.isGuess && before.entry.users === 0) this.#close(before.entry);
+    else this.#closeLaterIfIdle(before.entry);
+  }
+
+  /**
+   * The first request decides on the query for the topology's Services, for the life of the process. A guess that was
+   * wrong is replaced, unless Services can be hidden: then a second watch is simpler than to hand over what is hidden.
+   */
+  #needServices(query: Query): void {
+    const current = this.#services;
+    if (current === undefined) {
+      this.#services = this.#openServices(query, false);
+    } else if (current.isGuess) {
+      const isRight = queryKey(current.query) === queryKey(query) || this.#hidesServices;
+      if (isRight) current.isGuess = false;
+      else this.#services = this.#openServices(query, false, current);
+    }
+  }
+
+  #openServices(query: Query, isGuess: boolean, replaces?: TopologyServices): TopologyServices {
+    const onReplaced = (): void => this.#unpin(replaces?.entry);
+    const replaced = replaces && { handler: replaces.handler, onReplaced };
+    const handler = new ServicesHandler(this.#options, replaced);
     const codec = this.#options.codecs.protobuf;
-    this.#add(openViewSource(this.#options, query, codec, { handler }), true);
-    if (!this.#options.cloudPassthrough) return;
-    // Hidden Services follow from the view of slices that kube-proxy itself requests.
-    const slices = slicesBeside(query);
-    this.#add(openViewSource(this.#options, slices, codec, { reportsCloudOnly: true }), true);
+    const entry = this.#add(openViewSource(this.#options, query, codec, { handler }), true);
+    if (this.#options.cloudPassthrough) {
+      // Hidden Services follow from the view of slices that kube-proxy itself requests.
+      const slices = slicesBeside(query);
+      this.#add(openViewSource(this.#options, slices, codec, { reportsCloudOnly: true }), true);
+    }
+    return { query, entry, handler, isGuess };
+  }
+
+  /** Closes a view that the topology does not need any more, unless a client reads it. */
+  #unpin(entry: OpenView | undefined): void {
+    if (entry === undefined) return;
+    entry.pinned = false;
+    if (entry.users === 0) this.#close(entry);
   }
 
   #createView({ resource, encoding }: Query): View {

@@ -26,6 +26,9 @@ import type { ServiceFilter } from '../../topology/policy/service-policy.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Query } from '../api/query.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
+import { sliceSelectionOf } from '../api/slice-selection.ts';
+import type { Corrector } from '../local-runtime/corrector.ts';
+import type { LocalRuntime } from '../local-runtime/local-runtime.ts';
 import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
 import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -50,6 +53,8 @@ export interface SourceContext {
   readonly ownMemory?: OwnReadMemory;
   /** Where the last state is kept over a restart; default: nowhere. */
   readonly snapshots?: SnapshotStore;
+  /** Corrects endpoints of this node while the API server is unreachable; default: nothing does. */
+  readonly localRuntime?: LocalRuntime | undefined;
   /** See Reflector. */
   readonly onHandled?: (seconds: number) => void;
 }
@@ -58,8 +63,10 @@ export interface SourceContext {
 export interface ViewSource {
   readonly query: Query;
   readonly view: View;
-  /** Undefined for collections that are shown unchanged. */
+  /** Undefined for collections that are shown unchanged, and for a part of the slices of a Service. */
   readonly projection: EndpointsProjection | undefined;
+  /** Undefined if nothing corrects its endpoints. */
+  readonly corrector?: Corrector | undefined;
   readonly status: ReflectorStatus;
   /** The object of this key as the API server has it, except for the version. Also finds hidden objects. */
   find(key: string): ObjectBytes | undefined;
@@ -84,7 +91,7 @@ export function openViewSource(
   context: SourceContext,
   query: Query,
   codec: Codec,
-  { handler, reportsCloudOnly: tellsCloudOnly = false, payer }: SourceRole = {},
+  { handler, reportsCloudOnly = false, payer }: SourceRole = {},
 ): ViewSource {
   const { resource } = query;
   const { versions } = context;
@@ -101,17 +108,53 @@ export function openViewSource(
   if (resource !== ENDPOINT_SLICES && resource !== ENDPOINTS) {
     return openPlain(context, query, view, (object) => codec.meta(object), [], payer);
   }
-  const { topology, time } = context;
+  return openEndpoints(context, query, view, { reportsCloudOnly, payer });
+}
+
+function openEndpoints(
+  context: SourceContext,
+  query: Query,
+  view: View,
+  { reportsCloudOnly = false, payer }: Pick<SourceRole, 'reportsCloudOnly' | 'payer'>,
+): ViewSource {
+  const { topology, time: clock } = context;
+  const { codec, resource } = view;
+  const selection = sliceSelectionOf(query);
   const projection = new EndpointsProjection({
-    view,
-    topology,
-    clock: time,
-    reportsCloudOnly: tellsCloudOnly,
+    ...{ view, topology, clock, reportsCloudOnly },
+    selects: selection && ((slice) => selection.selects(codec.partialMetadata(slice))),
   });
   const decode = (object: ObjectBytes): EndpointsFacts =>
     resource === ENDPOINTS ? codec.endpoints(object) : codec.endpointSlice(object);
-  const close = () => projection.close();
-  return run(context, { query, view, projection, decode, handlers: [projection], close, payer });
+  const { localRuntime } = context;
+  const isCurrent = (): boolean => source.status.connected;
+  const corrector = localRuntime?.add({ next: projection, codec, resource, isCurrent });
+  const close = (): void => {
+    if (corrector !== undefined) localRuntime?.remove(corrector);
+    projection.close();
+  };
+  const handlers = [corrector ?? projection];
+  const parts = { view, projection, corrector, decode, handlers, close, payer };
+  const { snapshots: _none, ...withoutSnapshots } = context;
+  // A snapshot belongs to what is read, and several views may read the same. Such a view is not kube-proxy's, so it may
+  // do without.
+  const source: ViewSource =
+    selection === undefined
+      ? run(context, { ...parts, query })
+      : run(withoutSnapshots, { ...parts, query: selection.whole });
+  return selection === undefined ? source : partOf(source, query, view);
+}
+
+/** A view of some objects of what the source reads. */
+function partOf(source: ViewSource, query: Query, view: View): ViewSource {
+  return {
+    ...{ query, view, projection: undefined },
+    get status() {
+      return source.status;
+    },
+    find: (key) => source.find(key),
+    close: () => source.close(),
+  };
 }
 
 /** Opens a source that shows objects unchanged, after it has notified the handlers. */
@@ -161,6 +204,7 @@ function run<Facts extends ObjectMeta>(
     readonly query: Query;
     readonly view: View;
     readonly projection: EndpointsProjection | undefined;
+    readonly corrector?: Corrector | undefined;
     readonly decode: (object: ObjectBytes) => Facts;
     readonly handlers: readonly ChangeHandler<Facts>[];
     /** Default: the objects that the view shows. */
@@ -170,7 +214,7 @@ function run<Facts extends ObjectMeta>(
     readonly payer: ViewPayer | undefined;
   },
 ): ViewSource {
-  const { query, view, projection, payer } = parts;
+  const { query, view, projection, corrector, payer } = parts;
   const hasSnapshots = context.snapshots !== undefined;
   const memory =
     payer === undefined
@@ -190,6 +234,7 @@ function run<Facts extends ObjectMeta>(
     query,
     view,
     projection,
+    corrector,
     find: parts.find ?? ((key) => view.get(key)),
     get status() {
       return reflector.status;

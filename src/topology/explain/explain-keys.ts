@@ -1,3 +1,4 @@
+import { similarKey } from '../policy/similar-key.ts';
 import {
   ANY_KEY,
   CLOUD_KEY,
@@ -94,11 +95,7 @@ function warnOfEmpty(topology: Topology, key: string, match: TopologyMatch): War
     };
   }
   if (key !== CLOUD_KEY && !match.self) {
-    return {
-      code: 'own-label-missing',
-      severity: 'warning',
-      message: `${key} matches nothing: node ${topology.nodeName} has no such label (kubectl label node ${topology.nodeName} ${key}=…)`,
-    };
+    return warnOfOwnLabel(topology.nodeName, key);
   }
   const sets = match.selectors.map((selector) => topology.nodeSets.get(selector));
   // Nodes that may not be read may exist.
@@ -118,4 +115,16 @@ function warnOfEmpty(topology: Topology, key: string, match: TopologyMatch): War
     severity: 'info',
     message: `${key} matches this node only: no other node is known to match`,
   };
+}
+
+/** A label that is probably misspelt must not be put on nodes. */
+function warnOfOwnLabel(node: string, key: string): Warning {
+  const about = `${key} matches nothing: node ${node} has no such label`;
+  const similar = similarKey(key);
+  if (similar !== undefined) {
+    const message = `${about}; did you mean ${similar}?`;
+    return { code: 'key-misspelt', severity: 'warning', message };
+  }
+  const message = `${about} (kubectl label node ${node} ${key}=…)`;
+  return { code: 'own-label-missing', severity: 'warning', message };
 }

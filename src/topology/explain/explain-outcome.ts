@@ -14,6 +14,10 @@ const UNMANAGED: Readonly<Record<UnmanagedReason, string>> = {
     'it is default/kubernetes, which is filtered only if it has an annotation itself',
   'unknown-service': 'the Service does not exist, or kube-proxy does not watch it',
   'invalid-policy': 'its policy is invalid',
+  'traffic-distribution':
+    'it has its own spec.trafficDistribution, which comes before its Namespace and the default: kube-proxy follows its topology hints (the annotation topologyKeys overrides this)',
+  'topology-mode':
+    'it has its own annotation service.kubernetes.io/topology-mode, which comes before its Namespace and the default: kube-proxy follows its topology hints (the annotation topologyKeys overrides this)',
   'service-off': 'the annotation kube-proxy-wrapper.io/filter=off switches filtering off',
   'node-off': 'the annotation kube-proxy-wrapper.io/filter=off of this node switches filtering off',
   'cloud-node': 'its policy is for edge nodes, and this node is a cloud node',

@@ -1,11 +1,12 @@
 import { type Policy, samePolicy } from '../policy/policy.ts';
 import { quote } from '../policy/quote.ts';
-import { ANY_KEY } from '../policy/topology-keys.ts';
+import { ANY_KEY, HOSTNAME_KEY } from '../policy/topology-keys.ts';
 import type { Topology } from '../state/topology.ts';
 import { warnOfKey } from './explain-keys.ts';
 import type {
   OutcomeExplanation,
   PolicyExplanation,
+  PolicyOrigin,
   PortExplanation,
   Warning,
 } from './explanation.ts';
@@ -36,14 +37,19 @@ export function warningsOf(
 ): (ports: readonly PortExplanation[]) => readonly Warning[] {
   const { topology, policy } = input;
   const keys = policy.keys ?? [];
-  const before = [
-    ...warnOfPolicy(input),
-    ...warnOfMinReady(input),
-    ...keys.flatMap((key) => warnOfKey(topology, key)),
-  ];
+  const before = [...warnOfPolicy(input), ...warnOfAnnotations(input), ...warnOfMinReady(input)];
+  const ofKeys = keys.map((key) => [key, warnOfKey(topology, key)] as const);
+  const isEmpty = (warnings: readonly Warning[]) =>
+    warnings.some(({ code }) => EMPTY_KEY.includes(code));
+  const empty = new Set(ofKeys.filter(([, each]) => isEmpty(each)).map(([key]) => key));
   const after = notes(input);
   return (ports) => {
-    const all = [...before, ...warnOfEndpoints(input, ports), ...after];
+    const all = [
+      ...before,
+      ...ofKeys.flatMap(([, each]) => each.map((one) => weigh(one, policy, empty, ports))),
+      ...warnOfEndpoints(input, ports),
+      ...after,
+    ];
     return [
       ...all.filter(({ severity }) => severity === 'warning'),
       ...all.filter(({ severity }) => severity === 'info'),
@@ -64,13 +70,56 @@ function warnOfPolicy({ policy }: WarningsInput): Warning[] {
       ),
     ];
   }
-  const own = source !== undefined && source !== 'default' && source !== 'namespace';
+  const own = source === 'annotation' || source === 'openyurt' || source === 'kubeedge';
   const lost = WITHOUT_EFFECT.find((each) => each === reason);
   if (own && lost !== undefined) {
     const text = `its ${source === 'annotation' ? 'annotation topologyKeys' : `${source} annotation`} has no effect (${lost})`;
     return [warning('policy-without-effect', text)];
   }
   return [];
+}
+
+/** Codes of a key that matches nothing on this node. */
+const EMPTY_KEY: readonly Warning['code'][] = [
+  'own-label-missing',
+  'community-empty',
+  'key-without-nodes',
+  'key-misspelt',
+];
+
+/**
+ * A warning about a key that matches nothing on this node is only a note in these cases, if the Service has endpoints
+ * here:
+ *
+ * - the policy is a preset, a default or that of a Namespace: it is for many nodes, and some of them lack a label
+ * - another key that describes a place can match here, so the policy works
+ * - a key before `*` wins for each port
+ */
+function weigh(
+  warning: Warning,
+  { keys = [], preset, source }: PolicyExplanation,
+  emptyKeys: ReadonlySet<string>,
+  ports: readonly PortExplanation[],
+): Warning {
+  if (!EMPTY_KEY.includes(warning.code) || warning.code === 'key-misspelt') return warning;
+  if (ports.some(isUnmatched)) return warning;
+  const isGeneral = preset !== undefined || source === 'default' || source === 'namespace';
+  const hasPlace = keys.some(
+    (key) => key !== ANY_KEY && key !== HOSTNAME_KEY && !emptyKeys.has(key),
+  );
+  const isNear =
+    ports.length > 0 && ports.every(({ winner }) => winner !== undefined && winner !== ANY_KEY);
+  return isGeneral || hasPlace || isNear ? { ...warning, severity: 'info' } : warning;
+}
+
+function isUnmatched({ keys }: PortExplanation): boolean {
+  return keys.every(({ total }) => total === 0);
+}
+
+/** The latest annotations, because a policy that is pending may correct them. */
+function warnOfAnnotations({ topology, service }: WarningsInput): Warning[] {
+  const { ignored = [] } = topology.policies.wanted(service);
+  return ignored.map((message) => warning('annotation-ignored', message));
 }
 
 function warnOfMinReady({ topology, service, inForce }: WarningsInput): Warning[] {
@@ -110,7 +159,7 @@ const NAMED_PORTS = 20;
 
 /** Each family and port is checked alone: clients connect to one of them. */
 function warnOfUnmatched(ports: readonly PortExplanation[], portCount: number): Warning[] {
-  const unmatched = ports.filter(({ keys }) => keys.every(({ total }) => total === 0));
+  const unmatched = ports.filter(isUnmatched);
   if (unmatched.length === 0) return [];
   const named = unmatched.slice(0, NAMED_PORTS).map(({ family, port }) => nameOf(family, port));
   const more = unmatched.length - named.length;
@@ -132,10 +181,7 @@ function notes({ policy, inForce, outcome, hinted, topology, service }: Warnings
       note('dry-run', 'dry run: all endpoints are shown; this is what the policy would do'),
     );
   }
-  for (const { source, keys } of policy.overrides) {
-    const what = source === 'default' ? 'the default of the settings' : `the ${source}`;
-    notes.push(note('default-overridden', `overrides ${what} (${keys.join(', ')})`));
-  }
+  notes.push(...policy.overrides.flatMap((origin) => noteOfOverride(origin, policy.managed)));
   if (policy.managed && hinted) {
     notes.push(
       note(
@@ -153,6 +199,22 @@ function notes({ policy, inForce, outcome, hinted, topology, service }: Warnings
     notes.push({ code: 'change-pending', severity: 'warning', message: text });
   }
   return notes;
+}
+
+/** A Service may request hints itself, and have an annotation that overrides them. */
+const HINTS_SOURCES = new Map<PolicyOrigin['source'], string>([
+  ['traffic-distribution', 'spec.trafficDistribution'],
+  ['topology-mode', 'annotation service.kubernetes.io/topology-mode'],
+]);
+
+function noteOfOverride({ source, keys }: PolicyOrigin, managed: boolean): Warning[] {
+  const hints = HINTS_SOURCES.get(source);
+  if (hints !== undefined) {
+    const text = `its topology keys override its own ${hints}: kube-proxy gets no topology hints`;
+    return managed ? [note('hints-overridden', text)] : [];
+  }
+  const what = source === 'default' ? 'the default of the settings' : `the ${source}`;
+  return [note('default-overridden', `overrides ${what} (${keys.join(', ')})`)];
 }
 
 function warning(code: Warning['code'], message: string): Warning {

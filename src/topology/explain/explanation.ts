@@ -142,8 +142,11 @@ export interface Warning {
 export type WarningCode =
   | 'invalid-policy'
   | 'policy-without-effect'
+  | 'annotation-ignored'
   | 'default-overridden'
+  | 'hints-overridden'
   | 'own-label-missing'
+  | 'key-misspelt'
   | 'no-other-node'
   | 'key-without-nodes'
   | 'community-empty'

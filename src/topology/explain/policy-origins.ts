@@ -1,5 +1,5 @@
 import { WrapperError } from '../../errors.ts';
-import { annotatedKeySources } from '../policy/key-sources.ts';
+import { annotatedKeySources, hintsSourceOf } from '../policy/key-sources.ts';
 import {
   isKubernetesService,
   type PolicySettings,
@@ -12,7 +12,7 @@ import type { PolicyOrigin } from './explanation.ts';
 /**
  * All sources that name keys for a Service; the first one applies. The parsers are those of the policy itself.
  *
- * @param namespaceKeys annotation `topologyKeys` of its Namespace, if it has one and Namespaces are read
+ * @param namespaceKeys the keys annotation of its Namespace, if it has one and Namespaces are read
  */
 export function policyOrigins(
   service: ServiceDescription,
@@ -25,6 +25,8 @@ export function policyOrigins(
     ({ source, read }) => origin(source, read),
   );
   if (isKubernetesService(service)) return origins;
+  const hints = hintsSourceOf(service);
+  if (hints !== undefined) origins.push({ source: hints, keys: [] });
   if (namespaceKeys !== undefined) {
     origins.push(origin('namespace', () => parseKeyChoice(namespaceKeys)));
   }

@@ -1,10 +1,8 @@
 import { WrapperError } from '../../errors.ts';
-import type { PolicySource } from './policy.ts';
+import { PREFIXED_KEYS_ANNOTATION, TOPOLOGY_KEYS_ANNOTATION } from './annotation-names.ts';
+import type { HintsSource, PolicySource } from './policy.ts';
 import { quote } from './quote.ts';
 import { ANY_KEY, HOSTNAME_KEY, type KeyChoice, parseKeyChoice } from './topology-keys.ts';
-
-/** Annotation of a Service or Namespace that holds its topology keys. */
-export const TOPOLOGY_KEYS_ANNOTATION = 'topologyKeys';
 
 /** OpenYurt's annotation, and the label with the pool of a node. */
 const OPENYURT_ANNOTATION = 'openyurt.io/topologyKeys';
@@ -19,6 +17,12 @@ const KUBEEDGE_GROUP_LABEL = 'apps.kubeedge.io/belonging-to';
 /** Other systems whose annotations can be read. */
 export type CompatibleSystem = 'openyurt' | 'kubeedge';
 
+/** Annotations that request topology hints from the EndpointSlice controller; the first one counts. */
+const TOPOLOGY_MODE_ANNOTATIONS = [
+  'service.kubernetes.io/topology-aware-hints',
+  'service.kubernetes.io/topology-mode',
+];
+
 /** A place that chooses topology keys; `read` throws `InvalidPolicy`. */
 export interface KeySource {
   readonly source: PolicySource;
@@ -31,7 +35,7 @@ export function annotatedKeySources(
   compatibility: readonly CompatibleSystem[],
 ): readonly KeySource[] {
   const sources: KeySource[] = [];
-  const own = annotations.get(TOPOLOGY_KEYS_ANNOTATION);
+  const own = keysAnnotation(annotations);
   if (own !== undefined) sources.push({ source: 'annotation', read: () => parseKeyChoice(own) });
   const openyurt = annotations.get(OPENYURT_ANNOTATION);
   if (openyurt !== undefined && compatibility.includes('openyurt')) {
@@ -42,6 +46,29 @@ export function annotatedKeySources(
     sources.push({ source: 'kubeedge', read: () => kubeedgeKeys(kubeedge) });
   }
   return sources;
+}
+
+/** The annotation of a Service or Namespace that holds its topology keys: the name with a prefix comes first. */
+export function keysAnnotation(annotations: ReadonlyMap<string, string>): string | undefined {
+  return annotations.get(PREFIXED_KEYS_ANNOTATION) ?? annotations.get(TOPOLOGY_KEYS_ANNOTATION);
+}
+
+/**
+ * How a Service requests hints from Kubernetes itself, as the EndpointSlice controller reads it (k8s.io/endpointslice
+ * utils.go hintsEnabled): the annotations come first. Undefined: it does not.
+ */
+export function hintsSourceOf({
+  annotations,
+  trafficDistribution = '',
+}: {
+  readonly annotations: ReadonlyMap<string, string>;
+  readonly trafficDistribution?: string;
+}): HintsSource | undefined {
+  const mode = TOPOLOGY_MODE_ANNOTATIONS.map((name) => annotations.get(name)).find(
+    (value) => value !== undefined,
+  );
+  if (mode === 'Auto' || mode === 'auto') return 'topology-mode';
+  return trafficDistribution === '' ? undefined : 'traffic-distribution';
 }
 
 /**

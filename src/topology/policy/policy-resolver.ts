@@ -15,7 +15,7 @@ export type PolicyChanges = ReadonlyMap<string, Policy | undefined>;
  * their Namespace, so that they follow when its annotations change.
  */
 export class PolicyResolver {
-  readonly settings: PolicySettings;
+  #settings: PolicySettings;
   readonly #namespaces = new Map<string, NamespacePolicy>();
   /** Namespace → name → Service that follows it. */
   readonly #followers = new Map<string, Map<string, ServiceDescription>>();
@@ -26,8 +26,18 @@ export class PolicyResolver {
 
   /** @param namespaces whether policies depend on Namespaces; if not, no Services are kept */
   constructor(settings: PolicySettings, namespaces = true) {
-    this.settings = settings;
+    this.#settings = settings;
     this.#hasNamespaces = namespaces;
+  }
+
+  get settings(): PolicySettings {
+    return this.#settings;
+  }
+
+  /** Replaces the settings. The caller must set each Service again. */
+  changeSettings(settings: PolicySettings): void {
+    this.#settings = settings;
+    this.#policies.clear();
   }
 
   /** Takes a Service that was added or changed. Returns its policy. */
@@ -56,10 +66,11 @@ export class PolicyResolver {
   /** Takes the annotations of a Namespace; without fields, it has none. Returns the policies that changed. */
   setNamespace(namespace: string, next: NamespacePolicy): PolicyChanges {
     const before = this.namespace(namespace);
-    if (before.keys === next.keys && before.filter === next.filter) return new Map();
-    const followers = [...(this.#followers.get(namespace)?.values() ?? [])];
+    const isSame = before.keys === next.keys && before.filter === next.filter;
+    const followers = isSame ? [] : [...(this.#followers.get(namespace)?.values() ?? [])];
     const policies = followers.map((service) => this.#policyOf(service));
-    if (next.keys === undefined && next.filter === undefined) this.#namespaces.delete(namespace);
+    const { keys, filter, ignored } = next;
+    if ((keys ?? filter ?? ignored) === undefined) this.#namespaces.delete(namespace);
     else this.#namespaces.set(namespace, next);
     const changed = new Map<string, Policy>();
     followers.forEach((service, index) => {

@@ -6,6 +6,10 @@ export type UnmanagedReason =
   | 'kubernetes-service'
   | 'unknown-service'
   | 'invalid-policy'
+  /** The Service has its own `spec.trafficDistribution`; kube-proxy follows the hints. */
+  | 'traffic-distribution'
+  /** The same, by its annotation `service.kubernetes.io/topology-mode`. */
+  | 'topology-mode'
   /** An annotation of the Service switches filtering off. */
   | 'service-off'
   /** An annotation of this node switches filtering off. */
@@ -16,10 +20,19 @@ export type UnmanagedReason =
   | 'other-proxy';
 
 /** Where the keys of a policy come from. */
-export type PolicySource = 'annotation' | 'openyurt' | 'kubeedge' | 'namespace' | 'default';
+export type PolicySource =
+  | 'annotation'
+  | 'openyurt'
+  | 'kubeedge'
+  | HintsSource
+  | 'namespace'
+  | 'default';
+
+/** How a Service asks Kubernetes itself for topology hints. */
+export type HintsSource = 'traffic-distribution' | 'topology-mode';
 
 /** What applies to one Service. */
-export type Policy =
+export type Policy = (
   | {
       readonly managed: true;
       /** In order of preference, at least one. */
@@ -44,7 +57,11 @@ export type Policy =
       readonly message?: string;
       /** The error is in an annotation of the Namespace; only for `invalid-policy`. */
       readonly ofNamespace?: true;
-    };
+    }
+) & {
+  /** Annotations of the Service without effect, and why; absent: none. */
+  readonly ignored?: readonly string[];
+};
 
 /** A policy that selects endpoints. */
 export type ManagedPolicy = Extract<Policy, { managed: true }>;

@@ -7,24 +7,29 @@
  * - policy.ts: what a policy is
  * - key-sources.ts, topology-keys.ts, allowed-keys.ts: where topology keys come from, and which are valid and allowed
  * - tuning-annotations.ts: the annotations min-ready and return-delay
+ * - annotation-names.ts, ignored-annotations.ts: the annotations that are read, and probable mistakes in others
+ * - similar-key.ts: the label key that was probably meant
  * - label.ts, label-selector.ts: Kubernetes labels
  */
 
 import { WrapperError } from '../../errors.ts';
 import { assertAllowedKeys } from './allowed-keys.ts';
-import { annotatedKeySources, type CompatibleSystem, type KeySource } from './key-sources.ts';
+import { FILTER_ANNOTATION } from './annotation-names.ts';
+import { ignoredAnnotations } from './ignored-annotations.ts';
+import {
+  annotatedKeySources,
+  type CompatibleSystem,
+  hintsSourceOf,
+  type KeySource,
+  keysAnnotation,
+} from './key-sources.ts';
 import type { ManagedPolicy, Policy, PolicySource, UnmanagedReason } from './policy.ts';
 import { quote } from './quote.ts';
 import { type KeyChoice, parseKeyChoice } from './topology-keys.ts';
 import { minReadyOf, returnDelayOf } from './tuning-annotations.ts';
 
-export { TOPOLOGY_KEYS_ANNOTATION } from './key-sources.ts';
+export { FILTER_ANNOTATION, TOPOLOGY_KEYS_ANNOTATION } from './annotation-names.ts';
 
-/**
- * Annotation of a Service, Namespace or Node: `off` switches filtering off. On a Service, `on` overrides its Namespace.
- * Services and Namespaces may also have {@link DRY_RUN}.
- */
-export const FILTER_ANNOTATION = 'kube-proxy-wrapper.io/filter';
 /** Value of the annotation of a Service or Namespace: it is decided, but all endpoints are shown. */
 export const DRY_RUN = 'dry-run';
 
@@ -41,6 +46,8 @@ export interface ServiceDescription {
   readonly headless: boolean;
   /** Internal or external traffic policy is Local. */
   readonly localTraffic: boolean;
+  /** `spec.trafficDistribution`; default: empty. */
+  readonly trafficDistribution?: string;
 }
 
 /** Hides the Services that another proxy serves, by a label of the Service. */
@@ -71,10 +78,19 @@ export interface PolicySettings {
 
 /** The annotations of a Namespace that policies of its Services depend on. */
 export interface NamespacePolicy {
-  /** Annotation `topologyKeys`. */
+  /** Annotation `kube-proxy-wrapper.io/topology-keys` or `topologyKeys`. */
   readonly keys?: string | undefined;
   /** Annotation `kube-proxy-wrapper.io/filter`, see {@link filterOf}. */
   readonly filter?: string | undefined;
+  /** Annotations without effect, and why; absent: none. */
+  readonly ignored?: readonly string[];
+}
+
+/** The policy in the annotations of a Namespace. */
+export function namespacePolicyOf(annotations: ReadonlyMap<string, string>): NamespacePolicy {
+  const ignored = ignoredAnnotations(annotations);
+  const policy = { keys: keysAnnotation(annotations), filter: filterOf(annotations) };
+  return ignored.length === 0 ? policy : { ...policy, ignored };
 }
 
 /**
@@ -85,6 +101,16 @@ export function policyFor(
   service: ServiceDescription,
   settings: PolicySettings,
   namespace: NamespacePolicy = {},
+): Policy {
+  const policy = chosenPolicy(service, settings, namespace);
+  const ignored = ignoredAnnotations(service.annotations);
+  return ignored.length === 0 ? policy : { ...policy, ignored };
+}
+
+function chosenPolicy(
+  service: ServiceDescription,
+  settings: PolicySettings,
+  namespace: NamespacePolicy,
 ): Policy {
   if (isOfOtherProxy(service, settings.serviceFilter)) {
     return { ...unmanaged('other-proxy'), ...(settings.dryRun === true ? { dryRun: true } : {}) };
@@ -104,7 +130,7 @@ export function policyFor(
     ofNamespace = false;
     // As in Kubernetes' own topologyKeys: an empty list means no constraint, and overrides a default.
     if (choice.keys.length === 0) {
-      return unmanaged(isKubernetesService(service) ? 'kubernetes-service' : 'no-policy');
+      return unmanaged(reasonForNone(service, source));
     }
     const policy = managed(service, settings, source, choice);
     const dryRun = settings.dryRun === true || filter === DRY_RUN;
@@ -178,7 +204,16 @@ function unmanaged(reason: UnmanagedReason): Policy {
   return { managed: false, reason };
 }
 
-/** The source that applies: the Service itself, else its Namespace, else the settings. */
+/** Why the source that applies to a Service names no keys. */
+function reasonForNone(service: ServiceDescription, source: PolicySource): UnmanagedReason {
+  if (isKubernetesService(service)) return 'kubernetes-service';
+  return source === 'traffic-distribution' || source === 'topology-mode' ? source : 'no-policy';
+}
+
+/**
+ * The source that applies: the Service itself, else its Namespace, else the settings. A Service that requests hints
+ * from Kubernetes has chosen itself, so that neither its Namespace nor a default may cut them.
+ */
 function keySourceOf(
   service: ServiceDescription,
   settings: PolicySettings,
@@ -187,6 +222,8 @@ function keySourceOf(
   const [own] = annotatedKeySources(service.annotations, settings.compatibility);
   if (own !== undefined) return own;
   if (isKubernetesService(service)) return { source: 'default', read: () => ({ keys: [] }) };
+  const hints = hintsSourceOf(service);
+  if (hints !== undefined) return { source: hints, read: () => ({ keys: [] }) };
   if (namespaceKeys === undefined) return { source: 'default', read: () => settings.defaults };
   return { source: 'namespace', read: () => parseKeyChoice(namespaceKeys) };
 }

@@ -30,7 +30,7 @@ export interface KeyChoice {
 export const PRESETS: Readonly<Record<string, KeyChoice>> = {
   'fab-proxy': { keys: [HOSTNAME_KEY, CLOUD_KEY], edgeOnly: true },
   'fab-proxy-community': { keys: [HOSTNAME_KEY, COMMUNITY_KEY, CLOUD_KEY], edgeOnly: true },
-  'prefer-same-node': { keys: [HOSTNAME_KEY, ANY_KEY] },
+  'prefer-same-node': { keys: [HOSTNAME_KEY, ZONE_KEY, ANY_KEY] },
   'prefer-same-zone': { keys: [ZONE_KEY, ANY_KEY] },
   'same-zone-only': { keys: [ZONE_KEY] },
 };

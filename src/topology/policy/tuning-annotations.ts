@@ -1,11 +1,7 @@
 import { WrapperError } from '../../errors.ts';
+import { MIN_READY_ANNOTATION, RETURN_DELAY_ANNOTATION } from './annotation-names.ts';
 import { quote } from './quote.ts';
 import { HOSTNAME_KEY } from './topology-keys.ts';
-
-/** Annotation of a Service: a JSON object of topology key → ready endpoints that it needs to count. */
-export const MIN_READY_ANNOTATION = 'kube-proxy-wrapper.io/min-ready';
-/** Annotation of a Service: how long a nearer key must be ready before it wins again, e.g. `30s`. */
-export const RETURN_DELAY_ANNOTATION = 'kube-proxy-wrapper.io/return-delay';
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
 /** A longer delay is probably a mistake, and timers cannot wait longer than 24 days. */

@@ -6,7 +6,9 @@ import { dump } from 'js-yaml';
 import { loadSettings } from '../../../src/config/settings.ts';
 import type { KubeObject } from '../../e2e/support/api.ts';
 import { runCommand } from '../../e2e/support/run-command.ts';
+import { type AlertRule, alertNames } from '../support/monitoring.ts';
 import { normalize } from '../support/normalize.ts';
+import { writeAside } from '../support/overlay.ts';
 import { helmTemplate, kustomize, only, parseObjects } from '../support/render.ts';
 import { readText, repository } from '../support/repository.ts';
 import { everySetting } from '../support/settings.ts';
@@ -53,6 +55,15 @@ describe('with default values the result is that of kustomize', () => {
     const chart = await render(values, `apiServer.host=${address}`);
     const plain = parseObjects(await kustomize(tools, path));
     expect(normalize(chart)).toEqual(normalize(plain));
+  });
+
+  test('manifests/base with components/local-runtime', async () => {
+    const socket = '/run/containerd/containerd.sock';
+    const values = { state: { hostPath: '' }, localRuntime: { socket } };
+    const chart = await render(values, 'apiServer.host=api-server.example.com');
+    const components = ['manifests/components/local-runtime'];
+    const plain = await writeAside({ components }, (path) => kustomize(tools, path));
+    expect(normalize(chart)).toEqual(normalize(parseObjects(plain)));
   });
 });
 
@@ -128,6 +139,42 @@ describe('values', () => {
     };
     expect(await times({})).toEqual([['--handover-seconds=20'], 30]);
     expect(await times({ handoverSeconds: 0 })).toEqual([['--handover-seconds=0'], 10]);
+  });
+
+  test('without monitoring there are no objects of the Prometheus operator', async () => {
+    const kinds = (await render({})).map(({ kind }) => kind);
+    expect(kinds).not.toContain('PodMonitor');
+    expect(kinds).not.toContain('PrometheusRule');
+  });
+
+  test('monitoring creates PodMonitor, PrometheusRule and dashboard, which lead to the given documentation', async () => {
+    const documentation = 'https://docs.example.org/kpw';
+    const create = { create: true, labels: { release: 'prometheus' } };
+    const parts = { podMonitor: create, prometheusRule: create, dashboard: create };
+    const objects = await render({
+      metrics: { onNodeAddress: true },
+      monitoring: { ...parts, documentation },
+    });
+    const rules = only(objects, 'PrometheusRule');
+    expect(rules.metadata.labels).toMatchObject({ release: 'prometheus' });
+    const alerts = rules.spec.groups.flatMap((group: { rules: AlertRule[] }) => group.rules);
+    expect(alerts.map(({ alert }: AlertRule) => alert)).toEqual(alertNames);
+    for (const { annotations } of alerts as AlertRule[]) {
+      expect(annotations.runbook_url).toMatch(
+        /^https:\/\/docs\.example\.org\/kpw\/operations\.md#/,
+      );
+    }
+    const { podMetricsEndpoints, selector } = only(objects, 'PodMonitor').spec;
+    const { template } = only(objects, 'DaemonSet').spec;
+    expect(template.metadata.labels).toMatchObject(selector.matchLabels);
+    expect(podMetricsEndpoints[0]).toMatchObject({ path: '/metrics', interval: '30s' });
+    const board = objects.find(({ metadata }) => metadata.name.endsWith('-dashboard'));
+    expect(JSON.parse(board?.data['kube-proxy-wrapper.json']).panels.length).toBeGreaterThan(20);
+  });
+
+  test('a PodMonitor for a port on loopback is refused, with the reason', async () => {
+    const values = [host, 'monitoring.podMonitor.create=true'];
+    await expect(helmTemplate(tools, values)).rejects.toThrow('needs metrics.onNodeAddress=true');
   });
 
   test('a folder for the state that is given in the settings is not overruled', async () => {

@@ -19,6 +19,7 @@ export const monitoring = 'manifests/monitoring';
 
 export const dashboard = JSON.parse(readText(`${monitoring}/dashboard.json`)) as {
   readonly panels: readonly Panel[];
+  readonly links: readonly { readonly url: string }[];
   readonly templating: { readonly list: readonly { readonly name: string }[] };
 };
 
@@ -27,9 +28,16 @@ export const expressions = dashboard.panels
   .filter(({ type }) => type !== 'row')
   .flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
 
+export interface AlertRule {
+  readonly alert: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
 const alerts = load(readText(`${monitoring}/alerts.yaml`)) as {
-  readonly groups: readonly { readonly rules: readonly { readonly alert: string }[] }[];
+  readonly groups: readonly { readonly rules: readonly AlertRule[] }[];
 };
 
+export const alertRules = alerts.groups.flatMap(({ rules }) => rules);
 /** Names of the alerts. */
-export const alertNames = alerts.groups.flatMap(({ rules }) => rules.map(({ alert }) => alert));
+export const alertNames = alertRules.map(({ alert }) => alert);

@@ -33,6 +33,9 @@ describe('queries as JSON', () => {
       ['labelSelector', 'a=b\r\nx'],
       ['fieldSelector', 'metadata.name=\u202e'],
       ['fieldSelector', null],
+      // An earlier version of the wrapper accepted these two.
+      ['labelSelector', 'part gt 1'],
+      ['fieldSelector', 'addressType=IPv4'],
     ].map(([field, value]): [string, string] => [
       `a ${field} that no client sends`,
       JSON.stringify([{ ...slices, [String(field)]: value }]),

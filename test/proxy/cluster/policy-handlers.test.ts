@@ -25,6 +25,7 @@ function start() {
   const loggedOf = (key: string) =>
     lines.flatMap((line) => (JSON.parse(line)[key] === undefined ? [] : [JSON.parse(line)[key]]));
   return {
+    topology,
     events,
     lines,
     /** Names of the Services and Namespaces in the log. */
@@ -49,7 +50,11 @@ function facts(namespace: string, name: string, annotations: Annotations): Parti
 
 function serviceFacts(name: string, annotations: Annotations): ServiceFacts {
   const spec = { type: 'ClusterIP', clusterIP: '10.96.0.1' };
-  const policies = { internalTrafficPolicy: '', externalTrafficPolicy: '' };
+  const policies = {
+    internalTrafficPolicy: '',
+    externalTrafficPolicy: '',
+    trafficDistribution: '',
+  };
   return { ...facts('shop', name, annotations), ...spec, ...policies };
 }
 
@@ -112,4 +117,29 @@ test('an error of a Service that takes effect through its Namespace is reported 
   expect(lines).toEqual([]);
   namespace({ topologyKeys: '["site"]' });
   expect(logged()).toEqual(['shop/web']);
+});
+
+describe('an annotation without effect', () => {
+  const MISSPELT = { 'topology-keys': '["site"]' };
+
+  test.each(['service', 'namespace'] as const)('of a %s is logged once', (kind) => {
+    const { service, namespace, lines, events } = start();
+    const set = (annotations: Annotations): void =>
+      kind === 'service' ? service('web', annotations) : namespace(annotations);
+    set(MISSPELT);
+    set({ ...MISSPELT, other: 'annotation' });
+    expect(lines).toEqual([
+      expect.stringContaining('\\"topology-keys\\" has no effect; did you mean topologyKeys?'),
+    ]);
+    set({});
+    set(MISSPELT);
+    expect(lines).toHaveLength(2);
+    expect(events).toEqual([]);
+  });
+
+  test('does not change the policy', () => {
+    const { service, topology } = start();
+    service('web', { ...MISSPELT, topologyKeys: '["rack"]' });
+    expect(topology.policies.wanted('shop/web')).toMatchObject({ managed: true, keys: ['rack'] });
+  });
 });

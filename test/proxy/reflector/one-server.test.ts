@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import {
   behind,
+  bookmark,
   list,
   refusal,
   type SimulatedAnswer,
@@ -46,22 +47,47 @@ describe('an API server whose etcd was restored from an older copy', () => {
     expect(simulation.reflectors.every(({ status }) => status.connected)).toBe(true);
   });
 
-  test('is noticed by a list that is older than the state before', async () => {
+  test('is noticed by a list of the newest state that is older than the one before', async () => {
     const { server } = simulation;
     for (let n = 0; n < 10; n++) server.change(path(0));
     await simulation.pass(1_000);
     server.version = 15;
-    let isFirst = true;
-    server.fault = ({ path: to, verb }) => {
+    server.fault = ({ path: to, verb, version }) => {
+      const isNewest = verb === 'list' && version === null;
+      if (to === path(0) && server.serverState.history === 0 && !isNewest) return refusal(410);
       if (verb === 'list') return list(15, []);
-      if (verb !== 'watch' || to !== path(0) || !isFirst)
-        return verb === 'watch' ? silent : undefined;
-      isFirst = false;
-      return refusal(410);
+      return verb === 'watch' ? silent : undefined;
     };
     server.cut();
     await simulation.pass(10_000);
     expect(simulation.shown).toEqual(['', '', '', '', '']);
+    expect(server.listed.filter(({ version }) => version === null)).toHaveLength(5);
+  });
+
+  // By its own writes the new history passes the old versions within seconds.
+  test('is noticed although the new history has passed the old version when the list arrives', async () => {
+    const { server } = simulation;
+    for (let n = 0; n < 10; n++) server.change(path(0));
+    await simulation.pass(1_000);
+    server.version = 15;
+    server.fault = ({ path: to, verb }) => {
+      if (verb === 'check' && to === path(0)) return behind();
+      if (verb === 'list') return list(25, []);
+      return verb === 'watch' ? silent : undefined;
+    };
+    server.cut();
+    await simulation.pass(10_000);
+    expect(simulation.shown).toEqual(['', '', '', '', '']);
+  });
+
+  test('and that stays behind a version does not make all queries list without end', async () => {
+    const { server } = simulation;
+    server.fault = ({ verb }) => (verb === 'check' ? behind() : undefined);
+    for (let n = 0; n < 12; n++) {
+      server.cut();
+      await simulation.pass(5_000);
+    }
+    expect(server.serverState.history).toBeLessThanOrEqual(2);
   });
 });
 
@@ -171,4 +197,21 @@ test('an outage is two lines in the log, whatever the number of queries', async 
     expect.stringContaining('the API server cannot be reached'),
     'the API server answers again',
   ]);
+});
+
+// 239 requests a second: a bookmark counted as progress.
+test.each([
+  ['a bookmark', []],
+  ['a bookmark and an error', [{ type: 'ERROR', object: { kind: 'Status', code: 500 } }]],
+])('a watch that ends after %s is repeated less than once in 1.5 s', async (_what, more) => {
+  const { server } = simulation;
+  server.fault = ({ verb, version }) =>
+    verb === 'watch'
+      ? { status: 200, body: { lines: [bookmark(Number(version)), ...more], end: 'closed' } }
+      : undefined;
+  server.cut();
+  await simulation.pass(30_000);
+  server.requests.splice(0);
+  await simulation.pass(30_000);
+  expect(sentTo(0).filter(({ verb }) => verb === 'watch').length).toBeLessThanOrEqual(20);
 });

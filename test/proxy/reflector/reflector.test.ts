@@ -128,7 +128,8 @@ describe('a reflector', () => {
       headers: { accept: 'application/vnd.kubernetes.protobuf' },
     });
     expect(list.status).toBe(200);
-    await eventually(() => statusOfSlices()?.connected, false);
+    await eventually(() => proxy.upstream.serverState.condition.name, 'unreachable');
+    expect(statusOfSlices()?.connected).toBe(false);
     put(1, 2, 3);
     await server.listen(upstreamPort);
     await eventually(seen, ['10.0.0.1', '10.0.0.2', '10.0.0.3']);

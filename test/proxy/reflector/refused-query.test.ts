@@ -24,7 +24,7 @@ let upstream: string;
 let proxy: NodeProxy;
 
 beforeEach(async () => {
-  server = createSmallCluster();
+  server = createSmallCluster({ tls: undefined });
   upstream = await server.listen();
   await start();
 });

@@ -70,6 +70,7 @@ describe('the allow-list', () => {
     '/api/v1/nodes/edge-1',
     '/api/v1/nodes?fieldSelector=metadata.name%3Dedge-1',
     '/apis/networking.k8s.io/v1/servicecidrs',
+    ...['/api', '/api?timeout=32s', '/apis', '/api/v1', '/apis/discovery.k8s.io/v1'],
   ])('GET %s is answered', async (path) => {
     expect((await send('GET', path)).code).toBe(200);
   });
@@ -85,6 +86,9 @@ describe('the allow-list', () => {
     ['GET', '/apis/discovery.k8s.io/v1beta1/endpointslices'],
     ['GET', '/version'],
     ['GET', '/'],
+    ['GET', '/apis/apps/v1'],
+    ['POST', '/api'],
+    ['DELETE', '/apis/discovery.k8s.io/v1'],
     ['POST', '/api/v1/namespaces/default/services'],
     ['DELETE', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-a'],
     ['PATCH', '/api/v1/nodes/edge-1'],
@@ -111,6 +115,15 @@ describe('the allow-list', () => {
       expect(seen.map((each) => each.path)).not.toContain(path.split('?')[0]);
     },
   );
+
+  test('discovery is refused to a web page, and never reaches the API server', async () => {
+    const before = server.requests.length;
+    const forged = { ...JSON_ONLY, host: 'evil.example' };
+    expect((await send('GET', '/api', forged)).code).toBe(403);
+    const { headers } = await send('GET', '/api');
+    expect(headers['content-type']).toBe('application/json');
+    expect(server.requests.slice(before).map(({ path }) => path)).not.toContain('/api');
+  });
 
   test.each(EVENTS)("kube-proxy's own Events are forwarded: $title", async (event) => {
     for (const [body, type, name] of [

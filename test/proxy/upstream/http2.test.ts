@@ -140,6 +140,12 @@ describe('HTTP/2', () => {
     expect([response.statusCode, await text(response.body)]).toEqual([200, 'body']);
   });
 
+  test('reads a response without a body', async () => {
+    await setUp(({ stream }) => stream.respond({ ':status': 204 }, { endStream: true }));
+    const response = await get('/');
+    expect([response.statusCode, await text(response.body)]).toEqual([204, '']);
+  });
+
   test('ends a request whose response has too many headers, and only that', async () => {
     const many = Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`x-${n}`, 'y']));
     await setUp((seen) => {
@@ -153,24 +159,56 @@ describe('HTTP/2', () => {
     server.seen[0]?.stream.end();
     expect(await end).toBe('ended');
   });
+});
 
-  test('reads 16 MB while a reader that has stopped keeps no other waiting', async () => {
-    const chunk = Buffer.alloc(1 << 20);
-    await setUp(({ stream }) => {
-      stream.respond({ ':status': 200 });
-      for (let n = 0; n < 16; n++) stream.write(chunk);
-      stream.end();
-    });
-    const slow = await get('/slow');
-    const first = slow.body[Symbol.asyncIterator]();
-    await first.next();
+/** A response of 16 MB. */
+function respondMuch({ stream }: SeenStream): void {
+  const chunk = Buffer.alloc(1 << 20);
+  stream.respond({ ':status': 200 });
+  for (let n = 0; n < 16; n++) stream.write(chunk);
+  stream.end();
+}
+
+describe('flow control', () => {
+  // With the default windows of 64 KB, 16 MB over a round trip of 100 ms would take 26 s.
+  test('lets the server send some MB ahead of a reader, and no more', async () => {
+    const relay = await setUpBehindRelay(respondMuch);
+    const chunks = (await get('/')).body[Symbol.asyncIterator]();
+    await chunks.next();
+    let before = -1;
+    await until(() => {
+      const isQuiet = relay.received === before && before > 3 << 20;
+      before = relay.received;
+      return isQuiet;
+    }, 'the window to be full');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(relay.received).toBeLessThan(6 << 20);
+  });
+
+  test('reads 16 MB over a round trip of 100 ms in little more than the network needs', async () => {
+    server = await startHttp2Server(respondMuch);
+    relay = await startTcpRelay(server.url.href, { delayMs: 50 });
+    connectTo(new URL(relay.url), {});
+    const started = performance.now();
     let bytes = 0;
-    await (await get('/fast')).body.each((each) => {
-      bytes += each.length;
+    await (await get('/')).body.each((chunk) => {
+      bytes += chunk.length;
+    });
+    expect(bytes).toBe(16 << 20);
+    expect(performance.now() - started).toBeLessThan(5_000);
+  });
+
+  test('of a reader that has stopped keeps no other waiting', async () => {
+    await setUp(respondMuch);
+    const slow = (await get('/slow')).body[Symbol.asyncIterator]();
+    await slow.next();
+    let bytes = 0;
+    await (await get('/fast')).body.each((chunk) => {
+      bytes += chunk.length;
     });
     expect(bytes).toBe(16 << 20);
     let rest = 0;
-    for (let next = await first.next(); !next.done; next = await first.next()) rest++;
+    for (let next = await slow.next(); !next.done; next = await slow.next()) rest++;
     expect(rest).toBeGreaterThan(0);
   });
 });

@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
@@ -8,10 +9,15 @@ import {
   STREAMING_LIST,
   type WatchRecorder,
 } from '../../support/guarantees/watch-recorder.ts';
-import { startServer } from '../../support/http/http-server.ts';
+import { PROTOCOLS, type Protocol, startServer } from '../../support/http/http-server.ts';
 import { EVENTS } from '../../support/http/kube-proxy-events.ts';
 import { startTcpRelay, type TcpRelay } from '../../support/http/tcp-relay.ts';
-import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import {
+  createSmallCluster,
+  putService,
+  putSlice,
+  servingTls,
+} from '../../support/wrapper/small-cluster.ts';
 import { PATHS, problemsOf, shownBy, stateFolder } from '../../support/wrapper/state-fixture.ts';
 import {
   type LogLine,
@@ -26,13 +32,14 @@ let proxy: NodeProxy | undefined;
 let watch: WatchRecorder | undefined;
 let lines: readonly LogLine[];
 
-beforeEach(async () => {
-  server = createSmallCluster();
+/** Starts the API server, with one Service, and the relays. */
+async function setUp(protocol: Protocol): Promise<void> {
+  server = createSmallCluster({ tls: servingTls(protocol) });
   putService(server, 'web', ['kubernetes.io/hostname']);
   putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
   const url = await server.listen();
   [first, second] = [await startTcpRelay(url), await startTcpRelay(url)];
-});
+}
 
 afterEach(async () => {
   jest.restoreAllMocks();
@@ -76,7 +83,9 @@ function seen(): string[] {
 const inUse = () => proxy?.failover.servers[0]?.port;
 const portOf = (relay: TcpRelay) => new URL(relay.url).port;
 
-describe('with two API servers', () => {
+describe.each(PROTOCOLS)('over %s, with two API servers', (protocol) => {
+  beforeEach(async () => await setUp(protocol));
+
   test('the second is used, and nothing is lost, when the first refuses connections', async () => {
     await start();
     expect(inUse()).toBe(portOf(first));
@@ -101,7 +110,8 @@ describe('with two API servers', () => {
 
   // Before it has its own Node, kube-proxy requests nothing else.
   test('a start while the first answers everything with 5xx uses the second, even if only the own Node is requested', async () => {
-    const failing = await startServer((_request, response) => response.writeHead(503).end());
+    const refuse: RequestListener = (_request, response) => response.writeHead(503).end();
+    const failing = await startServer(refuse, servingTls(protocol), protocol);
     const servers = [new URL(second.url)];
     proxy = await startWrapper(failing.url.href, { servers });
     await eventually(() => proxy?.views.ownNodeExists, true);
@@ -155,19 +165,23 @@ describe('with two API servers', () => {
     expect(lines.some(({ msg }) => msg.includes('has fallen silent'))).toBe(true);
   });
 
-  test('a quiet server that answers health checks stays in use', async () => {
+  test('a quiet server that answers health checks or PINGs stays in use', async () => {
     await start({ quietMs: 100 });
     const before = server.requests.filter(({ query }) => query.has('watch')).length;
-    await eventually(
-      () => server.requests.filter(({ path }) => path === '/version').length > 2,
-      true,
-    );
+    const bytes = first.received;
+    const probes = () => server.requests.filter(({ path }) => path === '/version').length;
+    // The answer to a PING takes some 40 bytes.
+    if (protocol === 'HTTP/2') await eventually(() => first.received - bytes > 120, true);
+    else await eventually(() => probes() > 2, true);
+    if (protocol === 'HTTP/2') expect([probes(), first.open]).toEqual([0, 1]);
     expect(server.requests.filter(({ query }) => query.has('watch'))).toHaveLength(before);
     expect(proxy?.failover.switches).toBe(0);
   });
 });
 
-describe('with one API server', () => {
+describe.each(PROTOCOLS)('over %s, with one API server', (protocol) => {
+  beforeEach(async () => await setUp(protocol));
+
   const alone = { servers: [] };
 
   test.each([1, 7, 40, 150])(
@@ -220,6 +234,8 @@ describe('with one API server', () => {
 });
 
 describe('what is too large', () => {
+  beforeEach(async () => await setUp('HTTP/2'));
+
   test.each([
     ['maxListBytes', { maxListBytes: 100 }],
     ['maxObjectBytes', { maxObjectBytes: 100 }],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { countListeners } from '../../../src/proxy/util/proc-net-tcp.ts';
+import { countListeners, listenerUsers } from '../../../src/proxy/util/proc-net-tcp.ts';
 import { listeningSockets } from '../../support/http/listening-sockets.ts';
 import { loopbackHosts } from '../../support/http/loopback-hosts.ts';
 
@@ -27,4 +27,12 @@ describe('countListeners()', () => {
     const all = await listen('0.0.0.0');
     expect(countListeners({ host: '127.0.0.1', port: all })).toBe(1);
   });
+});
+
+test('listenerUsers() returns the owners of the sockets that listen at an address', async () => {
+  const host = '127.0.0.1';
+  const port = await listen(host);
+  expect([...listenerUsers({ host, port })]).toEqual([process.geteuid?.()]);
+  servers.splice(0)[0]?.close();
+  expect(listenerUsers({ host, port }).size).toBe(0);
 });

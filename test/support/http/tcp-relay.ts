@@ -32,7 +32,11 @@ interface Pair {
   left: number;
 }
 
-export async function startTcpRelay(target: string): Promise<TcpRelay> {
+/** @param options `delayMs`: how long the bytes of the server, and those of the client, are under way */
+export async function startTcpRelay(
+  target: string,
+  options: { readonly delayMs?: number } = {},
+): Promise<TcpRelay> {
   const { protocol, hostname, port: targetPort } = new URL(target);
   const pairs = new Set<Pair>();
   let frozen = false;
@@ -53,7 +57,7 @@ export async function startTcpRelay(target: string): Promise<TcpRelay> {
     pair.server.on('data', (chunk: Buffer) => {
       received += chunk.length;
     });
-    join(pair, () => pairs.delete(pair));
+    join(pair, options.delayMs, () => pairs.delete(pair));
     if (frozen) freezePair(pair);
   };
   let listener = await listen(onConnection, 0);
@@ -115,13 +119,18 @@ async function listen(onConnection: (socket: Socket) => void, port: number): Pro
   return server;
 }
 
-function join(pair: Pair, onEnd: () => void): void {
+function join(pair: Pair, delayMs: number | undefined, onEnd: () => void): void {
   const { client, server } = pair;
-  client.pipe(server);
+  const later = (send: () => void): void => {
+    if (delayMs === undefined) send();
+    else setTimeout(send, delayMs);
+  };
+  if (delayMs === undefined) client.pipe(server);
+  else client.on('data', (chunk) => later(() => server.write(chunk)));
   server.on('data', (chunk: Buffer) => {
     if (chunk.length < pair.left) {
       pair.left -= chunk.length;
-      client.write(chunk);
+      later(() => client.write(chunk));
       return;
     }
     client.write(chunk.subarray(0, pair.left), () => client.resetAndDestroy());

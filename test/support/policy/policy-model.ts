@@ -44,6 +44,8 @@ export interface ModelService {
   readonly annotations: Labels;
   readonly labels: Labels;
   readonly local: boolean;
+  /** It has a trafficDistribution. */
+  readonly hints: boolean;
   readonly headless: boolean;
   readonly version: number;
 }
@@ -80,7 +82,7 @@ type Counts = Readonly<Record<string, number>>;
 const PRESETS: Readonly<Record<string, Keys>> = {
   'fab-proxy': { keys: [HOST, CLOUD], edgeOnly: true },
   'fab-proxy-community': { keys: [HOST, COMMUNITY, CLOUD], edgeOnly: true },
-  'prefer-same-node': { keys: [HOST, '*'], edgeOnly: false },
+  'prefer-same-node': { keys: [HOST, ZONE, '*'], edgeOnly: false },
   'prefer-same-zone': { keys: [ZONE, '*'], edgeOnly: false },
   'same-zone-only': { keys: [ZONE], edgeOnly: false },
 };
@@ -98,8 +100,10 @@ export function policyOf(key: string, cluster: ModelCluster, settings: ModelSett
   if (service.local || (service.headless && !settings.headless)) return 'all';
   const namespace = cluster.namespaces.get(key.split('/')[0] ?? '');
   let chosen: Keys | 'bad' | undefined;
-  if (annotations.topologyKeys !== undefined) chosen = readKeys(annotations.topologyKeys);
+  const written = annotations['kube-proxy-wrapper.io/topology-keys'] ?? annotations.topologyKeys;
+  if (written !== undefined) chosen = readKeys(written);
   else chosen = settings.compatibility ? readOthers(annotations) : undefined;
+  if (chosen === undefined && service.hints) return 'all';
   if (chosen === undefined && !apiserver) {
     const useNamespace = settings.namespaces && namespace !== undefined;
     chosen = readKeys(useNamespace ? namespace : settings.defaults);

@@ -54,7 +54,7 @@ function metadata(key: string, version: number, more: object): object {
 }
 
 function serviceObject(key: string, service: ModelService): object {
-  const { annotations, labels, local, headless, version } = service;
+  const { annotations, labels, local, hints, headless, version } = service;
   return {
     metadata: metadata(key, version, {
       labels: { ...labels, revision: String(version) },
@@ -64,6 +64,7 @@ function serviceObject(key: string, service: ModelService): object {
       clusterIP: headless ? 'None' : '10.96.0.1',
       type: 'ClusterIP',
       internalTrafficPolicy: local ? 'Local' : 'Cluster',
+      ...(hints ? { trafficDistribution: 'PreferSameZone' } : {}),
     },
   };
 }

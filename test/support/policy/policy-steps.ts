@@ -125,6 +125,7 @@ const annotation = fc.oneof(
     { 'kube-proxy-wrapper.io/filter': 'off' },
     { 'kube-proxy-wrapper.io/filter': 'dry-run', topologyKeys: '["site"]' },
     { 'kube-proxy-wrapper.io/filter': 'dry-run', topologyKeys: `["${CLOUD}"]` },
+    { 'kube-proxy-wrapper.io/topology-keys': '["site"]', topologyKeys: '["pool"]' },
     { 'openyurt.io/topologyKeys': HOST },
     { 'openyurt.io/topologyKeys': 'openyurt.io/nodepool' },
     { 'apps.kubeedge.io/service-topology': 'range-nodegroup' },
@@ -140,16 +141,18 @@ const anyService = fc
     ),
     mesh: fc.integer({ min: 0, max: 2 }),
     local: fc.integer({ min: 0, max: 9 }),
+    hints: fc.integer({ min: 0, max: 4 }),
     headless: fc.integer({ min: 0, max: 9 }),
   })
   .map(
-    ({ annotation: given, needs, mesh, local, headless }): ModelService => ({
+    ({ annotation: given, needs, mesh, local, hints, headless }): ModelService => ({
       annotations: {
         ...given,
         ...(needs === undefined ? {} : { 'kube-proxy-wrapper.io/min-ready': needs }),
       },
       labels: mesh === 0 ? { mesh: 'edge' } : {},
       local: local === 0,
+      hints: hints === 0,
       headless: headless === 0,
       version: 0,
     }),

@@ -77,7 +77,7 @@ export async function startHttpsWrapper(
   options: Partial<NodeProxyOptions> = {},
 ): Promise<HttpsWrapper> {
   const folder = mkdtempSync(join(tmpdir(), 'https-wrapper-'));
-  const cluster = createSmallCluster();
+  const cluster = createSmallCluster({ tls: undefined });
   putService(cluster, 'web', ['kubernetes.io/hostname']);
   putSlice(cluster, 'web-a', 'web', [
     { ip: '10.0.0.1', node: 'edge-1' },

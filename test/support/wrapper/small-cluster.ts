@@ -12,6 +12,8 @@ export interface SmallEndpoint {
   readonly node: string;
   readonly ready?: boolean;
   readonly zone?: string;
+  /** Name of its Pod in the namespace `default`; its uid is `uid-<name>`. Only in slices. */
+  readonly pod?: string;
 }
 
 const SERVING = await issue(await makeAuthority(), 'kubernetes');
@@ -82,16 +84,21 @@ export function putSlice(
     kind: 'EndpointSlice',
     metadata: { name, namespace: 'default', labels: { 'kubernetes.io/service-name': service } },
     addressType: 'IPv4',
-    endpoints: endpoints.map(({ ip, node, ready = true, zone }) => ({
+    endpoints: endpoints.map(({ ip, node, ready = true, zone, pod }) => ({
       addresses: [ip],
       conditions: { ready },
       nodeName: node,
       ...(zone === undefined ? {} : { zone }),
+      ...(pod === undefined ? {} : { targetRef: refTo(pod) }),
     })),
     ports: [{ name: 'http', protocol: 'TCP', port: 80 }],
   };
   if (server.get('endpointslices', name) === undefined) server.create('endpointslices', object);
   else server.update('endpointslices', object);
+}
+
+function refTo(name: string) {
+  return { kind: 'Pod', namespace: 'default', name, uid: `uid-${name}` };
 }
 
 /** Creates or replaces the Endpoints of a Service. */

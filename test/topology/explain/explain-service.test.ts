@@ -179,6 +179,104 @@ describe('explainService()', () => {
     expect(explain({ policy, endpoints, input: { origins } }).policy.overrides).toEqual([]);
   });
 
+  describe('a key that matches nothing on this node', () => {
+    const NEAR = [on('here'), on('near')];
+    const preset = [{ source: 'annotation', preset: 'x', keys: ['rack', '*'] }] as const;
+
+    test.each<[what: string, severity: string, Scene]>([
+      ['is a warning if the policy has no other place', 'warning', { policy: keys('rack', '*') }],
+      ['also beside the node itself', 'warning', { policy: keys(HOST, 'rack', '*') }],
+      [
+        'is a note if this node has an endpoint',
+        'info',
+        {
+          policy: keys(HOST, 'rack', '*'),
+          endpoints: NEAR,
+        },
+      ],
+      ['is a note if another place can match', 'info', { policy: keys('rack', 'site', '*') }],
+      [
+        'is a note in a preset',
+        'info',
+        {
+          policy: keys('rack', '*'),
+          input: { origins: preset },
+        },
+      ],
+      [
+        'is a note in a default',
+        'info',
+        {
+          policy: { managed: true, keys: ['rack', '*'], source: 'default' },
+        },
+      ],
+      [
+        'is a warning if the Service has no endpoint here',
+        'warning',
+        {
+          policy: { managed: true, keys: ['rack', 'site'], source: 'default' },
+        },
+      ],
+      [
+        'is a warning if a port has none',
+        'warning',
+        {
+          policy: keys('rack', HOST),
+          endpoints: [on('here'), on('far', 'ready', 'IPv6')],
+        },
+      ],
+    ])('%s', (_, severity, scene) => {
+      const { warnings } = explain({ endpoints: [on('far')], sets: SITE, ...scene });
+      expect(warnings.find(({ code }) => code === 'own-label-missing')).toMatchObject({ severity });
+    });
+
+    test('is always a warning if it is misspelt, and nobody is told to label the node', () => {
+      const { warnings } = explain({
+        policy: keys(HOST, 'topology.kubernetes.io/zon', '*'),
+        endpoints: NEAR,
+      });
+      expect(warnings).toEqual([
+        {
+          code: 'key-misspelt',
+          severity: 'warning',
+          message:
+            'topology.kubernetes.io/zon matches nothing: node here has no such label; did you mean topology.kubernetes.io/zone?',
+        },
+      ]);
+    });
+  });
+
+  test('topology keys that override hints of the Service are noted', () => {
+    const origins: readonly PolicyOrigin[] = [
+      { source: 'annotation', keys: ['*'] },
+      { source: 'traffic-distribution', keys: [] },
+    ];
+    const { warnings } = explain({ policy: keys('*'), endpoints: [on('far')], input: { origins } });
+    expect(warnings).toEqual([
+      {
+        code: 'hints-overridden',
+        severity: 'info',
+        message:
+          'its topology keys override its own spec.trafficDistribution: kube-proxy gets no topology hints',
+      },
+    ]);
+  });
+
+  test('a Service that requests hints is unfiltered, and says what that overrides', () => {
+    const origins: readonly PolicyOrigin[] = [
+      { source: 'traffic-distribution', keys: [] },
+      { source: 'default', keys: ['site'] },
+    ];
+    const policy: Policy = { managed: false, reason: 'traffic-distribution' };
+    const explained = explain({ policy, endpoints: [on('far')], hinted: true, input: { origins } });
+    expect(explained.outcome).toMatchObject({
+      kind: 'unfiltered',
+      text: expect.stringContaining('its own spec.trafficDistribution'),
+    });
+    expect(explained.warnings.map(({ code }) => code)).toEqual(['default-overridden']);
+    expect(explained.counts).toMatchObject({ kept: 1, leftOut: 0 });
+  });
+
   test.each<[string, Scene, string]>([
     [
       'invalid annotation',
@@ -189,6 +287,16 @@ describe('explainService()', () => {
       'a label that this node lacks',
       { policy: keys('rack', '*'), endpoints: [on('far')] },
       'own-label-missing',
+    ],
+    [
+      'a misspelt label',
+      { policy: keys('topology.kubernetes.io/zon', '*'), endpoints: [on('far')] },
+      'key-misspelt',
+    ],
+    [
+      'an annotation without effect',
+      { policy: { ...keys('*'), ignored: ['the annotation "x" has no effect'] } },
+      'annotation-ignored',
     ],
     [
       'a site of one node',

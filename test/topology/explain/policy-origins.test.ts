@@ -29,7 +29,11 @@ const SETTINGS = {
 test('lists all sources of keys, the one that applies first', () => {
   const annotations = { topologyKeys: 'prefer-same-node', 'openyurt.io/topologyKeys': '*' };
   expect(policyOrigins(service(annotations), SETTINGS, '["zone"]')).toEqual([
-    { source: 'annotation', preset: 'prefer-same-node', keys: ['kubernetes.io/hostname', '*'] },
+    {
+      source: 'annotation',
+      preset: 'prefer-same-node',
+      keys: ['kubernetes.io/hostname', 'topology.kubernetes.io/zone', '*'],
+    },
     { source: 'openyurt', keys: ['*'] },
     { source: 'namespace', keys: ['zone'] },
     { source: 'default', keys: ['site'] },

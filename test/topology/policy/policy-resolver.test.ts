@@ -3,7 +3,6 @@ import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts'
 import type { ServiceDescription } from '../../../src/topology/policy/service-policy.ts';
 import { NO_POLICY } from '../../support/projection/topology.ts';
 
-const HOST = 'kubernetes.io/hostname';
 let resolver: PolicyResolver;
 
 beforeEach(() => {
@@ -31,7 +30,9 @@ describe('PolicyResolver', () => {
     resolver.setService(service('web', undefined, 'other'));
     expect(setNamespace('["site"]')).toEqual(['shop/web: namespace site']);
     expect(setNamespace('["site"]')).toEqual([]);
-    expect(setNamespace('prefer-same-node')).toEqual([`shop/web: namespace ${HOST},*`]);
+    expect(setNamespace('prefer-same-zone')).toEqual([
+      'shop/web: namespace topology.kubernetes.io/zone,*',
+    ]);
     expect(setNamespace('[')).toEqual(['shop/web: invalid-policy']);
     expect(setNamespace('[]')).toEqual(['shop/web: no-policy']);
     expect(setNamespace(undefined)).toEqual(['shop/web: default *']);

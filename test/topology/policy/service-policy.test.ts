@@ -7,6 +7,7 @@ import type {
 import {
   followsNamespace,
   isOfOtherProxy,
+  namespacePolicyOf,
   policyFor,
 } from '../../../src/topology/policy/service-policy.ts';
 import { NO_POLICY as none } from '../../support/projection/topology.ts';
@@ -25,6 +26,7 @@ interface Given {
   readonly annotations?: Record<string, string>;
   readonly headless?: boolean;
   readonly localTraffic?: boolean;
+  readonly trafficDistribution?: string;
 }
 
 function service({ labels = {}, annotations = {}, ...given }: Given): ServiceDescription {
@@ -44,6 +46,59 @@ function policy(given: Given, settings: Partial<PolicySettings> = {}, namespaceK
   const result = policyFor(service(given), { ...none, ...settings }, { keys: namespaceKeys });
   return result.managed ? `${result.source} ${result.keys}` : result.reason;
 }
+
+describe('hints that a Service requests itself', () => {
+  const defaults = { defaults: { keys: ['default'] } };
+  const mode = (value: string, name = 'topology-mode') => ({
+    annotations: { [`service.kubernetes.io/${name}`]: value },
+  });
+
+  test.each<[string, Given, string]>([
+    ['trafficDistribution', { trafficDistribution: 'PreferClose' }, 'traffic-distribution'],
+    ['the annotation topology-mode', mode('auto'), 'topology-mode'],
+    ['its old name', mode('Auto', 'topology-aware-hints'), 'topology-mode'],
+  ])('come before a default and its Namespace: %s', (_, given, reason) => {
+    expect(policy(given, defaults)).toBe(reason);
+    expect(policy(given, defaults, '["namespace"]')).toBe(reason);
+    expect(policy({ ...given, name: 'kubernetes' }, defaults)).toBe('kubernetes-service');
+  });
+
+  test.each(['Disabled', 'disabled', ''])('are not requested by topology-mode %j', (value) => {
+    expect(policy(mode(value), defaults)).toBe('default default');
+    const both = { ...mode(value), trafficDistribution: 'PreferSameNode' };
+    expect(policy(both, defaults)).toBe('traffic-distribution');
+  });
+
+  test('give way to the topology keys of the Service, also if they mean no policy', () => {
+    const given = { trafficDistribution: 'PreferSameNode' };
+    expect(policy({ ...given, annotations: { topologyKeys: '["own"]' } }, defaults)).toBe(
+      'annotation own',
+    );
+    expect(policy({ ...given, annotations: { topologyKeys: '[]' } }, defaults)).toBe('no-policy');
+  });
+});
+
+describe('the annotation with a prefix', () => {
+  const PREFIXED = 'kube-proxy-wrapper.io/topology-keys';
+
+  test('has the same values, and wins over the one without', () => {
+    expect(policy({ annotations: { [PREFIXED]: '["site","*"]' } })).toBe('annotation site,*');
+    const both = { [PREFIXED]: '["site"]', topologyKeys: '["rack"]' };
+    expect(policy({ annotations: both })).toBe('annotation site');
+    expect(policyFor(service({ annotations: both }), none).ignored).toHaveLength(1);
+  });
+
+  test('counts in a Namespace too', () => {
+    const both = new Map([
+      [PREFIXED, '["site"]'],
+      ['topologyKeys', '["rack"]'],
+    ]);
+    expect(namespacePolicyOf(both)).toMatchObject({
+      keys: '["site"]',
+      ignored: [expect.stringContaining('topologyKeys has no effect')],
+    });
+  });
+});
 
 describe('what applies to a Service', () => {
   const mesh = { serviceFilter: { label: 'mesh', hides: 'labelled' } } as const;
@@ -67,6 +122,8 @@ describe('what applies to a Service', () => {
       `kubeedge apps.kubeedge.io/belonging-to,${HOST}`,
       { annotations: { 'apps.kubeedge.io/service-topology': 'range-nodegroup' } },
     ],
+    ['topology-mode', { annotations: { 'service.kubernetes.io/topology-mode': 'Auto' } }],
+    ['traffic-distribution', { trafficDistribution: 'PreferSameZone' }],
   ];
   test.each(layers.map(([expected], index) => [expected, index] as const))(
     '%s has priority over all that come after it',
@@ -137,7 +194,7 @@ describe('presets', () => {
   test.each([
     ['fab-proxy', [HOST, CLOUD], true],
     ['fab-proxy-community', [HOST, COMMUNITY, CLOUD], true],
-    ['prefer-same-node', [HOST, '*'], undefined],
+    ['prefer-same-node', [HOST, ZONE, '*'], undefined],
     ['prefer-same-zone', [ZONE, '*'], undefined],
     ['same-zone-only', [ZONE], undefined],
   ])('%s, on a Service or its Namespace', (name, keys, edgeOnly) => {

@@ -1,6 +1,7 @@
 import type { Codec } from '../codec.ts';
 import { createWatchDecoder } from '../watch-decoder.ts';
 import { readAddresses, readServiceAddresses } from './addresses.ts';
+import { correctEndpoints } from './correct.ts';
 import { decodeEvent, decodeList, decodeStatus } from './decode.ts';
 import { semanticBytes, semanticBytesAfter, splice } from './edit.ts';
 import {
@@ -37,6 +38,7 @@ export function createJsonCodec(): Codec {
     addresses: readAddresses,
     serviceAddresses: readServiceAddresses,
     splice,
+    correctEndpoints,
     semanticBytes,
     semanticBytesAfter,
     encodeList,

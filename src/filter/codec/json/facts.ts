@@ -37,6 +37,7 @@ export function readService(object: ObjectBytes): ServiceFacts {
     clusterIP: text(spec, 'clusterIP'),
     internalTrafficPolicy: text(spec, 'internalTrafficPolicy'),
     externalTrafficPolicy: text(spec, 'externalTrafficPolicy'),
+    trafficDistribution: text(spec, 'trafficDistribution'),
   };
 }
 

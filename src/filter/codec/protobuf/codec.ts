@@ -1,6 +1,7 @@
 import type { Codec } from '../codec.ts';
 import { createWatchDecoder } from '../watch-decoder.ts';
 import { readAddresses, readServiceAddresses } from './addresses.ts';
+import { correctEndpoints } from './correct.ts';
 import { decodeEvent, decodeList, decodeStatus } from './decode.ts';
 import {
   encodeBookmark,
@@ -35,6 +36,7 @@ export function createProtobufCodec(): Codec {
     addresses: readAddresses,
     serviceAddresses: readServiceAddresses,
     splice,
+    correctEndpoints,
     semanticBytes,
     semanticBytesAfter,
     encodeList,

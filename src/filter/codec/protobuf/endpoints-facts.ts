@@ -10,7 +10,8 @@ import { addPortKey, SUBSET_PORT } from './port.ts';
 export const SUBSETS = 2;
 /** Fields of EndpointSubset. */
 export const SUBSET = { addresses: 1, notReadyAddresses: 2, ports: 3 } as const;
-const ADDRESS = { ip: 1, nodeName: 4 } as const;
+/** Fields of EndpointAddress. */
+export const ADDRESS = { ip: 1, targetRef: 2, nodeName: 4 } as const;
 
 /** Creates a reader of the facts of an Endpoints object that a decision needs. It caches endpoints. */
 export function createEndpointsReader(): (object: ObjectBytes) => EndpointsFacts {

@@ -9,6 +9,7 @@ const SERVICE_SPEC = {
   type: 4,
   externalTrafficPolicy: 11,
   internalTrafficPolicy: 22,
+  trafficDistribution: 23,
 } as const;
 
 /** The facts of a Service that are in its spec. */
@@ -23,6 +24,7 @@ export function readService(object: ObjectBytes): ServiceFacts {
     clusterIP: '',
     internalTrafficPolicy: '',
     externalTrafficPolicy: '',
+    trafficDistribution: '',
   };
   const metadata = readPartialMetadata(object, (field) => {
     if (field.field === SPEC) readSpec(field.enter(), draft);
@@ -44,6 +46,9 @@ function readSpec(spec: FieldCursor, draft: SpecDraft): void {
         break;
       case SERVICE_SPEC.internalTrafficPolicy:
         draft.internalTrafficPolicy = spec.text();
+        break;
+      case SERVICE_SPEC.trafficDistribution:
+        draft.trafficDistribution = spec.text();
         break;
     }
   }

@@ -10,13 +10,16 @@ import { TextCache } from './text-cache.ts';
 export const SLICE = { endpoints: 2, ports: 3, addressType: 4 } as const;
 /** Fields of an endpoint of a slice. */
 export const ENDPOINT = {
+  addresses: 1,
   conditions: 2,
+  targetRef: 4,
   deprecatedTopology: 5,
   nodeName: 6,
   zone: 7,
   hints: 8,
 } as const;
-const CONDITIONS = { ready: 1, serving: 2, terminating: 3 } as const;
+/** Fields of its conditions. */
+export const CONDITIONS = { ready: 1, serving: 2, terminating: 3 } as const;
 
 /**
  * Creates a reader of the facts of an EndpointSlice that a decision needs. It caches names and endpoints, so that equal

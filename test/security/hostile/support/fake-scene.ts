@@ -35,7 +35,7 @@ export interface FakeScene {
 
 /** The wrapper runs on edge-1; the Service `web` shows 10.0.0.1 there and not 10.0.0.2. */
 export async function startFakeScene(): Promise<FakeScene> {
-  const cluster = createSmallCluster();
+  const cluster = createSmallCluster({ tls: undefined });
   putService(cluster, 'web', ['kubernetes.io/hostname']);
   putSlice(cluster, 'web-a', 'web', [
     { ip: '10.0.0.1', node: 'edge-1' },

@@ -1,0 +1,92 @@
+import { queryPath } from '../proxy/api/query.ts';
+import type { NodeProxy } from '../proxy/node-proxy.ts';
+import type { ReflectorStatus } from '../proxy/reflector/reflector.ts';
+
+/** How old the data is that decisions are made from. */
+export interface DataAge {
+  /** For how long changes may have been missed, in whole seconds; 0: all watches are open. Snapshots count too. */
+  readonly ageSeconds: number;
+  /** Since when no watch at the API server has been open, ISO 8601; undefined: at least one is open. */
+  readonly unreachableSince?: string;
+  /** When the oldest snapshot that is shown was written, ISO 8601; undefined: nothing is shown from disk. */
+  readonly snapshotFrom?: string;
+  /** A sentence for people about data that is older than {@link GRACE_MS}; undefined: the data is current. */
+  readonly warning?: string;
+}
+
+/** An interruption that is shorter than this changes neither the readiness nor the warning, in milliseconds. */
+export const GRACE_MS = 10_000;
+
+type Sources = Pick<NodeProxy, 'views' | 'nodeSets' | 'topology' | 'clusterWatchers'>;
+
+/** The age of the data in all collections that this process needs. */
+export function dataAge(proxy: Sources): DataAge {
+  const now = Date.now();
+  const sources = [...readSources(proxy)];
+  const aged = sources.map((source) => ({ ...source, ageMs: ageOf(source.status, now) }));
+  const oldest = aged.toSorted((a, b) => b.ageMs - a.ageMs)[0];
+  const ageMs = oldest?.ageMs ?? 0;
+  const since = unreachableSince(sources, now);
+  const saved = sources.flatMap(({ status }) => status.restoredFrom ?? []);
+  const age = {
+    ageSeconds: Math.floor(ageMs / 1000),
+    ...(since === undefined ? {} : { unreachableSince: isoSeconds(since) }),
+    ...(saved.length === 0 ? {} : { snapshotFrom: isoSeconds(Math.min(...saved)) }),
+  };
+  if (oldest === undefined || ageMs < GRACE_MS) return age;
+  return { ...age, warning: warningOf(age, oldest) };
+}
+
+interface Source {
+  readonly name: string;
+  readonly status: ReflectorStatus;
+}
+
+/** All collections, without those that the API server refuses: readiness reports these. */
+function* readSources({ views, nodeSets, topology, clusterWatchers }: Sources): Iterable<Source> {
+  for (const source of views.sources) {
+    if (views.refusalOf(source) !== undefined) continue;
+    yield { name: queryPath(source.query), status: source.status };
+  }
+  for (const [selector, status] of nodeSets.statuses) {
+    const set = topology.nodeSets.get(selector);
+    if (set?.needed === true && set.refusal === undefined) {
+      yield { name: `the nodes with ${selector}`, status };
+    }
+  }
+  for (const { query, status, refusal } of clusterWatchers.sources) {
+    if (refusal === undefined) yield { name: queryPath(query), status };
+  }
+}
+
+/** 0 without data: then there is nothing old to show. */
+function ageOf({ restoredFrom, synced, staleMs }: ReflectorStatus, now: number): number {
+  if (restoredFrom !== undefined) return Math.max(0, now - restoredFrom);
+  return synced ? staleMs : 0;
+}
+
+/** When the last open watch ended, in milliseconds since the epoch. Before the first contact: the start of the process. */
+function unreachableSince(sources: readonly Source[], now: number): number | undefined {
+  if (sources.some(({ status }) => status.connected)) return undefined;
+  if (!sources.some(({ status }) => status.error !== undefined)) return undefined;
+  const sinceMs = Math.min(...sources.map(({ status }) => status.staleMs));
+  return now - (Number.isFinite(sinceMs) ? sinceMs : process.uptime() * 1000);
+}
+
+function warningOf(age: DataAge, { name, status }: Source): string {
+  const { ageSeconds, unreachableSince, snapshotFrom } = age;
+  const old = `the data is ${ageSeconds} s old, and later changes are not known`;
+  const reason = status.error === undefined ? '' : ` (${status.error.message})`;
+  if (snapshotFrom !== undefined) {
+    const cause = unreachableSince === undefined ? '' : '; the API server is unreachable';
+    return `${old}: it comes from the snapshot of ${snapshotFrom}${cause}${reason}`;
+  }
+  if (unreachableSince !== undefined) {
+    return `${old}: the API server has been unreachable since ${unreachableSince}${reason}`;
+  }
+  return `${old}: there is no watch of ${name}${reason}`;
+}
+
+function isoSeconds(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}

@@ -1,0 +1,51 @@
+import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { TimeSlice } from '../time-slice.ts';
+import { type ResponseHead, responseHead } from '../version-info.ts';
+import { notStarted } from './explained-service.ts';
+import { explainedView, nameOf, type ViewName } from './explained-view.ts';
+import { type EndpointNumbers, tallyServices } from './service-tally.ts';
+
+/** Services with a problem. */
+export interface ServiceList {
+  readonly count: number;
+  /** The first of them by name. */
+  readonly services: readonly string[];
+}
+
+/** The response of /summary: what kube-proxy on this node sees, in numbers. */
+export interface NodeSummary extends ResponseHead {
+  readonly node: string;
+  readonly view: ViewName;
+  /** Endpoints of Services with a policy, and of all other Services. */
+  readonly endpoints: { readonly filtered: EndpointNumbers; readonly unfiltered: EndpointNumbers };
+  /** Services that have endpoints, of which their policy leaves none: their traffic fails on this node. */
+  readonly withoutEndpoints: ServiceList;
+  /** Services whose policy leaves no ready endpoint, although there are some: their traffic fails on this node. */
+  readonly withoutReady: ServiceList;
+  /** Services with a policy that have no ready endpoint anywhere. */
+  readonly noneReady: ServiceList;
+}
+
+/** Maximum number of Services that are named. The others are only counted. */
+const MAX_NAMES = 100;
+
+/** Throws `NotReady` if there is no view yet. */
+export async function nodeSummary(proxy: NodeProxy, slice: TimeSlice): Promise<NodeSummary> {
+  const view = explainedView(proxy);
+  if (!view.source.view.started) throw notStarted(proxy);
+  const tally = await slice.run(tallyServices(view));
+  const { filtered, unfiltered, withoutEndpoints, withoutReady, noneReady } = tally;
+  return {
+    node: proxy.topology.nodeName,
+    view: nameOf(proxy, view.source),
+    ...responseHead(proxy),
+    endpoints: { filtered, unfiltered },
+    withoutEndpoints: listOf(withoutEndpoints),
+    withoutReady: listOf(withoutReady),
+    noneReady: listOf(noneReady),
+  };
+}
+
+function listOf(services: readonly string[]): ServiceList {
+  return { count: services.length, services: services.toSorted().slice(0, MAX_NAMES) };
+}

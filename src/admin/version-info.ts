@@ -1,0 +1,31 @@
+import type { NodeProxy } from '../proxy/node-proxy.ts';
+import { VERSION } from '../version.ts';
+import { type DataAge, dataAge } from './data-age.ts';
+
+/** The response of /version: which wrapper runs, and for which node. */
+export interface VersionInfo {
+  readonly version: string;
+  /** Version of Node.js, such as `v24.1.0`. */
+  readonly nodeVersion: string;
+  /** Name of the Node. */
+  readonly node: string;
+  /** UID of the Node object. It differs between clusters. Undefined: the Node has not been read. */
+  readonly nodeUid?: string;
+}
+
+/** What each response about this node has: the version of the wrapper, and the age of the data. */
+export interface ResponseHead {
+  readonly version: string;
+  readonly data: DataAge;
+}
+
+export function versionInfo({ topology, views }: NodeProxy): VersionInfo {
+  const { nodeName: node } = topology;
+  const { ownNodeUid } = views;
+  const uid = ownNodeUid === undefined ? {} : { nodeUid: ownNodeUid };
+  return { version: VERSION, nodeVersion: process.version, node, ...uid };
+}
+
+export function responseHead(proxy: Parameters<typeof dataAge>[0]): ResponseHead {
+  return { version: VERSION, data: dataAge(proxy) };
+}

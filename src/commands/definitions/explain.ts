@@ -1,0 +1,44 @@
+import type { Command } from '../command.ts';
+import { executeExplain } from '../explain.ts';
+import { ADMIN, ALL_NAMESPACES, NAMESPACE, NO_HEADERS, outputFlag, SELECTOR } from './flags.ts';
+
+/** `kube-proxy-wrapper explain`. */
+export const explain: Command = {
+  name: 'explain',
+  summary: 'explain what this node sees of each Service',
+  description:
+    'Shows what kube-proxy on this node sees of a Service, and why. The running wrapper answers.',
+  usage: [
+    ['[flags]', 'all Services, one line each'],
+    ['[NAMESPACE/]SERVICE [flags]', 'one Service; svc/SERVICE is accepted too'],
+  ],
+  flags: [
+    ADMIN,
+    NAMESPACE,
+    ALL_NAMESPACES,
+    SELECTOR,
+    { name: 'warnings', help: 'only Services with warnings' },
+    {
+      name: 'watch',
+      short: 'w',
+      help: 'go on, and print a Service again when its decision changes',
+    },
+    outputFlag('text', 'json', 'yaml', 'wide', 'name', 'csv', 'jsonpath='),
+    NO_HEADERS,
+  ],
+  examples: [
+    '{program} explain shop/web',
+    '{program} explain -n shop svc/web',
+    '{program} explain --warnings',
+    "{program} explain shop/web -o json | jq '.ports[].winner'",
+    '{program} explain -l app=web -o jsonpath=\'{range .services[*]}{.service}{"\\n"}{end}\'',
+  ],
+  exits: {
+    0: 'answered',
+    1: 'no wrapper answers or there is no such Service',
+    2: 'wrong command line',
+  },
+  maxArguments: 2,
+  completes: 'services',
+  execute: executeExplain,
+};

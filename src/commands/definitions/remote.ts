@@ -1,0 +1,148 @@
+import type { Command, Flag } from '../command.ts';
+import { executeFleet } from '../remote/fleet-command.ts';
+import { executeRemote } from '../remote/remote-command.ts';
+import { analyze } from './analyze.ts';
+import { check } from './check.ts';
+import { decisions } from './decisions.ts';
+import { diff } from './diff.ts';
+import { explain } from './explain.ts';
+import {
+  ALL_NAMESPACES,
+  CONTEXT,
+  KUBECONFIG,
+  NAMESPACE,
+  NO_HEADERS,
+  outputFlag,
+  SELECTOR,
+} from './flags.ts';
+import { status } from './status.ts';
+import { version } from './version.ts';
+
+/* The commands of kubectl-kpw: those of kube-proxy-wrapper that ask a wrapper, for wrappers on other nodes. */
+
+/** How wrappers on other nodes are found and reached. */
+const CONNECTION: readonly Flag[] = [
+  {
+    ...KUBECONFIG,
+    help: 'kubeconfig with which wrappers are found and reached; default: $KUBECONFIG or ~/.kube/config',
+  },
+  { ...CONTEXT, help: 'context of the kubeconfig; default: its current one' },
+  {
+    ...{ name: 'pod-selector', value: 'SELECTOR', completes: 'nothing' },
+    help: 'labels of the Pods of the wrapper; default app.kubernetes.io/name=kube-proxy-wrapper',
+  },
+  {
+    ...{ name: 'pod-namespace', value: 'NS', completes: 'nothing' },
+    help: 'namespace of the Pods of the wrapper; default: all',
+  },
+  {
+    ...{ name: 'admin-port', value: 'PORT', completes: 'nothing' },
+    help: 'port of the setting adminListen; default 10361',
+  },
+  {
+    ...{ name: 'parallel', value: 'N', completes: 'nothing' },
+    help: 'nodes that are read at the same time; default 10',
+  },
+];
+
+const TARGET: readonly Flag[] = [
+  { ...{ name: 'node', value: 'NAME', completes: 'nothing' }, help: 'the wrapper on this node' },
+  {
+    name: 'all-nodes',
+    help: 'the wrappers on all nodes; -o wide prints all that each of them says',
+  },
+];
+
+/** Flags that have a meaning only on the node, or that TARGET and CONNECTION replace. */
+const LOCAL = [
+  'admin',
+  'kubeconfig',
+  'context',
+  'kube-proxy-kubeconfig',
+  'kube-proxy-metrics',
+  'mode',
+  'wait',
+];
+
+const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
+  explain: ['{program} explain shop/web --node edge-1', '{program} explain shop/web --all-nodes'],
+  diff: ['{program} diff shop/web --node edge-1'],
+  decisions: ['{program} decisions --node edge-1 -w'],
+  check: ['{program} check --all-nodes'],
+  status: ['{program} status --node edge-1', '{program} status --all-nodes'],
+  version: ['{program} version --all-nodes'],
+};
+
+function remote(command: Command, changes: Partial<Command> = {}): Command {
+  const { name, flags, usage, exits } = command;
+  const own = flags.filter((flag) => !LOCAL.includes(flag.name));
+  return {
+    ...command,
+    summary: command.summary.replaceAll('this node', 'a node'),
+    description: command.description.replaceAll('this node', 'a node'),
+    usage: usage.map(([args, remark]) => {
+      const form = args.replace('[flags]', '--node NAME|--all-nodes [flags]');
+      return remark === undefined ? [form] : [form, remark];
+    }),
+    flags: [...TARGET, ...own.map(withWide), ...CONNECTION],
+    examples: EXAMPLES[name] ?? command.examples,
+    exits: { ...exits, 1: 'a wrapper cannot be reached or has no answer' },
+    execute: (call) => executeRemote(command, call),
+    ...changes,
+  };
+}
+
+/** With --all-nodes -o wide has a meaning for each command. */
+function withWide(flag: Flag): Flag {
+  if (flag.name !== 'output' || flag.choices?.includes('wide')) return flag;
+  return outputFlag(...(flag.choices ?? []).slice(0, -1), 'wide', 'jsonpath=');
+}
+
+const fleet: Command = {
+  name: 'fleet',
+  summary: 'compare what all nodes really see with what simulate expects of them',
+  description: `Reads what kube-proxy on every node really sees, through its wrapper, and compares it with what simulate computes from the
+objects of the cluster. Differences come first. A difference that is gone a moment later is not reported.`,
+  usage: [
+    ['[flags]', 'all Services: numbers of endpoints, and the keys that win'],
+    ['[NAMESPACE/]SERVICE [flags]', 'one Service: each address'],
+  ],
+  flags: [
+    {
+      ...{ name: 'config', value: 'FILE' },
+      help: 'settings of the wrappers; default: the ConfigMap that their Pods mount',
+    },
+    NAMESPACE,
+    ALL_NAMESPACES,
+    SELECTOR,
+    ...CONNECTION,
+    outputFlag('text', 'json', 'yaml', 'wide', 'csv', 'jsonpath='),
+    NO_HEADERS,
+  ],
+  notes: `It needs the rights to list pods, nodes, services and endpointslices, to get the ConfigMap of the wrapper, and to create
+and get pods/portforward.`,
+  examples: ['{program} fleet', '{program} fleet shop/web', '{program} fleet -n shop -o json'],
+  exits: {
+    0: 'every node sees what is expected',
+    1: 'the cluster or the Pods of wrappers cannot be read',
+    2: 'wrong command line',
+    3: 'there are differences, or wrappers that do not answer',
+  },
+  maxArguments: 2,
+  execute: executeFleet,
+};
+
+/** The commands of kubectl-kpw, in the order of --help. */
+export const REMOTE_COMMANDS: readonly Command[] = [
+  remote(status),
+  fleet,
+  remote(explain),
+  remote(diff),
+  remote(decisions),
+  remote(check, {
+    description: `Checks whether kube-proxy works through the wrapper of a node, as far as that can be seen from elsewhere. What the kernel
+has and where kube-proxy is connected to can be seen on the node only: kube-proxy-wrapper check.`,
+  }),
+  analyze,
+  remote(version),
+];

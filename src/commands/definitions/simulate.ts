@@ -1,0 +1,79 @@
+import type { Command } from '../command.ts';
+import { executeSimulate } from '../simulate.ts';
+import { ALL_NAMESPACES, INPUT, NAMESPACE, NO_HEADERS, outputFlag, SELECTOR } from './flags.ts';
+
+/** `kube-proxy-wrapper simulate`. */
+export const simulate: Command = {
+  name: 'simulate',
+  summary: 'show what every node would see, before a rollout',
+  description: `Shows, before a rollout, which endpoints of each Service every node would see. It uses the same code as the wrapper on
+the nodes, and does not write anything.`,
+  usage: [
+    ['--from FILE... [flags]', 'Nodes, Services, EndpointSlices from manifests'],
+    ['--kubeconfig FILE [flags]', 'the same, read once from a cluster'],
+    ['--context NAME [flags]', 'the same, with a context of your kubeconfig'],
+  ],
+  flags: [
+    ...INPUT,
+    {
+      ...{ name: 'keys', value: 'KEYS', completes: 'nothing' },
+      help: 'keys for Services without an annotation: a JSON array, or a list with commas',
+    },
+    {
+      ...{ name: 'preset', value: 'NAME', completes: 'nothing' },
+      help: 'the same, with the name of a preset',
+    },
+    {
+      ...{ name: 'set', value: 'CHANGE', multiple: true, completes: 'nothing' },
+      help:
+        'try a change; can be given several times: node/NAME:LABEL=VALUE, service/NAMESPACE/NAME:ANNOTATION=VALUE, ' +
+        'namespace/NAME:ANNOTATION=VALUE. KEY- removes a key',
+    },
+    {
+      ...{ name: 'service', value: 'NS/NAME', multiple: true, completes: 'nothing' },
+      help: 'only this Service, with details; can be given several times',
+    },
+    NAMESPACE,
+    ALL_NAMESPACES,
+    SELECTOR,
+    {
+      ...{ name: 'max-load', value: 'N', completes: 'nothing' },
+      help:
+        'warn about endpoints with more than N times the mean load, if every node sends the same traffic; ' +
+        'default 5; 0 switches the warning off',
+    },
+    {
+      name: 'diff',
+      help:
+        'show only what --keys, --preset and --set change, and the new warnings; without these flags: what --config ' +
+        'changes',
+    },
+    {
+      ...{ name: 'against', value: 'FILE', multiple: true },
+      help: 'the same, but compare with the objects in another file or folder',
+    },
+    {
+      ...{ name: 'against-config', value: 'FILE' },
+      help: 'the same, but compare with other settings',
+    },
+    outputFlag('text', 'json', 'csv', 'yaml', 'name', 'wide', 'jsonpath='),
+    NO_HEADERS,
+  ],
+  examples: [
+    'kubectl get nodes,services,endpointslices -A -o yaml > cluster.yaml',
+    '{program} simulate --from cluster.yaml',
+    'kubectl get nodes,services,endpointslices -A -o yaml | {program} simulate --from - -n shop',
+    '{program} simulate --from cluster.yaml --preset prefer-same-zone --diff',
+    '{program} simulate --from cluster.yaml --set node/edge-1:site=b --diff',
+    '{program} simulate --from new.yaml --against old.yaml',
+    '{program} simulate --from cluster.yaml --config new.yaml --against-config old.yaml',
+  ],
+  exits: {
+    0: 'no warnings',
+    1: 'the input cannot be read',
+    2: 'wrong command line',
+    3: 'there are warnings (with --diff: new ones)',
+  },
+  maxArguments: 0,
+  execute: executeSimulate,
+};

@@ -1,0 +1,60 @@
+import { pino } from 'pino';
+import { WrapperError } from '../../errors.ts';
+import { type Credentials, loadCredentials } from '../../proxy/credentials/credentials.ts';
+import { createUpstream, readBody, type Upstream } from '../../proxy/upstream/upstream.ts';
+import type { UserKubeconfig } from '../user-kubeconfig.ts';
+
+/** The API server as the user of a command reaches it. */
+export interface KubeClient {
+  readonly credentials: Credentials;
+  /**
+   * Sends a GET request and parses the JSON of the response. Throws `Refused` for an error of the API server; the
+   * message of a 403 says which right is needed.
+   */
+  get<T>(path: string, right: string): Promise<T>;
+  close(): Promise<void>;
+}
+
+const ANSWER_MS = 60_000;
+const MAX_BODY_BYTES = 256 * 1024 * 1024;
+
+/** Reads the kubeconfig. Throws what is wrong with it. */
+export async function createKubeClient(identity: UserKubeconfig): Promise<KubeClient> {
+  const logger = pino({ level: 'silent' });
+  const credentials = await loadCredentials({ ...identity, logger });
+  const upstream = createUpstream({ credentials, logger });
+  return {
+    credentials,
+    get: (path, right) => get(upstream, path, right),
+    async close() {
+      await upstream.close();
+      credentials.close();
+    },
+  };
+}
+
+async function get<T>(upstream: Upstream, path: string, right: string): Promise<T> {
+  const response = await upstream.request({
+    method: 'GET',
+    path,
+    headers: { accept: 'application/json' },
+    signal: AbortSignal.timeout(ANSWER_MS),
+  });
+  const body = await readBody(response.body, MAX_BODY_BYTES, response.headers);
+  const text = body.toString('utf8');
+  if (response.statusCode === 200) return JSON.parse(text) as T;
+  const { statusCode } = response;
+  const need = statusCode === 403 ? `you need the right to ${right}: ` : '';
+  throw new WrapperError(
+    'Refused',
+    `${need}${messageOf(text) || `the API server answered ${statusCode}`}`,
+  );
+}
+
+function messageOf(text: string): string {
+  try {
+    return String((JSON.parse(text) as { message?: unknown }).message ?? '');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,158 @@
+import { WrapperError } from '../../errors.ts';
+import { printLine } from '../../untrusted-text.ts';
+import { type Call, type Command, EXIT, type Session } from '../command.ts';
+import { type Flags, numberFlag, textFlag, UsageError } from '../flags.ts';
+import { formatTable, type Report, type TextStyle } from '../output/report.ts';
+import { userKubeconfig } from '../user-kubeconfig.ts';
+import { executeVersion } from '../version.ts';
+import { forEachLimited } from './for-each.ts';
+import { createKubeClient, type KubeClient } from './kube-client.ts';
+import { adminPort, createRemoteAdmin } from './remote-admin.ts';
+import { findWrapperPods, noPod, type WrapperPod } from './wrapper-pods.ts';
+import { READERS, type WrapperAnswer, type WrapperReader } from './wrapper-readers.ts';
+
+const PARALLEL = 10;
+
+/** Executes a command that asks the wrapper of another node, or those of all nodes. */
+export async function executeRemote(command: Command, call: Call): Promise<number> {
+  const { flags, args, session } = call;
+  const reader = READERS[command.name] as WrapperReader;
+  if (command.name === 'version' && flags.client === true) return await executeVersion(call);
+  const node = targetNode(flags);
+  const port = adminPort(flags);
+  const limit = parallel(flags);
+  const read = reader.prepare(flags, args);
+  const client = await createKubeClient(userKubeconfig(flags));
+  try {
+    const pods = await findWrapperPods(client, flags, node);
+    if (pods.length === 0) throw noPod(flags, node);
+    const ask = (pod: WrapperPod) => askWrapper(client, pod, port, read);
+    if (node === undefined) {
+      const answers = await forEachLimited(pods, limit, ask);
+      await session.print(reportOfNodes(answers, reader.header, flags), flags);
+      return codeOf(answers);
+    }
+    const [pod] = pods as [WrapperPod];
+    if (flags.watch === true) return await watchRemote(command, call, client, pod, port);
+    const { answer, error } = await ask(pod);
+    if (answer === undefined) throw error;
+    await session.print(answer.report, flags);
+    return answer.code;
+  } finally {
+    await client.close();
+  }
+}
+
+/** How many nodes are read at the same time. Throws UsageError. */
+export function parallel(flags: Flags): number {
+  const number = numberFlag(flags, 'parallel', ' of nodes', PARALLEL);
+  if (Number.isInteger(number) && number > 0) return number;
+  throw new UsageError(`--parallel must be a number of nodes, not ${number}`);
+}
+
+/** The node of --node; undefined: all. Throws UsageError. */
+function targetNode(flags: Flags): string | undefined {
+  const node = textFlag(flags, 'node');
+  if ((node === undefined) === (flags['all-nodes'] !== true)) {
+    throw new UsageError('give --node NAME or --all-nodes');
+  }
+  if (flags.watch === true && node === undefined) {
+    throw new UsageError('--watch is for one node: give --node NAME');
+  }
+  return node;
+}
+
+/** The local command, with a wrapper that is elsewhere. */
+async function watchRemote(
+  command: Command,
+  { flags, args, session }: Call,
+  client: KubeClient,
+  pod: WrapperPod,
+  port: number,
+): Promise<number> {
+  const remote: Session = {
+    ...session,
+    openAdmin: async () => createRemoteAdmin(client, pod, port),
+  };
+  return await command.execute({ flags, args, session: remote });
+}
+
+/** The answer of the wrapper on one node, or why there is none. */
+interface NodeAnswer {
+  readonly node: string;
+  readonly answer?: WrapperAnswer;
+  readonly error?: WrapperError;
+}
+
+async function askWrapper(
+  client: KubeClient,
+  pod: WrapperPod,
+  port: number,
+  read: ReturnType<WrapperReader['prepare']>,
+): Promise<NodeAnswer> {
+  const { node } = pod;
+  const admin = createRemoteAdmin(client, pod, port);
+  try {
+    return { node, answer: await read(admin) };
+  } catch (error) {
+    return { node, error: WrapperError.from(error, 'Unreachable') };
+  } finally {
+    admin.close();
+  }
+}
+
+/** A wrapper that cannot be asked is a failure; otherwise the worst code counts. */
+function codeOf(answers: readonly NodeAnswer[]): number {
+  if (answers.some(({ error }) => error !== undefined)) return EXIT.failed;
+  return Math.max(...answers.map(({ answer }) => answer?.code ?? EXIT.ok));
+}
+
+function reportOfNodes(
+  answers: readonly NodeAnswer[],
+  header: readonly string[] | undefined,
+  flags: Flags,
+): Report {
+  const nodes = answers.map(({ node, answer, error }) =>
+    error === undefined
+      ? { node, answer: answer?.report.data }
+      : { node, error: { code: error.code, message: error.message } },
+  );
+  return {
+    data: { nodes },
+    text: (style) =>
+      header === undefined || style.wide
+        ? answers.map((each) => sectionOf(each, style)).join('\n')
+        : formatTable([['NODE', ...header], ...answers.map((each) => lineOf(each, header))], style),
+    names: answers.flatMap(({ node, answer }) =>
+      (answer?.report.names ?? []).map((name) => `${node} ${name}`),
+    ),
+    csv: () => csvOf(answers, flags),
+  };
+}
+
+function sectionOf({ node, answer, error }: NodeAnswer, style: TextStyle): string {
+  const title = printLine(`--- node ${node}`);
+  if (error !== undefined) return `${title}${printLine(`! ${error.message}`)}`;
+  return `${title}${answer?.report.text(style) ?? ''}`;
+}
+
+function lineOf({ node, answer, error }: NodeAnswer, header: readonly string[]): string[] {
+  if (error === undefined) return [node, ...(answer?.line ?? [])];
+  const empty = header.slice(1).map(() => '-');
+  return [node, ...empty, `no answer: ${error.message}`];
+}
+
+/** The lines of all nodes, with a first column that names the node. */
+function* csvOf(answers: readonly NodeAnswer[], flags: Flags): Generator<string[]> {
+  let hasHeader = false;
+  for (const { node, answer } of answers) {
+    let isHeader = true;
+    for (const cells of answer?.report.csv?.() ?? []) {
+      if (!isHeader) yield [node, ...cells];
+      else if (!hasHeader) yield ['NODE', ...cells];
+      hasHeader = true;
+      isHeader = false;
+    }
+  }
+  if (!hasHeader && flags['no-headers'] !== true) yield ['NODE'];
+}

@@ -1,0 +1,115 @@
+import { WrapperError } from '../../errors.ts';
+import { type Flags, textFlag } from '../flags.ts';
+import type { KubeClient } from './kube-client.ts';
+
+export interface PodName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The Pod of a wrapper. */
+export interface WrapperPod extends PodName {
+  readonly node: string;
+}
+
+/** The part of a Pod that is read here. */
+interface Pod {
+  readonly metadata: {
+    readonly namespace: string;
+    readonly name: string;
+    readonly creationTimestamp?: string;
+    readonly deletionTimestamp?: string;
+  };
+  readonly spec?: { readonly nodeName?: string };
+  readonly status?: {
+    readonly phase?: string;
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  };
+}
+
+interface PodList {
+  readonly items: readonly Pod[];
+  readonly metadata?: { readonly continue?: string };
+}
+
+/** Label that the manifests and the chart give to the wrapper's Pods. */
+const SELECTOR = 'app.kubernetes.io/name=kube-proxy-wrapper';
+/** Pods of one response. */
+const PAGE = '500';
+
+/**
+ * Finds the running Pods of wrappers, one for each node, sorted by node. During an update a node has two: the ready one
+ * counts, else the newest.
+ *
+ * @param node only on this node; undefined: on all nodes
+ */
+export async function findWrapperPods(
+  client: KubeClient,
+  flags: Flags,
+  node: string | undefined,
+): Promise<WrapperPod[]> {
+  const pods = await listPods(client, flags, node);
+  const byNode = Map.groupBy(pods.filter(isRunning), ({ spec }) => spec?.nodeName ?? '');
+  byNode.delete('');
+  return [...byNode]
+    .map(([name, all]) => ({ ...nameOf(all.toSorted(byPreference)[0] as Pod), node: name }))
+    .sort((a, b) => (a.node < b.node ? -1 : 1));
+}
+
+/** The error if there is no Pod. */
+export function noPod(flags: Flags, node: string | undefined): WrapperError {
+  const { selector, where } = searchOf(flags);
+  const place = node === undefined ? 'in this cluster' : `on node ${node}`;
+  const see = `kubectl get pods ${where === 'all namespaces' ? '-A' : `-n ${where}`} -o wide -l ${selector}`;
+  const what = `no Pod of the wrapper runs ${place} (label ${selector}, ${where})`;
+  const next =
+    'use --pod-selector if your Pods have another label, e.g. k8s-app=kube-proxy for a sidecar';
+  return new WrapperError('NotFound', `${what}; see ${see}; ${next}`);
+}
+
+function searchOf(flags: Flags): { readonly selector: string; readonly where: string } {
+  const selector = textFlag(flags, 'pod-selector') ?? SELECTOR;
+  return { selector, where: textFlag(flags, 'pod-namespace') ?? 'all namespaces' };
+}
+
+async function listPods(
+  client: KubeClient,
+  flags: Flags,
+  node: string | undefined,
+): Promise<Pod[]> {
+  const { selector, where } = searchOf(flags);
+  const namespace = textFlag(flags, 'pod-namespace');
+  const path = namespace === undefined ? '/api/v1/pods' : `/api/v1/namespaces/${namespace}/pods`;
+  const query = new URLSearchParams({ labelSelector: selector, limit: PAGE });
+  if (node !== undefined) query.set('fieldSelector', `spec.nodeName=${node}`);
+  const advice = namespace === undefined ? ', or to use --pod-namespace' : '';
+  const pods: Pod[] = [];
+  for (;;) {
+    const list = await client.get<PodList>(`${path}?${query}`, `list pods in ${where}${advice}`);
+    pods.push(...list.items);
+    const next = list.metadata?.continue ?? '';
+    if (next === '') return pods;
+    query.set('continue', next);
+  }
+}
+
+function isRunning({ metadata, status }: Pod): boolean {
+  return status?.phase === 'Running' && metadata.deletionTimestamp === undefined;
+}
+
+function byPreference(a: Pod, b: Pod): number {
+  const ready = Number(isReady(b)) - Number(isReady(a));
+  if (ready !== 0) return ready;
+  const [left, right] = [a, b].map(({ metadata }) => metadata.creationTimestamp ?? '');
+  return (left ?? '') < (right ?? '') ? 1 : -1;
+}
+
+function isReady({ status }: Pod): boolean {
+  return (
+    status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true
+  );
+}
+
+function nameOf({ metadata: { namespace, name } }: Pod): PodName {
+  return { namespace, name };
+}

@@ -1,0 +1,96 @@
+import type { AdminClient } from '../admin-client.ts';
+import type { Verdict } from '../check/verdict.ts';
+import { checkCode, checkFromAnywhere, checkReport } from '../check.ts';
+import { EXIT } from '../command.ts';
+import { decisionsReport } from '../decisions.ts';
+import { diffArgument, diffReport } from '../diff.ts';
+import { explainReport } from '../explain.ts';
+import type { Flags } from '../flags.ts';
+import type { Report } from '../output/report.ts';
+import { serviceArgument } from '../service-argument.ts';
+import { readStatus, type WrapperStatus } from '../status/read-status.ts';
+import { statusCode, statusReport } from '../status.ts';
+import { readVersions, type Versions, versionReport } from '../version.ts';
+
+/** What one wrapper says. */
+export interface WrapperAnswer {
+  readonly report: Report;
+  readonly code: number;
+  /** The cells of a line about it, if many wrappers are asked. */
+  readonly line?: readonly string[];
+}
+
+/** Reads one kind of answer from wrappers. */
+export interface WrapperReader {
+  /** Header of {@link WrapperAnswer.line}. */
+  readonly header?: readonly string[];
+  /** Checks the command line and returns what reads from a wrapper. Throws UsageError. */
+  prepare(flags: Flags, args: readonly string[]): (admin: AdminClient) => Promise<WrapperAnswer>;
+}
+
+/** How each command reads from wrappers, by the name of the command. */
+export const READERS: Readonly<Record<string, WrapperReader>> = {
+  explain: {
+    prepare(flags, args) {
+      const service = serviceArgument(args, flags);
+      return async (admin) => plain(await explainReport(admin, flags, service));
+    },
+  },
+  diff: {
+    prepare(flags, args) {
+      const service = diffArgument(args, flags);
+      return async (admin) => plain(await diffReport(admin, flags, service));
+    },
+  },
+  decisions: {
+    prepare(flags, args) {
+      const service = serviceArgument(args, flags);
+      return async (admin) => plain(await decisionsReport(admin, flags, service));
+    },
+  },
+  status: {
+    header: ['VERSION', 'PROBLEMS', 'FIRST PROBLEM'],
+    prepare: () => async (admin) => {
+      const status = await readStatus(admin);
+      return { report: statusReport(status), code: statusCode(status), line: statusLine(status) };
+    },
+  },
+  check: {
+    header: ['PROBLEMS', 'FIRST PROBLEM'],
+    prepare: () => async (admin) => {
+      const verdicts = await checkFromAnywhere(admin);
+      return {
+        report: checkReport(verdicts),
+        code: checkCode(verdicts),
+        line: checkLine(verdicts),
+      };
+    },
+  },
+  version: {
+    header: ['VERSION'],
+    prepare: () => async (admin) => {
+      const versions = await readVersions(admin);
+      return { ...plain(versionReport(versions)), line: [versionOf(versions)] };
+    },
+  },
+};
+
+function plain(report: Report): WrapperAnswer {
+  return { report, code: EXIT.ok };
+}
+
+function statusLine({ version, problems }: WrapperStatus): string[] {
+  return [version ?? OLD, String(problems.length), problems[0] ?? ''];
+}
+
+function checkLine(verdicts: readonly Verdict[]): string[] {
+  const failed = verdicts.filter(({ outcome }) => outcome === 'fail');
+  const [first] = failed;
+  return [String(failed.length), first === undefined ? '' : `${first.name}: ${first.text}`];
+}
+
+const OLD = 'older than 1.1';
+
+function versionOf({ wrapper }: Versions): string {
+  return wrapper?.version ?? OLD;
+}

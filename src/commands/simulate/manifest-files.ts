@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { WrapperError } from '../../errors.ts';
+
+/** A manifest file, or standard input. */
+export interface ManifestText {
+  /** For messages. */
+  readonly name: string;
+  readonly text: string;
+}
+
+const EXTENSIONS = /\.(ya?ml|json)$/i;
+const STDIN = 0;
+
+/**
+ * Reads files, folders (their YAML and JSON files, sorted) and `-`, standard input. Throws `InvalidSettings` for a path
+ * that cannot be read and for a folder without manifests.
+ */
+export function* readManifestFiles(
+  paths: readonly string[],
+  { recursive }: { readonly recursive: boolean },
+): Generator<ManifestText> {
+  for (const path of paths) {
+    if (path === '-') {
+      yield { name: 'standard input', text: reading(path, () => readFileSync(STDIN, 'utf8')) };
+      continue;
+    }
+    const isFolder = reading(path, () => statSync(path).isDirectory());
+    const files = isFolder ? reading(path, () => filesIn(path, recursive)) : [path];
+    for (const file of files) {
+      yield { name: file, text: reading(file, () => readFileSync(file, 'utf8')) };
+    }
+  }
+}
+
+function filesIn(folder: string, recursive: boolean): string[] {
+  const names = readdirSync(folder, { recursive, encoding: 'utf8' });
+  const files = names.filter((name) => EXTENSIONS.test(name)).sort();
+  if (files.length > 0) return files.map((name) => join(folder, name));
+  const advice = recursive ? '' : '; with --recursive its folders are read too';
+  throw new Error(`the folder has no .yaml, .yml or .json file${advice}`);
+}
+
+function reading<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    const { message } = WrapperError.from(cause, 'InvalidSettings');
+    throw new WrapperError('InvalidSettings', `cannot read ${path}: ${message}`, { cause });
+  }
+}

@@ -1,0 +1,71 @@
+import { nodeProxyOptions } from '../../config/node-proxy-options.ts';
+import { loadSettings, type RawSettings } from '../../config/settings.ts';
+import { WrapperError } from '../../errors.ts';
+import type { ServiceFacts } from '../../filter/codec/codec.ts';
+import { matchesLabels, parseLabelSelector } from '../../topology/policy/label-selector.ts';
+import { type Flags, textFlag, textFlags, UsageError } from '../flags.ts';
+import { namespaceFlag } from '../service-argument.ts';
+import { userKubeconfig } from '../user-kubeconfig.ts';
+import { type ClusterObjects, readManifests } from './cluster-objects.ts';
+import { readCluster } from './read-cluster.ts';
+import type { SimulationSettings } from './simulation.ts';
+
+/** Which Services a simulation includes. */
+export type ServiceFilter = (service: string, facts: ServiceFacts) => boolean;
+
+/** The settings of the file --config, and then what the flags change. */
+export function readSettings(flags: Flags, raw: RawSettings = {}): SimulationSettings {
+  return settingsOf(textFlag(flags, 'config'), raw);
+}
+
+export function settingsOf(file: string | undefined, raw: RawSettings = {}): SimulationSettings {
+  return nodeProxyOptions(loadSettings({ nodeName: 'any', ...raw }, {}, file));
+}
+
+/** Reads the objects from --from, else from the cluster of --kubeconfig and --context. Throws UsageError. */
+export async function readInput(
+  flags: Flags,
+  { namespacePolicies, fabedgeCluster }: SimulationSettings,
+  orDefaultCluster: boolean,
+): Promise<ClusterObjects> {
+  const files = textFlags(flags, 'from');
+  const named = flags.kubeconfig !== undefined || flags.context !== undefined;
+  const fromCluster = named || (orDefaultCluster && files.length === 0);
+  if ((files.length === 0) !== fromCluster) {
+    throw new UsageError('give --from FILE or --kubeconfig FILE (or --context NAME), not both');
+  }
+  const optional = { namespaces: namespacePolicies, communities: fabedgeCluster !== undefined };
+  const cluster = fromCluster
+    ? await readCluster(userKubeconfig(flags), optional)
+    : readManifests(files, flags.recursive === true);
+  if (cluster.nodes.length > 0) return cluster;
+  throw new UsageError('the input contains no Nodes, so there is nothing to simulate');
+}
+
+/** The Services that --service, --namespace and --selector choose. Throws UsageError. */
+export function serviceFilter(flags: Flags): ServiceFilter {
+  const names = serviceNames(flags);
+  const namespace = namespaceFlag(flags);
+  const text = textFlag(flags, 'selector');
+  const selector = text === undefined ? [] : parseSelector(text);
+  return (service, facts) =>
+    (names.length === 0 || names.includes(service)) &&
+    (namespace === undefined || facts.namespace === namespace) &&
+    matchesLabels(selector, facts.labels);
+}
+
+function parseSelector(text: string): ReturnType<typeof parseLabelSelector> {
+  try {
+    return parseLabelSelector(text);
+  } catch (error) {
+    throw new UsageError(`--selector: ${WrapperError.from(error, 'InvalidSettings').message}`);
+  }
+}
+
+/** Names of --service, with their namespace. */
+export function serviceNames(flags: Flags): string[] {
+  const namespace = textFlag(flags, 'namespace') ?? 'default';
+  return textFlags(flags, 'service').map((name) =>
+    name.includes('/') ? name : `${namespace}/${name}`,
+  );
+}

@@ -1,0 +1,42 @@
+import { printLine } from '../../untrusted-text.ts';
+import type { Report } from '../output/report.ts';
+import { compare, formatDifferences } from './compare.ts';
+import type { Finding } from './findings.ts';
+import { formatFindings } from './format-findings.ts';
+import { csvCells, formatMatrix, formatService, hintsNote, matrixData } from './matrix.ts';
+import type { Simulation } from './simulation.ts';
+
+/** What every node would see, and what is wrong with it. */
+export function simulationReport(simulation: Simulation, findings: readonly Finding[]): Report {
+  const { services, nodes } = simulation;
+  const remarks = formatFindings(findings);
+  return {
+    data: { nodes, services: matrixData(simulation), findings },
+    text(style) {
+      const [only, ...others] = services;
+      const one = only !== undefined && others.length === 0;
+      const text = one ? formatService(only, nodes, style) : formatMatrix(simulation, style);
+      return `${text}${hintsNote(services)}${remarks === '' ? '' : `\n${remarks}`}`;
+    },
+    names: services.map(({ service }) => service),
+    csv: () => csvCells(simulation),
+    remarks,
+  };
+}
+
+/** What changes between two simulations, and which findings are new. @param note what it is compared with */
+export function differencesReport(
+  before: Simulation,
+  after: Simulation,
+  findings: readonly Finding[],
+  note: string | undefined,
+): Report {
+  const differences = compare(before, after);
+  const title = note === undefined ? '' : `${printLine(`compared with ${note}:`)}\n`;
+  const remarks = formatFindings(findings);
+  return {
+    data: { differences, findings },
+    text: (style) =>
+      `${title}${formatDifferences(differences, style)}${remarks === '' ? '' : `\n${remarks}`}`,
+  };
+}

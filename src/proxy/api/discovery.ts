@@ -1,0 +1,138 @@
+import { apiVersion, RESOURCES, type Resource } from '../../filter/codec/resource.ts';
+
+/** A discovery document, as clients such as kubectl read it before anything else. */
+export interface DiscoveryDocument {
+  readonly contentType: string;
+  readonly body: Buffer;
+}
+
+const JSON_TYPE = 'application/json';
+const AGGREGATED_TYPE = `${JSON_TYPE};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`;
+const VERBS = ['get', 'list', 'watch'];
+/** Short names of kubectl, by plural (registry/core/rest storage). */
+const SHORT_NAMES: Readonly<Record<string, readonly string[]>> = {
+  services: ['svc'],
+  endpoints: ['ep'],
+  nodes: ['no'],
+};
+
+/**
+ * The discovery document of a path; undefined: the path is not one of discovery. The documents list the collections
+ * that views serve and nothing else, so that a client finds here what it can read here. They need no API server.
+ *
+ * `/api` and `/apis` have two forms: for clients since Kubernetes 1.30 one document lists all resources, for others it
+ * lists group versions, and each of these has a document of its own.
+ */
+export function discoveryOf(
+  path: string,
+  accept: string | undefined,
+): DiscoveryDocument | undefined {
+  const isRoot = path === '/api' || path === '/apis';
+  if (isRoot && acceptsAggregated(accept)) {
+    return documentOf(AGGREGATED_TYPE, aggregated(path === '/api'));
+  }
+  const plain = plainOf(path);
+  return plain === undefined ? undefined : documentOf(JSON_TYPE, plain);
+}
+
+/** Whether the first form of JSON that a client accepts is that of aggregated discovery, version 2. */
+function acceptsAggregated(accept = ''): boolean {
+  for (const clause of accept.split(',')) {
+    const [type = '', ...parameters] = clause.split(';').map((part) => part.trim());
+    if (type.toLowerCase() !== JSON_TYPE) continue;
+    const has = (parameter: string): boolean => parameters.includes(parameter);
+    if (!parameters.some((each) => each.startsWith('as='))) return false;
+    if (has('as=APIGroupDiscoveryList') && has('g=apidiscovery.k8s.io') && has('v=v2')) return true;
+  }
+  return false;
+}
+
+function plainOf(path: string): object | undefined {
+  if (path === '/api') {
+    return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };
+  }
+  const groups = [...new Set(RESOURCES.map(({ group }) => group))].filter((group) => group !== '');
+  if (path === '/apis') {
+    return { kind: 'APIGroupList', apiVersion: 'v1', groups: groups.map(groupOf) };
+  }
+  const group = groups.find((each) => path === `/apis/${each}`);
+  if (group !== undefined) return { kind: 'APIGroup', apiVersion: 'v1', ...groupOf(group) };
+  const resources = RESOURCES.filter((each) => path === rootOf(each));
+  const [first] = resources;
+  if (first === undefined) return undefined;
+  const groupVersion = apiVersion(first);
+  return {
+    kind: 'APIResourceList',
+    apiVersion: 'v1',
+    groupVersion,
+    resources: resources.map(plainResource),
+  };
+}
+
+function rootOf(resource: Resource): string {
+  return `${resource.group === '' ? '/api' : '/apis'}/${apiVersion(resource)}`;
+}
+
+function groupOf(name: string): object {
+  const versions = versionsOf(name).map((version) => ({
+    groupVersion: `${name}/${version}`,
+    version,
+  }));
+  return { name, versions, preferredVersion: versions[0] };
+}
+
+function versionsOf(group: string): string[] {
+  const all = RESOURCES.filter((each) => each.group === group).map(({ version }) => version);
+  return [...new Set(all)];
+}
+
+function plainResource({ plural, kind, namespaced }: Resource): object {
+  const shortNames = SHORT_NAMES[plural];
+  return {
+    name: plural,
+    singularName: kind.toLowerCase(),
+    namespaced,
+    kind,
+    verbs: VERBS,
+    ...(shortNames === undefined ? {} : { shortNames }),
+  };
+}
+
+/** @param core the core group, which has a path of its own; else all others */
+function aggregated(core: boolean): object {
+  const names = [...new Set(RESOURCES.map(({ group }) => group))];
+  const items = names
+    .filter((name) => (name === '') === core)
+    .map((name) => ({
+      metadata: { name },
+      versions: versionsOf(name).map((version) => ({
+        version,
+        freshness: 'Current',
+        resources: RESOURCES.filter((each) => each.group === name && each.version === version).map(
+          aggregatedResource,
+        ),
+      })),
+    }));
+  return {
+    kind: 'APIGroupDiscoveryList',
+    apiVersion: 'apidiscovery.k8s.io/v2',
+    metadata: {},
+    items,
+  };
+}
+
+function aggregatedResource({ group, version, plural, kind, namespaced }: Resource): object {
+  const shortNames = SHORT_NAMES[plural];
+  return {
+    resource: plural,
+    responseKind: { group, version, kind },
+    scope: namespaced ? 'Namespaced' : 'Cluster',
+    singularResource: kind.toLowerCase(),
+    verbs: VERBS,
+    ...(shortNames === undefined ? {} : { shortNames }),
+  };
+}
+
+function documentOf(contentType: string, document: object): DiscoveryDocument {
+  return { contentType, body: Buffer.from(JSON.stringify(document)) };
+}

@@ -1,0 +1,112 @@
+import { connect } from 'node:net';
+import { Code, ConnectError, createClient } from '@connectrpc/connect';
+import { createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-node';
+import type { Container, ContainerRuntime, Sandbox, SandboxNetwork } from './container-runtime.ts';
+import {
+  type Container as CriContainer,
+  type PodSandbox,
+  type PodSandboxStatus,
+  RuntimeService,
+} from './cri/api_pb.ts';
+
+/*
+ * The client of the container runtime: gRPC over its unix socket. This module loads the gRPC library, 1 MB of memory
+ * and more, so it is imported only if the setting localRuntime is there.
+ */
+
+/** Time for one call, in milliseconds. */
+const CALL_MS = 4_000;
+/** Limit for one message. A node runs some hundred Pods, and each takes some kB. */
+const MAX_BYTES = 16 * 1024 * 1024;
+/** The connection closes after this long without a call, in milliseconds. */
+const IDLE_MS = 30_000;
+/** The address is required by HTTP/2, and not used. */
+const AUTHORITY = 'http://localhost';
+
+const SANDBOX_READY = 0;
+const NETWORK_OF_NODE = 2;
+const CONTAINER_STATES: readonly Container['state'][] = ['other', 'running', 'exited'];
+/** Written by the kubelet (pkg/kubelet/types/pod_update.go): `api` for Pods of the API server. */
+const SOURCE_ANNOTATION = 'kubernetes.io/config.source';
+const STATIC_SOURCES: readonly (string | undefined)[] = ['file', 'http'];
+
+export interface CriClientOptions {
+  /** Path of the socket. */
+  readonly path: string;
+  /** Time for one call, in milliseconds; default 4,000. */
+  readonly callMs?: number;
+}
+
+/** Creates the client. It connects at the first call. */
+export function createCriClient({ path, callMs = CALL_MS }: CriClientOptions): ContainerRuntime {
+  const sessionManager = new Http2SessionManager(
+    AUTHORITY,
+    { idleConnectionTimeoutMs: IDLE_MS },
+    { createConnection: () => connect({ path }) },
+  );
+  const transport = createGrpcTransport({
+    ...{ baseUrl: AUTHORITY, sessionManager, readMaxBytes: MAX_BYTES },
+    binaryOptions: { readUnknownFields: false },
+  });
+  const client = createClient(RuntimeService, transport);
+  const options = { timeoutMs: callMs };
+  return {
+    async version() {
+      const { runtimeName, runtimeVersion } = await client.version({}, options);
+      return `${runtimeName} ${runtimeVersion}`;
+    },
+    sandboxes: async () => (await client.listPodSandbox({}, options)).items.map(toSandbox),
+    network: (podSandboxId) =>
+      ifFound(async () => {
+        const { status } = await client.podSandboxStatus({ podSandboxId }, options);
+        return toNetwork(status);
+      }),
+    containers: async () => (await client.listContainers({}, options)).containers.map(toContainer),
+    exit: (containerId) =>
+      ifFound(async () => {
+        const { status } = await client.containerStatus({ containerId }, options);
+        return status && { finishedAt: status.finishedAt, code: status.exitCode };
+      }),
+    async events(onEvent, signal) {
+      try {
+        for await (const _ of client.getContainerEvents({}, { signal })) onEvent();
+      } catch {
+        // Many runtimes have no events, and all lose them when they restart. The caller lists instead.
+      }
+    },
+    close: () => sessionManager.abort(),
+  };
+}
+
+async function ifFound<T>(call: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await call();
+  } catch (error) {
+    if (ConnectError.from(error).code === Code.NotFound) return undefined;
+    throw error;
+  }
+}
+
+function toSandbox({ id, metadata, state, createdAt, annotations }: PodSandbox): Sandbox {
+  const { namespace = '', name = '', uid = '', attempt = 0 } = metadata ?? {};
+  return {
+    ...{ id, namespace, name, uid, attempt, createdAt },
+    ready: state === SANDBOX_READY,
+    isStatic: STATIC_SOURCES.includes(annotations[SOURCE_ANNOTATION]),
+  };
+}
+
+function toNetwork(status: PodSandboxStatus | undefined): SandboxNetwork {
+  const { ip = '', additionalIps = [] } = status?.network ?? {};
+  return {
+    isHostNetwork: status?.linux?.namespaces?.options?.network === NETWORK_OF_NODE,
+    addresses: [ip, ...additionalIps.map((each) => each.ip)],
+  };
+}
+
+function toContainer({ id, podSandboxId, metadata, state, createdAt }: CriContainer): Container {
+  return {
+    ...{ id, sandbox: podSandboxId, name: metadata?.name ?? '', createdAt },
+    state: CONTAINER_STATES[state] ?? 'other',
+  };
+}

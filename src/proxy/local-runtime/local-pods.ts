@@ -1,0 +1,111 @@
+import { isIP } from 'node:net';
+import type { PodRef } from '../../filter/codec/pod-endpoint.ts';
+import type { Container, ContainerExit, Sandbox, SandboxNetwork } from './container-runtime.ts';
+
+/** A Pod as the container runtime has it. */
+export interface LocalPod {
+  readonly uid: string;
+  readonly isStatic: boolean;
+  /** Of its sandbox that is ready; undefined: none is. */
+  readonly network: SandboxNetwork | undefined;
+  /** The sandbox is ready and all its containers run. */
+  readonly isRunning: boolean;
+}
+
+/** `namespace/name` of a Pod. */
+export function podName({ namespace, name }: Pick<PodRef, 'namespace' | 'name'>): string {
+  return `${namespace}/${name}`;
+}
+
+/** The Pods of this node that were looked up in the container runtime, at one time. */
+export class LocalPods {
+  /** By {@link podName}; an empty list for a Pod without a sandbox. */
+  readonly #pods: ReadonlyMap<string, readonly LocalPod[]>;
+  /** The Pods that have an address now. */
+  readonly #owners = new Map<string, string>();
+
+  constructor(pods: ReadonlyMap<string, readonly LocalPod[]>) {
+    this.#pods = pods;
+    for (const [name, candidates] of pods) {
+      for (const { network } of candidates) {
+        for (const address of network?.addresses ?? []) this.#owners.set(address, name);
+      }
+    }
+  }
+
+  /** Whether a Pod was looked up. Nothing is known of others. */
+  has(name: string): boolean {
+    return this.#pods.has(name);
+  }
+
+  /** `namespace/name` of the Pod that has an address now. */
+  ownerOf(address: string): string | undefined {
+    return this.#owners.get(address);
+  }
+
+  /**
+   * The Pod that an endpoint names; undefined: the runtime does not have it. A Pod of the same name with another uid
+   * is another Pod, except that the API server has a static Pod under the uid of its mirror Pod.
+   */
+  find(ref: PodRef): LocalPod | undefined {
+    const candidates = this.#pods.get(podName(ref)) ?? [];
+    const same = candidates.find(({ uid }) => uid === ref.uid);
+    if (same !== undefined) return same;
+    // An edited static Pod has a new uid, and its old sandbox remains for a while.
+    return candidates.find(
+      ({ isStatic, network }) => (isStatic || ref.uid === '') && network !== undefined,
+    );
+  }
+}
+
+/**
+ * The newest ready sandbox among those of one Pod; undefined: none is ready. Attempts count first: the clock of a node
+ * without a battery starts again after a power cut.
+ */
+export function readySandbox(sandboxes: readonly Sandbox[]): Sandbox | undefined {
+  return sandboxes
+    .filter(({ ready }) => ready)
+    .reduce<Sandbox | undefined>((best, each) => {
+      if (best === undefined || each.attempt > best.attempt) return each;
+      return each.attempt === best.attempt && each.createdAt > best.createdAt ? each : best;
+    }, undefined);
+}
+
+/** The newest container of each name. The others are earlier runs. */
+export function newestContainers(containers: readonly Container[]): readonly Container[] {
+  const newest = new Map<string, Container>();
+  for (const each of containers) {
+    const other = newest.get(each.name);
+    if (other === undefined || each.createdAt > other.createdAt) newest.set(each.name, each);
+  }
+  return [...newest.values()];
+}
+
+/**
+ * Whether all containers of a sandbox run. The runtime does not tell init containers from others, so an exited
+ * container counts as a completed init container if it succeeded before another one was first created: the kubelet
+ * creates the next container only then, and never runs it again in this sandbox.
+ *
+ * @param containers all containers of the sandbox, earlier runs included
+ * @param exitOf how a container ended; undefined: not known
+ */
+export function allRun(
+  containers: readonly Container[],
+  exitOf: (container: Container) => ContainerExit | undefined,
+): boolean {
+  const newest = newestContainers(containers);
+  const isCompleted = (container: Container): boolean => {
+    const exit = exitOf(container);
+    if (exit?.code !== 0) return false;
+    return newest.some(({ name }) =>
+      containers.every((each) => each.name !== name || each.createdAt >= exit.finishedAt),
+    );
+  };
+  const others = newest.filter((each) => each.state !== 'exited' || !isCompleted(each));
+  return others.length > 0 && others.every(({ state }) => state === 'running');
+}
+
+/** Without what is not an address: the runtime's text becomes part of what kube-proxy reads. */
+export function validAddresses({ isHostNetwork, addresses }: SandboxNetwork): SandboxNetwork {
+  return { isHostNetwork, addresses: addresses.filter((each) => isIP(each) !== 0) };
+}

@@ -1,0 +1,66 @@
+import {
+  FILTER_ANNOTATION,
+  MIN_READY_ANNOTATION,
+  PREFIXED_KEYS_ANNOTATION,
+  RETURN_DELAY_ANNOTATION,
+  TOPOLOGY_KEYS_ANNOTATION,
+} from './annotation-names.ts';
+import { isWithinEdits } from './edit-distance.ts';
+import { quote } from './quote.ts';
+
+const OWN_PREFIX = 'kube-proxy-wrapper.io';
+/** The annotations of Services and Namespaces that this program reads under its own prefix. */
+const OWN_ANNOTATIONS: readonly string[] = [
+  PREFIXED_KEYS_ANNOTATION,
+  FILTER_ANNOTATION,
+  MIN_READY_ANNOTATION,
+  RETURN_DELAY_ANNOTATION,
+];
+/** Letters by which a name may differ from the one that was meant. Case and hyphens do not count. */
+const MAX_EDITS = 2;
+
+/**
+ * Annotations that were probably meant for this program and have no effect: misspelt names, and of two contradicting
+ * annotations the one that does not apply. A sentence for each of them.
+ */
+export function ignoredAnnotations(annotations: ReadonlyMap<string, string>): readonly string[] {
+  const ignored: string[] = [];
+  for (const name of annotations.keys()) {
+    const meant = meantBy(name);
+    if (meant !== undefined) {
+      ignored.push(`the annotation ${quote(name)} has no effect; did you mean ${meant}?`);
+    }
+  }
+  const prefixed = annotations.get(PREFIXED_KEYS_ANNOTATION);
+  const plain = annotations.get(TOPOLOGY_KEYS_ANNOTATION);
+  if (prefixed !== undefined && plain !== undefined && prefixed.trim() !== plain.trim()) {
+    ignored.push(
+      `the annotation ${TOPOLOGY_KEYS_ANNOTATION} has no effect, because ${PREFIXED_KEYS_ANNOTATION} has another value and applies; remove one of them`,
+    );
+  }
+  return ignored;
+}
+
+/** The name that was probably meant; undefined: the name is right, or is not meant for this program. */
+function meantBy(name: string): string | undefined {
+  if (name === TOPOLOGY_KEYS_ANNOTATION || OWN_ANNOTATIONS.includes(name)) return undefined;
+  const slash = name.indexOf('/');
+  if (slash < 0) {
+    return isNear(name, TOPOLOGY_KEYS_ANNOTATION) ? TOPOLOGY_KEYS_ANNOTATION : undefined;
+  }
+  if (!isWithinEdits(name.slice(0, slash), OWN_PREFIX, MAX_EDITS)) return undefined;
+  const near = OWN_ANNOTATIONS.find((each) => isNear(name.slice(slash + 1), localName(each)));
+  return near ?? `one of ${OWN_ANNOTATIONS.join(', ')}`;
+}
+
+function localName(annotation: string): string {
+  return annotation.slice(annotation.indexOf('/') + 1);
+}
+
+function isNear(name: string, meant: string): boolean {
+  return isWithinEdits(plainOf(name), plainOf(meant), MAX_EDITS);
+}
+
+function plainOf(name: string): string {
+  return name.toLowerCase().replace(/[-_.]/g, '');
+}

@@ -1,0 +1,175 @@
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { pino } from 'pino';
+import type { ApiServer } from '../../embedded/api-server.ts';
+import { type Admin, startAdmin } from '../../src/admin/admin.ts';
+import type { ResponseHead } from '../../src/admin/version-info.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
+import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { VERSION } from '../../src/version.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTcpRelay, type TcpRelay } from '../support/http/tcp-relay.ts';
+import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { PATHS, stateFolder } from '../support/wrapper/state-fixture.ts';
+import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
+
+/*
+ * With the API server stopped for a minute, explain, decisions and check once looked healthy, and a new annotation was
+ * ignored without a word.
+ */
+const RESPONSES = ['/explain', '/explain/default/web', '/decisions', '/table'];
+const ISO = /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
+
+let server: ApiServer;
+let relay: TcpRelay;
+let proxy: NodeProxy;
+let admin: Admin;
+let ahead: number;
+
+beforeEach(async () => {
+  ahead = 0;
+  const now = performance.now.bind(performance);
+  jest.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
+  server = createSmallCluster();
+  putService(server, 'web', ['kubernetes.io/hostname']);
+  putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
+  relay = await startTcpRelay(await server.listen());
+});
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await admin.close();
+  await proxy.close();
+  await relay.close();
+  await server.close();
+});
+
+async function start(options: Parameters<typeof startWrapper>[1] = {}): Promise<void> {
+  proxy = await startWrapper(relay.url, options);
+  const address = { host: '127.0.0.1', port: 0 };
+  const logger = pino({ level: 'silent' });
+  admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
+  for (const path of [PATHS.slices, PATHS.services]) await fetch(proxy.url + path);
+}
+
+const connections = () => proxy.views.sources.map(({ status }) => status.connected);
+
+async function lose(): Promise<void> {
+  await eventually(() => connections().every(Boolean), true);
+  await relay.refuse();
+  relay.cut();
+  await eventually(() => connections().some(Boolean), false);
+}
+
+async function read<T>(path: string): Promise<T> {
+  return (await fetch(`${admin.url}${path}`)).json() as Promise<T>;
+}
+
+async function readyzLines(): Promise<string[]> {
+  return (await (await fetch(`${admin.url}/readyz`)).text()).split('\n');
+}
+
+test.each(RESPONSES)('%s has the version, and says that the data is current', async (path) => {
+  await start();
+  await eventually(() => connections().every(Boolean), true);
+  expect(await read<ResponseHead>(path)).toMatchObject({
+    version: VERSION,
+    data: { ageSeconds: 0 },
+  });
+});
+
+test.each(RESPONSES)(
+  '%s says how old the data is, and since when the API server is unreachable',
+  async (path) => {
+    await start();
+    await lose();
+    ahead = 75_000;
+    const { data } = await read<ResponseHead>(path);
+    expect(data.unreachableSince).toMatch(ISO);
+    expect(data.warning).toMatch(
+      /^the data is 7\d s old, and later changes are not known: the API server has been unreachable since 2.*Z \(.+\)$/,
+    );
+    expect(data.ageSeconds).toBeGreaterThanOrEqual(75);
+    const sinceMs = Date.now() - Date.parse(`${data.unreachableSince}`);
+    expect(sinceMs).toBeGreaterThan(74_000);
+    expect(sinceMs).toBeLessThan(90_000);
+  },
+);
+
+test('a short interruption gives no warning, but it is visible', async () => {
+  await start();
+  await lose();
+  const { data } = await read<ResponseHead>('/explain');
+  expect(data.unreachableSince).toMatch(ISO);
+  expect(data.warning).toBeUndefined();
+});
+
+test('after the outage the data is current again', async () => {
+  await start();
+  await lose();
+  ahead = 75_000;
+  expect((await read<ResponseHead>('/explain')).data.warning).toMatch(/75 s|76 s/);
+  await relay.accept();
+  await eventually(async () => (await read<ResponseHead>('/explain')).data, { ageSeconds: 0 });
+});
+
+test('one collection without a watch makes the data old, and the warning names it', async () => {
+  await start();
+  await eventually(() => connections().every(Boolean), true);
+  server.refuse(({ path }) => path === PATHS.slices, 500);
+  server.cutWatches();
+  const slices = () =>
+    proxy.views.sources.find(({ view }) => view.resource.plural === 'endpointslices');
+  await eventually(() => slices()?.status.error?.status?.code, 500);
+  const others = () => proxy.views.sources.filter((source) => source !== slices());
+  await eventually(() => others().every(({ status }) => status.connected), true);
+  ahead = 30_000;
+  const { data } = await read<ResponseHead>('/explain');
+  expect(data.unreachableSince).toBeUndefined();
+  expect(data.warning).toMatch(/^the data is 3\d s old.*: there is no watch of \/apis\/discovery/);
+});
+
+test('data from disk is as old as its snapshot', async () => {
+  const { state, remove } = await stateFolder();
+  try {
+    await start({ state });
+    await eventually(async () => (await read<ResponseHead>('/explain')).data.ageSeconds, 0);
+    await admin.close();
+    await proxy.close();
+    await relay.refuse();
+    relay.cut();
+    await start({ state });
+    const { data } = await read<ResponseHead>('/explain');
+    expect(data).toMatchObject({
+      snapshotFrom: expect.stringMatching(ISO),
+      unreachableSince: expect.stringMatching(ISO),
+    });
+  } finally {
+    await remove();
+  }
+});
+
+test('readyz has the version and the age of the data', async () => {
+  await start();
+  await eventually(() => connections().every(Boolean), true);
+  expect(await readyzLines()).toEqual(
+    expect.arrayContaining([`version: ${VERSION} (Node.js ${process.version})`, 'data: 0 s old']),
+  );
+  await lose();
+  ahead = 75_000;
+  expect(await readyzLines()).toEqual(
+    expect.arrayContaining([expect.stringMatching(/^data: the data is 7\d s old/)]),
+  );
+});
+
+test('/version names the wrapper and its Node', async () => {
+  const { uid: nodeUid } = server.get('nodes', 'edge-1')?.metadata ?? {};
+  expect(nodeUid).toMatch(/^[0-9a-f-]{36}$/);
+  await start();
+  await eventually(() => proxy.views.ownNodeExists, true);
+  expect(await read('/version')).toEqual({
+    version: VERSION,
+    nodeVersion: process.version,
+    node: 'edge-1',
+    nodeUid,
+  });
+});

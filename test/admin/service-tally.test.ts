@@ -1,0 +1,136 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { pino } from 'pino';
+import type { ApiServer } from '../../embedded/api-server.ts';
+import { type Admin, startAdmin } from '../../src/admin/admin.ts';
+import type { NodeSummary } from '../../src/admin/explain/node-summary.ts';
+import type { RawSettings } from '../../src/config/settings.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
+import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { eventually } from '../support/eventually.ts';
+import {
+  createSmallCluster,
+  putService,
+  putSlice,
+  type SmallEndpoint,
+} from '../support/wrapper/small-cluster.ts';
+import { PATHS } from '../support/wrapper/state-fixture.ts';
+import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
+
+/* The wrapper runs on edge-1. A policy once left a Service without endpoints, and nothing reported it. */
+const FAR: SmallEndpoint = { ip: '10.0.0.3', node: 'edge-3' };
+const NEAR: SmallEndpoint = { ip: '10.0.0.1', node: 'edge-1' };
+const HOST_ONLY = ['kubernetes.io/hostname'];
+
+let server: ApiServer;
+let proxy: NodeProxy;
+let admin: Admin;
+
+beforeEach(() => {
+  server = createSmallCluster();
+});
+
+afterEach(async () => {
+  await admin.close();
+  await proxy.close();
+  await server.close();
+});
+
+async function start(raw: RawSettings = {}): Promise<void> {
+  proxy = await startWrapper(await server.listen(), {}, raw);
+  const address = { host: '127.0.0.1', port: 0 };
+  const logger = pino({ level: 'silent' });
+  admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
+  for (const path of [PATHS.slices, PATHS.services]) await fetch(proxy.url + path);
+}
+
+function put(name: string, keys: string[] | null, endpoints: readonly SmallEndpoint[]): void {
+  putService(server, name, keys);
+  putSlice(server, `${name}-1`, name, endpoints);
+}
+
+async function summary(): Promise<NodeSummary> {
+  return (await fetch(`${admin.url}/summary`)).json() as Promise<NodeSummary>;
+}
+
+async function metrics(): Promise<string[]> {
+  const text = await (await fetch(`${admin.url}/metrics`)).text();
+  return text.split('\n').map((line) => line.replace('kube_proxy_wrapper_', ''));
+}
+
+test('/summary names Services that their policy leaves without endpoints', async () => {
+  put('lost', HOST_ONLY, [FAR]);
+  put('fine', HOST_ONLY, [NEAR, FAR]);
+  put('empty', HOST_ONLY, []);
+  put('plain', null, [FAR]);
+  await start();
+  expect(await summary()).toMatchObject({
+    node: 'edge-1',
+    endpoints: { filtered: { known: 3, shown: 1 }, unfiltered: { known: 1, shown: 1 } },
+    withoutEndpoints: { count: 1, services: ['default/lost'] },
+    withoutReady: { count: 0, services: [] },
+    noneReady: { count: 0, services: [] },
+  });
+});
+
+test('/summary distinguishes Services without a ready endpoint here from those without one anywhere', async () => {
+  const sick = { ...NEAR, ready: false };
+  put('here', HOST_ONLY, [sick, { ...FAR, ready: true }]);
+  put('anywhere', HOST_ONLY, [sick, { ...FAR, ready: false }]);
+  put('plain', null, [sick]);
+  await start();
+  // The key with a ready endpoint wins, and hostname has none: everything that matches any key is shown.
+  expect(await summary()).toMatchObject({
+    withoutEndpoints: { count: 0 },
+    withoutReady: { count: 1, services: ['default/here'] },
+    noneReady: { count: 1, services: ['default/anywhere'] },
+  });
+});
+
+test('a dry run leaves no Service without endpoints', async () => {
+  put('lost', HOST_ONLY, [FAR]);
+  await start({ dryRun: true });
+  expect(await summary()).toMatchObject({
+    endpoints: { unfiltered: { known: 1, shown: 1 } },
+    withoutEndpoints: { count: 0 },
+  });
+});
+
+test('a Service that is hidden because the cloud serves it is no problem', async () => {
+  putService(server, 'away', ['kube-proxy-wrapper.io/cloud']);
+  putSlice(server, 'away-1', 'away', [FAR]);
+  await start({ cloud: { mode: 'passthrough' }, edge: { labelSelector: 'site=a' } });
+  await eventually(() => proxy.topology.cloudOnly.size, 1);
+  expect(await summary()).toMatchObject({
+    endpoints: { filtered: { shown: 0 } },
+    withoutEndpoints: { count: 0 },
+  });
+});
+
+test('metrics count the same Services and endpoints, and follow changes', async () => {
+  put('lost', HOST_ONLY, [FAR]);
+  put('here', HOST_ONLY, [{ ...NEAR, ready: false }, FAR]);
+  put('plain', null, [FAR]);
+  await start();
+  const before = [
+    'services_without_ready_endpoints{reason="excluded"} 1',
+    'services_without_ready_endpoints{reason="not_ready_here"} 1',
+    'services_without_ready_endpoints{reason="not_ready_anywhere"} 0',
+    'endpoints_known{filtered="true"} 3',
+    'endpoints_shown{filtered="true"} 1',
+    'endpoints_known{filtered="false"} 1',
+    'endpoints_shown{filtered="false"} 1',
+  ];
+  expect(await metrics()).toEqual(expect.arrayContaining(before));
+  putSlice(server, 'lost-1', 'lost', [NEAR]);
+  const none = 'services_without_ready_endpoints{reason="excluded"} 0';
+  await eventually(async () => (await metrics()).includes(none), true);
+});
+
+test('metrics have no such sample before there is a view', async () => {
+  proxy = await startWrapper(await server.listen());
+  const address = { host: '127.0.0.1', port: 0 };
+  const logger = pino({ level: 'silent' });
+  admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
+  const lines = await metrics();
+  expect(lines.filter((line) => /^(services_without|endpoints_)/.test(line))).toEqual([]);
+});

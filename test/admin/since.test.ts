@@ -1,0 +1,110 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { ApiServer } from '../../embedded/api-server.ts';
+import { explainOne } from '../../src/admin/explain/explained-service.ts';
+import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTcpRelay, type TcpRelay } from '../support/http/tcp-relay.ts';
+import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { PATHS } from '../support/wrapper/state-fixture.ts';
+import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
+
+let server: ApiServer;
+let relay: TcpRelay;
+let proxy: NodeProxy;
+
+/** A Service with two slices, so that their order can change. */
+beforeEach(async () => {
+  server = createSmallCluster();
+  putService(server, 'web', ['kubernetes.io/hostname', 'site', '*']);
+  putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
+  putSlice(server, 'web-2', 'web', [{ ip: '10.0.0.2', node: 'edge-2' }]);
+  relay = await startTcpRelay(await server.listen());
+  proxy = await startWrapper(relay.url);
+  for (const path of [PATHS.slices, PATHS.services]) await fetch(proxy.url + path);
+  await eventually(() => connections().every(Boolean), true);
+});
+
+afterEach(async () => {
+  await proxy.close();
+  await relay.close();
+  await server.close();
+});
+
+const connections = () => proxy.views.sources.map(({ status }) => status.connected);
+const since = async () => Date.parse(`${(await explainOne(proxy, 'default/web')).since}`);
+
+/** Cuts the wrapper off, changes the cluster meanwhile, and waits until it is connected again. */
+async function outage(change: () => void): Promise<void> {
+  await relay.refuse();
+  relay.cut();
+  await eventually(() => connections().some(Boolean), false);
+  change();
+  await relay.accept();
+  await eventually(() => connections().every(Boolean), true);
+}
+
+async function expectSame(change: () => void): Promise<void> {
+  const before = await since();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  await outage(change);
+  // Both are rounded to milliseconds on their own.
+  expect(Math.abs((await since()) - before)).toBeLessThan(10);
+}
+
+test('an outage without a change does not start the time of a decision anew', async () => {
+  await expectSame(() => {});
+});
+
+test('nor does one after which everything is listed again', async () => {
+  await expectSame(() => server.compact());
+});
+
+test('nor does a slice that was replaced, so that the slices have another order', async () => {
+  await expectSame(() => {
+    server.delete('endpointslices', 'default/web-1');
+    putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
+  });
+});
+
+test('nor do labels of this node that change and change back', async () => {
+  await expectSame(() => {
+    server.label('edge-1', 'site', 'b');
+    server.label('edge-1', 'site', 'a');
+  });
+});
+
+test('nor does a Service that was deleted and created again', async () => {
+  await expectSame(() => {
+    server.delete('services', 'default/web');
+    putService(server, 'web', ['kubernetes.io/hostname', 'site', '*']);
+  });
+});
+
+/*
+ * A slice that changes moves behind its siblings. The answer of a Service was compared with the ports in the order of its
+ * slices, so each change of one slice counted as another answer.
+ */
+test('nor does a changed slice of a Service whose slices have different ports', async () => {
+  const slice = {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: {
+      name: 'web-1',
+      namespace: 'default',
+      labels: { 'kubernetes.io/service-name': 'web' },
+    },
+    addressType: 'IPv4',
+    ports: [{ name: 'metrics', protocol: 'TCP', port: 9090 }],
+  };
+  const endpoints = [{ addresses: ['10.0.0.1'], nodeName: 'edge-1' }];
+  server.update('endpointslices', { ...slice, endpoints });
+  const ports = async () => (await explainOne(proxy, 'default/web')).ports.length;
+  await eventually(ports, 2);
+  await expectSame(() => {
+    putSlice(server, 'web-2', 'web', [
+      { ip: '10.0.0.2', node: 'edge-2' },
+      { ip: '10.0.0.3', node: 'edge-3' },
+    ]);
+  });
+  expect((await explainOne(proxy, 'default/web')).counts.total).toBe(3);
+});

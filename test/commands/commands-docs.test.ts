@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { commandsMarkdown } from '../../scripts/commands-reference.ts';
+import type { Command } from '../../src/commands/command.ts';
+import { helpOf } from '../../src/commands/command-line/help.ts';
+import { HELP_FLAG } from '../../src/commands/command-line/parse.ts';
+import { COMMANDS } from '../../src/commands/definitions/all.ts';
+import { REMOTE_COMMANDS } from '../../src/commands/definitions/remote.ts';
+
+const file = new URL('../../docs/commands.md', import.meta.url);
+
+test('docs/commands.md has the flags and exit codes of the table (npm run commands writes it)', () => {
+  const text = readFileSync(file, 'utf8');
+  expect(text).toBe(commandsMarkdown(text, COMMANDS, REMOTE_COMMANDS));
+  expect(text).toContain('| `-l, --selector SELECTOR` |');
+});
+
+test.each<[string, readonly Command[]]>([
+  ['kube-proxy-wrapper', COMMANDS],
+  ['kubectl kpw', REMOTE_COMMANDS],
+])(
+  '%s: no command has two flags of one name or letter, and each flag is in --help',
+  (program, commands) => {
+    for (const command of commands) {
+      const flags = [...command.flags, HELP_FLAG];
+      const names = flags.map(({ name }) => name);
+      const letters = flags.flatMap(({ short }) => short ?? []);
+      expect([command.name, names, letters]).toEqual([
+        command.name,
+        [...new Set(names)],
+        [...new Set(letters)],
+      ]);
+      const help = helpOf(command, program);
+      for (const { name } of command.flags)
+        expect(help).toMatch(new RegExp(`^ {2}(-\\w, )?--${name}\\b`, 'm'));
+      expect(help).not.toContain('{program}');
+      expect(help).toContain(`${program} ${command.name}`);
+    }
+  },
+);
+
+/** All files of this project that a file imports, however far. */
+function importsOf(file: string, found = new Set<string>()): Set<string> {
+  if (found.has(file)) return found;
+  found.add(file);
+  for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/ from '(\.[^']+\.ts)'/g)) {
+    importsOf(resolve(dirname(file), path), found);
+  }
+  return found;
+}
+
+test('the wrapper does not load the plugin of kubectl', () => {
+  const isRemote = (file: string) => file.includes('/commands/remote/');
+  const [wrapper, plugin] = ['main', 'kubectl-kpw'].map((name) =>
+    [...importsOf(resolve(import.meta.dirname, `../../src/${name}.ts`))].filter(isRemote),
+  );
+  expect(wrapper).toEqual([]);
+  expect(plugin?.length).toBeGreaterThan(5);
+});

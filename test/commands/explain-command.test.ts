@@ -1,0 +1,155 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { pino } from 'pino';
+import type { ApiServer } from '../../embedded/api-server.ts';
+import { type Admin, startAdmin } from '../../src/admin/admin.ts';
+import type { Session } from '../../src/commands/command.ts';
+import { localSession } from '../../src/commands/local-session.ts';
+import { renderReport } from '../../src/commands/output/report.ts';
+import { runProgram } from '../../src/commands/program.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
+import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { eventually } from '../support/eventually.ts';
+import { runInProcess } from '../support/remote/run-in-process.ts';
+import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
+
+let server: ApiServer;
+let proxy: NodeProxy;
+let admin: Admin;
+
+beforeEach(async () => {
+  server = createSmallCluster();
+  for (const name of ['web', 'api']) {
+    putService(server, name, ['kubernetes.io/hostname']);
+    putSlice(server, `${name}-1`, name, [
+      { ip: '10.0.0.1', node: 'edge-1' },
+      { ip: '10.0.0.2', node: 'edge-2' },
+    ]);
+  }
+  server.patch('services', 'web', { metadata: { labels: { app: 'web' } } });
+  proxy = await startWrapper(await server.listen());
+  const address = { host: '127.0.0.1', port: 0 };
+  const logger = pino({ level: 'silent' });
+  admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
+  for (const path of ['/apis/discovery.k8s.io/v1/endpointslices', '/api/v1/services']) {
+    await fetch(proxy.url + path);
+  }
+});
+
+afterEach(async () => {
+  await admin.close();
+  await proxy.close();
+  await server.close();
+});
+
+const at = () => ['--admin', new URL(admin.url).host];
+const explain = (...args: string[]) => runInProcess(localSession, ['explain', ...args, ...at()]);
+
+describe('explain', () => {
+  test.each([
+    [['-l', 'app=web'], 'default/web\n'],
+    [['-l', 'app!=web'], 'default/api\n'],
+    [['-n', 'none'], ''],
+    [['-A'], 'default/api\ndefault/web\n'],
+  ])('%j selects Services', async (args, names) => {
+    expect((await explain(...args, '-o', 'name')).out).toBe(names);
+  });
+
+  test('a wrong selector is refused by the wrapper', async () => {
+    const { code, err } = await explain('-l', 'a b');
+    expect(code).toBe(1);
+    expect(err).toContain('a b');
+  });
+
+  // In a dry run SHOWN was 1/2, although 2/2 are shown.
+  test('in a dry run SHOWN counts what is shown', async () => {
+    server.annotate('web', 'kube-proxy-wrapper.io/filter', 'dry-run');
+    await eventually(
+      async () => (await explain('-l', 'app=web', '--no-headers')).out.includes('dry run'),
+      true,
+    );
+    const { out } = await explain('-l', 'app=web', '--no-headers');
+    expect(out).toMatch(/^default\/web +filtered \(dry run: 1\/2\) +annotation +hostname +2\/2 /);
+    expect((await explain('api', '-o', 'jsonpath={.counts.kept}')).out).toBe('1');
+  });
+
+  test('-o csv is for the list only', async () => {
+    expect((await explain('web', '-o', 'csv')).code).toBe(2);
+    expect((await explain('-o', 'csv', '--no-headers')).out).toMatch(
+      /^default\/api,filtered,annotation,hostname,1\/2,/,
+    );
+  });
+
+  test('-w prints a Service again when its decision changes', async () => {
+    const stop = new AbortController();
+    const printed: string[] = [];
+    const session: Session = {
+      ...localSession,
+      stop: stop.signal,
+      print: async (report, flags) => {
+        printed.push([...renderReport(report, flags)].join(''));
+      },
+    };
+    const running = runProgram({ title: '', session }, ['explain', '-w', ...at()]);
+    await eventually(() => printed.length, 1);
+    expect(printed[0]).toMatch(/default\/api[\s\S]*default\/web/);
+    server.annotate('web', 'topologyKeys', '["*"]');
+    await eventually(() => printed.length, 2);
+    expect(printed[1]).toMatch(/^default\/web +filtered +annotation +\* +2\/2/);
+    stop.abort();
+    expect(await running).toBe(0);
+  });
+
+  test('__services completes names', async () => {
+    const complete = (text: string) =>
+      runInProcess({ ...localSession, commands: withAdmin() }, ['__services', text, ...at()]);
+    expect((await complete('default/w')).out).toBe('default/web\n');
+    expect((await complete('x')).out).toBe('');
+  });
+});
+
+/** The hidden command has no flag --admin, because shells never give one. */
+function withAdmin(): Session['commands'] {
+  return localSession.commands.map((command) =>
+    command.name === '__services'
+      ? { ...command, flags: [{ name: 'admin', value: 'A', help: '' }] }
+      : command,
+  );
+}
+
+describe('old data', () => {
+  const stale = {
+    ageSeconds: 75,
+    unreachableSince: '2026-01-01T00:00:00Z',
+    warning: 'the data is 75 s old: the API server is unreachable',
+  };
+
+  test('is the first thing that explain, status and check say', async () => {
+    const session: Session = {
+      ...localSession,
+      openAdmin: async (flags) => {
+        const client = await localSession.openAdmin(flags);
+        return {
+          ...client,
+          request: async <T>(path: string) => ({ ...(await client.request<T>(path)), data: stale }),
+        };
+      },
+    };
+    const run = (...args: string[]) => runInProcess(session, [...args, ...at()]);
+    expect((await run('explain', 'web')).out.split('\n')[1]).toBe(`! ${stale.warning}`);
+    expect((await run('explain')).out.split('\n')[1]).toBe(`! ${stale.warning}`);
+    const status = await run('status');
+    expect(status).toMatchObject({
+      code: 3,
+      out: expect.stringContaining(`\n\n! ${stale.warning}\n`),
+    });
+    expect(status.out).toContain(
+      'API server  unreachable since 2026-01-01T00:00:00Z, data 75 s old',
+    );
+    const check = await run('check');
+    expect(check).toMatchObject({
+      code: 3,
+      out: expect.stringMatching(/^\[FAIL\] data +the data is 75 s old/m),
+    });
+  });
+});

@@ -1,0 +1,83 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { ApiServer } from '../../embedded/api-server.ts';
+import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
+import { VERSION } from '../../src/version.ts';
+import { eventually } from '../support/eventually.ts';
+import { startProcess, type WrapperProcess } from '../support/process/wrapper-process.ts';
+import { createSmallCluster, putService } from '../support/wrapper/small-cluster.ts';
+
+const ISO = /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+let folder: string;
+let server: ApiServer;
+let url: string;
+let wrapper: WrapperProcess;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'run-log-'));
+  server = createSmallCluster();
+  putService(server, 'web', ['site']);
+  url = await server.listen();
+  writeFileSync(join(folder, 'kubeconfig'), kubeconfigFor(url));
+});
+
+afterEach(async () => {
+  wrapper.kill();
+  await server.close();
+  rmSync(folder, { recursive: true });
+});
+
+function configure(settings: Record<string, unknown>): void {
+  writeFileSync(join(folder, 'settings.yaml'), JSON.stringify(settings));
+}
+
+function start(): WrapperProcess {
+  const flags = ['--node-name', 'edge-1', '--kubeconfig', join(folder, 'kubeconfig')];
+  flags.push('--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0');
+  wrapper = startProcess([...flags, '--config', join(folder, 'settings.yaml')]);
+  return wrapper;
+}
+
+test('the log says what starts, with which settings, what is watched, and when it is ready', async () => {
+  configure({ maxViews: 7, logLevel: 'info' });
+  const { lines, logged } = start();
+  expect(await logged('ready')).toMatchObject({ apiServer: new URL(url).host });
+  const { listen, apiServer } = await logged('listening');
+  expect(apiServer).toBe(new URL(url).host);
+  await fetch(`${listen}/apis/discovery.k8s.io/v1/endpointslices`);
+  expect(lines[0]).toMatchObject({
+    level: 'info',
+    time: expect.stringMatching(ISO),
+    node: 'edge-1',
+    msg: `kube-proxy-wrapper ${VERSION} starts`,
+    version: VERSION,
+    nodeVersion: process.version,
+    settings: { maxViews: 7, listen: '127.0.0.1:0' },
+  });
+  expect(lines[0]?.settings).not.toHaveProperty('logLevel');
+  expect(await logged('endpoints are served: all that is watched has arrived')).toMatchObject({
+    services: 1,
+    nodeSets: ['site=a'],
+    watches: expect.arrayContaining([expect.stringContaining('endpointslices')]),
+  });
+});
+
+test('SIGHUP reads the settings again, and says which need a restart', async () => {
+  configure({});
+  const { child, lines, logged } = start();
+  await logged('listening');
+  configure({ defaultTopologyKeys: ['site'], maxViews: 7 });
+  child.kill('SIGHUP');
+  expect(await logged('the settings are read again')).toMatchObject({
+    reloaded: ['defaultTopologyKeys'],
+  });
+  await logged('settings have changed that take effect only after a restart');
+  configure({ maxViews: 'many' });
+  child.kill('SIGHUP');
+  await eventually(() => lines.some(({ level }) => level === 'error'), true);
+  expect(lines.find(({ level }) => level === 'error')?.err).toContain('maxViews="many"');
+  expect(await wrapper.stop()).toBe(0);
+});

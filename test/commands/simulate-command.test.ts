@@ -1,0 +1,136 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { localSession } from '../../src/commands/local-session.ts';
+import type { Finding } from '../../src/commands/simulate/findings.ts';
+import { formatFindings } from '../../src/commands/simulate/format-findings.ts';
+import { runInProcess } from '../support/remote/run-in-process.ts';
+
+const EXAMPLE = new URL('../../examples/cluster.yaml', import.meta.url).pathname;
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'simulate-'));
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const simulate = (...args: string[]) =>
+  runInProcess(localSession, ['simulate', '--from', EXAMPLE, ...args]);
+
+function file(name: string, content: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+describe('simulate --diff compares settings', () => {
+  // It once compared --config with itself: "no node would see a difference".
+  test('--config alone is compared with the default settings', async () => {
+    const config = file('new.yaml', 'defaultTopologyKeys: same-zone-only\n');
+    const { code, out } = await simulate('--config', config, '--diff');
+    expect(out).toMatch(
+      /^compared with the default settings \(use --against-config for others\):\n/,
+    );
+    expect(out).toMatch(/^default\/plain +edge-1/m);
+    expect(code).toBe(3);
+  });
+
+  test('--against-config compares with other settings, even without --diff', async () => {
+    const [old, next] = [
+      file('old.yaml', 'defaultTopologyKeys: same-zone-only\n'),
+      file('next.yaml', 'defaultTopologyKeys: [kubernetes.io/hostname]\n'),
+    ];
+    const { out } = await simulate('--config', next, '--against-config', old);
+    expect(out).toMatch(/^compared with the settings of .*old\.yaml:\n/);
+    expect(out).toMatch(/default\/plain/);
+    const same = await simulate('--config', old, '--against-config', old);
+    expect(same).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('no node would see a difference'),
+    });
+  });
+
+  test('with another change --config applies to both sides', async () => {
+    const config = file('both.yaml', 'defaultTopologyKeys: same-zone-only\n');
+    const { out } = await simulate('--config', config, '--set', 'node/edge-1:site=b', '--diff');
+    expect(out).not.toMatch(/default\/plain|compared with/);
+    expect(out).toMatch(/^default\/db +edge-1/m);
+  });
+});
+
+describe('many findings of one kind', () => {
+  const many = (code: Finding['code'], severity: Finding['severity'], count: number): Finding[] =>
+    Array.from({ length: count }, (_, n) => ({
+      ...{ code, severity, message: `m${n}`, subjects: [] },
+      service: `default/s${n}`,
+    }));
+
+  // 10,000 Services once made 7,400 lines.
+  test('are one line with their number and the first names', () => {
+    const text = formatFindings(many('key-unused', 'info', 7_400));
+    expect(text).toBe(
+      'i 7400 Services: a key does not win on any node at present (key-unused): default/s0, default/s1, default/s2 and 7397 more; all are in -o json\n',
+    );
+  });
+
+  test('a few are a line each, and kinds are not mixed', () => {
+    const text = formatFindings([
+      ...many('no-endpoint', 'warning', 20),
+      ...many('invalid-policy', 'warning', 21),
+      ...many('key-unused', 'info', 5),
+    ]);
+    const lines = text.trimEnd().split('\n');
+    expect(lines).toHaveLength(20 + 1 + 5);
+    expect(lines[20]).toMatch(/^! 21 Services: the policy is invalid/);
+  });
+});
+
+describe('topology hints', () => {
+  const hinted = (annotations: string) => `
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Node, metadata: {name: edge-1}}
+- {apiVersion: v1, kind: Service, metadata: {name: web, annotations: {${annotations}}}, spec: {clusterIP: 10.0.0.1}}
+- apiVersion: discovery.k8s.io/v1
+  kind: EndpointSlice
+  metadata: {name: web-1, labels: {kubernetes.io/service-name: web}}
+  addressType: IPv4
+  endpoints: [{addresses: [10.1.0.1], nodeName: edge-1, zone: a, hints: {forZones: [{name: a}]}}]
+`;
+
+  test('of an unfiltered Service are mentioned, because kube-proxy itself chooses by them', async () => {
+    const path = file('hints.yaml', hinted(''));
+    const { out } = await runInProcess(localSession, ['simulate', '--from', path]);
+    expect(out).toContain('1/1 unfiltered, hints');
+    expect(out).toMatch(/^hints: .* kube-proxy itself may use only those/m);
+  });
+
+  test('of a filtered Service are cut, so they are not', async () => {
+    const path = file('cut.yaml', hinted('topologyKeys: \'["*"]\''));
+    const { out } = await runInProcess(localSession, ['simulate', '--from', path]);
+    expect(out).not.toContain('hints');
+  });
+});
+
+describe('which Services', () => {
+  test.each([
+    [['-n', 'kube-system'], ['kube-system/dns']],
+    [['-n', 'kube-system', '--service', 'dns'], ['kube-system/dns']],
+    [['-l', 'app=none'], []],
+    [['-n', 'default', '--service', 'web'], ['default/web']],
+  ])('%j', async (args, names) => {
+    const { out } = await simulate(...args, '-o', 'name');
+    expect(out.split('\n').filter((line) => line !== '')).toEqual(names);
+  });
+
+  test('-o csv has no findings on standard output, and --no-headers no header', async () => {
+    const { out } = await simulate('-o', 'csv', '--no-headers', '--service', 'web');
+    expect(out.split('\n')[0]).toBe(
+      'default/web,edge-1,filtered,kubernetes.io/hostname,1,3,10.244.1.10',
+    );
+    expect(out).not.toMatch(/^[!i] /m);
+  });
+});

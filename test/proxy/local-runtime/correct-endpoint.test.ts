@@ -1,0 +1,126 @@
+import { describe, expect, test } from '@jest/globals';
+import type { EndpointCorrection, PodEndpoint } from '../../../src/filter/codec/pod-endpoint.ts';
+import { correctEndpoint } from '../../../src/proxy/local-runtime/correct-endpoint.ts';
+import { type LocalPod, LocalPods } from '../../../src/proxy/local-runtime/local-pods.ts';
+
+interface Local {
+  readonly addresses?: readonly string[];
+  readonly isHostNetwork?: boolean;
+  readonly isRunning?: boolean;
+}
+
+/** A Pod whose sandbox is ready. */
+function pod({ addresses = [], isHostNetwork = false, isRunning = true }: Local): LocalPod {
+  return { uid: 'u', isStatic: false, isRunning, network: { isHostNetwork, addresses } };
+}
+
+const GONE: LocalPod = { uid: 'u', isStatic: false, isRunning: false, network: undefined };
+
+function endpoint(rest: Partial<PodEndpoint> = {}): PodEndpoint {
+  return {
+    pod: { namespace: 'default', name: 'web', uid: 'u' },
+    ...{ address: '10.1.0.2', family: 'IPv4', state: 'ready', publishedNotReady: false },
+    ...rest,
+  };
+}
+
+const ready = (rest: Local = {}) => pod({ addresses: ['10.1.0.3', 'fd00::3'], ...rest });
+
+describe('correctEndpoint()', () => {
+  test.each<[string, PodEndpoint, LocalPod | undefined, EndpointCorrection | undefined]>([
+    ['the same address and running: stays', endpoint({ address: '10.1.0.3' }), ready(), undefined],
+    ['another address', endpoint(), ready(), { address: '10.1.0.3', notReady: false }],
+    [
+      'the address of the family of the slice',
+      endpoint({ family: 'IPv6', address: 'fd00::2' }),
+      ready(),
+      { address: 'fd00::3', notReady: false },
+    ],
+    [
+      'no address of that family any more: not ready',
+      endpoint({ family: 'IPv6', address: 'fd00::2' }),
+      pod({ addresses: ['10.1.0.3'] }),
+      { address: undefined, notReady: true },
+    ],
+    [
+      'another address, and a container does not run',
+      endpoint(),
+      ready({ isRunning: false }),
+      { address: '10.1.0.3', notReady: true },
+    ],
+    ['no sandbox is ready', endpoint(), GONE, { address: undefined, notReady: true }],
+    ['no sandbox exists', endpoint(), undefined, { address: undefined, notReady: true }],
+    [
+      'the last word was not ready: stays so, with its address',
+      endpoint({ state: 'notReady' }),
+      ready(),
+      { address: '10.1.0.3', notReady: false },
+    ],
+    [
+      'the last word was not ready, and it is gone: stays',
+      endpoint({ state: 'notReady' }),
+      GONE,
+      undefined,
+    ],
+    [
+      'terminating and gone: no longer serves',
+      endpoint({ state: 'serving' }),
+      GONE,
+      { address: undefined, notReady: true },
+    ],
+    [
+      'terminating and running: stays',
+      endpoint({ state: 'serving', address: '10.1.0.3' }),
+      ready(),
+      undefined,
+    ],
+    ['network of the node, running: stays', endpoint(), pod({ isHostNetwork: true }), undefined],
+    [
+      'network of the node, down: only the readiness',
+      endpoint(),
+      pod({ isHostNetwork: true, isRunning: false }),
+      { address: undefined, notReady: true },
+    ],
+    [
+      'publishNotReadyAddresses: only the address',
+      endpoint({ publishedNotReady: true }),
+      ready({ isRunning: false }),
+      { address: '10.1.0.3', notReady: false },
+    ],
+    [
+      'publishNotReadyAddresses, gone: stays',
+      endpoint({ publishedNotReady: true }),
+      GONE,
+      undefined,
+    ],
+    [
+      'a slice of names: stays',
+      endpoint({ family: 'FQDN', address: 'web.example' }),
+      GONE,
+      undefined,
+    ],
+  ])('%s', (_, given, local, expected) => {
+    const pods = new LocalPods(new Map([['default/web', local === undefined ? [] : [local]]]));
+    expect(correctEndpoint(given, pods)).toEqual(expected);
+  });
+
+  test('nothing is said of a Pod that was not looked up', () => {
+    expect(correctEndpoint(endpoint(), new LocalPods(new Map()))).toBeUndefined();
+  });
+
+  test('an endpoint whose address belongs to another Pod now is cut, if its own Pod has none', () => {
+    const others = (web: readonly LocalPod[]) =>
+      new LocalPods(
+        new Map([
+          ['default/web', web],
+          ['default/db', [{ ...pod({ addresses: ['10.1.0.2'] }), uid: 'v' }]],
+        ]),
+      );
+    expect(correctEndpoint(endpoint(), others([GONE]))).toBe('cut');
+    expect(correctEndpoint(endpoint(), others([]))).toBe('cut');
+    expect(correctEndpoint(endpoint({ state: 'notReady' }), others([]))).toBe('cut');
+    expect(correctEndpoint(endpoint(), others([ready()]))).toEqual({
+      ...{ address: '10.1.0.3', notReady: false },
+    });
+  });
+});

@@ -1,0 +1,106 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { ContainerRuntime } from '../../../src/proxy/local-runtime/container-runtime.ts';
+import { createCriClient } from '../../../src/proxy/local-runtime/cri-client.ts';
+import { eventually } from '../../support/eventually.ts';
+import { CriServer } from '../../support/local-runtime/cri-server.ts';
+
+let server: CriServer;
+let runtime: ContainerRuntime;
+
+beforeEach(async () => {
+  server = await new CriServer().listen();
+  runtime = createCriClient({ path: server.path });
+});
+
+afterEach(async () => {
+  runtime.close();
+  await server.close();
+});
+
+describe('the client of the container runtime', () => {
+  test('reads sandboxes and containers over the unix socket', async () => {
+    server.sandboxes = [
+      { id: 's1', pod: 'web', attempt: 3, createdAt: 1_700_000_000_123_456_789n, isStatic: true },
+      { id: 's2', pod: 'db', ready: false, containers: [{ name: 'init', state: 'exited' }] },
+    ];
+    expect(await runtime.version()).toBe('fake 1.0');
+    expect(await runtime.sandboxes()).toEqual([
+      {
+        ...{ id: 's1', namespace: 'default', name: 'web', uid: 'uid-web', attempt: 3 },
+        ...{ createdAt: 1_700_000_000_123_456_789n, ready: true, isStatic: true },
+      },
+      {
+        ...{ id: 's2', namespace: 'default', name: 'db', uid: 'uid-db', attempt: 0 },
+        ...{ createdAt: 0n, ready: false, isStatic: false },
+      },
+    ]);
+    expect(await runtime.containers()).toEqual([
+      { id: 's1/0', sandbox: 's1', name: 'main', state: 'running', createdAt: 0n },
+      { id: 's2/0', sandbox: 's2', name: 'init', state: 'exited', createdAt: 0n },
+    ]);
+  });
+
+  test('reads the addresses of a sandbox in both families, and whether it uses the network of the node', async () => {
+    server.sandboxes = [
+      { id: 's1', pod: 'web', addresses: ['10.1.0.3', 'fd00::3'] },
+      { id: 's2', pod: 'host', isHostNetwork: true },
+    ];
+    expect(await runtime.network('s1')).toEqual({
+      isHostNetwork: false,
+      addresses: ['10.1.0.3', 'fd00::3'],
+    });
+    expect(await runtime.network('s2')).toEqual({ isHostNetwork: true, addresses: [''] });
+  });
+
+  test('reads how a container ended; what does not exist any more is undefined', async () => {
+    const exit = { finishedAt: 5n, code: 137 };
+    server.sandboxes = [
+      { id: 's1', pod: 'web', containers: [{ name: 'main', state: 'exited', exit }] },
+    ];
+    expect(await runtime.exit('s1/0')).toEqual(exit);
+    expect(await runtime.exit('s1/7')).toBeUndefined();
+    expect(await runtime.network('s9')).toBeUndefined();
+  });
+
+  test('rejects within the time limit if the runtime hangs', async () => {
+    server.hangs = true;
+    const impatient = createCriClient({ path: server.path, callMs: 50 });
+    await expect(impatient.sandboxes()).rejects.toThrow('deadline_exceeded');
+    impatient.close();
+  });
+
+  test('rejects if nothing listens, and works again after the runtime has restarted', async () => {
+    await runtime.version();
+    await server.stop();
+    await expect(runtime.version()).rejects.toThrow(/unavailable|ENOENT|ECONNREFUSED/);
+    await server.listen();
+    expect(await runtime.version()).toBe('fake 1.0');
+  });
+
+  test('reports events until its signal aborts', async () => {
+    server.hasEvents = true;
+    let count = 0;
+    const stop = new AbortController();
+    const ended = runtime.events(() => count++, stop.signal);
+    await eventually(() => server.eventStreams, 1);
+    server.emit();
+    await eventually(() => count, 1);
+    stop.abort();
+    await ended;
+    await eventually(() => server.eventStreams, 0);
+  });
+
+  test('a runtime without events ends them immediately', async () => {
+    let count = 0;
+    await runtime.events(() => count++, new AbortController().signal);
+    expect(server.calls).toEqual(['getContainerEvents']);
+    expect(count).toBe(0);
+  });
+
+  test('close() leaves no connection', async () => {
+    await runtime.version();
+    expect(server.connections).toBe(1);
+    runtime.close();
+    await eventually(() => server.connections, 0);
+  });
+});

@@ -1,0 +1,172 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { ApiServer } from '../../../embedded/api-server.ts';
+import { explainOne } from '../../../src/admin/explain/explained-service.ts';
+import { createMetrics } from '../../../src/admin/metrics.ts';
+import { nodeState } from '../../../src/admin/page/node-state.ts';
+import { readiness } from '../../../src/admin/readiness.ts';
+import { formatExplained } from '../../../src/commands/explain-text.ts';
+import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
+import { eventually } from '../../support/eventually.ts';
+import { CODECS, recordWatch, STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
+import { CriServer } from '../../support/local-runtime/cri-server.ts';
+import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { PATHS, problemsOf, shownBy, stateFolder } from '../../support/wrapper/state-fixture.ts';
+import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+
+let cri: CriServer;
+let server: ApiServer;
+let url: string;
+let state: NonNullable<NodeProxyOptions['state']>;
+let remove: () => Promise<void>;
+const running: NodeProxy[] = [];
+
+const LOCAL = { node: 'edge-1', pod: 'web' };
+const FAR = { ip: '10.2.0.9', node: 'edge-3', pod: 'far' };
+
+beforeEach(async () => {
+  cri = await new CriServer().listen();
+  cri.sandboxes = [{ id: 's1', pod: 'web', addresses: ['10.1.0.2'] }];
+  ({ state, remove } = await stateFolder());
+  server = createSmallCluster();
+  putService(server, 'web', ['kubernetes.io/hostname', '*']);
+  putSlice(server, 'web-a', 'web', [{ ip: '10.1.0.2', ...LOCAL }, FAR]);
+  url = await server.listen();
+});
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((proxy) => proxy.close()));
+  expect(cri.connections).toBe(0);
+  await Promise.all([server.close(), cri.close(), remove()]);
+});
+
+async function start(options: Partial<NodeProxyOptions> = {}): Promise<NodeProxy> {
+  const localRuntime = { socket: cri.path, graceMs: 50, settleMs: 300 };
+  const proxy = await startWrapper(url, { state, localRuntime, readyWaitMs: 3000, ...options });
+  running.push(proxy);
+  return proxy;
+}
+
+const listen = async (): Promise<void> => void (await server.listen(Number(new URL(url).port)));
+
+/** What a power cut and the kubelet make of the Pod. */
+function restartPod(): void {
+  cri.sandboxes = [
+    { id: 's1', pod: 'web', ready: false },
+    { id: 's2', pod: 'web', attempt: 1, addresses: ['10.1.0.3'] },
+  ];
+}
+
+async function addresses(proxy: NodeProxy): Promise<string[]> {
+  const shown = await shownBy(proxy, PATHS.slices);
+  return [...shown.values()].flatMap((bytes) => bytes.match(/10\.[0-9]\.0\.[0-9]+/g) ?? []);
+}
+
+describe('a node that is cut off', () => {
+  test('shows the address that the Pod has now, and after the return what the API server says', async () => {
+    const proxy = await start({ localRuntime: { socket: cri.path, graceMs: 50 } });
+    const watch = await recordWatch(proxy.url + PATHS.slices, STREAMING_LIST);
+    await watch.until(2);
+    await server.close();
+    restartPod();
+    await watch.until(3);
+    expect(await addresses(proxy)).toEqual(['10.1.0.3']);
+    putSlice(server, 'web-a', 'web', [{ ip: '10.1.0.4', ...LOCAL }, FAR]);
+    await listen();
+    await watch.until(4);
+    expect(await addresses(proxy)).toEqual(['10.1.0.4']);
+    expect(watch.names()).toEqual(['ADDED web-a', 'BOOKMARK', 'MODIFIED web-a', 'MODIFIED web-a']);
+    const versions = watch.events.map((event) =>
+      event.type === 'ERROR' ? 0n : BigInt(CODECS.protobuf.meta(event.object).resourceVersion),
+    );
+    expect(versions.slice(1)).toEqual([...versions.slice(1)].sort((a, b) => (a < b ? -1 : 1)));
+    expect(new Set(versions.slice(1)).size).toBe(3);
+    watch.close();
+  });
+
+  test('chooses another endpoint while its Pod does not run', async () => {
+    const proxy = await start();
+    expect(await addresses(proxy)).toEqual(['10.1.0.2']);
+    await server.close();
+    cri.sandboxes = [];
+    // The key * wins, which matches the endpoint that is not ready too.
+    await eventually(() => addresses(proxy), ['10.1.0.2', '10.2.0.9']);
+    restartPod();
+    await eventually(() => addresses(proxy), ['10.1.0.3']);
+  });
+
+  test('that starts from its disk shows the address that the Pod has now', async () => {
+    const first = await start();
+    await addresses(first);
+    running.splice(0);
+    await first.close();
+    await server.close();
+    restartPod();
+    const proxy = await start();
+    await eventually(() => addresses(proxy), ['10.1.0.3']);
+    expect(problemsOf(proxy).some((problem) => problem.startsWith('stale, from the snap'))).toBe(
+      true,
+    );
+    await listen();
+    await eventually(() => addresses(proxy), ['10.1.0.2']);
+    await eventually(() => problemsOf(proxy), []);
+  });
+
+  test('without the setting shows the address that the Pod had', async () => {
+    const first = await start();
+    await addresses(first);
+    running.splice(0);
+    await first.close();
+    await server.close();
+    restartPod();
+    const proxy = await start({ localRuntime: undefined });
+    expect(await addresses(proxy)).toEqual(['10.1.0.2']);
+    expect(proxy.localRuntime).toBeUndefined();
+  });
+});
+
+describe('what was corrected', () => {
+  test('is in explain, in /readyz, in the metrics and on the page', async () => {
+    const proxy = await start();
+    await addresses(proxy);
+    await server.close();
+    restartPod();
+    await eventually(() => addresses(proxy), ['10.1.0.3']);
+    const explained = await explainOne(proxy, 'default/web');
+    const corrected = {
+      ...{ object: 'web-a', pod: 'default/web', since: expect.any(Number) },
+      from: { address: '10.1.0.2', state: 'ready' },
+      to: { address: '10.1.0.3', state: 'ready' },
+    };
+    expect(explained.corrected).toEqual([corrected]);
+    expect(formatExplained(explained)).toMatch(
+      /Corrected from the container runtime:\n.*\n +default\/web +web-a +10\.1\.0\.2 ready +10\.1\.0\.3 ready/,
+    );
+    const check = readiness(proxy).find(({ name }) => name === 'local-runtime');
+    expect(check).toEqual({
+      name: 'local-runtime',
+      problem: undefined,
+      remark: expect.stringMatching(
+        /^but 1 endpoints of this node are corrected from the container runtime, the first since 20/,
+      ),
+    });
+    expect(nodeState(proxy).localRuntime).toEqual({
+      ...{ state: 'cutOff', corrected: [corrected], count: 1 },
+    });
+    const metrics = await createMetrics(proxy).metrics();
+    expect(metrics).toMatch(/^kube_proxy_wrapper_local_runtime_corrected_endpoints\{.*\} 1$/m);
+    expect(metrics).toContain('\nkube_proxy_wrapper_local_runtime_up 1\n');
+  });
+
+  test('a runtime that cannot be read is in /readyz and in the metrics, and the node stays ready', async () => {
+    await cri.stop();
+    const proxy = await start();
+    await addresses(proxy);
+    const remark = () => readiness(proxy).find(({ name }) => name === 'local-runtime')?.remark;
+    await eventually(() => remark()?.includes(`the container runtime at ${cri.path}`), true);
+    await eventually(() => problemsOf(proxy), []);
+    const metrics = await createMetrics(proxy).metrics();
+    expect(metrics).toContain('\nkube_proxy_wrapper_local_runtime_up 0\n');
+    expect(metrics).toMatch(/\nkube_proxy_wrapper_local_runtime_failures_total [1-9]/);
+    expect((await explainOne(proxy, 'default/web')).corrected).toBeUndefined();
+  });
+});

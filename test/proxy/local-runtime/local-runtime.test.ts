@@ -1,0 +1,296 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import { ENDPOINT_SLICES } from '../../../src/filter/codec/resource.ts';
+import { CorrectedNode, GRACE_MS, RETURN_MS } from '../../support/local-runtime/corrected-node.ts';
+import { FakeRuntime, type FakeSandbox } from '../../support/local-runtime/fake-runtime.ts';
+
+let node: CorrectedNode;
+
+beforeEach(() => {
+  node = new CorrectedNode(createProtobufCodec());
+});
+
+/** What a power cut leaves: the old sandbox, and the new one with another address. */
+const RESTARTED: readonly FakeSandbox[] = [
+  { id: 'old', pod: 'web', ready: false },
+  { id: 'new', pod: 'web', attempt: 1, addresses: ['10.1.0.3'] },
+];
+const WEB = { pod: 'web', ip: '10.1.0.2' };
+const FAR = { pod: 'far', ip: '10.2.0.9', node: 'edge-2' };
+
+describe('while the API server answers', () => {
+  test('every object is passed on unchanged, and the runtime is not read', async () => {
+    node.runtime.sandboxList = RESTARTED;
+    const object = node.send('web', [WEB, FAR]);
+    await node.pass(60_000);
+    expect(node.passed.objects.get('default/web')).toBe(object);
+    expect(node.runtime.lists).toBe(0);
+    expect(node.local.state).toBe('connected');
+  });
+
+  test('a short interruption changes nothing', async () => {
+    node.runtime.sandboxList = RESTARTED;
+    node.send('web', [WEB]);
+    node.line.set(true);
+    await node.pass(GRACE_MS - 1);
+    node.line.set(false);
+    await node.pass(60_000);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.2'] });
+    expect(node.runtime.lists).toBe(0);
+  });
+});
+
+describe('while the node is cut off', () => {
+  test('an endpoint of this node gets the address of the sandbox that is ready now', async () => {
+    node.runtime.sandboxList = RESTARTED;
+    node.send('web', [WEB, FAR]);
+    await node.cutOff();
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.3', 'far 10.2.0.9'] });
+    expect(node.passed.changes).toEqual(['ADDED default/web', 'MODIFIED default/web']);
+    expect(node.corrector.corrections('default/web')).toEqual([
+      {
+        ...{ object: 'web', pod: 'default/web', since: 1_000 },
+        from: { address: '10.1.0.2', state: 'ready' },
+        to: { address: '10.1.0.3', state: 'ready' },
+      },
+    ]);
+    expect(node.corrector.corrections('default/other')).toEqual([]);
+  });
+
+  test('an object without endpoints of this node is the same bytes', async () => {
+    const object = node.send('far', [FAR]);
+    await node.cutOff();
+    expect(node.passed.objects.get('default/far')).toBe(object);
+    expect(node.passed.changes).toEqual(['ADDED default/far']);
+  });
+
+  test('only objects that change are passed on, and a correction keeps its time', async () => {
+    node.runtime.sandboxList = [...RESTARTED, { id: 's', pod: 'db', addresses: ['10.1.0.7'] }];
+    node.send('web', [WEB]);
+    node.send('db', [{ pod: 'db', ip: '10.1.0.7' }]);
+    await node.cutOff();
+    node.epoch = 9_000;
+    for (let i = 0; i < 5; i++) await node.pass(1_500);
+    expect(node.runtime.lists).toBeGreaterThan(4);
+    expect(node.passed.changes.slice(2)).toEqual(['MODIFIED default/web']);
+    expect(node.corrector.corrections()).toMatchObject([{ pod: 'default/web', since: 1_000 }]);
+  });
+
+  test('a Pod that stops and starts is followed without events', async () => {
+    node.runtime.sandboxList = RESTARTED;
+    node.send('web', [WEB]);
+    await node.cutOff();
+    node.runtime.sandboxList = [{ id: 'new', pod: 'web', attempt: 1, ready: false }];
+    await node.pass(1_500);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.2 -'] });
+    node.runtime.sandboxList = [{ id: 'third', pod: 'web', attempt: 2, addresses: ['10.1.0.4'] }];
+    await node.pass(1_500);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.4'] });
+  });
+
+  test('events are followed within a moment, and lists become rare', async () => {
+    node.runtime.hasEvents = true;
+    node.runtime.sandboxList = RESTARTED;
+    node.send('web', [WEB]);
+    await node.cutOff();
+    node.runtime.emit();
+    await node.pass(100);
+    const { lists } = node.runtime;
+    await node.pass(9_999);
+    expect(node.runtime.lists).toBe(lists);
+    node.runtime.sandboxList = [];
+    for (let i = 0; i < 10; i++) node.runtime.emit();
+    await node.pass(100);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.2 -'] });
+    expect(node.runtime.lists).toBe(lists + 1);
+    node.runtime.endEvents();
+    await node.pass(10_000);
+    node.runtime.sandboxList = RESTARTED;
+    await node.pass(1_500);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.3'] });
+  });
+
+  test('an object that arrives from the disk is corrected too', async () => {
+    node.runtime.sandboxList = RESTARTED;
+    await node.cutOff();
+    node.send('web', [WEB]);
+    await node.pass(100);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.3'] });
+    node.delete('web');
+    expect(node.corrector.corrections()).toEqual([]);
+    expect(node.shown()).toEqual({});
+  });
+
+  test('an object that arrives later never shows an address that is known to be wrong', async () => {
+    node.runtime.sandboxList = RESTARTED;
+    node.send('web', [WEB]);
+    await node.cutOff();
+    node.send('web-other-port', [WEB]);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.3'], 'web-other-port': ['web 10.1.0.3'] });
+    expect(node.passed.changes.slice(2)).toEqual(['ADDED default/web-other-port']);
+  });
+
+  test('an event during a read leads to another read', async () => {
+    node.runtime.hasEvents = true;
+    node.runtime.sandboxList = RESTARTED;
+    node.send('web', [WEB]);
+    await node.cutOff();
+    const slow = Promise.withResolvers<void>();
+    node.runtime.gate = slow.promise;
+    node.runtime.emit();
+    await node.pass(100);
+    node.runtime.sandboxList = [];
+    node.runtime.emit();
+    slow.resolve();
+    await node.pass(0);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.3'] });
+    await node.pass(100);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.2 -'] });
+  });
+
+  test('a read that ends after the link has returned changes nothing', async () => {
+    node.runtime.sandboxList = RESTARTED;
+    node.send('web', [WEB]);
+    const slow = Promise.withResolvers<void>();
+    node.runtime.gate = slow.promise;
+    await node.cutOff();
+    node.line.set(false);
+    slow.resolve();
+    await node.pass(0);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.2'] });
+  });
+
+  test('the status of a sandbox that was removed is forgotten', async () => {
+    node.runtime.sandboxList = RESTARTED;
+    node.send('web', [WEB]);
+    await node.cutOff();
+    expect(node.runtime.statuses).toBe(1);
+    node.runtime.sandboxList = [];
+    await node.pass(1_500);
+    node.runtime.sandboxList = RESTARTED;
+    await node.pass(1_500);
+    expect(node.runtime.statuses).toBe(2);
+  });
+
+  test('the status of a sandbox and of an exited container is asked for once', async () => {
+    const exit = { code: 0, finishedAt: 1n };
+    node.runtime.sandboxList = [
+      {
+        ...{ id: 's', pod: 'web', addresses: ['10.1.0.3'] },
+        containers: [
+          { name: 'init', state: 'exited', exit },
+          { name: 'main', createdAt: 2n },
+        ],
+      },
+      { id: 'of no Service', pod: 'job', addresses: ['10.1.0.4'] },
+    ];
+    node.send('web', [WEB]);
+    await node.cutOff();
+    for (let i = 0; i < 3; i++) await node.pass(1_500);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.3'] });
+    expect(node.runtime.statuses).toBe(2);
+  });
+});
+
+describe('a runtime that does not answer', () => {
+  test('changes nothing, and the reason is reported once', async () => {
+    node.runtime.error = new Error('no such socket');
+    node.send('web', [WEB]);
+    await node.cutOff();
+    for (let i = 0; i < 5; i++) await node.pass(5_000);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.2'] });
+    expect(node.local.problem).toBe('no such socket');
+    expect(node.local.failures).toBeGreaterThan(3);
+    const warnings = node.log.lines.filter(({ err }) => err === 'no such socket');
+    expect(warnings).toHaveLength(1);
+  });
+
+  test('leaves the last corrections, and is followed again as soon as it answers', async () => {
+    node.runtime.sandboxList = RESTARTED;
+    node.send('web', [WEB]);
+    await node.cutOff();
+    node.runtime.error = new Error('gone');
+    await node.pass(1_500);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.3'] });
+    node.runtime.error = undefined;
+    node.runtime.sandboxList = [];
+    await node.pass(5_000);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.2 -'] });
+    expect(node.local.problem).toBeUndefined();
+  });
+
+  test('is reported before it is needed, and tried again', async () => {
+    const runtime = new FakeRuntime();
+    runtime.error = new Error('permission denied');
+    const other = new CorrectedNode(createProtobufCodec(), ENDPOINT_SLICES, runtime);
+    await other.pass(0);
+    expect(other.local.problem).toBe('permission denied');
+    runtime.error = undefined;
+    await other.pass(60_000);
+    expect(other.local.problem).toBeUndefined();
+    expect(other.clock.waiting).toBe(0);
+  });
+});
+
+describe('when the API server answers again', () => {
+  beforeEach(async () => {
+    node.runtime.sandboxList = [...RESTARTED, { id: 's', pod: 'db', addresses: ['10.1.0.8'] }];
+    node.send('web', [WEB]);
+    node.send('db', [{ pod: 'db', ip: '10.1.0.7' }]);
+    await node.cutOff();
+    node.line.set(false);
+  });
+
+  test('what it sends replaces the corrections; what it has not sent again follows later', async () => {
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.3'], db: ['db 10.1.0.8'] });
+    const object = node.send('web', [{ pod: 'web', ip: '10.1.0.55' }]);
+    expect(node.passed.objects.get('default/web')).toBe(object);
+    await node.pass(RETURN_MS - 1);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.55'], db: ['db 10.1.0.8'] });
+    const before = node.passed.changes.length;
+    await node.pass(1);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.55'], db: ['db 10.1.0.7'] });
+    expect(node.passed.changes.slice(before)).toEqual(['MODIFIED default/db']);
+    expect(node.corrector.corrections()).toEqual([]);
+    expect(node.local.state).toBe('connected');
+  });
+
+  test('a view that the API server has not listed yet keeps its corrections', async () => {
+    node.isCurrent = false;
+    await node.pass(5 * RETURN_MS);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.3'], db: ['db 10.1.0.8'] });
+    expect(node.local.state).toBe('returning');
+    node.isCurrent = true;
+    await node.pass(RETURN_MS);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.2'], db: ['db 10.1.0.7'] });
+    expect(node.local.state).toBe('connected');
+  });
+
+  test('the runtime is not read any more', async () => {
+    const { lists } = node.runtime;
+    await node.pass(60_000);
+    expect(node.runtime.lists).toBe(lists);
+    expect(node.clock.waiting).toBe(0);
+  });
+
+  test('a link that fails again keeps the corrections and follows the runtime immediately', async () => {
+    await node.pass(RETURN_MS - 1);
+    node.line.set(true);
+    node.runtime.sandboxList = [{ id: 's', pod: 'db', addresses: ['10.1.0.8'] }];
+    await node.pass(60_000);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.2 -'], db: ['db 10.1.0.8'] });
+  });
+});
+
+test('close() leaves no timer, no listener and no connection', async () => {
+  node.send('web', [WEB]);
+  await node.cutOff();
+  node.local.close();
+  await node.pass(0);
+  expect(node.clock.waiting).toBe(0);
+  expect(node.line.listeners).toBe(0);
+  expect(node.runtime.closed).toBe(true);
+  const { lists } = node.runtime;
+  await node.pass(60_000);
+  expect(node.runtime.lists).toBe(lists);
+});

@@ -1,0 +1,123 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { WrapperError } from '../../../src/errors.ts';
+import { ServerState } from '../../../src/proxy/upstream/server-state.ts';
+import { ManualClock } from '../../support/projection/topology.ts';
+import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
+
+let clock: ManualClock;
+let state: ServerState;
+let lines: readonly LogLine[];
+let changes: string[];
+
+beforeEach(() => {
+  clock = new ManualClock();
+  const recorded = recordingLogger();
+  lines = recorded.lines;
+  state = new ServerState({ logger: recorded.logger, clock, random: () => 0.5 });
+  changes = [];
+  state.onChange(() => changes.push(state.condition.name));
+});
+
+const gone = new WrapperError('Unreachable', 'gone');
+const signal = new AbortController().signal;
+
+/** Fails a request that is sent now. */
+function fail(name: 'unreachable' | 'misbehaving' | 'refusing' = 'unreachable'): boolean {
+  clock.pass(1);
+  return state.noteFailure(name, gone, clock.now());
+}
+
+/** The numbers of the waiting queries, in the order in which they were released. */
+function waiting(count: number): number[] {
+  const released: number[] = [];
+  for (let n = 0; n < count; n++) void state.untilAttempt(signal).then(() => released.push(n));
+  return released;
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('the API server', () => {
+  test('is unreachable since the first failure, until a usable response', () => {
+    expect([state.condition.name, state.unreachableSince]).toEqual(['unknown', undefined]);
+    expect(fail()).toBe(true);
+    const since = state.unreachableSince;
+    clock.pass(5_000);
+    fail('misbehaving');
+    expect([state.condition.name, state.unreachableSince]).toEqual(['misbehaving', since]);
+    state.noteAnswer(200);
+    expect([state.condition.name, state.unreachableSince]).toEqual(['reachable', undefined]);
+    expect(changes).toEqual(['unreachable', 'misbehaving', 'reachable']);
+    expect(lines.map(({ msg }) => msg.split(':')[0])).toEqual([
+      'the API server cannot be reached',
+      'the API server answers with errors',
+      'the API server answers again',
+    ]);
+  });
+
+  test.each([
+    [429, {}],
+    [500, {}],
+    [401, {}],
+    [302, { location: '/' }],
+    [200, { 'content-type': 'text/html' }],
+  ])('is not reachable because something answers %d with %j', (code, headers) => {
+    fail();
+    state.noteAnswer(code, headers);
+    expect(state.condition.name).toBe('unreachable');
+  });
+
+  test('is not unreachable while a watch is open, or when it has answered since the request was sent', () => {
+    const ended = state.watchOpened();
+    expect(fail()).toBe(false);
+    ended();
+    ended();
+    const sentAt = clock.now();
+    state.noteAnswer(200);
+    expect(state.noteFailure('unreachable', gone, sentAt)).toBe(false);
+    expect(fail()).toBe(true);
+  });
+
+  test('notifies no listener that has ended its subscription', () => {
+    let calls = 0;
+    const end = state.onChange(() => calls++);
+    fail();
+    end();
+    state.noteAnswer(200);
+    expect(calls).toBe(1);
+  });
+});
+
+describe('queries that wait for the API server', () => {
+  test('try one after another, and all follow the first that is answered', async () => {
+    fail();
+    const released = waiting(4);
+    clock.pass(150);
+    await settled();
+    expect(released).toEqual([0]);
+    clock.pass(375);
+    await settled();
+    expect(released).toEqual([0, 1]);
+    state.noteAnswer(200);
+    clock.pass(250);
+    await settled();
+    expect(released).toEqual([0, 1, 2, 3]);
+    expect(clock.waiting).toBe(0);
+  });
+
+  test('do not wait while it is reachable', async () => {
+    state.noteAnswer(200);
+    await expect(state.untilAttempt(signal)).resolves.toBeUndefined();
+  });
+
+  test('lose their turn when they end, and the next one gets it', async () => {
+    fail();
+    const controller = new AbortController();
+    const ended = state.untilAttempt(controller.signal);
+    const released = waiting(1);
+    controller.abort(new Error('ended'));
+    await expect(ended).rejects.toThrow('ended');
+    clock.pass(150);
+    await settled();
+    expect(released).toEqual([0]);
+  });
+});

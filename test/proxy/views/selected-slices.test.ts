@@ -1,0 +1,171 @@
+import { isDeepStrictEqual } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { request } from 'undici';
+import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
+import { eventually } from '../../support/eventually.ts';
+import { recordWatch } from '../../support/guarantees/watch-recorder.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
+import {
+  createSmallCluster,
+  putService,
+  type SmallEndpoint,
+} from '../../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+
+/*
+ * A decision needs all slices of a Service. A client that selects some of them by label or name must see of these what
+ * every other client sees. Before, such a view decided about the selected slices alone: with a near endpoint in part-2,
+ * `metadata.name=part-1` showed the far endpoints of part-1.
+ */
+
+const PATH = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices';
+const HOST = 'kubernetes.io/hostname';
+const NEAR = { ip: '10.0.0.1', node: 'edge-1' };
+const FAR = { ip: '10.0.0.3', node: 'edge-3' };
+
+let server: ApiServer;
+let proxy: NodeProxy;
+let upstream: string;
+
+beforeEach(async () => {
+  server = createSmallCluster({ tls: undefined });
+  putService(server, 'web', [HOST, '*']);
+  upstream = await server.listen();
+  proxy = await startWrapper(upstream);
+});
+
+afterEach(async () => {
+  await proxy.close();
+  await server.close();
+});
+
+function put(name: string, service: string, labels: object, endpoints: SmallEndpoint[]): void {
+  const object = {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: {
+      ...{ name, namespace: 'default' },
+      labels: { 'kubernetes.io/service-name': service, ...labels },
+    },
+    addressType: 'IPv4',
+    endpoints: endpoints.map(({ ip, node, ready = true }) => ({
+      ...{ addresses: [ip], nodeName: node, conditions: { ready } },
+    })),
+    ports: [{ name: 'http', protocol: 'TCP', port: 80 }],
+  };
+  if (server.get('endpointslices', name) === undefined) server.create('endpointslices', object);
+  else server.update('endpointslices', object);
+}
+
+interface Item {
+  readonly metadata: { readonly name: string; readonly labels: Record<string, string> };
+  readonly endpoints: readonly { readonly addresses: readonly string[] }[];
+}
+
+/** Addresses that are shown, by slice; or the code of a refusal. */
+async function list(
+  query: Record<string, string> = {},
+  url = proxy.url,
+): Promise<Record<string, string[]> | number> {
+  const { statusCode, body } = await request(`${url}${PATH}?${new URLSearchParams(query)}`);
+  const { items } = (await body.json()) as { items: Item[] };
+  if (statusCode !== 200) return statusCode;
+  return Object.fromEntries(items.map((item) => [item.metadata.name, addressesOf(item)]));
+}
+
+function addressesOf({ endpoints }: Item): string[] {
+  return endpoints.flatMap(({ addresses }) => addresses);
+}
+
+describe('a view of some slices of a Service', () => {
+  beforeEach(() => {
+    put('part-1', 'web', { part: 'one' }, [FAR]);
+    put('part-2', 'web', { part: 'two' }, [NEAR]);
+  });
+
+  test.each([
+    { fieldSelector: 'metadata.name=part-1' },
+    { labelSelector: 'part=one' },
+    { labelSelector: 'part=one,kubernetes.io/service-name=web' },
+  ])('shows of them what the whole view shows: %j', async (query) => {
+    expect(await list()).toEqual({ 'part-1': [], 'part-2': ['10.0.0.1'] });
+    expect(await list(query)).toEqual({ 'part-1': [] });
+    const one = await request(`${proxy.url}${PATH}/part-1`);
+    expect(addressesOf((await one.body.json()) as Item)).toEqual([]);
+  });
+
+  test('follows a slice that it does not have', async () => {
+    const query = { labelSelector: 'part=one' };
+    const watch = await recordWatch(proxy.url + PATH, { resourceVersion: '0', ...query });
+    await watch.until(1);
+    put('part-2', 'web', { part: 'two' }, []);
+    await watch.until(2);
+    expect(await list(query)).toEqual({ 'part-1': ['10.0.0.3'] });
+    put('part-2', 'web', { part: 'one' }, [NEAR]);
+    await watch.until(4);
+    expect(watch.names().slice(0, 2)).toEqual(['ADDED part-1', 'MODIFIED part-1']);
+    expect(watch.names().slice(2).sort()).toEqual(['ADDED part-2', 'MODIFIED part-1']);
+    put('part-1', 'web', {}, [FAR]);
+    await watch.until(5);
+    server.delete('endpointslices', 'part-2');
+    await watch.until(6);
+    expect(watch.names().slice(4)).toEqual(['DELETED part-1', 'DELETED part-2']);
+    expect(await list(query)).toEqual({});
+    watch.close();
+  });
+
+  test('is refused if the selector cannot be evaluated here', async () => {
+    expect(await list({ labelSelector: 'part gt 1' })).toBe(400);
+    expect(await list({ fieldSelector: 'addressType=IPv4' })).toBe(400);
+  });
+});
+
+/** How the view of a query differs from the whole view without what the API server does not select. */
+async function differenceOf(query: Record<string, string>): Promise<string> {
+  const [whole, view, selected] = [await list(), await list(query), await list(query, upstream)];
+  // The wrapper may refuse what the API server can evaluate, never the reverse.
+  if (view === 400) return 'none';
+  if (typeof selected === 'number' || typeof whole === 'number') return `refused: ${selected}`;
+  const names = Object.keys(selected);
+  const expected = Object.fromEntries(names.map((name) => [name, whole[name]]));
+  return isDeepStrictEqual(view, expected) ? 'none' : JSON.stringify({ view, expected });
+}
+
+const anySlice = fc.record({
+  part: fc.constantFrom('one', 'two', ''),
+  endpoints: fc.subarray([NEAR, { ...FAR, ready: false }, { ip: '10.0.0.2', node: 'edge-2' }]),
+});
+const QUERIES = [
+  ...[
+    'part',
+    '!part',
+    'part=one',
+    'part!=one',
+    'part in (one,two)',
+    'part notin (two)',
+    'part gt 0',
+  ],
+  ...['kubernetes.io/service-name=web', '!service.kubernetes.io/headless,part=two'],
+].map((labelSelector): Record<string, string> => ({ labelSelector }));
+QUERIES.push(
+  { fieldSelector: 'metadata.name=s-0' },
+  { fieldSelector: 'metadata.name!=s-1', labelSelector: 'part' },
+  { fieldSelector: 'x=y' },
+);
+
+test('a view with any selector is refused, or is the whole view without the other slices', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(anySlice, { maxLength: 3 }), async (slices) => {
+      for (const name of ['s-0', 's-1', 's-2']) {
+        if (server.get('endpointslices', name) !== undefined) server.delete('endpointslices', name);
+      }
+      for (const [index, { part, endpoints }] of slices.entries()) {
+        put(`s-${index}`, 'web', part === '' ? {} : { part }, endpoints);
+      }
+      for (const query of QUERIES) await eventually(() => differenceOf(query), 'none');
+    }),
+    { numRuns: propertyRuns(50) },
+  );
+});

@@ -1,0 +1,193 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { pino } from 'pino';
+import type { ApiServer } from '../../../embedded/api-server.ts';
+import { startAdmin } from '../../../src/admin/admin.ts';
+import { explainOne } from '../../../src/admin/explain/explained-service.ts';
+import type { RawSettings } from '../../../src/config/settings.ts';
+import {
+  currentKubeProxyQueries,
+  kubeProxyQueries,
+} from '../../../src/proxy/api/kube-proxy-queries.ts';
+import { type Query, queryPath } from '../../../src/proxy/api/query.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../../src/proxy/http/listener-limits.ts';
+import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
+import { eventually } from '../../support/eventually.ts';
+import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+
+const NODE = 'edge-1';
+const byPath = (part: string, queries: readonly Query[]): Query => {
+  const found = queries.find((query) => queryPath(query).includes(part));
+  if (found === undefined) throw new Error(`no query with ${part}`);
+  return found;
+};
+const NEW = {
+  slices: byPath('endpointslices', currentKubeProxyQueries(NODE)),
+  services: byPath('services?', currentKubeProxyQueries(NODE)),
+};
+const all = kubeProxyQueries(NODE).filter(
+  (query) => query !== NEW.slices && query !== NEW.services,
+);
+/** kube-proxy 1.33 and 1.34. */
+const OLD = {
+  services: byPath('services?fieldSelector', all),
+  slices: byPath('endpointslices?labelSelector=%21service.kubernetes.io%2Fheadless%2C', all),
+};
+
+let server: ApiServer;
+let proxy: NodeProxy;
+
+beforeEach(() => {
+  server = createSmallCluster();
+  putService(server, 'web', ['kubernetes.io/hostname']);
+  putSlice(server, 'web-1', 'web', [
+    { ip: '10.0.0.1', node: NODE },
+    { ip: '10.0.0.3', node: 'edge-3' },
+  ]);
+});
+
+afterEach(async () => {
+  await proxy.close();
+  await server.close();
+});
+
+async function start(
+  options: Partial<NodeProxyOptions> = { usualViewsMs: 0 },
+  raw: RawSettings = {},
+): Promise<void> {
+  proxy = await startWrapper(await server.listen(), options, raw);
+}
+
+const open = () =>
+  proxy.views.sources
+    .map(({ query }) => query)
+    .filter(({ resource }) => resource.plural !== 'nodes');
+const paths = (...queries: Query[]) => queries.map((query) => queryPath(query)).sort();
+const openPaths = () => paths(...open());
+const kept = async () => (await explainOne(proxy, 'default/web')).counts.kept;
+
+/** Reads a query like a kube-proxy: with a lease until the end of the test. */
+async function use(query: Query): Promise<() => void> {
+  const { view, release } = proxy.views.acquire(query);
+  await eventually(() => view.started, true);
+  return release;
+}
+
+describe('before any kube-proxy has come', () => {
+  // explain, the page and check once answered only "no client has requested endpoints yet".
+  test('the views of the newest one are open, and a Service can be explained', async () => {
+    await start();
+    await eventually(openPaths, paths(NEW.slices, NEW.services));
+    await eventually(
+      () => open().length === 2 && proxy.views.sources.every(({ view }) => view.started),
+      true,
+    );
+    expect(await kept()).toBe(1);
+  });
+
+  test('the first request for an explanation opens them, and waits for them', async () => {
+    await start({});
+    expect(open()).toEqual([]);
+    const address = { host: '127.0.0.1', port: 0 };
+    const bounds = DEFAULT_LISTENER_LIMITS;
+    const admin = await startAdmin({ address, bounds, proxy, logger: pino({ level: 'silent' }) });
+    try {
+      const response = await fetch(`${admin.url}/explain/default/web`);
+      expect(response.status).toBe(200);
+      expect(await response.json()).toMatchObject({ counts: { kept: 1, total: 2 } });
+      expect(openPaths()).toEqual(paths(NEW.slices, NEW.services));
+    } finally {
+      await admin.close();
+    }
+  });
+
+  test('they stay, however short the idle time is, and nobody counts as their user', async () => {
+    await start({ usualViewsMs: 0, idleViewMs: 20 });
+    await eventually(openPaths, paths(NEW.slices, NEW.services));
+    // Another view, opened later, is closed after its idle time.
+    const other: Query = { ...NEW.slices, labelSelector: 'a=b' };
+    proxy.views.acquire(other).release();
+    await eventually(() => openPaths().length, 2);
+    expect(openPaths()).toEqual(paths(NEW.slices, NEW.services));
+    expect(proxy.views.sources.map((source) => proxy.views.users(source))).toEqual([0, 0, 0]);
+  });
+
+  test('a client that comes earlier decides what is open', async () => {
+    await start({ usualViewsMs: 100_000 });
+    await use(OLD.slices);
+    expect(openPaths()).toEqual(paths(OLD.slices, OLD.services));
+    proxy.views.openUsualLater(0);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(openPaths()).toEqual(paths(OLD.slices, OLD.services));
+  });
+});
+
+describe('when a kube-proxy comes', () => {
+  test('the newest one shares the open views: the API server sends no second list', async () => {
+    await start();
+    await eventually(() => open().length, 2);
+    await use(NEW.slices);
+    await use(NEW.services);
+    expect(openPaths()).toEqual(paths(NEW.slices, NEW.services));
+    const lists = proxy.views.sources.map(({ status }) => status.lists);
+    expect(lists).toEqual([1, 1, 1]);
+  });
+
+  test('an older one gets its own views, the others are closed, and the policies stay in force', async () => {
+    await start();
+    await eventually(() => proxy.views.sources.every(({ view }) => view.started), true);
+    expect(await kept()).toBe(1);
+    await use(OLD.slices);
+    await use(OLD.services);
+    await eventually(openPaths, paths(OLD.slices, OLD.services));
+    expect(await kept()).toBe(1);
+    server.annotate('default/web', 'topologyKeys', '["*"]');
+    await eventually(kept, 2);
+  });
+
+  test('a Service that only the first query contained is forgotten', async () => {
+    putService(server, 'plain', null);
+    server.patch('services', 'default/plain', {
+      metadata: { labels: { 'service.kubernetes.io/headless': '' } },
+    });
+    await start();
+    await eventually(
+      () => [...proxy.topology.policies.services()].sort(),
+      ['default/plain', 'default/web'],
+    );
+    await use(OLD.services);
+    await eventually(() => [...proxy.topology.policies.services()], ['default/web']);
+  });
+
+  test('its view stays open when it has gone, so that explain still works', async () => {
+    await start({ usualViewsMs: 0, idleViewMs: 20 });
+    await eventually(() => open().length, 2);
+    const release = await use(OLD.slices);
+    await eventually(openPaths, paths(OLD.slices, OLD.services));
+    release();
+    proxy.views.acquire({ ...OLD.slices, labelSelector: 'a=b' }).release();
+    await eventually(() => openPaths().length, 2);
+    expect(openPaths()).toEqual(paths(OLD.slices, OLD.services));
+  });
+
+  test('with hidden Services, a second watch of Services stays open instead', async () => {
+    await start({ usualViewsMs: 0 }, { cloud: { mode: 'passthrough' } });
+    await eventually(() => open().length, 2);
+    await use(OLD.services);
+    expect(openPaths()).toEqual(paths(NEW.slices, NEW.services, OLD.services));
+  });
+});
+
+// Any local process can send kube-proxy's queries: each change of the query must not cost the API server a list.
+test('clients that alternate between the queries of two kube-proxies cause one list each', async () => {
+  await start();
+  await eventually(() => open().length, 2);
+  (await use(OLD.slices))();
+  for (let turn = 0; turn < 5; turn++) {
+    for (const query of [NEW.slices, OLD.slices]) (await use(query))();
+  }
+  const slices = proxy.views.sources.filter(
+    ({ query }) => query.resource.plural === 'endpointslices',
+  );
+  expect(slices.map(({ status }) => status.lists)).toEqual([1, 1]);
+});

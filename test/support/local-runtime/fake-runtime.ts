@@ -1,0 +1,129 @@
+import type {
+  Container,
+  ContainerExit,
+  ContainerRuntime,
+  Sandbox,
+  SandboxNetwork,
+} from '../../../src/proxy/local-runtime/container-runtime.ts';
+
+/** A sandbox with its containers. */
+export interface FakeSandbox {
+  readonly id: string;
+  /** Name of the Pod, in the namespace `default`. */
+  readonly pod: string;
+  readonly uid?: string;
+  readonly attempt?: number;
+  readonly createdAt?: bigint;
+  readonly ready?: boolean;
+  readonly isStatic?: boolean;
+  readonly isHostNetwork?: boolean;
+  readonly addresses?: readonly string[];
+  /** Default: one that runs. */
+  readonly containers?: readonly FakeContainer[];
+}
+
+export interface FakeContainer {
+  readonly name: string;
+  readonly state?: Container['state'];
+  readonly createdAt?: bigint;
+  readonly exit?: ContainerExit;
+}
+
+const RUNNING: readonly FakeContainer[] = [{ name: 'main' }];
+
+/** The state of a container runtime, and how it answers. Tests change the fields. */
+export class FakeRuntime implements ContainerRuntime {
+  sandboxList: readonly FakeSandbox[] = [];
+  /** Each call fails with it. */
+  error: Error | undefined;
+  /** Number of lists of sandboxes. */
+  lists = 0;
+  /** Number of status calls. */
+  statuses = 0;
+  closed = false;
+  /** Lists of sandboxes wait for it, after they have read the state. */
+  gate: Promise<void> | undefined;
+  hasEvents = false;
+  #onEvent: (() => void) | undefined;
+  #endEvents: (() => void) | undefined;
+
+  /** Sends an event to the follower. */
+  emit(): void {
+    this.#onEvent?.();
+  }
+
+  endEvents(): void {
+    this.#endEvents?.();
+  }
+
+  async version(): Promise<string> {
+    this.#answer();
+    return 'fake 1.0';
+  }
+
+  async sandboxes(): Promise<readonly Sandbox[]> {
+    this.lists++;
+    this.#answer();
+    const sandboxes = this.sandboxList.map(toSandbox);
+    await this.gate;
+    return sandboxes;
+  }
+
+  async containers(): Promise<readonly Container[]> {
+    this.#answer();
+    return this.sandboxList.flatMap(toContainers);
+  }
+
+  async network(id: string): Promise<SandboxNetwork | undefined> {
+    this.statuses++;
+    this.#answer();
+    const found = this.sandboxList.find((each) => each.id === id);
+    return found && networkOf(found);
+  }
+
+  async exit(id: string): Promise<ContainerExit | undefined> {
+    this.statuses++;
+    this.#answer();
+    return exitOf(this.sandboxList, id);
+  }
+
+  events(onEvent: () => void, signal: AbortSignal): Promise<void> {
+    if (!this.hasEvents) return Promise.resolve();
+    this.#onEvent = onEvent;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#endEvents = resolve;
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    return promise;
+  }
+
+  close(): void {
+    this.closed = true;
+  }
+
+  #answer(): void {
+    if (this.error !== undefined) throw this.error;
+  }
+}
+
+export function toSandbox(each: FakeSandbox): Sandbox {
+  const { id, pod, uid = `uid-${pod}`, attempt = 0, createdAt = 0n } = each;
+  const { ready = true, isStatic = false } = each;
+  return { id, namespace: 'default', name: pod, uid, attempt, createdAt, ready, isStatic };
+}
+
+export function toContainers({ id, containers = RUNNING }: FakeSandbox): Container[] {
+  return containers.map(({ name, state = 'running', createdAt = 0n }, index) => ({
+    ...{ id: `${id}/${index}`, sandbox: id, name, state, createdAt },
+  }));
+}
+
+export function networkOf({ isHostNetwork = false, addresses = [] }: FakeSandbox): SandboxNetwork {
+  return { isHostNetwork, addresses };
+}
+
+/** @param id as {@link toContainers} makes it */
+export function exitOf(sandboxes: readonly FakeSandbox[], id: string): ContainerExit | undefined {
+  const [sandbox, index] = id.split('/');
+  const { containers = RUNNING } = sandboxes.find((each) => each.id === sandbox) ?? {};
+  return containers[Number(index)]?.exit;
+}

@@ -1,0 +1,223 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { ApiServer } from '../../../embedded/api-server.ts';
+import { kubeconfigFor } from '../../../embedded/kubeconfig.ts';
+import { type Admin, startAdmin } from '../../../src/admin/admin.ts';
+import type { RawSettings } from '../../../src/config/settings.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../../src/proxy/http/listener-limits.ts';
+import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
+import { startServer, type TestServer } from '../http/http-server.ts';
+import { startWrapper } from '../wrapper/wrapper-fixture.ts';
+
+/** A Pod as the API server lists it. */
+export interface FakePod {
+  readonly name: string;
+  readonly node: string;
+  readonly ready?: boolean;
+  readonly created?: string;
+  readonly phase?: string;
+  readonly deleted?: boolean;
+}
+
+/**
+ * An API server in memory with what it does not have: the Pods of wrappers, their ConfigMap, and port-forward as a
+ * kubelet serves it. The wrappers are real. All other requests go to the API server in memory.
+ */
+export interface RemoteCluster {
+  readonly kubeconfig: string;
+  readonly server: ApiServer;
+  readonly pods: FakePod[];
+  /** Content of the ConfigMap that the Pods mount. */
+  config: string;
+  /** Answers requests whose path begins with the key by this status. */
+  readonly refusals: Map<string, number>;
+  /** What the kubelet reports instead of a connection, by Pod. */
+  readonly forwardErrors: Map<string, string>;
+  /** Port-forwards ever opened, `<pod> <port>`, and the most that were open at once. */
+  readonly forwards: string[];
+  readonly mostForwards: number;
+  /** Port-forwards that are open now. */
+  readonly openForwards: number;
+  /** Bytes that went through port-forwards to the clients. */
+  readonly forwardedBytes: number;
+  /** Starts a wrapper and its Pod `wrapper-<node>`. */
+  startWrapper(node: string, raw?: RawSettings): Promise<NodeProxy>;
+  close(): Promise<void>;
+}
+
+export async function startRemoteCluster(server: ApiServer): Promise<RemoteCluster> {
+  const upstream = await server.listen();
+  const folder = await mkdtemp(join(tmpdir(), 'kpw-remote-'));
+  const admins = new Map<string, Admin>();
+  const proxies: NodeProxy[] = [];
+  const sockets = new Set<WebSocket>();
+  const counts = { most: 0, bytes: 0 };
+  const front: TestServer = await startServer((request, response) => {
+    answer(cluster, upstream, request, response);
+  });
+  const cluster: RemoteCluster & { config: string } = {
+    kubeconfig: join(folder, 'kubeconfig'),
+    server,
+    pods: [],
+    config: '{}',
+    refusals: new Map(),
+    forwardErrors: new Map(),
+    forwards: [],
+    get mostForwards() {
+      return counts.most;
+    },
+    get openForwards() {
+      return sockets.size;
+    },
+    get forwardedBytes() {
+      return counts.bytes;
+    },
+    async startWrapper(node, raw = {}) {
+      const proxy = await startWrapper(upstream, {}, { ...raw, nodeName: node });
+      const logger = pino({ level: 'silent' });
+      const address = { host: '127.0.0.1', port: 0 };
+      const admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
+      for (const path of ['/apis/discovery.k8s.io/v1/endpointslices', '/api/v1/services']) {
+        await fetch(proxy.url + path);
+      }
+      proxies.push(proxy);
+      admins.set(`wrapper-${node}`, admin);
+      cluster.pods.push({ name: `wrapper-${node}`, node });
+      return proxy;
+    },
+    async close() {
+      for (const socket of sockets) socket.terminate();
+      for (const admin of admins.values()) await admin.close();
+      for (const proxy of proxies) await proxy.close();
+      await front.close();
+      await server.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+  const forwarder = new WebSocketServer({
+    noServer: true,
+    handleProtocols: (all) => [...all][0] ?? false,
+  });
+  front.server.on('upgrade', (request, socket, head) => {
+    const path = request.url ?? '';
+    const status = refusalOf(cluster, path);
+    if (status !== undefined) {
+      const body = statusBody(status);
+      socket.end(`HTTP/1.1 ${status} Refused\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+      return;
+    }
+    forwarder.handleUpgrade(request, socket, head, (webSocket) => {
+      sockets.add(webSocket);
+      counts.most = Math.max(counts.most, sockets.size);
+      webSocket.once('close', () => sockets.delete(webSocket));
+      const [, pod = '', port = ''] = /pods\/([^/]+)\/portforward\?ports=(\d+)/.exec(path) ?? [];
+      cluster.forwards.push(`${pod} ${port}`);
+      forward(webSocket, Number(port), {
+        ...(admins.get(pod) && { url: `${admins.get(pod)?.url}` }),
+        error: cluster.forwardErrors.get(pod),
+        onData: (bytes) => {
+          counts.bytes += bytes;
+        },
+      });
+    });
+  });
+  await writeFile(cluster.kubeconfig, kubeconfigFor(front.url.href));
+  return cluster;
+}
+
+/** The two channels of a kubelet: each begins with the number of the port. */
+function forward(
+  socket: WebSocket,
+  port: number,
+  target: { url?: string; error: string | undefined; onData: (bytes: number) => void },
+): void {
+  const portBytes = Buffer.alloc(2);
+  portBytes.writeUInt16LE(port);
+  for (const channel of [0, 1]) socket.send(Buffer.concat([Buffer.of(channel), portBytes]));
+  if (target.error !== undefined || target.url === undefined) {
+    socket.send(Buffer.concat([Buffer.of(1), Buffer.from(target.error ?? 'connection refused')]));
+    socket.close();
+    return;
+  }
+  const { port: real, hostname } = new URL(target.url);
+  const tcp = connect(Number(real), hostname);
+  tcp.on('data', (data) => {
+    target.onData(data.length);
+    socket.send(Buffer.concat([Buffer.of(0), data]));
+  });
+  tcp.once('close', () => socket.close());
+  tcp.on('error', () => socket.terminate());
+  socket.on('message', (data: Buffer) => {
+    if (data[0] === 0) tcp.write(data.subarray(1));
+  });
+  socket.once('close', () => tcp.destroy());
+}
+
+function answer(
+  cluster: RemoteCluster,
+  upstream: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://x');
+  const status = refusalOf(cluster, request.url ?? '');
+  const json = (code: number, body: string) =>
+    response.writeHead(code, { 'content-type': 'application/json' }).end(body);
+  if (status !== undefined) json(status, statusBody(status));
+  else if (/^\/api\/v1(\/namespaces\/kube-system)?\/pods$/.test(pathname)) {
+    const node = searchParams.get('fieldSelector')?.replace('spec.nodeName=', '');
+    const isWanted =
+      searchParams.get('labelSelector') === 'app.kubernetes.io/name=kube-proxy-wrapper';
+    const items = cluster.pods
+      .filter((pod) => isWanted && (node === undefined || pod.node === node))
+      .map(podObject);
+    json(200, JSON.stringify({ kind: 'PodList', metadata: {}, items }));
+  } else if (pathname.startsWith('/api/v1/namespaces/kube-system/pods/')) {
+    const pod = cluster.pods.find(({ name }) => pathname.endsWith(`/${name}`)) as FakePod;
+    json(200, JSON.stringify(podObject(pod)));
+  } else if (pathname === '/api/v1/namespaces/kube-system/configmaps/kube-proxy-wrapper') {
+    json(200, JSON.stringify({ data: { 'config.yaml': cluster.config } }));
+  } else {
+    const { method, url, headers } = request;
+    const onward = httpRequest(`${upstream}${url}`, { method, headers }, (found) => {
+      response.writeHead(found.statusCode ?? 500, found.headers);
+      found.pipe(response);
+    });
+    request.pipe(onward);
+  }
+}
+
+function refusalOf({ refusals }: RemoteCluster, path: string): number | undefined {
+  return [...refusals].find(([start]) => path.startsWith(start))?.[1];
+}
+
+function statusBody(code: number): string {
+  return JSON.stringify({ kind: 'Status', code, message: `refused on purpose: ${code}` });
+}
+
+function podObject({ name, node, ready = true, created, phase = 'Running', deleted }: FakePod) {
+  return {
+    metadata: {
+      namespace: 'kube-system',
+      name,
+      creationTimestamp: created ?? '2026-01-01T00:00:00Z',
+      ...(deleted ? { deletionTimestamp: '2026-01-02T00:00:00Z' } : {}),
+    },
+    spec: {
+      nodeName: node,
+      containers: [
+        {
+          args: ['run', '--config=/etc/kube-proxy-wrapper/config.yaml'],
+          volumeMounts: [{ name: 'config', mountPath: '/etc/kube-proxy-wrapper' }],
+        },
+      ],
+      volumes: [{ name: 'config', configMap: { name: 'kube-proxy-wrapper' } }],
+    },
+    status: { phase, conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
+  };
+}
