@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { COLLECTIONS, type CollectionName } from '../../../../../embedded/collections.ts';
 import { encodeBookmark } from '../../../../../embedded/wire.ts';
 import type { Exchange, HttpFault } from '../fault-front.ts';
@@ -143,12 +144,26 @@ export const watchFaults: readonly FaultKind[] = [
         : bytes;
     }
   }),
-  rewatched('events come 3 s late', async function* (frames) {
-    for await (const { bytes } of frames) {
-      await new Promise((later) => setTimeout(later, 3_000));
-      yield bytes;
-    }
-  }),
+  {
+    ...{ room: 'watch', name: 'events come 3 s late' },
+    strike: (target) => {
+      const ended = new AbortController();
+      const late = watched(async function* (frames) {
+        for await (const { bytes } of frames) {
+          await sleep(3_000, undefined, { signal: ended.signal }).catch(() => {});
+          yield bytes;
+        }
+      });
+      const active = http(target, 'watches', late);
+      return {
+        hits: active.hits,
+        end: async () => {
+          ended.abort();
+          await active.end();
+        },
+      };
+    },
+  },
   rewatched('each event twice', async function* (frames) {
     for await (const { type, bytes } of frames) {
       yield bytes;
