@@ -38,9 +38,10 @@ describe('every file names the repository of package.json', () => {
     expect(manifest.bugs).toBe(`${project.repository}/issues`);
   });
 
-  /** What tracked files name, by a pattern with one group. */
+  /** What the files of the repository name, by a pattern with one group. */
   function named(pattern: RegExp): Set<string | undefined> {
-    const args = ['grep', '-IhoE', pattern.source, '--', '.', ':!test/scripts/release'];
+    const grep = ['grep', '--untracked', '-IhoE', pattern.source];
+    const args = [...grep, '--', '.', ':!test/scripts/release'];
     const found = execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim().split('\n');
     return new Set(found.map((line) => pattern.exec(line)?.[1]));
   }
