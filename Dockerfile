@@ -29,6 +29,7 @@ ARG REVISION=unknown
 LABEL org.opencontainers.image.title="kube-proxy-wrapper" \
       org.opencontainers.image.description="Shows an unmodified kube-proxy only the endpoints each Service's topology policy selects" \
       org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.source="https://github.com/example/kube-proxy-wrapper" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 

@@ -13,6 +13,9 @@ ARG BASE_IMAGE=node:24-trixie-slim
 FROM ${WRAPPER_IMAGE} AS wrapper
 
 FROM ${BASE_IMAGE}
+LABEL org.opencontainers.image.title="kube-proxy-wrapper-check" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.source="https://github.com/example/kube-proxy-wrapper"
 # netbase has /etc/protocols, from which nft knows the names of protocols.
 RUN apt-get update && \
     apt-get install -y --no-install-recommends nftables iptables ipvsadm netbase && \

@@ -8,6 +8,8 @@ export interface Tools {
   readonly kubectl: string;
   /** Reads a Dockerfile as BuildKit does; see tools/dockerfile/main.go. */
   readonly dockerfile: string;
+  /** Checks workflows of GitHub Actions. */
+  readonly actionlint: string;
 }
 
 /** The same, with those that check the chart and the alert rules. */
@@ -27,6 +29,10 @@ export async function ensureTools(report: (line: string) => void = () => {}): Pr
     ),
     kubectl: (await ensureBinaries(report)).kubectl,
     dockerfile: await ensureBinary(tool('dockerfile', '0.34.2', '.'), report),
+    actionlint: await ensureBinary(
+      tool('actionlint', '1.7.12', 'github.com/rhysd/actionlint/cmd/actionlint'),
+      report,
+    ),
   };
 }
 

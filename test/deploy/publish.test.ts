@@ -1,0 +1,129 @@
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { type Project, readProject } from '../../scripts/release/project.ts';
+import { runCommand } from '../e2e/support/run-command.ts';
+import { repository } from './support/repository.ts';
+
+const project: Project = readProject();
+const IMAGE_DIGEST = `sha256:${'a'.repeat(64)}`;
+const CHART_DIGEST = `sha256:${'b'.repeat(64)}`;
+
+/** What the tools answer, as far as the scripts read it. Each also writes its command line to $CALLS. */
+const STUBS: Readonly<Record<string, string>> = {
+  docker: `while [ "$1" != --metadata-file ]; do shift; done
+echo '{"containerimage.digest":"${IMAGE_DIGEST}"}' > "$2"`,
+  // To its standard error output, as Helm 3 does.
+  helm: `echo 'Pushed: ghcr.io/x:1' >&2; echo 'Digest: ${CHART_DIGEST}' >&2`,
+  cosign: '',
+  npm: '',
+};
+
+let folder: string;
+let outputs: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'kpw-publish-'));
+  mkdirSync(join(folder, 'bin'));
+  outputs = join(folder, 'outputs');
+  for (const name of Object.keys(STUBS)) stub(name, STUBS[name] ?? '');
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+beforeEach(() => {
+  for (const name of ['calls', 'outputs']) writeFileSync(join(folder, name), '');
+});
+
+function stub(name: string, script: string): void {
+  const path = join(folder, 'bin', name);
+  writeFileSync(path, `#!/bin/sh\necho "${name} $*" >> "$CALLS"\n${script}\n`);
+  chmodSync(path, 0o755);
+}
+
+/** Runs a script with the stubs first in the path; returns the command lines that it called. */
+async function publish(name: string): Promise<string[]> {
+  const env = {
+    PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
+    CALLS: join(folder, 'calls'),
+    GITHUB_OUTPUT: outputs,
+    HELM: 'helm',
+  };
+  const script = join(repository, 'scripts/release', `publish-${name}.ts`);
+  await runCommand(process.execPath, [script, folder], { env });
+  return readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n');
+}
+
+describe('the images', () => {
+  test('are built for both architectures with SBOM and provenance, and pushed by version', async () => {
+    const builds = (await publish('image')).filter((call) => call.startsWith('docker '));
+    expect(builds).toHaveLength(2);
+    for (const build of builds) {
+      expect(build).toContain(
+        '--platform linux/amd64,linux/arm64 --provenance=mode=max --sbom=true',
+      );
+      expect(build).toContain(' --push .');
+    }
+    expect(builds[0]).toContain(`--tag ${project.image}:${project.version} `);
+    expect(builds[0]).toContain(`--build-arg VERSION=${project.version} `);
+    expect(builds[0]).toMatch(/--build-arg REVISION=[0-9a-f]{40} /);
+    expect(builds[1]).toContain(`--tag ${project.checkImage}:${project.version} `);
+    expect(builds[1]).toContain(`--build-arg WRAPPER_IMAGE=${project.image}@${IMAGE_DIGEST} `);
+  });
+
+  // A tag can move between push and signature.
+  test('are signed by digest, and the SBOM of the bundle is attached', async () => {
+    const calls = (await publish('image')).filter((call) => call.startsWith('cosign '));
+    const bom = join(folder, `${project.name}-${project.version}.cdx.json`);
+    expect(calls).toEqual([
+      `cosign sign --yes ${project.image}@${IMAGE_DIGEST}`,
+      `cosign attest --yes --type cyclonedx --predicate ${bom} ${project.image}@${IMAGE_DIGEST}`,
+      `cosign sign --yes ${project.checkImage}@${IMAGE_DIGEST}`,
+    ]);
+  });
+
+  test('are named for the provenance that the workflow adds', async () => {
+    await publish('image');
+    expect(readFileSync(outputs, 'utf8').trim().split('\n')).toEqual([
+      `image_name=${project.image}`,
+      `image_digest=${IMAGE_DIGEST}`,
+      `check_image_name=${project.checkImage}`,
+      `check_image_digest=${IMAGE_DIGEST}`,
+    ]);
+  });
+
+  test('are not signed if the build fails or has no digest', async () => {
+    const signs = async (): Promise<boolean> => {
+      await expect(publish('image')).rejects.toThrow('ended with 1');
+      return readFileSync(join(folder, 'calls'), 'utf8').includes('cosign');
+    };
+    try {
+      stub('docker', 'exit 3');
+      expect(await signs()).toBe(false);
+      stub('docker', `${STUBS.docker?.replace(/a{64}/, 'abc')}`);
+      expect(await signs()).toBe(false);
+    } finally {
+      stub('docker', STUBS.docker ?? '');
+    }
+  });
+});
+
+test('the chart is pushed as an OCI artifact and signed by its digest', async () => {
+  const { name, version, charts } = project;
+  expect(await publish('chart')).toEqual([
+    `helm push ${folder}/${name}-chart-${version}.tgz oci://${charts}`,
+    `cosign sign --yes ${charts}/${name}@${CHART_DIGEST}`,
+  ]);
+  expect(readFileSync(outputs, 'utf8')).toBe(
+    `chart_name=${charts}/${name}\nchart_digest=${CHART_DIGEST}\n`,
+  );
+});
+
+test('the npm package is published with provenance, and a pre-release is not the latest', async () => {
+  const { name, version } = project;
+  const tag = version.includes('-') ? 'next' : 'latest';
+  expect(await publish('package')).toEqual([
+    `npm publish ${folder}/${name}-${version}.tgz --provenance --access public --tag ${tag}`,
+  ]);
+});

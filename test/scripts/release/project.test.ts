@@ -1,0 +1,70 @@
+import { execFileSync } from 'node:child_process';
+import { describe, expect, test } from '@jest/globals';
+import { type Manifest, projectOf, ROOT, readManifest } from '../../../scripts/release/project.ts';
+import { replaceRepository } from '../../../scripts/release/repository-names.ts';
+
+const manifest = readManifest();
+const project = projectOf(manifest);
+
+function withUrl(url: string): Manifest {
+  return { ...manifest, repository: { type: 'git', url } };
+}
+
+describe('projectOf()', () => {
+  test('derives all names from the repository of package.json; those of images are lower-case', () => {
+    const { repository, slug, image, checkImage, charts } = projectOf(
+      withUrl('git+https://github.com/Acme/Kube-Proxy-Wrapper.git'),
+    );
+    expect({ repository, slug, image, checkImage, charts }).toEqual({
+      repository: 'https://github.com/Acme/Kube-Proxy-Wrapper',
+      slug: 'Acme/Kube-Proxy-Wrapper',
+      image: 'ghcr.io/acme/kube-proxy-wrapper',
+      checkImage: 'ghcr.io/acme/kube-proxy-wrapper-check',
+      charts: 'ghcr.io/acme/charts',
+    });
+  });
+
+  test.each(['https://github.com/acme/x', 'git+https://example.com/acme/x.git', ''])(
+    'refuses %j, which npm could not compare with the provenance',
+    (url) => {
+      expect(() => projectOf(withUrl(url))).toThrow('package.json: repository.url is');
+    },
+  );
+});
+
+describe('every file names the repository of package.json', () => {
+  test('package.json itself', () => {
+    expect(manifest.homepage).toBe(`${project.repository}#readme`);
+    expect(manifest.bugs).toBe(`${project.repository}/issues`);
+  });
+
+  /** What the files of the repository name, by a pattern with one group. */
+  function named(pattern: RegExp): Set<string | undefined> {
+    const grep = ['grep', '--untracked', '-IhoE', pattern.source];
+    const args = [...grep, '--', '.', ':!test/scripts/release'];
+    const found = execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim().split('\n');
+    return new Set(found.map((line) => pattern.exec(line)?.[1]));
+  }
+
+  test('chart, alerts, labels of the images and documents', () => {
+    const slug = /github[.]com\/([A-Za-z0-9_.-]+\/kube-proxy-wrapper)/;
+    expect(named(slug)).toEqual(new Set([project.slug]));
+  });
+
+  test('and the commands that verify a release', () => {
+    const owner = project.charts.split('/')[1];
+    expect(named(/ghcr[.]io\/([a-z0-9_.-]+)\//)).toEqual(new Set([owner]));
+    expect(named(/--repo ([A-Za-z0-9_.-]+\/[A-Za-z0-9_.-]+)/)).toEqual(new Set([project.slug]));
+  });
+});
+
+test('replaceRepository() replaces each form of the name, and no placeholder of a registry', () => {
+  const from = { slug: 'example/kpw', image: 'ghcr.io/example/kpw' };
+  const to = { slug: 'Acme/wrapper', image: 'ghcr.io/acme/wrapper' };
+  const text = `git+https://github.com/example/kpw.git ghcr.io/example/kpw:1 ghcr.io/example/charts
+registry.example.com/kpw --repo example/kpw`;
+  expect(
+    replaceRepository(text, from, to),
+  ).toBe(`git+https://github.com/Acme/wrapper.git ghcr.io/acme/wrapper:1 ghcr.io/acme/charts
+registry.example.com/kpw --repo Acme/wrapper`);
+});
