@@ -41,7 +41,7 @@ describe('every file names the repository of package.json', () => {
   /** What the files of the repository name, by a pattern with one group. */
   function named(pattern: RegExp): Set<string | undefined> {
     const grep = ['grep', '--untracked', '-IhoE', '-e', pattern.source];
-    const args = [...grep, '--', '.', ':!test/scripts/release'];
+    const args = [...grep, '--', '.', ':!scripts/release', ':!test/scripts/release'];
     const found = execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim().split('\n');
     return new Set(found.map((line) => pattern.exec(line)?.[1]));
   }
