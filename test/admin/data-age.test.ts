@@ -128,6 +128,21 @@ test('one collection without a watch makes the data old, and the warning names i
   expect(data.warning).toMatch(/^the data is 3\d s old.*: there is no watch of \/apis\/discovery/);
 });
 
+test('the API server is unreachable since the last watch has ended, not since the first', async () => {
+  await start();
+  await eventually(() => connections().every(Boolean), true);
+  server.refuse(({ path }) => path === PATHS.slices, 500);
+  server.cutWatches();
+  await eventually(() => connections().filter((isOpen) => !isOpen).length, 1);
+  ahead = 60_000;
+  await relay.refuse();
+  relay.cut();
+  await eventually(() => connections().some(Boolean), false);
+  const { data } = await read<ResponseHead>('/explain');
+  expect(data.ageSeconds).toBeGreaterThanOrEqual(60);
+  expect(Date.now() - Date.parse(`${data.unreachableSince}`)).toBeLessThan(30_000);
+});
+
 test('data from disk is as old as its snapshot', async () => {
   const { state, remove } = await stateFolder();
   try {

@@ -108,16 +108,18 @@ test('an update of the wrapper loses no request, refuses no connection and delay
       await documented('kubectl apply --server-side -k my-cluster');
     });
   });
-  for (const [node, latestMs] of Object.entries(await beats.stop())) {
-    timings.add(`the latest change during that update (${node})`, 'ms', latestMs);
-    expect(latestMs).toBeLessThan(5_000);
-  }
+  const latest = Object.entries(await beats.stop());
   for (const client of clients) {
     await client.stop();
     expect(client.process.log()).not.toMatch(/[(](refused|reset|timeout)/);
     expect(client.process.log()).toContain('ServiceList');
   }
   expect(seen.map(({ answers }) => Object.keys(answers))).toEqual([['edge-1'], ['edge-2']]);
+  for (const [node, latestMs] of latest) {
+    timings.add(`the latest change during that update (${node})`, 'ms', latestMs);
+    // client-go waits 1 to 2 s of it. It was 2.6 s on a quiet machine, and 5.1 s at a load of 26 on two cores.
+    expect(latestMs).toBeLessThan(10_000);
+  }
 });
 
 inRelease('a changed setting rolls the wrapper, and an undo brings the old one back', async () => {

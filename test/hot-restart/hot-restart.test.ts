@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
+import { VERSION } from '../../src/version.ts';
 import { freePorts } from '../e2e/support/free-port.ts';
 import { eventually } from '../support/eventually.ts';
 import { MAIN, startProcess, type WrapperProcess } from '../support/process/wrapper-process.ts';
@@ -211,7 +212,7 @@ describe('a planned restart', () => {
     const next = start({ https });
     const patience = { signal: AbortSignal.timeout(10_000) };
     expect(await once(next.child, 'close', patience)).toEqual([1, null]);
-    expect(next.lines).toEqual([]);
+    expect(next.lines.map(({ msg }) => msg)).toEqual([`kube-proxy-wrapper ${VERSION} starts`]);
     expect(await list()).toBe(200);
   });
 

@@ -22,6 +22,8 @@ export type ObjectBytes = Buffer;
  * JSON each item owns its bytes.
  */
 export interface RawList {
+  /** Such as `EndpointSliceList`. */
+  readonly kind: string;
   readonly resourceVersion: string;
   /** Continue token of a chunked list; empty when the list is complete. */
   readonly continue: string;

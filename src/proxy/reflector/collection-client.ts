@@ -62,6 +62,7 @@ export class CollectionClient {
   readonly #requester: CollectionRequester;
   readonly #codec: Codec;
   readonly #query: Query;
+  readonly #metadataOnly: boolean;
   readonly #readLimits: ReadLimits;
   readonly #limits: QueryLimits;
   readonly #clock: Clock;
@@ -83,6 +84,7 @@ export class CollectionClient {
     this.#requester = new CollectionRequester(options);
     this.#codec = options.codec;
     this.#query = options.query;
+    this.#metadataOnly = options.metadataOnly;
     this.#readLimits = options.bounds;
     this.#clock = options.clock ?? systemClock;
     this.#limits = new QueryLimits(this.#clock);
@@ -217,11 +219,27 @@ export class CollectionClient {
         headers,
         onBytes,
       });
-      return this.#codec.decodeList(buffers, maxObjects);
+      const list = this.#codec.decodeList(buffers, maxObjects);
+      this.#assertListOf(query, list);
+      return list;
     } catch (error) {
       throw withSetting(deadline.explain(error), 'maxListBytes');
     } finally {
       deadline.end();
+    }
+  }
+
+  /**
+   * Throws `Malformed` if the list has another kind or no version. Something that stands in for the API server may
+   * answer any request with the same empty list, and all objects would disappear.
+   */
+  #assertListOf({ resource }: Query, { kind, resourceVersion }: RawList): void {
+    const expected = this.#metadataOnly ? 'PartialObjectMetadataList' : `${resource.kind}List`;
+    if (kind !== expected) {
+      throw new WrapperError('Malformed', `a list of kind ${kind}, not ${expected}`);
+    }
+    if (resourceVersion === '') {
+      throw new WrapperError('Malformed', `a list of kind ${kind} without a resourceVersion`);
     }
   }
 }

@@ -80,6 +80,8 @@ export class FolderWatch {
     try {
       if (!this.#closed) await this.#checkFolder();
     } catch (error) {
+      // What was known of the folder may be wrong.
+      this.#options.files.invalidate();
       this.#failed(error as Error);
     } finally {
       clearTimeout(slow);

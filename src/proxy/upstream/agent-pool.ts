@@ -18,11 +18,11 @@ const KEEP_ALIVE_MS = 15_000;
 /** Idle connections end before an apiserver ends them (90 s), so that none is used while it is being closed. */
 const IDLE_MS = 60_000;
 /**
- * After this time without a byte, or up to a third of it later, a PING is sent on a connection of HTTP/2, which has the
- * second time to be answered, in milliseconds. So a connection that is dead is noticed within 30 s, also if others
+ * After this time without a byte, or up to an eighth of it later, a PING is sent on a connection of HTTP/2, which has
+ * the second time to be answered, in milliseconds. So a connection that is dead is noticed within 33 s, also if others
  * work. Client-go has 30 s and 15 s.
  */
-const QUIET_MS = 15_000;
+const QUIET_MS = 20_000;
 const PING_MS = 10_000;
 
 const IDENTITIES = ['own', 'caller'] as const;
@@ -53,7 +53,7 @@ export class AgentPool {
     readonly onDead: (server: URL, requests: number) => void;
     /** Time limit for the start of a response, in milliseconds; default 40,000. */
     readonly headersMs?: number | undefined;
-    /** After this time without a byte a PING is sent, in milliseconds; default 15,000. */
+    /** After this time without a byte a PING is sent, in milliseconds; default 20,000. */
     readonly quietMs?: number | undefined;
   }) {
     const { credentials, onConnect, onDead, headersMs = HEADERS_MS, quietMs = QUIET_MS } = options;

@@ -40,7 +40,7 @@ export interface AgentTimes {
   readonly probeMs: number;
   /** An idle connection is kept for this time. */
   readonly idleMs: number;
-  /** A PING is sent after this time without a byte from the server, or up to a third of it later. */
+  /** A PING is sent after this time without a byte from the server, or up to an eighth of it later. */
   readonly quietMs: number;
   /** Time limit for the response to a PING. */
   readonly pingMs: number;

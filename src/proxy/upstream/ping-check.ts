@@ -5,14 +5,14 @@ export interface PingCheckOptions {
   readonly ping: (onAck: () => void) => void;
   /** Called once, when the connection is dead. */
   readonly onDead: () => void;
-  /** After this time without a byte, or up to a third of it later, a PING is sent, in milliseconds. */
+  /** After this time without a byte, or up to an eighth of it later, a PING is sent, in milliseconds. */
   readonly quietMs: number;
   /** Time limit for the answer, in milliseconds. */
   readonly pingMs: number;
 }
 
 /** How often the bytes are counted in a quiet time. */
-const LOOKS = 3;
+const LOOKS = 8;
 
 /**
  * Finds out whether an HTTP/2 connection is alive. A quiet watch and a dead connection look the same.

@@ -31,6 +31,7 @@ beforeAll(async () => {
     return { user: '65532:65532' };
   });
   for (const node of cluster.nodes) await node.importImage(image);
+  await installKubeProxy(cluster, { mode: 'nftables', server: 'http://127.0.0.1:10360' });
   await workspace.runDocumented('kubeadm', 'kubectl -n kube-system get configmap', {
     'newTag: 1.1.0-dev': `newTag: 1.0.0
 patches:
@@ -40,7 +41,6 @@ patches:
       - { op: replace, path: /spec/template/spec/securityContext/runAsGroup, value: 65532 }`,
   });
   await workspace.runDocumented('kubeadm', 'kubectl apply --server-side');
-  await installKubeProxy(cluster, { mode: 'nftables', server: 'http://127.0.0.1:10360' });
   await rolledOut(cluster, 'kube-proxy');
   web = await createWeb(cluster, ['kubernetes.io/hostname', '*']);
   for (const node of everyNode) await web.reaches(node, [node]);

@@ -1,15 +1,22 @@
 import { existsSync, readdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '../../e2e/support/eventually.ts';
-import { prefixOf } from './owner.ts';
 
 const ROOT = '/sys/fs/cgroup';
 
-/** Removes the cgroups of a cluster: in version 1 there is one tree for each controller, in version 2 a single one. */
-export async function removeCgroups(number: number): Promise<void> {
+/** Below it containerd has a folder for each container, by the id. It is on the node's disk, so it outlives the node. */
+const TASKS = 'var/lib/containerd/io.containerd.runtime.v2.task/k8s.io';
+
+/**
+ * Removes the cgroups of the containers of a node whose processes have ended, or end now. They are /k8s.io/<id>, beside
+ * those of other clusters: in version 1 in one tree for each controller, in version 2 in a single one.
+ */
+export async function removeCgroups(nodeFolder: string): Promise<void> {
+  const tasks = join(nodeFolder, TASKS);
+  const ids = existsSync(tasks) ? readdirSync(tasks) : [];
   const trees = [ROOT, ...readdirSync(ROOT).map((each) => join(ROOT, each))];
-  const ours = trees.map((tree) => join(tree, prefixOf(number))).filter(existsSync);
-  for (const folder of ours) {
+  const ours = trees.flatMap((tree) => ids.map((id) => join(tree, 'k8s.io', id)));
+  for (const folder of ours.filter(existsSync)) {
     // A cgroup is busy until the last of its processes has been reaped.
     await eventually(
       () => removeTree(folder),

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { repository } from '../../deploy/support/repository.ts';
 import type { ApiClient } from '../../e2e/support/api.ts';
@@ -84,8 +84,12 @@ async function bringUp(
 /** Removes a cluster whose processes have ended, or end now: also one whose test process was killed. */
 async function removeCluster(number: number): Promise<void> {
   await removeNetwork(number);
-  await removeCgroups(number);
-  rmSync(folderOf(number), { recursive: true, force: true });
+  const folder = folderOf(number);
+  const parts = existsSync(folder) ? readdirSync(folder, { withFileTypes: true }) : [];
+  for (const part of parts.filter((each) => each.isDirectory())) {
+    await removeCgroups(join(folder, part.name));
+  }
+  rmSync(folder, { recursive: true, force: true });
   releaseNumber(number);
 }
 

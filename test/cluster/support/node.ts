@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { eventually } from '../../e2e/support/eventually.ts';
 import { type ProcessOptions, waitUntilReady } from '../../e2e/support/managed-process.ts';
 import type { ClusterBinaries } from './binaries.ts';
+import { removeCgroups } from './cgroups.ts';
 import { type Containers, createContainers } from './containers.ts';
 import { bootNode, type FirstProcess, type OnNode } from './first-process.ts';
 import { API_SERVER, type ClusterNetwork, nodeAddress, podCidr } from './network.ts';
@@ -138,6 +139,8 @@ class Node {
     this.#kubelet = undefined;
     await first.stop();
     await network.removeNode(index);
+    // containerd forgets the ids when it starts again.
+    await removeCgroups(folder);
     rmSync(join(folder, 'run'), { recursive: true, force: true });
     mkdirSync(join(folder, 'run'));
   }

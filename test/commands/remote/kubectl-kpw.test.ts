@@ -10,7 +10,8 @@ import { createSmallCluster, putService, putSlice } from '../../support/wrapper/
 let cluster: RemoteCluster;
 
 beforeEach(async () => {
-  const server = createSmallCluster();
+  // remote-cluster.ts sends the requests on over plain http.
+  const server = createSmallCluster({ tls: undefined });
   putService(server, 'web', ['kubernetes.io/hostname', 'site', '*']);
   putSlice(server, 'web-1', 'web', [
     { ip: '10.0.0.1', node: 'edge-1' },

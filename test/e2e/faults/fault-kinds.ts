@@ -59,10 +59,7 @@ function networkFaults(side: Side): FaultKind[] {
       weight: 5,
       strike: async ({ node }) => {
         await node.dropPackets(side);
-        return async () => {
-          await node.passPackets();
-          return 1;
-        };
+        return async () => await node.passPackets();
       },
     },
   ];
@@ -152,7 +149,7 @@ function wrapperFaults(): FaultKind[] {
         return async () => {
           await node.inject('upstream', null);
           await replaced;
-          return 1;
+          return await node.harmed('upstream');
         };
       },
     },
@@ -167,7 +164,7 @@ function wrapperFaults(): FaultKind[] {
         await sleep(2_500);
         return async () => {
           await node.inject('upstream', null);
-          return 1;
+          return await node.harmed('upstream');
         };
       },
     },

@@ -50,7 +50,8 @@ export interface FaultNode {
   harmed(side: Side): Promise<number>;
   /** Packets to and from the relay vanish. */
   dropPackets(side: Side): Promise<void>;
-  passPackets(): Promise<void>;
+  /** Resolves with the number of packets that were dropped. */
+  passPackets(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -173,7 +174,12 @@ function relaysOf(
       await find(side);
       await dropPackets(netns, endpointsOf(side));
     },
-    passPackets: async () => void (await netns.exec('nft', ['delete', 'table', 'inet', TABLE])),
+    passPackets: async () => {
+      const rules = await netns.exec('nft', ['list', 'table', 'inet', TABLE]);
+      await netns.exec('nft', ['delete', 'table', 'inet', TABLE]);
+      const counts = Array.from(rules.matchAll(/counter packets (\d+)/g), ([, count]) => count);
+      return counts.reduce((sum, count) => sum + Number(count), 0);
+    },
   };
 }
 
@@ -191,8 +197,8 @@ async function dropPackets(netns: NodeNetns, endpoints: readonly string[]): Prom
   const rules = `table inet ${TABLE} {
   chain input {
     type filter hook input priority -300;
-    tcp dport { ${ports} } drop
-    tcp sport { ${ports} } drop
+    tcp dport { ${ports} } counter drop
+    tcp sport { ${ports} } counter drop
   }
 }
 `;

@@ -111,7 +111,7 @@ test('informers equal the model after each of many faults', async () => {
       throw new Error(`${what}: ${message}\n${wrong}\nthe wrapper's log ends: ${log}`, { cause });
     }
   }
-  expect(scene.informers.lost).toEqual([]);
+  expectSurvived();
 });
 
 test('the kernels equal the model at the end', async () => {

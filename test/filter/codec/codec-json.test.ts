@@ -214,7 +214,7 @@ describe('decodeList()', () => {
       '{"a":1,"kind":"A"}, {"a":1} ],"metadata":{"resourceVersion":"7","continue":"next"},"kind":"AList"}\n';
     const { items, ...rest } = codec.decodeList([Buffer.from(body)]);
     expect(items.map(parsed)).toEqual([{}, { a: { kind: 'B' } }, { a: 1 }, { a: 1 }]);
-    expect(rest).toEqual({ resourceVersion: '7', continue: 'next' });
+    expect(rest).toEqual({ kind: 'AList', resourceVersion: '7', continue: 'next' });
   });
 
   test('reads null items as an empty list', () => {

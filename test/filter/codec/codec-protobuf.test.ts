@@ -208,6 +208,7 @@ describe('decodeList()', () => {
       fields(field(1, field(2, 'NodeList')), field(2, list)),
     );
     expect(codec.decodeList([body])).toEqual({
+      kind: 'NodeList',
       resourceVersion: '7',
       continue: 'next',
       items: [Buffer.alloc(0)],

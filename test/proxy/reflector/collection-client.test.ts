@@ -79,6 +79,19 @@ describe('a list that comes in pages', () => {
   });
 });
 
+test.each([
+  ['of another kind', { kind: 'ConfigMapList', metadata: { resourceVersion: '10' } }],
+  ['without a resourceVersion', { kind: 'ServiceList', metadata: {} }],
+])('an empty list %s is malformed: no object has gone', async (problem, list) => {
+  const client = await clientOf((_query, response) => {
+    response.end(JSON.stringify({ ...list, items: [] }));
+  });
+  await expect(client.list('', signal)).rejects.toMatchObject({
+    code: 'Malformed',
+    message: expect.stringContaining(problem.startsWith('of') ? 'ConfigMapList' : problem),
+  });
+});
+
 interface Named {
   readonly metadata: { readonly name: string };
 }

@@ -219,7 +219,8 @@ describe('a start while the API server is out of reach', () => {
     await server.close();
     const proxy = await start({ readyWaitMs: 500 });
     await expect(shownBy(proxy, PATHS.slices)).rejects.toThrow('HTTP 503');
-    expect(await readdir(folder)).toContain(name.replace(/snapshot$/, 'torn'));
+    const torn = name.replace(/snapshot$/, 'torn');
+    await eventually(async () => (await readdir(folder)).includes(torn), true);
     expect((await shownBy(proxy, PATHS.nodes)).size).toBe(1);
   });
 

@@ -43,8 +43,6 @@ export interface RemoteCluster {
   readonly mostForwards: number;
   /** Port-forwards that are open now. */
   readonly openForwards: number;
-  /** Bytes that went through port-forwards to the clients. */
-  readonly forwardedBytes: number;
   /** Starts a wrapper and its Pod `wrapper-<node>`. */
   startWrapper(node: string, raw?: RawSettings): Promise<NodeProxy>;
   close(): Promise<void>;
@@ -56,7 +54,7 @@ export async function startRemoteCluster(server: ApiServer): Promise<RemoteClust
   const admins = new Map<string, Admin>();
   const proxies: NodeProxy[] = [];
   const sockets = new Set<WebSocket>();
-  const counts = { most: 0, bytes: 0 };
+  const counts = { most: 0 };
   const front: TestServer = await startServer((request, response) => {
     answer(cluster, upstream, request, response);
   });
@@ -73,9 +71,6 @@ export async function startRemoteCluster(server: ApiServer): Promise<RemoteClust
     },
     get openForwards() {
       return sockets.size;
-    },
-    get forwardedBytes() {
-      return counts.bytes;
     },
     async startWrapper(node, raw = {}) {
       const proxy = await startWrapper(upstream, {}, { ...raw, nodeName: node });
@@ -120,9 +115,6 @@ export async function startRemoteCluster(server: ApiServer): Promise<RemoteClust
       forward(webSocket, Number(port), {
         ...(admins.get(pod) && { url: `${admins.get(pod)?.url}` }),
         error: cluster.forwardErrors.get(pod),
-        onData: (bytes) => {
-          counts.bytes += bytes;
-        },
       });
     });
   });
@@ -134,7 +126,7 @@ export async function startRemoteCluster(server: ApiServer): Promise<RemoteClust
 function forward(
   socket: WebSocket,
   port: number,
-  target: { url?: string; error: string | undefined; onData: (bytes: number) => void },
+  target: { url?: string; error: string | undefined },
 ): void {
   const portBytes = Buffer.alloc(2);
   portBytes.writeUInt16LE(port);
@@ -147,7 +139,6 @@ function forward(
   const { port: real, hostname } = new URL(target.url);
   const tcp = connect(Number(real), hostname);
   tcp.on('data', (data) => {
-    target.onData(data.length);
     socket.send(Buffer.concat([Buffer.of(0), data]));
   });
   tcp.once('close', () => socket.close());

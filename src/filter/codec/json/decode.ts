@@ -27,6 +27,7 @@ export function decodeList(
   const isEmpty = !Array.isArray(body.items);
   const metadata = fields(body, 'metadata');
   return {
+    kind,
     resourceVersion: text(metadata, 'resourceVersion'),
     continue: text(metadata, 'continue'),
     items: (isEmpty ? [] : items).map(({ bytes, offset }) =>

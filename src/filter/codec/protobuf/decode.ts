@@ -45,7 +45,7 @@ export function decodeList(
     }
     at += field.end;
   }
-  return { ...version, items };
+  return { kind, ...version, items };
 }
 
 function readListMeta(

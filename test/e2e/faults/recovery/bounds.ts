@@ -1,0 +1,65 @@
+/** What the wrapper must keep to while an API server fails, and after it. All bounds of the suite are here. */
+export const BOUNDS = {
+  /** Time until the view is right again after the API server answers, in milliseconds, over all faults. */
+  rightAgainMs: { p50: 1_000, p90: 3_000, p99: 10_000 },
+  /** The same for each single fault. */
+  rightAgainHardMs: 30_000,
+  /** Until a connection is closed whose peer has died without a word, in milliseconds. */
+  deadPeerMs: 36_000,
+  /** Requests of one query, on average over any {@link REQUEST_WINDOW_MS}. */
+  requestsPerSecond: 5,
+  /**
+   * Lists of one query that are answered in full: two, two more for each process that starts, and one more in each
+   * period. A list that is refused costs the API server little, and counts as a request only.
+   */
+  lists: 2,
+  listPeriodMs: 5_000,
+  /** New connections, on average over any {@link REQUEST_WINDOW_MS}. HTTP/1.1 has one for each watch. */
+  connectionsPerSecond: { h2: 5, 'http/1.1': 15 },
+  /** Log lines of one fault and its recovery, for each minute that they last. */
+  logLinesPerMinute: 10,
+  /** Log lines of a process that starts or ends, in addition. */
+  logLinesPerProcess: 15,
+  /** CPU seconds of one fault and its recovery: a constant part and a part of the time that they last. */
+  cpuSeconds: { constant: 1.5, share: 0.25, perProcess: 4 },
+  /** Resident memory of the wrapper (its peak), in MB. The sources take more than the bundle. */
+  residentMB: { bundle: 160, sources: 260 },
+  /** Open descriptors after recovery. */
+  descriptors: 80,
+  /** /readyz fails within this time in a fault in which the API server cannot be reached, in milliseconds. */
+  unreadyMs: {
+    /** Connections or requests fail: 10 s of grace, and the wait for the next attempt. */
+    failing: 20_000,
+    /** Nothing comes back: 35 s until a dead peer is noticed, and 10 s of grace. */
+    silent: 48_000,
+  },
+  /** /readyz answers 200 within this time after the view is right again, in milliseconds. */
+  readyAgainMs: 10_000,
+} as const;
+
+/** Rates are measured over a sliding window of this length. */
+export const REQUEST_WINDOW_MS = 5_000;
+
+/** What is checked, and the sentence that each check proves. */
+export const CHECKS = {
+  rightAgain: 'no fault leaves the view wrong for longer than the hard bound',
+  view: 'a kept client never has a state that the cluster never had, or that the policy forbids',
+  watch: 'the events of a watch are in order and fit what the client has',
+  requests: 'no query sends more requests than the bound while an API server misbehaves',
+  lists: 'no query lists more often than the bound while an API server misbehaves',
+  connections: 'no more connections are opened than the bound',
+  log: 'no fault writes more log lines than the bound',
+  cpu: 'no fault costs more CPU than the bound',
+  memory: 'the wrapper never needs more memory than the bound',
+  descriptors: 'no descriptors are left open',
+  deadPeer: 'a connection whose peer has died without a word is closed within the bound',
+  readyz: '/readyz reports that the API server is unreachable, and recovers',
+} as const;
+
+export type Check = keyof typeof CHECKS;
+
+/** A bound that was broken. */
+export interface Problem {
+  readonly check: Check;
+  readonly what: string;
+}

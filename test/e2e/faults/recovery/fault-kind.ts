@@ -1,0 +1,55 @@
+import type { Random } from '../../support/random.ts';
+import type { Problem } from './bounds.ts';
+import type { Cluster } from './cluster.ts';
+import type { FaultFront } from './fault-front.ts';
+import type { WrapperUnderTest } from './wrapper-under-test.ts';
+
+/** Where a fault happens; the report has one group of lines for each. */
+export type Room =
+  | 'connection'
+  | 'TLS'
+  | 'HTTP/2'
+  | 'status'
+  | 'content'
+  | 'watch'
+  | 'server'
+  | 'process';
+
+/** What a fault acts on. */
+export interface FaultTarget {
+  /** The only way from the wrapper to the API server. */
+  readonly front: FaultFront;
+  readonly cluster: Cluster;
+  readonly wrapper: WrapperUnderTest;
+  readonly random: Random;
+}
+
+/** A fault that has begun. */
+export interface ActiveFault {
+  /** Ends it. Resolves when the API server answers again, so that the time to be right again begins. */
+  end(): Promise<void>;
+  /** Connections, requests or processes that it has harmed so far; with 0 it does not count. */
+  hits(): number;
+  /** What the kind itself has found, after its end. */
+  problems?(): readonly Problem[];
+}
+
+/** A way in which something fails. Another one is another row of a table in kinds/. */
+export interface FaultKind {
+  readonly room: Room;
+  readonly name: string;
+  /** Which cluster or protocol it needs; default: any. */
+  readonly needs?: 'http2' | 'memory' | 'real';
+  /** Bounds of its duration in seconds; default 0.1 to 120. */
+  readonly seconds?: readonly [least: number, most: number];
+  /**
+   * No request gets through: /readyz must report it. `failing`: attempts fail; `silent`: nothing comes back. A kind
+   * without it may be harmless for readiness.
+   */
+  readonly unreachable?: 'failing' | 'silent';
+  /** Processes of the wrapper that it starts. */
+  readonly starts?: number;
+  /** A process that starts from the disk may show an older state, which the last process did not have time to write. */
+  readonly mayGoBack?: boolean;
+  strike(target: FaultTarget): Promise<ActiveFault> | ActiveFault;
+}

@@ -1,0 +1,99 @@
+import type { Random } from '../../../support/random.ts';
+import { BOUNDS, type Problem } from '../bounds.ts';
+import type { FaultFront } from '../fault-front.ts';
+import type { ActiveFault, FaultKind } from '../fault-kind.ts';
+import type { ActiveTcpFault, TcpFault } from '../tcp-front.ts';
+
+type Row = readonly [
+  name: string,
+  fault: (random: Random) => TcpFault,
+  more?: Pick<FaultKind, 'unreachable' | 'seconds'>,
+];
+
+const BOTH = ['toServer', 'toClient'] as const;
+const FAILING = { unreachable: 'failing' } as const;
+const SILENT = { unreachable: 'silent' } as const;
+
+const ROWS: readonly Row[] = [
+  ['all connections reset once', () => ({ kind: 'reset' }), { seconds: [0.1, 3] }],
+  ['connections reset every 0.2 s', () => ({ kind: 'reset', everyMs: 200 })],
+  ['connections reset every 2 s', () => ({ kind: 'reset', everyMs: 2_000 })],
+  ['refused', () => ({ kind: 'refuse' }), FAILING],
+  [
+    'half of the new connections refused',
+    (random) => ({ kind: 'refuseSome', share: () => random.chance(0.5) }),
+  ],
+  ['only one connection allowed', () => ({ kind: 'limit', connections: 1 })],
+  ['accepted, then silence', () => ({ kind: 'hang' }), SILENT],
+  ['accepted, then closed', () => ({ kind: 'close' }), FAILING],
+  ['old connections drop everything, new ones work', () => ({ kind: 'dropOld', directions: BOTH })],
+  [
+    'old connections drop what is sent to the client',
+    () => ({ kind: 'dropOld', directions: ['toClient'] }),
+  ],
+  [
+    'old connections drop what is sent to the server',
+    () => ({ kind: 'dropOld', directions: ['toServer'] }),
+  ],
+  ['all packets lost', () => ({ kind: 'hold', directions: BOTH }), SILENT],
+  ['packets to the client lost', () => ({ kind: 'hold', directions: ['toClient'] }), SILENT],
+  [
+    'packets to the server lost',
+    () => ({ kind: 'hold', directions: ['toServer'] }),
+    { ...SILENT, seconds: [33, 120] },
+  ],
+  ['bytes stop for 1 s, again and again', () => ({ kind: 'stutter', ms: 1_000 })],
+  ['bytes stop for 5 s, again and again', () => ({ kind: 'stutter', ms: 5_000 })],
+  ['latency of 100 to 400 ms', (random) => ({ kind: 'delay', ms: () => 100 + random.below(300) })],
+  ['latency of 1 to 3 s', (random) => ({ kind: 'delay', ms: () => 1_000 + random.below(2_000) })],
+  ['2 KB a second', () => ({ kind: 'slow', bytesPerSecond: 2_048 })],
+  [
+    'cut in mid-frame by a reset',
+    (random) => ({ kind: 'cutAfter', bytes: () => random.below(6_000), ending: 'reset' }),
+  ],
+  [
+    'truncated in mid-frame by an end',
+    (random) => ({ kind: 'cutAfter', bytes: () => random.below(6_000), ending: 'end' }),
+  ],
+  ['a byte corrupted', (random) => ({ kind: 'corrupt', afterBytes: () => random.below(6_000) })],
+];
+
+/** Below TLS: the network and what is in it. */
+export const connectionFaults: readonly FaultKind[] = ROWS.map(([name, fault, more = {}]) => ({
+  ...{ room: 'connection' as const, name, ...more },
+  strike: async (target) => {
+    const { front, random } = target;
+    const chosen = fault(random);
+    const active = await front.beginTcp(chosen);
+    // New connections are what these are for.
+    if (['slow', 'cutAfter', 'corrupt'].includes(chosen.kind)) front.cut();
+    if (chosen.kind !== 'dropOld') return active;
+    return chosen.directions.includes('toClient')
+      ? untilNoticed(active)
+      : { hits: active.hits, end: async () => await endByReset(active, front) };
+  },
+}));
+
+/** Events still arrive, so the wrapper may not notice before it sends something; then the path resets it. */
+async function endByReset(active: ActiveTcpFault, front: FaultFront): Promise<void> {
+  await active.end();
+  front.cut();
+}
+
+/** The old connections stay dead: until the wrapper has noticed, the API server does not answer there. */
+function untilNoticed(active: ActiveTcpFault): ActiveFault {
+  const struckAt = performance.now();
+  let problems: readonly Problem[] = [];
+  return {
+    hits: active.hits,
+    end: async () => {
+      const left = BOUNDS.deadPeerMs - (performance.now() - struckAt);
+      if (!(await active.noticed(Math.max(0, left)))) {
+        const what = `a dead connection is still open after ${BOUNDS.deadPeerMs} ms`;
+        problems = [{ check: 'deadPeer', what }];
+      }
+      await active.end();
+    },
+    problems: () => problems,
+  };
+}

@@ -1,0 +1,98 @@
+import { makeAuthority } from '../../../support/http/certificates.ts';
+import { createRandom } from '../../support/random.ts';
+import type { ClusterBackend } from './cluster-backend.ts';
+import { allFaultKinds } from './fault-kinds.ts';
+import { type HistoryPlan, planHistories } from './fault-plan.ts';
+import { surviveFault } from './history-run.ts';
+import { startHistoryScene } from './history-scene.ts';
+import { makeOtherCertificates } from './kinds/tls-faults.ts';
+import { startMemoryBackend } from './memory-backend.ts';
+import { startRealBackend } from './real-backend.ts';
+import { nameOf, RecoveryReport } from './recovery-report.ts';
+
+export interface RecoveryOptions {
+  readonly seed: number;
+  readonly faults: number;
+  /** After so many seconds no new fault begins. */
+  readonly seconds: number;
+  /** Histories beside each other in this process. */
+  readonly histories: number;
+  readonly hasReal: boolean;
+  /** Part of the names of kinds that are wanted; empty: all. */
+  readonly only: string;
+  /** Factor for the durations. */
+  readonly scale: number;
+  /** Gets a line for each fault. */
+  readonly log?: (line: string) => void;
+}
+
+/** Runs all histories to their end. Rejects only if a history could not start; what was found is in the report. */
+export async function runRecovery(options: RecoveryOptions): Promise<RecoveryReport> {
+  const { seed, faults, only, hasReal, scale } = options;
+  const authority = await makeAuthority();
+  const kinds = allFaultKinds(await makeOtherCertificates(authority)).filter((kind) =>
+    nameOf(kind).includes(only),
+  );
+  const random = createRandom(seed);
+  const memoryHistories = options.histories - (hasReal ? 1 : 0);
+  const plans = planHistories({ random, kinds, faults, memoryHistories, hasReal, scale });
+  const report = new RecoveryReport(seed);
+  const until = performance.now() + options.seconds * 1000;
+  const run = async (plan: HistoryPlan): Promise<void> => {
+    if (plan.faults.length === 0) return;
+    const backend: ClusterBackend =
+      plan.cluster === 'real' ? await startRealBackend() : await startMemoryBackend();
+    try {
+      await runHistory({ plan, backend, authority, seed }, report, until, options.log);
+    } finally {
+      await backend.stop();
+    }
+  };
+  const results = await Promise.allSettled(plans.map(run));
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+  return report;
+}
+
+interface HistoryOfRun {
+  readonly plan: HistoryPlan;
+  readonly backend: ClusterBackend;
+  readonly authority: Awaited<ReturnType<typeof makeAuthority>>;
+  readonly seed: number;
+}
+
+async function runHistory(
+  { plan, backend, authority, seed }: HistoryOfRun,
+  report: RecoveryReport,
+  until: number,
+  log: ((line: string) => void) | undefined,
+): Promise<void> {
+  const { http2, number } = plan;
+  const scene = await startHistoryScene({ backend, authority, http2, seed: seed + number });
+  try {
+    for (const fault of plan.faults) {
+      if (performance.now() > until) break;
+      // A wrapper that speaks HTTP/1.1 only is not hit by these; the report says so.
+      const missing = fault.kinds.find(({ needs }) => needs === 'http2');
+      if (missing !== undefined && !scene.front.isHttp2) {
+        report.leaveOut(missing);
+        continue;
+      }
+      const outcome = await surviveFault(scene, fault);
+      report.add(number, outcome);
+      const { rightAgainMs, hits, problems } = outcome;
+      const name = fault.kinds.map(nameOf).join(' + ');
+      const found =
+        problems.length === 0
+          ? ''
+          : `; ${problems
+              .slice(0, 3)
+              .map(({ what }) => what)
+              .join('; ')}`;
+      log?.(
+        `${number}/${fault.number} ${name}, ${fault.seconds.toFixed(1)} s: ${hits} hits, right after ${rightAgainMs} ms${found}`,
+      );
+    }
+  } finally {
+    await scene.stop();
+  }
+}

@@ -1,0 +1,46 @@
+/** A request as the judge counts it. */
+export interface SeenRequest {
+  /** `check`: a list of one name or none; see "A resumed watch is checked" in docs/architecture.md. */
+  readonly verb: 'list' | 'watch' | 'check' | 'other';
+  /** Plural name; empty if the path has none. */
+  readonly collection: string;
+  /** The query: path, selectors and encoding, without the name of a check. */
+  readonly query: string;
+  readonly accept: string;
+  /** Of performance.now(). */
+  readonly at: number;
+  readonly protocol: 'h2' | 'http/1.1';
+  /** Of the answer, when there is one. */
+  status?: number;
+}
+
+const CHECKED_NAME = 'nobody.kube-proxy-wrapper.io';
+
+export function toSeenRequest(
+  url: string,
+  accept: string,
+  protocol: SeenRequest['protocol'],
+): SeenRequest {
+  const { pathname, searchParams } = new URL(url, 'http://front');
+  const [, collection = ''] =
+    /^\/api(?:s\/[^/]+)?\/v1(?:\/namespaces\/[^/]+)?\/([a-z]+)/.exec(pathname) ?? [];
+  const fields = (searchParams.get('fieldSelector') ?? '').split(',');
+  const isCheck = fields.some((field) => field.startsWith('metadata.name='));
+  const selectors = [
+    fields.filter((field) => !field.endsWith(`=${CHECKED_NAME}`)).join(),
+    searchParams.get('labelSelector') ?? '',
+  ];
+  return {
+    verb:
+      collection === ''
+        ? 'other'
+        : searchParams.has('watch')
+          ? 'watch'
+          : isCheck
+            ? 'check'
+            : 'list',
+    ...{ collection, accept, protocol },
+    query: `${accept.includes('protobuf') ? 'protobuf' : 'JSON'} ${pathname}?${selectors.join('&')}`,
+    at: performance.now(),
+  };
+}

@@ -1,0 +1,35 @@
+import type { Cluster } from './cluster.ts';
+import type { KeptClient } from './kept-client.ts';
+import { shownView, wantedView } from './view-judge.ts';
+
+interface Compared {
+  readonly cluster: Cluster;
+  readonly clients: { readonly slices: KeptClient; readonly services: KeptClient };
+}
+
+/** How the kept clients differ from what they must have; empty: not at all. */
+export function differences({ clients, cluster }: Compared): string {
+  const wanted = wantedView(cluster.timeline);
+  const shown = shownView(clients.slices.objects);
+  const services = new Map(
+    [...cluster.timeline.state.services].map(([name, { seq }]) => [name, `${seq} `]),
+  );
+  return [
+    ...compare('slice', wanted, shown),
+    ...compare('Service', services, shownView(clients.services.objects)),
+  ].join('; ');
+}
+
+function compare(
+  what: string,
+  wanted: ReadonlyMap<string, string>,
+  shown: ReadonlyMap<string, string>,
+): string[] {
+  return [...new Set([...wanted.keys(), ...shown.keys()])].flatMap((name) =>
+    wanted.get(name) === shown.get(name)
+      ? []
+      : [
+          `${what} ${name} is ${shown.get(name) ?? 'absent'}, must be ${wanted.get(name) ?? 'absent'}`,
+        ],
+  );
+}

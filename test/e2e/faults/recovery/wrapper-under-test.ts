@@ -1,0 +1,201 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
+import { join } from 'node:path';
+import { dump } from 'js-yaml';
+import { type ManagedProcess, startProcess } from '../../support/managed-process.ts';
+import { PROGRAM } from '../../support/program.ts';
+import { runCommand } from '../../support/run-command.ts';
+import { SELF } from './cluster-backend.ts';
+
+export interface WrapperUnderTestOptions {
+  /** For its files; made by the caller. */
+  readonly folder: string;
+  readonly listenPort: number;
+  readonly adminPort: number;
+  /** URL of the front, and of a second API server at the same front. */
+  readonly server: string;
+  readonly ca: string;
+  readonly token: string;
+}
+
+/** What a process has used. */
+export interface Usage {
+  /** Of all processes so far. */
+  readonly cpuSeconds: number;
+  /** The largest of all processes. */
+  readonly peakMB: number;
+  readonly descriptors: number;
+  /** Lines that all processes have logged so far. */
+  readonly logLines: number;
+}
+
+/** The wrapper as its users run it, at fixed ports. */
+export interface WrapperUnderTest {
+  readonly url: string;
+  readonly stateDir: string;
+  readonly logFile: string;
+  /** When processes were started, of performance.now(). */
+  readonly starts: readonly number[];
+  start(): void;
+  stop(signal: NodeJS.Signals): Promise<void>;
+  /** A planned restart: the next process starts, the last one gets SIGTERM. Resolves when the last one has ended. */
+  replace(): Promise<void>;
+  signal(signal: NodeJS.Signals): void;
+  /** Leaves the process `spare` more descriptors than it has; undefined: as many as before. */
+  limitDescriptors(spare: number | undefined): Promise<void>;
+  usage(): Usage;
+  /** Status of /readyz; undefined: nothing answers. */
+  readyz(): Promise<number | undefined>;
+  /** The end of the log. */
+  log(): string;
+}
+
+const HANDOVER_SECONDS = 60;
+const DESCRIPTORS = 65_536;
+/** USER_HZ of Linux. */
+const TICKS_PER_SECOND = 100;
+
+export function createWrapperUnderTest(options: WrapperUnderTestOptions): WrapperUnderTest {
+  return new Wrapper(options);
+}
+
+class Wrapper implements WrapperUnderTest {
+  readonly url: string;
+  readonly stateDir: string;
+  readonly logFile: string;
+  readonly starts: number[] = [];
+  readonly #options: WrapperUnderTestOptions;
+  readonly #args: readonly string[];
+  #process: ManagedProcess | undefined;
+  /** Of the processes that have ended. */
+  #past = { cpuSeconds: 0, peakMB: 0 };
+
+  constructor(options: WrapperUnderTestOptions) {
+    const { folder, listenPort, adminPort } = options;
+    this.#options = options;
+    this.url = `http://127.0.0.1:${listenPort}`;
+    this.stateDir = join(folder, 'state');
+    this.logFile = join(folder, 'wrapper.log');
+    const config = join(folder, 'settings.yaml');
+    writeFileSync(
+      config,
+      dump({
+        stateDir: this.stateDir,
+        handoverSeconds: HANDOVER_SECONDS,
+        maxListBytes: 16 * 2 ** 20,
+      }),
+    );
+    this.#args = [
+      ...[PROGRAM, 'run', '--kubeconfig', this.#writeKubeconfig(), '--node-name', SELF],
+      ...['--listen', `127.0.0.1:${listenPort}`, '--admin-listen', `127.0.0.1:${adminPort}`],
+      ...['--config', config],
+    ];
+  }
+
+  start(): void {
+    this.starts.push(performance.now());
+    this.#process = startProcess({
+      ...{ name: 'wrapper', command: process.execPath, args: this.#args },
+      logFile: this.logFile,
+    });
+  }
+
+  async stop(signal: NodeJS.Signals): Promise<void> {
+    const last = this.#process;
+    if (last === undefined) return;
+    this.#remember(last);
+    // With handoverSeconds a second signal ends it without a next process.
+    if (signal === 'SIGTERM') last.child.kill(signal);
+    await last.stop(signal === 'SIGTERM' ? 'SIGINT' : signal);
+  }
+
+  async replace(): Promise<void> {
+    const last = this.#process;
+    this.start();
+    if (last === undefined) return;
+    const remembering = setInterval(() => this.#remember(last, true), 500);
+    await last.stop('SIGTERM', 2 * HANDOVER_SECONDS * 1000);
+    clearInterval(remembering);
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#process?.child.kill(signal);
+  }
+
+  async limitDescriptors(spare: number | undefined): Promise<void> {
+    const pid = this.#process?.pid;
+    if (pid === undefined) return;
+    const limit = spare === undefined ? DESCRIPTORS : descriptorsOf(pid) + spare;
+    await runCommand('prlimit', ['--pid', String(pid), `--nofile=${limit}:${DESCRIPTORS}`]);
+  }
+
+  usage(): Usage {
+    const pid = this.#process?.pid ?? 0;
+    const now = measure(pid);
+    return {
+      cpuSeconds: this.#past.cpuSeconds + now.cpuSeconds,
+      peakMB: Math.max(this.#past.peakMB, now.peakMB),
+      descriptors: descriptorsOf(pid),
+      logLines: readFileSync(this.logFile, 'utf8').split('\n').length - 1,
+    };
+  }
+
+  async readyz(): Promise<number | undefined> {
+    const url = `http://127.0.0.1:${this.#options.adminPort}/readyz`;
+    return await new Promise((done) => {
+      const request = get(url, { agent: false, timeout: 1_000 }, (response) => {
+        response.resume();
+        done(response.statusCode);
+      });
+      request.once('timeout', () => request.destroy());
+      request.once('error', () => done(undefined));
+    });
+  }
+
+  log(): string {
+    return readFileSync(this.logFile, 'utf8').slice(-4_000);
+  }
+
+  /** Before it ends, because afterwards nobody can tell. */
+  #remember(last: ManagedProcess, onlyPeak = false): void {
+    const { cpuSeconds, peakMB } = measure(last.pid);
+    this.#past = {
+      cpuSeconds: this.#past.cpuSeconds + (onlyPeak ? 0 : cpuSeconds),
+      peakMB: Math.max(this.#past.peakMB, peakMB),
+    };
+  }
+
+  #writeKubeconfig(): string {
+    const { folder, server, ca, token } = this.#options;
+    const path = join(folder, 'kubeconfig');
+    const data = Buffer.from(ca).toString('base64');
+    const config = {
+      ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'test' },
+      clusters: [{ name: 'test', cluster: { server, 'certificate-authority-data': data } }],
+      users: [{ name: 'test', user: { token } }],
+      contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+    };
+    writeFileSync(path, JSON.stringify(config), { mode: 0o600 });
+    return path;
+  }
+}
+
+function measure(pid: number): { readonly cpuSeconds: number; readonly peakMB: number } {
+  try {
+    // The name of the command, in parentheses, may contain spaces.
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+    const ticks = Number(stat[11]) + Number(stat[12]);
+    const peak = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return { cpuSeconds: ticks / TICKS_PER_SECOND, peakMB: Number(peak ?? 0) / 1024 };
+  } catch {
+    return { cpuSeconds: 0, peakMB: 0 };
+  }
+}
+
+function descriptorsOf(pid: number): number {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).length;
+  } catch {
+    return 0;
+  }
+}
