@@ -1,20 +1,24 @@
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { repository } from '../deploy/support/repository.ts';
 import { createTimings } from '../e2e/support/timings.ts';
 import { type Cluster, startCluster } from './support/cluster.ts';
 import { installKubeProxy, rolledOut } from './support/kube-proxy.ts';
 import { API_SERVER } from './support/network.ts';
 import { createWeb, type Web } from './support/web.ts';
-import { createWorkspace } from './support/workspace.ts';
+import { createWorkspace, type Workspace } from './support/workspace.ts';
 
 jest.setTimeout(180_000);
 
 /** The base with its state folder, a stock kube-proxy behind it, and Pods that serve each other. */
 let cluster: Cluster;
+let workspace: Workspace;
 let web: Web;
 const timings = createTimings();
 
 beforeAll(async () => {
   cluster = await startCluster();
+  workspace = createWorkspace(cluster, { 'kubectl-kpw': join(repository, 'dist/kubectl-kpw.js') });
 });
 
 afterAll(async () => {
@@ -26,7 +30,6 @@ const label = async (node: string, labels: Readonly<Record<string, string>>) =>
   await cluster.admin.patch(`/api/v1/nodes/${node}`, { metadata: { labels } });
 
 test('the base with its state folder becomes ready on every node, before there is a kube-proxy', async () => {
-  const workspace = createWorkspace(cluster);
   workspace.write(
     'my-cluster/kustomization.yaml',
     `apiVersion: kustomize.config.k8s.io/v1beta1
@@ -76,4 +79,34 @@ test('a changed label of the node moves its traffic to the other site', async ()
   timings.add('the node has its site again', 'nftables', await web.reaches('edge-1', ['edge-2']));
   await web.setReady('edge-1', true);
   await web.reaches('edge-1', ['edge-1']);
+});
+
+describe('kubectl kpw, through the port-forward of a real kubelet', () => {
+  test('explains a Service as each node sees it', async () => {
+    for (const { name } of cluster.nodes) {
+      const text = await workspace.run(`kubectl kpw explain web --node ${name}`);
+      expect(text).toMatch(new RegExp(`^default/web on node ${name}: FILTERED, 1 of 3 endpoints`));
+    }
+  });
+
+  test('finds that every node sees what is expected, and names the node that does not', async () => {
+    expect(await workspace.run('kubectl kpw fleet web')).toMatch(
+      /3 of 3 nodes see what is expected/,
+    );
+    // With these settings the policy would be invalid, and every node would see all three endpoints.
+    workspace.write('other.yaml', 'allowedTopologyKeys: ["*", "!site"]\n');
+    const failed = await workspace.run(
+      'kubectl kpw fleet web --config other.yaml || echo "exit $?"',
+    );
+    expect(failed).toMatch(/^! +edge-1 +default\/web/m);
+    expect(failed).toContain('exit 3');
+  });
+
+  test('says that a node without a wrapper has none', async () => {
+    const failed = await workspace.run(
+      'kubectl kpw explain web --node edge-9 2>&1 || echo "exit $?"',
+    );
+    expect(failed).toMatch(/edge-9/);
+    expect(failed).toContain('exit 1');
+  });
 });

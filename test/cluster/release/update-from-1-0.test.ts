@@ -85,5 +85,6 @@ test('after its Pods are deleted node by node the new one serves, with the state
   expect(images.every((image) => !image.endsWith(':1.0.0'))).toBe(true);
   expect(everyNode.map(stateOwner)).toEqual([10_360, 10_360]);
   await web.setReady('edge-1', false);
-  await web.reaches('edge-1', ['edge-2']);
+  // kube-proxy was refused meanwhile: in the end client-go waits 30 to 60 s before it tries again.
+  await web.reaches('edge-1', ['edge-2'], 90_000);
 });

@@ -25,7 +25,7 @@ export interface Web {
    * Waits until requests from a node's Pod are answered by these nodes, by each at least once and by no other. Resolves
    * with the milliseconds that it took.
    */
-  reaches(node: string, nodes: readonly string[]): Promise<number>;
+  reaches(node: string, nodes: readonly string[], timeoutMs?: number): Promise<number>;
   /** Requests from the Pod of a node to a URL (default the Service) at a steady rate, until the returned function is called. */
   load(node: string, everyMs: number, url?: string): Promise<() => Promise<LoadSummary>>;
 }
@@ -64,12 +64,12 @@ export async function createWeb(cluster: Cluster, topologyKeys?: readonly string
   return {
     ...{ url, podOn, dialFrom },
     setReady: async (node, ready) => void (await ask(node, `set-ready?ready=${ready}`)),
-    reaches: async (node, nodes) => {
+    reaches: async (node, nodes, timeoutMs = 30_000) => {
       const expected = [...nodes].sort().join();
       const { elapsedMs } = await eventually(
         async () => await dialFrom(node, 8 * nodes.length),
         (answers) => Object.keys(answers).sort().join() === expected,
-        { timeoutMs: 30_000, intervalMs: 50, what: `${node} reaches ${expected}` },
+        { timeoutMs, intervalMs: 50, what: `${node} reaches ${expected}` },
       );
       return elapsedMs;
     },
