@@ -12,6 +12,8 @@ export interface Project {
   readonly repository: string;
   /** Owner and name of the repository, such as `example/kube-proxy-wrapper`. */
   readonly slug: string;
+  /** What is published below, such as `ghcr.io/example`. */
+  readonly registry: string;
   /** Image of the wrapper, without a tag. */
   readonly image: string;
   /** Image of manifests/components/check, without a tag. */
@@ -46,12 +48,12 @@ export function projectOf({ name, version, repository: { url } }: Manifest): Pro
     );
   }
   // Names of images have no capital letters.
-  const image = `ghcr.io/${slug.toLowerCase()}`;
-  const owner = image.slice(0, image.lastIndexOf('/'));
+  const registry = `ghcr.io/${slug.split('/')[0]?.toLowerCase()}`;
   return {
-    ...{ name, version, repository, slug, image },
-    checkImage: `${image}-check`,
-    charts: `${owner}/charts`,
+    ...{ name, version, repository, slug, registry },
+    image: `${registry}/${name}`,
+    checkImage: `${registry}/${name}-check`,
+    charts: `${registry}/charts`,
   };
 }
 

@@ -14,8 +14,9 @@ const manifest = readManifest();
 const repository = { ...manifest.repository, url: `git+${address}.git` };
 const from = projectOf(manifest);
 const to = projectOf({ ...manifest, repository });
-// All tracked text files: a new file needs no entry in a list.
-const files = execFileSync('git', ['grep', '-Ilz', ''], { cwd: ROOT, encoding: 'utf8' });
+// All tracked text files, so that a new one needs no entry in a list; except those that know the placeholder.
+const ours = ['--', '.', ':!scripts/release', ':!test/scripts/release'];
+const files = execFileSync('git', ['grep', '-Ilz', '', ...ours], { cwd: ROOT, encoding: 'utf8' });
 for (const file of files.split('\0').filter((name) => name !== '')) {
   const path = join(ROOT, file);
   const text = readFileSync(path, 'utf8');

@@ -11,6 +11,7 @@ export const VERSIONED_FILES = [
   'manifests/components/state/daemonset.yaml',
   'manifests/overlays/sidecar/patch.yaml',
   'manifests/systemd/kube-proxy-wrapper.service',
+  'test/cluster/release/update-from-1-0.test.ts',
 ] as const;
 
 /** Replaces our own version only: a package that we use can have the same. */

@@ -13,11 +13,11 @@ function withUrl(url: string): Manifest {
 describe('projectOf()', () => {
   test('derives all names from the repository of package.json; those of images are lower-case', () => {
     const { repository, slug, image, checkImage, charts } = projectOf(
-      withUrl('git+https://github.com/Acme/Kube-Proxy-Wrapper.git'),
+      withUrl('git+https://github.com/Acme/Wrapper.git'),
     );
     expect({ repository, slug, image, checkImage, charts }).toEqual({
-      repository: 'https://github.com/Acme/Kube-Proxy-Wrapper',
-      slug: 'Acme/Kube-Proxy-Wrapper',
+      repository: 'https://github.com/Acme/Wrapper',
+      slug: 'Acme/Wrapper',
       image: 'ghcr.io/acme/kube-proxy-wrapper',
       checkImage: 'ghcr.io/acme/kube-proxy-wrapper-check',
       charts: 'ghcr.io/acme/charts',
@@ -40,31 +40,31 @@ describe('every file names the repository of package.json', () => {
 
   /** What the files of the repository name, by a pattern with one group. */
   function named(pattern: RegExp): Set<string | undefined> {
-    const grep = ['grep', '--untracked', '-IhoE', pattern.source];
-    const args = [...grep, '--', '.', ':!test/scripts/release'];
+    const grep = ['grep', '--untracked', '-IhoE', '-e', pattern.source];
+    const args = [...grep, '--', '.', ':!scripts/release', ':!test/scripts/release'];
     const found = execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim().split('\n');
     return new Set(found.map((line) => pattern.exec(line)?.[1]));
   }
 
   test('chart, alerts, labels of the images and documents', () => {
-    const slug = /github[.]com\/([A-Za-z0-9_.-]+\/kube-proxy-wrapper)/;
-    expect(named(slug)).toEqual(new Set([project.slug]));
+    const name = project.slug.split('/')[1];
+    const slug = `github[.]com/([A-Za-z0-9_.-]+/(kube-proxy-wrapper|${name}))`;
+    expect(named(new RegExp(slug))).toEqual(new Set([project.slug]));
   });
 
   test('and the commands that verify a release', () => {
-    const owner = project.charts.split('/')[1];
-    expect(named(/ghcr[.]io\/([a-z0-9_.-]+)\//)).toEqual(new Set([owner]));
+    expect(named(/(ghcr[.]io\/[a-z0-9_.-]+)\//)).toEqual(new Set([project.registry]));
     expect(named(/--repo ([A-Za-z0-9_.-]+\/[A-Za-z0-9_.-]+)/)).toEqual(new Set([project.slug]));
   });
 });
 
 test('replaceRepository() replaces each form of the name, and no placeholder of a registry', () => {
-  const from = { slug: 'example/kpw', image: 'ghcr.io/example/kpw' };
-  const to = { slug: 'Acme/wrapper', image: 'ghcr.io/acme/wrapper' };
+  const from = { slug: 'example/kpw', registry: 'ghcr.io/example' };
+  const to = { slug: 'Acme/wrapper', registry: 'ghcr.io/acme' };
   const text = `git+https://github.com/example/kpw.git ghcr.io/example/kpw:1 ghcr.io/example/charts
 registry.example.com/kpw --repo example/kpw`;
   expect(
     replaceRepository(text, from, to),
-  ).toBe(`git+https://github.com/Acme/wrapper.git ghcr.io/acme/wrapper:1 ghcr.io/acme/charts
+  ).toBe(`git+https://github.com/Acme/wrapper.git ghcr.io/acme/kpw:1 ghcr.io/acme/charts
 registry.example.com/kpw --repo Acme/wrapper`);
 });
