@@ -40,6 +40,18 @@ test.each<[string, readonly Command[]]>([
   },
 );
 
+test('no help of kubectl kpw says that the command must run on the node', () => {
+  expect(helpOf(named(COMMANDS, 'check'), '')).toContain('Run it as root');
+  for (const command of REMOTE_COMMANDS)
+    expect(helpOf(command, '')).not.toContain('Run it as root');
+});
+
+function named(commands: readonly Command[], name: string): Command {
+  const found = commands.find((command) => command.name === name);
+  if (found === undefined) throw new Error(`no command ${name}`);
+  return found;
+}
+
 /** All files of this project that a file imports, however far. */
 function importsOf(file: string, found = new Set<string>()): Set<string> {
   if (found.has(file)) return found;

@@ -49,9 +49,11 @@ const TARGET: readonly Flag[] = [
   { ...{ name: 'node', value: 'NAME', completes: 'nothing' }, help: 'the wrapper on this node' },
   {
     name: 'all-nodes',
-    help: 'the wrappers on all nodes; -o wide prints all that each of them says',
+    help: 'the wrappers on all nodes; -o wide prints all that each of them answers',
   },
 ];
+
+const RIGHTS = 'It needs the rights to list pods, and to create and get pods/portforward.';
 
 /** Flags that have a meaning only on the node, or that TARGET and CONNECTION replace. */
 const LOCAL = [
@@ -73,6 +75,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   version: ['{program} version --all-nodes'],
 };
 
+/** The notes of a command are about running it on the node. */
 function remote(command: Command, changes: Partial<Command> = {}): Command {
   const { name, flags, usage, exits } = command;
   const own = flags.filter((flag) => !LOCAL.includes(flag.name));
@@ -85,6 +88,7 @@ function remote(command: Command, changes: Partial<Command> = {}): Command {
       return remark === undefined ? [form] : [form, remark];
     }),
     flags: [...TARGET, ...own.map(withWide), ...CONNECTION],
+    notes: RIGHTS,
     examples: EXAMPLES[name] ?? command.examples,
     exits: { ...exits, 1: 'a wrapper cannot be reached or has no answer' },
     execute: (call) => executeRemote(command, call),
@@ -140,6 +144,8 @@ export const REMOTE_COMMANDS: readonly Command[] = [
   remote(diff),
   remote(decisions),
   remote(check, {
+    summary:
+      'check whether kube-proxy works through the wrapper of a node, as far as that is visible from elsewhere',
     description: `Checks whether kube-proxy works through the wrapper of a node, as far as that can be seen from elsewhere. What the kernel
 has and where kube-proxy is connected to can be seen on the node only: kube-proxy-wrapper check.`,
   }),
