@@ -40,7 +40,7 @@ export function PortTable({
       )}
       {returning !== undefined && (
         <p class="muted">
-          Returns to {returning.key} at {returning.at} if it stays ready.
+          Returns to {returning.key} at {returning.at} if it remains ready.
         </p>
       )}
     </>

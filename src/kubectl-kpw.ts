@@ -8,7 +8,7 @@ import { remoteSession } from './commands/remote/remote-session.ts';
 endWithReader();
 process.exitCode = await runProgram(
   {
-    title: 'asks the kube-proxy-wrappers of a cluster, from anywhere',
+    title: 'queries the kube-proxy-wrappers of a cluster, from anywhere',
     session: remoteSession,
   },
   process.argv.slice(2),

@@ -143,7 +143,7 @@ function formatPort(port: PortExplanation): string {
   const back =
     port.returning === undefined
       ? ''
-      : printLine(`  back to ${port.returning.key} at ${port.returning.at} if it stays ready`);
+      : printLine(`  back to ${port.returning.key} at ${port.returning.at} if it remains ready`);
   const next = port.next === undefined ? 'nothing would win' : `${port.next} would win`;
   const without =
     port.winner === undefined

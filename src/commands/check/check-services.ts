@@ -12,7 +12,10 @@ export async function checkServices(admin: AdminClient): Promise<Verdict> {
     return verdictOf(await admin.request<NodeSummary>('/summary'));
   } catch (error) {
     const { message } = WrapperError.from(error, 'Unreachable');
-    return skip('services', `the wrapper does not say what its policies leave: ${message}`);
+    return skip(
+      'services',
+      `the wrapper does not report which endpoints its policies leave: ${message}`,
+    );
   }
 }
 

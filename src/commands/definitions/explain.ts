@@ -21,7 +21,7 @@ export const explain: Command = {
     {
       name: 'watch',
       short: 'w',
-      help: 'go on, and print a Service again when its decision changes',
+      help: 'continue, and print a Service again when its decision changes',
     },
     outputFlag('text', 'json', 'yaml', 'wide', 'name', 'csv', 'jsonpath='),
     NO_HEADERS,

@@ -11,7 +11,7 @@ The running wrapper answers.`,
   usage: [['[flags]']],
   flags: [
     ADMIN,
-    { name: 'watch', short: 'w', help: 'go on, and print the screen again when it changes' },
+    { name: 'watch', short: 'w', help: 'continue, and print the screen again when it changes' },
     outputFlag('text', 'json', 'yaml', 'jsonpath='),
   ],
   examples: ['{program} status', "{program} status -o jsonpath='{.problems}'"],

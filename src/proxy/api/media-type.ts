@@ -37,7 +37,7 @@ export function negotiate(accept: string | undefined): Encoding {
   }
   throw new WrapperError(
     'NotAcceptable',
-    `none of the media types in "Accept: ${accept.slice(0, 200)}" can be served; ask for ` +
+    `none of the media types in "Accept: ${accept.slice(0, 200)}" can be served; accept ` +
       'application/json or application/vnd.kubernetes.protobuf',
   );
 }

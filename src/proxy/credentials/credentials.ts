@@ -108,7 +108,7 @@ class FollowedCredentials implements Credentials {
       read: (force) => this.#read(force),
       onFailure: (error) => {
         const err = WrapperError.from(error, 'Credentials');
-        logger.error({ err }, 'new credentials cannot be used; the old ones stay in use');
+        logger.error({ err }, 'new credentials cannot be used; the old ones remain in use');
       },
       ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }),
     });

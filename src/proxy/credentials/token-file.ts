@@ -43,7 +43,7 @@ export class TokenFile {
       if (this.#token === '') throw err;
       if (this.#failure.fail(err.message)) {
         const fields = { file: this.path, err };
-        this.#logger.warn(fields, 'the new token cannot be used; the old one stays in use');
+        this.#logger.warn(fields, 'the new token cannot be used; the old one remains in use');
       }
     }
     this.#readAt = performance.now();
