@@ -25,7 +25,17 @@ export async function rolledOut(cluster: Cluster, name: string): Promise<void> {
   try {
     await cluster.kubectl(args);
   } catch (error) {
-    const pods = await cluster.kubectl(['-n', 'kube-system', 'describe', 'pods']);
-    throw new Error(`${String(error)}\n${pods.slice(-6000)}`, { cause: error });
+    const inSystem = async (...rest: string[]) =>
+      await cluster.kubectl(['-n', 'kube-system', ...rest]).catch(String);
+    const pods = await inSystem('get', 'pods', '-o', 'wide');
+    const events = await inSystem('get', 'events', '--sort-by=.lastTimestamp');
+    const notReady = pods.split('\n').filter((line) => / 0\/\d /.test(line));
+    const logs: string[] = [];
+    for (const line of notReady) {
+      const [pod = ''] = line.split(' ');
+      logs.push(`log of ${pod}:\n${(await inSystem('logs', pod, '--tail=20')).slice(-3000)}`);
+    }
+    const found = [String(error), pods, events.slice(-4000), ...logs].join('\n');
+    throw new Error(found, { cause: error });
   }
 }
