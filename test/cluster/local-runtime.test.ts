@@ -50,6 +50,24 @@ describe.each(MODES)('an offline reboot (%s)', (mode) => {
     await cluster?.stop();
   });
 
+  /**
+   * Waits until every Pod of the wrapper has been ready for its minReadySeconds. If an update begins before, the
+   * controller of the DaemonSet may look too early, and not again: with maxSurge it counts the old Pods only
+   * (docs/operations.md).
+   */
+  async function isAvailable(): Promise<void> {
+    await eventually(
+      async () =>
+        (
+          await cluster.admin.get(
+            '/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy-wrapper',
+          )
+        ).status.numberAvailable,
+      (available) => available === cluster.nodes.length,
+      { timeoutMs: 60_000, intervalMs: 500, what: 'all Pods of the wrapper are available' },
+    );
+  }
+
   async function install(components: readonly string[]): Promise<void> {
     const paths = components.map((name) => `../manifests/components/${name}`);
     workspace.write(
@@ -133,6 +151,7 @@ configMapGenerator:
   });
 
   test('with localRuntime, they reach the address that it has now', async () => {
+    await isAvailable();
     await install(['state', 'local-runtime']);
     await web.reaches('edge-1', ['edge-1']);
     await node.cutOff();
