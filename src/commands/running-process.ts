@@ -58,9 +58,10 @@ export async function readRunningProcess(
     listen !== undefined && isTrusted(listen)
       ? readFrom(listen, ownNodePath(nodeName)).then((found) => nodeOfList(found, nodeName))
       : NOBODY;
+  // Both are handled before the next await: a rejection that nothing handles ends the process.
+  const named = Promise.all([version, ownNode].map(orNobody));
   const queries = parseQueries(await read200('/views'), nodeName);
-  const named = await Promise.all([version, ownNode].map(orNobody));
-  const { node, nodeUid } = named.find((each) => each.node !== undefined) ?? NOBODY;
+  const { node, nodeUid } = (await named).find((each) => each.node !== undefined) ?? NOBODY;
   if (queries.length === 0 && node === undefined) return undefined;
   return { queries: queries.length === 0 ? undefined : queries, node, nodeUid };
 }

@@ -134,6 +134,33 @@ describe('readRunningProcess()', () => {
   });
 });
 
+// A rejection that nothing handles ends the process before it listens.
+test('an unusable list from the other listener is ignored, also before the views have arrived', async () => {
+  const unhandled: unknown[] = [];
+  const onUnhandled = (error: unknown) => unhandled.push(error);
+  process.on('unhandledRejection', onUnhandled);
+  try {
+    const listed = Promise.withResolvers<void>();
+    const views = serializeQueries(currentKubeProxyQueries(NODE));
+    const admin = await startNeighbour(async (socket) => {
+      await listed.promise;
+      // Unhandled rejections are reported after the current task.
+      setTimeout(() => respond(views)(socket), 50);
+    });
+    const listen = await startNeighbour((socket) => {
+      respond('<html>')(socket);
+      socket.once('close', () => listed.resolve());
+    });
+    const host = '127.0.0.1';
+    const both = { admin: { host, port: admin }, listen: { host, port: listen } };
+    const running = await readRunningProcess(both, NODE);
+    expect(running?.queries).toEqual(currentKubeProxyQueries(NODE));
+    expect(unhandled).toEqual([]);
+  } finally {
+    process.off('unhandledRejection', onUnhandled);
+  }
+});
+
 describe('assertSameNode()', () => {
   const address = [{ host: '127.0.0.1', port: 10361 }];
 
