@@ -53,6 +53,8 @@ interface TopologyServices {
   readonly handler: ServicesHandler;
   /** No client has requested it: the next kube-proxy may need another query. */
   isGuess: boolean;
+  /** Those in use until this query has its first list. */
+  replaces: TopologyServices | undefined;
 }
 
 interface KeptView {
@@ -165,6 +167,8 @@ export class ViewRegistry {
     const isGuess = this.#services === undefined;
     if (services !== undefined && isGuess) this.#services = this.#openServices(services, true);
     const entry = this.#open.get(queryKey(query)) ?? this.#openView(query, ANYONE);
+    // It may be idle.
+    if (entry.source.view.refusal === undefined) clearTimeout(entry.idleTimer);
     this.#kept = { entry, isGuess };
   }
 
@@ -175,9 +179,10 @@ export class ViewRegistry {
 
   /** Decides the policies of all Services again, after the settings of the policies have changed. */
   refreshPolicies(): void {
-    const { entry, handler } = this.#services ?? {};
-    if (entry === undefined || handler === undefined) return;
-    const { source } = entry;
+    // Those that replace them apply the settings to their first list.
+    const services = this.#services?.replaces ?? this.#services;
+    if (services === undefined) return;
+    const { source } = services.entry;
     const changes: Change<ServiceFacts>[] = [];
     for (const key of this.#options.topology.policies.services()) {
       const object = source.find(key);
@@ -185,7 +190,7 @@ export class ViewRegistry {
       const facts = source.view.codec.service(object);
       changes.push({ type: 'MODIFIED', key, facts, object });
     }
-    handler.onChanges(changes);
+    services.handler.onChanges(changes);
   }
 
   /** Ends all reflectors and waits for them. */
@@ -339,7 +344,10 @@ export class ViewRegistry {
   }
 
   #openServices(query: Query, isGuess: boolean, replaces?: TopologyServices): TopologyServices {
-    const onReplaced = (): void => this.#unpin(replaces?.entry);
+    const onReplaced = (): void => {
+      services.replaces = undefined;
+      this.#unpin(replaces?.entry);
+    };
     const replaced = replaces && { handler: replaces.handler, onReplaced };
     const handler = new ServicesHandler(this.#options, replaced);
     const codec = this.#options.codecs.protobuf;
@@ -349,7 +357,8 @@ export class ViewRegistry {
       const slices = slicesBeside(query);
       this.#add(openViewSource(this.#options, slices, codec, { reportsCloudOnly: true }), true);
     }
-    return { query, entry, handler, isGuess };
+    const services: TopologyServices = { query, entry, handler, isGuess, replaces };
+    return services;
   }
 
   /** Closes a view that the topology does not need any more, unless a client reads it. */
