@@ -109,7 +109,7 @@ async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
     const { url, httpsUrl } = proxy;
     const apiServer = proxy.upstream.address;
     logger.info({ listen: url, https: httpsUrl, admin: admin.url, apiServer }, 'listening');
-    signals.onHangup = createSettingsReload({ ...options, proxy });
+    signals.onHangup(createSettingsReload({ ...options, proxy }));
     // Before a client watches, the views that it will read may not exist.
     const isReady = () =>
       proxy.listeners.watches > 0 && readiness(proxy).every(({ problem }) => problem === undefined);
