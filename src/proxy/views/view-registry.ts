@@ -324,7 +324,8 @@ export class ViewRegistry {
     this.#kept = query.encoding === 'protobuf' ? { entry, isGuess: false } : undefined;
     if (before === undefined || before.entry === entry) return;
     // A wrong guess is closed once. After that, clients could cause a list with each request.
-    if (before.isGuess && before.entry.users === 0) this.#close(before.entry);
+    const isUnused = before.entry.users === 0 && !before.entry.pinned;
+    if (before.isGuess && isUnused) this.#close(before.entry);
     else this.#closeLaterIfIdle(before.entry);
   }
 

@@ -205,6 +205,13 @@ describe('when a kube-proxy comes', () => {
     await use(OLD.services);
     expect(openPaths()).toEqual(paths(NEW.slices, NEW.services, OLD.services));
   });
+
+  test('with hidden Services, the view of slices that decides which ones are hidden stays open', async () => {
+    await start({ usualViewsMs: 0 }, { cloud: { mode: 'passthrough' } });
+    await eventually(() => open().length, 2);
+    await use(OLD.slices);
+    expect(openPaths()).toEqual(paths(NEW.slices, NEW.services, OLD.slices));
+  });
 });
 
 // Any local process can send kube-proxy's queries: each change of the query must not cost the API server a list.
