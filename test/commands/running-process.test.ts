@@ -2,7 +2,11 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { setInterval as every } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { assertSameNode, readRunningProcess } from '../../src/commands/running-process.ts';
+import {
+  assertSameNode,
+  flushRunningProcess,
+  readRunningProcess,
+} from '../../src/commands/running-process.ts';
 import { currentKubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
 import { serializeQueries } from '../../src/proxy/api/query-json.ts';
 
@@ -80,6 +84,20 @@ describe('readRunningProcess()', () => {
 
   test('sends no request if the port is 0', async () => {
     expect(await ask(0)).toBeUndefined();
+  });
+
+  // This process has the only socket, and accepts nothing yet: it would wait for its own response at each start.
+  test('sends no request to a socket that systemd has passed to this process', async () => {
+    let requests = 0;
+    const port = await startNeighbour((socket) => {
+      requests++;
+      respond(version)(socket);
+    });
+    const inherited = { host: '127.0.0.1', port, fd: 3 };
+    const both = { admin: inherited, listen: inherited };
+    expect(await readRunningProcess(both, NODE)).toBeUndefined();
+    await flushRunningProcess(inherited);
+    expect(requests).toBe(0);
   });
 
   const endless = 'x'.repeat(64 * 1024);
