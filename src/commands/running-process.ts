@@ -49,7 +49,9 @@ export async function readRunningProcess(
   const signal = AbortSignal.timeout(RESPONSE_MS);
   // Without a response the caller opens the views that kube-proxy reads.
   const readFrom = async (address: SharedAddress, path: string) =>
-    isShareable(address) ? await abortable(read(urlOf(address, path), signal), signal) : NO_RESPONSE;
+    isShareable(address)
+      ? await abortable(read(urlOf(address, path), signal), signal)
+      : NO_RESPONSE;
   const read200 = async (path: string) => {
     const { status, body } = await readFrom(admin, path).catch(() => NO_RESPONSE);
     return status === 200 ? body.toString() : '';

@@ -80,7 +80,7 @@ export interface ViewLease {
  *
  * A pinned view, which the topology needs, is never idle. The kept view is never idle either: the last view of endpoints
  * that a kube-proxy has read or, until one comes, that of the newest kube-proxy. So explain, the page and check work
- * before kube-proxy is pointed at the wrapper. There is at most one kept view. It is opened when somebody first asks for an
+ * before kube-proxy is pointed at the wrapper. There is at most one kept view. It is opened with the first request for an
  * explanation, and some time after the start: a kube-proxy that runs already comes earlier, and may be an older one.
  *
  * The room: ViewRegistry opens, shares and closes views; `openViewSource` connects reflector, projection and view;
