@@ -73,13 +73,13 @@ interface RunOptions {
 /** Runs until a signal. Rejects with the reason of the signal if it arrives before the wrapper listens. */
 async function start(options: RunOptions): Promise<void> {
   const { settings, listeners, signals, logger } = options;
-  const { kubeconfig, adminListen, nodeName } = settings;
+  const { kubeconfig, nodeName } = settings;
   const reading = loadCredentials({ ...(kubeconfig === undefined ? {} : { kubeconfig }), logger });
   const credentials = await abortable(reading, signals.stop);
   try {
-    const shared = { admin: adminListen, listen: settings.listen };
-    const running = await readRunningProcess(shared, nodeName);
-    const addresses = [settings.listen, adminListen].filter((each) => each !== undefined);
+    const { admin, http: listen } = listeners;
+    const running = await readRunningProcess({ admin, listen }, nodeName);
+    const addresses = [listen, admin].filter((each) => each !== undefined);
     if (running !== undefined) assertSameNode(running, nodeName, addresses);
     const { queries, nodeUid: runningNodeUid } = running ?? {};
     const proxy = await startNodeProxy({
@@ -87,7 +87,7 @@ async function start(options: RunOptions): Promise<void> {
       ...listeners,
       credentials,
       ...(queries && { queries }),
-      flushLastProcess: () => flushRunningProcess(adminListen),
+      flushLastProcess: () => flushRunningProcess(admin),
       runningNodeUid,
       drainMs: DRAIN_MS,
       signal: signals.stop,
@@ -109,7 +109,7 @@ async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
     const { url, httpsUrl } = proxy;
     const apiServer = proxy.upstream.address;
     logger.info({ listen: url, https: httpsUrl, admin: admin.url, apiServer }, 'listening');
-    signals.onHangup = createSettingsReload({ ...options, proxy });
+    signals.onHangup(createSettingsReload({ ...options, proxy }));
     // Before a client watches, the views that it will read may not exist.
     const isReady = () =>
       proxy.listeners.watches > 0 && readiness(proxy).every(({ problem }) => problem === undefined);

@@ -18,13 +18,15 @@ const MAX_BYTES = 256 * 1024;
 export interface SharedAddress {
   readonly host: string;
   readonly port: number;
+  /** The socket that systemd has passed to this process. No other process listens there. */
+  readonly fd?: number;
 }
 
 /** The process that already listens at an address of this one. */
 export interface RunningProcess {
-  /** The views that it has open; undefined: it has not said. */
+  /** The views that it has open; undefined: it has reported none. */
   readonly queries: readonly Query[] | undefined;
-  /** Name of its Node; undefined: it has not said, or it belongs to another user. */
+  /** Name of its Node; undefined: it has reported none, or it belongs to another user. */
   readonly node: string | undefined;
   /** UID of its Node; undefined: as above, or it has not read the Node yet. */
   readonly nodeUid: string | undefined;
@@ -47,7 +49,9 @@ export async function readRunningProcess(
   const signal = AbortSignal.timeout(RESPONSE_MS);
   // Without a response the caller opens the views that kube-proxy reads.
   const readFrom = async (address: SharedAddress, path: string) =>
-    address.port === 0 ? NO_RESPONSE : await abortable(read(urlOf(address, path), signal), signal);
+    isShareable(address)
+      ? await abortable(read(urlOf(address, path), signal), signal)
+      : NO_RESPONSE;
   const read200 = async (path: string) => {
     const { status, body } = await readFrom(admin, path).catch(() => NO_RESPONSE);
     return status === 200 ? body.toString() : '';
@@ -58,9 +62,10 @@ export async function readRunningProcess(
     listen !== undefined && isTrusted(listen)
       ? readFrom(listen, ownNodePath(nodeName)).then((found) => nodeOfList(found, nodeName))
       : NOBODY;
+  // Both are handled before the next await: a rejection that nothing handles ends the process.
+  const named = Promise.all([version, ownNode].map(orNobody));
   const queries = parseQueries(await read200('/views'), nodeName);
-  const named = await Promise.all([version, ownNode].map(orNobody));
-  const { node, nodeUid } = named.find((each) => each.node !== undefined) ?? NOBODY;
+  const { node, nodeUid } = (await named).find((each) => each.node !== undefined) ?? NOBODY;
   if (queries.length === 0 && node === undefined) return undefined;
   return { queries: queries.length === 0 ? undefined : queries, node, nodeUid };
 }
@@ -70,14 +75,19 @@ export async function readRunningProcess(
  * none, or after some seconds. Never rejects: the snapshots on disk are then used as they are.
  */
 export async function flushRunningProcess(admin: SharedAddress): Promise<void> {
-  if (admin.port === 0) return;
+  if (!isShareable(admin)) return;
   const signal = AbortSignal.timeout(FLUSH_MS);
   await abortable(read(urlOf(admin, '/flush'), signal, 'POST'), signal).catch(() => NO_RESPONSE);
 }
 
+/** Whether another process may listen at an address too. */
+function isShareable({ port, fd }: SharedAddress): boolean {
+  return port !== 0 && fd === undefined;
+}
+
 /** Whether all sockets that listen at an address belong to a user. */
 function belongsTo(address: SharedAddress, userId: number | undefined): boolean {
-  const users = address.port === 0 ? [] : [...listenerUsers(address)];
+  const users = isShareable(address) ? [...listenerUsers(address)] : [];
   return users.length > 0 && users.every((user) => user === userId);
 }
 

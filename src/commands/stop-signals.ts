@@ -4,8 +4,8 @@ export interface StopSignals {
   readonly stop: AbortSignal;
   /** Aborts at SIGINT and at a second SIGTERM: do not wait for the next process. */
   readonly now: AbortSignal;
-  /** Called at each SIGHUP. Until it is set, SIGHUP does nothing. */
-  onHangup: () => void;
+  /** Sets the handler of SIGHUP. It is called immediately if SIGHUP arrived before. */
+  onHangup(handler: () => void): void;
 }
 
 /**
@@ -23,7 +23,14 @@ export function listenForSignals(): StopSignals {
     now.abort();
     stop.abort();
   });
-  const signals: StopSignals = { stop: stop.signal, now: now.signal, onHangup: () => {} };
-  process.on('SIGHUP', () => signals.onHangup());
-  return signals;
+  let hasHungUp = false;
+  let handleHangup = (): void => {
+    hasHungUp = true;
+  };
+  process.on('SIGHUP', () => handleHangup());
+  const onHangup = (handler: () => void): void => {
+    handleHangup = handler;
+    if (hasHungUp) handler();
+  };
+  return { stop: stop.signal, now: now.signal, onHangup };
 }

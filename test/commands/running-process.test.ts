@@ -2,7 +2,11 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { setInterval as every } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { assertSameNode, readRunningProcess } from '../../src/commands/running-process.ts';
+import {
+  assertSameNode,
+  flushRunningProcess,
+  readRunningProcess,
+} from '../../src/commands/running-process.ts';
 import { currentKubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
 import { serializeQueries } from '../../src/proxy/api/query-json.ts';
 
@@ -82,6 +86,20 @@ describe('readRunningProcess()', () => {
     expect(await ask(0)).toBeUndefined();
   });
 
+  // This process has the only socket, and accepts nothing yet: it would wait for its own response at each start.
+  test('sends no request to a socket that systemd has passed to this process', async () => {
+    let requests = 0;
+    const port = await startNeighbour((socket) => {
+      requests++;
+      respond(version)(socket);
+    });
+    const inherited = { host: '127.0.0.1', port, fd: 3 };
+    const both = { admin: inherited, listen: inherited };
+    expect(await readRunningProcess(both, NODE)).toBeUndefined();
+    await flushRunningProcess(inherited);
+    expect(requests).toBe(0);
+  });
+
   const endless = 'x'.repeat(64 * 1024);
   const ok = 'HTTP/1.1 200 OK\r\n\r\n';
   test.each<[string, (socket: Socket) => unknown]>([
@@ -132,6 +150,33 @@ describe('readRunningProcess()', () => {
     // Half of it is for a busy machine.
     expect(elapsed).toBeLessThan(4_000);
   });
+});
+
+// A rejection that nothing handles ends the process before it listens.
+test('an unusable list from the other listener is ignored, also before the views have arrived', async () => {
+  const unhandled: unknown[] = [];
+  const onUnhandled = (error: unknown) => unhandled.push(error);
+  process.on('unhandledRejection', onUnhandled);
+  try {
+    const listed = Promise.withResolvers<void>();
+    const views = serializeQueries(currentKubeProxyQueries(NODE));
+    const admin = await startNeighbour(async (socket) => {
+      await listed.promise;
+      // Unhandled rejections are reported after the current task.
+      setTimeout(() => respond(views)(socket), 50);
+    });
+    const listen = await startNeighbour((socket) => {
+      respond('<html>')(socket);
+      socket.once('close', () => listed.resolve());
+    });
+    const host = '127.0.0.1';
+    const both = { admin: { host, port: admin }, listen: { host, port: listen } };
+    const running = await readRunningProcess(both, NODE);
+    expect(running?.queries).toEqual(currentKubeProxyQueries(NODE));
+    expect(unhandled).toEqual([]);
+  } finally {
+    process.off('unhandledRejection', onUnhandled);
+  }
 });
 
 describe('assertSameNode()', () => {

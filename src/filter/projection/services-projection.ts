@@ -67,10 +67,11 @@ export class ServicesProjection implements ChangeHandler<ServiceFacts> {
     });
   }
 
-  /** The object as the API server has it, except for the version, also when it is hidden. */
+  /** The object as the API server has it, except for the version, also when it is hidden or the view is not open yet. */
   find(key: string): ObjectBytes | undefined {
-    const hidden = this.#state.kind === 'serving' ? this.#state.hidden.get(key) : undefined;
-    return hidden ?? this.view.get(key);
+    const state = this.#state;
+    const beside = state.kind === 'serving' ? state.hidden : state.objects;
+    return beside.get(key) ?? this.view.get(key);
   }
 
   /** Unsubscribes from the topology. */

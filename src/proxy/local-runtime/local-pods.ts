@@ -105,7 +105,11 @@ export function allRun(
   return others.length > 0 && others.every(({ state }) => state === 'running');
 }
 
-/** Without what is not an address: the runtime's text becomes part of what kube-proxy reads. */
+/**
+ * Without what is not an address: the runtime's text becomes part of what kube-proxy reads. Also without an address of
+ * the node, because the kubelet may have chosen another one.
+ */
 export function validAddresses({ isHostNetwork, addresses }: SandboxNetwork): SandboxNetwork {
+  if (isHostNetwork) return { isHostNetwork, addresses: [] };
   return { isHostNetwork, addresses: addresses.filter((each) => isIP(each) !== 0) };
 }

@@ -35,7 +35,7 @@ export type StageOptions = Omit<CorrectorOptions, 'nodeName' | 'onPodNames' | 'e
 const GRACE_MS = 3_000;
 /** The kubelet reports its Pods within 10 s after the link returned, and the endpoints follow. */
 const SETTLE_MS = 30_000;
-/** Longest time between two attempts to reach the runtime at the start, in milliseconds. */
+/** Longest time between two attempts to reach the runtime while the API server answers, in milliseconds. */
 const MAX_CHECK_MS = 60_000;
 
 /**
@@ -69,15 +69,17 @@ export class LocalRuntime {
   #cancelTimer: () => void = () => {};
   /** While `cutOff`. */
   #follower: RuntimeFollower | undefined;
-  /** The attempts to reach the runtime at the start. */
+  /** The attempts to reach the runtime while nothing follows it. */
   #cancelCheck: () => void = () => {};
+  /** They go on until one succeeds. */
+  #isChecking = false;
   #failures = 0;
   #isClosed = false;
 
   constructor(options: LocalRuntimeOptions) {
     this.#options = options;
     this.#unsubscribe = options.line.onChange(() => this.#lineChanged());
-    void this.#check(createBackoff({ baseMs: 2_000, maxMs: MAX_CHECK_MS }));
+    this.#startChecks();
     this.#lineChanged();
   }
 
@@ -181,6 +183,7 @@ export class LocalRuntime {
     for (const corrector of this.#correctors) corrector.hold();
     this.#enter('returning', settleMs, () => this.#settle(settleMs));
     this.#options.logger.info('the API server answers again: its state replaces the corrections');
+    if (this.problem !== undefined) this.#startChecks();
   }
 
   /** Ends the corrections of each view that has the API server's state again. The others wait once more. */
@@ -192,10 +195,17 @@ export class LocalRuntime {
   }
 
   /** Tries to reach the runtime until it answers once, so that a wrong setting shows before it is needed. */
+  #startChecks(): void {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    void this.#check(createBackoff({ baseMs: 2_000, maxMs: MAX_CHECK_MS }));
+  }
+
   async #check(backoff: ReturnType<typeof createBackoff>): Promise<void> {
     const { runtime, clock, logger, socket } = this.#options;
     try {
       const version = await runtime.version();
+      this.#isChecking = false;
       if (this.#isClosed) return;
       if (this.#follower === undefined) this.#noteRead(undefined);
       logger.info({ socket, version }, 'the container runtime answers');

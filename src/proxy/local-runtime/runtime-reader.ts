@@ -11,7 +11,7 @@ import {
 
 /**
  * Reads Pods from the container runtime: two lists, and the status of each new sandbox and of each container that has
- * ended. These never change, so they are asked for once and kept as long as they are listed.
+ * ended. These never change, so they are requested once and kept as long as they are listed.
  */
 export class RuntimeReader {
   readonly #runtime: ContainerRuntime;

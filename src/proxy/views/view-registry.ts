@@ -53,6 +53,8 @@ interface TopologyServices {
   readonly handler: ServicesHandler;
   /** No client has requested it: the next kube-proxy may need another query. */
   isGuess: boolean;
+  /** Those in use until this query has its first list. */
+  replaces: TopologyServices | undefined;
 }
 
 interface KeptView {
@@ -78,7 +80,7 @@ export interface ViewLease {
  *
  * A pinned view, which the topology needs, is never idle. The kept view is never idle either: the last view of endpoints
  * that a kube-proxy has read or, until one comes, that of the newest kube-proxy. So explain, the page and check work
- * before kube-proxy is pointed at the wrapper. There is at most one kept view. It is opened when somebody first asks for an
+ * before kube-proxy is pointed at the wrapper. There is at most one kept view. It is opened with the first request for an
  * explanation, and some time after the start: a kube-proxy that runs already comes earlier, and may be an older one.
  *
  * The room: ViewRegistry opens, shares and closes views; `openViewSource` connects reflector, projection and view;
@@ -165,6 +167,8 @@ export class ViewRegistry {
     const isGuess = this.#services === undefined;
     if (services !== undefined && isGuess) this.#services = this.#openServices(services, true);
     const entry = this.#open.get(queryKey(query)) ?? this.#openView(query, ANYONE);
+    // It may be idle.
+    if (entry.source.view.refusal === undefined) clearTimeout(entry.idleTimer);
     this.#kept = { entry, isGuess };
   }
 
@@ -175,9 +179,10 @@ export class ViewRegistry {
 
   /** Decides the policies of all Services again, after the settings of the policies have changed. */
   refreshPolicies(): void {
-    const { entry, handler } = this.#services ?? {};
-    if (entry === undefined || handler === undefined) return;
-    const { source } = entry;
+    // Those that replace them apply the settings to their first list.
+    const services = this.#services?.replaces ?? this.#services;
+    if (services === undefined) return;
+    const { source } = services.entry;
     const changes: Change<ServiceFacts>[] = [];
     for (const key of this.#options.topology.policies.services()) {
       const object = source.find(key);
@@ -185,7 +190,7 @@ export class ViewRegistry {
       const facts = source.view.codec.service(object);
       changes.push({ type: 'MODIFIED', key, facts, object });
     }
-    handler.onChanges(changes);
+    services.handler.onChanges(changes);
   }
 
   /** Ends all reflectors and waits for them. */
@@ -319,7 +324,8 @@ export class ViewRegistry {
     this.#kept = query.encoding === 'protobuf' ? { entry, isGuess: false } : undefined;
     if (before === undefined || before.entry === entry) return;
     // A wrong guess is closed once. After that, clients could cause a list with each request.
-    if (before.isGuess && before.entry.users === 0) this.#close(before.entry);
+    const isUnused = before.entry.users === 0 && !before.entry.pinned;
+    if (before.isGuess && isUnused) this.#close(before.entry);
     else this.#closeLaterIfIdle(before.entry);
   }
 
@@ -339,7 +345,10 @@ export class ViewRegistry {
   }
 
   #openServices(query: Query, isGuess: boolean, replaces?: TopologyServices): TopologyServices {
-    const onReplaced = (): void => this.#unpin(replaces?.entry);
+    const onReplaced = (): void => {
+      services.replaces = undefined;
+      this.#unpin(replaces?.entry);
+    };
     const replaced = replaces && { handler: replaces.handler, onReplaced };
     const handler = new ServicesHandler(this.#options, replaced);
     const codec = this.#options.codecs.protobuf;
@@ -349,7 +358,8 @@ export class ViewRegistry {
       const slices = slicesBeside(query);
       this.#add(openViewSource(this.#options, slices, codec, { reportsCloudOnly: true }), true);
     }
-    return { query, entry, handler, isGuess };
+    const services: TopologyServices = { query, entry, handler, isGuess, replaces };
+    return services;
   }
 
   /** Closes a view that the topology does not need any more, unless a client reads it. */

@@ -18,19 +18,23 @@ const OWN_ANNOTATIONS: readonly string[] = [
 ];
 /** Letters by which a name may differ from the one that was meant. Case and hyphens do not count. */
 const MAX_EDITS = 2;
+/** Misspelt names that are reported. The owner of a Service can set thousands. */
+const MAX_NAMES = 5;
 
 /**
  * Annotations that were probably meant for this program and have no effect: misspelt names, and of two contradicting
- * annotations the one that does not apply. A sentence for each of them.
+ * annotations the one that does not apply. A sentence for each of them, up to a limit.
  */
 export function ignoredAnnotations(annotations: ReadonlyMap<string, string>): readonly string[] {
   const ignored: string[] = [];
+  let more = 0;
   for (const name of annotations.keys()) {
     const meant = meantBy(name);
-    if (meant !== undefined) {
-      ignored.push(`the annotation ${quote(name)} has no effect; did you mean ${meant}?`);
-    }
+    if (meant === undefined) continue;
+    if (ignored.length === MAX_NAMES) more++;
+    else ignored.push(`the annotation ${quote(name)} has no effect; did you mean ${meant}?`);
   }
+  if (more > 0) ignored.push(`${more} more annotations have no effect`);
   const prefixed = annotations.get(PREFIXED_KEYS_ANNOTATION);
   const plain = annotations.get(TOPOLOGY_KEYS_ANNOTATION);
   if (prefixed !== undefined && plain !== undefined && prefixed.trim() !== plain.trim()) {

@@ -28,7 +28,7 @@ export type PolicySource =
   | 'namespace'
   | 'default';
 
-/** How a Service asks Kubernetes itself for topology hints. */
+/** How a Service requests topology hints from Kubernetes itself. */
 export type HintsSource = 'traffic-distribution' | 'topology-mode';
 
 /** What applies to one Service. */

@@ -83,6 +83,19 @@ test('a Service can be looked up, hidden or not', () => {
   expect(projection.find('default/none')).toBeUndefined();
 });
 
+// SIGHUP decides the policies of these again.
+test('a Service can be looked up before the view is open', () => {
+  topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
+  view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });
+  const options = { view, topology, serviceFilter: undefined, followsCloudOnly: true };
+  projection = new ServicesProjection(options);
+  const web = service('web', {});
+  projection.onChanges([web]);
+  projection.onSynced();
+  expect(view.started).toBe(false);
+  expect(projection.find('default/web')).toBe('object' in web && web.object);
+});
+
 test('a Service whose first policy waits for node sets is shown once they are known', () => {
   topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   const policy = { managed: true, keys: ['site'], source: 'default' } as const;

@@ -5,6 +5,7 @@ import {
   type LocalPod,
   LocalPods,
   readySandbox,
+  validAddresses,
 } from '../../../src/proxy/local-runtime/local-pods.ts';
 import {
   exitOf,
@@ -112,6 +113,19 @@ describe('allRun()', () => {
   ])('%s: %s', (_, expected, containers) => {
     const fake = { id: 's1', pod: 'web', containers };
     expect(allRun(toContainers(fake), ({ id }) => exitOf([fake], id))).toBe(expected);
+  });
+});
+
+describe('validAddresses()', () => {
+  test('leaves out what is not an address', () => {
+    const network = { isHostNetwork: false, addresses: ['', '10.1.0.2', 'fd00::2', 'x'] };
+    expect(validAddresses(network).addresses).toEqual(['10.1.0.2', 'fd00::2']);
+  });
+
+  // A runtime may report an address of the node, and not the one that the kubelet chose.
+  test('a sandbox with the network of the node has no address of its own', () => {
+    const network = { isHostNetwork: true, addresses: ['192.168.0.9'] };
+    expect(validAddresses(network)).toEqual({ isHostNetwork: true, addresses: [] });
   });
 });
 

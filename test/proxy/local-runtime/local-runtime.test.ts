@@ -219,6 +219,36 @@ describe('a runtime that does not answer', () => {
     expect(node.local.problem).toBeUndefined();
   });
 
+  // Nothing read it after the cut, so readyz and the metric reported the failure until the next one.
+  test('is tried again after the cut, until it answers', async () => {
+    node.send('web', [WEB]);
+    await node.cutOff();
+    node.runtime.error = new Error('gone');
+    await node.pass(1_500);
+    node.line.set(false);
+    await node.pass(RETURN_MS);
+    expect(node.local.problem).toBe('gone');
+    node.runtime.error = undefined;
+    await node.pass(60_000);
+    expect(node.local.problem).toBeUndefined();
+    expect(node.clock.waiting).toBe(0);
+  });
+
+  test('is tried by one loop of attempts, however often the link fails', async () => {
+    node.runtime.error = new Error('gone');
+    await node.cutOff();
+    for (let i = 0; i < 3; i++) {
+      node.line.set(false);
+      await node.pass(0);
+      node.line.set(true);
+      await node.pass(0);
+    }
+    node.line.set(false);
+    await node.pass(10 * RETURN_MS);
+    // The next attempt.
+    expect(node.clock.waiting).toBe(1);
+  });
+
   test('is reported before it is needed, and tried again', async () => {
     const runtime = new FakeRuntime();
     runtime.error = new Error('permission denied');

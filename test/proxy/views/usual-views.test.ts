@@ -145,6 +145,21 @@ describe('when a kube-proxy comes', () => {
     await eventually(kept, 2);
   });
 
+  // SIGHUP in that time once deleted all policies until the list arrived: an older kube-proxy saw all endpoints.
+  test('settings that change before its Services are listed apply to those that are known', async () => {
+    await start();
+    await eventually(() => proxy.views.sources.every(({ view }) => view.started), true);
+    const answer = server.hold(({ path }) => path.includes('/services'));
+    proxy.views.acquire(OLD.slices);
+    proxy.changePolicies({ ...proxy.policyResolver.settings, returnDelayMs: 5_000 });
+    const { policies } = proxy.topology;
+    expect([...policies.services()]).toEqual(['default/web']);
+    expect(policies.wanted('default/web')).toMatchObject({ managed: true, returnDelayMs: 5_000 });
+    answer();
+    await eventually(() => openPaths().includes(queryPath(NEW.services)), false);
+    expect(policies.wanted('default/web')).toMatchObject({ managed: true, returnDelayMs: 5_000 });
+  });
+
   test('a Service that only the first query contained is forgotten', async () => {
     putService(server, 'plain', null);
     server.patch('services', 'default/plain', {
@@ -170,11 +185,32 @@ describe('when a kube-proxy comes', () => {
     expect(openPaths()).toEqual(paths(OLD.slices, OLD.services));
   });
 
+  // In JSON its view is not kept, and that of the last kube-proxy in protobuf became idle.
+  test('a view that becomes the kept one while it is idle is not closed', async () => {
+    await start({ usualViewsMs: 100_000, idleViewMs: 200 });
+    (await use(NEW.slices))();
+    await use({ ...NEW.slices, encoding: 'json' });
+    proxy.views.openUsual();
+    const isOpen = () => open().some(({ encoding }) => encoding === 'protobuf');
+    // Opened later, so its idle time ends later.
+    proxy.views.acquire({ ...NEW.slices, labelSelector: 'a=b' }).release();
+    await eventually(() => open().some(({ labelSelector }) => labelSelector === 'a=b'), false);
+    expect(openPaths()).toEqual(paths(NEW.slices, NEW.slices, NEW.services));
+    expect(isOpen()).toBe(true);
+  });
+
   test('with hidden Services, a second watch of Services stays open instead', async () => {
     await start({ usualViewsMs: 0 }, { cloud: { mode: 'passthrough' } });
     await eventually(() => open().length, 2);
     await use(OLD.services);
     expect(openPaths()).toEqual(paths(NEW.slices, NEW.services, OLD.services));
+  });
+
+  test('with hidden Services, the view of slices that decides which ones are hidden stays open', async () => {
+    await start({ usualViewsMs: 0 }, { cloud: { mode: 'passthrough' } });
+    await eventually(() => open().length, 2);
+    await use(OLD.slices);
+    expect(openPaths()).toEqual(paths(NEW.slices, NEW.services, OLD.slices));
   });
 });
 

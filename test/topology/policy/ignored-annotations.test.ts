@@ -49,6 +49,15 @@ describe('ignoredAnnotations()', () => {
     expect(ignored({ [name]: 'x' })).toEqual([]);
   });
 
+  // They are kept for each Service and written in one log line, and the owner of a Service can set thousands.
+  test('of many names, the first ones are reported and the others are counted', () => {
+    const names = Array.from({ length: 1_000 }, (_, i) => `kube-proxy-wrapper.io/x${i}`);
+    const found = ignored(Object.fromEntries(names.map((name) => [name, ''])));
+    expect(found).toHaveLength(6);
+    expect(found[0]).toContain('"kube-proxy-wrapper.io/x0"');
+    expect(found[5]).toBe('995 more annotations have no effect');
+  });
+
   test('of two annotations that differ, the one that does not apply is reported', () => {
     expect(ignored({ topologyKeys: '["a"]', [PREFIXED]: '["b"]' })).toEqual([
       `the annotation topologyKeys has no effect, because ${PREFIXED} has another value and applies; remove one of them`,
