@@ -10,9 +10,8 @@ export interface SnapshotAccess {
   /** The same, after the process that this one replaces has written its newest state. Never rejects. */
   loadNewest(query: string): Promise<StoredState | undefined>;
   /**
-   * Writes a state; returns the bytes it took, 0 if another process has written a newer one. Rejects when the disk
-   * fails, which the store has logged.
-   *
+   * Writes a state; returns the bytes it took, 0 if the disk has a newer one. Rejects when the disk fails, which the
+   * store has logged.
    */
   save(query: string, state: StoredState): Promise<number>;
   /** Sets a file aside that was whole, but whose objects cannot be parsed. */
