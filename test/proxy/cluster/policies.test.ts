@@ -185,6 +185,23 @@ describe('sources of the topology', () => {
     await eventually(seenAddresses, [1, 2, 3]);
   });
 
+  test('a gateway that answers 404 for the API server removes no annotation of a Namespace', async () => {
+    putService(server, 'web', null);
+    putSlice(server, 'web-a', 'web', [on(1), on(2)]);
+    putNamespace(server, 'default', 'prefer-same-node');
+    await start({ namespacePolicies: true, defaultTopologyKeys: ['*'] });
+    expect(await seenAddresses()).toEqual([1]);
+    const sent = () => {
+      const { lists = 0, watches = 0 } = proxy.clusterWatchers.sources[0]?.status ?? {};
+      return lists + watches;
+    };
+    const before = sent();
+    server.refuse(() => true, 404);
+    server.cutWatches();
+    await eventually(async () => sent() > before + 1, true);
+    expect(await seenAddresses()).toEqual([1]);
+  });
+
   test('fab-proxy’s experiment: communities {edge-1, edge-2} and {edge-2, edge-3}', async () => {
     putService(server, 'web', [HOST, COMMUNITY]);
     putSlice(server, 'web-a', 'web', [on(2), on(3)]);
