@@ -207,6 +207,15 @@ export class Reflector<Facts extends ObjectMeta> {
     throw tooLargeVersion(`the API server has listed ${listed}, which is older than ${notified}`);
   }
 
+  /**
+   * Whether a 404 shows that the collection does not exist. Once it was known, that is only certain while another query
+   * is watched: something else may have answered all of them in place of the API server.
+   */
+  get #isAbsent(): boolean {
+    const { absentIsEmpty = false } = this.#options;
+    return absentIsEmpty && (this.#contents.from === 'nowhere' || this.#server.isWatched);
+  }
+
   /** A collection that does not exist counts as empty. */
   #absent(): void {
     this.#watchOpened();
@@ -304,7 +313,7 @@ export class Reflector<Facts extends ObjectMeta> {
       return waitFor((this.#options.random ?? Math.random)() * SPREAD_MS, this.#clock, signal);
     }
     const error = WrapperError.from(thrown, 'Unreachable');
-    if (this.#options.absentIsEmpty === true && error.status?.code === 404) {
+    if (error.status?.code === 404 && this.#isAbsent) {
       this.#absent();
       await waitFor(ABSENT_MS, this.#clock, signal);
       return this.#health.closed();

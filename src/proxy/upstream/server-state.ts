@@ -147,6 +147,11 @@ export class ServerState {
     if (this.#condition.name !== 'reachable') this.#recover(now);
   }
 
+  /** Whether any watch is open. */
+  get isWatched(): boolean {
+    return this.#watches > 0;
+  }
+
   /** A watch is open: changes arrive, whatever happens to other requests. Call the result when it has ended. */
   watchOpened(): () => void {
     let isOpen = true;
@@ -164,7 +169,7 @@ export class ServerState {
    * @returns whether it does: false while a watch is open, or if another request was answered since this one was sent
    */
   noteFailure(name: ServerFailure, error: WrapperError, sentAt: number): boolean {
-    if (this.#watches > 0 || this.#contact.usableAt >= sentAt) return false;
+    if (this.isWatched || this.#contact.usableAt >= sentAt) return false;
     const before = this.#condition;
     if (before.name === name) return true;
     const since = this.unreachableSince ?? this.#clock.now();

@@ -185,12 +185,17 @@ describe('sources of the topology', () => {
     await eventually(seenAddresses, [1, 2, 3]);
   });
 
-  test('a gateway that answers 404 for the API server removes no annotation of a Namespace', async () => {
+  test.each([
+    ['Namespace', { namespacePolicies: true, defaultTopologyKeys: ['*'] }],
+    ['community', { communities: { fabedgeCluster: 'here' }, defaultTopologyKeys: [COMMUNITY] }],
+  ])('a gateway that answers 404 for the API server removes no %s', async (_, settings) => {
     putService(server, 'web', null);
-    putSlice(server, 'web-a', 'web', [on(1), on(2)]);
+    putSlice(server, 'web-a', 'web', [on(1), on(2), on(3)]);
     putNamespace(server, 'default', 'prefer-same-node');
-    await start({ namespacePolicies: true, defaultTopologyKeys: ['*'] });
-    expect(await seenAddresses()).toEqual([1]);
+    putCommunity(server, 'one', ['here.edge-1', 'here.edge-2']);
+    await start(settings);
+    const shown = await seenAddresses();
+    expect(shown).not.toContain(3);
     const sent = () => {
       const { lists = 0, watches = 0 } = proxy.clusterWatchers.sources[0]?.status ?? {};
       return lists + watches;
@@ -199,7 +204,8 @@ describe('sources of the topology', () => {
     server.refuse(() => true, 404);
     server.cutWatches();
     await eventually(async () => sent() > before + 1, true);
-    expect(await seenAddresses()).toEqual([1]);
+    expect(proxy.clusterWatchers.sources[0]?.status.error?.status?.code).toBe(404);
+    expect(await seenAddresses()).toEqual(shown);
   });
 
   test('fab-proxy’s experiment: communities {edge-1, edge-2} and {edge-2, edge-3}', async () => {
