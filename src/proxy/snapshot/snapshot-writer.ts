@@ -111,9 +111,11 @@ export class SnapshotWriter {
   async flush(): Promise<void> {
     await this.#writing;
     const ahead = this.#notBefore - performance.now();
-    if (this.#isClosed || this.#dirtySince === undefined || ahead > MAX_AHEAD_MS) return;
-    clearTimeout(this.#timer);
-    this.#writeInBackground();
+    if (!this.#isClosed && this.#dirtySince !== undefined && ahead <= MAX_AHEAD_MS) {
+      clearTimeout(this.#timer);
+      this.#writeInBackground();
+    }
+    // Also the write that a concurrent flush has started.
     await this.#writing;
   }
 
