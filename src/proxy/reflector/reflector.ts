@@ -74,7 +74,7 @@ const DENIALS = 3;
  *     while the API server is unreachable at the start: notify handlers of the snapshot
  *
  * `Position` says what is sent next, `FAILURE_RULES` and `RetryBackoff` how long to wait, `ReflectorHealth` how fresh
- * the objects are, and `ServerState` what all queries know about the API server. `QueryLimits` bounds the requests.
+ * the objects are, and `ServerState` whether the API server answers any query. `QueryLimits` bounds the requests.
  *
  * Invariant: the handlers have been notified of every change up to the version in the position, and of nothing
  * after it. A list never requests less than that version, unless the API server no longer has it.

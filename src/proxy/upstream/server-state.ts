@@ -38,8 +38,8 @@ const CONSEQUENCE: Readonly<Record<ServerFailure, string>> = {
 const BEHIND_MS = 60_000;
 
 /**
- * What all queries together know about the API server. There is one for all of them, whichever of several servers is
- * in use, because these have one history.
+ * The state of the API server, as all queries together have found it. There is one for all of them,
+ * whichever of several servers is in use, because these have one history.
  *
  *                  usable response
  *     unknown ─────────────────────────▶ reachable ◀──── usable response ────┐
@@ -82,7 +82,7 @@ export class ServerState {
     return this.#condition;
   }
 
-  /** Since when it has given no usable response to anyone; monotonic. Undefined: it answers, or was never asked. */
+  /** Since when it has given no usable response to anyone; monotonic. Undefined: it answers, or got no request. */
   get unreachableSince(): number | undefined {
     return 'since' in this.#condition ? this.#condition.since : undefined;
   }

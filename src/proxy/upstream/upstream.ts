@@ -56,7 +56,7 @@ export interface Upstream {
   request(request: UpstreamRequest): Promise<UpstreamResponse>;
   /** `host:port` of the API server, for messages. */
   readonly address: string;
-  /** What all requests together know about the API server. */
+  /** The state of the API server, as all requests together have found it. */
   readonly serverState: ServerState;
   /**
    * Health-checks one API server on a new connection. Resolves with the status of the response, or with undefined if

@@ -1,7 +1,10 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { Change } from '../../../src/filter/codec/change.ts';
 import type { StoredState } from '../../../src/proxy/snapshot/snapshot-format.ts';
-import { type SnapshotAccess, SnapshotWriter } from '../../../src/proxy/snapshot/snapshot-writer.ts';
+import {
+  type SnapshotAccess,
+  SnapshotWriter,
+} from '../../../src/proxy/snapshot/snapshot-writer.ts';
 import { until } from '../../support/http/until.ts';
 
 let saved: StoredState[];
@@ -49,16 +52,19 @@ const writes = () => saved.map(({ resourceVersion, objects }) => [resourceVersio
 test.each([
   ['succeeds', undefined],
   ['fails', new Error('EIO')],
-])('a writer that was closed while the disk hung writes nothing more when the disk %s', async (_, error) => {
-  writer.update([added('web')], '7');
-  await until(() => saved.length === 1, 'the first write');
-  writer.update([added('db')], '8');
-  await writer.close();
-  expect(late?.message).toContain('took more than');
-  end(error);
-  await new Promise(setImmediate);
-  expect(writes()).toEqual([['7', 1]]);
-});
+])(
+  'a writer that was closed while the disk hung writes nothing more when the disk %s',
+  async (_, error) => {
+    writer.update([added('web')], '7');
+    await until(() => saved.length === 1, 'the first write');
+    writer.update([added('db')], '8');
+    await writer.close();
+    expect(late?.message).toContain('took more than');
+    end(error);
+    await new Promise(setImmediate);
+    expect(writes()).toEqual([['7', 1]]);
+  },
+);
 
 test('each of two concurrent flushes waits until the newest state is on disk', async () => {
   writer.update([added('web')], '7');
