@@ -208,12 +208,13 @@ export class Reflector<Facts extends ObjectMeta> {
   }
 
   /**
-   * Whether a 404 shows that the collection does not exist. Once it was known, that is only certain while another query
-   * is watched: something else may have answered all of them in place of the API server.
+   * Whether a 404 shows that the collection does not exist. If it was known, also from a snapshot, that is only certain
+   * while another query is watched: something else may have answered all of them in place of the API server.
    */
   get #isAbsent(): boolean {
     const { absentIsEmpty = false } = this.#options;
-    return absentIsEmpty && (this.#contents.from === 'nowhere' || this.#server.isWatched);
+    const isKnown = this.#contents.from !== 'nowhere' || this.#snapshot?.hasObjects === true;
+    return absentIsEmpty && (!isKnown || this.#server.isWatched);
   }
 
   /** A collection that does not exist counts as empty. */
