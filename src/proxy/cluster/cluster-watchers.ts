@@ -95,7 +95,8 @@ export class ClusterWatchers {
       ...collection,
       handlers: [collection.handler],
       memory: this.#options.ownMemory?.account(),
-      absentIsEmpty: true,
+      // Only a custom resource can be absent: 404 for Namespaces is not from an API server.
+      absentIsEmpty: collection.query.resource.group !== '',
       onRefused: (error) => {
         refusal = error?.message;
         if (error === undefined) return;

@@ -102,7 +102,7 @@ export class NodeSetWatcher {
   }
 
   /**
-   * A set whose watch is not open stays: it could not be listed again now, and a Service that comes back would have
+   * A set whose watch is not open is kept: it could not be listed again now, and a Service that comes back would have
    * no endpoints until it is.
    */
   #closeLater(selector: string, open: OpenSet): () => void {

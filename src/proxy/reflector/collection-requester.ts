@@ -57,7 +57,7 @@ export class CollectionRequester {
 
   async #refusal(path: string, response: UpstreamResponse): Promise<WrapperError> {
     const body = await readBody(response.body, MAX_STATUS_BYTES, response.headers);
-    // An API server that is asked for metadata only writes its errors in JSON (WriteObjectNegotiated).
+    // If only metadata is requested, the API server writes its errors in JSON (WriteObjectNegotiated).
     const isJson = String(response.headers['content-type']).startsWith(MEDIA_TYPES.json);
     const decoded = isJson ? decodeJsonStatus(body) : this.#options.codec.decodeStatus(body);
     const header = Number(response.headers['retry-after']);

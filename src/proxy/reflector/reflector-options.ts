@@ -34,7 +34,7 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
   readonly onUnanswerable?: (error: WrapperError | undefined) => void;
   /**
    * A collection that does not exist (404) counts as empty and is requested again every few seconds: a custom
-   * resource may be defined later, or never.
+   * resource may be defined later, or never. One that was known counts as empty only while another query is watched.
    */
   readonly absentIsEmpty?: boolean;
   /** Where the last state is kept over a restart; default: nowhere. */

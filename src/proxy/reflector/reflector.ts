@@ -74,7 +74,7 @@ const DENIALS = 3;
  *     while the API server is unreachable at the start: notify handlers of the snapshot
  *
  * `Position` says what is sent next, `FAILURE_RULES` and `RetryBackoff` how long to wait, `ReflectorHealth` how fresh
- * the objects are, and `ServerState` what all queries know about the API server. `QueryLimits` bounds the requests.
+ * the objects are, and `ServerState` whether the API server answers any query. `QueryLimits` bounds the requests.
  *
  * Invariant: the handlers have been notified of every change up to the version in the position, and of nothing
  * after it. A list never requests less than that version, unless the API server no longer has it.
@@ -207,6 +207,16 @@ export class Reflector<Facts extends ObjectMeta> {
     throw tooLargeVersion(`the API server has listed ${listed}, which is older than ${notified}`);
   }
 
+  /**
+   * Whether a 404 shows that the collection does not exist. If it was known, also from a snapshot, that is only certain
+   * while another query is watched: something else may have answered all of them in place of the API server.
+   */
+  get #isAbsent(): boolean {
+    const { absentIsEmpty = false } = this.#options;
+    const isKnown = this.#contents.from !== 'nowhere' || this.#snapshot?.hasObjects === true;
+    return absentIsEmpty && (!isKnown || this.#server.isWatched);
+  }
+
   /** A collection that does not exist counts as empty. */
   #absent(): void {
     this.#watchOpened();
@@ -304,7 +314,7 @@ export class Reflector<Facts extends ObjectMeta> {
       return waitFor((this.#options.random ?? Math.random)() * SPREAD_MS, this.#clock, signal);
     }
     const error = WrapperError.from(thrown, 'Unreachable');
-    if (this.#options.absentIsEmpty === true && error.status?.code === 404) {
+    if (error.status?.code === 404 && this.#isAbsent) {
       this.#absent();
       await waitFor(ABSENT_MS, this.#clock, signal);
       return this.#health.closed();

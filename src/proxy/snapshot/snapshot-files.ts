@@ -32,8 +32,6 @@ export class SnapshotFiles {
   #folder: string;
   /** The finished files by name; undefined until the folder could be used. */
   #found: Map<string, SnapshotFile> | undefined;
-  /** The last file that this process wrote, by name; see {@link identityOf}. */
-  readonly #own = new Map<string, string>();
   readonly #preparing = new SingleFlight<Map<string, SnapshotFile>>();
 
   constructor(setting: string) {
@@ -84,12 +82,11 @@ export class SnapshotFiles {
     }
   }
 
-  /** The header of a file that another process wrote since this one last did; undefined if there is none. */
-  async headerOfOther(name: string): Promise<SnapshotHeader | undefined> {
+  /** The header of a file; undefined if there is none that can be trusted. */
+  async header(name: string): Promise<SnapshotHeader | undefined> {
     const handle = await ifExists(open(this.path(name), READ_ONLY));
     if (handle === undefined) return undefined;
     try {
-      if (this.#own.get(name) === (await identityOf(handle))) return undefined;
       return decodeHeader(await readBytes(handle, SNAPSHOT_HEAD_BYTES));
     } finally {
       await handle.close();
@@ -123,15 +120,12 @@ export class SnapshotFiles {
     const found = await this.ready();
     const path = this.path(name);
     let bytes = 0;
-    let identity = '';
     await replaceFile(path, 0o600, async (file) => {
       for (const buffer of buffers) {
         await writeAll(file, buffer);
         bytes += buffer.length;
       }
-      identity = await identityOf(file);
     });
-    this.#own.set(name, identity);
     await this.#syncFolder();
     found.set(name, { bytes, modified: Date.now() });
   }
@@ -198,12 +192,6 @@ export class SnapshotFiles {
       await handle.close();
     }
   }
-}
-
-/** Tells a file from another one of the same name. An inode alone may be used again. */
-async function identityOf(file: FileHandle): Promise<string> {
-  const { ino, mtimeNs } = await file.stat({ bigint: true });
-  return `${ino}:${mtimeNs}`;
 }
 
 /** Reads at most `size` bytes: a file that grows while it is read has no end. */

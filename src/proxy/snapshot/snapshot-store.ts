@@ -158,7 +158,8 @@ export class SnapshotStore implements SnapshotAccess {
   }
 
   /**
-   * Writes after the writes in progress. Does nothing if another process has written a state that it got later.
+   * Writes after the writes in progress. Does nothing if the file has a state that was reported later, to another
+   * process, or to the next writer of the same query.
    * Rejects with `TooLarge`, or with the error of the disk.
    */
   async save(query: string, state: StoredState): Promise<number> {
@@ -237,8 +238,8 @@ export class SnapshotStore implements SnapshotAccess {
     const name = fileName(query);
     const bytes = snapshotBytes(header);
     await this.#ready();
-    const other = await this.#files.headerOfOther(name);
-    if (other !== undefined && other.query === query && other.savedAt > savedAt) return 0;
+    const onDisk = await this.#files.header(name);
+    if (onDisk?.query === query && isLater(onDisk.savedAt, savedAt)) return 0;
     const keep = new Set(Array.from(this.#writers, (writer) => fileName(writer.query)));
     await this.#files.makeRoom(name, bytes, { maxBytes: this.#options.maxBytes, keep });
     await this.#files.write(name, encodeSnapshot(header, objects));
@@ -281,6 +282,11 @@ export class SnapshotStore implements SnapshotAccess {
   #rewriteAll(): void {
     for (const writer of this.#writers) writer.rewrite();
   }
+}
+
+/** A time in the future is from a clock that was wrong. Such a file would never be replaced. */
+function isLater(savedAt: number, than: number): boolean {
+  return savedAt > than && savedAt <= Date.now();
 }
 
 /** Name of a query's file: its kind, for people, and a hash. */

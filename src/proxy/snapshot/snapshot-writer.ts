@@ -10,9 +10,8 @@ export interface SnapshotAccess {
   /** The same, after the process that this one replaces has written its newest state. Never rejects. */
   loadNewest(query: string): Promise<StoredState | undefined>;
   /**
-   * Writes a state; returns the bytes it took, 0 if another process has written a newer one. Rejects when the disk
-   * fails, which the store has logged.
-   *
+   * Writes a state; returns the bytes it took, 0 if the disk has a newer one. Rejects when the disk fails, which the
+   * store has logged.
    */
   save(query: string, state: StoredState): Promise<number>;
   /** Sets a file aside that was whole, but whose objects cannot be parsed. */
@@ -61,8 +60,10 @@ export class SnapshotWriter {
   /**
    * - `restored`: nothing, or only what came from disk; it is written again only if the folder has gone.
    * - `live`: the API server itself has reported the state.
+   * - `closing`: only the last write is left.
+   * - `closed`: the objects are gone, so that a write would leave an empty snapshot.
    */
-  #state: 'restored' | 'live' | 'closed' = 'restored';
+  #state: 'restored' | 'live' | 'closing' | 'closed' = 'restored';
   /** When the first change came that is not on disk; monotonic. */
   #dirtySince: number | undefined;
   /** No write before; monotonic. */
@@ -101,7 +102,7 @@ export class SnapshotWriter {
   update(changes: readonly Change[], resourceVersion: string): void {
     this.#apply(changes, resourceVersion);
     this.#savedAt = Date.now();
-    if (this.#state === 'closed' || (this.#state === 'live' && changes.length === 0)) return;
+    if (this.#isClosed || (this.#state === 'live' && changes.length === 0)) return;
     this.#state = 'live';
     this.rewrite();
   }
@@ -110,15 +111,17 @@ export class SnapshotWriter {
   async flush(): Promise<void> {
     await this.#writing;
     const ahead = this.#notBefore - performance.now();
-    if (this.#state === 'closed' || this.#dirtySince === undefined || ahead > MAX_AHEAD_MS) return;
-    clearTimeout(this.#timer);
-    this.#writeInBackground();
+    if (!this.#isClosed && this.#dirtySince !== undefined && ahead <= MAX_AHEAD_MS) {
+      clearTimeout(this.#timer);
+      this.#writeInBackground();
+    }
+    // Also the write that a concurrent flush has started.
     await this.#writing;
   }
 
   /** Writes the state again, without a change. Returns whether there is one. */
   rewrite(): boolean {
-    if (this.#state === 'closed' || this.#resourceVersion === '') return false;
+    if (this.#isClosed || this.#resourceVersion === '') return false;
     this.#dirtySince ??= performance.now();
     this.#schedule();
     return true;
@@ -129,19 +132,26 @@ export class SnapshotWriter {
    * closes often, as a node set does when a label flaps, wears the disk no more than another. Never rejects.
    */
   async close(): Promise<void> {
-    this.#state = 'closed';
+    this.#state = 'closing';
     clearTimeout(this.#timer);
     const { times, onClosed } = this.#options;
     let late: Error | undefined;
     await withTimeout(times.closeMs, this.#flush()).catch((error) => {
       late = error;
     });
+    this.#state = 'closed';
     this.#objects.clear();
     onClosed(this.#notBefore, late);
   }
 
+  get #isClosed(): boolean {
+    return this.#state === 'closing' || this.#state === 'closed';
+  }
+
   async #flush(): Promise<void> {
     await this.#writing;
+    // The disk hung for so long that the close did not wait for it.
+    if (this.#state === 'closed') return;
     const mayWrite = this.#options.isEnding() || performance.now() >= this.#notBefore;
     if (this.#dirtySince !== undefined && mayWrite) await this.#write();
   }
@@ -155,7 +165,7 @@ export class SnapshotWriter {
   }
 
   #schedule(): void {
-    if (this.#state === 'closed') return;
+    if (this.#isClosed) return;
     if (this.#dirtySince === undefined || this.#writing !== undefined) return;
     clearTimeout(this.#timer);
     const { quietMs, unrestMs } = this.#options.times;

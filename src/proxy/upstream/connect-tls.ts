@@ -35,7 +35,7 @@ export async function connectTls(
   try {
     await new Promise<void>((resolve, reject) => {
       socket.once('secureConnect', resolve);
-      // This listener stays: an error after the handshake is also that of the session or request on the socket.
+      // This listener is never removed: an error after the handshake is also that of the session or request on the socket.
       socket.on('error', reject);
       socket.once('close', () => reject(new Error('the connection was closed')));
     });

@@ -4,7 +4,10 @@ import type { Credentials, TlsOptions } from '../credentials/credentials.ts';
 import { RecoveryCheck } from './recovery-check.ts';
 import { addressOf } from './upstream-error.ts';
 
-/** How a request ended: no connection, no response in time, a 5xx, or any other response. */
+/**
+ * How a request ended: no connection, no response in time, a 5xx or a response that is not of an API server, or any
+ * other response.
+ */
 export type Outcome = 'unreachable' | 'silent' | 'serverError' | 'answered';
 
 export interface FailoverOptions {
@@ -16,7 +19,7 @@ export interface FailoverOptions {
   readonly logger: Logger;
 }
 
-/** After so many 5xx in a row the next server is used. */
+/** After so many 5xx, or responses that are not of an API server, in a row the next server is used. */
 const MAX_SERVER_ERRORS = 3;
 const RETURN_MS = 30_000;
 
@@ -24,7 +27,7 @@ const RETURN_MS = 30_000;
 const WHY = {
   unreachable: 'cannot be reached',
   silent: 'does not answer',
-  serverError: `answered ${MAX_SERVER_ERRORS} requests in a row with 5xx`,
+  serverError: `answered ${MAX_SERVER_ERRORS} requests in a row with 5xx, or not as an API server does`,
 } as const;
 
 /**

@@ -104,7 +104,7 @@ export class Http1Connections implements Connections {
     const watch = this.#guard(request);
     try {
       return await new Promise<AgentResponse>((resolve, reject) => {
-        // This listener stays, because later errors are emitted too. The reader gets them from the body.
+        // This listener is not removed, because later errors are emitted too. The reader gets them from the body.
         request.on('error', reject);
         request.once('close', () => reject(new Error('the connection was closed')));
         request.once('response', (response) => {

@@ -7,7 +7,7 @@ const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants;
  * The body of a response over HTTP/2, as a Readable without the peculiarities of Node's streams of HTTP/2:
  * - One that was cancelled, also because its connection was lost, ends without an error, as if it were complete.
  * - One that is complete counts as closed before it is read, so that `finished` and `for await` fail.
- * - One that is destroyed does not tell the server that it is cancelled.
+ * - The server is not notified that one is destroyed.
  */
 export class Http2Body extends Readable {
   readonly #stream: ClientHttp2Stream;
@@ -44,7 +44,7 @@ export class Http2Body extends Readable {
   }
 }
 
-/** Ends a stream, and tells the server so if it has not ended yet. */
+/** Ends a stream. The server is notified if the stream has not ended yet. */
 export function cancelStream(stream: ClientHttp2Stream, reason?: Error): void {
   if (!stream.closed) stream.close(NGHTTP2_CANCEL);
   stream.destroy(reason);

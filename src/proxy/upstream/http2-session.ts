@@ -57,8 +57,8 @@ export interface Http2SessionOptions {
  * - draining: streams go on. The server, or {@link close}, wants no more.
  * - closed: all streams have ended. Those that the server has verifiably not processed as {@link Unprocessed}.
  *
- * Other peculiarities of HTTP/2 are the business of nghttp2: it closes the streams above the last one of a GOAWAY with
- * REFUSED_STREAM, ignores trailers and unknown frames, and limits the size of headers.
+ * Nghttp2 does the rest: it closes the streams above the last one of a GOAWAY with REFUSED_STREAM, ignores
+ * trailers and unknown frames, and limits the size of headers.
  */
 export class Http2Session implements Connections {
   readonly #options: Http2SessionOptions;
@@ -118,7 +118,7 @@ export class Http2Session implements Connections {
     const timer = setTimeout(() => cancelStream(stream, late), headersMs);
     try {
       return await new Promise<AgentResponse>((resolve, reject) => {
-        // This listener stays, because later errors are emitted too. The reader gets them from the body.
+        // This listener is not removed, because later errors are emitted too. The reader gets them from the body.
         stream.on('error', (error) => reject(this.#explain(error, stream, request.method)));
         stream.once('close', () => {
           const error = new Error(`the stream was closed with code ${stream.rstCode}`);

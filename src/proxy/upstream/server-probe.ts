@@ -6,7 +6,7 @@ import type { AbortGroup } from './abort-group.ts';
 import type { AgentPool } from './agent-pool.ts';
 import { createAgentRequest } from './agent-request.ts';
 import type { ServerState } from './server-state.ts';
-import { isUsableResponse } from './usable-response.ts';
+import { isForeignResponse, isUsableResponse } from './usable-response.ts';
 
 /** How long a health check may take, in milliseconds. */
 const PROBE_MS = 10_000;
@@ -34,7 +34,9 @@ export class ServerProbe {
     this.#options = options;
   }
 
-  /** Resolves with the status of the response, or with undefined if there is none in time. Never rejects. */
+  /**
+   * Resolves with the status of the response, or with undefined if no API server sends one in time. Never rejects.
+   */
   async probe(server: URL, ms = PROBE_MS): Promise<number | undefined> {
     const { agents, aborts, serverState } = this.#options;
     const timeout = AbortSignal.timeout(ms);
@@ -49,7 +51,7 @@ export class ServerProbe {
       serverState.noteAnswer(statusCode, headers);
       body.resume();
       await finished(body, { signal });
-      return statusCode;
+      return isForeignResponse(statusCode, headers) ? undefined : statusCode;
     } catch {
       // A health check has no other result than an answer or none; the caller reports the second.
       return undefined;

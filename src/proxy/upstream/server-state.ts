@@ -38,8 +38,8 @@ const CONSEQUENCE: Readonly<Record<ServerFailure, string>> = {
 const BEHIND_MS = 60_000;
 
 /**
- * What all queries together know about the API server. There is one for all of them, whichever of several servers is
- * in use, because these have one history.
+ * The state of the API server, as all queries together have found it. There is one for all of them,
+ * whichever of several servers is in use, because these have one history.
  *
  *                  usable response
  *     unknown ─────────────────────────▶ reachable ◀──── usable response ────┐
@@ -82,7 +82,7 @@ export class ServerState {
     return this.#condition;
   }
 
-  /** Since when it has given no usable response to anyone; monotonic. Undefined: it answers, or was never asked. */
+  /** Since when it has given no usable response to anyone; monotonic. Undefined: it answers, or got no request. */
   get unreachableSince(): number | undefined {
     return 'since' in this.#condition ? this.#condition.since : undefined;
   }
@@ -147,6 +147,11 @@ export class ServerState {
     if (this.#condition.name !== 'reachable') this.#recover(now);
   }
 
+  /** Whether any watch is open. */
+  get isWatched(): boolean {
+    return this.#watches > 0;
+  }
+
   /** A watch is open: changes arrive, whatever happens to other requests. Call the result when it has ended. */
   watchOpened(): () => void {
     let isOpen = true;
@@ -164,7 +169,7 @@ export class ServerState {
    * @returns whether it does: false while a watch is open, or if another request was answered since this one was sent
    */
   noteFailure(name: ServerFailure, error: WrapperError, sentAt: number): boolean {
-    if (this.#watches > 0 || this.#contact.usableAt >= sentAt) return false;
+    if (this.isWatched || this.#contact.usableAt >= sentAt) return false;
     const before = this.#condition;
     if (before.name === name) return true;
     const since = this.unreachableSince ?? this.#clock.now();

@@ -13,7 +13,7 @@ import { ServerProbe } from './server-probe.ts';
 import { ServerState } from './server-state.ts';
 import { createBody, type ResponseHeaders, type UpstreamBody } from './upstream-body.ts';
 import { addressOf, unreachable } from './upstream-error.ts';
-import { isServerFailure } from './usable-response.ts';
+import { isForeignResponse, isServerFailure } from './usable-response.ts';
 
 export {
   type ResponseHeaders,
@@ -56,11 +56,11 @@ export interface Upstream {
   request(request: UpstreamRequest): Promise<UpstreamResponse>;
   /** `host:port` of the API server, for messages. */
   readonly address: string;
-  /** What all requests together know about the API server. */
+  /** The state of the API server, as all requests together have found it. */
   readonly serverState: ServerState;
   /**
    * Health-checks one API server on a new connection. Resolves with the status of the response, or with undefined if
-   * there is none in time. Never rejects.
+   * no API server sends one in time. Never rejects.
    */
   probe(server: URL): Promise<number | undefined>;
   /**
@@ -233,7 +233,11 @@ class AgentUpstream implements Upstream {
         this.serverState.noteAnswer(statusCode, headers);
       };
       onBytes();
-      this.#onOutcome(server, isServerFailure(statusCode, headers) ? 'serverError' : 'answered');
+      // What callers read may be HTML, as the pages of a Pod behind the API server's proxy.
+      const isForeign =
+        request.authorization === undefined && isForeignResponse(statusCode, headers);
+      const isFailure = isForeign || isServerFailure(statusCode, headers);
+      this.#onOutcome(server, isFailure ? 'serverError' : 'answered');
       body.once('close', () => {
         this.#aborts.end(abort);
         active.end();

@@ -21,6 +21,7 @@ import {
   statusOf,
 } from '../../support/policy/policy-cluster.ts';
 import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { stateFolder } from '../../support/wrapper/state-fixture.ts';
 import { recordingLogger, startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
 
 const ENCODINGS = ['json', 'protobuf'] as const;
@@ -183,6 +184,47 @@ describe('sources of the topology', () => {
     await eventually(seenAddresses, [1, 2]);
     server.delete('namespaces', 'default');
     await eventually(seenAddresses, [1, 2, 3]);
+  });
+
+  test.each([
+    ['Namespace', { namespacePolicies: true, defaultTopologyKeys: ['*'] }],
+    ['community', { communities: { fabedgeCluster: 'here' }, defaultTopologyKeys: [COMMUNITY] }],
+  ])('a gateway that answers 404 for the API server removes no %s', async (_, settings) => {
+    putService(server, 'web', null);
+    putSlice(server, 'web-a', 'web', [on(1), on(2), on(3)]);
+    putNamespace(server, 'default', 'prefer-same-node');
+    putCommunity(server, 'one', ['here.edge-1', 'here.edge-2']);
+    await start(settings);
+    const shown = await seenAddresses();
+    expect(shown).not.toContain(3);
+    const sent = () => {
+      const { lists = 0, watches = 0 } = proxy.clusterWatchers.sources[0]?.status ?? {};
+      return lists + watches;
+    };
+    const before = sent();
+    server.refuse(() => true, 404);
+    server.cutWatches();
+    await eventually(async () => sent() > before + 1, true);
+    expect(proxy.clusterWatchers.sources[0]?.status.error?.status?.code).toBe(404);
+    expect(await seenAddresses()).toEqual(shown);
+  });
+
+  test('a gateway that answers 404 at the start does not empty the snapshot of communities', async () => {
+    putCommunity(server, 'one', ['here.edge-1', 'here.edge-2']);
+    const settings = { communities: { fabedgeCluster: 'here' } };
+    const { state, remove } = await stateFolder();
+    const status = () => proxy.clusterWatchers.sources[0]?.status;
+    try {
+      proxy = await startWrapper(upstream, { state }, settings);
+      await eventually(async () => status()?.synced, true);
+      await proxy.close();
+      server.refuse(() => true, 404);
+      proxy = await startWrapper(upstream, { state }, settings);
+      await eventually(async () => (status()?.lists ?? 0) > 1, true);
+      expect(status()).toMatchObject({ synced: false, error: { status: { code: 404 } } });
+    } finally {
+      await remove();
+    }
   });
 
   test('fab-proxy’s experiment: communities {edge-1, edge-2} and {edge-2, edge-3}', async () => {

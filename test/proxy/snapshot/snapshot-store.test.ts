@@ -341,6 +341,29 @@ describe('the disk', () => {
     expect(lines).toEqual([]);
   });
 
+  test('of an earlier process whose clock was ahead is replaced', async () => {
+    const future = Date.now() + 86_400_000;
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(future);
+    await leave('of tomorrow');
+    clock.mockRestore();
+    await leave('of today');
+    expect(await loadAgain()).toEqual({ version: '7', objects: ['of today'] });
+  });
+
+  test('that is newer is not replaced by an older state that was written late', async () => {
+    const store = storeOf();
+    const [older, newer] = [0, 1].map(() => store.open(QUERY)) as [SnapshotWriter, SnapshotWriter];
+    const now = Date.now();
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(now - 1_000);
+    older.update([change('web', 'older')], '7');
+    clock.mockReturnValue(now);
+    newer.update([change('web', 'newer')], '8');
+    await newer.close();
+    await older.close();
+    await store.close();
+    expect(await loadAgain()).toEqual({ version: '8', objects: ['newer'] });
+  });
+
   test('whose folder was removed gets a new one', async () => {
     const store = storeOf({ retryMs: 20 });
     const writer = await written(store, QUERY, 10);

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
@@ -33,7 +34,7 @@ async function setUp(
   upstream = createUpstream({ credentials, logger: captureLogger().logger });
 }
 
-const get = (more: { method?: 'POST'; body?: string } = {}) =>
+const get = (more: { method?: 'POST'; body?: string; signal?: AbortSignal } = {}) =>
   upstream.request({ method: 'GET', path: '/', ...more });
 
 /** Requests a stream; `end` is how it ends, by each of the ways to read it. */
@@ -160,4 +161,29 @@ describe('a body', () => {
       expect(chunks).toEqual(['ok']);
     },
   );
+});
+
+describe('a response whose headers arrive together with', () => {
+  test.each([
+    ['RST_STREAM', (connection: RawHttp2Connection, stream: number) => connection.reset(stream, 2)],
+    ['GOAWAY and an error', (connection: RawHttp2Connection) => connection.goaway(1, 2)],
+    ['FIN', (connection: RawHttp2Connection) => void connection.socket.end()],
+  ])('%s leaves nothing behind at a signal that outlives it', async (_what, end) => {
+    await setUp((connection, stream) => {
+      connection.socket.cork();
+      connection.respond(stream);
+      end(connection, stream);
+      connection.socket.uncork();
+    });
+    const { signal } = new AbortController();
+    const result = await get({ signal }).then(
+      ({ body }) => body.each(() => {}).catch(({ code }) => code),
+      ({ code }) => code,
+    );
+    expect(result).toBe('Unreachable');
+    await until(
+      () => getEventListeners(signal, 'abort').length === 0,
+      'the listeners to be removed',
+    );
+  });
 });

@@ -1,0 +1,85 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import type { Change } from '../../../src/filter/codec/change.ts';
+import type { StoredState } from '../../../src/proxy/snapshot/snapshot-format.ts';
+import {
+  type SnapshotAccess,
+  SnapshotWriter,
+} from '../../../src/proxy/snapshot/snapshot-writer.ts';
+import { until } from '../../support/http/until.ts';
+
+let saved: StoredState[];
+/** Ends the write in progress: it succeeds, or fails with the error. */
+let end: (error?: Error) => void;
+let late: Error | undefined;
+let writer: SnapshotWriter;
+
+const store: SnapshotAccess = {
+  load: async () => undefined,
+  loadNewest: async () => undefined,
+  distrust: async () => {},
+  save: async (_query, state) => {
+    saved.push(state);
+    await new Promise<void>((resolve, reject) => {
+      end = (error) => (error === undefined ? resolve() : reject(error));
+    });
+    return 1;
+  },
+};
+
+beforeEach(() => {
+  saved = [];
+  late = undefined;
+  writer = new SnapshotWriter({
+    query: 'protobuf /api/v1/services',
+    store,
+    times: { quietMs: 0, unrestMs: 0, retryMs: 0, writeBytesPerSecond: 1e12, closeMs: 20 },
+    notBefore: 0,
+    isEnding: () => true,
+    onClosed: (_notBefore, error) => {
+      late = error;
+    },
+  });
+});
+
+function added(key: string): Change {
+  const facts = { name: key, namespace: '', uid: key, resourceVersion: '1' };
+  return { type: 'ADDED', key, facts, object: Buffer.from(key) };
+}
+
+/** Version and number of objects of each state that was written. */
+const writes = () => saved.map(({ resourceVersion, objects }) => [resourceVersion, objects.length]);
+
+test.each([
+  ['succeeds', undefined],
+  ['fails', new Error('EIO')],
+])(
+  'a writer that was closed while the disk hung writes nothing more when the disk %s',
+  async (_, error) => {
+    writer.update([added('web')], '7');
+    await until(() => saved.length === 1, 'the first write');
+    writer.update([added('db')], '8');
+    await writer.close();
+    expect(late?.message).toContain('took more than');
+    end(error);
+    await new Promise(setImmediate);
+    expect(writes()).toEqual([['7', 1]]);
+  },
+);
+
+test('each of two concurrent flushes waits until the newest state is on disk', async () => {
+  writer.update([added('web')], '7');
+  await until(() => saved.length === 1, 'the first write');
+  writer.update([added('db')], '8');
+  let flushed = 0;
+  for (const flush of [writer.flush(), writer.flush()]) void flush.then(() => flushed++);
+  end();
+  await until(() => saved.length === 2, 'the second write');
+  await new Promise(setImmediate);
+  expect(flushed).toBe(0);
+  end();
+  await until(() => flushed === 2, 'both flushes');
+  expect(writes()).toEqual([
+    ['7', 1],
+    ['8', 2],
+  ]);
+});

@@ -1,0 +1,90 @@
+import type { RequestListener } from 'node:http';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { Failover } from '../../../src/proxy/upstream/failover.ts';
+import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { FakeCredentials } from '../../support/http/credentials.ts';
+import { startServer, type TestServer } from '../../support/http/http-server.ts';
+import { captureLogger } from '../../support/http/logger.ts';
+import { until } from '../../support/http/until.ts';
+
+const portal: RequestListener = (_request, response) =>
+  response.writeHead(200, { 'content-type': 'text/html' }).end('<html>');
+const redirect: RequestListener = (_request, response) =>
+  response.writeHead(302, { location: 'https://portal.example/' }).end();
+const apiServer: RequestListener = (_request, response) =>
+  response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+
+let first: TestServer;
+let second: TestServer;
+/** How the first server answers. */
+let listener: RequestListener;
+let failover: Failover;
+let upstream: Upstream;
+
+beforeEach(async () => {
+  first = await startServer((request, response) => listener(request, response));
+  second = await startServer(apiServer);
+  const { logger } = captureLogger();
+  const credentials = new FakeCredentials(first.url);
+  failover = new Failover({ credentials, servers: [second.url], returnMs: 10, logger });
+  upstream = createUpstream({
+    ...{ credentials: failover, logger },
+    onOutcome: (server, outcome) => failover.report(server, outcome),
+    onFound: (server) => failover.take(server),
+  });
+  failover.probe = (server) => upstream.probe(server);
+});
+
+afterEach(async () => {
+  failover.close();
+  await upstream.close();
+  await Promise.all([first.close(), second.close()]);
+});
+
+const inUse = () => failover.servers[0]?.port;
+
+async function get(authorization?: string): Promise<void> {
+  const caller = authorization === undefined ? {} : { authorization };
+  const { body } = await upstream.request({ method: 'GET', path: '/api', ...caller });
+  for await (const _ of body);
+}
+
+describe.each([
+  ['HTML', portal],
+  ['a redirect', redirect],
+])('a server that answers with %s', (_, answer) => {
+  beforeEach(() => {
+    listener = answer;
+  });
+
+  test('is not found by a search', async () => {
+    expect(await upstream.search()).toBe(true);
+    expect(inUse()).toBe(second.url.port);
+  });
+
+  test('has given no answer to a health check', async () => {
+    expect(await upstream.probe(first.url)).toBeUndefined();
+    expect(await upstream.probe(second.url)).toBe(200);
+  });
+
+  test('is left after three such answers in a row to our own requests', async () => {
+    for (let sent = 0; sent < 2; sent++) await get();
+    expect(inUse()).toBe(first.url.port);
+    await get();
+    expect(inUse()).toBe(second.url.port);
+  });
+
+  test('is not left because of what callers request', async () => {
+    for (let sent = 0; sent < 5; sent++) await get('Bearer caller');
+    expect(inUse()).toBe(first.url.port);
+  });
+
+  test('is not used again before an API server answers there', async () => {
+    failover.take(second.url);
+    const before = first.accepted;
+    await until(() => first.accepted >= before + 5, 'five health checks');
+    expect(inUse()).toBe(second.url.port);
+    listener = apiServer;
+    await until(() => inUse() === first.url.port, 'the preferred server');
+  });
+});
