@@ -12,10 +12,15 @@ const VIEWS = [
   ...['/api/v1/%73ervices', '/api/v1/services?pretty=true', '/api/v1/services?'],
 ].map((value) => path(value, '200', '200'));
 
+/** Discovery: over http the wrapper answers itself, and the API server is not reached. */
+const DISCOVERY = ['/api', '/api/v1', '/apis', '/apis/discovery.k8s.io/v1'].map((value) =>
+  path(value, '200', '2xx|4xx +'),
+);
+
 /** Not for kube-proxy: 403 over http; over https forwarded, for the API server to decide. */
 const FOREIGN = [
   ...['/', '/version', '/healthz', '/livez', '/readyz', '/metrics', '/openapi/v2', '/openapi/v3'],
-  ...['/api', '/api/v1', '/apis', '/apis/apps/v1', '/logs/', '/debug/pprof/', '/swagger.json'],
+  ...['/apis/apps/v1', '/logs/', '/debug/pprof/', '/swagger.json'],
   ...['/api/v1/secrets', '/api/v1/namespaces/kube-system/secrets', '/api/v1/configmaps'],
   ...[
     '/api/v1/pods',
@@ -142,6 +147,14 @@ const METHODS: ProbeRow[] = [
 
 /** Probes of paths, queries and methods. */
 export const PATH_ROWS: readonly ProbeRow[] = [
-  ...[...VIEWS, ...FOREIGN, ...OTHER_NODES, ...ROUND_ABOUT, ...MEANINGLESS, ...QUERIES],
+  ...[
+    ...VIEWS,
+    ...DISCOVERY,
+    ...FOREIGN,
+    ...OTHER_NODES,
+    ...ROUND_ABOUT,
+    ...MEANINGLESS,
+    ...QUERIES,
+  ],
   ...METHODS,
 ];
