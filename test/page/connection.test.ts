@@ -44,6 +44,8 @@ test('after 40 s without any event the connection counts as lost and is opened a
   await page.clock.install();
   await page.goto(`${path.url}/`);
   await web(page).waitFor();
+  // The page itself has opened the views, and they count until they are complete.
+  await eventually(() => page.locator('.health').textContent(), 'ready');
   path.freeze();
   scene.server.label('edge-1', 'site', 'b');
   await page.clock.runFor(39_000);
