@@ -197,16 +197,16 @@ export class CollectionClient {
 
   async #listPage(
     parameters: URLSearchParams,
-    signal: AbortSignal,
+    caller: AbortSignal,
     { query = this.#query, onArrival = () => {}, onBytes = () => {} }: PageOptions = {},
   ): Promise<RawList> {
     const { maxListBytes, maxObjects } = this.#readLimits;
-    const deadline = new RequestTimeouts(signal);
+    const deadline = new RequestTimeouts(caller);
     deadline.set('whole', LIST_MS, 'did not end a list');
     try {
       await this.#limits.request(deadline.signal);
-      const { body, headers } = await this.#requester.get(query, parameters, deadline.signal);
-      onArrival();
+      const { signal } = deadline;
+      const { body, headers } = await this.#requester.get(query, parameters, signal, onArrival);
       deadline.set('silence', LIST_SILENCE_MS, 'sent nothing in a list');
       const withSilenceLimit = async function* (): AsyncGenerator<Buffer, void, undefined> {
         for await (const chunk of body) {

@@ -30,11 +30,14 @@ export class CollectionRequester {
   /**
    * Throws `Refused` with the Status, `Malformed` for another encoding, or `Unreachable`, also if something else than an
    * API server has answered.
+   *
+   * @param onArrival called when the answer is 200, whatever its encoding
    */
   async get(
     query: Query,
     parameters: URLSearchParams,
     signal: AbortSignal,
+    onArrival: () => void = () => {},
   ): Promise<UpstreamResponse> {
     const isWatch = parameters.has('watch');
     const path = queryPath(query, parameters);
@@ -44,6 +47,7 @@ export class CollectionRequester {
     const response = await upstream.request({ method: 'GET', path, headers, signal });
     this.#assertFromApiServer(path, response);
     if (response.statusCode !== 200) throw await this.#refusal(path, response);
+    onArrival();
     this.#assertEncoding(path, response);
     return response;
   }

@@ -121,6 +121,19 @@ test('a response in another encoding than requested is not read', async () => {
   });
 });
 
+test('a list in another encoding counts as a list: the third in a row waits', async () => {
+  let lists = 0;
+  const client = await clientOf((_query, response) => {
+    lists++;
+    response.setHeader('content-type', 'application/vnd.kubernetes.protobuf').end('k8s');
+  });
+  for (const _ of [1, 2]) {
+    await expect(client.list('', signal)).rejects.toMatchObject({ code: 'Malformed' });
+  }
+  await expect(client.list('', AbortSignal.timeout(300))).rejects.toThrow();
+  expect(lists).toBe(2);
+});
+
 // A captive portal counted as an API server that sends bad data, and was asked once a minute.
 test.each([
   [200, { 'content-type': 'text/html' }],
