@@ -99,6 +99,6 @@ export async function startHttp2Server(
 }
 
 export function respondPath({ stream, headers }: SeenStream): void {
-  stream.respond({ ':status': 200, 'content-type': 'text/plain' });
+  stream.respond({ ':status': 200, 'content-type': 'application/json' });
   stream.end(String(headers[':path']));
 }
