@@ -84,7 +84,8 @@ export const processFaults: readonly FaultKind[] = [
   }),
   processFault(
     'stateDir vanishes',
-    ({ wrapper }) => rmSync(wrapper.stateDir, { recursive: true, force: true }),
+    // The wrapper may write a file into it meanwhile.
+    ({ wrapper }) => rmSync(wrapper.stateDir, { recursive: true, force: true, maxRetries: 20 }),
     { undo: ({ wrapper }) => void mkdirSync(wrapper.stateDir, { recursive: true }) },
   ),
   processFault(
