@@ -179,6 +179,8 @@ test('two lists and one in 5 s are accepted, one more is found', () => {
   expect(judgeLists(requestsAt([0, 100, 200]), 0)).toMatchObject([{ check: 'lists' }]);
   expect(judgeLists(requestsAt([0, 5_000, 10_000, 10_100, 10_200]), 0)).toHaveLength(1);
   expect(judgeLists(requestsAt([0, 100, 200, 300]), 1)).toEqual([]);
+  const pages = requestsAt([0, 100, 200]).map((each) => ({ ...each, isHtml: true }));
+  expect(judgeLists(pages, 0)).toEqual([]);
 });
 
 test('a list that was refused counts as a request only', () => {

@@ -201,7 +201,9 @@ class Front implements FaultFront {
     response.on('error', () => {});
     response.once('close', () => {
       this.open.delete(exchange);
-      if (response.headersSent) seen.status = response.statusCode;
+      if (!response.headersSent) return;
+      seen.status = response.statusCode;
+      seen.isHtml = String(response.getHeader('content-type')).startsWith('text/html');
     });
     const taken = this.#faults.filter(({ fault }) => fault.takes(seen));
     for (const active of taken) active.hits += 1;

@@ -12,6 +12,8 @@ export interface SeenRequest {
   readonly protocol: 'h2' | 'http/1.1';
   /** Of the answer, when there is one. */
   status?: number;
+  /** The answer is HTML: it costs an API server nothing. */
+  isHtml?: boolean;
 }
 
 const CHECKED_NAME = 'nobody.kube-proxy-wrapper.io';

@@ -104,7 +104,9 @@ const TOLERANCE_MS = 150;
 
 /** @param starts processes that were started */
 export function judgeLists(requests: readonly SeenRequest[], starts: number): Problem[] {
-  const lists = requests.filter(({ verb, status }) => verb === 'list' && status === 200);
+  const lists = requests.filter(
+    ({ verb, status, isHtml }) => verb === 'list' && status === 200 && isHtml !== true,
+  );
   return [...byQuery(lists)].flatMap(([query, list]) => {
     const times = list.map(({ at }) => at);
     for (const [first, from] of times.entries()) {

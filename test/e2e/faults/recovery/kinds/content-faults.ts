@@ -78,7 +78,8 @@ export const contentFaults: readonly FaultKind[] = [
     ...{ room: 'content', name: 'captive portal: HTML with 200', unreachable: 'failing' },
     strike: (target) =>
       answer(target, 'all', ({ response }) => {
-        response.writeHead(200, { 'content-type': 'text/html' });
+        response.setHeader('content-type', 'text/html');
+        response.writeHead(200);
         response.end(PORTAL);
       }),
   },
@@ -97,7 +98,8 @@ export const contentFaults: readonly FaultKind[] = [
     ...{ room: 'content', name: 'captive portal: HTML with 200 to lists' },
     strike: (target) =>
       answer(target, 'lists', ({ response }) => {
-        response.writeHead(200, { 'content-type': 'text/html' });
+        response.setHeader('content-type', 'text/html');
+        response.writeHead(200);
         response.end(PORTAL);
       }),
   },
