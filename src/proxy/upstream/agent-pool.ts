@@ -70,8 +70,9 @@ export class AgentPool {
   get(identity: UpstreamIdentity, server: URL): UpstreamAgent {
     const known = this.#agents.get(id(identity, server));
     if (known !== undefined) return known;
-    const { cert, key, ...anonymous } = this.#credentials.tls();
-    const agent = this.#create(server, identity === 'own' ? this.#credentials.tls() : anonymous);
+    const tls = this.#credentials.tls();
+    const { cert, key, ...anonymous } = tls;
+    const agent = this.#create(server, identity === 'own' ? tls : anonymous);
     this.#agents.set(id(identity, server), agent);
     return agent;
   }
