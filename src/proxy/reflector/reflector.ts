@@ -301,7 +301,7 @@ export class Reflector<Facts extends ObjectMeta> {
       this.#position = position.watching(this.#position, resourceVersion);
       this.#snapshot?.update(changes, resourceVersion);
       this.#health.current();
-      // A bookmark is no progress: a watch that ends after each one would otherwise be repeated without a pause.
+      // A bookmark does not count: a watch that ends after each one would be repeated without a pause.
       if (changes.length > 0) this.#progressed(attempt);
     }
     if (error !== undefined) throw error;
