@@ -203,13 +203,7 @@ export class ServerState {
    * @param seen the history that the query followed: another query may have noticed before
    */
   noteWentBack(seen: number): void {
-    if (seen !== this.#history) return;
-    this.#history++;
-    this.log.warn(
-      { history: this.#history },
-      'the API server has gone back to an older state, as after a restore of etcd: all collections are listed again',
-    );
-    this.#notify();
+    this.#changeHistory(seen, 'has gone back to an older state, as after a restore of etcd');
   }
 
   /**
@@ -220,7 +214,16 @@ export class ServerState {
     const now = this.#clock.now();
     if (now - this.#behindAt < BEHIND_MS) return;
     this.#behindAt = now;
-    this.noteWentBack(seen);
+    const what = 'has not reached a version that it once had: it was restored, or is far behind';
+    this.#changeHistory(seen, what);
+  }
+
+  #changeHistory(seen: number, what: string): void {
+    if (seen !== this.#history) return;
+    this.#history++;
+    const fields = { history: this.#history };
+    this.log.warn(fields, `the API server ${what}; all collections are listed again`);
+    this.#notify();
   }
 
   #recover(now: number): void {
