@@ -214,11 +214,18 @@ async function openLocalRuntime(
   if (localRuntime === undefined) return undefined;
   const { createCriClient } = await import('./local-runtime/cri-client.ts');
   const runtime = createCriClient({ path: localRuntime.socket });
-  const line = {
+  const reachability = {
     isUnreachable: () => serverState.isCutOff,
     onChange: (listener: () => void) => serverState.onChange(listener),
   };
-  return new LocalRuntime({ ...localRuntime, runtime, line, nodeName, clock: systemClock, logger });
+  return new LocalRuntime({
+    ...localRuntime,
+    runtime,
+    reachability,
+    nodeName,
+    clock: systemClock,
+    logger,
+  });
 }
 
 /** Creates what this node knows, still empty, and what all reflectors share. */

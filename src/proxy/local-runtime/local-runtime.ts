@@ -7,7 +7,7 @@ import { type CorrectedEndpoint, Corrector, type CorrectorOptions } from './corr
 import { RuntimeFollower } from './runtime-follower.ts';
 
 /** Whether the API server can be reached. */
-export interface LineState {
+export interface Reachability {
   isUnreachable(): boolean;
   /** Calls the listener when {@link isUnreachable} may have changed; returns how to unsubscribe. */
   onChange(listener: () => void): () => void;
@@ -17,7 +17,7 @@ export interface LocalRuntimeOptions {
   /** Path of the runtime's socket, for messages. */
   readonly socket: string;
   readonly runtime: ContainerRuntime;
-  readonly line: LineState;
+  readonly reachability: Reachability;
   readonly nodeName: string;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -71,16 +71,16 @@ export class LocalRuntime {
   #follower: RuntimeFollower | undefined;
   /** The attempts to reach the runtime while nothing follows it. */
   #cancelCheck: () => void = () => {};
-  /** They go on until one succeeds. */
+  /** They continue until one succeeds. */
   #isChecking = false;
   #failures = 0;
   #isClosed = false;
 
   constructor(options: LocalRuntimeOptions) {
     this.#options = options;
-    this.#unsubscribe = options.line.onChange(() => this.#lineChanged());
+    this.#unsubscribe = options.reachability.onChange(() => this.#reachabilityChanged());
     this.#startChecks();
-    this.#lineChanged();
+    this.#reachabilityChanged();
   }
 
   get state(): LocalRuntimeState {
@@ -134,8 +134,8 @@ export class LocalRuntime {
     this.#correctors.clear();
   }
 
-  #lineChanged(): void {
-    const isDown = this.#options.line.isUnreachable();
+  #reachabilityChanged(): void {
+    const isDown = this.#options.reachability.isUnreachable();
     const { graceMs = GRACE_MS, settleMs = SETTLE_MS } = this.#options;
     switch (this.#state) {
       case 'connected':

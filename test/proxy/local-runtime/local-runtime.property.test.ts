@@ -116,7 +116,7 @@ async function apply(node: CorrectedNode, model: Model, each: Step): Promise<voi
       node.runtime.sandboxList = each.sandboxes;
       break;
     case 'line':
-      node.line.set(each.isDown);
+      node.reachability.set(each.isDown);
       break;
     case 'runtime':
       node.runtime.error = each.fails ? new Error('gone') : undefined;
@@ -165,7 +165,7 @@ describe.each(
       const isRead = node.runtime.error === undefined;
       if (state === 'cutOff' && isRead) await assertCorrected(node, model);
     }
-    node.line.set(false);
+    node.reachability.set(false);
     await node.pass(30_000);
     assertAsSent(node, model);
     expect(node.corrector.corrections()).toEqual([]);

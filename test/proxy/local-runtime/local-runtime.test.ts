@@ -31,9 +31,9 @@ describe('while the API server answers', () => {
   test('a short interruption changes nothing', async () => {
     node.runtime.sandboxList = RESTARTED;
     node.send('web', [WEB]);
-    node.line.set(true);
+    node.reachability.set(true);
     await node.pass(GRACE_MS - 1);
-    node.line.set(false);
+    node.reachability.set(false);
     await node.pass(60_000);
     expect(node.shown()).toEqual({ web: ['web 10.1.0.2'] });
     expect(node.runtime.lists).toBe(0);
@@ -154,7 +154,7 @@ describe('while the node is cut off', () => {
     const slow = Promise.withResolvers<void>();
     node.runtime.gate = slow.promise;
     await node.cutOff();
-    node.line.set(false);
+    node.reachability.set(false);
     slow.resolve();
     await node.pass(0);
     expect(node.shown()).toEqual({ web: ['web 10.1.0.2'] });
@@ -225,7 +225,7 @@ describe('a runtime that does not answer', () => {
     await node.cutOff();
     node.runtime.error = new Error('gone');
     await node.pass(1_500);
-    node.line.set(false);
+    node.reachability.set(false);
     await node.pass(RETURN_MS);
     expect(node.local.problem).toBe('gone');
     node.runtime.error = undefined;
@@ -238,12 +238,12 @@ describe('a runtime that does not answer', () => {
     node.runtime.error = new Error('gone');
     await node.cutOff();
     for (let i = 0; i < 3; i++) {
-      node.line.set(false);
+      node.reachability.set(false);
       await node.pass(0);
-      node.line.set(true);
+      node.reachability.set(true);
       await node.pass(0);
     }
-    node.line.set(false);
+    node.reachability.set(false);
     await node.pass(10 * RETURN_MS);
     // The next attempt.
     expect(node.clock.waiting).toBe(1);
@@ -268,7 +268,7 @@ describe('when the API server answers again', () => {
     node.send('web', [WEB]);
     node.send('db', [{ pod: 'db', ip: '10.1.0.7' }]);
     await node.cutOff();
-    node.line.set(false);
+    node.reachability.set(false);
   });
 
   test('what it sends replaces the corrections; what it has not sent again follows later', async () => {
@@ -305,7 +305,7 @@ describe('when the API server answers again', () => {
 
   test('a link that fails again keeps the corrections and follows the runtime immediately', async () => {
     await node.pass(RETURN_MS - 1);
-    node.line.set(true);
+    node.reachability.set(true);
     node.runtime.sandboxList = [{ id: 's', pod: 'db', addresses: ['10.1.0.8'] }];
     await node.pass(60_000);
     expect(node.shown()).toEqual({ web: ['web 10.1.0.2 -'], db: ['db 10.1.0.8'] });
@@ -318,7 +318,7 @@ test('close() leaves no timer, no listener and no connection', async () => {
   node.local.close();
   await node.pass(0);
   expect(node.clock.waiting).toBe(0);
-  expect(node.line.listeners).toBe(0);
+  expect(node.reachability.listeners).toBe(0);
   expect(node.runtime.closed).toBe(true);
   const { lists } = node.runtime;
   await node.pass(60_000);

@@ -2,7 +2,7 @@ import type { Change, ChangeHandler } from '../../../src/filter/codec/change.ts'
 import type { Codec, EndpointsFacts, ObjectBytes } from '../../../src/filter/codec/codec.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../../src/filter/codec/resource.ts';
 import type { Corrector } from '../../../src/proxy/local-runtime/corrector.ts';
-import { type LineState, LocalRuntime } from '../../../src/proxy/local-runtime/local-runtime.ts';
+import { LocalRuntime, type Reachability } from '../../../src/proxy/local-runtime/local-runtime.ts';
 import { encodeObject } from '../codec/encode-object.ts';
 import { ManualClock } from '../projection/topology.ts';
 import { recordingLogger } from '../wrapper/wrapper-fixture.ts';
@@ -22,8 +22,8 @@ export interface Word {
   readonly node?: string;
 }
 
-/** A line to the API server that a test cuts. */
-export class FakeLine implements LineState {
+/** Whether the API server can be reached; a test decides it. */
+export class FakeReachability implements Reachability {
   readonly #listeners = new Set<() => void>();
   #isDown = false;
 
@@ -67,10 +67,10 @@ class Passed implements ChangeHandler<EndpointsFacts> {
   onSynced(): void {}
 }
 
-/** The stage of one view, with a clock, a line and a container runtime that a test controls. */
+/** The stage of one view, with a clock, a reachability and a container runtime that a test controls. */
 export class CorrectedNode {
   readonly clock = new ManualClock();
-  readonly line = new FakeLine();
+  readonly reachability = new FakeReachability();
   readonly runtime: FakeRuntime;
   readonly passed = new Passed();
   readonly log = recordingLogger();
@@ -91,9 +91,9 @@ export class CorrectedNode {
     this.codec = codec;
     this.runtime = runtime;
     this.#resource = resource;
-    const { line, clock } = this;
+    const { reachability, clock } = this;
     this.local = new LocalRuntime({
-      ...{ socket: '/run/cri.sock', runtime, line, clock, nodeName: OWN },
+      ...{ socket: '/run/cri.sock', runtime, reachability, clock, nodeName: OWN },
       logger: this.log.logger,
       epoch: () => this.epoch,
     });
@@ -125,7 +125,7 @@ export class CorrectedNode {
 
   /** Cuts the node off for long enough. */
   async cutOff(): Promise<void> {
-    this.line.set(true);
+    this.reachability.set(true);
     await this.pass(GRACE_MS);
   }
 
