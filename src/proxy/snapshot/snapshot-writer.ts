@@ -136,7 +136,7 @@ export class SnapshotWriter {
     clearTimeout(this.#timer);
     const { times, onClosed } = this.#options;
     let late: Error | undefined;
-    await withTimeout(times.closeMs, this.#flush()).catch((error) => {
+    await withTimeout(times.closeMs, this.#writeLast()).catch((error) => {
       late = error;
     });
     this.#state = 'closed';
@@ -148,7 +148,8 @@ export class SnapshotWriter {
     return this.#state === 'closing' || this.#state === 'closed';
   }
 
-  async #flush(): Promise<void> {
+  /** The last write of this query, if the bound allows it. */
+  async #writeLast(): Promise<void> {
     await this.#writing;
     // The disk hung for so long that the close did not wait for it.
     if (this.#state === 'closed') return;
