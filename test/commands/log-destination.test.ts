@@ -58,15 +58,16 @@ test('lines that are lost because nobody reads them are counted', () => {
   }
 });
 
-test('bidi and C1 controls in a line are escaped without changing its content', () => {
+test('bidi and C1 controls in a line are escaped without changing its content', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'log-'));
   const file = join(folder, 'log');
   try {
-    const fd = openSync(file, 'w');
-    const { stream } = createLogDestination(fd);
+    const { stream } = createLogDestination(openSync(file, 'w'));
+    const closed = once(stream, 'close');
     pino({ base: null }, stream).info({ zone: '\u009b31m\u202e\u001b[2J' }, 'zone');
-    stream.flushSync();
-    closeSync(fd);
+    // flushSync would not wait for the write that has begun.
+    stream.end();
+    await closed;
     const line = readFileSync(file, 'utf8');
     expect(line).toMatch(/^[ -~]+\n$/);
     expect(JSON.parse(line)).toMatchObject({ zone: '\u009b31m\u202e\u001b[2J' });
