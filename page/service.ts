@@ -9,6 +9,8 @@ export interface Service {
   readonly keys: readonly string[];
   readonly winners: readonly string[];
   readonly kept: number;
+  /** How many of the kept ones are ready. */
+  readonly ready: number;
   readonly total: number;
   /** Seconds since the epoch; 0: never. */
   readonly since: number;
@@ -18,11 +20,11 @@ export interface Service {
 }
 
 export function serviceOf(row: ServiceRow): Service {
-  const [name, outcome, dryRun, policy, keys, winners, kept, total, since, warnings] = row;
+  const [name, outcome, dryRun, policy, keys, winners, kept, total, since, warnings, ready] = row;
   const text = [name, outcome, policy, ...keys, ...warnings].join(' ').toLowerCase();
   return {
     ...{ name, outcome, dryRun: dryRun === 1, policy, keys, winners },
-    ...{ kept, total, since, warnings, text },
+    ...{ kept, ready, total, since, warnings, text },
   };
 }
 

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 
-/**
- * Version of this program, from package.json. That file is one folder above both this file and the bundle,
- * dist/main.js.
- */
-export const VERSION = readVersion();
+// package.json is one folder above both this file and the bundle, dist/main.js.
+const about = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+) as Readonly<Record<'version' | 'homepage', string>>;
 
-function readVersion(): string {
-  const file = new URL('../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
-}
+/** Version of this program. */
+export const VERSION = about.version;
+
+/** URL of its documentation. */
+export const HOMEPAGE = about.homepage;

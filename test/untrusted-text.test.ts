@@ -136,7 +136,7 @@ function explained(write: Write): Explained {
       },
     ],
     omitted: 1,
-    counts: { total: 2, kept: 1, leftOut: 1 },
+    counts: { total: 2, kept: 1, ready: 1, leftOut: 1 },
     warnings: [{ code: 'invalid-policy', severity: 'warning', message: write('message') }],
     view: { question: write('question'), encoding: 'json', clients: 0 },
   };
@@ -199,6 +199,7 @@ const OUTPUTS: Readonly<Record<string, (write: Write) => string>> = {
             keys: [],
             winners: [write('key'), write('key')],
             kept: 1,
+            ready: 1,
             total: 2,
             warnings: [write('warning')],
           },

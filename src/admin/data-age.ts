@@ -10,6 +10,8 @@ export interface DataAge {
   readonly unreachableSince?: string;
   /** When the oldest snapshot that is shown was written, ISO 8601; undefined: nothing is shown from disk. */
   readonly snapshotFrom?: string;
+  /** Why it is older than {@link GRACE_MS}; undefined: the data is current. */
+  readonly cause?: string;
   /** A sentence for people about data that is older than {@link GRACE_MS}; undefined: the data is current. */
   readonly warning?: string;
 }
@@ -34,7 +36,9 @@ export function dataAge(proxy: Sources): DataAge {
     ...(saved.length === 0 ? {} : { snapshotFrom: isoSeconds(Math.min(...saved)) }),
   };
   if (oldest === undefined || ageMs < GRACE_MS) return age;
-  return { ...age, warning: warningOf(age, oldest) };
+  const cause = causeOf(age, oldest);
+  const old = `the data is ${age.ageSeconds} s old, and later changes are not known`;
+  return { ...age, cause, warning: `${old}: ${cause}` };
 }
 
 interface Source {
@@ -73,18 +77,16 @@ function unreachableSince(sources: readonly Source[], now: number): number | und
   return now - (Number.isFinite(sinceMs) ? sinceMs : process.uptime() * 1000);
 }
 
-function warningOf(age: DataAge, { name, status }: Source): string {
-  const { ageSeconds, unreachableSince, snapshotFrom } = age;
-  const old = `the data is ${ageSeconds} s old, and later changes are not known`;
+function causeOf({ unreachableSince, snapshotFrom }: DataAge, { name, status }: Source): string {
   const reason = status.error === undefined ? '' : ` (${status.error.message})`;
   if (snapshotFrom !== undefined) {
     const cause = unreachableSince === undefined ? '' : '; the API server is unreachable';
-    return `${old}: it comes from the snapshot of ${snapshotFrom}${cause}${reason}`;
+    return `it comes from the snapshot of ${snapshotFrom}${cause}${reason}`;
   }
   if (unreachableSince !== undefined) {
-    return `${old}: the API server has been unreachable since ${unreachableSince}${reason}`;
+    return `the API server has been unreachable since ${unreachableSince}${reason}`;
   }
-  return `${old}: there is no watch of ${name}${reason}`;
+  return `there is no watch of ${name}${reason}`;
 }
 
 function isoSeconds(ms: number): string {

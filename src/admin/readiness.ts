@@ -10,6 +10,13 @@ export interface Check {
   readonly name: string;
   /** Why the check fails; undefined: it passes. */
   readonly problem: string | undefined;
+  /**
+   * What the problem says about its cause:
+   * - `stale`: the data is old, as dataAge() reports for all collections
+   * - `unsynced`: the collection has not been read yet
+   * - `waits`: another check probably fails, too
+   */
+  readonly nature?: 'stale' | 'unsynced' | 'waits' | undefined;
   /** A problem that does not affect what clients see. */
   readonly remark?: string | undefined;
 }
@@ -31,7 +38,7 @@ export function readiness(proxy: NodeProxy): Check[] {
     ...nodeSetChecks(proxy),
     ...clusterWatchers.sources.map(({ query, status, refusal }) => ({
       name: `source ${queryPath(query)}`,
-      problem: refusal ?? problemOf(status),
+      ...problemOf(status, refusal),
     })),
   ];
 }
@@ -41,7 +48,7 @@ function ownNodeCheck({ views, topology }: NodeProxy): Check {
   const problem = views.ownNodeExists
     ? undefined
     : `there is no Node ${node}, or it has not been read yet`;
-  return { name: 'own-node', problem };
+  return { name: 'own-node', problem, nature: 'waits' };
 }
 
 /** The previous settings are in use, so the node is ready. */
@@ -90,7 +97,7 @@ function nodeSetChecks({ nodeSets, topology }: NodeProxy): Check[] {
     // No view depends on a set that no policy needs any more.
     if (set?.needed !== true) continue;
     const refused = set.refusal && `${set.refusal}; ${consequenceOfRefusal(set)}`;
-    checks.push({ name: `nodes ${selector}`, problem: refused ?? problemOf(status) });
+    checks.push({ name: `nodes ${selector}`, ...problemOf(status, refused) });
   }
   for (const { selector, state, refusal } of topology.nodeSets.values()) {
     if (state !== 'overLimit') continue;
@@ -105,7 +112,10 @@ function viewCheck({ views }: NodeProxy, source: ViewSource): Check {
   const name = `view ${query.encoding} ${queryPath(query)}`;
   const refusal = views.refusalOf(source);
   if (refusal === undefined) {
-    return { name, problem: problemOf(status) ?? startProblem(view.started) };
+    const problem = problemOf(status);
+    return problem.problem === undefined
+      ? { name, problem: startProblem(view.started), nature: 'waits' }
+      : { name, ...problem };
   }
   // The client of a refused query receives the error. This node is ready all the same.
   return {
@@ -118,16 +128,20 @@ function viewCheck({ views }: NodeProxy, source: ViewSource): Check {
   };
 }
 
-function problemOf(status: ReflectorStatus): string | undefined {
+/** @param refusal why the API server refuses the collection; undefined: it does not */
+function problemOf(status: ReflectorStatus, refusal?: string): Pick<Check, 'problem' | 'nature'> {
+  if (refusal !== undefined) return { problem: refusal };
   const { restoredFrom, synced, staleMs, silentMs, error } = status;
   const reason = error === undefined ? '' : `: ${error.message}`;
   if (restoredFrom !== undefined) {
     const saved = new Date(restoredFrom).toISOString();
-    return `stale, from the snapshot written ${saved}; the API server has not listed since${reason}`;
+    const problem = `stale, from the snapshot written ${saved}; the API server has not listed since${reason}`;
+    return { problem, nature: 'stale' };
   }
-  if (!synced) return `not synced yet${reason}`;
-  if (staleMs < GRACE_MS) return undefined;
-  return `stale, the last contact with the API server was ${Math.round(silentMs / 1000)} s ago${reason}`;
+  if (!synced) return { problem: `not synced yet${reason}`, nature: 'unsynced' };
+  if (staleMs < GRACE_MS) return { problem: undefined };
+  const problem = `stale, the last contact with the API server was ${Math.round(silentMs / 1000)} s ago${reason}`;
+  return { problem, nature: 'stale' };
 }
 
 function startProblem(started: boolean): string | undefined {

@@ -120,7 +120,7 @@ describe('/explain', () => {
     putSlice(server, 'huge-1', 'huge', far);
     await start();
     const { body } = await get<Explained>('/explain/default/huge');
-    expect(body.counts).toEqual({ total: 1_200, kept: 1, leftOut: 1_199 });
+    expect(body.counts).toEqual({ total: 1_200, kept: 1, ready: 1, leftOut: 1_199 });
     expect(body.endpoints[0]).toMatchObject({ address: '10.1.4.76', kept: true });
     expect([body.endpoints.length, body.omitted]).toEqual([1_000, 200]);
   });

@@ -7,7 +7,7 @@ const SHOWN: Explained = {
   ...{ service: 'default/web', node: 'edge-1', keys: [], ports: [], endpoints: [], warnings: [] },
   policy: { managed: true, source: 'annotation', keys: ['site'], overrides: [] },
   outcome: { kind: 'filtered', text: '', dryRun: true, waitsFor: [] },
-  counts: { total: 3, kept: 1, leftOut: 2 },
+  counts: { total: 3, kept: 1, ready: 1, leftOut: 2 },
   view: { question: '/apis', encoding: 'protobuf', clients: 1 },
   ...{ winners: [], omitted: 0, omittedPorts: 0 },
 };

@@ -23,6 +23,8 @@ export interface ServiceSummary {
   /** Keys that won, each once. */
   readonly winners: readonly string[];
   readonly kept: number;
+  /** How many of the kept ones are ready. */
+  readonly ready: number;
   readonly total: number;
   readonly since?: string;
   /** Codes of warnings, without those of severity info. */
@@ -114,6 +116,7 @@ export function shorten(explanation: ServiceExplanation): ServiceSummary {
     keys: policy.keys ?? [],
     winners,
     kept: counts.kept,
+    ready: counts.ready,
     total: counts.total,
     ...(since === undefined ? {} : { since }),
     warnings: serious.map(({ code }) => code),

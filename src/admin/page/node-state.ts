@@ -2,10 +2,12 @@ import { queryPath } from '../../proxy/api/query.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 import { explainKey, nodesOfKey } from '../../topology/explain/explain-keys.ts';
+import { HOMEPAGE } from '../../version.ts';
 import { notStarted } from '../explain/explained-service.ts';
 import { findView, NO_VIEW } from '../explain/explained-view.ts';
 import { readiness } from '../readiness.ts';
 import { responseHead } from '../version-info.ts';
+import { causesOf } from './causes.ts';
 import type { KeyState, NodeState, ViewState } from './page-data.ts';
 
 /** Maximum number of neighbours that are named. The others are only counted. */
@@ -19,16 +21,20 @@ export function nodeState(proxy: NodeProxy): NodeState {
   const { topology, policyResolver, failover, listeners, views } = proxy;
   const { nodeContext } = topology;
   const problem = problemOf(proxy);
+  const head = responseHead(proxy);
+  const checks = readiness(proxy);
   return {
     node: topology.nodeName,
-    ...responseHead(proxy),
+    ...head,
+    docs: HOMEPAGE,
     labels: Object.fromEntries(nodeContext?.labels ?? []),
     communities: topology.communities(),
     off: nodeContext?.off ?? false,
     dryRun: policyResolver.settings.dryRun === true,
     ...(problem === undefined ? {} : { problem }),
     keys: Array.from(topology.policies.keysInUse(), (key) => keyState(proxy, key)),
-    checks: readiness(proxy),
+    checks,
+    causes: causesOf(checks, head.data),
     ...localRuntimeData(proxy),
     servers: failover.servers.map(({ origin }) => origin),
     failovers: failover.switches,

@@ -26,6 +26,8 @@ export type ServiceRow = readonly [
   /** Seconds since the epoch; 0: there was no decision yet. */
   since: number,
   warnings: readonly string[],
+  /** How many of the kept endpoints are ready. */
+  ready: number,
 ];
 
 /** Rows of Services that were decided again. A row can be equal to the previous one although its explanation changed. */
@@ -46,8 +48,17 @@ export interface DecisionsEvent {
   readonly decisions: readonly DecisionRecord[];
 }
 
+/** A cause of failed checks. */
+export interface Cause {
+  readonly text: string;
+  /** Number of checks that fail because of it. */
+  readonly checks: number;
+}
+
 /** This node and its connections. */
 export interface NodeState extends ResponseHead {
+  /** URL of the documentation. */
+  readonly docs: string;
   readonly node: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly communities: readonly string[];
@@ -60,7 +71,13 @@ export interface NodeState extends ResponseHead {
   /** The topology keys that policies use. */
   readonly keys: readonly KeyState[];
   /** The checks of /readyz. */
-  readonly checks: readonly { readonly name: string; readonly problem?: string | undefined }[];
+  readonly checks: readonly {
+    readonly name: string;
+    readonly problem?: string | undefined;
+    readonly remark?: string | undefined;
+  }[];
+  /** Why this node is not ready: one line for each cause, the one with the most failed checks first. */
+  readonly causes: readonly Cause[];
   /** Undefined if endpoints are not corrected from the container runtime. */
   readonly localRuntime?: LocalRuntimeData;
   /** API servers. The first one is in use. */

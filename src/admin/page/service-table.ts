@@ -170,7 +170,10 @@ export class ServiceTable {
 }
 
 function compact(summary: ServiceSummary): ServiceRow {
-  const { service, outcome, dryRun, policy, keys, winners, kept, total, since, warnings } = summary;
+  const { service, outcome, policy, keys, winners, kept, total, since, warnings } = summary;
+  const dryRun = summary.dryRun ? 1 : 0;
   const seconds = since === undefined ? 0 : Math.round(Date.parse(since) / 1000);
-  return [service, outcome, dryRun ? 1 : 0, policy, keys, winners, kept, total, seconds, warnings];
+  const counts = [kept, total] as const;
+  const { ready } = summary;
+  return [service, outcome, dryRun, policy, keys, winners, ...counts, seconds, warnings, ready];
 }

@@ -28,11 +28,14 @@ export function* explainEndpoints(
   decided: DecidedEndpoints | undefined,
   outcome: OutcomeKind,
   limit: number,
-): Steps<{ readonly endpoints: EndpointExplanation[]; readonly kept: number }> {
+): Steps<{
+  readonly endpoints: EndpointExplanation[];
+  readonly kept: number;
+  readonly ready: number;
+}> {
   const keep = yield* keptEndpoints(objects, decided, outcome);
-  let kept = 0;
-  for (const each of keep) kept += each;
-  if (limit === 0) return { endpoints: [], kept };
+  const { kept, ready } = yield* countKept(objects, keep);
+  if (limit === 0) return { endpoints: [], kept, ready };
   const reasons =
     decided === undefined
       ? undefined
@@ -57,7 +60,27 @@ export function* explainEndpoints(
     start += index;
     yield;
   }
-  return { endpoints: [...lists.kept, ...lists.left], kept };
+  return { endpoints: [...lists.kept, ...lists.left], kept, ready };
+}
+
+function* countKept(
+  objects: readonly ExplainedObject[],
+  keep: Uint8Array,
+): Steps<{ readonly kept: number; readonly ready: number }> {
+  let kept = 0;
+  let ready = 0;
+  let index = 0;
+  for (const { endpoints } of groupsOf(objects)) {
+    for (const { state } of endpoints) {
+      if (keep[index] === 1) {
+        kept++;
+        if (state === 'ready') ready++;
+      }
+      index++;
+      if (index % STEP === 0) yield;
+    }
+  }
+  return { kept, ready };
 }
 
 function explainEndpoint(

@@ -1,5 +1,6 @@
-import type { ManagedPolicy, Policy, UnmanagedReason } from '../policy/policy.ts';
+import type { Policy, UnmanagedReason } from '../policy/policy.ts';
 import type { Topology } from '../state/topology.ts';
+import type { DecidedEndpoints } from './explain-endpoints.ts';
 import type { OutcomeExplanation, PolicyExplanation, PolicyOrigin } from './explanation.ts';
 
 /** Why a Service is not filtered, and, where there is a choice, what changes that. */
@@ -57,17 +58,25 @@ export function explainPolicy(policy: Policy, origins: readonly PolicyOrigin[]):
   };
 }
 
+/** What was decided about a Service with a policy. */
+export interface DecidedOutcome extends DecidedEndpoints {
+  /** Number of all endpoints. */
+  readonly total: number;
+  /** Whether the decision hides the Service, because all its traffic goes to the cloud. */
+  readonly cloudOnly: boolean;
+}
+
 /**
  * Explains what this node does with a Service.
  *
  * @param policy in force; undefined: the first policy is pending
- * @param cloudOnly whether the decision hides the Service, because all its traffic goes to the cloud
+ * @param decided undefined: the policy in force selects no endpoints
  */
 export function explainOutcome(
   topology: Topology,
   service: string,
   policy: Policy | undefined,
-  cloudOnly: boolean,
+  decided: DecidedOutcome | undefined,
 ): OutcomeExplanation {
   const waitsFor = topology.waitsFor(service);
   const wanted = policy ?? topology.policies.wanted(service);
@@ -77,22 +86,26 @@ export function explainOutcome(
     const text = `waits for the API server to list the nodes that match ${waitsFor.join('; ')}`;
     return { kind: 'undecided', text, ...at };
   }
-  if (policy.managed) return { ...managedOutcome(policy, cloudOnly), ...at };
+  if (decided !== undefined) {
+    if (!decided.cloudOnly) return { kind: 'filtered', text: filteredText(decided), ...at };
+    const text = 'all its traffic goes to the cloud, to which its address is routed';
+    return { kind: 'withheld', text, ...at };
+  }
+  if (policy.managed) throw new TypeError(`${service} has a policy, but no decision`);
   if (policy.reason === 'other-proxy') {
     return { kind: 'hidden', text: UNMANAGED['other-proxy'], ...at };
   }
   return { kind: 'unfiltered', text: UNMANAGED[policy.reason], ...at };
 }
 
-function managedOutcome(
-  { keys }: ManagedPolicy,
-  cloudOnly: boolean,
-): Pick<OutcomeExplanation, 'kind' | 'text'> {
-  if (!cloudOnly)
-    return {
-      kind: 'filtered',
-      text: `the first of ${keys.join(', ')} with enough ready endpoints wins`,
-    };
-  const text = 'all its traffic goes to the cloud, to which its address is routed';
-  return { kind: 'withheld', text };
+/** kube-proxy refuses the connections of a Service that has no endpoint it can use. */
+function filteredText({ policy: { keys, dryRun }, decision, total }: DecidedOutcome): string {
+  const refuses = `kube-proxy on this node ${dryRun === true ? 'would refuse' : 'refuses'} its connections`;
+  const names = keys.join(', ');
+  if (total === 0) return `the Service has no endpoints, so ${refuses}`;
+  if (!decision.keep.includes(1)) return `no endpoint matches ${names}, so ${refuses}`;
+  if (decision.ports.every(({ stage }) => stage === 'any')) {
+    return `no endpoint that matches ${names} is ready, so ${refuses}`;
+  }
+  return `the first of ${names} with enough ready endpoints wins`;
 }

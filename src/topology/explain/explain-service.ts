@@ -54,8 +54,13 @@ export function* explainService(input: ExplainInput): Steps<ServiceExplanation> 
   const decided = inForce?.managed === true ? decideFor(input, inForce) : undefined;
   const cloudOnly = decided !== undefined && topology.isCloudOnly(decided.policy, decided.decision);
   const policyText = explainPolicy(policy, origins);
-  const outcome = explainOutcome(topology, service, inForce, cloudOnly);
   const total = countEndpoints(groupsOf(objects));
+  const outcome = explainOutcome(
+    topology,
+    service,
+    inForce,
+    decided && { ...decided, total, cloudOnly },
+  );
   const warnings = warningsOf({
     topology,
     service,
@@ -77,7 +82,7 @@ export function* explainService(input: ExplainInput): Steps<ServiceExplanation> 
     winners: decided === undefined ? [] : winnersOf(decided),
   };
   const ports = decided === undefined ? [] : yield* explainPorts(decided, limits.ports);
-  const { endpoints, kept } = yield* explainEndpoints(
+  const { endpoints, kept, ready } = yield* explainEndpoints(
     objects,
     decided,
     outcome.kind,
@@ -89,7 +94,7 @@ export function* explainService(input: ExplainInput): Steps<ServiceExplanation> 
     omittedPorts: (decided?.decision.ports.length ?? 0) - ports.length,
     endpoints,
     omitted: total - endpoints.length,
-    counts: { total, kept, leftOut: total - kept },
+    counts: { total, kept, ready, leftOut: total - kept },
     warnings: warnings(ports),
   };
 }

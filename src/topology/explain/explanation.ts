@@ -31,6 +31,8 @@ export interface ServiceExplanation {
 export interface EndpointCounts {
   readonly total: number;
   readonly kept: number;
+  /** How many of the kept ones are ready. */
+  readonly ready: number;
   readonly leftOut: number;
 }
 

@@ -82,7 +82,7 @@ describe('explainService()', () => {
       sets: SITE,
     });
     expect(outcome).toMatchObject({ kind: 'filtered', dryRun: false });
-    expect(counts).toEqual({ total: 3, kept: 2, leftOut: 1 });
+    expect(counts).toEqual({ total: 3, kept: 2, ready: 1, leftOut: 1 });
     expect(ports).toEqual([
       {
         family: 'IPv4',
@@ -97,6 +97,31 @@ describe('explainService()', () => {
         next: '*',
       },
     ]);
+  });
+
+  // A Service with 0 of 4 endpoints was once headed "the first of rack that counts wins".
+  test.each([
+    ['no endpoint matches', [on('far')], 'no endpoint matches site, so'],
+    ['there are no endpoints', [], 'the Service has no endpoints, so'],
+    ['those that match are not ready', [on('near', 'notReady')], 'that matches site is ready, so'],
+  ])('says that connections are refused if %s', (_, endpoints, text) => {
+    const scene = { endpoints, sets: SITE };
+    const { outcome } = explain({ ...scene, policy: keys('site') });
+    expect(outcome.text).toContain(text);
+    expect(outcome.text).toContain('kube-proxy on this node refuses its connections');
+    const trial = explain({ ...scene, policy: { ...keys('site'), dryRun: true } });
+    expect(trial.outcome.text).toContain('would refuse its connections');
+  });
+
+  test('says that the first key wins if an endpoint is ready or serving', () => {
+    for (const state of ['ready', 'serving'] as const) {
+      const { outcome } = explain({
+        policy: keys('site'),
+        endpoints: [on('near', state)],
+        sets: SITE,
+      });
+      expect(outcome.text).toBe('the first of site with enough ready endpoints wins');
+    }
   });
 
   test('each endpoint has its address and object, and the reason why it is shown or not', () => {

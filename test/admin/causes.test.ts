@@ -1,0 +1,45 @@
+import { expect, test } from '@jest/globals';
+import { causesOf } from '../../src/admin/page/causes.ts';
+import type { Check } from '../../src/admin/readiness.ts';
+
+const CURRENT = { ageSeconds: 0 };
+const OLD = { ageSeconds: 42, cause: 'the API server has been unreachable since 12:00' };
+
+function failed(name: string, problem: string, nature?: Check['nature']): Check {
+  return { name, problem, nature };
+}
+
+// Five failed checks were once counted as five problems, although the API server was the cause of all.
+test('old data is one cause, whatever collections it concerns', () => {
+  const checks = ['a', 'b', 'c'].map((name) => failed(name, `stale, ${name}`, 'stale'));
+  expect(causesOf(checks, OLD)).toEqual([{ text: OLD.cause, checks: 3 }]);
+});
+
+test('collections that cannot be read for the same reason are one cause, and what waits for them is none', () => {
+  const unsynced = 'not synced yet: connect ECONNREFUSED';
+  const checks = [
+    failed('own-node', 'there is no Node', 'waits'),
+    failed('nodes', unsynced, 'unsynced'),
+    failed('services', unsynced, 'unsynced'),
+  ];
+  expect(causesOf(checks, CURRENT)).toEqual([{ text: unsynced, checks: 2 }]);
+});
+
+test('a check that waits is named if nothing else fails', () => {
+  expect(causesOf([failed('own-node', 'there is no Node', 'waits')], CURRENT)).toEqual([
+    { text: 'own-node: there is no Node', checks: 1 },
+  ]);
+});
+
+test('other problems are named with their check, after the cause of most checks', () => {
+  const checks = [
+    failed('https-certificate', 'has expired'),
+    failed('a', 'stale', 'stale'),
+    failed('b', 'stale', 'stale'),
+    { name: 'fine', problem: undefined, remark: 'but slow' },
+  ];
+  expect(causesOf(checks, OLD)).toEqual([
+    { text: OLD.cause, checks: 2 },
+    { text: 'https-certificate: has expired', checks: 1 },
+  ]);
+});
