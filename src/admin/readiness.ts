@@ -13,10 +13,11 @@ export interface Check {
   /**
    * What the problem says about its cause:
    * - `stale`: the data is old, as dataAge() reports for all collections
-   * - `unsynced`: the collection has not been read yet
+   * - `starting`: the collection has not been read yet, without an error so far
+   * - `unsynced`: the collection cannot be read
    * - `waits`: another check probably fails, too
    */
-  readonly nature?: 'stale' | 'unsynced' | 'waits' | undefined;
+  readonly nature?: 'stale' | 'starting' | 'unsynced' | 'waits' | undefined;
   /** A problem that does not affect what clients see. */
   readonly remark?: string | undefined;
 }
@@ -138,7 +139,11 @@ function problemOf(status: ReflectorStatus, refusal?: string): Pick<Check, 'prob
     const problem = `stale, from the snapshot written ${saved}; the API server has not listed since${reason}`;
     return { problem, nature: 'stale' };
   }
-  if (!synced) return { problem: `not synced yet${reason}`, nature: 'unsynced' };
+  if (!synced)
+    return {
+      problem: `not synced yet${reason}`,
+      nature: error === undefined ? 'starting' : 'unsynced',
+    };
   if (staleMs < GRACE_MS) return { problem: undefined };
   const problem = `stale, the last contact with the API server was ${Math.round(silentMs / 1000)} s ago${reason}`;
   return { problem, nature: 'stale' };

@@ -12,7 +12,7 @@ function failed(name: string, problem: string, nature?: Check['nature']): Check 
 // Five failed checks were once counted as five problems, although the API server was the cause of all.
 test('old data is one cause, whatever collections it concerns', () => {
   const checks = ['a', 'b', 'c'].map((name) => failed(name, `stale, ${name}`, 'stale'));
-  expect(causesOf(checks, OLD)).toEqual([{ text: OLD.cause, checks: 3 }]);
+  expect(causesOf(checks, OLD)).toEqual([{ isStart: false, text: OLD.cause, checks: 3 }]);
 });
 
 test('collections that cannot be read for the same reason are one cause, and what waits for them is none', () => {
@@ -22,12 +22,12 @@ test('collections that cannot be read for the same reason are one cause, and wha
     failed('nodes', unsynced, 'unsynced'),
     failed('services', unsynced, 'unsynced'),
   ];
-  expect(causesOf(checks, CURRENT)).toEqual([{ text: unsynced, checks: 2 }]);
+  expect(causesOf(checks, CURRENT)).toEqual([{ isStart: false, text: unsynced, checks: 2 }]);
 });
 
 test('a check that waits is named if nothing else fails', () => {
   expect(causesOf([failed('own-node', 'there is no Node', 'waits')], CURRENT)).toEqual([
-    { text: 'own-node: there is no Node', checks: 1 },
+    { isStart: false, text: 'own-node: there is no Node', checks: 1 },
   ]);
 });
 
@@ -39,7 +39,15 @@ test('other problems are named with their check, after the cause of most checks'
     { name: 'fine', problem: undefined, remark: 'but slow' },
   ];
   expect(causesOf(checks, OLD)).toEqual([
-    { text: OLD.cause, checks: 2 },
-    { text: 'https-certificate: has expired', checks: 1 },
+    { isStart: false, text: OLD.cause, checks: 2 },
+    { isStart: false, text: 'https-certificate: has expired', checks: 1 },
   ]);
+});
+
+test('a collection that has not been read yet, without an error, only starts', () => {
+  const checks = [
+    failed('own-node', 'there is no Node', 'waits'),
+    failed('nodes', 'not synced yet', 'starting'),
+  ];
+  expect(causesOf(checks, CURRENT)).toEqual([{ isStart: true, text: 'not synced yet', checks: 1 }]);
 });

@@ -10,19 +10,18 @@ import type { Cause } from './page-data.ts';
  * - a check that waits for another one is named only if nothing else fails
  */
 export function causesOf(checks: readonly Check[], data: DataAge): Cause[] {
-  const counts = new Map<string, number>();
+  const causes = new Map<string, Cause>();
   const failed = checks.filter(({ problem }) => problem !== undefined);
   const causing = failed.filter(({ nature }) => nature !== 'waits');
   for (const check of causing.length > 0 ? causing : failed) {
     const text = textOf(check, data);
-    counts.set(text, (counts.get(text) ?? 0) + 1);
+    const isStart = check.nature === 'starting';
+    causes.set(text, { isStart, text, checks: (causes.get(text)?.checks ?? 0) + 1 });
   }
-  return [...counts]
-    .map(([text, count]) => ({ text, checks: count }))
-    .sort((a, b) => b.checks - a.checks);
+  return [...causes.values()].sort((a, b) => b.checks - a.checks);
 }
 
 function textOf({ name, problem = '', nature }: Check, { cause }: DataAge): string {
   if (nature === 'stale' && cause !== undefined) return cause;
-  return nature === 'unsynced' ? problem : `${name}: ${problem}`;
+  return nature === 'starting' || nature === 'unsynced' ? problem : `${name}: ${problem}`;
 }

@@ -50,6 +50,8 @@ export interface DecisionsEvent {
 
 /** A cause of failed checks. */
 export interface Cause {
+  /** Whether the wrapper only has not finished its start. */
+  readonly isStart: boolean;
   readonly text: string;
   /** Number of checks that fail because of it. */
   readonly checks: number;
