@@ -1,8 +1,17 @@
+import { useState } from 'preact/hooks';
+import { Middle } from './middle.tsx';
 import { shortKey } from './service.ts';
+import { type Column, compareText, type Sort } from './sort.ts';
 import type { Decision } from './store.ts';
 import { VirtualGrid } from './virtual-grid.tsx';
 
-const COLUMNS = ['Time', 'Service', 'Winner', 'Kept', 'Because'];
+const COLUMNS: readonly Column<Decision>[] = [
+  { label: 'Time', compare: (a, b) => a.number - b.number },
+  { label: 'Service', compare: (a, b) => compareText(a.service, b.service) },
+  { label: 'Winner', compare: (a, b) => compareText(winner(a.to), winner(b.to)) },
+  { label: 'Kept', compare: (a, b) => (a.keptAfter ?? Infinity) - (b.keptAfter ?? Infinity) },
+  { label: 'Because', compare: (a, b) => compareText(because(a.cause), because(b.cause)) },
+];
 
 /** The latest changes of decisions, newest first. */
 export function Decisions({
@@ -14,11 +23,14 @@ export function Decisions({
   readonly open: string | undefined;
   readonly onOpen: (service: string) => void;
 }) {
+  const [sort, setSort] = useState<Sort>();
   return (
     <VirtualGrid
       label="Decisions"
       class="decisions"
       columns={COLUMNS}
+      sort={sort}
+      onSort={setSort}
       items={decisions}
       keyOf={({ number }) => String(number)}
       cells={cellsOf}
@@ -35,15 +47,15 @@ function cellsOf({ time, service, from, to, keptBefore, keptAfter, cause }: Deci
     <time key="time" dateTime={time} title={new Date(time).toLocaleString()} class="muted">
       {shortTime(new Date(time))}
     </time>,
-    <span key="service" class="name" title={service}>
-      {service}
+    <span key="service" class="name">
+      <Middle text={service} muted={service.indexOf('/') + 1} />
     </span>,
-    <span key="winner">{from === to ? winner(to) : `${winner(from)} → ${winner(to)}`}</span>,
+    <Middle key="winner" text={from === to ? winner(to) : `${winner(from)} → ${winner(to)}`} />,
     <span key="kept" class="kept-change">
       {keptText(keptBefore, keptAfter, from === to)}
     </span>,
-    <span key="cause" class="muted" title={text}>
-      {text}
+    <span key="cause" class="muted">
+      <Middle text={text} />
     </span>,
   ];
 }

@@ -4,6 +4,15 @@ import type { EndpointExplanation } from '../src/topology/explain/explanation.ts
 /** Number of endpoints that are listed before the user clicks for more. */
 const FIRST = 100;
 
+type State = EndpointExplanation['state'];
+
+/** States with a sign each, so that they differ not only by colour. */
+const STATES: Readonly<Record<State, string>> = {
+  ready: 'ready',
+  serving: '◐ terminating',
+  notReady: '✕ not ready',
+};
+
 /** All endpoints of a Service, kept ones first. */
 export function EndpointTable({
   endpoints,
@@ -19,26 +28,26 @@ export function EndpointTable({
   return (
     <>
       <h3>Endpoints</h3>
-      <table>
+      <table class="endpoints">
         <thead>
           <tr>
             <th>Kept</th>
             <th>Address</th>
             <th>Node</th>
             <th>State</th>
-            <th>Why</th>
+            <th class="why">Why</th>
           </tr>
         </thead>
         <tbody>
           {listed.map(({ address, node, zone, state, object, kept, reason }) => (
-            <tr key={`${object} ${address}`} class={kept ? '' : 'left-out'}>
-              <td>{kept ? '● yes' : '○ no'}</td>
+            <tr key={`${object} ${address}`} class={kept ? state : `left-out ${state}`}>
+              <td>{keptText(kept, state)}</td>
               <th scope="row" title={object}>
                 {address}
               </th>
               <td title={zone === '' ? undefined : `zone ${zone}`}>{node}</td>
-              <td>{state}</td>
-              <td class="wide">{reason}</td>
+              <td class="state">{STATES[state]}</td>
+              <td class="why">{reason}</td>
             </tr>
           ))}
         </tbody>
@@ -51,4 +60,9 @@ export function EndpointTable({
       {omitted > 0 && <p class="muted">{omitted} more are not listed.</p>}
     </>
   );
+}
+
+function keptText(kept: boolean, state: State): string {
+  if (!kept) return '○ no';
+  return state === 'ready' ? '● yes' : '◌ yes';
 }

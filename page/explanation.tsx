@@ -1,9 +1,12 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Explained } from '../src/admin/explain/explained-service.ts';
 import { Bar } from './bar.tsx';
+import { Copy } from './copy.tsx';
 import { EndpointTable } from './endpoint-table.tsx';
 import { Keys } from './keys.tsx';
 import { PortTable } from './port-table.tsx';
+import { sentence } from './text.ts';
+import { Warnings } from './warnings.tsx';
 
 interface ExplanationProps {
   readonly service: string;
@@ -19,7 +22,14 @@ const ANSWER_MS = 30_000;
 export function Explanation({ service, trigger, onClose }: ExplanationProps) {
   const answer = useAnswer(service, trigger);
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus(), [service]);
+  useEffect(() => {
+    heading.current?.focus({ preventScroll: true });
+  }, [service]);
+  const isAnswered = answer !== undefined;
+  useEffect(() => {
+    // On a narrow screen it is below the list.
+    heading.current?.closest('section')?.scrollIntoView({ block: 'start' });
+  }, [service, isAnswered]);
   return (
     <section class="explanation" aria-labelledby="explained">
       <header>
@@ -30,6 +40,15 @@ export function Explanation({ service, trigger, onClose }: ExplanationProps) {
           ×
         </button>
       </header>
+      {answer?.explained !== undefined && (
+        <p class="copies">
+          <Copy text={service} label="Copy name" />
+          <Copy
+            text={`kubectl kpw explain ${service} --node ${answer.explained.node}`}
+            label="Copy command"
+          />
+        </p>
+      )}
       {answer?.problem !== undefined && <p class="bad">{answer.problem}</p>}
       {answer?.explained !== undefined && <Content explained={answer.explained} />}
     </section>
@@ -39,24 +58,21 @@ export function Explanation({ service, trigger, onClose }: ExplanationProps) {
 function Content({ explained }: { readonly explained: Explained }) {
   const { outcome, policy, counts, warnings, keys, ports } = explained;
   const winners = ports.flatMap(({ winner }) => (winner === undefined ? [] : [winner]));
+  const { message = '' } = policy;
+  const isTold = warnings.some((warning) => warning.message.includes(message));
   return (
     <>
       <p class="outcome">
-        <Bar kept={counts.kept} total={counts.total} /> {outcome.text}
+        <Bar {...counts} /> <span>{sentence(outcome.text)}</span>
       </p>
       {policy.keys !== undefined && (
         <p>
-          <Keys keys={policy.keys} winners={winners} /> <span class="muted">{policy.source}</span>
+          <Keys keys={policy.keys} winners={winners} all />{' '}
+          <span class="muted">{policy.source}</span>
         </p>
       )}
-      {policy.message !== undefined && <p class="bad">{policy.message}</p>}
-      <ul class="warnings">
-        {warnings.map(({ code, severity, message }) => (
-          <li key={code + message} class={severity}>
-            <b>{severity === 'warning' ? '!' : 'i'}</b> {message}
-          </li>
-        ))}
-      </ul>
+      {!isTold && <p class="bad">{message}</p>}
+      <Warnings warnings={warnings} dryRun={outcome.dryRun} />
       {ports.map((port) => (
         <PortTable key={`${port.family} ${port.port}`} port={port} />
       ))}
@@ -80,7 +96,7 @@ function Content({ explained }: { readonly explained: Explained }) {
           </dl>
         </>
       )}
-      <p class="muted">
+      <p class="muted view">
         View: {explained.view.question} ({explained.view.encoding})
       </p>
     </>

@@ -10,18 +10,41 @@ export const SHOW = {
 } as const satisfies Record<string, { label: string; has: (service: Service) => boolean }>;
 
 export type Show = keyof typeof SHOW;
+export const SHOWS = Object.keys(SHOW) as Show[];
 
-/** The search text and the selected filter. */
-export interface Filter {
-  readonly query: string;
-  readonly show: Show;
+export function isShow(text: string): text is Show {
+  return Object.hasOwn(SHOW, text);
 }
 
-export const ALL: Filter = { query: '', show: 'all' };
+/** What selects the listed Services. */
+export interface Filter {
+  /** The search text. */
+  readonly query: string;
+  readonly show: Show;
+  /** Empty: all Namespaces. */
+  readonly namespace: string;
+  /** Code of a warning; empty: all. Only with `show: 'warnings'`. */
+  readonly code: string;
+}
 
-/** Services whose text contains all words of the search. */
-export function search(services: readonly Service[], query: string): readonly Service[] {
+export const ALL: Filter = { query: '', show: 'all', namespace: '', code: '' };
+
+/** Services of the Namespace whose text contains all words of the search. */
+export function search(
+  services: readonly Service[],
+  query: string,
+  namespace: string,
+): readonly Service[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  if (words.length === 0) return services;
-  return services.filter(({ text }) => words.every((word) => text.includes(word)));
+  if (words.length === 0 && namespace === '') return services;
+  return services.filter(
+    ({ name, text }) =>
+      (namespace === '' || name.startsWith(`${namespace}/`)) &&
+      words.every((word) => text.includes(word)),
+  );
+}
+
+/** Namespaces of the Services, sorted. */
+export function namespacesOf(services: readonly Service[]): string[] {
+  return [...new Set(services.map(({ name }) => name.slice(0, name.indexOf('/'))))].sort();
 }

@@ -1,4 +1,5 @@
 import type { NodeState } from '../src/admin/page/page-data.ts';
+import { Copy } from './copy.tsx';
 
 /** This node, its neighbours and its connections. */
 export function Node({ state }: { readonly state: NodeState | undefined }) {
@@ -20,7 +21,7 @@ function Neighbours({ state }: { readonly state: NodeState }) {
   return (
     <section>
       <h2>Neighbours</h2>
-      <table>
+      <table class="stack">
         <thead>
           <tr>
             <th>Key</th>
@@ -34,8 +35,10 @@ function Neighbours({ state }: { readonly state: NodeState }) {
             <tr key={key}>
               <th scope="row">{key}</th>
               <td class="wide">{meaning}</td>
-              <td class="number">{nodes ?? ''}</td>
-              <td class="wide">
+              <td class="number" data-label="Nodes">
+                {nodes ?? ''}
+              </td>
+              <td class="wide" data-label="Neighbours">
                 {neighbours.join(', ')}
                 {others(nodes, neighbours.length)}
               </td>
@@ -51,7 +54,9 @@ function Neighbours({ state }: { readonly state: NodeState }) {
 function Labels({ state }: { readonly state: NodeState }) {
   return (
     <section>
-      <h2>Node {state.node}</h2>
+      <h2>
+        Node {state.node} <Copy text={state.node} label="Copy name" />
+      </h2>
       <p>
         {state.communities.length === 0
           ? 'In no community.'
@@ -76,10 +81,14 @@ function Checks({ state }: { readonly state: NodeState }) {
     <section>
       <h2>Ready?</h2>
       <ul class="checks">
-        {state.checks.map(({ name, problem }) => (
+        {state.checks.map(({ name, problem, remark }) => (
           <li key={name} class={problem === undefined ? 'ok' : 'bad'}>
-            <b>{problem === undefined ? 'ok' : 'failed'}</b> {decodeURIComponent(name)}
-            {problem !== undefined && <span>: {problem}</span>}
+            <b>{problem === undefined ? '✓ ok' : '✕ failed'}</b>
+            <span>
+              {decodeURIComponent(name)}
+              {problem !== undefined && `: ${problem}`}
+              {remark !== undefined && <span class="warning">, {remark}</span>}
+            </span>
           </li>
         ))}
       </ul>
@@ -94,7 +103,7 @@ function Corrected({ state: { localRuntime } }: { readonly state: NodeState }) {
   return (
     <section>
       <h2>Corrected from the container runtime</h2>
-      <table>
+      <table class="stack">
         <thead>
           <tr>
             <th>Pod</th>
@@ -108,12 +117,12 @@ function Corrected({ state: { localRuntime } }: { readonly state: NodeState }) {
           {corrected.map(({ pod, object, from, to, since }) => (
             <tr key={`${object} ${pod} ${from.address}`}>
               <th scope="row">{pod}</th>
-              <td>{object}</td>
-              <td>
+              <td class="wide">{object}</td>
+              <td data-label="Before">
                 {from.address} {from.state}
               </td>
-              <td>{to === undefined ? 'removed' : `${to.address} ${to.state}`}</td>
-              <td>{new Date(since).toLocaleTimeString()}</td>
+              <td data-label="Now">{to === undefined ? 'removed' : `${to.address} ${to.state}`}</td>
+              <td data-label="Since">{new Date(since).toLocaleTimeString()}</td>
             </tr>
           ))}
         </tbody>
@@ -144,7 +153,7 @@ function Connections({ state }: { readonly state: NodeState }) {
           )
           .join('; ')}
       </p>
-      <table>
+      <table class="stack">
         <thead>
           <tr>
             <th>View</th>
@@ -161,8 +170,12 @@ function Connections({ state }: { readonly state: NodeState }) {
                 <code>{decodeURIComponent(view.query)}</code>
               </th>
               <td>{view.encoding}</td>
-              <td class="number">{view.objects}</td>
-              <td class="number">{view.clients}</td>
+              <td class="number" data-label="Objects">
+                {view.objects}
+              </td>
+              <td class="number" data-label="Clients">
+                {view.clients}
+              </td>
               <td class={view.connected && view.started ? '' : 'bad'}>{upstream(view)}</td>
             </tr>
           ))}

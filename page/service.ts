@@ -1,4 +1,5 @@
 import type { ServiceRow } from '../src/admin/page/page-data.ts';
+import { duration } from './text.ts';
 
 /** A Service in the list. */
 export interface Service {
@@ -33,10 +34,22 @@ export function shortKey(key: string): string {
   return key.slice(key.lastIndexOf('/') + 1);
 }
 
+/** Reasons why a Service is not filtered, as far as their names do not say it. */
+const REASONS: Readonly<Record<string, string>> = {
+  'no-policy': 'no policy',
+  // The warning says why.
+  'invalid-policy': 'all are shown',
+  'local-traffic-policy': 'traffic policy Local',
+  'kubernetes-service': 'the API server itself',
+};
+
+/** Why a Service without keys shows what it shows. */
+export function reasonText({ outcome, policy }: Service): string {
+  const reason = REASONS[policy] ?? policy;
+  return outcome === 'filtered' || outcome === 'unfiltered' ? reason : `${outcome}: ${reason}`;
+}
+
 /** How long ago, e.g. `4 min`. */
 export function ago(seconds: number, now = Date.now()): string {
-  const age = Math.max(0, Math.round(now / 1000 - seconds));
-  if (age < 60) return `${age} s`;
-  if (age < 3_600) return `${Math.floor(age / 60)} min`;
-  return age < 172_800 ? `${Math.floor(age / 3_600)} h` : `${Math.floor(age / 86_400)} d`;
+  return duration(Math.max(0, Math.round(now / 1000 - seconds)));
 }

@@ -1,71 +1,72 @@
 import type { RefObject } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { Bar } from './bar.tsx';
-import { type Filter, SHOW, type Show, search } from './filter.ts';
+import { type Filter, SHOW, search } from './filter.ts';
 import { Keys } from './keys.tsx';
-import { ago, type Service } from './service.ts';
+import { Middle } from './middle.tsx';
+import { ago, reasonText, type Service } from './service.ts';
+import { groupWarnings, Sign, warningsOf } from './severity.tsx';
+import { type Column, compareText, type Sort } from './sort.ts';
 import type { PageState } from './store.ts';
+import { Tools } from './tools.tsx';
 import { VirtualGrid } from './virtual-grid.tsx';
 
 interface ServicesProps {
   readonly page: PageState;
   readonly filter: Filter;
   readonly onFilter: (filter: Filter) => void;
+  readonly sort: Sort | undefined;
+  readonly onSort: (sort: Sort | undefined) => void;
   readonly open: string | undefined;
   readonly onOpen: (service: string) => void;
   readonly searchBox: RefObject<HTMLInputElement | null>;
 }
 
-const COLUMNS = ['Service', 'Endpoints', 'Keys, the winner filled', 'For', 'Warnings'];
-const SHOWS = Object.keys(SHOW) as Show[];
+const COLUMNS: readonly Column<Service>[] = [
+  { label: 'Service', compare: (a, b) => compareText(a.name, b.name) },
+  // Those whose traffic fails first, then by the part that is kept.
+  { label: 'Endpoints', compare: (a, b) => shareOf(a) - shareOf(b) || a.total - b.total },
+  {
+    label: 'Keys',
+    title: 'Filled: the key that won',
+    compare: (a, b) => compareText(a.winners.join(), b.winners.join()),
+  },
+  { label: 'For', title: 'How long the same keys have won', compare: (a, b) => b.since - a.since },
+  { label: 'Warnings', compare: (a, b) => weightOf(a) - weightOf(b) },
+];
 
 /** The list of Services with its search. */
-export function Services({ page, filter, onFilter, open, onOpen, searchBox }: ServicesProps) {
-  const { query, show } = filter;
-  const matching = useMemo(() => search(page.services, query), [page.services, query]);
-  const counts = useMemo(
-    () => Object.fromEntries(SHOWS.map((each) => [each, matching.filter(SHOW[each].has).length])),
-    [matching],
+export function Services(props: ServicesProps) {
+  const { page, filter, onFilter, sort, onSort, open, onOpen, searchBox } = props;
+  const { query, show, namespace, code } = filter;
+  const matching = useMemo(
+    () => search(page.services, query, namespace),
+    [page.services, query, namespace],
   );
-  const listed = useMemo(() => matching.filter(SHOW[show].has), [matching, show]);
-  const sum = useMemo(() => totals(listed), [listed]);
+  const shown = useMemo(() => matching.filter(SHOW[show].has), [matching, show]);
+  const groups = useMemo(() => (show === 'warnings' ? groupWarnings(shown) : []), [shown, show]);
+  const isGroup = show === 'warnings' && code !== '';
+  const listed = useMemo(
+    () => (isGroup ? shown.filter(({ warnings }) => warnings.includes(code)) : shown),
+    [shown, isGroup, code],
+  );
   return (
     <>
-      <search class="tools">
-        <input
-          ref={searchBox}
-          type="search"
-          aria-label="Search Services"
-          aria-keyshortcuts="/"
-          placeholder="Search: name, key, warning   ( / )"
-          value={query}
-          onInput={({ currentTarget }) => onFilter({ ...filter, query: currentTarget.value })}
-        />
-        <fieldset class="chips">
-          <legend class="sr">Show</legend>
-          {SHOWS.map((each) => (
-            <label key={each}>
-              <input
-                type="radio"
-                name="show"
-                checked={show === each}
-                onChange={() => onFilter({ ...filter, show: each })}
-              />
-              <span>
-                {SHOW[each].label} <b>{counts[each]}</b>
-              </span>
-            </label>
-          ))}
-        </fieldset>
-        <output class="sum">
-          {listed.length} Services, {sum.kept} of {sum.total} endpoints kept
-          {page.left > 0 && page.services.length > 0 && `, ${page.left} more to come`}
-        </output>
-      </search>
+      <Tools
+        page={page}
+        filter={filter}
+        onFilter={onFilter}
+        matching={matching}
+        groups={groups}
+        listed={listed}
+        searchBox={searchBox}
+      />
       <VirtualGrid
         label="Services"
         class="services"
         columns={COLUMNS}
+        sort={sort}
+        onSort={onSort}
         items={listed}
         keyOf={nameOf}
         cells={cellsOf}
@@ -81,39 +82,44 @@ function nameOf({ name }: Service): string {
   return name;
 }
 
+function shareOf({ ready, kept, total }: Service): number {
+  if (total === 0) return 2;
+  return ready === 0 ? -1 : kept / total;
+}
+
+/** Services whose traffic fails have the highest weight. */
+function weightOf(service: Service): number {
+  const [worst] = warningsOf(service);
+  return service.warnings.length + (worst?.severity === 'error' ? 1_000 : 0);
+}
+
 function cellsOf(service: Service) {
-  const { name, keys, winners, kept, total, since, warnings, policy, outcome, dryRun } = service;
-  const slash = name.indexOf('/') + 1;
-  const plain =
-    outcome === 'filtered' || outcome === 'unfiltered' ? policy : `${outcome}: ${policy}`;
+  const { name, keys, winners, kept, ready, total, since, dryRun } = service;
+  const warnings = warningsOf(service);
+  const codes = warnings.map(({ code }) => code).join(', ');
+  const [worst] = warnings;
   return [
-    <span key="name" class="name" title={name}>
-      <i>{name.slice(0, slash)}</i>
-      {name.slice(slash)}
+    <span key="name" class="name">
+      <Middle text={name} muted={name.indexOf('/') + 1} />
     </span>,
-    <Bar key="bar" kept={kept} total={total} />,
-    <span key="keys">
+    <Bar key="bar" kept={kept} ready={ready} total={total} />,
+    <span key="keys" class="policy">
       {keys.length > 0 ? (
         <Keys keys={keys} winners={winners} />
       ) : (
-        <span class="muted">{plain}</span>
+        <span class="muted">{reasonText(service)}</span>
       )}
       {dryRun && <span class="tag">dry run</span>}
     </span>,
     <span key="since" class="muted">
       {since === 0 ? '' : ago(since)}
     </span>,
-    <span key="warnings" class="warning" title={warnings.join(', ')}>
-      {warnings.join(', ')}
+    <span key="warnings" class="codes" title={codes}>
+      {worst !== undefined && <Sign severity={worst.severity} />}
+      <span class="code">{worst?.code}</span>
+      {warnings.length > 1 && <span class="more">+{warnings.length - 1}</span>}
     </span>,
   ];
-}
-
-function totals(services: readonly Service[]): { kept: number; total: number } {
-  return services.reduce(
-    (sum, { kept, total }) => ({ kept: sum.kept + kept, total: sum.total + total }),
-    { kept: 0, total: 0 },
-  );
 }
 
 function emptyText({ node, services, left }: PageState): string {

@@ -13,9 +13,11 @@ const MAX_DECISIONS = 1_000;
 
 /** The data of the page. Each change creates a new object, so that a part that did not change is identical. */
 export interface PageState {
-  readonly live: boolean;
-  /** Why it is not live; undefined: no connection. */
+  readonly connection: 'opening' | 'live' | 'lost';
+  /** Why the connection is lost, as the wrapper reports it. */
   readonly problem: string | undefined;
+  /** Time of the last event, in milliseconds since the epoch; undefined: there was none. */
+  readonly updatedAt: number | undefined;
   readonly node: NodeState | undefined;
   /** Sorted by name. */
   readonly services: readonly Service[];
@@ -29,8 +31,9 @@ export interface PageState {
 /** Applies events, and notifies its listener at most once per animation frame. */
 export class Store {
   page: PageState = {
-    live: false,
+    connection: 'opening',
     problem: undefined,
+    updatedAt: undefined,
     node: undefined,
     services: [],
     byName: new Map(),
@@ -42,6 +45,7 @@ export class Store {
   #fresh: Map<string, Service> | undefined;
   #view: number | undefined;
   #frame = 0;
+  #updatedAt: number | undefined;
   readonly #changed: () => void;
 
   constructor(changed: () => void) {
@@ -52,15 +56,16 @@ export class Store {
   begin(): void {
     this.#fresh = this.#byName.size === 0 ? undefined : new Map();
     this.#view = undefined;
-    this.#set({ live: true, problem: undefined });
+    this.#set({ connection: 'live', problem: undefined });
   }
 
   /** @param problem the error of the wrapper, if there is one */
   lost(problem?: string): void {
-    this.#set({ live: false, problem });
+    this.#set({ connection: 'lost', problem, updatedAt: this.#updatedAt });
   }
 
   take<Name extends keyof PageEvents>(name: Name, event: PageEvents[Name]): void {
+    this.#updatedAt = Date.now();
     if (name === 'state') this.#set({ node: event as NodeState });
     else if (name === 'rows') this.#takeRows(event as RowsEvent);
     else if (name === 'decisions') this.#takeDecisions(event as DecisionsEvent);

@@ -1,18 +1,26 @@
+import { useEffect } from 'preact/hooks';
+import { isStarting } from './banner.tsx';
 import { shortKey } from './service.ts';
 import type { PageState } from './store.ts';
 
+const PROGRAM = 'kube-proxy-wrapper';
+
 /** The node, its topology labels and its health. */
-export function Title({ page: { live, problem, node } }: { readonly page: PageState }) {
-  const failed = node?.checks.filter(({ problem }) => problem !== undefined).length ?? 0;
-  const health = failed === 0 ? 'ready' : `not ready: ${failed} problems`;
+export function Title({ page: { connection, node } }: { readonly page: PageState }) {
+  const isReady = connection === 'live' && node?.causes.length === 0;
+  const text = isReady ? 'ready' : healthOf(connection, node);
+  useEffect(() => {
+    const state = isReady || node === undefined ? '' : ` (${text})`;
+    document.title = node === undefined ? PROGRAM : `${node.node}${state} · ${PROGRAM}`;
+  }, [node?.node, isReady, text]);
   return (
     <header class="title">
-      <h1>{node?.node ?? 'kube-proxy-wrapper'}</h1>
+      <h1>{node?.node ?? PROGRAM}</h1>
       <ul class="labels">
         {node?.keys
           .filter(({ key }) => node.labels[key] !== undefined && key !== 'kubernetes.io/hostname')
           .map(({ key, neighbours }) => (
-            <li key={key} title={`neighbours: ${neighbours.join(', ')}`}>
+            <li key={key} title={`${key}; neighbours: ${neighbours.join(', ')}`}>
               <code>
                 {shortKey(key)}={node.labels[key]}
               </code>
@@ -24,15 +32,30 @@ export function Title({ page: { live, problem, node } }: { readonly page: PageSt
           </li>
         ))}
       </ul>
-      {node?.off === true && <strong class="bad">filtering is switched off on this node</strong>}
-      {node?.dryRun === true && <strong class="bad">dry run: everything is shown</strong>}
-      <output class={`health ${live && failed === 0 ? 'ok' : 'bad'}`}>
-        {live
-          ? node === undefined
-            ? 'connecting…'
-            : health
-          : (problem ?? 'no connection to the wrapper')}
-      </output>
+      {node?.off === true && <strong class="notice">filtering is switched off on this node</strong>}
+      {node?.dryRun === true && <strong class="notice">dry run: everything is shown</strong>}
+      <div class="status">
+        <output class={`health ${classOf(text)}`}>{text}</output>
+        {node !== undefined && (
+          <span class="about">
+            {PROGRAM} {node.version}
+            <a href={node.docs} rel="noreferrer" target="_blank">
+              Docs
+            </a>
+          </span>
+        )}
+      </div>
     </header>
   );
+}
+
+function healthOf(connection: PageState['connection'], node: PageState['node']): string {
+  if (connection === 'lost') return 'no connection';
+  if (node === undefined) return 'connecting…';
+  return isStarting(node) ? 'starting…' : 'not ready';
+}
+
+function classOf(health: string): string {
+  if (health === 'ready') return 'ok';
+  return health.endsWith('…') ? 'muted' : 'bad';
 }

@@ -1,10 +1,16 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
+import { type ActiveRow, useActiveRow } from './active-row.ts';
+import { GridHead } from './grid-head.tsx';
+import { ROW, type RowWindow, useRowWindow } from './row-window.ts';
+import { type Column, type Sort, sortBy } from './sort.ts';
 
 export interface VirtualGridProps<Item> {
   /** Accessible name of the grid. */
   readonly label: string;
-  readonly columns: readonly string[];
+  readonly columns: readonly Column<Item>[];
+  readonly sort: Sort | undefined;
+  readonly onSort: (sort: Sort | undefined) => void;
   readonly items: readonly Item[];
   readonly keyOf: (item: Item) => string;
   /** The cells of a row, one for each column. */
@@ -17,70 +23,19 @@ export interface VirtualGridProps<Item> {
   readonly class: string;
 }
 
-/** Height of a row in pixels, the same as in style.css. */
-const ROW = 36;
-/** Number of rows that are rendered above and below the visible ones. */
-const OVERSCAN = 6;
-
 /**
- * A table that renders only its visible rows. The arrow keys, Page Up, Page Down, Home and End move the active row,
- * which is the first one initially. Enter opens it (WAI-ARIA Authoring Practices, grid).
+ * A table that renders only its visible rows. The arrow keys, Page Up, Page Down, Home and End move the active row.
+ * Enter opens it (WAI-ARIA Authoring Practices, grid).
  */
 export function VirtualGrid<Item>(props: VirtualGridProps<Item>) {
-  const { label, columns, items, keyOf, cells, open, onOpen, empty } = props;
-  const body = useRef<HTMLDivElement>(null);
-  const [seen, setSeen] = useState({ top: 0, height: 800 });
-  const [activeKey, setActiveKey] = useState<string>();
-  const active = Math.max(
-    0,
-    items.findIndex((item) => keyOf(item) === activeKey),
+  const { label, columns, sort, keyOf, onOpen } = props;
+  const items = useMemo(
+    () => sortBy(props.items, columns, sort),
+    [props.items, columns, sort?.column, sort?.down],
   );
-  const updateSeen = (): void => {
-    // A scroll event can arrive after the grid was removed.
-    if (body.current === null) return;
-    setSeen({ top: body.current.scrollTop, height: body.current.clientHeight });
-  };
-  useEffect(() => {
-    const observer = new ResizeObserver(updateSeen);
-    observer.observe(body.current as HTMLDivElement);
-    return () => observer.disconnect();
-  }, []);
-
-  const goTo = (index: number): void => {
-    const to = Math.min(items.length - 1, Math.max(0, index));
-    const item = items[to];
-    if (item === undefined) return;
-    setActiveKey(keyOf(item));
-    const box = body.current as HTMLDivElement;
-    if (to * ROW < box.scrollTop) box.scrollTop = to * ROW;
-    else if ((to + 1) * ROW > box.scrollTop + box.clientHeight) {
-      box.scrollTop = (to + 1) * ROW - box.clientHeight;
-    }
-  };
-  const onKeyDown = (event: KeyboardEvent): void => {
-    const page = Math.max(1, Math.floor(seen.height / ROW) - 1);
-    const steps: Record<string, number> = {
-      ArrowDown: active + 1,
-      ArrowUp: active - 1,
-      PageDown: active + page,
-      PageUp: active - page,
-      Home: 0,
-      End: items.length - 1,
-    };
-    const step = steps[event.key];
-    const item = items[active];
-    if (step !== undefined) goTo(step);
-    else if (event.key === 'Enter' && item !== undefined) {
-      // The active row may not be visible.
-      goTo(active);
-      onOpen(item);
-    } else return;
-    event.preventDefault();
-  };
-
-  const first = Math.max(0, Math.floor(seen.top / ROW) - OVERSCAN);
-  const last = Math.min(items.length, Math.ceil((seen.top + seen.height) / ROW) + OVERSCAN);
-  const activeId = active >= first && active < last ? `${label}-${active}` : undefined;
+  const rows = useRowWindow(items.length);
+  const active = useActiveRow({ items, keyOf, rows, onOpen });
+  const isRendered = active.index >= rows.first && active.index < rows.last;
   return (
     <div
       class={`grid ${props.class}`}
@@ -88,53 +43,81 @@ export function VirtualGrid<Item>(props: VirtualGridProps<Item>) {
       aria-label={label}
       aria-rowcount={items.length + 1}
       aria-colcount={columns.length}
-      aria-activedescendant={activeId}
+      aria-activedescendant={isRendered ? `${label}-${active.index}` : undefined}
       tabIndex={0}
-      onKeyDown={onKeyDown}
-      onFocus={({ currentTarget }) => {
-        // Focus by keyboard: show the active row. It stays active if rows are inserted before it.
-        if (currentTarget.matches(':focus-visible')) goTo(active);
+      onKeyDown={active.onKeyDown}
+      onFocus={({ currentTarget, target }) => {
+        // Focus by keyboard: show the active row.
+        const isOwn = target === currentTarget && currentTarget.matches(':focus-visible');
+        if (isOwn) active.goTo(active.index);
       }}
     >
-      <div class="row head" role="row" aria-rowindex={1} tabIndex={-1}>
-        {columns.map((column) => (
-          <span key={column} role="columnheader" tabIndex={-1}>
-            {column}
-          </span>
-        ))}
-      </div>
-      <div class="body" role="rowgroup" ref={body} onScroll={updateSeen}>
-        {items.length === 0 && <p class="empty">{empty}</p>}
+      <GridHead columns={columns} sort={sort} onSort={props.onSort} />
+      <div class="body" role="rowgroup" ref={rows.body} onScroll={rows.onScroll}>
+        {items.length === 0 && <p class="empty">{props.empty}</p>}
         <div class="rows" role="presentation" style={{ height: `${items.length * ROW}px` }}>
-          {items.slice(first, last).map((item, offset) => {
-            const index = first + offset;
-            const key = keyOf(item);
-            return (
-              <div
-                key={key}
-                id={`${label}-${index}`}
-                role="row"
-                tabIndex={-1}
-                aria-rowindex={index + 2}
-                aria-selected={key === open}
-                class={`row${index === active ? ' active' : ''}`}
-                style={{ transform: `translateY(${index * ROW}px)` }}
-                onClick={() => {
-                  setActiveKey(key);
-                  onOpen(item);
-                }}
-                onKeyDown={() => {}}
-              >
-                {cells(item).map((cell, column) => (
-                  <span key={columns[column]} role="gridcell" tabIndex={-1}>
-                    {cell}
-                  </span>
-                ))}
-              </div>
-            );
-          })}
+          {renderRows(props, items, rows, active)}
         </div>
       </div>
+    </div>
+  );
+}
+
+function renderRows<Item>(
+  { label, columns, keyOf, cells, open, onOpen }: VirtualGridProps<Item>,
+  items: readonly Item[],
+  { first, last }: RowWindow,
+  active: ActiveRow<Item>,
+) {
+  return items.slice(first, last).map((item, offset) => {
+    const index = first + offset;
+    const key = keyOf(item);
+    return (
+      <GridRow
+        key={key}
+        id={`${label}-${index}`}
+        index={index}
+        isActive={index === active.index}
+        isOpen={key === open}
+        columns={columns}
+        cells={cells(item)}
+        onClick={() => {
+          active.setActive(item);
+          onOpen(item);
+        }}
+      />
+    );
+  });
+}
+
+interface GridRowProps {
+  readonly id: string;
+  readonly index: number;
+  readonly isActive: boolean;
+  readonly isOpen: boolean;
+  readonly columns: readonly { readonly label: string }[];
+  readonly cells: readonly ComponentChildren[];
+  readonly onClick: () => void;
+}
+
+function GridRow({ id, index, isActive, isOpen, columns, cells, onClick }: GridRowProps) {
+  return (
+    <div
+      id={id}
+      role="row"
+      tabIndex={-1}
+      aria-rowindex={index + 2}
+      aria-selected={isOpen}
+      class={`row${isActive ? ' active' : ''}`}
+      style={{ transform: `translateY(${index * ROW}px)` }}
+      onClick={onClick}
+      onKeyDown={() => {}}
+    >
+      {cells.map((cell, column) => (
+        <span key={columns[column]?.label} role="gridcell" tabIndex={-1}>
+          {cell}
+        </span>
+      ))}
     </div>
   );
 }

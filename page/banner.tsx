@@ -1,0 +1,52 @@
+import type { NodeState } from '../src/admin/page/page-data.ts';
+import type { PageState } from './store.ts';
+import { duration, sentence } from './text.ts';
+
+interface BannerProps {
+  readonly page: PageState;
+  readonly onDetails: () => void;
+}
+
+/** Says once, on every tab, what is wrong with this node or the connection to it, and how old the data is. */
+export function Banner({ page, onDetails }: BannerProps) {
+  const { connection, updatedAt, problem, node } = page;
+  if (connection === 'lost') {
+    return (
+      <section class="banner" role="alert">
+        <p>
+          <b>No connection to the wrapper.</b> {problem !== undefined && sentence(problem)}{' '}
+          {updatedAt !== undefined &&
+            `The page shows the state of ${new Date(updatedAt).toLocaleTimeString()}.`}
+        </p>
+      </section>
+    );
+  }
+  if (node === undefined || node.causes.length === 0 || isStarting(node)) return null;
+  const { causes, data } = node;
+  return (
+    <section class="banner" aria-label="Problems of this node">
+      <p role="alert">
+        <b>Not ready.</b>{' '}
+        {causes.map(({ text, checks }) => (
+          <span key={text} class="cause">
+            {sentence(text)}
+            {checks > 1 && ` (${checks} checks)`}
+          </span>
+        ))}
+      </p>
+      {data.ageSeconds > 0 && data.cause !== undefined && (
+        <p class="age">
+          The data is <b>{duration(data.ageSeconds)}</b> old. Later changes are not known.
+        </p>
+      )}
+      <button type="button" onClick={onDetails}>
+        Details
+      </button>
+    </section>
+  );
+}
+
+/** Whether this node is not ready only because the wrapper, or a view that the page opens, has just started. */
+export function isStarting({ causes }: NodeState): boolean {
+  return causes.length > 0 && causes.every(({ isStart }) => isStart);
+}
