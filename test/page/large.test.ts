@@ -57,7 +57,7 @@ test('10,000 Services are listed, searched, and followed through a relabel', asy
   });
   await measure('searched', async () => {
     await page.getByRole('searchbox').fill('service-09999');
-    await page.getByText('1 Services, 4 of 4 endpoints kept').waitFor();
+    await page.getByText('1 Service, 4 of 4 endpoints kept').waitFor();
   });
   await page.getByRole('searchbox').fill('');
   await page.getByRole('grid').focus();

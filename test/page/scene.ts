@@ -4,6 +4,7 @@ import type { KubeObject } from '../../embedded/kube-object.ts';
 import { startAdmin } from '../../src/admin/admin.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import { recordWatch, STREAMING_LIST } from '../support/guarantees/watch-recorder.ts';
+import { startTcpRelay } from '../support/http/tcp-relay.ts';
 import {
   createSmallCluster,
   putNode,
@@ -18,6 +19,8 @@ export interface Scene {
   readonly server: ApiServer;
   /** URL of the admin port. */
   readonly url: string;
+  /** Ends the connections to the API server, and refuses new ones. */
+  cutOff(): Promise<void>;
   /** Closes only the admin port. */
   stopAdmin(): Promise<void>;
   close(): Promise<void>;
@@ -42,6 +45,54 @@ export async function openScene(): Promise<Scene> {
   putSlice(server, 'broken-1', 'broken', [{ ip: '10.0.3.3', node: 'edge-3' }]);
   putService(server, 'lost', ['site']);
   putSlice(server, 'lost-1', 'lost', [{ ip: '10.0.3.4', node: 'edge-3' }]);
+  return await serve(server);
+}
+
+/** A name of 50 characters that ends in its number. */
+export function longName(number: number): string {
+  return `payments-reconciliation-service-in-the-north-${String(number).padStart(5, '0')}`;
+}
+
+/** Number of endpoints of the largest Service of {@link openWideScene}. */
+export const MANY = 200;
+
+/**
+ * Services of every kind in two Namespaces: names of 50 characters, 200 endpoints, no endpoint that the policy selects,
+ * endpoints that are not ready, an invalid policy, no policy.
+ */
+export async function openWideScene(): Promise<Scene> {
+  const server = createSmallCluster();
+  const far = longName(7);
+  putNode(server, far, { site: 'a' });
+  server.label('edge-1', longName(3), 'a-rather-long-value-of-a-label');
+  const endpoints = (count: number, node: string, ready = true): SmallEndpoint[] =>
+    Array.from({ length: count }, (_, each) => ({ ip: `10.1.${each}.1`, node, ready }));
+  putService(server, 'web', ['kubernetes.io/hostname', 'site', '*']);
+  putSlice(server, 'web-1', 'web', WEB);
+  putService(server, longName(1), ['site']);
+  putSlice(server, `${longName(1)}-1`, longName(1), endpoints(MANY, far));
+  putService(server, longName(2), [longName(3), longName(4), 'site', '*']);
+  putSlice(server, `${longName(2)}-1`, longName(2), endpoints(5, 'edge-2', false));
+  putService(server, 'stranded', ['rack']);
+  putSlice(server, 'stranded-1', 'stranded', endpoints(4, 'edge-3'));
+  putService(server, 'asleep', ['site']);
+  putSlice(server, 'asleep-1', 'asleep', endpoints(2, 'edge-2', false));
+  putService(server, 'broken', ['not a key']);
+  putSlice(server, 'broken-1', 'broken', endpoints(3, 'edge-3'));
+  putService(server, 'plain', null);
+  putSlice(server, 'plain-1', 'plain', endpoints(2, 'edge-3'));
+  const dns = { name: 'dns', namespace: 'kube-system' };
+  server.create('services', {
+    ...{ apiVersion: 'v1', kind: 'Service' },
+    metadata: { ...dns, annotations: { topologyKeys: '["kubernetes.io/hostname","*"]' } },
+    spec: { clusterIP: '10.96.0.11', type: 'ClusterIP', ports: [{ name: 'dns', port: 53 }] },
+  });
+  server.create('endpointslices', {
+    ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' },
+    metadata: { ...dns, labels: { 'kubernetes.io/service-name': 'dns' } },
+    endpoints: [{ addresses: ['10.2.0.1'], conditions: { ready: true }, nodeName: 'edge-1' }],
+    ports: [{ name: 'dns', protocol: 'TCP', port: 53 }],
+  });
   return await serve(server);
 }
 
@@ -70,7 +121,8 @@ export function nameWithMarkup(server: ApiServer): KubeObject {
 }
 
 async function serve(server: ApiServer): Promise<Scene> {
-  const proxy = await startWrapper(await server.listen(), { readyWaitMs: 60_000 });
+  const relay = await startTcpRelay(await server.listen());
+  const proxy = await startWrapper(relay.url, { readyWaitMs: 60_000 });
   const logger = pino({ level: 'warn' });
   const address = { host: '127.0.0.1', port: 0 };
   const admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
@@ -78,11 +130,16 @@ async function serve(server: ApiServer): Promise<Scene> {
   return {
     server,
     url: admin.url,
+    async cutOff() {
+      await relay.refuse();
+      relay.cut();
+    },
     stopAdmin: () => admin.close(),
     async close() {
       await admin.close().catch(() => {});
       await watch.close();
       await proxy.close();
+      await relay.close();
       await server.close();
     },
   };

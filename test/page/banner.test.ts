@@ -1,0 +1,93 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import type { ResponseHead } from '../../src/admin/version-info.ts';
+import { eventually } from '../support/eventually.ts';
+import { openTab, startBrowser, type Tab } from './browser.ts';
+import { poorContrasts } from './contrast.ts';
+import { layoutFaults } from './layout.ts';
+import { openScene, type Scene } from './scene.ts';
+
+let browser: Browser;
+let scene: Scene;
+let tab: Tab;
+let page: Page;
+/** How far the clock of the wrapper is ahead, in milliseconds. */
+let ahead: number;
+
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+afterAll(() => browser.close());
+
+beforeEach(async () => {
+  ahead = 0;
+  const now = performance.now.bind(performance);
+  jest.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
+  scene = await openScene();
+  tab = await openTab(browser, `${scene.url}/`);
+  ({ page } = tab);
+  await eventually(() => page.locator('.health').textContent(), 'ready');
+});
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await tab.close();
+  await scene.close();
+});
+
+/** The API server has been unreachable for so long, in milliseconds. */
+async function outage(ms: number): Promise<void> {
+  await scene.cutOff();
+  await eventually(async () => {
+    const response = await fetch(`${scene.url}/explain`);
+    return ((await response.json()) as ResponseHead).data.unreachableSince !== undefined;
+  }, true);
+  ahead = ms;
+}
+
+// "not ready: 5 problems" once led to a tab that nobody had open, and all five had one cause.
+test('an outage is one banner on every tab: its cause, and the age of the data', async () => {
+  expect(await page.locator('.banner').count()).toBe(0);
+  await outage(130_000);
+  const banner = page.getByRole('region', { name: 'Problems of this node' });
+  for (const name of ['Services', 'Decisions', 'Node']) {
+    await page.getByRole('tab', { name }).click();
+    await banner.waitFor();
+  }
+  expect(await banner.locator('.cause').count()).toBe(1);
+  const text = (await banner.textContent()) ?? '';
+  expect(text).toMatch(/^Not ready\. The API server has been unreachable since .*\(\d checks\)/);
+  expect(text).toContain('The data is 2 min old. Later changes are not known.');
+  expect(await page.locator('.health').textContent()).toBe('not ready');
+  expect(await page.title()).toBe('edge-1 (not ready) · kube-proxy-wrapper');
+  await page.setViewportSize({ width: 400, height: 800 });
+  expect(await layoutFaults(page)).toEqual([]);
+  expect(await poorContrasts(page)).toEqual([]);
+});
+
+test('the banner leads to the failed checks', async () => {
+  await outage(20_000);
+  await page.locator('.banner').getByRole('button', { name: 'Details' }).click();
+  const failed = page.locator('.checks .bad');
+  await failed.first().waitFor();
+  expect(await failed.first().textContent()).toContain('✕ failed');
+});
+
+test('the banner is announced once, not with each second that the data gets older', async () => {
+  await outage(20_000);
+  const alert = page.getByRole('alert');
+  await alert.waitFor();
+  const before = await alert.textContent();
+  const age = page.locator('.banner .age');
+  const first = await age.textContent();
+  await eventually(async () => (await age.textContent()) === first, false);
+  expect(await alert.textContent()).toBe(before);
+});
+
+test('a lost connection says what the page shows since then', async () => {
+  await scene.stopAdmin();
+  await page.getByText('No connection to the wrapper.').waitFor();
+  expect(await page.getByRole('alert').textContent()).toMatch(
+    /The page shows the state of \d+:\d\d/,
+  );
+  expect(await page.title()).toBe('edge-1 (no connection) · kube-proxy-wrapper');
+});

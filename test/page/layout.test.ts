@@ -1,0 +1,126 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { eventually } from '../support/eventually.ts';
+import { openTab, startBrowser, type Tab } from './browser.ts';
+import { type DemoProcess, startDemo } from './demo-process.ts';
+import { layoutFaults } from './layout.ts';
+import { moveAndReturn } from './move-and-return.ts';
+import { longName, MANY, openWideScene, type Scene } from './scene.ts';
+
+const WIDTHS = [400, 1000, 1400];
+const MANY_NAME = `default/${longName(1)}`;
+
+let browser: Browser;
+let tab: Tab | undefined;
+
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+afterAll(() => browser.close());
+
+afterEach(async () => {
+  await tab?.close();
+  tab = undefined;
+});
+
+async function open(url: string, width: number, height = 800): Promise<Page> {
+  tab = await openTab(browser, url, { viewport: { width, height } });
+  return tab.page;
+}
+
+describe('nothing is cut or painted over anything else', () => {
+  let scene: Scene;
+
+  beforeAll(async () => {
+    scene = await openWideScene();
+    await moveAndReturn(scene);
+  });
+  afterAll(() => scene.close());
+
+  // "200/200" was once cut to "200/20" beside an open explanation.
+  test.each(
+    WIDTHS.flatMap((width) =>
+      [
+        '',
+        MANY_NAME,
+        `default/${longName(2)}`,
+        'default/stranded',
+        'default/broken?show=warnings',
+        '?tab=Node',
+        `${MANY_NAME}?tab=Node`,
+        `default/web?tab=Decisions`,
+      ].map((hash) => [width, hash] as const),
+    ),
+  )('at %i px: #%s', async (width, hash) => {
+    const page = await open(`${scene.url}/#${hash}`, width);
+    if (!hash.includes('tab=')) await page.getByRole('row').nth(3).waitFor();
+    else await page.locator('#panel .node table, #panel time').first().waitFor();
+    if (hash.startsWith('default')) await page.locator('.endpoints tbody').waitFor();
+    const more = page.getByRole('button', { name: `${MANY - 100} more` });
+    if (hash.startsWith(MANY_NAME)) await more.click();
+    expect(await layoutFaults(page)).toEqual([]);
+  });
+
+  test('a long name shows its start and its end, and has a whole title', async () => {
+    const page = await open(`${scene.url}/`, 400);
+    const name = page.locator(`.middle[title="${MANY_NAME}"]`);
+    await name.waitFor();
+    expect(await name.textContent()).toBe(MANY_NAME);
+    const [start, end] = await Promise.all(
+      ['.start', '.end'].map((part) =>
+        name.locator(part).evaluate((element) => element.scrollWidth - element.clientWidth),
+      ),
+    );
+    expect(start).toBeGreaterThan(0);
+    expect(end).toBe(0);
+  });
+});
+
+describe('the demo', () => {
+  let demo: DemoProcess;
+
+  beforeAll(async () => {
+    demo = await startDemo();
+  });
+  afterAll(() => demo?.close());
+
+  async function openDemo(width: number, height: number): Promise<Page> {
+    const page = await open(demo.url, width, height);
+    await page.locator('.dot').first().waitFor();
+    await page.locator('.endpoints tbody').waitFor();
+    return page;
+  }
+
+  // The bar of the demo once left no room for the list, which was painted over it.
+  test.each([
+    [400, 800],
+    [1200, 420],
+    [1400, 800],
+  ])('at %i × %i px the list is below the bar, and high enough', async (width, height) => {
+    const page = await openDemo(width, height);
+    expect(await layoutFaults(page)).toEqual([]);
+    const body = await page.locator('.grid .body').boundingBox();
+    expect(body?.height).toBeGreaterThan(200);
+  });
+
+  test('a dot of an endpoint that is not ready is not green', async () => {
+    const page = await openDemo(1200, 800);
+    const colour = () =>
+      page
+        .locator('.dot')
+        .first()
+        .evaluate((dot) => getComputedStyle(dot).borderColor);
+    const green = await colour();
+    await page.locator('.dot').first().click();
+    await page.locator('.dot.failed').waitFor();
+    expect(await colour()).not.toBe(green);
+    await eventually(
+      () =>
+        page
+          .locator('.dot')
+          .first()
+          .evaluate((dot) => getComputedStyle(dot).backgroundImage.startsWith('repeating')),
+      true,
+    );
+  });
+});

@@ -1,0 +1,240 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { HOMEPAGE, VERSION } from '../../src/version.ts';
+import { eventually } from '../support/eventually.ts';
+import { openTab, startBrowser, type Tab } from './browser.ts';
+import { moveAndReturn } from './move-and-return.ts';
+import { longName, openWideScene, type Scene } from './scene.ts';
+
+const LONG = [1, 2].map((number) => `default/${longName(number)}`);
+const BY_NAME = ['asleep', 'broken', ...LONG, 'plain', 'stranded', 'web', 'kube-system/dns'].map(
+  (name) => (name.includes('/') ? name : `default/${name}`),
+);
+
+let browser: Browser;
+let scene: Scene;
+let tab: Tab;
+let page: Page;
+
+beforeAll(async () => {
+  browser = await startBrowser();
+  scene = await openWideScene();
+});
+afterAll(async () => {
+  await browser.close();
+  await scene.close();
+});
+
+beforeEach(async () => {
+  tab = await openTab(browser, `${scene.url}/`);
+  ({ page } = tab);
+  await eventually(listed, BY_NAME);
+});
+afterEach(async () => {
+  const { problems, foreign } = tab;
+  await tab.close();
+  expect({ problems, foreign }).toEqual({ problems: [], foreign: [] });
+});
+
+function listed(): Promise<string[]> {
+  return page.getByRole('grid', { name: 'Services' }).locator('.name').allTextContents();
+}
+
+function row(service: string) {
+  return page.getByRole('row').filter({ hasText: service });
+}
+
+function head(column: string) {
+  return page.getByRole('columnheader', { name: column });
+}
+
+async function explain(service: string) {
+  await row(service).click();
+  const explanation = page.locator('.explanation');
+  await explanation.locator('.endpoints tbody').waitFor();
+  return explanation;
+}
+
+describe('the columns', () => {
+  test('sort up, down and not at all, and say so', async () => {
+    const button = head('Service').getByRole('button');
+    await button.click();
+    expect(await head('Service').getAttribute('aria-sort')).toBe('ascending');
+    await button.click();
+    expect(await head('Service').getAttribute('aria-sort')).toBe('descending');
+    await eventually(listed, BY_NAME.toReversed());
+    await button.click();
+    expect(await head('Service').getAttribute('aria-sort')).toBe('none');
+    await eventually(listed, BY_NAME);
+  });
+
+  test('sort by the keyboard, which opens no Service', async () => {
+    await page.getByRole('grid').focus();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    // Services whose traffic fails come first.
+    const fail = ['default/asleep', `default/${longName(2)}`, 'default/stranded'];
+    await eventually(async () => (await listed()).slice(0, 3).sort(), fail.sort());
+    expect(await page.locator('.explanation').count()).toBe(0);
+  });
+
+  test('sort by warnings', async () => {
+    await head('Warnings').getByRole('button').click();
+    await head('Warnings').getByRole('button').click();
+    await eventually(async () => (await listed())[0], 'default/stranded');
+    expect(await row('default/stranded').locator('.codes').textContent()).toContain(
+      'traffic fails:nothing-matches+1',
+    );
+  });
+
+  test('sort decisions, too', async () => {
+    await moveAndReturn(scene);
+    await page.getByRole('tab', { name: 'Decisions' }).click();
+    await page.locator('time').first().waitFor();
+    await head('Service').getByRole('button').click();
+    const names = await page.getByRole('grid').locator('.name').allTextContents();
+    expect(names.length).toBeGreaterThan(2);
+    expect(names).toEqual(names.toSorted());
+  });
+});
+
+test('a Namespace narrows the list and its numbers', async () => {
+  await page.getByRole('combobox', { name: 'Namespace' }).selectOption('kube-system');
+  await eventually(listed, ['kube-system/dns']);
+  await page.getByText('1 Service, 1 of 1 endpoints kept').waitFor();
+  await page.getByRole('radio', { name: 'All 1' }).waitFor();
+});
+
+test('warnings are grouped by kind, those of failing traffic first', async () => {
+  await page.getByRole('radio', { name: 'Warnings' }).check();
+  const kinds = page.getByRole('group', { name: 'Kind of warning' }).getByRole('button');
+  await eventually(
+    async () => (await kinds.allTextContents()).map((text) => text.replace(/[✕▲]/, '').trim()),
+    [
+      'traffic fails: none-ready 2',
+      'traffic fails: nothing-matches 1',
+      'warning: invalid-policy 1',
+      'warning: own-label-missing 1',
+    ],
+  );
+  await kinds.filter({ hasText: 'none-ready' }).click();
+  await eventually(listed, ['default/asleep', `default/${longName(2)}`]);
+});
+
+describe('a link', () => {
+  test('has the search, the filters, the order, the Service and the tab', async () => {
+    await page.getByRole('searchbox').fill('default');
+    await page.getByRole('combobox', { name: 'Namespace' }).selectOption('default');
+    await page.getByRole('radio', { name: 'Warnings' }).check();
+    await page.getByRole('button', { name: 'none-ready' }).click();
+    await head('Service').getByRole('button').click();
+    await head('Service').getByRole('button').click();
+    const expected = [`default/${longName(2)}`, 'default/asleep'];
+    await eventually(listed, expected);
+    await explain('default/asleep');
+    const other = await openTab(browser, page.url());
+    const names = other.page.getByRole('grid', { name: 'Services' }).locator('.name');
+    await eventually(() => names.allTextContents(), expected);
+    expect(await other.page.getByRole('searchbox').inputValue()).toBe('default');
+    await other.page.getByRole('heading', { name: 'default/asleep' }).waitFor();
+    await other.page.getByRole('tab', { name: 'Node' }).click();
+    await tab.page.goto(other.page.url());
+    await tab.page.getByRole('heading', { name: 'Neighbours' }).waitFor();
+    await tab.page.getByRole('heading', { name: 'default/asleep' }).waitFor();
+    await other.close();
+  });
+
+  test('of an older version, with only a Service, still leads to it', async () => {
+    const other = await openTab(browser, `${scene.url}/#default/web`);
+    await other.page.getByRole('heading', { name: 'default/web' }).waitFor();
+    await other.close();
+  });
+
+  test('with unknown values shows the defaults', async () => {
+    const hash = '#?tab=None&show=constructor&sort=-None&warning=x';
+    const other = await openTab(browser, `${scene.url}/${hash}`);
+    const names = other.page.getByRole('grid', { name: 'Services' }).locator('.name');
+    await eventually(() => names.allTextContents(), BY_NAME);
+    expect(other.problems).toEqual([]);
+    await other.close();
+  });
+
+  test('the Back button leads to the previous tab, and does not undo single letters', async () => {
+    await page.getByRole('tab', { name: 'Node' }).click();
+    await page.getByRole('tab', { name: 'Services' }).click();
+    await page.getByRole('searchbox').pressSequentially('web');
+    await eventually(listed, ['default/web']);
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Neighbours' }).waitFor();
+  });
+});
+
+test('the tab of the browser names the node, and the page its version and documentation', async () => {
+  await eventually(() => page.title(), 'edge-1 · kube-proxy-wrapper');
+  await page.getByText(`kube-proxy-wrapper ${VERSION}`).waitFor();
+  const link = page.getByRole('link', { name: 'Docs' });
+  expect(await link.getAttribute('href')).toBe(HOMEPAGE);
+});
+
+test('the name of a Service and the command that explains it can be copied', async () => {
+  const { page } = tab;
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  const explanation = await explain('default/web');
+  const copied = async (name: string): Promise<string> => {
+    await explanation.getByRole('button', { name }).click();
+    await explanation.locator('.copy', { hasText: 'Copied' }).last().waitFor();
+    return await page.evaluate(() => navigator.clipboard.readText());
+  };
+  expect(await copied('Copy name')).toBe('default/web');
+  expect(await copied('Copy command')).toBe('kubectl kpw explain default/web --node edge-1');
+});
+
+test('a button says so if the browser refuses to copy', async () => {
+  await page.evaluate(() => {
+    navigator.clipboard.writeText = () => Promise.reject(new Error('refused'));
+  });
+  const explanation = await explain('default/web');
+  await explanation.getByRole('button', { name: 'Copy name' }).click();
+  await explanation.getByRole('button', { name: 'The browser refused' }).waitFor();
+});
+
+// A Service with 0 of 4 endpoints was once headed "the first of rack that counts wins".
+test('a Service without an endpoint that its policy selects is headed by what happens', async () => {
+  const explanation = await explain('default/stranded');
+  expect(await explanation.locator('.outcome').textContent()).toContain(
+    'No endpoint matches rack, so kube-proxy on this node refuses its connections.',
+  );
+  await explanation.getByRole('heading', { name: 'Traffic fails' }).waitFor();
+  const order = await explanation.locator('.warnings h3').allTextContents();
+  expect(order).toEqual(['Traffic fails', 'Warnings']);
+});
+
+test('an invalid policy is named once, in the list and in its explanation', async () => {
+  const shown = row('default/broken').locator('[role=gridcell]');
+  expect((await shown.allTextContents()).join(' ').match(/invalid/g)).toHaveLength(1);
+  const explanation = await explain('default/broken');
+  expect(((await explanation.textContent()) ?? '').match(/not a key/g)).toHaveLength(1);
+});
+
+// A kept endpoint was once green, ready or not.
+test('endpoints that are not ready differ by form: hatched in bars, with a sign in the table', async () => {
+  const shapes = (service: string) =>
+    row(service)
+      .locator('rect')
+      .evaluateAll((rects) => rects.map((rect) => rect.getAttribute('class')));
+  expect(await shapes('default/web')).toEqual(['kept', 'waiting', 'out']);
+  expect(await shapes('default/asleep')).toEqual(['waiting', 'waiting']);
+  const fill = await row('default/asleep')
+    .locator('.waiting')
+    .first()
+    .evaluate((rect) => getComputedStyle(rect).fill);
+  expect(fill).toContain('#hatch');
+  expect(await page.locator('#hatch rect').count()).toBe(1);
+  const explanation = await explain('default/web');
+  expect(await explanation.locator('.state').allTextContents()).toEqual([
+    '✕ not ready',
+    'ready',
+    'ready',
+  ]);
+});
