@@ -56,7 +56,9 @@ function named(commands: readonly Command[], name: string): Command {
 function importsOf(file: string, found = new Set<string>()): Set<string> {
   if (found.has(file)) return found;
   found.add(file);
-  for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/ from '(\.[^']+\.ts)'/g)) {
+  for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(
+    /(?: from |import\()'(\.[^']+\.ts)'/g,
+  )) {
     importsOf(resolve(dirname(file), path), found);
   }
   return found;
