@@ -55,6 +55,7 @@ export default {
         '<rootDir>/test/cluster/',
         '<rootDir>/test/page/',
         '<rootDir>/test/security/hostile/',
+        '<rootDir>/test/versions/',
         ...SLOW,
       ],
     },
@@ -109,6 +110,12 @@ export default {
       testMatch: ['**/*.test.ts'],
       // The others take minutes: before a release KPW_CLUSTER=all runs them too.
       ...(process.env.KPW_CLUSTER === 'all' ? {} : { testPathIgnorePatterns: CLUSTER_RELEASE }),
+    },
+    {
+      ...common,
+      displayName: 'versions',
+      roots: ['<rootDir>/test/versions'],
+      testMatch: ['**/*.test.ts'],
     },
     {
       ...common,
