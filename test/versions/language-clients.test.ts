@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { type HttpsSite, startHttpsSite } from './support/https-site.ts';
 import { ensurePythonClient } from './support/python.ts';
-import { startSliceClient } from './support/slice-client.ts';
+import { type SliceClient, startSliceClient } from './support/slice-client.ts';
 
 /* The Kubernetes clients for Node.js and Python read EndpointSlices over https, with a ServiceAccount's token. */
 
@@ -30,7 +30,7 @@ afterAll(async () => {
 async function withClient(
   language: keyof typeof commands,
   server: 'wrapper' | 'API server',
-  run: (client: ReturnType<typeof startSliceClient>) => Promise<void>,
+  run: (client: SliceClient) => Promise<void>,
 ): Promise<void> {
   const command = await commands[language]();
   const args = [...command, site.kubeconfig(server), site.namespace];

@@ -55,3 +55,18 @@ export async function ensureKubeProxy(version: string, report?: Report): Promise
 export async function ensureApiServer(version: string, report?: Report): Promise<string> {
   return await ensureBinary(kubernetes('kube-apiserver', version), report);
 }
+
+/** CoreDNS of components/coredns/main.go. */
+export async function ensureCoreDns(report?: Report): Promise<string> {
+  return await ensureBinary(component('coredns', '1.15.0', '.'), report);
+}
+
+/** The part of Traefik that reads Services: components/traefik/main.go. */
+export async function ensureTraefik(report?: Report): Promise<string> {
+  return await ensureBinary(component('traefik', '3.7.13', '.'), report);
+}
+
+function component(name: string, version: string, target: string): Component {
+  const module = `../versions/components/${name}`;
+  return { name, version, module, target, flags: [], ldflags: '-s -w' };
+}

@@ -1,11 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  type ControlPlane,
-  type ControlPlaneOptions,
-  startControlPlane,
-} from '../../e2e/support/control-plane.ts';
+import { type ControlPlane, startControlPlane } from '../../e2e/support/control-plane.ts';
 import { createCaller } from './caller.ts';
 import { type SiteScene, startSiteScene } from './site-scene.ts';
 
@@ -25,7 +21,7 @@ export interface HttpsSite extends SiteScene {
 
 export async function startHttpsSite(
   id: string,
-  options: { readonly headless?: boolean } & Pick<ControlPlaneOptions, 'controllers'> = {},
+  options: { readonly headless?: boolean } = {},
 ): Promise<HttpsSite> {
   const { headless = false } = options;
   const plane = await startControlPlane({ controllers: false });
