@@ -9,8 +9,13 @@ export interface KubeProxyRow {
 
 const BOTH = ['iptables', 'nftables'] as const;
 
+/** `KPW_VERSIONS=1.28,1.33` restricts the matrix to these minor versions. Default: all. */
+const only = process.env.KPW_VERSIONS?.split(',');
+const isChosen = (version: string): boolean =>
+  only?.some((minor) => version.startsWith(`${minor}.`)) ?? true;
+
 /** The last patch release of each minor version whose modules can be had together. */
-export const kubeProxies: readonly KubeProxyRow[] = [
+const allKubeProxies: readonly KubeProxyRow[] = [
   { version: '1.22.17', modes: ['iptables'] },
   { version: '1.23.17', modes: ['iptables'] },
   { version: '1.24.17', modes: ['iptables'] },
@@ -26,9 +31,10 @@ export const kubeProxies: readonly KubeProxyRow[] = [
   { version: '1.34.4', modes: BOTH },
   { version: '1.35.4', modes: BOTH },
 ];
+export const kubeProxies = allKubeProxies.filter(({ version }) => isChosen(version));
 
 /** API servers beside 1.36.3, which test/e2e runs. */
-export const apiServers: readonly string[] = ['1.33.13', '1.34.4', '1.35.4'];
+export const apiServers = ['1.33.13', '1.34.4', '1.35.4'].filter(isChosen);
 
 /** A component of a version of Kubernetes that only this matrix runs. */
 function kubernetes(name: string, version: string): Component {
