@@ -27,9 +27,11 @@ export function startSliceClient(
   return {
     sees: async (slices) => {
       const wanted = JSON.stringify(sorted(slices));
-      const what = `${name}: ${wanted}; its log ends: ${managed.log().slice(-1000)}`;
       const accept = (value: unknown) => JSON.stringify(sorted(value)) === wanted;
-      await eventually(() => last ?? managed.log(), accept, { what, timeoutMs: 20_000 });
+      const options = { what: `${name}: ${wanted}`, timeoutMs: 20_000 };
+      await eventually(() => last, accept, options).catch((error: Error) => {
+        throw new Error(`${error.message}; its log ends:\n${managed.log().slice(-1000)}`);
+      });
     },
     stop: async () => await managed.stop('SIGKILL'),
   };
