@@ -16,7 +16,7 @@ export async function createCaller(
   await admin.create(`${RBAC}/clusterroles`, {
     metadata: { name },
     rules: [
-      { apiGroups: [''], resources: ['services', 'namespaces', 'secrets'], verbs },
+      { apiGroups: [''], resources: ['services', 'nodes', 'namespaces', 'secrets'], verbs },
       { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs },
       { apiGroups: ['networking.k8s.io'], resources: ['ingresses', 'ingressclasses'], verbs },
     ],
