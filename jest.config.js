@@ -43,6 +43,7 @@ const OWN_SUITES = [
   '<rootDir>/test/cluster/',
   '<rootDir>/test/page/',
   '<rootDir>/test/security/hostile/',
+  '<rootDir>/test/versions/',
 ];
 
 /** Suites of the whole cluster that CI does not run. */
@@ -121,6 +122,12 @@ export default {
       testMatch: ['**/*.test.ts'],
       // The others take minutes: before a release KPW_CLUSTER=all runs them too.
       ...(process.env.KPW_CLUSTER === 'all' ? {} : { testPathIgnorePatterns: CLUSTER_RELEASE }),
+    },
+    {
+      ...common,
+      displayName: 'versions',
+      roots: ['<rootDir>/test/versions'],
+      testMatch: ['**/*.test.ts'],
     },
     {
       ...common,
