@@ -10,7 +10,7 @@ const ROOT = new URL('../..', import.meta.url).pathname;
 
 /** Runs the demo and types these lines after its tour; returns its output. */
 async function runDemo(lines: readonly string[]): Promise<{ code: number; out: string }> {
-  const child = spawn(process.execPath, ['demo/main.ts'], {
+  const child = spawn(process.execPath, ['src/main.ts', 'demo'], {
     cwd: ROOT,
     stdio: ['pipe', 'pipe', 'inherit'],
   });
@@ -61,7 +61,7 @@ describe('npm run demo', () => {
 
   // A run that did not end with `quit` once left a folder with a kubeconfig.
   test('leaves no file if it is interrupted', async () => {
-    const child = spawn(process.execPath, ['demo/main.ts'], {
+    const child = spawn(process.execPath, ['src/main.ts', 'demo'], {
       cwd: ROOT,
       env: { ...process.env, TMPDIR: folder },
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -73,7 +73,7 @@ describe('npm run demo', () => {
   }, 30_000);
 
   test('names the existing nodes if --node is unknown', async () => {
-    const child = spawn(process.execPath, ['demo/main.ts', '--node', 'nobody'], {
+    const child = spawn(process.execPath, ['src/main.ts', 'demo', '--node', 'nobody'], {
       cwd: ROOT,
       env: { ...process.env, TMPDIR: folder },
       stdio: ['ignore', 'ignore', 'pipe'],
