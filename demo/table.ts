@@ -1,35 +1,58 @@
 import { formatColumns } from '../src/commands/format-output.ts';
 import type { ChangedService, Mark, Row } from './rows.ts';
 
-/** Limits of one table. A bigger cluster is read with `show SERVICE`. */
+/** Limits of one table, so that it fits on a screen. A bigger cluster is read with `show SERVICE`. */
 const MAX_SERVICES = 10;
-const MAX_ROWS = 12;
+const MAX_ROWS = 24;
+/** Rows of one Service. */
+const MAX_ROWS_OF_SERVICE = 12;
 
 const HEADER = ['', 'SERVICE', 'KEYS', 'ENDPOINT', 'NODE', 'SHOWN', 'WHY'];
 
 /** What the signs in front of a changed row mean. */
 export const LEGEND =
-  '  + is shown from now on, - is not shown any more, ~ has another state or reason';
+  '    + is shown from now on, - is not shown any more, ~ has another state or reason';
 
 type MarkedRow = Row & { readonly mark?: Mark };
 
 /** Formats a table of Services. If there are too many, those from which something is left out come first. */
 export function formatServices(rows: readonly Row[]): string {
   const services = [...Map.groupBy(rows, ({ service }) => service).values()];
-  const chosen =
-    services.length <= MAX_SERVICES
-      ? services
-      : services.toSorted((a, b) => Number(isFiltered(b)) - Number(isFiltered(a)));
-  const more = services.length - MAX_SERVICES;
+  const chosen = firstThatFit(services, (each) => each.some(({ shown }) => !shown));
+  const more = services.length - chosen.length;
   const rest = more > 0 ? `  and ${number(more)} more Services; show SERVICE prints one\n` : '';
-  return `${table(chosen.slice(0, MAX_SERVICES))}${rest}`;
+  return `${table(chosen)}${rest}`;
 }
 
-/** Formats the Services that have changed. */
+/** Formats the Services that have changed. If there are too many, those of which more or less is shown come first. */
 export function formatChanges(changed: readonly ChangedService[]): string {
-  const more = changed.length - MAX_SERVICES;
+  const services = changed.map(({ rows }) => rows);
+  const chosen = firstThatFit(services, (each) => each.some(({ mark }) => isDifference(mark)));
+  const more = services.length - chosen.length;
   const rest = more > 0 ? `  and ${number(more)} more Services have changed\n` : '';
-  return `${table(changed.slice(0, MAX_SERVICES).map(({ rows }) => rows))}${rest}`;
+  return `${table(chosen)}${rest}`;
+}
+
+/** As many Services as fit into one table, at least one. If not all fit, the preferred ones come first. */
+function firstThatFit<T extends Row>(
+  services: readonly (readonly T[])[],
+  isPreferred: (rows: readonly T[]) => boolean,
+): (readonly T[])[] {
+  const fit = (from: readonly (readonly T[])[]): (readonly T[])[] => {
+    let room = MAX_ROWS;
+    return from.slice(0, MAX_SERVICES).filter((rows, index) => {
+      room -= Math.min(rows.length, MAX_ROWS_OF_SERVICE);
+      return room >= 0 || index === 0;
+    });
+  };
+  const all = fit(services);
+  if (all.length === services.length) return all;
+  const preference = (rows: readonly T[]) => Number(isPreferred(rows));
+  return fit(services.toSorted((a, b) => preference(b) - preference(a)));
+}
+
+function isDifference(mark: Mark): boolean {
+  return mark === '+' || mark === '-';
 }
 
 /** `9 of 13 endpoints are shown` */
@@ -55,10 +78,6 @@ export function number(value: number): string {
   return value.toLocaleString('en');
 }
 
-function isFiltered(rows: readonly Row[]): boolean {
-  return rows.some(({ shown }) => !shown);
-}
-
 function table(services: readonly (readonly MarkedRow[])[]): string {
   return formatColumns([HEADER, ...services.flatMap(linesOf)], '  ');
 }
@@ -66,18 +85,18 @@ function table(services: readonly (readonly MarkedRow[])[]): string {
 /** The lines of one Service. Its name and its keys appear once. Of many rows, the changed ones come first. */
 function linesOf(rows: readonly MarkedRow[]): string[][] {
   const chosen =
-    rows.length <= MAX_ROWS
+    rows.length <= MAX_ROWS_OF_SERVICE
       ? rows
       : rows.toSorted((a, b) => Number((b.mark ?? '') !== '') - Number((a.mark ?? '') !== ''));
-  const lines = chosen.slice(0, MAX_ROWS).map((row, index) => {
+  const lines = chosen.slice(0, MAX_ROWS_OF_SERVICE).map((row, index) => {
     const name = index === 0 ? [row.service, row.keys] : ['', ''];
     return [row.mark ?? '', ...name, row.address, row.node, shownCell(row), row.why];
   });
-  const more = rows.length - MAX_ROWS;
+  const more = rows.length - MAX_ROWS_OF_SERVICE;
   return more > 0 ? [...lines, ['', '', '', `and ${number(more)} more`]] : lines;
 }
 
 function shownCell({ shown, mark }: MarkedRow): string {
-  const now = mark === '+' || mark === '-' ? 'now ' : '';
+  const now = mark !== undefined && isDifference(mark) ? 'now ' : '';
   return `${now}${shown ? 'yes' : 'no'}`;
 }

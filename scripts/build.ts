@@ -1,12 +1,12 @@
 /**
- * Builds dist/: main.js and kubectl-kpw.js, each a whole program in one file, and the licences of their packages. The
- * plugin of kubectl is a file of its own, so that the process on the nodes does not load it.
+ * Builds dist/: main.js, kubectl-kpw.js and demo.js, each a whole program in one file, and the licences of their packages.
+ * The plugin of kubectl and the demo are files of their own, so that the process on the nodes does not load them.
  */
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
-import { bundlePage } from './bundle-page.ts';
+import { bundleForBrowser, bundlePage } from './bundle-page.ts';
 import { collectLicences, packageFoldersOf } from './licences.ts';
 
 const root = resolve(import.meta.dirname, '..');
@@ -93,10 +93,23 @@ export const loadPageAssets = async () => assets;`,
   },
 };
 
-/** The programs of package.json, `bin`. */
+/** The programs of package.json, `bin`, and the demo, which the command `demo` imports. */
 const PROGRAMS: Readonly<Record<string, string>> = {
   'dist/main.js': 'src/main.ts',
   'dist/kubectl-kpw.js': 'src/kubectl-kpw.ts',
+  // The Dockerfile leaves out demo/.
+  ...(existsSync(join(root, 'demo')) ? { 'dist/demo.js': 'demo/run-demo.ts' } : {}),
+};
+
+/** Embeds the bar of the demo in the same way. */
+const embedDemoBar: Plugin = {
+  name: 'embed-demo-bar',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/demo\/load-demo-bar\.ts$/ }, async () => {
+      const { js, css } = await bundleForBrowser('demo/page/main.tsx', 'demo/page/style.css');
+      return { contents: `export const loadDemoBar = async () => (${JSON.stringify({ js, css })});` };
+    });
+  },
 };
 
 rmSync(dist, { recursive: true, force: true });
@@ -121,7 +134,14 @@ for (const [outfile, entry] of Object.entries(PROGRAMS)) {
     banner: {
       js: "import{createRequire as nodeCreateRequire}from'node:module';const require=nodeCreateRequire(import.meta.url);",
     },
-    plugins: [requireBuiltins, dropUnused, dropLanguages, dropProxies, embedPage],
+    plugins: [
+      requireBuiltins,
+      dropUnused,
+      dropLanguages,
+      dropProxies,
+      embedPage,
+      embedDemoBar,
+    ],
     metafile: true,
     logLevel: 'warning',
   });
