@@ -9,8 +9,10 @@
  * Until the first list is complete, only 503 and 429 are tried again, for at most two minutes: the wrapper answers them
  * while it reads a large cluster.
  */
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Dispatcher, request } from 'undici';
 import { WrapperError } from '../src/errors.ts';
 import type { RawEvent } from '../src/filter/codec/codec.ts';
 import { createProtobufCodec } from '../src/filter/codec/protobuf/codec.ts';
@@ -123,15 +125,13 @@ class SliceWatch {
   /** One list and the watch after it. Returns when the stream ends. */
   async #watch(): Promise<void> {
     const { signal } = this.#stop;
-    const response = await request(this.#url, {
-      ...{ signal, bodyTimeout: 0 },
-      headers: { accept: PROTOBUF },
-    });
+    const request = get(this.#url, { signal, headers: { accept: PROTOBUF } });
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
     if (response.statusCode !== 200) throw await refusalOf(response);
     const decoder = codec.watchDecoder(MAX_EVENT_BYTES);
     // The view of the last watch counts until this list is complete.
     let listing: Map<string, ReadonlySet<string>> | undefined = new Map();
-    for await (const chunk of response.body as AsyncIterable<Buffer>) {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
       const { events, fault } = decoder.push(chunk);
       for (const event of events) {
         if (event.type !== 'BOOKMARK') apply(listing ?? this.shown, event);
@@ -155,8 +155,9 @@ function wrapped(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }
 
-async function refusalOf({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<Error> {
-  const bytes = Buffer.from(await body.arrayBuffer());
+async function refusalOf(response: IncomingMessage): Promise<Error> {
+  const { statusCode, headers } = response;
+  const bytes = await buffer(response);
   const said = codec.decodeStatus(bytes)?.message ?? bytes.toString();
   const message = `the wrapper answers the watch with ${statusCode}: ${said}`;
   const seconds = Number(headers['retry-after']);
