@@ -38,17 +38,17 @@ function firstThatFit<T extends Row>(
   services: readonly (readonly T[])[],
   isPreferred: (rows: readonly T[]) => boolean,
 ): (readonly T[])[] {
-  const fit = (from: readonly (readonly T[])[]): (readonly T[])[] => {
+  const firstRows = (from: readonly (readonly T[])[]): (readonly T[])[] => {
     let room = MAX_ROWS;
     return from.slice(0, MAX_SERVICES).filter((rows, index) => {
       room -= Math.min(rows.length, MAX_ROWS_OF_SERVICE);
       return room >= 0 || index === 0;
     });
   };
-  const all = fit(services);
+  const all = firstRows(services);
   if (all.length === services.length) return all;
   const preference = (rows: readonly T[]) => Number(isPreferred(rows));
-  return fit(services.toSorted((a, b) => preference(b) - preference(a)));
+  return firstRows(services.toSorted((a, b) => preference(b) - preference(a)));
 }
 
 function isDifference(mark: Mark): boolean {

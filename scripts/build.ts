@@ -98,7 +98,9 @@ const embedDemoBar: Plugin = {
   setup({ onLoad }) {
     onLoad({ filter: /\/demo\/load-demo-bar\.ts$/ }, async () => {
       const { js, css } = await bundleForBrowser('demo/page/main.tsx', 'demo/page/style.css');
-      return { contents: `export const loadDemoBar = async () => (${JSON.stringify({ js, css })});` };
+      return {
+        contents: `export const loadDemoBar = async () => (${JSON.stringify({ js, css })});`,
+      };
     });
   },
 };
