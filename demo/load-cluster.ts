@@ -41,7 +41,7 @@ export function loadCluster(
   }
   for (const [collection, kind] of NEEDED) {
     if (server.list(collection).length > 0) continue;
-    throw invalid(`--cluster: ${nameOf(paths)} contains no ${kind}. Save all kinds with: ${SAVE}`);
+    throw invalid(`--cluster: ${namesOf(paths)} contains no ${kind}. Save all kinds with: ${SAVE}`);
   }
   return ignored;
 }
@@ -55,7 +55,8 @@ export function formatIgnored(ignored: ReadonlyMap<string, number>): string {
   return `ignored, because no policy depends on them: ${shown.join(', ')}${more}`;
 }
 
-function nameOf(paths: readonly string[]): string {
+/** The files, for messages. */
+export function namesOf(paths: readonly string[]): string {
   return paths.map((path) => (path === '-' ? 'standard input' : path)).join(', ');
 }
 

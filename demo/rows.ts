@@ -111,12 +111,13 @@ function rowsOfService(
 
 function reasonsOf(
   groups: readonly EndpointGroup[],
-  { keys, minReady }: ManagedPolicy,
+  { keys, minReady, dryRun }: ManagedPolicy,
   topology: Topology,
 ): string[] {
   const options = minReady === undefined ? {} : { minReady };
   const decided = decideWithReasons(groups, keys, topology.matches, options);
-  return decided.map(({ reason }) => shortKeys(reason, keys));
+  const prefix = dryRun === true ? 'dry run: ' : '';
+  return decided.map(({ reason }) => `${prefix}${shortKeys(reason, keys)}`);
 }
 
 /** A reason names keys. The table has their last parts. */

@@ -1,7 +1,7 @@
 import { type ApiServer, createApiServer } from '../embedded/api-server.ts';
 import type { DemoOptions } from '../src/commands/demo.ts';
 import { findNode, helpOf } from './commands.ts';
-import { EXAMPLE, formatIgnored, loadCluster } from './load-cluster.ts';
+import { EXAMPLE, formatIgnored, loadCluster, namesOf } from './load-cluster.ts';
 import { DemoNodes } from './nodes.ts';
 import { openBrowser } from './open-browser.ts';
 import { startPageServer } from './page-server.ts';
@@ -22,7 +22,7 @@ export async function runDemo(options: DemoOptions): Promise<number> {
   const server = createApiServer();
   const terminal = new Terminal();
   const isExample = clusters.length === 0;
-  if (!isExample) terminal.print(`Reading ${clusters.join(', ')} …`);
+  if (!isExample) terminal.print(`Reading ${namesOf(clusters)} …`);
   const ignored = loadCluster(server, isExample ? [EXAMPLE] : clusters);
   const first = findNode(server, node ?? firstNode(server, isExample));
   const warnings = new Warnings(() => session.warned());

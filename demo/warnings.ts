@@ -1,5 +1,4 @@
 import { type Logger, pino } from 'pino';
-import { formatLogMessage } from '../src/commands/format-log-line.ts';
 
 /** Warnings that are printed at a time. The others are counted. */
 const MAX_PRINTED = 5;
@@ -31,7 +30,7 @@ export class Warnings {
   }
 
   #add(json: string): void {
-    const line = `! the wrapper warns: ${formatLogMessage(json)}`;
+    const line = `! the wrapper warns: ${formatWarning(json)}`;
     // The wrappers of several nodes see the same cluster.
     if (this.#lines.includes(line)) return;
     if (this.#lines.length < MAX_PRINTED) {
@@ -41,4 +40,25 @@ export class Warnings {
     }
     this.#onWarning();
   }
+}
+
+/** A log line without the fields that mean nothing to a reader of the demo. */
+function formatWarning(json: string): string {
+  const {
+    level: _,
+    node: __,
+    rv: ___,
+    msg,
+    err,
+    ...fields
+  } = JSON.parse(json) as {
+    readonly msg?: string;
+    readonly err?: { readonly message?: string };
+    readonly [field: string]: unknown;
+  };
+  const error = err === undefined ? '' : `: ${err.message ?? String(err)}`;
+  const about = Object.entries(fields).map(([name, value]) => {
+    return `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`;
+  });
+  return `${msg}${error}${about.length === 0 ? '' : ` (${about.join(', ')})`}`;
 }

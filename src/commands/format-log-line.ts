@@ -10,18 +10,11 @@ const PLAIN = /^[^\s"=,]+$/;
  * name of the node is left out, because it is the same in all lines.
  */
 export function formatLogLine(json: string): string {
-  const { time, level } = JSON.parse(json) as LogLine;
-  return printLine(
-    `${time} ${level.toUpperCase().padEnd(LEVEL_WIDTH)} ${formatLogMessage(json)}`.trimEnd(),
-  );
-}
-
-/** The message of a log line with its fields, without time and level. The caller escapes it. */
-export function formatLogMessage(json: string): string {
-  const { time: _, level: __, msg, node: ___, err, ...fields } = JSON.parse(json) as LogLine;
+  const { time, level, msg, node: _node, err, ...fields } = JSON.parse(json) as LogLine;
   const text = Object.entries(fields).map(([name, value]) => `${name}=${formatValue(value)}`);
   const error = err === undefined ? [] : [`err=${formatValue(messageOf(err))}`];
-  return [msg ?? '', ...text, ...error].join('  ').trimEnd();
+  const head = `${time} ${level.toUpperCase().padEnd(LEVEL_WIDTH)} ${msg ?? ''}`;
+  return printLine([head, ...text, ...error].join('  ').trimEnd());
 }
 
 interface LogLine {
