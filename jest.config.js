@@ -32,6 +32,19 @@ const SLOW = [
   '/test/security/(connections|events)[.]test[.]ts$',
 ];
 
+/** Tests of a whole wrapper in one process, most of them with the API server in memory (test/layers.test.ts). */
+const INTEGRATION = '[.]integration[.]test[.]ts$';
+
+/** Folders that have a project of their own below. */
+const OWN_SUITES = [
+  '<rootDir>/test/e2e/',
+  '<rootDir>/test/fuzz/',
+  '<rootDir>/test/deploy/',
+  '<rootDir>/test/cluster/',
+  '<rootDir>/test/page/',
+  '<rootDir>/test/security/hostile/',
+];
+
 /** Suites of the whole cluster that CI does not run. */
 const CLUSTER_RELEASE = ['<rootDir>/test/cluster/release/'];
 
@@ -48,15 +61,14 @@ export default {
       displayName: 'unit',
       roots: ['<rootDir>/test'],
       testMatch: ['**/*.test.ts'],
-      testPathIgnorePatterns: [
-        '<rootDir>/test/e2e/',
-        '<rootDir>/test/fuzz/',
-        '<rootDir>/test/deploy/',
-        '<rootDir>/test/cluster/',
-        '<rootDir>/test/page/',
-        '<rootDir>/test/security/hostile/',
-        ...SLOW,
-      ],
+      testPathIgnorePatterns: [...OWN_SUITES, ...SLOW, INTEGRATION],
+    },
+    {
+      ...common,
+      ...kubeConfigOnly,
+      displayName: 'integration',
+      roots: ['<rootDir>/test'],
+      testRegex: INTEGRATION,
     },
     {
       ...common,

@@ -50,7 +50,7 @@ test('its commands name scripts and tests that exist', () => {
   for (const [, script = '', path] of commands) {
     expect(Object.keys(scripts)).toContain(script);
     if (path === undefined) continue;
-    const file = path.endsWith('.test') ? `${path}.ts` : `${path}.test.ts`;
-    expect([path, existsSync(join(ROOT, file))]).toEqual([path, true]);
+    const files = ['.ts', '.test.ts', '.integration.test.ts'].map((end) => path + end);
+    expect([path, files.some((file) => existsSync(join(ROOT, file)))]).toEqual([path, true]);
   }
 });

@@ -90,7 +90,8 @@ export class ViewRegistry {
   readonly #options: ViewRegistryOptions;
   readonly #open = new Map<string, OpenView>();
   readonly #ownNode: OwnNodeHandler;
-  readonly #isKubeProxys: (query: Query) => boolean;
+  /** Whether kube-proxy makes this query. */
+  readonly isKubeProxys: (query: Query) => boolean;
   /** Counts all views except kube-proxy's own. */
   readonly budget: ViewBudget;
   /** The Services that the topology reads; undefined: none yet. */
@@ -101,7 +102,7 @@ export class ViewRegistry {
 
   constructor(options: ViewRegistryOptions) {
     this.#options = options;
-    this.#isKubeProxys = kubeProxyQueryTest(options.topology.nodeName);
+    this.isKubeProxys = kubeProxyQueryTest(options.topology.nodeName);
     const { maxViews, maxViewBytes, hasCallers } = options;
     this.budget = new ViewBudget({
       ...{ maxViews, maxViewBytes },
@@ -233,7 +234,7 @@ export class ViewRegistry {
 
   #openView(query: Query, caller: Holder): OpenView {
     const codec = this.#options.codecs[query.encoding];
-    if (this.#isKubeProxys(query)) {
+    if (this.isKubeProxys(query)) {
       return this.#add(openViewSource(this.#options, query, codec), false);
     }
     const charge = this.budget.open(caller);
@@ -319,7 +320,7 @@ export class ViewRegistry {
 
   /** Keeps the view that a kube-proxy reads instead of the last one. In JSON it is charged, and not kept. */
   #keepIfKubeProxys(query: Query, entry: OpenView): void {
-    if (!isForEndpoints(query) || !this.#isKubeProxys({ ...query, encoding: 'protobuf' })) return;
+    if (!isForEndpoints(query) || !this.isKubeProxys({ ...query, encoding: 'protobuf' })) return;
     const before = this.#kept;
     this.#kept = query.encoding === 'protobuf' ? { entry, isGuess: false } : undefined;
     if (before === undefined || before.entry === entry) return;
