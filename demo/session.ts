@@ -2,6 +2,7 @@ import type { ApiServer } from '../embedded/api-server.ts';
 import { explainOne } from '../src/admin/explain/explained-service.ts';
 import { openViewToExplain } from '../src/admin/explain/open-view.ts';
 import { formatExplained } from '../src/commands/explain-text.ts';
+import { changedServices, type Row } from './changes.ts';
 import {
   type ExampleNames,
   findNode,
@@ -12,7 +13,7 @@ import {
   TERMINAL,
 } from './commands.ts';
 import type { DemoNode, DemoNodes } from './nodes.ts';
-import { changedServices, type Row, rowsOf } from './rows.ts';
+import { rowsOf } from './rows.ts';
 import { Settling } from './settling.ts';
 import { formatChanges, formatCount, formatDifference, formatServices, LEGEND } from './table.ts';
 import type { Terminal } from './terminal.ts';

@@ -1,5 +1,5 @@
 import { formatColumns } from '../src/commands/format-output.ts';
-import type { ChangedService, Mark, Row } from './rows.ts';
+import type { ChangedService, Mark, Row } from './changes.ts';
 
 /** Limits of one table, so that it fits on a screen. A bigger cluster is read with `show SERVICE`. */
 const MAX_SERVICES = 10;

@@ -64,7 +64,7 @@ describe('kube-proxy-wrapper demo', () => {
       'show nearby-only',
       'help',
     ];
-    const { code, out, errors } = await runDemo([], [...lines, 'quit', 'not read']);
+    const { code, out, errors } = await runDemo([], [...lines, 'quit', 'after the end']);
     expect([code, errors]).toEqual([0, '']);
     const answers = lines.map((line) => answerOf(out, line));
     const [annotated = '', unknownNode, unknown, nothing, invalid, explained, moved = ''] = answers;
@@ -79,7 +79,7 @@ describe('kube-proxy-wrapper demo', () => {
     expect(shownIn(moved)).toContain('10.244.3.53');
     expect(answers.at(-2)).toContain('default/nearby-only');
     expect(answers.at(-1)).toContain('annotate SERVICE KEY=VALUE');
-    expect(out).not.toContain('not read');
+    expect(out).not.toContain('after the end');
     expect(out).not.toMatch(/^\{/m);
     expect(await readdir(folder)).toEqual([]);
   }, 30_000);

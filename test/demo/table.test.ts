@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { changedServices, type Row } from '../../demo/rows.ts';
+import { changedServices, type Row } from '../../demo/changes.ts';
 import { formatChanges, formatDifference, formatServices } from '../../demo/table.ts';
 
 function row(id: string, changes: Partial<Row> = {}): Row {
