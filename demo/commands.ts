@@ -18,27 +18,20 @@ export interface ExampleNames {
 /** The text of `help`, with names that exist in this cluster. */
 export function helpOf({ node, otherNode, service, address }: ExampleNames): string {
   const lines = [
-    ['label NODE KEY=VALUE', 'set a label of a node; KEY- removes it', `label ${node} site=b`],
+    [`label ${node} site=b`, 'set a label of a node (site- removes it)'],
     [
-      'annotate SERVICE KEY=VALUE',
-      'set an annotation; KEY- removes it',
-      `annotate ${service} topologyKeys=["kubernetes.io/hostname","*"]`,
+      `annotate ${service} topologyKeys=prefer-same-node`,
+      'set an annotation (topologyKeys- removes it)',
     ],
-    ['notready ADDRESS', 'let an endpoint fail; ready ADDRESS repairs it', `notready ${address}`],
-    ['explain SERVICE', 'why this node sees which endpoints', `explain ${service}`],
-    ['show [SERVICE]', 'print the table, or one Service', `show ${service}`],
-    ['node NAME', 'look from another node', `node ${otherNode}`],
-    ['help, quit', '', ''],
+    [`notready ${address}`, `let an endpoint fail (ready ${address} repairs it)`],
+    [`explain ${service}`, 'why this node sees which endpoints'],
+    [`show ${service}`, 'print one Service (show: the whole table)'],
+    [`node ${otherNode}`, 'look from another node'],
+    ['help', 'this text'],
+    ['quit', 'end the demo'],
   ] as const;
-  const [first, second] = [0, 1].map((column) =>
-    Math.max(...lines.map((line) => line[column]?.length ?? 0)),
-  ) as [number, number];
-  return lines
-    .map(([syntax, text, example]) => {
-      const sample = example === '' ? '' : `  e.g. ${example}`;
-      return `  ${syntax.padEnd(first)}  ${text.padEnd(second)}${sample}`.trimEnd();
-    })
-    .join('\n');
+  const width = Math.max(...lines.map(([example]) => example.length));
+  return lines.map(([example, text]) => `  ${example.padEnd(width)}  ${text}`).join('\n');
 }
 
 /** A line as its words. */

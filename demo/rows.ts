@@ -69,7 +69,7 @@ function rowsOfService(
     policy?.managed === true
       ? reasonsOf(groups, policy, topology)
       : groups.flatMap(({ endpoints }) => endpoints.map(() => unfiltered(policy)));
-  const keys = policy?.managed === true ? policy.keys.map(short).join(' > ') : '(none)';
+  const keys = policy?.managed === true ? policy.keys.map(short).join(' > ') : 'no keys';
   let index = 0;
   return slices.flatMap(({ key, group, addresses }) =>
     (group?.endpoints ?? []).map((endpoint, position) => {

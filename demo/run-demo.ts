@@ -72,7 +72,7 @@ async function interact(demo: Demo, first: string, { clusters }: DemoOptions): P
     if (clusters.length === 0) {
       await takeTour(session, terminal, terminal.isInteractive ? PAUSE_MS : 0);
     }
-    terminal.print('', 'Your turn. Commands:', ...helpOf(session.names()).split('\n'), '');
+    terminal.print('', 'Your turn. Type, for example:', ...helpOf(session.names()).split('\n'), '');
     await terminal.readLines((line) => session.run(line), {
       fromTerminal: clusters.includes('-'),
       complete: (line) => session.complete(line),

@@ -154,7 +154,7 @@ export class DemoSession {
     const labels = [...(node?.proxy.topology.nodeContext?.labels ?? [])]
       .filter(([key]) => !USUAL_LABEL.test(key))
       .slice(0, 6)
-      .map(([key, value]) => (value === '' ? key : `${key}=${value}`));
+      .map(([key, value]) => (value === '' ? short(key) : `${short(key)}=${value}`));
     return `${name}${labels.length === 0 ? '' : ` (${labels.join(', ')})`}`;
   }
 
@@ -193,6 +193,10 @@ export class DemoSession {
     if (this.#legend !== undefined) terminal.print(this.#legend);
     this.#legend = undefined;
   }
+}
+
+function short(key: string): string {
+  return key.slice(key.lastIndexOf('/') + 1);
 }
 
 /** Labels that every node has. */

@@ -1,4 +1,5 @@
 import { formatColumns } from '../src/commands/format-output.ts';
+import { printLine } from '../src/untrusted-text.ts';
 import type { ChangedService, Mark, Row } from './changes.ts';
 
 /** Limits of one table, so that it fits on a screen. A bigger cluster is read with `show SERVICE`. */
@@ -7,7 +8,7 @@ const MAX_ROWS = 24;
 /** Rows of one Service. */
 const MAX_ROWS_OF_SERVICE = 12;
 
-const HEADER = ['', 'SERVICE', 'KEYS', 'ENDPOINT', 'NODE', 'SHOWN', 'WHY'];
+const HEADER = [' ', 'SHOWN', 'ENDPOINT', 'NODE', 'WHY'];
 
 /** What the signs in front of a changed row mean. */
 export const LEGEND =
@@ -78,22 +79,29 @@ export function number(value: number): string {
   return value.toLocaleString('en');
 }
 
+/** The endpoints of each Service below its name and keys: a table that fits into 80 to 100 columns. */
 function table(services: readonly (readonly MarkedRow[])[]): string {
-  return formatColumns([HEADER, ...services.flatMap(linesOf)], '  ');
+  const groups = services.map(linesOf);
+  const lines = formatColumns([HEADER, ...groups.flat()], '  ').split(/(?<=\n)/);
+  const [header = '', ...rest] = lines;
+  const parts = services.map(([first], index) => {
+    const title = printLine(`  ${first?.service}: ${first?.keys}`);
+    return title + rest.splice(0, groups[index]?.length ?? 0).join('');
+  });
+  return header + parts.join('');
 }
 
-/** The lines of one Service. Its name and its keys appear once. Of many rows, the changed ones come first. */
+/** The lines of one Service. Of many rows, the changed ones come first. */
 function linesOf(rows: readonly MarkedRow[]): string[][] {
   const chosen =
     rows.length <= MAX_ROWS_OF_SERVICE
       ? rows
       : rows.toSorted((a, b) => Number((b.mark ?? '') !== '') - Number((a.mark ?? '') !== ''));
-  const lines = chosen.slice(0, MAX_ROWS_OF_SERVICE).map((row, index) => {
-    const name = index === 0 ? [row.service, row.keys] : ['', ''];
-    return [row.mark ?? '', ...name, row.address, row.node, shownCell(row), row.why];
-  });
+  const lines = chosen
+    .slice(0, MAX_ROWS_OF_SERVICE)
+    .map((row) => [row.mark ?? '', shownCell(row), row.address, row.node, row.why]);
   const more = rows.length - MAX_ROWS_OF_SERVICE;
-  return more > 0 ? [...lines, ['', '', '', `and ${number(more)} more`]] : lines;
+  return more > 0 ? [...lines, ['', '', `and ${number(more)} more`]] : lines;
 }
 
 function shownCell({ shown, mark }: MarkedRow): string {
