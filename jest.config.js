@@ -23,7 +23,7 @@ const kubeConfigOnly = {
 const SLOW = [
   '/test/hot-restart/.*[.]test[.]ts$',
   '/test/guarantees/planted-bugs[.]test[.]ts$',
-  '/test/demo/.*[.]test[.]ts$',
+  '/test/demo/demo[.]test[.]ts$',
   '/test/commands/(completion|end|force-exit|main|trim-heap)[.]test[.]ts$',
   '/test/proxy/reflector/absent-collection[.]test[.]ts$',
   '/test/proxy/server/slow-clients[.]test[.]ts$',

@@ -1,11 +1,11 @@
 /**
- * Builds dist/: main.js and kubectl-kpw.js, the parts that they load, and the licences of their packages.
+ * Builds dist/: main.js, kubectl-kpw.js and demo.js, the parts that they load, and the licences of their packages.
  */
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
-import { bundlePage } from './bundle-page.ts';
+import { bundleForBrowser, bundlePage } from './bundle-page.ts';
 import { collectLicences, packageFoldersOf } from './licences.ts';
 
 const root = resolve(import.meta.dirname, '..');
@@ -92,11 +92,28 @@ export const loadPageAssets = async () => assets;`,
   },
 };
 
+/** Embeds the bar of the demo in the same way. */
+const embedDemoBar: Plugin = {
+  name: 'embed-demo-bar',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/demo\/load-demo-bar\.ts$/ }, async () => {
+      const { js, css } = await bundleForBrowser('demo/page/main.tsx', 'demo/page/style.css');
+      return {
+        contents: `export const loadDemoBar = async () => (${JSON.stringify({ js, css })});`,
+      };
+    });
+  },
+};
+
 rmSync(dist, { recursive: true, force: true });
 const { metafile } = await build({
   absWorkingDir: root,
-  // The programs of package.json, `bin`.
-  entryPoints: ['src/main.ts', 'src/kubectl-kpw.ts'],
+  // The programs of package.json, `bin`, and the demo, which the command `demo` imports. The Dockerfile has no demo/.
+  entryPoints: {
+    main: 'src/main.ts',
+    'kubectl-kpw': 'src/kubectl-kpw.ts',
+    ...(existsSync(join(root, 'demo')) ? { demo: 'demo/run-demo.ts' } : {}),
+  },
   outdir: 'dist',
   bundle: true,
   // Each command is loaded when it is called, so that the process on the nodes has only what `run` needs in memory.
@@ -115,7 +132,7 @@ const { metafile } = await build({
   banner: {
     js: "import{createRequire as nodeCreateRequire}from'node:module';const require=nodeCreateRequire(import.meta.url);",
   },
-  plugins: [requireBuiltins, dropUnused, dropLanguages, dropProxies, embedPage],
+  plugins: [requireBuiltins, dropUnused, dropLanguages, dropProxies, embedPage, embedDemoBar],
   metafile: true,
   logLevel: 'warning',
 });

@@ -1,4 +1,14 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -40,6 +50,7 @@ test('the package brings all that it needs, and nothing else', () => {
     'README.md',
     'dist',
     'dist/THIRD-PARTY-LICENSES',
+    'dist/demo.js',
     'dist/kubectl-kpw.js',
     'dist/main.js',
     'examples',
@@ -71,6 +82,41 @@ test('its commands run', async () => {
   expect((await npx('--version')).trim()).toBe(version);
   expect(await npx('--help')).toContain('kube-proxy-wrapper COMMAND [flags]');
   expect(await npx('completion', 'bash')).toContain('complete -o default');
+});
+
+// The image is built without demo/, so it has no dist/demo.js either.
+test('its demo runs, and a package without it says where it is', async () => {
+  const said = await npx('demo', '--once');
+  expect(said).toContain('A cluster in memory: 5 nodes, 5 Services');
+  expect(said).toContain('> label edge-1 site=a');
+  const demo = join(installed, 'dist/demo.js');
+  renameSync(demo, `${demo}.gone`);
+  try {
+    await expect(npx('demo')).rejects.toThrow(/the demo is not part of this installation.*npx/);
+  } finally {
+    renameSync(`${demo}.gone`, demo);
+  }
+});
+
+// From source they are bundled when they are requested. The package has no bundler.
+test('the page of its demo is complete', async () => {
+  const program = join(installed, 'dist/main.js');
+  const child = spawn(process.execPath, [program, 'demo'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  let out = '';
+  for await (const chunk of child.stdout) {
+    out += String(chunk);
+    if (out.includes('Your turn.')) break;
+  }
+  const [, url = ''] = /with buttons: (\S+)/.exec(out) ?? [];
+  const sizes = await Promise.all(
+    ['', 'demo.js', 'demo.css', 'demo/cluster'].map(async (path) => {
+      const response = await fetch(`${url}${path}`);
+      return [response.status, (await response.text()).length > 100];
+    }),
+  );
+  child.stdin.end('quit\n');
+  await once(child, 'close');
+  expect(sizes).toEqual(Array(4).fill([200, true]));
 });
 
 test('it brings the plugin of kubectl', async () => {
