@@ -39,7 +39,7 @@ export function readiness(proxy: NodeProxy): Check[] {
     ...nodeSetChecks(proxy),
     ...clusterWatchers.sources.map(({ query, status, refusal }) => ({
       name: `source ${queryPath(query)}`,
-      ...problemOf(status, refusal),
+      ...(refusal === undefined ? problemOf(status) : { problem: refusal }),
     })),
   ];
 }
@@ -98,7 +98,10 @@ function nodeSetChecks({ nodeSets, topology }: NodeProxy): Check[] {
     // No view depends on a set that no policy needs any more.
     if (set?.needed !== true) continue;
     const refused = set.refusal && `${set.refusal}; ${consequenceOfRefusal(set)}`;
-    checks.push({ name: `nodes ${selector}`, ...problemOf(status, refused) });
+    const name = `nodes ${selector}`;
+    // Before the first list, clients wait until the node sets are known. Afterwards an annotation must not make the
+    // node unready.
+    checks.push(refused === undefined ? newQueryCheck(name, status) : { name, problem: refused });
   }
   for (const { selector, state, refusal } of topology.nodeSets.values()) {
     if (state !== 'overLimit') continue;
@@ -113,6 +116,8 @@ function viewCheck({ views }: NodeProxy, source: ViewSource): Check {
   const name = `view ${query.encoding} ${queryPath(query)}`;
   const refusal = views.refusalOf(source);
   if (refusal === undefined) {
+    // kube-proxy does not depend on what other clients have just asked for.
+    if (!views.isKubeProxys(query) && isBeingRead(status)) return newQueryCheck(name, status);
     const problem = problemOf(status);
     return problem.problem === undefined
       ? { name, problem: startProblem(view.started), nature: 'waits' }
@@ -129,9 +134,19 @@ function viewCheck({ views }: NodeProxy, source: ViewSource): Check {
   };
 }
 
-/** @param refusal why the API server refuses the collection; undefined: it does not */
-function problemOf(status: ReflectorStatus, refusal?: string): Pick<Check, 'problem' | 'nature'> {
-  if (refusal !== undefined) return { problem: refusal };
+/** A query that may have been opened long after the start. */
+function newQueryCheck(name: string, status: ReflectorStatus): Check {
+  return isBeingRead(status)
+    ? { name, problem: undefined, remark: 'but not synced yet' }
+    : { name, ...problemOf(status) };
+}
+
+/** Whether the first list is under way, and nothing has failed. */
+function isBeingRead({ restoredFrom, synced, error }: ReflectorStatus): boolean {
+  return restoredFrom === undefined && !synced && error === undefined;
+}
+
+function problemOf(status: ReflectorStatus): Pick<Check, 'problem' | 'nature'> {
   const { restoredFrom, synced, staleMs, silentMs, error } = status;
   const reason = error === undefined ? '' : `: ${error.message}`;
   if (restoredFrom !== undefined) {
@@ -139,11 +154,10 @@ function problemOf(status: ReflectorStatus, refusal?: string): Pick<Check, 'prob
     const problem = `stale, from the snapshot written ${saved}; the API server has not listed since${reason}`;
     return { problem, nature: 'stale' };
   }
-  if (!synced)
-    return {
-      problem: `not synced yet${reason}`,
-      nature: error === undefined ? 'starting' : 'unsynced',
-    };
+  if (!synced) {
+    const nature = error === undefined ? 'starting' : 'unsynced';
+    return { problem: `not synced yet${reason}`, nature };
+  }
   if (staleMs < GRACE_MS) return { problem: undefined };
   const problem = `stale, the last contact with the API server was ${Math.round(silentMs / 1000)} s ago${reason}`;
   return { problem, nature: 'stale' };
