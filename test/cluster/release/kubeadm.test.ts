@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { eventually } from '../../e2e/support/eventually.ts';
@@ -7,6 +7,7 @@ import { startBeats } from '../support/beats.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { VERSION, wrapperImage } from '../support/images.ts';
 import { installKubeProxy, rolledOut } from '../support/kube-proxy.ts';
+import type { ClusterNode } from '../support/node.ts';
 import { createWeb, type Web } from '../support/web.ts';
 import { createWorkspace, type Workspace } from '../support/workspace.ts';
 
@@ -17,12 +18,15 @@ let cluster: Cluster;
 let web: Web;
 let workspace: Workspace;
 const timings = createTimings();
+/** The files of each node before the wrapper was there. */
+let filesBefore: string[][];
 
 beforeAll(async () => {
   cluster = await startCluster({ nodeNames: ['edge-1', 'edge-2'] });
   workspace = createWorkspace(cluster);
   await installKubeProxy(cluster, { mode: 'nftables' });
   web = await createWeb(cluster, ['kubernetes.io/hostname', '*']);
+  filesBefore = cluster.nodes.map(filesOf);
 });
 
 afterAll(async () => {
@@ -151,6 +155,16 @@ test('a changed setting rolls the wrapper, and an undo brings the old one back',
   });
 });
 
+/** What is in the folders that a node has for itself, and in that of the state. */
+function filesOf(node: ClusterNode): string[] {
+  const state = '/var/lib/kube-proxy-wrapper';
+  return ['/run', '/var/lib', '/var/log', state].flatMap((folder) => {
+    const files = node.hostPath(`${folder}/`);
+    const names = existsSync(files) ? readdirSync(files) : [];
+    return names.map((name) => `${folder}/${name}`);
+  });
+}
+
 test('the way back to a plain kube-proxy loses no request, and leaves only the state', async () => {
   const seen = await underLoad(async () => {
     await documented(
@@ -171,7 +185,11 @@ test('the way back to a plain kube-proxy loses no request, and leaves only the s
     { timeoutMs: 60_000, intervalMs: 500, what: 'the end of all objects of the wrapper' },
   );
   timings.add('removed until its Pods have ended', 'ms', elapsedMs);
-  for (const node of cluster.nodes) {
-    expect(existsSync(node.hostPath('/var/lib/kube-proxy-wrapper/state'))).toBe(true);
+  const kinds = ['get', 'clusterroles,clusterrolebindings,roles,rolebindings', '-A'];
+  const rights = await cluster.kubectl([...kinds, '-o', 'name']);
+  expect(rights).not.toMatch(/[/]kube-proxy-wrapper/);
+  for (const [index, node] of cluster.nodes.entries()) {
+    const left = filesOf(node).filter((file) => !filesBefore[index]?.includes(file));
+    expect(left).toEqual(['/var/lib/kube-proxy-wrapper', '/var/lib/kube-proxy-wrapper/state']);
   }
 });
