@@ -109,19 +109,25 @@ configMapGenerator:
   }
 
   /** Kills all containers, and waits until the Pod, the wrapper and kube-proxy run again. Returns both addresses. */
-  async function powerCut(): Promise<{ readonly before: string; readonly after: string }> {
+  async function powerCut(
+    what: string,
+  ): Promise<{ readonly before: string; readonly after: string }> {
     const before = (await address()) ?? '';
+    const start = performance.now();
+    const since = () => Math.round(performance.now() - start);
     await node.powerCut();
     const { value: after = '' } = await eventually(
       address,
       (now) => now !== undefined && now !== '' && now !== before,
       { timeoutMs: 60_000, intervalMs: 200, what: `${pod} has another address than ${before}` },
     );
+    timings.add(`${what}: from the power cut until the Pod is back`, mode, since());
     await eventually(
       async () => (await node.containers()).map(({ name }) => name).sort(),
       (names) => names.join() === 'kube-proxy,kube-proxy-wrapper,web',
       { timeoutMs: 90_000, intervalMs: 500, what: 'all containers of the node run again' },
     );
+    timings.add(`${what}: from the power cut until all containers run`, mode, since());
     return { before, after };
   }
 
@@ -165,7 +171,7 @@ configMapGenerator:
 
   test('without localRuntime, connections go to the address that the Pod had', async () => {
     await node.cutOff();
-    const { before, after } = await powerCut();
+    const { before, after } = await powerCut('without');
     const end = performance.now() + WATCHED_MS;
     while (performance.now() < end) expect(await dial()).not.toContain('edge-1');
     expect(await isProgrammed(before)).toBe(true);
@@ -180,12 +186,12 @@ configMapGenerator:
     await install(['state', 'local-runtime']);
     await web.reaches('edge-1', ['edge-1']);
     await node.cutOff();
-    const { before, after } = await powerCut();
+    const { before, after } = await powerCut('with');
     await reaches('with: all containers run again', ['edge-1']);
     expect(await isProgrammed(after)).toBe(true);
     expect(await isProgrammed(before)).toBe(false);
     await web.reaches('edge-1', ['edge-1']);
-    const again = await powerCut();
+    const again = await powerCut('with, again');
     await reaches('with: a second power cut', ['edge-1']);
     expect(await isProgrammed(again.before)).toBe(false);
     await programs([]);
