@@ -6,6 +6,7 @@ import { createTimings } from '../../e2e/support/timings.ts';
 import { startBeats } from '../support/beats.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { VERSION, wrapperImage } from '../support/images.ts';
+import { countKernelRewrites } from '../support/kernel-rewrites.ts';
 import { installKubeProxy, rolledOut } from '../support/kube-proxy.ts';
 import type { ClusterNode } from '../support/node.ts';
 import { createWeb, type Web } from '../support/web.ts';
@@ -116,6 +117,7 @@ test('an update of the wrapper loses no request, refuses no connection and delay
     }),
   );
   const beats = await startBeats(cluster, 250);
+  const rewrites = cluster.nodes.map((node) => countKernelRewrites(node, 'default/web'));
   const seen = await underLoad(async () => {
     await timed('update the wrapper on every node', async () => {
       await workspace.run(`sed -i 's/newTag: .*/newTag: ${next}/' my-cluster/kustomization.yaml`);
@@ -123,6 +125,7 @@ test('an update of the wrapper loses no request, refuses no connection and delay
     });
   });
   const latest = Object.entries(await beats.stop());
+  const rewritten = await Promise.all(rewrites.map(async (each) => await each.stop()));
   for (const client of clients) {
     await client.stop();
     expect(client.process.log()).not.toMatch(/[(](refused|reset|timeout)/);
@@ -138,6 +141,8 @@ test('an update of the wrapper loses no request, refuses no connection and delay
     // client-go waits 1 to 2 s of it. It was 2.6 s on a quiet machine, and 5.1 s at a load of 26 on two cores.
     expect(latestMs).toBeLessThan(10_000);
   }
+  // kube-proxy has listed again, but the Service has not changed.
+  expect(rewritten).toEqual([0, 0]);
 });
 
 test('a changed setting rolls the wrapper, and an undo brings the old one back', async () => {
