@@ -6,7 +6,7 @@ import { createTimings } from '../../e2e/support/timings.ts';
 import { startBeats } from '../support/beats.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { VERSION, wrapperImage } from '../support/images.ts';
-import { countKernelRewrites } from '../support/kernel-rewrites.ts';
+import { countKernelRewrites, type KernelRewrites } from '../support/kernel-rewrites.ts';
 import { installKubeProxy, rolledOut } from '../support/kube-proxy.ts';
 import type { ClusterNode } from '../support/node.ts';
 import { createWeb, type Web } from '../support/web.ts';
@@ -60,6 +60,10 @@ const failuresOf = (answers: Readonly<Record<string, number>>) =>
         !everyNode.includes(answer) && !(answer === '(refused)' && count <= REJECTED_BY_KERNEL),
     ),
   );
+
+async function countsOf(rewrites: readonly KernelRewrites[] = []): Promise<number[]> {
+  return await Promise.all(rewrites.map(async (each) => await each.stop()));
+}
 
 async function timed(what: string, run: () => Promise<unknown>): Promise<void> {
   const before = performance.now();
@@ -117,7 +121,9 @@ test('an update of the wrapper loses no request, refuses no connection and delay
     }),
   );
   const beats = await startBeats(cluster, 250);
-  const rewrites = cluster.nodes.map((node) => countKernelRewrites(node, 'default/web'));
+  const [ofWeb, ofBeats] = ['default/web', 'default/beat'].map((service) =>
+    cluster.nodes.map((node) => countKernelRewrites(node, service)),
+  );
   const seen = await underLoad(async () => {
     await timed('update the wrapper on every node', async () => {
       await workspace.run(`sed -i 's/newTag: .*/newTag: ${next}/' my-cluster/kustomization.yaml`);
@@ -125,7 +131,8 @@ test('an update of the wrapper loses no request, refuses no connection and delay
     });
   });
   const latest = Object.entries(await beats.stop());
-  const rewritten = await Promise.all(rewrites.map(async (each) => await each.stop()));
+  const webRules = await countsOf(ofWeb);
+  const beatRules = await countsOf(ofBeats);
   for (const client of clients) {
     await client.stop();
     expect(client.process.log()).not.toMatch(/[(](refused|reset|timeout)/);
@@ -142,7 +149,8 @@ test('an update of the wrapper loses no request, refuses no connection and delay
     expect(latestMs).toBeLessThan(10_000);
   }
   // kube-proxy has listed again, but the Service has not changed.
-  expect(rewritten).toEqual([0, 0]);
+  expect(webRules).toEqual([0, 0]);
+  expect(beatRules.every((rules) => rules > 0)).toBe(true);
 });
 
 test('a changed setting rolls the wrapper, and an undo brings the old one back', async () => {
