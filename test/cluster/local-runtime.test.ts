@@ -6,6 +6,12 @@ import { type Cluster, startCluster } from './support/cluster.ts';
 import { installKubeProxy, rolledOut } from './support/kube-proxy.ts';
 import { API_SERVER } from './support/network.ts';
 import type { ClusterNode } from './support/node.ts';
+import {
+  changeSecondNetwork,
+  createOtherServices,
+  EVERYWHERE,
+  SECOND_NETWORK,
+} from './support/other-services.ts';
 import { createWeb, type Web } from './support/web.ts';
 import { createWorkspace, type Workspace } from './support/workspace.ts';
 
@@ -43,6 +49,9 @@ describe.each(MODES)('an offline reboot (%s)', (mode) => {
     web = await createWeb(cluster, ['kubernetes.io/hostname', '*']);
     pod = await web.podOn('edge-1');
     await web.reaches('edge-1', ['edge-1']);
+    await createOtherServices(cluster, 'edge-1', pod);
+    await reaches('set up', ['edge-1', 'edge-2'], EVERYWHERE);
+    await programs([SECOND_NETWORK.unchanged, SECOND_NETWORK.before]);
   });
 
   afterAll(async () => {
@@ -100,26 +109,32 @@ configMapGenerator:
   }
 
   /** Kills all containers, and waits until the Pod, the wrapper and kube-proxy run again. Returns both addresses. */
-  async function powerCut(): Promise<{ readonly before: string; readonly after: string }> {
+  async function powerCut(
+    what: string,
+  ): Promise<{ readonly before: string; readonly after: string }> {
     const before = (await address()) ?? '';
+    const start = performance.now();
+    const since = () => Math.round(performance.now() - start);
     await node.powerCut();
     const { value: after = '' } = await eventually(
       address,
       (now) => now !== undefined && now !== '' && now !== before,
       { timeoutMs: 60_000, intervalMs: 200, what: `${pod} has another address than ${before}` },
     );
+    timings.add(`${what}: from the power cut until the Pod is back`, mode, since());
     await eventually(
       async () => (await node.containers()).map(({ name }) => name).sort(),
       (names) => names.join() === 'kube-proxy,kube-proxy-wrapper,web',
       { timeoutMs: 90_000, intervalMs: 500, what: 'all containers of the node run again' },
     );
+    timings.add(`${what}: from the power cut until all containers run`, mode, since());
     return { before, after };
   }
 
   /** Who answers connections from the node, which does not depend on any Pod. */
-  async function dial(): Promise<string[]> {
+  async function dial(url = web.url): Promise<string[]> {
     const { podProgram } = cluster.binaries;
-    const answers = JSON.parse(await node.exec(podProgram, ['dial', web.url, '8']));
+    const answers = JSON.parse(await node.exec(podProgram, ['dial', url, '16']));
     return [...new Set(Object.keys(answers).map((answer) => answer.split('/')[0] ?? ''))].sort();
   }
 
@@ -132,20 +147,36 @@ configMapGenerator:
     return new RegExp(`\\b${ip.replaceAll('.', '\\.')}\\b`).test(tables);
   }
 
-  async function reaches(what: string, nodes: readonly string[]): Promise<void> {
-    const { elapsedMs } = await eventually(dial, (found) => found.join() === nodes.join(), {
-      ...{ timeoutMs: 60_000, intervalMs: 200, what: `${what}: ${nodes.join()} answers` },
+  /** Waits until these addresses, if any, are those of the second network in the tables of the kernel. */
+  async function programs(addresses: readonly string[]): Promise<void> {
+    await eventually(secondNetwork, (found) => found.join() === addresses.join(), {
+      ...{ timeoutMs: 60_000, intervalMs: 200, what: `the kernel has [${addresses.join()}]` },
     });
+  }
+
+  async function secondNetwork(): Promise<string[]> {
+    const known = Object.values(SECOND_NETWORK);
+    const found = await Promise.all(known.map(async (each) => await isProgrammed(each)));
+    return known.filter((_, index) => found[index]);
+  }
+
+  async function reaches(what: string, nodes: readonly string[], url = web.url): Promise<void> {
+    const { elapsedMs } = await eventually(
+      async () => await dial(url),
+      (found) => found.join() === nodes.join(),
+      { timeoutMs: 60_000, intervalMs: 200, what: `${what}: ${nodes.join()} answers` },
+    );
     timings.add(what, mode, elapsedMs);
   }
 
   test('without localRuntime, connections go to the address that the Pod had', async () => {
     await node.cutOff();
-    const { before, after } = await powerCut();
+    const { before, after } = await powerCut('without');
     const end = performance.now() + WATCHED_MS;
     while (performance.now() < end) expect(await dial()).not.toContain('edge-1');
     expect(await isProgrammed(before)).toBe(true);
     expect(await isProgrammed(after)).toBe(false);
+    await programs([SECOND_NETWORK.unchanged, SECOND_NETWORK.before]);
     await node.reconnect();
     await reaches('without: the link has returned', ['edge-1']);
   });
@@ -155,14 +186,19 @@ configMapGenerator:
     await install(['state', 'local-runtime']);
     await web.reaches('edge-1', ['edge-1']);
     await node.cutOff();
-    const { before, after } = await powerCut();
+    const { before, after } = await powerCut('with');
     await reaches('with: all containers run again', ['edge-1']);
     expect(await isProgrammed(after)).toBe(true);
     expect(await isProgrammed(before)).toBe(false);
     await web.reaches('edge-1', ['edge-1']);
-    const again = await powerCut();
+    const again = await powerCut('with, again');
     await reaches('with: a second power cut', ['edge-1']);
     expect(await isProgrammed(again.before)).toBe(false);
+    await programs([]);
+  });
+
+  test('endpoints of other nodes are left alone meanwhile', async () => {
+    await reaches('with: every node', ['edge-1', 'edge-2'], EVERYWHERE);
   });
 
   inRelease(
@@ -187,8 +223,14 @@ configMapGenerator:
     },
   );
 
-  test('when the link returns, the state of the API server is shown again', async () => {
+  test('when the link returns, what the API server sends is shown immediately', async () => {
     await node.reconnect();
+    await changeSecondNetwork(cluster);
+    // The other address was not sent again, so it is still corrected.
+    await programs([SECOND_NETWORK.after]);
+  });
+
+  test('half a minute later, everything is shown as the API server has it', async () => {
     const current = await address();
     await eventually(
       async () => (await cluster.admin.get(`/api/v1/namespaces/default/pods/${pod}`)).status.podIP,
@@ -201,5 +243,6 @@ configMapGenerator:
       ...{ timeoutMs: 60_000, intervalMs: 500, what: 'nothing is corrected any more' },
     });
     await reaches('with: the link has returned', ['edge-1']);
+    await programs([SECOND_NETWORK.unchanged, SECOND_NETWORK.after]);
   });
 });

@@ -4,7 +4,7 @@ import type { TopologyChange } from '../../topology/state/topology-change.ts';
 import { hasEndpointWithoutZone } from '../../topology/state/without-zone.ts';
 import type { Change, ChangeHandler } from '../codec/change.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
-import type { View } from '../view/view.ts';
+import type { VersionOf, View } from '../view/view.ts';
 import { AffectedServices } from './affected-services.ts';
 import { changeSteps } from './change-steps.ts';
 import type { Clock } from './clock.ts';
@@ -187,21 +187,23 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   #tryStart(): void {
     if (this.#state !== 'waiting' || !this.#topology.settled) return;
     this.#state = 'serving';
-    this.view.start((version) => this.#initialObjects(version));
+    this.view.start((versionOf) => this.#initialObjects(versionOf));
     this.#cloudOnly?.reportInitial();
   }
 
-  *#initialObjects(version: string): Generator<readonly [string, ObjectBytes]> {
+  *#initialObjects(versionOf: VersionOf): Generator<readonly [string, ObjectBytes]> {
     for (const service of this.#index.services()) {
       const { outcome } = this.#decide(service);
       if (typeof outcome === 'string') continue;
       for (const each of outcome) {
-        if (each.object.selected) yield [each.object.key, this.#writer.write(each, version)];
+        if (each.object.selected)
+          yield [each.object.key, this.#writer.writeInitial(each, versionOf)];
       }
     }
     for (const object of this.#index.objects()) {
       if (object.service !== undefined || !object.selected) continue;
-      yield [object.key, this.#writer.write({ object, keep: undefined, managed: false }, version)];
+      const projected = { object, keep: undefined, managed: false };
+      yield [object.key, this.#writer.writeInitial(projected, versionOf)];
     }
   }
 

@@ -1,5 +1,5 @@
 import type { ObjectBytes } from '../codec/codec.ts';
-import type { View } from '../view/view.ts';
+import type { VersionOf, View } from '../view/view.ts';
 import type { EndpointsObject } from './endpoint-index.ts';
 import type { ProjectedEndpoints } from './service-decider.ts';
 
@@ -48,6 +48,15 @@ export class EndpointsWriter {
     }
     this.#recordEdit(projected);
     this.#recordCopy(object, object.raw === shown ? 0 : shown.length);
+  }
+
+  /** {@link write} for the first state of the view. */
+  writeInitial(projected: ProjectedEndpoints, versionOf: VersionOf): ObjectBytes {
+    const { codec, resource } = this.#view;
+    const { raw } = projected.object;
+    const { resourceVersion } = codec.meta(raw);
+    const shown = codec.splice(resource, raw, { ...editOf(projected), resourceVersion });
+    return this.write(projected, versionOf(shown));
   }
 
   /** Writes an object as it was decided, with the version under which it is about to be shown. */

@@ -1,5 +1,5 @@
 /** Number of versions between two upstream versions, for changes that only this process makes. */
-const STEP = 1_000_000_000n;
+export const STEP = 1_000_000_000n;
 /**
  * An upstream version is a revision of etcd, which is an int64. A larger one is ignored. Versions made from it would
  * have more digits than {@link parseVersion} accepts from a client.

@@ -3,6 +3,7 @@ import type { Codec, ObjectBytes } from '../codec/codec.ts';
 import type { Resource } from '../codec/resource.ts';
 import { EventFrames } from './event-frames.ts';
 import { EventLog, type LogBounds } from './event-log.ts';
+import { initialVersion } from './initial-version.ts';
 import { RecentPeak } from './recent-peak.ts';
 import type { VersionAllocator } from './version-allocator.ts';
 
@@ -29,6 +30,9 @@ export interface ViewOptions {
   /** A monotonic clock in milliseconds; default: `performance.now`. */
   readonly now?: () => number;
 }
+
+/** Returns the version of an object that still has that of the API server, and is otherwise as it is shown. */
+export type VersionOf = (object: ObjectBytes) => string;
 
 const UNLIMITED: LogBounds = { entries: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
 
@@ -142,14 +146,16 @@ export class View {
   /**
    * Starts the view with its initial objects.
    *
-   * @param makeObjects returns the objects, each with the version given: that of the whole state
+   * @param makeObjects returns the objects, each with the version that the function given returns for it
    */
   start(
-    makeObjects: (version: string) => Iterable<readonly [key: string, object: ObjectBytes]>,
+    makeObjects: (versionOf: VersionOf) => Iterable<readonly [key: string, object: ObjectBytes]>,
   ): void {
     if (this.started) throw new Error('the view has started already');
     const version = this.#versions.next();
-    for (const [key, object] of makeObjects(String(version))) {
+    const versionOf = (object: ObjectBytes): string =>
+      String(initialVersion(this.codec.meta(object).resourceVersion, object, version));
+    for (const [key, object] of makeObjects(versionOf)) {
       this.#objects.set(key, object);
       this.#bytes += object.length;
     }
@@ -161,8 +167,11 @@ export class View {
 
   /** {@link start} with the API server's objects; only their resourceVersion changes. */
   startUnchanged(objects: Iterable<readonly [key: string, object: ObjectBytes]>): void {
-    this.start((version) =>
-      Array.from(objects, ([key, object]) => [key, this.#withVersion(object, version)] as const),
+    this.start((versionOf) =>
+      Array.from(
+        objects,
+        ([key, object]) => [key, this.#withVersion(object, versionOf(object))] as const,
+      ),
     );
   }
 

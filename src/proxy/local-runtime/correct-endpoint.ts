@@ -6,8 +6,8 @@ import { type LocalPods, podName } from './local-pods.ts';
 const FAMILIES: readonly string[] = ['IPv4', 'IPv6'];
 
 /**
- * What is true of an endpoint of this node according to the container runtime; undefined: the API server's last word
- * still is.
+ * What is true of an endpoint of this node according to the container runtime; undefined: what the API server last
+ * sent still is.
  *
  * - A Pod with a ready sandbox: its address is that of the sandbox. With the network of the node it keeps its address.
  * - A Pod without a ready sandbox, or with a container that does not run, is not ready.

@@ -6,7 +6,7 @@ import type { EndpointState } from '../../topology/decide/endpoint.ts';
 import { correctEndpoint } from './correct-endpoint.ts';
 import { type LocalPods, podName } from './local-pods.ts';
 
-/** An endpoint that differs from the API server's last word. */
+/** An endpoint that differs from what the API server last sent. */
 export interface CorrectedEndpoint {
   /** Name of the EndpointSlice or Endpoints object. */
   readonly object: string;

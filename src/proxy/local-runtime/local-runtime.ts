@@ -39,7 +39,7 @@ const SETTLE_MS = 30_000;
 const MAX_CHECK_MS = 60_000;
 
 /**
- * - `connected`: the API server's word is shown; the runtime is not read.
+ * - `connected`: the API server's state is shown; the runtime is not read.
  * - `doubtful`: the API server is unreachable, but not for long enough.
  * - `cutOff`: endpoints of this node are corrected from the container runtime.
  * - `returning`: the API server answers. What it sends is shown. Objects that it has not sent again stay corrected,
@@ -57,7 +57,7 @@ export type LocalRuntimeState = 'connected' | 'doubtful' | 'cutOff' | 'returning
  * A view that has no list and no watch yet when settleMs have passed, as over a slow link, waits as long again.
  *
  * There is one {@link Corrector} for each view of endpoints. A runtime that does not answer changes nothing: the
- * last corrections remain, or the API server's last word.
+ * last corrections remain, or what the API server last sent.
  */
 export class LocalRuntime {
   readonly #options: LocalRuntimeOptions;

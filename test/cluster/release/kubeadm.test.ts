@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { eventually } from '../../e2e/support/eventually.ts';
@@ -6,7 +6,9 @@ import { createTimings } from '../../e2e/support/timings.ts';
 import { startBeats } from '../support/beats.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { VERSION, wrapperImage } from '../support/images.ts';
+import { countKernelRewrites, type KernelRewrites } from '../support/kernel-rewrites.ts';
 import { installKubeProxy, rolledOut } from '../support/kube-proxy.ts';
+import type { ClusterNode } from '../support/node.ts';
 import { createWeb, type Web } from '../support/web.ts';
 import { createWorkspace, type Workspace } from '../support/workspace.ts';
 
@@ -17,12 +19,15 @@ let cluster: Cluster;
 let web: Web;
 let workspace: Workspace;
 const timings = createTimings();
+/** The files of each node before the wrapper was there. */
+let filesBefore: string[][];
 
 beforeAll(async () => {
   cluster = await startCluster({ nodeNames: ['edge-1', 'edge-2'] });
   workspace = createWorkspace(cluster);
   await installKubeProxy(cluster, { mode: 'nftables' });
   web = await createWeb(cluster, ['kubernetes.io/hostname', '*']);
+  filesBefore = cluster.nodes.map(filesOf);
 });
 
 afterAll(async () => {
@@ -55,6 +60,10 @@ const failuresOf = (answers: Readonly<Record<string, number>>) =>
         !everyNode.includes(answer) && !(answer === '(refused)' && count <= REJECTED_BY_KERNEL),
     ),
   );
+
+async function countsOf(rewrites: readonly KernelRewrites[] = []): Promise<number[]> {
+  return await Promise.all(rewrites.map(async (each) => await each.stop()));
+}
 
 async function timed(what: string, run: () => Promise<unknown>): Promise<void> {
   const before = performance.now();
@@ -112,6 +121,9 @@ test('an update of the wrapper loses no request, refuses no connection and delay
     }),
   );
   const beats = await startBeats(cluster, 250);
+  const [ofWeb, ofBeats] = ['default/web', 'default/beat'].map((service) =>
+    cluster.nodes.map((node) => countKernelRewrites(node, service)),
+  );
   const seen = await underLoad(async () => {
     await timed('update the wrapper on every node', async () => {
       await workspace.run(`sed -i 's/newTag: .*/newTag: ${next}/' my-cluster/kustomization.yaml`);
@@ -119,6 +131,8 @@ test('an update of the wrapper loses no request, refuses no connection and delay
     });
   });
   const latest = Object.entries(await beats.stop());
+  const webRules = await countsOf(ofWeb);
+  const beatRules = await countsOf(ofBeats);
   for (const client of clients) {
     await client.stop();
     expect(client.process.log()).not.toMatch(/[(](refused|reset|timeout)/);
@@ -134,6 +148,9 @@ test('an update of the wrapper loses no request, refuses no connection and delay
     // client-go waits 1 to 2 s of it. It was 2.6 s on a quiet machine, and 5.1 s at a load of 26 on two cores.
     expect(latestMs).toBeLessThan(10_000);
   }
+  // kube-proxy has listed again, but the Service has not changed.
+  expect(webRules).toEqual([0, 0]);
+  expect(beatRules.every((rules) => rules > 0)).toBe(true);
 });
 
 test('a changed setting rolls the wrapper, and an undo brings the old one back', async () => {
@@ -150,6 +167,16 @@ test('a changed setting rolls the wrapper, and an undo brings the old one back',
     for (const node of everyNode) await web.reaches(node, [node]);
   });
 });
+
+/** What is in the folders that a node has for itself, and in that of the state. */
+function filesOf(node: ClusterNode): string[] {
+  const state = '/var/lib/kube-proxy-wrapper';
+  return ['/run', '/var/lib', '/var/log', state].flatMap((folder) => {
+    const files = node.hostPath(`${folder}/`);
+    const names = existsSync(files) ? readdirSync(files) : [];
+    return names.map((name) => `${folder}/${name}`);
+  });
+}
 
 test('the way back to a plain kube-proxy loses no request, and leaves only the state', async () => {
   const seen = await underLoad(async () => {
@@ -171,7 +198,11 @@ test('the way back to a plain kube-proxy loses no request, and leaves only the s
     { timeoutMs: 60_000, intervalMs: 500, what: 'the end of all objects of the wrapper' },
   );
   timings.add('removed until its Pods have ended', 'ms', elapsedMs);
-  for (const node of cluster.nodes) {
-    expect(existsSync(node.hostPath('/var/lib/kube-proxy-wrapper/state'))).toBe(true);
+  const kinds = ['get', 'clusterroles,clusterrolebindings,roles,rolebindings', '-A'];
+  const rights = await cluster.kubectl([...kinds, '-o', 'name']);
+  expect(rights).not.toMatch(/[/]kube-proxy-wrapper/);
+  for (const [index, node] of cluster.nodes.entries()) {
+    const left = filesOf(node).filter((file) => !filesBefore[index]?.includes(file));
+    expect(left).toEqual(['/var/lib/kube-proxy-wrapper', '/var/lib/kube-proxy-wrapper/state']);
   }
 });

@@ -51,13 +51,13 @@ describe('correctEndpoint()', () => {
     ['no sandbox is ready', endpoint(), GONE, { address: undefined, notReady: true }],
     ['no sandbox exists', endpoint(), undefined, { address: undefined, notReady: true }],
     [
-      'the last word was not ready: stays so, with its address',
+      'the API server last had it as not ready: stays so, with its address',
       endpoint({ state: 'notReady' }),
       ready(),
       { address: '10.1.0.3', notReady: false },
     ],
     [
-      'the last word was not ready, and it is gone: stays',
+      'the API server last had it as not ready, and it is gone: stays',
       endpoint({ state: 'notReady' }),
       GONE,
       undefined,

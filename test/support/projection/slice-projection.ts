@@ -6,23 +6,23 @@ import { View } from '../../../src/filter/view/view.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
 import { ManualClock, PLAIN_TOPOLOGY } from './topology.ts';
 
-/** An empty topology of the node `own`, and the view of slices that depends on it, in protobuf. */
-export function startSliceProjection({ tellsCloudOnly = false } = {}) {
+/**
+ * An empty topology of the node `own`, and the view of slices that depends on it, in protobuf.
+ *
+ * @param startedAt when the process started, in milliseconds
+ */
+export function startSliceProjection({ tellsCloudOnly = false, startedAt = 0 } = {}) {
   const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
   const clock = new ManualClock();
   const codec = createProtobufCodec();
   const window = { entries: 10_000, bytes: 1 << 24 };
-  const view = new View({
-    resource: ENDPOINT_SLICES,
-    codec,
-    versions: new VersionAllocator(0),
-    window,
-  });
+  const versions = new VersionAllocator(startedAt);
+  const view = new View({ resource: ENDPOINT_SLICES, codec, versions, window });
   const projection = new EndpointsProjection({
     view,
     topology,
     clock,
     reportsCloudOnly: tellsCloudOnly,
   });
-  return { topology, view, clock, projection };
+  return { topology, view, clock, projection, versions };
 }

@@ -1,0 +1,96 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { Change } from '../../../src/filter/codec/change.ts';
+import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import { initialVersion } from '../../../src/filter/view/initial-version.ts';
+import { sliceChange } from '../../support/projection/slice-change.ts';
+import { startSliceProjection } from '../../support/projection/slice-projection.ts';
+
+const codec = createProtobufCodec();
+const HOST = 'kubernetes.io/hostname';
+const BOTH = [
+  { ip: '10.0.0.1', node: 'own' },
+  { ip: '10.0.0.2', node: 'far' },
+];
+const web = sliceChange(codec, { name: 'web', service: 'web', endpoints: BOTH });
+const plain = sliceChange(codec, { name: 'plain', service: 'plain', endpoints: BOTH });
+
+/** A process, from its first list on. The Service web is managed. */
+function start(startedAt: number, slices: readonly Change<EndpointsFacts>[], key = HOST) {
+  const started = startSliceProjection({ startedAt });
+  const { topology, projection, view, versions } = started;
+  topology.setOwnNode({ labels: new Map(), annotations: new Map() });
+  topology.setPolicies(
+    new Map([['default/web', { managed: true, keys: [key], source: 'default' }]]),
+  );
+  topology.setSynced('services');
+  versions.observe('1000');
+  projection.onChanges(slices);
+  projection.onSynced();
+  const versionOf = (name: string): string => {
+    const object = view.get(`default/${name}`);
+    return object === undefined ? '' : codec.meta(object).resourceVersion;
+  };
+  return { ...started, versionOf };
+}
+
+describe('the version of an object in the first state of a view', () => {
+  test('is that of an earlier process, though the version of the state is not', () => {
+    const [before, after] = [start(1_000, [web, plain]), start(2_000, [web, plain])];
+    for (const name of ['web', 'plain']) {
+      expect(after.versionOf(name)).toBe(before.versionOf(name));
+      expect(after.view.get(`default/${name}`)).toEqual(before.view.get(`default/${name}`));
+    }
+    expect(after.view.log.version).not.toBe(before.view.log.version);
+  });
+
+  test('is another one when the decision is another one', () => {
+    const [before, after] = [start(1_000, [web, plain]), start(2_000, [web, plain], '*')];
+    expect(after.versionOf('web')).not.toBe(before.versionOf('web'));
+    expect(after.versionOf('plain')).toBe(before.versionOf('plain'));
+  });
+
+  test('is another one when the object is corrected under the version of the API server', () => {
+    const [before, object] = [
+      start(1_000, [plain]),
+      Buffer.from((plain as { object: Buffer }).object),
+    ];
+    object.write('10.0.0.9', object.indexOf('10.0.0.1'), 'latin1');
+    const after = start(2_000, [{ ...plain, object } as Change<EndpointsFacts>]);
+    expect(after.versionOf('plain')).not.toBe(before.versionOf('plain'));
+  });
+
+  test('is another one when the object has changed since', () => {
+    const before = start(1_000, [web]);
+    const changed = sliceChange(codec, { name: 'web', service: 'web', endpoints: BOTH.slice(1) });
+    before.projection.onChanges([changed]);
+    const after = start(2_000, [web]);
+    expect(after.versionOf('web')).not.toBe(before.versionOf('web'));
+  });
+
+  test('starts no watch, neither here nor in the next process', () => {
+    const [before, after] = [start(1_000, [web, plain]), start(2_000, [web, plain])];
+    for (const { view } of [before, after]) {
+      expect(view.log.positionAfter(BigInt(before.versionOf('web')))).toBeUndefined();
+      expect(view.log.positionAfter(view.log.version)).toBeDefined();
+    }
+  });
+
+  test('is below that of the state, or that of the state if the API server has no such version', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.bigInt({ min: 0n, max: 2n ** 63n }).map(String), fc.string()),
+        fc.uint8Array(),
+        fc.bigInt({ min: 1n, max: 2n ** 90n }),
+        (upstream, bytes, first) => {
+          const version = initialVersion(upstream, Buffer.from(bytes), first);
+          expect(version >= 0n && version <= first).toBe(true);
+        },
+      ),
+    );
+    expect(initialVersion('x', Buffer.from('a'), 7n)).toBe(7n);
+    expect(initialVersion('9', Buffer.from('a'), 7n)).toBe(7n);
+    expect(initialVersion('9', Buffer.from('a'), 10_000_000_000n) < 9_000_000_000n).toBe(true);
+  });
+});
