@@ -31,14 +31,16 @@ function smallHistory() {
   const seq = write();
   const found: string[] = [];
   const judge = new ViewJudge(timeline, (problem) => found.push(problem));
-  timeline.forget(12);
-  judge.restart();
+  judge.restart(new Map(), 12);
+  let shown = new Map<string, SeenObject>();
   const show = (shownSeq: number, nodes: readonly string[]) => {
     const object = shownSlice(shownSeq, nodes);
     judge.slice('s-a', object);
-    judge.judge(new Map([['s-a', object]]));
+    shown = new Map([['s-a', object]]);
+    judge.judge(shown);
   };
-  return { timeline, judge, found, seq, write, show };
+  const settle = (keep = 12) => judge.restart(shown, keep);
+  return { timeline, judge, found, seq, write, show, settle };
 }
 
 const NODES = ['here', 'n1', 'n2'];
@@ -107,12 +109,43 @@ test('labels that go back in time are found', () => {
 });
 
 test('a state from before the clients were last right is found', () => {
-  const { timeline, judge, found, seq, write, show } = smallHistory();
-  write();
-  timeline.forget(12);
-  judge.restart();
+  const { found, seq, write, show, settle } = smallHistory();
+  show(write(), ['here', 'n1']);
+  settle();
   show(seq, ['here', 'n1']);
   expect(found).toEqual([expect.stringContaining(`shows write ${seq}; allowed`)]);
+});
+
+test.each([12, 3])(
+  'a query whose lag did not show when the clients were right may show it later, of %i values',
+  (keep) => {
+    const { timeline, found, seq, show, settle } = smallHistory();
+    show(seq, ['here', 'n1']);
+    const service = timeline.service('s');
+    const before = service.last;
+    service.push(undefined);
+    service.push({ topologyKeys: '["site"]', seq: timeline.nextSeq() });
+    expect(service.last).not.toEqual(before);
+    settle(keep);
+    // The wrapper's own watch of Services is late: deleted, then created again.
+    show(seq, NODES);
+    show(seq, ['here', 'n1']);
+    expect(found).toEqual([]);
+    // It has caught up.
+    settle(keep);
+    show(seq, NODES);
+    expect(found).toEqual([expect.stringContaining('no allowed combination')]);
+  },
+);
+
+test('a lag that would have shown when the clients were right is not accepted later', () => {
+  const { timeline, found, seq, show, settle } = smallHistory();
+  show(seq, ['here', 'n1']);
+  timeline.setNode('n2', { site: 'a' });
+  show(seq, NODES);
+  settle();
+  show(seq, ['here', 'n1']);
+  expect(found).toEqual([expect.stringContaining('no allowed combination')]);
 });
 
 test('an older state is accepted after a restore, and from the disk of a process that was killed', () => {
