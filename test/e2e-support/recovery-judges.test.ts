@@ -221,8 +221,8 @@ test('a list that was refused counts as a request only', () => {
   expect(judgeLists(refused, 0)).toEqual([]);
 });
 
-test('a check of a name that no object has is a request and not a list', () => {
-  const name = 'fieldSelector=metadata.name%3Dnobody.kube-proxy-wrapper.io';
+test('a check of one name is a request and not a list', () => {
+  const name = 'fieldSelector=metadata.name%3Dweb%2Cmetadata.namespace%3Ddefault';
   const checks = requestsAt(every(300, 10), `${LIST}&${name}`);
   expect(checks[0]).toMatchObject({ verb: 'check', query: requestsAt([0])[0]?.query });
   expect(judgeLists(checks, 0)).toEqual([]);
