@@ -281,6 +281,17 @@ test('a fault that hit nothing does not count, and its kind is reported the seco
   expect(report.summary).toMatchObject({ faults: 1, neverHit: [], rightAgainMs: { max: 700 } });
 });
 
+test('a fault that cannot be injected is reported, and the others count', () => {
+  const report = new RecoveryReport(1);
+  const fault = { number: 1, kinds: [KIND], seconds: 1, seed: 1 };
+  report.add(0, { fault, hits: 1, rightAgainMs: 5, problems: [] });
+  report.breakOff(1, 'connection: refused', new Error('no port is free'));
+  expect(report.summary).toMatchObject({
+    faults: 1,
+    brokenOff: [expect.stringMatching(/^history 1, connection: refused: .*no port is free/)],
+  });
+});
+
 test('a view that never becomes right counts with the longest time', () => {
   const report = new RecoveryReport(1);
   const fault = { number: 1, kinds: [KIND], seconds: 1, seed: 1 };
