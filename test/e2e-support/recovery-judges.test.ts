@@ -247,6 +247,13 @@ test('log lines, CPU, memory and descriptors have bounds', () => {
   expect(judge({ logLines: 21 }, 120)).toMatchObject([{ check: 'log' }]);
   expect(judge({ cpuSeconds: 5 }, 10)).toMatchObject([{ check: 'cpu' }]);
   expect(judge({ peakMB: 300 }, 1)).toMatchObject([{ check: 'memory' }]);
+  expect(
+    judgeUsage({
+      before: { ...before, peakMB: 300 },
+      after: { ...before, peakMB: 300 },
+      ...{ seconds: 1, starts: 0, kinds: 1 },
+    }),
+  ).toEqual([]);
   expect(judge({ descriptors: 81 }, 1)).toMatchObject([{ check: 'descriptors' }]);
 });
 

@@ -88,10 +88,11 @@ function untilNoticed(active: ActiveTcpFault): ActiveFault {
     hits: active.hits,
     end: async () => {
       const left = BOUNDS.deadPeerMs - (performance.now() - struckAt);
-      if (!(await active.noticed(Math.max(0, left)))) {
-        const what = `a dead connection is still open after ${BOUNDS.deadPeerMs} ms`;
-        problems = [{ check: 'deadPeer', what }];
-      }
+      const open = await active.stillOpen(Math.max(0, left));
+      problems = open.map((connection) => ({
+        check: 'deadPeer',
+        what: `a dead connection is still open after ${BOUNDS.deadPeerMs} ms: ${connection}`,
+      }));
       await active.end();
     },
     problems: () => problems,
