@@ -243,7 +243,8 @@ class AgentUpstream implements Upstream {
         active.end();
       });
       const onUnread = (): void => {
-        this.#logger.warn({ path: request.path }, 'a response was not read; its request is ended');
+        const fields = { path: request.path };
+        this.serverState.log.warn(fields, 'a response was not read; its request is ended');
       };
       const options = { explain, onUnread, onChunk: onBytes, unreadMs: this.#unreadMs };
       return { statusCode, headers, body: createBody(body, options) };

@@ -59,8 +59,9 @@ function restored(name: string, writes: number): FaultKind {
         target,
         async (real) => await real.stopServers('SIGKILL'),
         async (real) => {
-          await real.start(true);
+          // The API server answers before its start is complete.
           cluster.timeline.restore(state);
+          await real.start(true);
           release();
           for (let write = 0; write < writes; write++) await cluster.change(random);
         },
