@@ -37,8 +37,8 @@ LABEL org.opencontainers.image.title="kube-proxy-wrapper" \
 COPY --chmod=0555 image/kube-proxy-wrapper image/own-state-dir /usr/local/bin/
 COPY LICENSE /app/LICENSE
 COPY --from=build /src/package.json /app/package.json
-# main.js contains all its dependencies: there is no node_modules.
-COPY --from=build /src/dist/THIRD-PARTY-LICENSES /src/dist/main.js /app/dist/
+# These contain all their dependencies: there is no node_modules.
+COPY --from=build /src/dist/THIRD-PARTY-LICENSES /src/dist/*.js /app/dist/
 
 # main.js sets the V8 options itself.
 ENV NODE_ENV=production \

@@ -23,13 +23,27 @@ const kubeConfigOnly = {
 const SLOW = [
   '/test/hot-restart/.*[.]test[.]ts$',
   '/test/guarantees/planted-bugs[.]test[.]ts$',
-  '/test/demo/.*[.]test[.]ts$',
+  '/test/demo/demo[.]test[.]ts$',
   '/test/commands/(completion|end|force-exit|main|trim-heap)[.]test[.]ts$',
   '/test/proxy/reflector/absent-collection[.]test[.]ts$',
   '/test/proxy/server/slow-clients[.]test[.]ts$',
   '/test/proxy/snapshot/(snapshot-history[.]property|snapshot-store)[.]test[.]ts$',
   '/test/proxy/views/view-memory[.]test[.]ts$',
   '/test/security/(connections|events)[.]test[.]ts$',
+];
+
+/** Tests of a whole wrapper in one process, most of them with the API server in memory (test/layers.test.ts). */
+const INTEGRATION = '[.]integration[.]test[.]ts$';
+
+/** Folders that have a project of their own below. */
+const OWN_SUITES = [
+  '<rootDir>/test/e2e/',
+  '<rootDir>/test/fuzz/',
+  '<rootDir>/test/deploy/',
+  '<rootDir>/test/cluster/',
+  '<rootDir>/test/page/',
+  '<rootDir>/test/security/hostile/',
+  '<rootDir>/test/versions/',
 ];
 
 /** Suites of the whole cluster that CI does not run. */
@@ -48,15 +62,14 @@ export default {
       displayName: 'unit',
       roots: ['<rootDir>/test'],
       testMatch: ['**/*.test.ts'],
-      testPathIgnorePatterns: [
-        '<rootDir>/test/e2e/',
-        '<rootDir>/test/fuzz/',
-        '<rootDir>/test/deploy/',
-        '<rootDir>/test/cluster/',
-        '<rootDir>/test/page/',
-        '<rootDir>/test/security/hostile/',
-        ...SLOW,
-      ],
+      testPathIgnorePatterns: [...OWN_SUITES, ...SLOW, INTEGRATION],
+    },
+    {
+      ...common,
+      ...kubeConfigOnly,
+      displayName: 'integration',
+      roots: ['<rootDir>/test'],
+      testRegex: INTEGRATION,
     },
     {
       ...common,
@@ -109,6 +122,12 @@ export default {
       testMatch: ['**/*.test.ts'],
       // The others take minutes: before a release KPW_CLUSTER=all runs them too.
       ...(process.env.KPW_CLUSTER === 'all' ? {} : { testPathIgnorePatterns: CLUSTER_RELEASE }),
+    },
+    {
+      ...common,
+      displayName: 'versions',
+      roots: ['<rootDir>/test/versions'],
+      testMatch: ['**/*.test.ts'],
     },
     {
       ...common,

@@ -1,25 +1,44 @@
 import type { ApiServer } from '../embedded/api-server.ts';
 
+/** Nodes that the bar shows. Each one takes a request of the page to start. */
+const MAX_NODES = 60;
+
 /** The parts of the cluster in memory that the bar of the demo shows. */
 export interface DemoCluster {
   readonly nodes: readonly {
     readonly name: string;
     readonly labels: Readonly<Record<string, string>>;
   }[];
-  /** Value of the annotation topologyKeys by `namespace/name`; undefined: not annotated. */
-  readonly policies: Readonly<Record<string, string | undefined>>;
+  /** Number of nodes that are left out. */
+  readonly moreNodes: number;
+  /** The Service that was asked for; absent: there is none. */
+  readonly service?: string;
+  /** Value of its annotation topologyKeys; absent: not annotated. */
+  readonly policy?: string;
 }
 
-export function clusterOf(server: ApiServer): DemoCluster {
-  const nodes = server.list('nodes').map(({ metadata }) => ({
+/**
+ * The nodes, and the policy of one Service.
+ *
+ * @param about the node and the Service (`namespace/name`) that the page shows; the node comes first
+ */
+export function clusterOf(
+  server: ApiServer,
+  about: { readonly node: string; readonly service: string },
+): DemoCluster {
+  const all = server.list('nodes').map(({ metadata }) => ({
     name: metadata.name ?? '',
     labels: metadata.labels ?? {},
   }));
-  const policies = server
-    .list('services')
-    .map(({ metadata: { namespace, name, annotations } }) => [
-      `${namespace}/${name}`,
-      annotations?.topologyKeys,
-    ]);
-  return { nodes, policies: Object.fromEntries(policies) };
+  const here = all.filter(({ name }) => name === about.node);
+  const shown =
+    all.length <= MAX_NODES ? all : [...here, ...all.filter((each) => each !== here[0])];
+  const nodes = shown.slice(0, MAX_NODES);
+  const found = about.service === '' ? undefined : server.get('services', about.service);
+  const policy = found?.metadata.annotations?.topologyKeys;
+  return {
+    ...{ nodes, moreNodes: all.length - nodes.length },
+    ...(found === undefined ? {} : { service: about.service }),
+    ...(policy === undefined ? {} : { policy }),
+  };
 }

@@ -1,40 +1,123 @@
 import type { ApiServer } from '../embedded/api-server.ts';
+import { suggestion } from '../src/commands/command-line/did-you-mean.ts';
 import { isLabelKey, isLabelValue } from '../src/topology/policy/label.ts';
 
-export const HELP = `commands:
-  label NODE KEY=VALUE      set a node label (KEY- removes it), e.g. label edge-1 site=b, or site-
-  annotate SERVICE KEY=VALUE  annotate a Service (KEY- removes it), e.g. annotate web topologyKeys=["site"]
-  ready ADDRESS | notready ADDRESS   flip the readiness of an endpoint
-  help, quit`;
+/** Commands that change the cluster. The terminal and the page have them. */
+const CHANGES = ['label', 'annotate', 'ready', 'notready'] as const;
+/** Commands of the terminal alone. */
+export const TERMINAL = ['show', 'explain', 'node', 'help', 'quit', 'exit'] as const;
 
-/** Result of a command: text to print, or 'quit'. */
-export type CommandResult = { readonly text: string } | 'quit';
+/** Names in examples. */
+export interface ExampleNames {
+  readonly node: string;
+  readonly otherNode: string;
+  readonly service: string;
+  readonly address: string;
+}
 
-/** Runs one line. Throws an Error if the line is invalid. */
-export function runCommand(server: ApiServer, line: string): CommandResult {
-  const [verb = '', subject = '', ...rest] = line.trim().split(/\s+/);
-  const setting = rest.join(' ');
+/** The text of `help`, with names that exist in this cluster. */
+export function helpOf({ node, otherNode, service, address }: ExampleNames): string {
+  const lines = [
+    [`label ${node} site=b`, 'set a label of a node (site- removes it)'],
+    [
+      `annotate ${service} topologyKeys=prefer-same-node`,
+      'set an annotation (topologyKeys- removes it)',
+    ],
+    [`notready ${address}`, `let an endpoint fail (ready ${address} repairs it)`],
+    [`explain ${service}`, 'why this node sees which endpoints'],
+    [`show ${service}`, 'print one Service (show: the whole table)'],
+    [`node ${otherNode}`, 'look from another node'],
+    ['help', 'this text'],
+    ['quit', 'end the demo'],
+  ] as const;
+  const width = Math.max(...lines.map(([example]) => example.length));
+  return lines.map(([example, text]) => `  ${example.padEnd(width)}  ${text}`).join('\n');
+}
+
+/** A line as its words. */
+export interface ParsedLine {
+  readonly verb: string;
+  /** What the command is about; empty: not given. */
+  readonly subject: string;
+  readonly setting: string;
+}
+
+/** Kinds before a name, as users of kubectl type them. */
+const KIND = /^(no|nodes?|svc|services?)$/;
+
+/** Splits a line. Accepts what users of kubectl type: `kubectl label node edge-1 site=b`, quotes as for a shell. */
+export function parseLine(line: string): ParsedLine {
+  const words = line.trim().split(/\s+/);
+  if (words[0] === 'kubectl') words.shift();
+  const [verb = ''] = words;
+  if (words[2]?.includes('=') === false && KIND.test(words[1] ?? '')) words.splice(1, 1);
+  const [, subject = '', ...rest] = words;
+  return { verb, subject, setting: withoutQuotes(rest.join(' ')) };
+}
+
+/** `a='b'` and `'a=b'` are `a=b`. */
+function withoutQuotes(text: string): string {
+  const [, outer] = /^(?:'(.*)'|"(.*)")$/.exec(text) ?? [];
+  if (outer !== undefined) return outer;
+  return text.replace(/^([^='"]+=)'(.*)'$/, '$1$2');
+}
+
+/** Runs a line that changes the cluster, and returns what it did. Throws an Error that says what is wrong. */
+export function runChange(server: ApiServer, line: string): string {
+  const { verb, subject, setting } = parseLine(line);
   switch (verb) {
-    case '':
-      return { text: '' };
-    case 'quit':
-    case 'exit':
-      return 'quit';
-    case 'help':
-      return { text: HELP };
-    case 'label':
-      server.label(subject, ...labelOf(setting));
-      return { text: `labelled ${subject}` };
-    case 'annotate':
-      server.annotate(subject, ...keyAndValue(setting));
-      return { text: `annotated ${subject}` };
+    case 'label': {
+      const node = findNode(server, subject);
+      server.label(node, ...labelOf(setting));
+      return `labelled ${node}`;
+    }
+    case 'annotate': {
+      const service = findService(server, subject);
+      server.annotate(service, ...keyAndValue(setting));
+      return `annotated ${service}`;
+    }
     case 'ready':
     case 'notready':
       setReady(server, subject, verb === 'ready');
-      return { text: `${subject} is ${verb}` };
-    default:
-      throw new Error(`unknown command ${JSON.stringify(verb)}; try help`);
+      return `${subject} is ${verb === 'ready' ? 'ready' : 'not ready'}`;
+    default: {
+      const names = [...CHANGES, ...TERMINAL];
+      const typed = JSON.stringify(verb);
+      throw new Error(`unknown command ${typed}.${suggestion(verb, names)} Type help`);
+    }
   }
+}
+
+/** The name of a node that exists. */
+export function findNode(server: ApiServer, name: string): string {
+  const bare = name.replace(/^(no|nodes?)\//, '');
+  if (server.get('nodes', bare) !== undefined) return bare;
+  const names = server.list('nodes').map(({ metadata }) => metadata.name);
+  if (bare === '') throw new Error(`name a node: ${some(names)}`);
+  throw new Error(
+    `there is no node ${bare}.${suggestion(bare, names)} The nodes are ${some(names)}`,
+  );
+}
+
+/** `namespace/name` of a Service that exists. Without a namespace: `default`, else the only one of that name. */
+export function findService(server: ApiServer, text: string): string {
+  const bare = text.replace(/^(svc|services?)\//, '');
+  const exact = bare.includes('/') ? bare : `default/${bare}`;
+  if (bare !== '' && server.get('services', exact) !== undefined) return exact;
+  const services = server.list('services').map(({ metadata }) => metadata);
+  const all = services.map(({ namespace, name }) => `${namespace}/${name}`);
+  if (bare === '') throw new Error(`name a Service: ${some(all)}`);
+  const named = all.filter((each) => each.endsWith(`/${bare}`));
+  if (named.length === 1) return named[0] as string;
+  if (named.length > 1) throw new Error(`${named.length} Services have this name: ${some(named)}`);
+  const candidates = bare.includes('/') ? all : services.map(({ name }) => name);
+  const meant = suggestion(bare, [...new Set(candidates)]);
+  throw new Error(`there is no Service ${exact}.${meant} The Services are ${some(all)}`);
+}
+
+function some(names: readonly string[]): string {
+  const more = names.length - 8;
+  return `${names.slice(0, 8).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 function labelOf(setting: string): [key: string, value: string | null] {
@@ -71,5 +154,6 @@ function setReady(server: ApiServer, address: string, ready: boolean): void {
     });
     return;
   }
-  throw new Error(`no endpoint has the address ${address}`);
+  const what = address === '' ? 'name an address' : `no endpoint has the address ${address}`;
+  throw new Error(`${what}; show SERVICE lists them`);
 }

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Logger, pino } from 'pino';
+import type { Logger } from 'pino';
 import { kubeconfigFor } from '../embedded/kubeconfig.ts';
 import { type AdminHandler, createAdminHandler } from '../src/admin/admin-handler.ts';
 import { nodeProxyOptions } from '../src/config/node-proxy-options.ts';
@@ -24,46 +24,55 @@ export interface DemoNode {
 /** The nodes of the demo. Each is started when it is first requested. */
 export class DemoNodes {
   readonly #apiServer: string;
-  readonly #changed: () => void;
+  readonly #logger: Logger;
   readonly #nodes = new Map<string, Promise<DemoNode>>();
 
-  /** @param changed called after a client has received events */
-  constructor(apiServer: string, changed: () => void) {
+  constructor(apiServer: string, logger: Logger) {
     this.#apiServer = apiServer;
-    this.#changed = changed;
+    this.#logger = logger;
   }
 
   /** @param name name of an existing node, which bounds their number */
   get(name: string): Promise<DemoNode> {
     const known = this.#nodes.get(name);
     if (known !== undefined) return known;
-    const started = startNode(this.#apiServer, name, this.#changed);
+    const started = startNode(this.#apiServer, name, this.#logger.child({ node: name }));
     this.#nodes.set(name, started);
+    // The caller reports the error. The next request tries again.
+    started.catch(() => this.#nodes.delete(name));
     return started;
   }
 
   async close(): Promise<void> {
-    const nodes = await Promise.all(this.#nodes.values());
-    await Promise.all(nodes.map((node) => node.close()));
+    const nodes = await Promise.allSettled(this.#nodes.values());
+    const started = nodes.flatMap((node) => (node.status === 'fulfilled' ? node.value : []));
+    await Promise.all(started.map((node) => node.close()));
   }
 }
 
-async function startNode(apiServer: string, name: string, changed: () => void): Promise<DemoNode> {
-  const logger = pino({ level: 'warn' });
+async function startNode(apiServer: string, name: string, logger: Logger): Promise<DemoNode> {
   const credentials = await credentialsFor(apiServer, logger);
   const settings = loadSettings({ nodeName: name, listen: '127.0.0.1:0' }, {}, undefined);
   const proxy = await startNodeProxy({ ...nodeProxyOptions(settings), credentials, logger });
-  const client = await watchSlices(proxy.url, changed);
-  const admin = createAdminHandler(proxy, logger);
-  return {
-    ...{ proxy, client, admin },
-    async close() {
-      await admin.close();
-      await client.close();
-      await proxy.close();
-      credentials.close();
-    },
+  const stop = async (): Promise<void> => {
+    await proxy.close();
+    credentials.close();
   };
+  try {
+    const client = await watchSlices(proxy.url);
+    const admin = createAdminHandler(proxy, logger);
+    return {
+      ...{ proxy, client, admin },
+      async close() {
+        await admin.close();
+        await client.close();
+        await stop();
+      },
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
 }
 
 /** Removes the kubeconfig immediately after it was read, so that no file remains however the demo ends. */

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { pino } from 'pino';
+import type { Logger } from 'pino';
 import type { ApiServer } from '../embedded/api-server.ts';
-import { bundleForBrowser } from '../scripts/bundle-page.ts';
 import { loadPageAssets } from '../src/admin/page/load-page-assets.ts';
 import { PAGE_HEADERS } from '../src/admin/page/page-server.ts';
 import { WrapperError } from '../src/errors.ts';
@@ -9,7 +8,8 @@ import { HttpListener } from '../src/proxy/http/http-listener.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../src/proxy/http/listener-limits.ts';
 import { assertLocalRequest, assertNoRequestSmuggling } from '../src/proxy/http/request-checks.ts';
 import { clusterOf } from './cluster.ts';
-import { runCommand } from './commands.ts';
+import { parseLine, runChange, TERMINAL } from './commands.ts';
+import { loadDemoBar } from './load-demo-bar.ts';
 import type { DemoNodes } from './nodes.ts';
 
 export interface PageServerOptions {
@@ -17,6 +17,7 @@ export interface PageServerOptions {
   readonly nodes: DemoNodes;
   /** Name of the node that is shown first. */
   readonly first: string;
+  readonly logger: Logger;
   /** Called after each command from the page. */
   readonly onCommand: (command: string) => void;
 }
@@ -34,14 +35,14 @@ const MAX_COMMAND_BYTES = 4_096;
  * change the cluster: /demo/command runs the commands of the terminal.
  */
 export async function startPageServer(options: PageServerOptions): Promise<DemoPageServer> {
-  const bar = bundleForBrowser('demo/page/main.tsx', 'demo/page/style.css');
+  const bar = loadDemoBar();
   // The requests for it report the error.
   bar.catch(() => {});
   const listener = new HttpListener({
     name: 'demo page',
     address: { host: '127.0.0.1', port: 0 },
     bounds: DEFAULT_LISTENER_LIMITS,
-    logger: pino({ level: 'warn' }),
+    logger: options.logger,
     onRequest: (request, response) => {
       answer(request, response, options, bar).catch((error: unknown) => {
         const { code, message } = WrapperError.from(error, 'BadRequest');
@@ -56,27 +57,25 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
   options: PageServerOptions,
-  bar: ReturnType<typeof bundleForBrowser>,
+  bar: ReturnType<typeof loadDemoBar>,
 ): Promise<void> {
   assertNoRequestSmuggling(request);
   assertLocalRequest(request);
   const { server, first, onCommand } = options;
   const { url = '/', method } = request;
-  if (url === '/demo/command' && method === 'POST') {
-    const command = await readCommand(request);
-    if (runCommand(server, command) === 'quit') {
-      throw new WrapperError('BadRequest', 'the demo can only be ended in its terminal');
-    }
-    onCommand(command);
-    return send(response, 200, 'application/json', JSON.stringify(clusterOf(server)));
-  }
-  if (url === '/demo/cluster') {
-    return send(response, 200, 'application/json', JSON.stringify(clusterOf(server)));
+  const { pathname, searchParams } = new URL(url, 'http://demo');
+  const isCommand = pathname === '/demo/command' && method === 'POST';
+  if (isCommand || pathname === '/demo/cluster') {
+    if (isCommand) onCommand(await runFromPage(server, request));
+    const [node, service] = ['node', 'service'].map((name) => searchParams.get(name) ?? '');
+    const cluster = clusterOf(server, { node: node ?? '', service: service ?? '' });
+    return send(response, 200, 'application/json', JSON.stringify(cluster));
   }
   if (url === '/demo.js') return send(response, 200, 'text/javascript', (await bar).js);
   if (url === '/demo.css') return send(response, 200, 'text/css', (await bar).css);
   if (url === '/') {
-    response.writeHead(302, { location: `/nodes/${encodeURIComponent(first)}/#default/web` }).end();
+    const opened = server.get('services', 'default/web') === undefined ? '' : '#default/web';
+    response.writeHead(302, { location: `/nodes/${encodeURIComponent(first)}/${opened}` }).end();
     return;
   }
   await answerOfNode(request, response, options);
@@ -106,6 +105,17 @@ function withBar(html: string): string {
   const head =
     '<link rel="stylesheet" href="/demo.css"><script src="/demo.js" defer></script></head>';
   return html.replace('</head>', head).replace('<div id="page">', '<div id="demo"></div>$&');
+}
+
+/** Runs the command of a request, and returns it. */
+async function runFromPage(server: ApiServer, request: IncomingMessage): Promise<string> {
+  const command = await readCommand(request);
+  const { verb } = parseLine(command);
+  if (TERMINAL.some((name) => name === verb)) {
+    throw new WrapperError('BadRequest', `${verb} works in the terminal of the demo only`);
+  }
+  runChange(server, command);
+  return command;
 }
 
 async function readCommand(request: IncomingMessage): Promise<string> {

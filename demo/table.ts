@@ -1,104 +1,110 @@
-import type { ApiServer } from '../embedded/api-server.ts';
-import { createJsonCodec } from '../src/filter/codec/json/codec.ts';
-import type { EndpointGroup } from '../src/topology/decide/endpoint.ts';
-import { decideWithReasons } from '../src/topology/decide/endpoint-reasons.ts';
-import type { ManagedPolicy } from '../src/topology/policy/policy.ts';
-import type { Topology } from '../src/topology/state/topology.ts';
-import { escapeUntrusted } from '../src/untrusted-text.ts';
+import { formatColumns } from '../src/commands/format-output.ts';
+import { printLine } from '../src/untrusted-text.ts';
+import type { ChangedService, Mark, Row } from './changes.ts';
 
-/** Maximum length of a cell in UTF-16 code units. */
-const MAX_CELL = 1_000;
+/** Limits of one table, so that it fits on a screen. A bigger cluster is read with `show SERVICE`. */
+const MAX_SERVICES = 10;
+const MAX_ROWS = 24;
+/** Rows of one Service. */
+const MAX_ROWS_OF_SERVICE = 12;
 
-/** The fields of an EndpointSlice that the table shows. */
-interface Slice {
-  readonly metadata: { readonly name: string; readonly namespace: string };
-  readonly endpoints?: readonly { readonly addresses: readonly string[] }[] | null;
+const HEADER = [' ', 'SHOWN', 'ENDPOINT', 'NODE', 'WHY'];
+
+/** What the signs in front of a changed row mean. */
+export const LEGEND =
+  '    + is shown from now on, - is not shown any more, ~ has another state or reason';
+
+type MarkedRow = Row & { readonly mark?: Mark };
+
+/** Formats a table of Services. If there are too many, those from which something is left out come first. */
+export function formatServices(rows: readonly Row[]): string {
+  const services = [...Map.groupBy(rows, ({ service }) => service).values()];
+  const chosen = firstThatFit(services, (each) => each.some(({ shown }) => !shown));
+  const more = services.length - chosen.length;
+  const rest = more > 0 ? `  and ${number(more)} more Services; show SERVICE prints one\n` : '';
+  return `${table(chosen)}${rest}`;
 }
 
-/** One endpoint of one Service, seen from this node. */
-export interface Row {
-  readonly service: string;
-  readonly keys: string;
-  readonly address: string;
-  readonly node: string;
-  readonly shown: boolean;
-  readonly why: string;
+/** Formats the Services that have changed. If there are too many, those of which more or less is shown come first. */
+export function formatChanges(changed: readonly ChangedService[]): string {
+  const services = changed.map(({ rows }) => rows);
+  const chosen = firstThatFit(services, (each) => each.some(({ mark }) => isDifference(mark)));
+  const more = services.length - chosen.length;
+  const rest = more > 0 ? `  and ${number(more)} more Services have changed\n` : '';
+  return `${table(chosen)}${rest}`;
 }
 
-/** Compares the endpoints at the API server with those that a client of the wrapper sees, and gives the reasons. */
-export function rowsOf(
-  server: ApiServer,
-  topology: Topology,
-  shown: ReadonlyMap<string, ReadonlySet<string>>,
-): Row[] {
-  const byService = new Map<string, { group: EndpointGroup; slice: Slice }[]>();
-  const codec = createJsonCodec();
-  for (const object of server.list('endpointslices')) {
-    const facts = codec.endpointSlice(Buffer.from(JSON.stringify(object)));
-    const service = `${facts.namespace}/${facts.service}`;
-    const [group] = facts.groups;
-    if (group === undefined) continue;
-    const slices = byService.get(service) ?? [];
-    slices.push({ group, slice: object as unknown as Slice });
-    byService.set(service, slices);
-  }
-  return [...byService].sort().flatMap(([service, slices]) => {
-    const groups = slices.map(({ group }) => group);
-    const policy = topology.policyInForce(service);
-    const reasons =
-      policy?.managed === true
-        ? reasonsOf(groups, policy, topology)
-        : groups.flatMap(({ endpoints }) => endpoints.map(() => `unfiltered: ${policy?.reason}`));
-    let index = 0;
-    return slices.flatMap(({ group, slice }) =>
-      group.endpoints.map((endpoint, position) => {
-        const address = slice.endpoints?.[position]?.addresses[0] ?? '';
-        const key = `${slice.metadata.namespace}/${slice.metadata.name}`;
-        return {
-          service,
-          keys: policy?.managed === true ? policy.keys.map(short).join(' > ') : '',
-          address,
-          node: endpoint.node + (endpoint.state === 'ready' ? '' : ` (${endpoint.state})`),
-          shown: shown.get(key)?.has(address) ?? false,
-          why: reasons[index++] ?? '',
-        };
-      }),
-    );
+/** As many Services as fit into one table, at least one. If not all fit, the preferred ones come first. */
+function firstThatFit<T extends Row>(
+  services: readonly (readonly T[])[],
+  isPreferred: (rows: readonly T[]) => boolean,
+): (readonly T[])[] {
+  const firstRows = (from: readonly (readonly T[])[]): (readonly T[])[] => {
+    let room = MAX_ROWS;
+    return from.slice(0, MAX_SERVICES).filter((rows, index) => {
+      room -= Math.min(rows.length, MAX_ROWS_OF_SERVICE);
+      return room >= 0 || index === 0;
+    });
+  };
+  const all = firstRows(services);
+  if (all.length === services.length) return all;
+  const preference = (rows: readonly T[]) => Number(isPreferred(rows));
+  return firstRows(services.toSorted((a, b) => preference(b) - preference(a)));
+}
+
+function isDifference(mark: Mark): boolean {
+  return mark === '+' || mark === '-';
+}
+
+/** `9 of 13 endpoints are shown` */
+export function formatCount(rows: readonly Row[]): string {
+  const shown = rows.filter((row) => row.shown).length;
+  return `${number(shown)} of ${number(rows.length)} endpoints are shown`;
+}
+
+/** `2 more and 1 fewer than before, with changes in 2 of 5 Services` */
+export function formatDifference(changed: readonly ChangedService[], services: number): string {
+  const marks = changed.flatMap(({ rows }) => rows.map(({ mark }) => mark));
+  const count = (mark: Mark, text: string) => {
+    const found = marks.filter((each) => each === mark).length;
+    return found === 0 ? [] : [`${number(found)} ${text}`];
+  };
+  const parts = [...count('+', 'more'), ...count('-', 'fewer')];
+  const where = `in ${number(changed.length)} of ${number(services)} Services`;
+  if (parts.length === 0) return `the same ones as before, with changes ${where}`;
+  return `${parts.join(' and ')} than before, with changes ${where}`;
+}
+
+export function number(value: number): string {
+  return value.toLocaleString('en');
+}
+
+/** The endpoints of each Service below its name and keys: a table that fits into 80 to 100 columns. */
+function table(services: readonly (readonly MarkedRow[])[]): string {
+  const groups = services.map(linesOf);
+  const lines = formatColumns([HEADER, ...groups.flat()], '  ').split(/(?<=\n)/);
+  const [header = '', ...rest] = lines;
+  const parts = services.map(([first], index) => {
+    const title = printLine(`  ${first?.service}: ${first?.keys}`);
+    return title + rest.splice(0, groups[index]?.length ?? 0).join('');
   });
+  return header + parts.join('');
 }
 
-function reasonsOf(
-  groups: readonly EndpointGroup[],
-  { keys, minReady }: ManagedPolicy,
-  topology: Topology,
-): string[] {
-  const options = minReady === undefined ? {} : { minReady };
-  return decideWithReasons(groups, keys, topology.matches, options).map(({ reason }) => reason);
+/** The lines of one Service. Of many rows, the changed ones come first. */
+function linesOf(rows: readonly MarkedRow[]): string[][] {
+  const chosen =
+    rows.length <= MAX_ROWS_OF_SERVICE
+      ? rows
+      : rows.toSorted((a, b) => Number((b.mark ?? '') !== '') - Number((a.mark ?? '') !== ''));
+  const lines = chosen
+    .slice(0, MAX_ROWS_OF_SERVICE)
+    .map((row) => [row.mark ?? '', shownCell(row), row.address, row.node, row.why]);
+  const more = rows.length - MAX_ROWS_OF_SERVICE;
+  return more > 0 ? [...lines, ['', '', `and ${number(more)} more`]] : lines;
 }
 
-/** Formats rows as a table. A Service and its keys appear once. */
-export function formatTable(rows: readonly Row[]): string {
-  const header = ['SERVICE', 'KEYS', 'ENDPOINT', 'NODE', 'SHOWN', 'WHY'];
-  const lines = rows.map((row, index) => {
-    const first = rows[index - 1]?.service !== row.service;
-    const name = first ? [row.service, row.keys] : ['', ''];
-    const cells = [...name, row.address, row.node, row.shown ? 'yes' : '-', row.why];
-    return cells.map((cell) => escapeUntrusted(cell, MAX_CELL));
-  });
-  const widths = header.map((title, column) =>
-    Math.max(title.length, ...lines.map((line) => line[column]?.length ?? 0)),
-  );
-  return [header, ...lines]
-    .map((line) =>
-      line
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
-}
-
-/** The last part of a label key, to keep the table narrow. */
-function short(key: string): string {
-  return key.slice(key.lastIndexOf('/') + 1);
+function shownCell({ shown, mark }: MarkedRow): string {
+  const now = mark !== undefined && isDifference(mark) ? 'now ' : '';
+  return `${now}${shown ? 'yes' : 'no'}`;
 }

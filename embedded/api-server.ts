@@ -15,7 +15,7 @@ import {
 } from './faults.ts';
 import type { KubeObject } from './kube-object.ts';
 import { createListener, type ListenerTls } from './listener.ts';
-import { loadYaml } from './load-yaml.ts';
+import { type LoadOptions, loadYaml } from './load-yaml.ts';
 import { createRequestHandler, type Logger } from './request-handler.ts';
 import { Store } from './store.ts';
 import { type ExpiredAnswer, type OpenWatch, WatchRegistry } from './watch-registry.ts';
@@ -71,7 +71,7 @@ export interface ApiServer {
    * Creates or replaces the objects of YAML documents and Lists. Returns their number. Throws an Error that names the
    * invalid document; then nothing is written.
    */
-  loadYaml(text: string): number;
+  loadYaml(text: string, options?: LoadOptions): number;
   /** Replaces a collection by the list of another server, with its uids and versions. Clears the history. */
   restore(
     collection: CollectionName,
@@ -169,7 +169,7 @@ function storeAccess(store: Store): StoreAccess {
       store.patch('nodes', node, { metadata: { labels: { [key]: value } } }),
     annotate: (service, key, value) =>
       store.patch('services', service, { metadata: { annotations: { [key]: value } } }),
-    loadYaml: (text) => loadYaml(store, text),
+    loadYaml: (text, options) => loadYaml(store, text, options),
     restore: (collection, objects, resourceVersion) =>
       store.restore(collection, objects, resourceVersion),
   };

@@ -11,16 +11,27 @@ interface Item {
   readonly value: Record<string, unknown>;
 }
 
+/** Settings of {@link loadYaml}. */
+export interface LoadOptions {
+  /** Called with the kind of each object that this server does not store. Default: such an object is an error. */
+  readonly onUnknownKind?: (kind: string) => void;
+}
+
 /**
  * Creates or replaces the objects of YAML documents, including those in a List, and returns their number. Nothing is
  * written unless all are valid. Throws an Error that names the document, counted from 1, and the object:
  * `document 3 (Service default/web): …`.
  */
-export function loadYaml(store: Store, text: string): number {
+export function loadYaml(store: Store, text: string, { onUnknownKind }: LoadOptions = {}): number {
   const items = parseDocuments(text).flatMap((document, index) =>
     itemsOf(document, `document ${index + 1}`),
   );
-  const checked = items.map(checkedItem);
+  const known = items.filter(({ value }) => {
+    if (onUnknownKind === undefined || collectionOf(value) !== undefined) return true;
+    onUnknownKind(typeof value.kind === 'string' ? value.kind : 'object without kind');
+    return false;
+  });
+  const checked = known.map(checkedItem);
   for (const { collection, object } of checked) {
     const exists = store.get(collection.name, keyOf(collection, object)) !== undefined;
     if (exists) store.update(collection.name, withoutVersion(object));
@@ -69,7 +80,7 @@ function itemsOf(document: unknown, title: string): Item[] {
 
 function checkedItem({ title, value }: Item): { collection: Collection; object: KubeObject } {
   const { apiVersion, kind } = value;
-  const collection = collectionOfKind(String(apiVersion), String(kind));
+  const collection = collectionOf(value);
   if (collection === undefined) {
     const known = [...new Set([...COLLECTIONS.values()].map((each) => each.kind))].join(', ');
     throw new Error(
@@ -83,6 +94,10 @@ function checkedItem({ title, value }: Item): { collection: Collection; object: 
     );
   }
   return { collection, object: value as unknown as KubeObject }; // validated above
+}
+
+function collectionOf({ apiVersion, kind }: Record<string, unknown>): Collection | undefined {
+  return collectionOfKind(String(apiVersion), String(kind));
 }
 
 /** Without version and uid, which a saved file may contain, the object replaces any existing version. */

@@ -1,12 +1,11 @@
 /**
- * Builds dist/: main.js and kubectl-kpw.js, each a whole program in one file, and the licences of their packages. The
- * plugin of kubectl is a file of its own, so that the process on the nodes does not load it.
+ * Builds dist/: main.js, kubectl-kpw.js and demo.js, the parts that they load, and the licences of their packages.
  */
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
-import { bundlePage } from './bundle-page.ts';
+import { bundleForBrowser, bundlePage } from './bundle-page.ts';
 import { collectLicences, packageFoldersOf } from './licences.ts';
 
 const root = resolve(import.meta.dirname, '..');
@@ -93,41 +92,54 @@ export const loadPageAssets = async () => assets;`,
   },
 };
 
-/** The programs of package.json, `bin`. */
-const PROGRAMS: Readonly<Record<string, string>> = {
-  'dist/main.js': 'src/main.ts',
-  'dist/kubectl-kpw.js': 'src/kubectl-kpw.ts',
+/** Embeds the bar of the demo in the same way. */
+const embedDemoBar: Plugin = {
+  name: 'embed-demo-bar',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/demo\/load-demo-bar\.ts$/ }, async () => {
+      const { js, css } = await bundleForBrowser('demo/page/main.tsx', 'demo/page/style.css');
+      return {
+        contents: `export const loadDemoBar = async () => (${JSON.stringify({ js, css })});`,
+      };
+    });
+  },
 };
 
 rmSync(dist, { recursive: true, force: true });
+const { metafile } = await build({
+  absWorkingDir: root,
+  // The programs of package.json, `bin`, and the demo, which the command `demo` imports. The Dockerfile has no demo/.
+  entryPoints: {
+    main: 'src/main.ts',
+    'kubectl-kpw': 'src/kubectl-kpw.ts',
+    ...(existsSync(join(root, 'demo')) ? { demo: 'demo/run-demo.ts' } : {}),
+  },
+  outdir: 'dist',
+  bundle: true,
+  // Each command is loaded when it is called, so that the process on the nodes has only what `run` needs in memory.
+  splitting: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node24',
+  // The source stays in memory, so it is minified. Names stay readable in stack traces.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  legalComments: 'none',
+  // Next to the program, but not in the package (package.json, files): it is twice as big.
+  sourcemap: 'external',
+  sourcesContent: false,
+  // CommonJS packages load Node.js modules with require, which an ES module does not have.
+  banner: {
+    js: "import{createRequire as nodeCreateRequire}from'node:module';const require=nodeCreateRequire(import.meta.url);",
+  },
+  plugins: [requireBuiltins, dropUnused, dropLanguages, dropProxies, embedPage, embedDemoBar],
+  metafile: true,
+  logLevel: 'warning',
+});
 const inputs = new Set(page.inputs);
-for (const [outfile, entry] of Object.entries(PROGRAMS)) {
-  const { metafile } = await build({
-    absWorkingDir: root,
-    entryPoints: [entry],
-    outfile,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node24',
-    // The source stays in memory, so it is minified. Names stay readable in stack traces.
-    minifyWhitespace: true,
-    minifySyntax: true,
-    legalComments: 'none',
-    // Next to the program, but not in the package (package.json, files): it is twice as big.
-    sourcemap: 'external',
-    sourcesContent: false,
-    // CommonJS packages load Node.js modules with require, which an ES module does not have.
-    banner: {
-      js: "import{createRequire as nodeCreateRequire}from'node:module';const require=nodeCreateRequire(import.meta.url);",
-    },
-    plugins: [requireBuiltins, dropUnused, dropLanguages, dropProxies, embedPage],
-    metafile: true,
-    logLevel: 'warning',
-  });
-  const output = metafile.outputs[outfile];
-  for (const input of Object.keys(output?.inputs ?? {})) inputs.add(join(root, input));
-  process.stdout.write(`${outfile}: ${Math.round((output?.bytes ?? 0) / 1000)} kB\n`);
+for (const [file, { bytes, inputs: from }] of Object.entries(metafile.outputs)) {
+  for (const input of Object.keys(from)) inputs.add(join(root, input));
+  if (file.endsWith('.js')) process.stdout.write(`${file}: ${Math.round(bytes / 1000)} kB\n`);
 }
 
 const folders = packageFoldersOf([...inputs]);

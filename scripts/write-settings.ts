@@ -1,6 +1,6 @@
 /**
  * Writes the files that are generated: docs/settings.md, the chart's values.schema.json, and the chart's copies of the
- * alerts and the dashboard, because helm reads only files of the chart.
+ * alerts, the dashboard and the admission policy, because helm reads only files of the chart.
  */
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -14,7 +14,11 @@ const schema = JSON.parse(readFileSync(file, 'utf8'));
 schema.properties.settings = chartSettingsSchema();
 writeFileSync(file, `${JSON.stringify(schema, undefined, 2)}\n`);
 
-for (const name of ['alerts.yaml', 'dashboard.json']) {
-  const copy = join(root, 'charts/kube-proxy-wrapper/monitoring', name);
-  copyFileSync(join(root, 'manifests/monitoring', name), copy);
+const COPIES = {
+  'manifests/monitoring/alerts.yaml': 'monitoring/alerts.yaml',
+  'manifests/monitoring/dashboard.json': 'monitoring/dashboard.json',
+  'manifests/components/admission-policy/policy.yaml': 'admission-policy/policy.yaml',
+};
+for (const [from, to] of Object.entries(COPIES)) {
+  copyFileSync(join(root, from), join(root, 'charts/kube-proxy-wrapper', to));
 }

@@ -1,8 +1,12 @@
 #!/usr/bin/env node
 import './node-version.ts';
 import './v8-flags.ts';
-import { localSession } from './commands/local-session.ts';
-import { endWithReader, runProgram } from './commands/program.ts';
+
+// Not imported above: a bundle in several files would load them before it runs the two above.
+const [{ endWithReader, runProgram }, { localSession }] = await Promise.all([
+  import('./commands/program.ts'),
+  import('./commands/local-session.ts'),
+]);
 
 endWithReader();
 process.exitCode = await runProgram(

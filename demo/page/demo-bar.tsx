@@ -42,12 +42,9 @@ export function DemoBar() {
           </fieldset>
         ))}
       </div>
-      {explained !== undefined && (
-        <Policies
-          service={explained.service}
-          present={cluster.policies[explained.service]}
-          run={run}
-        />
+      {cluster.moreNodes > 0 && <p>and {cluster.moreNodes} more nodes</p>}
+      {explained !== undefined && explained.service === cluster.service && (
+        <Policies service={explained.service} present={cluster.policy} run={run} />
       )}
       <output>{output === '' ? '' : `> ${output}`}</output>
     </section>
@@ -60,12 +57,15 @@ function useCluster() {
   const [explained, setExplained] = useState<Explained>();
   const [output, setOutput] = useState('');
   useEffect(() => {
+    let service = '';
     const poll = (): void => {
       // The next poll repairs an error. The page itself shows that the demo has ended.
-      if (!document.hidden) read('/demo/cluster').then(setCluster, () => {});
+      if (!document.hidden) read('/demo/cluster', service).then(setCluster, () => {});
     };
     const onExplained = (event: Event): void => {
-      setExplained((event as CustomEvent<Explained | null>).detail ?? undefined);
+      const now = (event as CustomEvent<Explained | null>).detail ?? undefined;
+      setExplained(now);
+      service = now?.service ?? '';
       poll();
     };
     poll();
@@ -79,7 +79,9 @@ function useCluster() {
   }, []);
   const run = async (command: string): Promise<void> => {
     try {
-      setCluster(await read('/demo/command', { method: 'POST', body: command }));
+      setCluster(
+        await read('/demo/command', explained?.service ?? '', { method: 'POST', body: command }),
+      );
       setOutput(command);
     } catch (error) {
       setOutput(String(error));
@@ -88,8 +90,13 @@ function useCluster() {
   return { cluster, explained, output, run };
 }
 
-async function read(path: string, options: RequestInit = {}): Promise<DemoCluster> {
-  const response = await fetch(path, options);
+/** @param service the open one, `namespace/name`; empty: none */
+async function read(
+  path: string,
+  service: string,
+  options: RequestInit = {},
+): Promise<DemoCluster> {
+  const response = await fetch(`${path}?${new URLSearchParams({ node: HERE, service })}`, options);
   if (!response.ok) throw new Error(await response.text());
   return (await response.json()) as DemoCluster;
 }

@@ -38,19 +38,55 @@ export function NodeCard({ node: { name, labels }, here, sites, endpoints, run }
           />
         ))}
       </span>
-      <span class="moves">
-        {sites
-          .filter((each) => each !== site)
-          .map((each) => (
-            <button
-              type="button"
-              key={each}
-              onClick={() => run(`label ${name} ${each === '' ? 'site-' : `site=${each}`}`)}
-            >
-              {each === '' ? 'to no site' : `to site ${each}`}
-            </button>
-          ))}
-      </span>
+      <Moves
+        name={name}
+        sites={sites.filter((each) => each !== site)}
+        move={(to) => run(`label ${name} ${to === '' ? 'site-' : `site=${to}`}`)}
+      />
     </div>
+  );
+}
+
+/** More sites than this are a list, because buttons would take too much room. */
+const MAX_BUTTONS = 3;
+
+interface MovesProps {
+  readonly name: string;
+  /** Sites to which the node can move; an empty name: no site. */
+  readonly sites: readonly string[];
+  readonly move: (site: string) => Promise<void>;
+}
+
+/** Moves a node to another site. */
+function Moves({ name, sites, move }: MovesProps) {
+  const textOf = (site: string) => (site === '' ? 'to no site' : `to site ${site}`);
+  if (sites.length <= MAX_BUTTONS) {
+    return (
+      <span class="moves">
+        {sites.map((each) => (
+          <button type="button" key={each} onClick={() => move(each)}>
+            {textOf(each)}
+          </button>
+        ))}
+      </span>
+    );
+  }
+  return (
+    <select
+      aria-label={`Move ${name}`}
+      value="-1"
+      onChange={async ({ currentTarget }) => {
+        const to = sites[Number(currentTarget.value)];
+        currentTarget.value = '-1';
+        if (to !== undefined) await move(to);
+      }}
+    >
+      <option value="-1">move …</option>
+      {sites.map((each, index) => (
+        <option key={each} value={index}>
+          {textOf(each)}
+        </option>
+      ))}
+    </select>
   );
 }

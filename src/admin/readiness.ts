@@ -90,7 +90,10 @@ function nodeSetChecks({ nodeSets, topology }: NodeProxy): Check[] {
     // No view depends on a set that no policy needs any more.
     if (set?.needed !== true) continue;
     const refused = set.refusal && `${set.refusal}; ${consequenceOfRefusal(set)}`;
-    checks.push({ name: `nodes ${selector}`, problem: refused ?? problemOf(status) });
+    const name = `nodes ${selector}`;
+    // Before the first list, clients wait until the node sets are known. Afterwards an annotation must not make the
+    // node unready.
+    checks.push(refused === undefined ? newQueryCheck(name, status) : { name, problem: refused });
   }
   for (const { selector, state, refusal } of topology.nodeSets.values()) {
     if (state !== 'overLimit') continue;
@@ -105,6 +108,8 @@ function viewCheck({ views }: NodeProxy, source: ViewSource): Check {
   const name = `view ${query.encoding} ${queryPath(query)}`;
   const refusal = views.refusalOf(source);
   if (refusal === undefined) {
+    // kube-proxy does not depend on what other clients have just asked for.
+    if (!views.isKubeProxys(query) && isBeingRead(status)) return newQueryCheck(name, status);
     return { name, problem: problemOf(status) ?? startProblem(view.started) };
   }
   // The client of a refused query receives the error. This node is ready all the same.
@@ -116,6 +121,18 @@ function viewCheck({ views }: NodeProxy, source: ViewSource): Check {
         ? `but it is not served: ${refusal.message}`
         : `but the API server refuses the query: ${refusal.message}`,
   };
+}
+
+/** A query that may have been opened long after the start. */
+function newQueryCheck(name: string, status: ReflectorStatus): Check {
+  return isBeingRead(status)
+    ? { name, problem: undefined, remark: 'but not synced yet' }
+    : { name, problem: problemOf(status) };
+}
+
+/** Whether the first list is under way, and nothing has failed. */
+function isBeingRead({ restoredFrom, synced, error }: ReflectorStatus): boolean {
+  return restoredFrom === undefined && !synced && error === undefined;
 }
 
 function problemOf(status: ReflectorStatus): string | undefined {

@@ -1,12 +1,13 @@
-import { adminUrl, createAdminClient } from './admin-client.ts';
 import type { Session } from './command.ts';
 import { COMMANDS } from './definitions/all.ts';
-import { printReport } from './output/print.ts';
 
 /** The session of kube-proxy-wrapper: it reaches the wrapper on this node. */
 export const localSession: Session = {
   program: 'kube-proxy-wrapper',
   commands: COMMANDS,
-  openAdmin: async (flags) => createAdminClient(adminUrl(flags)),
-  print: printReport,
+  openAdmin: async (flags) => {
+    const { adminUrl, createAdminClient } = await import('./admin-client.ts');
+    return createAdminClient(adminUrl(flags));
+  },
+  print: async (report, flags) => (await import('./output/print.ts')).printReport(report, flags),
 };

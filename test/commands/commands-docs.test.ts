@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { commandsMarkdown } from '../../scripts/commands-reference.ts';
 import type { Command } from '../../src/commands/command.ts';
@@ -7,6 +7,7 @@ import { helpOf } from '../../src/commands/command-line/help.ts';
 import { HELP_FLAG } from '../../src/commands/command-line/parse.ts';
 import { COMMANDS } from '../../src/commands/definitions/all.ts';
 import { REMOTE_COMMANDS } from '../../src/commands/definitions/remote.ts';
+import { importsOf } from '../support/imports-of.ts';
 
 const file = new URL('../../docs/commands.md', import.meta.url);
 
@@ -52,20 +53,10 @@ function named(commands: readonly Command[], name: string): Command {
   return found;
 }
 
-/** All files of this project that a file imports, however far. */
-function importsOf(file: string, found = new Set<string>()): Set<string> {
-  if (found.has(file)) return found;
-  found.add(file);
-  for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/ from '(\.[^']+\.ts)'/g)) {
-    importsOf(resolve(dirname(file), path), found);
-  }
-  return found;
-}
-
 test('the wrapper does not load the plugin of kubectl', () => {
   const isRemote = (file: string) => file.includes('/commands/remote/');
   const [wrapper, plugin] = ['main', 'kubectl-kpw'].map((name) =>
-    [...importsOf(resolve(import.meta.dirname, `../../src/${name}.ts`))].filter(isRemote),
+    [...importsOf(resolve(import.meta.dirname, `../../src/${name}.ts`), 'ever')].filter(isRemote),
   );
   expect(wrapper).toEqual([]);
   expect(plugin?.length).toBeGreaterThan(5);

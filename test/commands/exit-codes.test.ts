@@ -6,10 +6,11 @@ import { REFUSED_COMMANDS } from '../support/process/refused-commands.ts';
 
 const commands = COMMANDS.filter(({ hidden }) => hidden !== true);
 
-/** Exit codes that other tests check: main.test.ts, and test/e2e/explain-commands.test.ts for `check 0`. */
+/** Exit codes that other tests check: main.test.ts, test/demo, and test/e2e/explain-commands.test.ts for `check 0`. */
 const TESTED = [
   ...['run 0', 'explain 0', 'diff 0', 'simulate 0', 'simulate 3', 'check 0', 'check 3'],
   ...['status 0', 'status 3', 'decisions 0', 'version 0', 'analyze 0', 'analyze 3', 'analyze 4'],
+  ...['demo 0', 'demo 1', 'demo 2'],
 ];
 /** Checked by completion.test.ts. No test makes printing fail. */
 const PRINTED = ['completion 0', 'completion 1'];

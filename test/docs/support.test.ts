@@ -2,45 +2,76 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from '@jest/globals';
+import nodeClient from '../../node_modules/@kubernetes/client-node/package.json' with {
+  type: 'json',
+};
+import { apiServers, kubeProxies } from '../versions/support/components.ts';
+import { PYTHON_CLIENT } from '../versions/support/python.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const text = readFileSync(join(ROOT, 'docs/support.md'), 'utf8');
 const [, tested = ''] = text.split('\n## Tested versions\n');
 
-/** First cells of the rows of a section. */
-function firstCells(section: string): Set<string> {
-  const [, body = ''] = tested.split(`\n### ${section}\n`);
-  const [table = ''] = body.split('\n#');
-  const cells = [...table.matchAll(/^\| ([^|]+?) +\|/gm)].map(([, cell = '']) => cell);
-  return new Set(cells.filter((cell) => /\d/.test(cell)));
+/** Versions in the rows of the first table that are about this. */
+function documented(what: string): Set<string> {
+  const rows = [...tested.matchAll(/^\| ([^|]+?) +\| ([^|]+?) +\|/gm)];
+  return new Set(
+    rows.filter(([, name]) => name === what).flatMap(([, , cell = '']) => cell.split(', ')),
+  );
 }
 
-/** Versions of a module that the test components of this repository require. */
-function required(module: string, files = 'test/e2e/**/go.mod'): Set<string> {
-  const found = globSync(files, { cwd: ROOT }).flatMap((file) =>
-    [...readFileSync(join(ROOT, file), 'utf8').matchAll(/^\s*(?:require )?(\S+) v(\S+)/gm)]
+const ALL = 'test/{e2e,versions}/**/go.mod';
+
+/** Contents of the modules of the test components. */
+function modules(files = ALL): string[] {
+  return globSync(files, { cwd: ROOT }).map((file) => readFileSync(join(ROOT, file), 'utf8'));
+}
+
+/** Versions of a module that these require. */
+function required(module: string, files = modules()): Set<string> {
+  const versions = files.flatMap((file) =>
+    [...file.matchAll(/^\s*(?:require )?(\S+) v(\S+)/gm)]
       .filter(([, name]) => name === module)
       .map(([, , version = '']) => version),
   );
-  return new Set(found);
+  return new Set(versions);
 }
 
-// kube-apiserver and kubectl are of the newest of these.
-test('docs/support.md has the kube-proxies that the tests build, and no others', () => {
-  const versions = required('k8s.io/kubernetes');
-  expect(versions.size).toBeGreaterThan(1);
-  expect(firstCells('kube-proxy')).toEqual(versions);
+/** Versions of a program of Kubernetes that the tests build. */
+function built(program: string): Set<string> {
+  const tool = new RegExp(`^(tool )?\\s*k8s[.]io/kubernetes/cmd/${program}$`, 'm');
+  return required(
+    'k8s.io/kubernetes',
+    modules().filter((file) => tool.test(file)),
+  );
+}
+
+test.each([
+  ['kube-proxy', built('kube-proxy')],
+  ['API server', built('kube-apiserver')],
+  ['kubectl', built('kubectl')],
+  ['client-go', required('k8s.io/client-go', modules('test/e2e/informer/go.mod'))],
+  ['CoreDNS', required('github.com/coredns/coredns')],
+  ["Traefik's Ingress provider", required('github.com/traefik/traefik/v3')],
+  ['Kubernetes client, Python', new Set([PYTHON_CLIENT])],
+  ['Kubernetes client, Node.js', new Set([nodeClient.version])],
+])('docs/support.md has the versions of %s that the tests run, and no others', (what, versions) => {
+  expect(versions.size).toBeGreaterThan(0);
+  expect(documented(what)).toEqual(versions);
 });
 
-test('and the API server, etcd, client-go and kubectl that the tests build', () => {
-  const [newest = ''] = required('k8s.io/kubernetes', 'test/e2e/components/kubernetes-1.36/go.mod');
-  expect(firstCells('API server')).toEqual(new Set([newest]));
-  const [etcd] = required('go.etcd.io/etcd/server/v3', 'test/e2e/components/etcd/go.mod');
+test('it has the etcd that the tests build', () => {
+  const [etcd] = required('go.etcd.io/etcd/server/v3', modules('test/e2e/components/etcd/go.mod'));
   expect(tested).toContain(`etcd ${etcd} `);
-  const [clientGo] = required('k8s.io/client-go', 'test/e2e/informer/go.mod');
-  expect(firstCells('Other clients')).toEqual(
-    new Set([`client-go ${clientGo}`, `kubectl ${newest}`]),
+});
+
+test('the matrix runs each kube-proxy and API server that it pins', () => {
+  const older = (program: string, others: string[]) =>
+    [...built(program)].filter((version) => !others.includes(version)).sort();
+  expect(kubeProxies.map(({ version }) => version).sort()).toEqual(
+    older('kube-proxy', ['1.36.3', '1.33.13']),
   );
+  expect(apiServers.toSorted()).toEqual(older('kube-apiserver', ['1.36.3']));
 });
 
 test('its commands name scripts and tests that exist', () => {
@@ -50,7 +81,7 @@ test('its commands name scripts and tests that exist', () => {
   for (const [, script = '', path] of commands) {
     expect(Object.keys(scripts)).toContain(script);
     if (path === undefined) continue;
-    const file = path.endsWith('.test') ? `${path}.ts` : `${path}.test.ts`;
-    expect([path, existsSync(join(ROOT, file))]).toEqual([path, true]);
+    const files = ['.ts', '.test.ts', '.integration.test.ts'].map((end) => path + end);
+    expect([path, files.some((file) => existsSync(join(ROOT, file)))]).toEqual([path, true]);
   }
 });

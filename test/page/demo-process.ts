@@ -19,7 +19,7 @@ export interface DemoProcess {
  * @param flags of the demo
  */
 export async function startDemo(flags: readonly string[] = []): Promise<DemoProcess> {
-  const child = spawn(process.execPath, ['demo/main.ts', ...flags], {
+  const child = spawn(process.execPath, ['src/main.ts', 'demo', ...flags], {
     cwd: ROOT,
     stdio: ['pipe', 'pipe', 'inherit'],
   });

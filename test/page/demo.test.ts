@@ -91,7 +91,7 @@ test('the page cannot end the demo', async () => {
   const answer = await fetch(`${demo.url}demo/command`, { method: 'POST', body: 'quit' });
   expect([answer.status, await answer.text()]).toEqual([
     400,
-    'the demo can only be ended in its terminal',
+    'quit works in the terminal of the demo only',
   ]);
 });
 

@@ -55,7 +55,7 @@ export function createPageServer(proxy: NodeProxy, logger: Logger): PageServer {
         logger.warn({ err: error }, 'the page cannot be bundled from source; run npm run build');
         refuse(
           response,
-          'the page cannot be bundled from source; dist/main.js contains it: npm run build',
+          'the page cannot be bundled from source; dist/ contains it: npm run build',
         );
       }
     },

@@ -3,6 +3,7 @@ import { analyze } from './analyze.ts';
 import { check } from './check.ts';
 import { completeServices, completion } from './completion.ts';
 import { decisions } from './decisions.ts';
+import { demo } from './demo.ts';
 import { diff } from './diff.ts';
 import { explain } from './explain.ts';
 import { run } from './run.ts';
@@ -20,6 +21,7 @@ export const COMMANDS: readonly Command[] = [
   check,
   simulate,
   analyze,
+  demo,
   version,
   completion,
   completeServices,

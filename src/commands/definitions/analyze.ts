@@ -1,4 +1,3 @@
-import { executeAnalyze } from '../analyze.ts';
 import type { Command } from '../command.ts';
 import { ALL_NAMESPACES, INPUT, NAMESPACE, NO_HEADERS, outputFlag, SELECTOR } from './flags.ts';
 
@@ -41,5 +40,5 @@ mistakes, the rest (i) is for information. Without --from it reads the cluster o
     3: 'there are warnings',
     4: 'there are errors',
   },
-  execute: executeAnalyze,
+  execute: async (call) => (await import('../analyze.ts')).executeAnalyze(call),
 };

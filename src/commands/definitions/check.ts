@@ -1,4 +1,3 @@
-import { executeCheck } from '../check.ts';
 import type { Command } from '../command.ts';
 import { ADMIN, CONTEXT, outputFlag } from './flags.ts';
 
@@ -49,5 +48,5 @@ output is one check. A failed check also says what to do:
     2: 'wrong command line',
     3: 'there are problems',
   },
-  execute: executeCheck,
+  execute: async (call) => (await import('../check.ts')).executeCheck(call),
 };

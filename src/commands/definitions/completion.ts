@@ -1,6 +1,4 @@
 import type { Command } from '../command.ts';
-import { executeCompleteServices } from '../complete-services.ts';
-import { executeCompletion } from '../completion.ts';
 
 /** `kube-proxy-wrapper completion`. */
 export const completion: Command = {
@@ -18,7 +16,7 @@ come from the wrapper that runs on this node.`,
   exits: { 0: 'printed', 1: 'the script cannot be printed', 2: 'wrong command line' },
   maxArguments: 1,
   completes: ['bash', 'zsh', 'fish'],
-  execute: executeCompletion,
+  execute: async (call) => (await import('../completion.ts')).executeCompletion(call),
 };
 
 /** What the scripts call to complete the name of a Service. */
@@ -33,5 +31,5 @@ export const completeServices: Command = {
   exits: { 0: 'printed', 2: 'wrong command line' },
   maxArguments: 1,
   hidden: true,
-  execute: executeCompleteServices,
+  execute: async (call) => (await import('../complete-services.ts')).executeCompleteServices(call),
 };

@@ -1,5 +1,4 @@
 import type { Command } from '../command.ts';
-import { executeDecisions } from '../decisions.ts';
 import { ADMIN, ALL_NAMESPACES, NAMESPACE, NO_HEADERS, outputFlag } from './flags.ts';
 
 /** `kube-proxy-wrapper decisions`. */
@@ -28,5 +27,5 @@ of it are kept. The running wrapper answers.`,
   exits: { 0: 'answered', 1: 'no wrapper answers', 2: 'wrong command line' },
   maxArguments: 2,
   completes: 'services',
-  execute: executeDecisions,
+  execute: async (call) => (await import('../decisions.ts')).executeDecisions(call),
 };

@@ -1,5 +1,4 @@
 import type { Command } from '../command.ts';
-import { executeDiff } from '../diff.ts';
 import { ADMIN, NAMESPACE, outputFlag } from './flags.ts';
 
 /** `kube-proxy-wrapper diff`. */
@@ -26,5 +25,5 @@ Endpoints are keyed by their address, not by their position.`,
   },
   maxArguments: 2,
   completes: 'services',
-  execute: executeDiff,
+  execute: async (call) => (await import('../diff.ts')).executeDiff(call),
 };

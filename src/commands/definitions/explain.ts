@@ -1,5 +1,4 @@
 import type { Command } from '../command.ts';
-import { executeExplain } from '../explain.ts';
 import { ADMIN, ALL_NAMESPACES, NAMESPACE, NO_HEADERS, outputFlag, SELECTOR } from './flags.ts';
 
 /** `kube-proxy-wrapper explain`. */
@@ -40,5 +39,5 @@ export const explain: Command = {
   },
   maxArguments: 2,
   completes: 'services',
-  execute: executeExplain,
+  execute: async (call) => (await import('../explain.ts')).executeExplain(call),
 };

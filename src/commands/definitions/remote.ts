@@ -1,6 +1,4 @@
 import type { Command, Flag } from '../command.ts';
-import { executeFleet } from '../remote/fleet-command.ts';
-import { executeRemote } from '../remote/remote-command.ts';
 import { analyze } from './analyze.ts';
 import { check } from './check.ts';
 import { decisions } from './decisions.ts';
@@ -91,7 +89,8 @@ function remote(command: Command, changes: Partial<Command> = {}): Command {
     notes: RIGHTS,
     examples: EXAMPLES[name] ?? command.examples,
     exits: { ...exits, 1: 'a wrapper cannot be reached or has no answer' },
-    execute: (call) => executeRemote(command, call),
+    execute: async (call) =>
+      (await import('../remote/remote-command.ts')).executeRemote(command, call),
     ...changes,
   };
 }
@@ -133,7 +132,7 @@ and get pods/portforward.`,
     3: 'there are differences, or wrappers that do not answer',
   },
   maxArguments: 2,
-  execute: executeFleet,
+  execute: async (call) => (await import('../remote/fleet-command.ts')).executeFleet(call),
 };
 
 /** The commands of kubectl-kpw, in the order of --help. */

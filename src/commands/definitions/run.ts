@@ -1,5 +1,4 @@
 import type { Command } from '../command.ts';
-import { executeRun } from '../run-command.ts';
 
 /** `kube-proxy-wrapper run`. */
 export const run: Command = {
@@ -57,5 +56,5 @@ export const run: Command = {
     1: 'wrong settings or an error at start',
     2: 'wrong command line',
   },
-  execute: executeRun,
+  execute: async (call) => (await import('../run-command.ts')).executeRun(call),
 };

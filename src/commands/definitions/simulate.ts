@@ -1,5 +1,4 @@
 import type { Command } from '../command.ts';
-import { executeSimulate } from '../simulate.ts';
 import { ALL_NAMESPACES, INPUT, NAMESPACE, NO_HEADERS, outputFlag, SELECTOR } from './flags.ts';
 
 /** `kube-proxy-wrapper simulate`. */
@@ -75,5 +74,5 @@ the nodes, and does not write anything.`,
     3: 'there are warnings (with --diff: new ones)',
   },
   maxArguments: 0,
-  execute: executeSimulate,
+  execute: async (call) => (await import('../simulate.ts')).executeSimulate(call),
 };

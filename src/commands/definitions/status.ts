@@ -1,5 +1,4 @@
 import type { Command } from '../command.ts';
-import { executeStatus } from '../status.ts';
 import { ADMIN, outputFlag } from './flags.ts';
 
 /** `kube-proxy-wrapper status`. */
@@ -21,5 +20,5 @@ The running wrapper answers.`,
     2: 'wrong command line',
     3: 'there are problems',
   },
-  execute: executeStatus,
+  execute: async (call) => (await import('../status.ts')).executeStatus(call),
 };

@@ -1,5 +1,4 @@
 import type { Command } from '../command.ts';
-import { executeVersion } from '../version.ts';
 import { ADMIN, outputFlag } from './flags.ts';
 
 /** `kube-proxy-wrapper version`. */
@@ -19,5 +18,5 @@ export const version: Command = {
     1: 'no wrapper answers, and only the version of this program is known',
     2: 'wrong command line',
   },
-  execute: executeVersion,
+  execute: async (call) => (await import('../version.ts')).executeVersion(call),
 };

@@ -10,6 +10,7 @@ const RULES: readonly (readonly [RegExp, keyof typeof SGR])[] = [
   [/^\[skip\]/, 'dim'],
   [/^ {2}\+(?= )/, 'green'],
   [/^ {2}-(?= )/, 'red'],
+  [/^ {2}~(?= )/, 'yellow'],
   [/^[A-Z][A-Z ]+(?: {2}[A-Z ]+)+$/, 'bold'],
 ];
 

@@ -74,7 +74,9 @@ export async function makeSelfSigned(
 
 async function makePair(names: readonly string[]): Promise<CertificateAndKey> {
   // Loaded only where it is needed, because it takes 25 MB of memory.
-  const { generate } = await import('selfsigned');
+  // It is CommonJS: in the bundle, a part that is loaded later has nothing but its default export.
+  const { default: selfsigned } = await import('selfsigned');
+  const { generate } = selfsigned;
   const common = { keyType: 'ec', algorithm: 'sha256', ...VALIDITY } as const;
   const name = `${AUTHORITY} ${randomBytes(6).toString('hex')}`;
   const authority = await generate([{ name: 'commonName', value: name }], {

@@ -1,7 +1,7 @@
 import type { ViewCharge } from './view-charge.ts';
 import type { ViewSource } from './view-source.ts';
 
-/** An open view of the registry, with its users and its timer. */
+/** An open view, with its users and its timer. */
 export interface OpenView {
   /** A refused view keeps only its query and error; see {@link refusedSource}. */
   source: ViewSource;
@@ -14,6 +14,8 @@ export interface OpenView {
   idleSince: number;
   /** The topology needs it. */
   pinned: boolean;
+  /** It remains open without users. */
+  kept: boolean;
 }
 
 /** The source of a refused view, without anything that takes memory. */

@@ -177,6 +177,28 @@ describe('values', () => {
     await expect(helmTemplate(tools, values)).rejects.toThrow('needs metrics.onNodeAddress=true');
   });
 
+  test('admissionPolicy creates the policy of the component, with the action that is set', async () => {
+    const created = async (admissionPolicy: object) =>
+      (await render({ admissionPolicy })).filter(({ kind }) =>
+        kind?.startsWith('ValidatingAdmissionPolicy'),
+      );
+    expect(await created({})).toEqual([]);
+    const component = parseObjects(readText('manifests/components/admission-policy/policy.yaml'));
+    expect(await created({ create: true })).toEqual(component);
+    const binding = only(
+      await created({ create: true, action: 'Warn' }),
+      'ValidatingAdmissionPolicyBinding',
+    );
+    expect(binding.spec.validationActions).toEqual(['Warn']);
+  });
+
+  test('admissionPolicy is refused for a Kubernetes that does not know it', async () => {
+    const values = [host, 'admissionPolicy.create=true'];
+    await expect(helmTemplate(tools, values, [], ['--kube-version', '1.29.0'])).rejects.toThrow(
+      'needs Kubernetes 1.30 or newer, this is v1.29.0',
+    );
+  });
+
   test('a folder for the state that is given in the settings is not overruled', async () => {
     expect(container(await render({})).args).toContain(
       '--state-dir=/var/lib/kube-proxy-wrapper/state',

@@ -1,4 +1,4 @@
-import { chmodSync, cpSync, mkdirSync } from 'node:fs';
+import { chmodSync, cpSync, globSync, mkdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { readText, repository } from './repository.ts';
 
@@ -81,11 +81,12 @@ function copy(root: string, text: string): void {
   const target = paths.pop() ?? '';
   const mode = words.find((word) => word.startsWith('--chmod='))?.slice('--chmod='.length);
   for (const source of paths) {
-    const from = source.replace(/^\/src\//, '');
-    // A target that ends in a slash is a folder.
-    const to = join(root, target.endsWith('/') ? join(target, basename(from)) : target);
-    mkdirSync(dirname(to), { recursive: true });
-    cpSync(join(repository, from), to, { recursive: true });
-    if (mode !== undefined) chmodSync(to, Number.parseInt(mode, 8));
+    for (const from of globSync(source.replace(/^\/src\//, ''), { cwd: repository })) {
+      // A target that ends in a slash is a folder.
+      const to = join(root, target.endsWith('/') ? join(target, basename(from)) : target);
+      mkdirSync(dirname(to), { recursive: true });
+      cpSync(join(repository, from), to, { recursive: true });
+      if (mode !== undefined) chmodSync(to, Number.parseInt(mode, 8));
+    }
   }
 }

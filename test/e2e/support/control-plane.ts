@@ -76,13 +76,15 @@ export interface ControlPlaneOptions {
   readonly controllers?: boolean;
   /** Flags of the API server on top of ours, such as `--feature-gates=WatchList=false`. */
   readonly apiServerArgs?: readonly string[];
+  /** Programs in place of those that the harness builds, such as an API server of another version. */
+  readonly binaries?: Partial<Binaries>;
 }
 
 /** Starts a control plane with data of its own, ready to be used. Takes 5 to 10 seconds. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const { controllers = true, apiServerArgs = [] } = options;
   await ensureOsPackages();
-  const binaries = await ensureBinaries();
+  const binaries = { ...(await ensureBinaries()), ...options.binaries };
   const folder = await mkdtemp(join(tmpdir(), 'kpw-control-plane-'));
   const cleanups: Cleanup[] = [async () => await rm(folder, { recursive: true, force: true })];
   const stop = async () => {

@@ -7,10 +7,17 @@ import type { NodeNetns } from './node-netns.ts';
 /** How a kube-proxy writes its tables. */
 export type KubeProxyMode = 'iptables' | 'nftables';
 
+/** A kube-proxy that is not one of those that the harness builds. */
+export interface KubeProxyProgram {
+  readonly version: string;
+  /** Its path. */
+  readonly program: string;
+}
+
 export interface KubeProxyOptions {
   readonly binaries: Binaries;
   readonly netns: NodeNetns;
-  readonly version: KubeProxyVersion;
+  readonly version: KubeProxyVersion | KubeProxyProgram;
   readonly mode: KubeProxyMode;
   /** Name of its Node object, which should have the namespace's address. */
   readonly nodeName: string;
@@ -31,7 +38,11 @@ export interface KubeProxyOptions {
  * default it does so once a second at most, which would hide how long everybody before it takes.
  */
 export async function startKubeProxy(options: KubeProxyOptions): Promise<ManagedProcess> {
-  const { binaries, netns, version, mode, wait = true } = options;
+  const { binaries, netns, mode, wait = true } = options;
+  const { version, program } =
+    typeof options.version === 'string'
+      ? { version: options.version, program: binaries.kubeProxy[options.version] }
+      : options.version;
   const { healthz, metrics } = options.ports ?? { healthz: 10256, metrics: 10249 };
   const name = `kube-proxy-${version}-${mode}-${metrics}`;
   const config = join(netns.folder, `${name}.json`);
@@ -55,7 +66,7 @@ export async function startKubeProxy(options: KubeProxyOptions): Promise<Managed
   );
   const process = netns.spawn({
     name,
-    command: binaries.kubeProxy[version],
+    command: program,
     args: ['--config', config, '--v=2'],
     logFile: join(netns.folder, `${name}.log`),
     env: options.env ?? {},

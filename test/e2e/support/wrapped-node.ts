@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dump } from 'js-yaml';
-import type { KubeProxyVersion } from './binaries.ts';
 import { createNode } from './cluster-objects.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { eventually } from './eventually.ts';
@@ -41,9 +40,7 @@ export interface WrappedNode {
    * wrapper's URL can be reached, too.
    */
   startKubeProxy(
-    options: Pick<KubeProxyOptions, 'ports' | 'wait'> & {
-      readonly version: KubeProxyVersion;
-      readonly mode: KubeProxyMode;
+    options: Pick<KubeProxyOptions, 'ports' | 'wait' | 'version' | 'mode'> & {
       readonly netns?: NodeNetns;
     },
   ): Promise<ManagedProcess>;

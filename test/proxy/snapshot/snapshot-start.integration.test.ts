@@ -244,13 +244,16 @@ describe('a start while the API server is out of reach', () => {
 });
 
 describe('a start while the API server answers', () => {
+  // A busy machine takes longer to accept a connection than the grace time of the other tests.
+  const PATIENT_MS = 500;
+
   test('never shows the snapshot first, however slow the response', async () => {
     await leaveState();
     putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.7', node: 'edge-1' }]);
     const release = server.hold(({ query }) => !query.has('watch'));
-    const proxy = await start();
+    const proxy = await start({ state: { ...state, graceMs: PATIENT_MS } });
     const watch = recordWatch(proxy.url + PATHS.slices, STREAMING_LIST);
-    setTimeout(release, 800);
+    setTimeout(release, 3 * PATIENT_MS);
     const { events, close } = await watch;
     await eventually(() => events.length, 2);
     close();
@@ -271,7 +274,8 @@ describe('a start while the API server answers', () => {
   ])('%i: shows what is on disk: %s', async (code, shown) => {
     await leaveState();
     server.refuse(() => true, code);
-    const proxy = await start({ readyWaitMs: shown ? 2000 : 500 });
+    const patient = { state: { ...state, graceMs: PATIENT_MS }, readyWaitMs: 2 * PATIENT_MS };
+    const proxy = await start(shown ? {} : patient);
     const answer = shownBy(proxy, PATHS.slices).then(addresses, (error: Error) => error.message);
     expect(await answer).toEqual(
       shown

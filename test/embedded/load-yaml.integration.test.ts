@@ -39,6 +39,14 @@ describe('loadYaml()', () => {
     expect(server.list('nodes').map(({ metadata }) => metadata.name)).toEqual(['a', 'b']);
   });
 
+  test('reports objects that it does not store, if the caller wants to ignore them', () => {
+    const server = createApiServer();
+    const kinds: string[] = [];
+    const text = `${NODE}---\nkind: Secret\napiVersion: v1\n---\nreplicas: 3\n`;
+    expect(server.loadYaml(text, { onUnknownKind: (kind) => kinds.push(kind) })).toBe(1);
+    expect(kinds).toEqual(['Secret', 'object without kind']);
+  });
+
   test.each([
     ['---\na: [\n', 'document 1: line 3: '],
     [

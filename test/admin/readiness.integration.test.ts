@@ -4,7 +4,7 @@ import { readiness } from '../../src/admin/readiness.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTcpRelay, type TcpRelay } from '../support/http/tcp-relay.ts';
-import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
+import { createSmallCluster, putService } from '../support/wrapper/small-cluster.ts';
 import { PATHS, problemsOf, shownBy } from '../support/wrapper/state-fixture.ts';
 import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
@@ -96,4 +96,22 @@ test('a view that was listed but never watched becomes unready 10 s after the li
   expect(problemsOf(proxy)).toEqual([]);
   elapse(11_000);
   expect(problemsOf(proxy).join()).toMatch(/^stale.*endpointslices.*403/);
+});
+
+// A tenant who toggles an annotation, or a client with a selector of its own, must not take the node out of service.
+test('what is read for the first time while the wrapper runs does not make the node unready', async () => {
+  await shownBy(proxy, PATHS.slices);
+  const release = server.hold(({ query }) => query.get('labelSelector') === 'site=a');
+  const remarks = () =>
+    readiness(proxy).flatMap(({ name, remark }) =>
+      remark === 'but not synced yet' ? [name.replace(/^.* /, '')] : [],
+    );
+  putService(server, 'web', ['site']);
+  const answer = fetch(`${proxy.url}/api/v1/services?labelSelector=site%3Da`);
+  await eventually(() => remarks().length, 2);
+  expect(problemsOf(proxy)).toEqual([]);
+  release();
+  expect((await answer).status).toBe(200);
+  await eventually(remarks, []);
+  expect(problemsOf(proxy)).toEqual([]);
 });

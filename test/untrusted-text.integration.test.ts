@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { formatTable } from '../demo/table.ts';
+import { formatServices } from '../demo/table.ts';
 import type { Explained } from '../src/admin/explain/explained-service.ts';
 import { formatVerdicts } from '../src/commands/check/verdict.ts';
 import { formatDiff } from '../src/commands/diff.ts';
@@ -237,8 +237,9 @@ const OUTPUTS: Readonly<Record<string, (write: Write) => string>> = {
   'simulate as CSV': (write) =>
     Array.from(csvCells(simulate(cluster(write), settings)), csvLine).join(''),
   'the table of the demo': (write) =>
-    formatTable([
+    formatServices([
       {
+        id: '',
         service: write('service'),
         keys: write('keys'),
         address: write('address'),

@@ -1,0 +1,119 @@
+import type { ApiServer } from '../embedded/api-server.ts';
+import { createJsonCodec } from '../src/filter/codec/json/codec.ts';
+import type { EndpointGroup } from '../src/topology/decide/endpoint.ts';
+import { decideWithReasons } from '../src/topology/decide/endpoint-reasons.ts';
+import type { ManagedPolicy, Policy } from '../src/topology/policy/policy.ts';
+import type { Topology } from '../src/topology/state/topology.ts';
+import type { Row } from './changes.ts';
+
+/** The facts of a slice that the rows show. */
+interface Slice {
+  readonly key: string;
+  readonly service: string;
+  readonly group: EndpointGroup | undefined;
+  readonly addresses: readonly string[];
+}
+
+/** kube-proxy does not read slices with this label: clients take headless Services from DNS. */
+const HEADLESS = 'service.kubernetes.io/headless';
+
+/** A stored object is replaced, never changed. */
+const known = new WeakMap<object, Slice>();
+const codec = createJsonCodec();
+
+/** Compares the endpoints at the API server with those that a client of the wrapper sees, and gives the reasons. */
+export function rowsOf(
+  server: ApiServer,
+  topology: Topology,
+  shown: ReadonlyMap<string, ReadonlySet<string>>,
+): Row[] {
+  const byService = new Map<string, Slice[]>();
+  for (const object of server.list('endpointslices')) {
+    if (object.metadata.labels?.[HEADLESS] !== undefined) continue;
+    const slice = known.get(object) ?? readSlice(object);
+    known.set(object, slice);
+    const slices = byService.get(slice.service) ?? [];
+    slices.push(slice);
+    byService.set(slice.service, slices);
+  }
+  const services = [...byService.keys()].sort();
+  return services.flatMap((service) => {
+    const slices = byService.get(service) ?? [];
+    return rowsOfService(service, slices, topology, shown);
+  });
+}
+
+function readSlice(object: object): Slice {
+  const { metadata, endpoints } = object as {
+    metadata: { name: string; namespace: string };
+    endpoints?: readonly { readonly addresses: readonly string[] }[] | null;
+  };
+  const facts = codec.endpointSlice(Buffer.from(JSON.stringify(object)));
+  return {
+    key: `${metadata.namespace}/${metadata.name}`,
+    service: `${facts.namespace}/${facts.service}`,
+    group: facts.groups[0],
+    addresses: (endpoints ?? []).map(({ addresses }) => addresses[0] ?? ''),
+  };
+}
+
+function rowsOfService(
+  service: string,
+  slices: readonly Slice[],
+  topology: Topology,
+  shown: ReadonlyMap<string, ReadonlySet<string>>,
+): Row[] {
+  const policy = topology.policyInForce(service);
+  const groups = slices.flatMap(({ group }) => group ?? []);
+  const reasons =
+    policy?.managed === true
+      ? reasonsOf(groups, policy, topology)
+      : groups.flatMap(({ endpoints }) => endpoints.map(() => unfiltered(policy)));
+  const keys = policy?.managed === true ? policy.keys.map(short).join(' > ') : 'no keys';
+  let index = 0;
+  return slices.flatMap(({ key, group, addresses }) =>
+    (group?.endpoints ?? []).map((endpoint, position) => {
+      const address = addresses[position] ?? '';
+      return {
+        id: `${key} ${address}`,
+        ...{ service, keys, address },
+        node:
+          (endpoint.node || '(no node)') +
+          (endpoint.state === 'ready' ? '' : ` (${state(endpoint.state)})`),
+        shown: shown.get(key)?.has(address) ?? false,
+        why: reasons[index++] ?? '',
+      };
+    }),
+  );
+}
+
+function reasonsOf(
+  groups: readonly EndpointGroup[],
+  { keys, minReady, dryRun }: ManagedPolicy,
+  topology: Topology,
+): string[] {
+  const options = minReady === undefined ? {} : { minReady };
+  const decided = decideWithReasons(groups, keys, topology.matches, options);
+  const prefix = dryRun === true ? 'dry run: ' : '';
+  return decided.map(({ reason }) => `${prefix}${shortKeys(reason, keys)}`);
+}
+
+/** A reason names keys. The table has their last parts. */
+function shortKeys(reason: string, keys: readonly string[]): string {
+  return keys.reduce((text, key) => text.replaceAll(key, short(key)), reason);
+}
+
+function unfiltered(policy: Policy | undefined): string {
+  if (policy === undefined || policy.managed) return 'not decided yet';
+  if (policy.reason === 'no-policy') return 'no policy, so all are shown';
+  return `${policy.reason.replaceAll('-', ' ')}, so all are shown; see explain`;
+}
+
+function state(text: string): string {
+  return text === 'notReady' ? 'not ready' : text;
+}
+
+/** The last part of a label key, to keep the table narrow. */
+function short(key: string): string {
+  return key.slice(key.lastIndexOf('/') + 1);
+}

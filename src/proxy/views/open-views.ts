@@ -1,0 +1,220 @@
+import type { WrapperError } from '../../errors.ts';
+import type { Codecs } from '../../filter/codec/codec.ts';
+import { kubeProxyQueryTest } from '../api/kube-proxy-queries.ts';
+import { type Query, queryKey, queryPath } from '../api/query.ts';
+import { type OpenView, refusedSource } from './open-view.ts';
+import { type BudgetLimits, RETRY_AFTER_SECONDS, ViewBudget } from './view-budget.ts';
+import { ANYONE, type Holder, type ViewCharge } from './view-charge.ts';
+import { openViewSource, type SourceContext, type ViewSource } from './view-source.ts';
+
+export interface OpenViewsOptions extends SourceContext, BudgetLimits {
+  readonly codecs: Codecs;
+  /** Whether https callers share the budget with the clients of plain http. */
+  readonly hasCallers: boolean;
+  /** A view without users is closed after this long, in milliseconds. */
+  readonly idleMs: number;
+}
+
+/**
+ * A view makes room for another query when it had no users for this long, in milliseconds. Without this time a client
+ * with ever new queries would cause a list and a snapshot for each of them, as fast as it sends them.
+ */
+const ROOM_MS = 5_000;
+/** Shares of the budget: one https caller, and all clients of plain http together if https is served too. */
+const CALLER_SHARE = 1 / 4;
+const ANYONE_SHARE = 1 / 2;
+/**
+ * A view without room is not tried again for this long, in milliseconds, because it has cost the API server a list.
+ * Until then it keeps its place among maxViews, so that other queries are not tried without a pause either.
+ */
+const NO_ROOM_MS = RETRY_AFTER_SECONDS * 1_000;
+/** A view whose query the API server rejects is closed this long after its last user, in milliseconds. */
+const REFUSED_IDLE_MS = 1_000;
+
+/**
+ * The open views, one per query, with their users and their part of the budget.
+ *
+ *     opened ──▶ in use ── last user leaves ──▶ idle ── idleMs, or another view needs the room ──▶ closed
+ *                 │  ▲                           │                                                 ▲
+ *                 │  └──────── new user ─────────┘                                                 │
+ *                 └── no room ──▶ refused (only query and error remain) ── 30 s later ─────────────┘
+ *
+ * A pinned view is never idle. A kept view is not either, unless the API server refuses its query.
+ */
+export class OpenViews {
+  readonly #options: OpenViewsOptions;
+  readonly #open = new Map<string, OpenView>();
+  /** Whether kube-proxy makes this query. */
+  readonly isKubeProxys: (query: Query) => boolean;
+  /** Counts all views except kube-proxy's own and pinned ones. */
+  readonly budget: ViewBudget;
+
+  constructor(options: OpenViewsOptions) {
+    this.#options = options;
+    this.isKubeProxys = kubeProxyQueryTest(options.topology.nodeName);
+    const { maxViews, maxViewBytes, hasCallers } = options;
+    this.budget = new ViewBudget({
+      ...{ maxViews, maxViewBytes },
+      shareOf: (holder) => (holder !== ANYONE ? CALLER_SHARE : hasCallers ? ANYONE_SHARE : 1),
+      makeRoom: (holder, except) => this.#closeIdlest(holder, except),
+    });
+  }
+
+  get sources(): readonly ViewSource[] {
+    return [...this.#open.values()].map(({ source }) => source);
+  }
+
+  find(query: Query): OpenView | undefined {
+    return this.#open.get(queryKey(query));
+  }
+
+  /**
+   * The view of a query, which is opened for this caller if there is none. Throws `LimitExceeded` when there is no room
+   * for another view. Kube-proxy's own queries always have room.
+   */
+  open(query: Query, caller: Holder): OpenView {
+    return this.find(query) ?? this.#openView(query, caller);
+  }
+
+  /** Adds a view that the topology needs. */
+  pin(source: ViewSource): OpenView {
+    const entry = this.#add(source);
+    entry.pinned = true;
+    return entry;
+  }
+
+  /** Closes a view that the topology does not need any more, unless a client reads it. */
+  unpin(entry: OpenView): void {
+    entry.pinned = false;
+    if (entry.users === 0) this.#close(entry);
+  }
+
+  /** From now on the view remains open without users. */
+  keep(entry: OpenView): void {
+    entry.kept = true;
+    if (entry.source.view.refusal === undefined) clearTimeout(entry.idleTimer);
+  }
+
+  /** The view need not remain open without users any more. If it has none, it is closed at once, or after a while. */
+  release(entry: OpenView, when: 'at once' | 'later'): void {
+    entry.kept = false;
+    const isUnused = entry.users === 0 && !entry.pinned;
+    if (when === 'at once' && isUnused) this.#close(entry);
+    else this.#closeLaterIfIdle(entry);
+  }
+
+  /** A request begins to read a view. Throws `LimitExceeded` if the caller's share does not allow it. */
+  enter(entry: OpenView, caller: Holder): void {
+    entry.charge?.use(caller);
+    entry.users++;
+    if (entry.source.view.closed === undefined) clearTimeout(entry.idleTimer);
+  }
+
+  /** A request that has entered ends. */
+  leave(entry: OpenView, caller: Holder): void {
+    entry.users--;
+    const orphaned = entry.charge?.leave(caller) === false;
+    if (entry.charge !== undefined && orphaned && entry.source.view.closed === undefined) {
+      // Its remaining readers have no room for it. They may open it again if they can.
+      const error = this.budget.refuse(entry.charge);
+      this.#refuse(entry, error);
+    }
+    this.#closeLaterIfIdle(entry);
+  }
+
+  /** Ends all reflectors and waits for them. */
+  async close(): Promise<void> {
+    const entries = [...this.#open.values()];
+    this.#open.clear();
+    for (const { idleTimer, charge } of entries) {
+      clearTimeout(idleTimer);
+      charge?.close();
+    }
+    await Promise.all(entries.map(({ source }) => source.close()));
+  }
+
+  /** Closes a view after a while if it has no users. */
+  #closeLaterIfIdle(entry: OpenView): void {
+    if (entry.users > 0 || entry.pinned || entry.source.view.closed !== undefined) return;
+    if (entry.kept && entry.source.view.refusal === undefined) return;
+    if (this.find(entry.source.query) !== entry) return;
+    const { idleMs } = this.#options;
+    const refused = entry.source.view.refusal !== undefined;
+    clearTimeout(entry.idleTimer);
+    entry.idleSince = performance.now();
+    entry.idleTimer = setTimeout(
+      () => this.#close(entry),
+      refused ? Math.min(REFUSED_IDLE_MS, idleMs) : idleMs,
+    );
+  }
+
+  #openView(query: Query, caller: Holder): OpenView {
+    const codec = this.#options.codecs[query.encoding];
+    if (this.isKubeProxys(query)) {
+      return this.#add(openViewSource(this.#options, query, codec));
+    }
+    const charge = this.budget.open(caller);
+    const pay = (bytes: number): void => {
+      // A closed view costs nothing, also while its list still ends.
+      if (entry.source.view.closed !== undefined) return;
+      try {
+        charge.resize(bytes);
+      } catch (error) {
+        this.#refuse(entry, error as WrapperError);
+        throw error;
+      }
+    };
+    const source = openViewSource(this.#options, query, codec, { payer: { pay } });
+    const entry = this.#add(source, charge);
+    return entry;
+  }
+
+  /** Closes the view that has been idle for longest. Returns whether one was idle for long enough. */
+  #closeIdlest(holder: Holder | undefined, except: ViewCharge | undefined): boolean {
+    let idlest: OpenView | undefined;
+    for (const entry of this.#open.values()) {
+      const { users, charge, source, idleSince } = entry;
+      if (charge === undefined || charge === except || users > 0) continue;
+      if (source.view.closed !== undefined) continue;
+      if (holder !== undefined && charge.holder !== holder) continue;
+      if (idlest === undefined || idleSince < idlest.idleSince) idlest = entry;
+    }
+    if (idlest === undefined || performance.now() - idlest.idleSince < ROOM_MS) return false;
+    this.#close(idlest);
+    return true;
+  }
+
+  #close(entry: OpenView): void {
+    const { source, idleTimer, charge } = entry;
+    entry.kept = false;
+    clearTimeout(idleTimer);
+    this.#open.delete(queryKey(source.query));
+    charge?.close();
+    void source.close();
+  }
+
+  /** Ends a view without room. Requests for it are answered with the error until it is closed. */
+  #refuse(entry: OpenView, error: WrapperError): void {
+    const { source, charge } = entry;
+    if (source.view.closed !== undefined) return;
+    clearTimeout(entry.idleTimer);
+    const path = queryPath(source.query);
+    this.#options.logger.warn({ view: path, err: error.message }, 'a view is closed');
+    const closing = source.close();
+    source.view.close(error);
+    charge?.resize(0);
+    entry.source = refusedSource(source, () => closing);
+    entry.idleTimer = setTimeout(() => this.#close(entry), NO_ROOM_MS);
+  }
+
+  #add(source: ViewSource, charge?: ViewCharge): OpenView {
+    const entry: OpenView = {
+      ...{ source, charge, users: 0, pinned: false, kept: false },
+      ...{ idleTimer: undefined, idleSince: performance.now() },
+    };
+    this.#open.set(queryKey(source.query), entry);
+    // When the query is rejected, its clients may have left already.
+    source.view.whenSettled(() => this.#closeLaterIfIdle(entry));
+    return entry;
+  }
+}

@@ -1,0 +1,84 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { EXAMPLE, formatIgnored, loadCluster } from '../../demo/load-cluster.ts';
+import { createApiServer } from '../../embedded/api-server.ts';
+
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'kpw-cluster-'));
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function write(name: string, content: unknown): string {
+  const file = join(folder, name);
+  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
+  return file;
+}
+
+const NODE = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', resourceVersion: '7' } };
+const SERVICE = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web', namespace: 'shop' } };
+const SLICE = {
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  metadata: { name: 'web-1', namespace: 'shop' },
+  addressType: 'IPv4',
+  endpoints: [],
+};
+const SECRET = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'x' }, data: {} };
+
+function list(...items: unknown[]) {
+  return { apiVersion: 'v1', kind: 'List', metadata: { resourceVersion: '' }, items };
+}
+
+describe('loadCluster()', () => {
+  test('loads what kubectl get -o yaml prints, and counts the other kinds', () => {
+    const server = createApiServer();
+    const file = write('all.json', list(NODE, SERVICE, SECRET, SLICE, SECRET, { kind: 'Pod' }));
+    const ignored = loadCluster(server, [file]);
+    expect([...ignored]).toEqual([
+      ['Secret', 2],
+      ['Pod', 1],
+    ]);
+    expect(formatIgnored(ignored)).toBe(
+      'ignored, because no policy depends on them: 2 Secret, 1 Pod',
+    );
+    expect(server.get('services', 'shop/web')).toBeDefined();
+  });
+
+  test('loads several files', () => {
+    const server = createApiServer();
+    loadCluster(server, [write('a.yaml', list(NODE)), write('b.yaml', list(SERVICE, SLICE))]);
+    expect(server.list('nodes')).toHaveLength(1);
+    expect(formatIgnored(new Map())).toBe('');
+  });
+
+  test.each([
+    ['none.yaml', undefined, /there is no file .*none\.yaml\. Save your cluster with: kubectl get/],
+    ['bad.yaml', 'a: [\n', /cannot use .*bad\.yaml: document 1: line 2: /],
+    [
+      'invalid.yaml',
+      list({ ...NODE, metadata: {} }),
+      /invalid\.yaml: document 1, item 1 \(Node\): metadata\.name/,
+    ],
+    [
+      'nodes.yaml',
+      list(SERVICE, SLICE),
+      /nodes\.yaml contains no Node\. Save all kinds with: kubectl get/,
+    ],
+    ['slices.yaml', list(NODE, SERVICE), /slices\.yaml contains no EndpointSlice\./],
+    ['empty.yaml', '', /contains no Node/],
+  ])('the error of %s names the file and the way out', (name, content, message) => {
+    const file = content === undefined ? join(folder, name) : write(name, content);
+    expect(() => loadCluster(createApiServer(), [file])).toThrow(message);
+  });
+
+  test('the example has all that the tour changes', () => {
+    const server = createApiServer();
+    expect(loadCluster(server, [EXAMPLE]).size).toBe(0);
+    expect(server.get('nodes', 'edge-1') && server.get('services', 'web')).toBeDefined();
+  });
+});

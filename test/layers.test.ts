@@ -1,0 +1,48 @@
+import { globSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { importsOf } from './support/imports-of.ts';
+
+const ROOT = resolve(import.meta.dirname, '..');
+
+/** What makes a test an integration test: the whole wrapper, and the API server in memory. */
+const WHOLES = ['src/proxy/node-proxy.ts', 'embedded/api-server.ts'].map((path) =>
+  resolve(ROOT, path),
+);
+
+const tests = globSync('test/**/*.test.ts', { cwd: ROOT }).map((path) => resolve(ROOT, path));
+
+interface Project {
+  readonly displayName: string;
+  readonly testRegex?: string | readonly string[];
+  readonly testPathIgnorePatterns?: readonly string[];
+}
+
+const CONFIG: string = '../jest.config.js';
+const { projects } = ((await import(CONFIG)) as { default: { projects: readonly Project[] } })
+  .default;
+
+/** Files of a suite of jest.config.js. */
+function suite(name: string): string[] {
+  const project = projects.find(({ displayName }) => displayName === name);
+  const { testRegex = '', testPathIgnorePatterns = [] } = project ?? {};
+  const isOneOf = (patterns: readonly string[], file: string) =>
+    patterns.some((each) => new RegExp(each.replace('<rootDir>', ROOT)).test(file));
+  return tests.filter(
+    (file) => isOneOf([testRegex].flat(), file) && !isOneOf(testPathIgnorePatterns, file),
+  );
+}
+
+const loadsWhole = (file: string) => {
+  const imports = importsOf(file, 'at once');
+  return WHOLES.some((whole) => imports.has(whole));
+};
+
+test.each([
+  ['unit', false],
+  ['integration', true],
+])('tests of the suite %s load the whole wrapper or an API server: %s', (name, expected) => {
+  const files = suite(name);
+  expect(files.length).toBeGreaterThan(50);
+  expect(files.filter((file) => loadsWhole(file) !== expected)).toEqual([]);
+});
