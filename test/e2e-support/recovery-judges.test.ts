@@ -31,14 +31,16 @@ function smallHistory() {
   const seq = write();
   const found: string[] = [];
   const judge = new ViewJudge(timeline, (problem) => found.push(problem));
-  timeline.forget(12);
-  judge.restart();
+  judge.restart(new Map(), 12);
+  let shown = new Map<string, SeenObject>();
   const show = (shownSeq: number, nodes: readonly string[]) => {
     const object = shownSlice(shownSeq, nodes);
     judge.slice('s-a', object);
-    judge.judge(new Map([['s-a', object]]));
+    shown = new Map([['s-a', object]]);
+    judge.judge(shown);
   };
-  return { timeline, judge, found, seq, write, show };
+  const settle = (keep = 12) => judge.restart(shown, keep);
+  return { timeline, judge, found, seq, write, show, settle };
 }
 
 const NODES = ['here', 'n1', 'n2'];
@@ -107,12 +109,43 @@ test('labels that go back in time are found', () => {
 });
 
 test('a state from before the clients were last right is found', () => {
-  const { timeline, judge, found, seq, write, show } = smallHistory();
-  write();
-  timeline.forget(12);
-  judge.restart();
+  const { found, seq, write, show, settle } = smallHistory();
+  show(write(), ['here', 'n1']);
+  settle();
   show(seq, ['here', 'n1']);
   expect(found).toEqual([expect.stringContaining(`shows write ${seq}; allowed`)]);
+});
+
+test.each([12, 3])(
+  'a query whose lag did not show when the clients were right may show it later, of %i values',
+  (keep) => {
+    const { timeline, found, seq, show, settle } = smallHistory();
+    show(seq, ['here', 'n1']);
+    const service = timeline.service('s');
+    const before = service.last;
+    service.push(undefined);
+    service.push({ topologyKeys: '["site"]', seq: timeline.nextSeq() });
+    expect(service.last).not.toEqual(before);
+    settle(keep);
+    // The wrapper's own watch of Services is late: deleted, then created again.
+    show(seq, NODES);
+    show(seq, ['here', 'n1']);
+    expect(found).toEqual([]);
+    // It has caught up.
+    settle(keep);
+    show(seq, NODES);
+    expect(found).toEqual([expect.stringContaining('no allowed combination')]);
+  },
+);
+
+test('a lag that would have shown when the clients were right is not accepted later', () => {
+  const { timeline, found, seq, show, settle } = smallHistory();
+  show(seq, ['here', 'n1']);
+  timeline.setNode('n2', { site: 'a' });
+  show(seq, NODES);
+  settle();
+  show(seq, ['here', 'n1']);
+  expect(found).toEqual([expect.stringContaining('no allowed combination')]);
 });
 
 test('an older state is accepted after a restore, and from the disk of a process that was killed', () => {
@@ -188,8 +221,8 @@ test('a list that was refused counts as a request only', () => {
   expect(judgeLists(refused, 0)).toEqual([]);
 });
 
-test('a check of a name that no object has is a request and not a list', () => {
-  const name = 'fieldSelector=metadata.name%3Dnobody.kube-proxy-wrapper.io';
+test('a check of one name is a request and not a list', () => {
+  const name = 'fieldSelector=metadata.name%3Dweb%2Cmetadata.namespace%3Ddefault';
   const checks = requestsAt(every(300, 10), `${LIST}&${name}`);
   expect(checks[0]).toMatchObject({ verb: 'check', query: requestsAt([0])[0]?.query });
   expect(judgeLists(checks, 0)).toEqual([]);
@@ -214,6 +247,13 @@ test('log lines, CPU, memory and descriptors have bounds', () => {
   expect(judge({ logLines: 21 }, 120)).toMatchObject([{ check: 'log' }]);
   expect(judge({ cpuSeconds: 5 }, 10)).toMatchObject([{ check: 'cpu' }]);
   expect(judge({ peakMB: 300 }, 1)).toMatchObject([{ check: 'memory' }]);
+  expect(
+    judgeUsage({
+      before: { ...before, peakMB: 300 },
+      after: { ...before, peakMB: 300 },
+      ...{ seconds: 1, starts: 0, kinds: 1 },
+    }),
+  ).toEqual([]);
   expect(judge({ descriptors: 81 }, 1)).toMatchObject([{ check: 'descriptors' }]);
 });
 
@@ -246,6 +286,17 @@ test('a fault that hit nothing does not count, and its kind is reported the seco
   expect(report.summary).toMatchObject({ harmless: 2, neverHit: ['connection: refused'] });
   report.add(0, { fault, hits: 2, rightAgainMs: 700, problems: [] });
   expect(report.summary).toMatchObject({ faults: 1, neverHit: [], rightAgainMs: { max: 700 } });
+});
+
+test('a fault that cannot be injected is reported, and the others count', () => {
+  const report = new RecoveryReport(1);
+  const fault = { number: 1, kinds: [KIND], seconds: 1, seed: 1 };
+  report.add(0, { fault, hits: 1, rightAgainMs: 5, problems: [] });
+  report.breakOff(1, 'connection: refused', new Error('no port is free'));
+  expect(report.summary).toMatchObject({
+    faults: 1,
+    brokenOff: [expect.stringMatching(/^history 1, connection: refused: .*no port is free/)],
+  });
 });
 
 test('a view that never becomes right counts with the longest time', () => {

@@ -1,17 +1,16 @@
-import { type Status, WrapperError } from '../../errors.ts';
+import { WrapperError } from '../../errors.ts';
 import type { Codec, ObjectBytes, RawEvent, RawList } from '../../filter/codec/codec.ts';
 import type { Clock } from '../../filter/projection/clock.ts';
 import type { Query } from '../api/query.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
 import { RequestTimeouts } from '../upstream/request-timeouts.ts';
 import { readBuffers, type Upstream } from '../upstream/upstream.ts';
-import { tooLargeVersion } from '../upstream/upstream-error.ts';
-import { isUsableResponse } from '../upstream/usable-response.ts';
 import type { ReadMemory } from '../util/read-memory.ts';
 import { systemClock } from '../util/system-clock.ts';
 import { CollectionRequester } from './collection-requester.ts';
-import { isOlder } from './position.ts';
+import type { KnownObject } from './delta-tracker.ts';
 import { QueryLimits } from './query-limits.ts';
+import { assertReached } from './version-check.ts';
 
 /** A list with all its pages. */
 export interface Listed {
@@ -24,6 +23,8 @@ export interface WatchStart {
   readonly version: string;
   /** The API server is known to have reached the version. If it is not, a request finds out. */
   readonly reached: boolean;
+  /** Known objects for that request, the one that changed last first; default: none. */
+  readonly newest?: () => readonly KnownObject[];
 }
 
 /** Receives what a watch brings. */
@@ -46,8 +47,6 @@ const LIST_SILENCE_MS = 30_000;
 const LIST_MS = 300_000;
 /** A watch that ends at most this much before its timeout has ended in its time, in milliseconds. */
 const EARLY_MS = 1_000;
-/** A name that no object should have. An object with this name would only be listed without need. */
-const NO_OBJECT = 'nobody.kube-proxy-wrapper.io';
 
 interface PageOptions {
   readonly query?: Query;
@@ -132,10 +131,10 @@ export class CollectionClient {
    * Watches from a version on. Resolves when the API server ends the stream: true if in its time, false if sooner, as
    * an API server does that stops. Throws as {@link list} does, and what a handler throws, which ends the watch.
    * If the API server has not reached the version, throws after about 3 s `Refused` with the cause
-   * ResourceVersionTooLarge. If that cannot be found out, throws `Refused` with 410.
+   * ResourceVersionTooLarge; the same if it has another history. If that cannot be found out, throws `Refused` with 410.
    */
   async watch(
-    { version, reached }: WatchStart,
+    { version, reached, newest = () => [] }: WatchStart,
     signal: AbortSignal,
     handlers: WatchHandlers,
   ): Promise<boolean> {
@@ -155,7 +154,7 @@ export class CollectionClient {
       await this.#limits.request(deadline.signal);
       const { body } = await this.#requester.get(this.#query, parameters, deadline.signal);
       // After the watch was accepted: a version that is reached now can be lost only if the watch ends.
-      if (!reached) await this.#assertReached(version, deadline.signal);
+      if (!reached) await this.#assertReached(version, newest(), deadline.signal);
       handlers.opened();
       await body.each((chunk) => {
         const { events, fault } = decoder.push(chunk);
@@ -175,24 +174,17 @@ export class CollectionClient {
     }
   }
 
-  /**
-   * Makes sure that the API server's state has reached a version. The API server accepts a watch from a later version
-   * too, and drops all events and bookmarks up to it (watch_cache.go, cache_watcher.go). So this lists a name that no
-   * object has, which the API server answers from memory (waitUntilFreshAndList) with an empty list.
-   */
-  async #assertReached(version: string, signal: AbortSignal): Promise<void> {
+  async #assertReached(
+    version: string,
+    newest: readonly KnownObject[],
+    signal: AbortSignal,
+  ): Promise<void> {
     const parameters = new URLSearchParams({ resourceVersion: version });
-    try {
-      const page = await this.#listPage(parameters, signal, { query: emptyQuery(this.#query) });
-      if (!isOlder(page.resourceVersion, version)) return;
-    } catch (error) {
-      const status = error instanceof WrapperError ? error.status : undefined;
-      // The collection does not support a selector by name: the watch is tried without the check.
-      if (status?.code === 400) return;
-      if (status === undefined || isTemporary(status.code)) throw error;
-      throw versionUnknown(version, status);
-    }
-    throw tooLargeVersion(`the API server has not reached ${version}`);
+    await assertReached({
+      ...{ query: this.#query, version, newest },
+      list: async (query) => await this.#listPage(parameters, signal, { query }),
+      readMeta: (object) => this.#codec.meta(object),
+    });
   }
 
   async #listPage(
@@ -242,31 +234,6 @@ export class CollectionClient {
       throw new WrapperError('Malformed', `a list of kind ${kind} without a resourceVersion`);
     }
   }
-}
-
-/**
- * A query that matches at most one object. A query that already names an object stays unchanged. With a second name
- * the API server would take the first in alphabetical order for the name in RequestInfo. Its authorization, and caches
- * on the way, would then use that name.
- */
-function emptyQuery(query: Query): Query {
-  const { fieldSelector } = query;
-  if (/(^|,)metadata\.name==?[^=]/.test(fieldSelector)) return query;
-  const own = fieldSelector === '' ? '' : `${fieldSelector},`;
-  return { ...query, fieldSelector: `${own}metadata.name=${NO_OBJECT}` };
-}
-
-/** Whether the API server may answer the same request later. */
-function isTemporary(code: number): boolean {
-  return code === 401 || !isUsableResponse(code);
-}
-
-/** It will not become known whether the watch can continue. Only a list helps, as after an expired version. */
-function versionUnknown(version: string, { code, message }: Status): WrapperError {
-  const problem = `the API server does not report whether it has reached ${version}: ${code} ${message}`;
-  return new WrapperError('Refused', problem, {
-    status: { code: 410, reason: 'Expired', message: problem },
-  });
 }
 
 /** Adds to an error of a limit the setting that it comes from. */

@@ -3,6 +3,7 @@ import { type Change, objectKey } from '../../filter/codec/change.ts';
 import type { ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
 import { memoryCost } from '../../filter/codec/memory-cost.ts';
 import { DEFAULT_READ_LIMITS, type ReadLimits } from '../api/read-limits.ts';
+import { isOlder } from './position.ts';
 
 /** What is kept of each object, to find differences. */
 interface Known {
@@ -10,6 +11,13 @@ interface Known {
   readonly resourceVersion: string;
   /** Its memory; see memoryCost. */
   readonly cost: number;
+}
+
+/** What identifies a state of an object. */
+export interface KnownObject {
+  /** {@link objectKey} of the object. */
+  readonly key: string;
+  readonly resourceVersion: string;
 }
 
 /** The changes that a batch of watch events makes. */
@@ -114,6 +122,31 @@ export class DeltaTracker<Facts extends ObjectMeta> {
     } catch (error) {
       return { changes, resourceVersion, error: WrapperError.from(error, 'Malformed') };
     }
+  }
+
+  /** The objects that changed last, at most `count`, the newest first. */
+  newest(count: number): readonly KnownObject[] {
+    const found: KnownObject[] = [];
+    for (const [key, { resourceVersion }] of this.#known) {
+      const last = found[count - 1];
+      if (last !== undefined && !isOlder(last.resourceVersion, resourceVersion)) continue;
+      const at = found.findIndex((each) => isOlder(each.resourceVersion, resourceVersion));
+      found.splice(at < 0 ? found.length : at, 0, { key, resourceVersion });
+      found.length = Math.min(found.length, count);
+    }
+    return found;
+  }
+
+  /** An object of which a list has an older state than is known; undefined: none. Throws `Malformed`. */
+  olderIn(items: readonly ObjectBytes[]): string | undefined {
+    if (this.#known.size === 0) return undefined;
+    for (const object of items) {
+      const meta = this.#meta(object);
+      const key = objectKey(meta);
+      const known = this.#known.get(key);
+      if (known !== undefined && isOlder(meta.resourceVersion, known.resourceVersion)) return key;
+    }
+    return undefined;
   }
 
   /** The memory of all objects after these changes. */

@@ -56,6 +56,8 @@ const GOOD_WATCH_MS = 10_000;
 const ABSENT_MS = 5_000;
 /** The lists of all queries are spread over this time when the history has changed, in milliseconds. */
 const SPREAD_MS = 1_000;
+/** A watch that continues is checked with at most so many known objects. */
+const CHECKED_OBJECTS = 3;
 /** So many 403 in a row are final: an API server that starts answers 403 until its RBAC has loaded. */
 const DENIALS = 3;
 
@@ -184,8 +186,9 @@ export class Reflector<Facts extends ObjectMeta> {
   }
 
   #applyList(items: readonly ObjectBytes[], resourceVersion: string, history: number): void {
-    const wentBack = position.wentBack(this.#position, resourceVersion);
-    if (wentBack) this.#assertNewest(resourceVersion);
+    const older = this.#olderThanKnown(items, resourceVersion);
+    const wentBack = older !== undefined;
+    if (wentBack) this.#assertNewest(older);
     const isNoticed = this.#position.history !== history;
     const { from } = this.#contents;
     const changes = this.#replace(items, resourceVersion, wentBack || isNoticed);
@@ -200,11 +203,18 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#log.info(fields, 'the API server has listed: its state replaces the snapshot');
   }
 
+  /** What in a list is older than what the handlers were notified of, as after etcd was restored; undefined: nothing. */
+  #olderThanKnown(items: readonly ObjectBytes[], listed: string): string | undefined {
+    if (position.wentBack(this.#position, listed)) return listed;
+    const key = this.#objects.olderIn(items);
+    return key === undefined ? undefined : `an older state of ${key}`;
+  }
+
   /** Throws if a list is older than it was required to be: only the newest state shows whether the history is another. */
-  #assertNewest(listed: string): void {
+  #assertNewest(older: string): void {
     const { next, notified } = this.#position;
     if (next.verb === 'list' && next.version === '') return;
-    throw tooLargeVersion(`the API server has listed ${listed}, which is older than ${notified}`);
+    throw tooLargeVersion(`the API server has listed ${older}, and had reached ${notified} before`);
   }
 
   /**
@@ -255,10 +265,11 @@ export class Reflector<Facts extends ObjectMeta> {
   async #watch(reached: boolean, attempt: Attempt, signal: AbortSignal): Promise<void> {
     this.#sent.watches++;
     const version = this.#position.notified;
+    const newest = () => this.#objects.newest(CHECKED_OBJECTS);
     this.#position = position.watching(this.#position, version);
     let ended = (): void => {};
     try {
-      const inTime = await this.#client.watch({ version, reached }, signal, {
+      const inTime = await this.#client.watch({ version, reached, newest }, signal, {
         opened: () => {
           attempt.isOpen = true;
           this.#watchOpened();

@@ -1,7 +1,7 @@
 import type { Change } from '../../filter/codec/change.ts';
 import type { ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
 import { DEFAULT_READ_LIMITS } from '../api/read-limits.ts';
-import { type AppliedEvents, DeltaTracker } from './delta-tracker.ts';
+import { type AppliedEvents, DeltaTracker, type KnownObject } from './delta-tracker.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 
 /**
@@ -16,6 +16,16 @@ export class TrackedObjects<Facts extends ObjectMeta> {
     const { codec, decode, bounds = DEFAULT_READ_LIMITS } = options;
     this.#options = options;
     this.#tracker = new DeltaTracker((object) => codec.meta(object), decode, bounds);
+  }
+
+  /** See DeltaTracker.newest. */
+  newest(count: number): readonly KnownObject[] {
+    return this.#tracker.newest(count);
+  }
+
+  /** See DeltaTracker.olderIn. */
+  olderIn(items: readonly ObjectBytes[]): string | undefined {
+    return this.#tracker.olderIn(items);
   }
 
   /**

@@ -166,7 +166,9 @@ class AgentUpstream implements Upstream {
     }
     response.body.destroy();
     if (this.#unauthorized.fail('401')) {
-      this.#logger.info({ path: request.path }, 'answered 401; the credentials are read again');
+      const fields = { path: request.path };
+      // Other requests may be answered, so that the cause seems new each time.
+      this.serverState.log.info(fields, 'answered 401; the credentials are read again');
     }
     await this.#refresh(request.signal);
     const again = await this.#send(request);
@@ -243,7 +245,8 @@ class AgentUpstream implements Upstream {
         active.end();
       });
       const onUnread = (): void => {
-        this.#logger.warn({ path: request.path }, 'a response was not read; its request is ended');
+        const fields = { path: request.path };
+        this.serverState.log.warn(fields, 'a response was not read; its request is ended');
       };
       const options = { explain, onUnread, onChunk: onBytes, unreadMs: this.#unreadMs };
       return { statusCode, headers, body: createBody(body, options) };

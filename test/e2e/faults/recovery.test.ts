@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 
 afterAll(() => {
-  if (env.KPW_JSON !== undefined)
+  if (env.KPW_JSON !== undefined && summary !== undefined)
     writeFileSync(env.KPW_JSON, JSON.stringify(summary, undefined, 2));
 });
 
@@ -51,6 +51,10 @@ test('the view is right again within the bounds after the API server answers', (
 test.each(Object.entries(CHECKS))('%s: %s', (check) => {
   const findings = (summary?.findings ?? []).filter((each) => each.check === check);
   expect(findings.map(({ fault, what }) => `${fault}: ${what}`)).toEqual([]);
+});
+
+test('no history ended before its plan did', () => {
+  expect(summary?.brokenOff).toEqual([]);
 });
 
 test('each kind has harmed something', () => {

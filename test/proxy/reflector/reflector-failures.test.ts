@@ -32,11 +32,13 @@ async function follow(
   const { upstream, lines } = await startUpstream((request, response) => {
     const { searchParams } = new URL(request.url ?? '', 'http://x');
     response.setHeader('content-type', 'application/json');
-    const isCheck = searchParams.get('fieldSelector')?.includes('nobody.') === true;
-    const metadata = { resourceVersion: isCheck ? '99' : '10' };
+    const checked = /metadata\.name=([^,]*)/.exec(searchParams.get('fieldSelector') ?? '')?.[1];
+    const metadata = { resourceVersion: checked === undefined ? '10' : '99' };
     const empty = JSON.stringify({ kind: 'ServiceList', metadata, items: [] });
-    if (isCheck) {
-      response.end(empty);
+    if (checked !== undefined) {
+      // An object of this name is known.
+      const items = [{ metadata: { name: checked, uid: 'u', resourceVersion: '99' } }];
+      response.end(JSON.stringify({ kind: 'ServiceList', metadata, items }));
     } else if (searchParams.get('watch') !== 'true') {
       response.statusCode = list(sent.lists.push(searchParams.get('resourceVersion')));
       response.end(response.statusCode === 200 ? empty : '{}');

@@ -65,9 +65,9 @@ function slicesRequests() {
   return server.requests.filter(({ path }) => path === SLICES);
 }
 
-/** Whether a request only checks that the API server has reached a version: a list of a name that no object has. */
+/** Whether a request only checks that the API server has reached a version: a list of one name. */
 function isVersionCheck({ query }: { readonly query: URLSearchParams }): boolean {
-  return query.get('fieldSelector')?.startsWith('metadata.name=nobody.') === true;
+  return query.get('fieldSelector')?.startsWith('metadata.name=') === true;
 }
 
 function statusOfSlices(of = proxy) {

@@ -65,8 +65,9 @@ const addresses = async () =>
 
 /** Cuts the watches of an API server that refuses the check of its version, and waits until a change is shown. */
 async function changeWhileCheckIsRefused(code: number): Promise<void> {
-  const byName = ({ query }: { query: URLSearchParams }) =>
-    query.get('fieldSelector')?.includes('metadata.name=nobody.') === true;
+  const byName = ({ path, query }: { path: string; query: URLSearchParams }) =>
+    path.endsWith('/endpointslices') &&
+    query.get('fieldSelector')?.includes('metadata.name=') === true;
   before.refuse(byName, code);
   before.cutWatches();
   putSlice(before, 'web-a', 'web', [{ ip: '10.0.0.3', node: 'edge-1' }]);
@@ -82,6 +83,40 @@ describe('after etcd was restored from a backup', () => {
     putSlice(after, 'web-a', 'web', [{ ip: '10.0.0.8', node: 'edge-1' }]);
     await eventually(addresses, ['10.0.0.8']);
     await eventually(() => problemsOf(proxy), []);
+  });
+
+  // All objects of before, and a slice that was written after the backup; then so many writes that no version tells.
+  async function overtaken(lost: (server: ApiServer) => void): Promise<void> {
+    const backup = (['nodes', 'services', 'endpointslices'] as const).map(
+      (name) => [name, before.list(name)] as const,
+    );
+    const version = before.resourceVersion;
+    lost(before);
+    await eventually(addresses, ['10.0.0.2']);
+    const server = createApiServer({ initialResourceVersion: version, tls: servingTls('HTTP/2') });
+    for (const [name, objects] of backup) server.restore(name, objects, version);
+    const other = { metadata: { name: 'other', namespace: 'default' } };
+    for (let write = 0; write < 50; write++) {
+      server.create('services', other);
+      server.delete('services', 'other');
+    }
+    await restore(server);
+  }
+
+  test('an object that is older than it was is noticed, whatever the version of the list', async () => {
+    await overtaken((server) =>
+      putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.2', node: 'edge-1' }]),
+    );
+    await eventually(addresses, ['10.0.0.1']);
+    await eventually(() => problemsOf(proxy), []);
+  });
+
+  test('an object that is not there any more is noticed', async () => {
+    await overtaken((server) => {
+      server.delete('endpointslices', 'web-a');
+      putSlice(server, 'web-b', 'web', [{ ip: '10.0.0.2', node: 'edge-1' }]);
+    });
+    await eventually(addresses, ['10.0.0.1']);
   });
 
   test('a different object with the same version is noticed', async () => {

@@ -126,6 +126,16 @@ describe('a body', () => {
     expect(lines.join()).toContain('/forgotten');
   });
 
+  // On a path that lost all bytes, each query waited for its check, and its watch was not read.
+  test('that nobody reads is logged a few times, however many there are', async () => {
+    const { upstream, server, lines } = await setUp(endless, { unreadMs: 10 });
+    for (let request = 0; request < 12; request++) {
+      await upstream.request({ method: 'GET', path: '/forgotten' });
+    }
+    await server.idle();
+    expect(lines.filter((line) => line.includes('was not read')).length).toBeLessThanOrEqual(9);
+  });
+
   test('that is read slowly is not ended as unread', async () => {
     const { upstream } = await setUp(
       (_request, response) => {

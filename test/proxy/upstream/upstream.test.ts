@@ -118,6 +118,19 @@ describe('a request', () => {
     expect([requests, credentials.refreshes]).toEqual([2, 1]);
   });
 
+  // Lists were refused and watches were not: 100 lines in 32 s.
+  test('answered 401 and otherwise in turn is logged a few times only', async () => {
+    let requests = 0;
+    const { upstream, lines } = await setUp((_request, response) => {
+      // Each 401 is tried once more.
+      response.writeHead(requests++ % 3 < 2 ? 401 : 200).end('x');
+    });
+    for (let request = 0; request < 40; request++) {
+      await buffer((await upstream.request({ method: 'GET', path: '/' })).body);
+    }
+    expect(lines.filter((line) => line.includes('are read again')).length).toBeLessThanOrEqual(9);
+  });
+
   test('answered 401 repeatedly is logged once, until a response has another status', async () => {
     let status = 401;
     const { upstream, lines } = await setUp((_, response) => response.writeHead(status).end());

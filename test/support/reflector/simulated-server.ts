@@ -73,7 +73,7 @@ export class SimulatedServer implements Upstream {
   async request({ path, signal }: UpstreamRequest): Promise<UpstreamResponse> {
     const url = new URL(path, 'http://x');
     const { searchParams } = url;
-    const isCheck = searchParams.get('fieldSelector')?.includes('nobody.') === true;
+    const isCheck = searchParams.get('fieldSelector')?.includes('metadata.name=') === true;
     const verb = isCheck ? 'check' : searchParams.has('watch') ? 'watch' : 'list';
     const request: SimulatedRequest = {
       ...{ at: this.#clock.now(), path: url.pathname, verb },
@@ -122,7 +122,7 @@ export class SimulatedServer implements Upstream {
       return { status: 200, body: { lines: missed, end: 'open' as const } };
     }
     if (wanted > current) return behind();
-    return list(current, verb === 'list' ? [object(current)] : []);
+    return list(current, [object(current)]);
   }
 
   probe(): Promise<number | undefined> {

@@ -13,6 +13,8 @@ export interface Cluster {
   changeAll(random: Random): Promise<void>;
   /** Writes all objects again, as into an empty etcd. */
   writeAll(): Promise<void>;
+  /** Changes that are made from now on begin when the result is called. */
+  hold(): () => void;
 }
 
 /** Fills a new cluster. */
@@ -32,5 +34,10 @@ export async function createCluster(backend: ClusterBackend, random: Random): Pr
     change: async (chosen) => await inTurn(async () => await writer.change(chosen)),
     changeAll: async (chosen) => await inTurn(async () => await writer.changeAll(chosen)),
     writeAll: async () => await writer.writeAll(),
+    hold: () => {
+      const held = Promise.withResolvers<void>();
+      last = last.then(() => held.promise);
+      return held.resolve;
+    },
   };
 }

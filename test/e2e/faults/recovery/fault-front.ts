@@ -78,8 +78,8 @@ export interface FaultFront {
   offer(protocols: readonly string[] | undefined): void;
   /** Settings of new HTTP/2 sessions; undefined: as at the start. */
   limitStreams(maxConcurrentStreams: number | undefined): void;
-  /** Requests go there in place of the backend. */
-  redirect(origin: string | undefined): void;
+  /** Requests go there in place of the backend, those that are taken; undefined: to the backend again. */
+  redirect(origin: string | undefined, takes?: (url: URL) => boolean): void;
   stop(): Promise<void>;
 }
 
@@ -105,7 +105,7 @@ class Front implements FaultFront {
   };
   #protocols: readonly string[];
   #streams: number | undefined;
-  #origin: string | undefined;
+  #other: { readonly origin: string; readonly takes: (url: URL) => boolean } | undefined;
   #tcp: Awaited<ReturnType<typeof startTcpFront>> | undefined;
 
   constructor(options: FrontOptions) {
@@ -167,8 +167,8 @@ class Front implements FaultFront {
     this.#streams = maxConcurrentStreams;
   }
 
-  redirect(origin: string | undefined): void {
-    this.#origin = origin;
+  redirect(origin: string | undefined, takes: (url: URL) => boolean = () => true): void {
+    this.#other = origin === undefined ? undefined : { origin, takes };
   }
 
   async stop(): Promise<void> {
@@ -219,7 +219,9 @@ class Front implements FaultFront {
   #forward(exchange: Exchange, faults: readonly HttpFault[]): void {
     const { request, response } = exchange;
     const { backend } = this.#options;
-    const url = new URL(request.url, this.#origin ?? backend.origin);
+    const own = new URL(request.url, backend.origin);
+    const other = this.#other?.takes(own) === true ? this.#other.origin : undefined;
+    const url = other === undefined ? own : new URL(request.url, other);
     const headers = Object.fromEntries(
       Object.entries(request.headers).filter(
         ([name]) => !name.startsWith(':') && !['host', 'connection', 'upgrade'].includes(name),

@@ -112,10 +112,7 @@ function describeScene(
   const scene: HistoryScene = {
     ...{ cluster, front, wrapper, clients: { slices, services }, judges: { view } },
     report: () => {},
-    settled: () => {
-      cluster.timeline.forget(KEPT_VALUES);
-      view.restart();
-    },
+    settled: () => view.restart(slices.objects, KEPT_VALUES),
     stop,
   };
   return scene;

@@ -20,6 +20,8 @@ export interface RecoverySummary {
   readonly neverHit: readonly string[];
   /** Kinds of HTTP/2, if the wrapper does not speak it. */
   readonly leftOut: readonly string[];
+  /** Histories that ended before their plan did, and why. */
+  readonly brokenOff: readonly string[];
   readonly byKind: readonly (Percentiles & { readonly kind: string; readonly faults: number })[];
 }
 
@@ -34,6 +36,7 @@ export interface Percentiles {
 export class RecoveryReport {
   readonly #seed: number;
   readonly #leftOut = new Set<string>();
+  readonly #brokenOff: string[] = [];
   readonly #outcomes: { readonly history: number; readonly outcome: FaultOutcome }[] = [];
 
   constructor(seed: number) {
@@ -43,6 +46,12 @@ export class RecoveryReport {
   /** A fault of HTTP/2, which the wrapper did not speak. */
   leaveOut(kind: FaultKind): void {
     this.#leftOut.add(nameOf(kind));
+  }
+
+  /** A fault could not be injected or judged, and the history ended there. */
+  breakOff(history: number, fault: string, error: unknown): void {
+    const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.#brokenOff.push(`history ${history}, ${fault}: ${why}`);
   }
 
   add(history: number, outcome: FaultOutcome): void {
@@ -65,6 +74,7 @@ export class RecoveryReport {
       findings: this.#outcomes.flatMap(({ history, outcome }) => findingsOf(history, outcome)),
       neverHit: kinds.filter((kind) => !hit.has(kind) && tries(kind) > 1),
       leftOut: [...this.#leftOut],
+      brokenOff: [...this.#brokenOff],
       byKind: kinds.flatMap((kind) => {
         const of = counted.filter(({ outcome }) =>
           outcome.fault.kinds.some((each) => nameOf(each) === kind),
@@ -79,7 +89,7 @@ export class RecoveryReport {
 
   /** A line for each kind, what was found, and the percentiles of all. */
   print(): void {
-    const { byKind, rightAgainMs, findings, neverHit, leftOut, ...rest } = this.summary;
+    const { byKind, rightAgainMs, findings, neverHit, leftOut, brokenOff, ...rest } = this.summary;
     const table = createTextTable();
     for (const { kind, faults, p50, p90, p99, max } of byKind) {
       for (const [column, value] of Object.entries({ faults, p50, p90, p99, max })) {
@@ -89,6 +99,7 @@ export class RecoveryReport {
     table.print('faults, and milliseconds until the view was right again');
     const lines = findings.map(({ check, fault, what }) => `${check}: ${fault}: ${what}`);
     lines.push(...neverHit.map((kind) => `never hit anything: ${kind}`));
+    lines.push(...brokenOff.map((why) => `broke off: ${why}`));
     if (leftOut.length > 0) lines.push(`left out, no HTTP/2: ${leftOut.join(', ')}`);
     lines.push(`right again, ms: ${JSON.stringify(rightAgainMs)}`);
     lines.push(`bounds, ms: ${JSON.stringify(BOUNDS.rightAgainMs)}`);

@@ -3,7 +3,7 @@ import { createRandom } from '../../support/random.ts';
 import type { ClusterBackend } from './cluster-backend.ts';
 import { allFaultKinds } from './fault-kinds.ts';
 import { type HistoryPlan, planHistories } from './fault-plan.ts';
-import { surviveFault } from './history-run.ts';
+import { type FaultOutcome, surviveFault } from './history-run.ts';
 import { startHistoryScene } from './history-scene.ts';
 import { makeOtherCertificates } from './kinds/tls-faults.ts';
 import { startMemoryBackend } from './memory-backend.ts';
@@ -77,10 +77,17 @@ async function runHistory(
         report.leaveOut(missing);
         continue;
       }
-      const outcome = await surviveFault(scene, fault);
+      const name = fault.kinds.map(nameOf).join(' + ');
+      let outcome: FaultOutcome;
+      try {
+        outcome = await surviveFault(scene, fault);
+      } catch (error) {
+        // What the other histories find is not lost.
+        report.breakOff(number, name, error);
+        break;
+      }
       report.add(number, outcome);
       const { rightAgainMs, hits, problems } = outcome;
-      const name = fault.kinds.map(nameOf).join(' + ');
       const found =
         problems.length === 0
           ? ''

@@ -1,6 +1,6 @@
 /** A request as the judge counts it. */
 export interface SeenRequest {
-  /** `check`: a list of one name or none; see "A resumed watch is checked" in docs/architecture.md. */
+  /** `check`: a list of one name; see "A resumed watch is checked" in docs/architecture.md. */
   readonly verb: 'list' | 'watch' | 'check' | 'other';
   /** Plural name; empty if the path has none. */
   readonly collection: string;
@@ -16,8 +16,6 @@ export interface SeenRequest {
   isHtml?: boolean;
 }
 
-const CHECKED_NAME = 'nobody.kube-proxy-wrapper.io';
-
 export function toSeenRequest(
   url: string,
   accept: string,
@@ -28,9 +26,12 @@ export function toSeenRequest(
     /^\/api(?:s\/[^/]+)?\/v1(?:\/namespaces\/[^/]+)?\/([a-z]+)/.exec(pathname) ?? [];
   const fields = (searchParams.get('fieldSelector') ?? '').split(',');
   const isCheck = fields.some((field) => field.startsWith('metadata.name='));
+  const labels = searchParams.get('labelSelector') ?? '';
+  // Only the query of the own Node has a name itself.
+  const isOwnNode = collection === 'nodes' && labels === '';
   const selectors = [
-    fields.filter((field) => !field.endsWith(`=${CHECKED_NAME}`)).join(),
-    searchParams.get('labelSelector') ?? '',
+    fields.filter((field) => isOwnNode || !/^metadata\.name(space)?=/.test(field)).join(),
+    labels,
   ];
   return {
     verb:

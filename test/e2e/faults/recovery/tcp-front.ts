@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { runCommand } from '../../support/run-command.ts';
 
 type Direction = 'toServer' | 'toClient';
 
@@ -38,8 +39,8 @@ export type TcpFault =
 export interface ActiveTcpFault {
   end(): Promise<void>;
   hits(): number;
-  /** Of `dropOld`: resolves when the client has closed all dead connections, or false after so long. */
-  noticed(withinMs: number): Promise<boolean>;
+  /** Of `dropOld`: dead connections that the client has not closed after so long; resolves earlier if it has. */
+  stillOpen(withinMs: number): Promise<readonly string[]>;
 }
 
 /** Listens at one port for as long as it lives, and passes connections on to another one. */
@@ -62,6 +63,8 @@ interface Active {
 /** One connection and its way on. */
 interface Link {
   readonly client: Socket;
+  /** When it was accepted, of performance.now(). */
+  readonly since: number;
   /** Lost by `dropOld`: these directions stay dead. */
   readonly dead: Set<Direction>;
   /** Bytes to the client under a fault that counts them. */
@@ -84,7 +87,7 @@ export async function startTcpFront(port: number, targetPort: number): Promise<T
   const onClient = (client: Socket): void => {
     accepted.push(performance.now());
     track(client);
-    const link: Link = { client, dead: new Set(), counts: new Map() };
+    const link: Link = { client, since: performance.now(), dead: new Set(), counts: new Map() };
     for (const each of active) {
       if (refuses(each, client, links.size)) return;
     }
@@ -124,11 +127,11 @@ export async function startTcpFront(port: number, targetPort: number): Promise<T
       if (fault.kind === 'reset' && fault.everyMs !== undefined) void repeat(self, cut);
       return {
         hits: () => self.hits,
-        noticed: async (withinMs) => {
+        stillOpen: async (withinMs) => {
           const deadline = performance.now() + withinMs;
-          const isOpen = () => before.some((link) => link.dead.size > 0 && links.has(link));
-          while (isOpen() && performance.now() < deadline) await sleep(50);
-          return !isOpen();
+          const open = () => before.filter((link) => link.dead.size > 0 && links.has(link));
+          while (open().length > 0 && performance.now() < deadline) await sleep(50);
+          return await Promise.all(open().map(describe));
         },
         end: async () => {
           active.delete(self);
@@ -146,6 +149,16 @@ export async function startTcpFront(port: number, targetPort: number): Promise<T
       for (const socket of sockets) socket.destroy();
     },
   };
+}
+
+/** A connection, with what the kernel says about the client's end of it. */
+async function describe({ client, since }: Link): Promise<string> {
+  const port = client.remotePort;
+  const socket = await runCommand('ss', ['-tnpoH', `sport = :${port}`]).catch(() => '');
+  const seconds = Math.round((performance.now() - since) / 1000);
+  return `port ${port}, ${seconds} s old, ${client.bytesRead} bytes of the client, ${
+    client.readableEnded ? 'ended by it' : 'not ended by it'
+  }: ${socket.trim().replaceAll(/\s+/g, ' ')}`;
 }
 
 async function listen(port: number, onClient: (client: Socket) => void): Promise<Server> {

@@ -31,6 +31,9 @@ export function judgeTraffic(scene: HistoryScene, judged: JudgedFault): Problem[
     ...judgeUsage({
       ...{ before, after: wrapper.usage(), seconds, starts: starts.length },
       kinds: fault.kinds.length,
+    }).map((problem) => {
+      if (problem.check !== 'log') return problem;
+      return { ...problem, what: `${problem.what}: ${wrapper.messagesSince(before.logLines)}` };
     }),
   ];
 }
@@ -55,7 +58,8 @@ export function judgeUsage(used: {
   return [
     ...atMost('log', 'log lines', after.logLines - before.logLines, lines),
     ...atMost('cpu', 'CPU seconds', after.cpuSeconds - before.cpuSeconds, cpu),
-    ...atMost('memory', 'resident MB', after.peakMB, memory),
+    // A peak is reported once, where it was reached.
+    ...(after.peakMB > before.peakMB ? atMost('memory', 'resident MB', after.peakMB, memory) : []),
     ...atMost('descriptors', 'open descriptors', after.descriptors, BOUNDS.descriptors),
   ];
 }

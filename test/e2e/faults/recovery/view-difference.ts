@@ -1,6 +1,6 @@
 import type { Cluster } from './cluster.ts';
 import type { KeptClient } from './kept-client.ts';
-import { shownView, wantedView } from './view-judge.ts';
+import { shownView, wantedView } from './shown-view.ts';
 
 interface Compared {
   readonly cluster: Cluster;

@@ -1,7 +1,7 @@
 import { type ModelLabels, type ModelService, viewOf } from '../../support/model.ts';
 import { SELF } from './cluster-backend.ts';
-import { SEQ } from './cluster-writes.ts';
 import type { SeenObject } from './kept-client.ts';
+import { addressesOf, seenText, seqOf, shownBy, slicesOf } from './shown-view.ts';
 import type { Timeline, TimelineSlice } from './timeline.ts';
 
 /** Positions in the histories of the inputs of one Service, up to which a view can have come. */
@@ -33,6 +33,8 @@ export class ViewJudge {
   readonly #evaluated = new Map<string, string>();
   /** Positions of the inputs when the clients were last right: nothing older is allowed. */
   #floor = { self: 0, nodes: 0, objects: new Map<string, number>() };
+  /** The oldest policy of each Service that the view may still have had then. */
+  readonly #oldestPolicy = new Map<string, number>();
   /** See FaultKind.mayGoBack. */
   mayGoBack = false;
   /** The API server may have refused the node set: then the key matches this node only. */
@@ -43,8 +45,22 @@ export class ViewJudge {
     this.#report = report;
   }
 
-  /** The clients are right: nothing older is allowed from now on. */
-  restart(): void {
+  /**
+   * The clients are right: nothing older is allowed from now on. That a view is right does not prove that each query of
+   * the wrapper has caught up. A Service that was deleted and created again with the same policy looks the same before
+   * and after, and the wrapper reads Services for its decisions with another query than a client in JSON. So all
+   * combinations are allowed that explain the view now.
+   *
+   * @param objects what the client of slices has
+   * @param keep so many values of each input are remembered
+   */
+  restart(objects: ReadonlyMap<string, SeenObject>, keep: number): void {
+    const possible = this.#possibleNow(objects);
+    const ages = [...possible].map(
+      ([service, positions]) =>
+        [service, positions.map((each) => this.#age(service, each))] as const,
+    );
+    this.#timeline.forget(keep);
     const { self, nodes, serviceNames, sliceNames } = this.#timeline;
     const last = (values: { readonly all: readonly unknown[] }) => values.all.length - 1;
     this.#floor = {
@@ -55,8 +71,57 @@ export class ViewJudge {
       ]),
     };
     this.#progress.clear();
+    this.#oldestPolicy.clear();
     this.#serviceSeqs.clear();
     this.#evaluated.clear();
+    for (const [service, all] of ages) {
+      // The age of what is forgotten now is that of nothing.
+      const positions = all
+        .map((age) => this.#age(service, age))
+        .filter((each) => Math.min(each.policy, each.self, each.nodes) >= 0);
+      this.#progress.set(service, { slices: new Map(), positions });
+      this.#oldestPolicy.set(service, Math.min(...positions.map(({ policy }) => policy)));
+    }
+  }
+
+  /** Positions counted from the newest values, or the reverse. */
+  #age(service: string, { policy, self, nodes }: Position): Position {
+    const timeline = this.#timeline;
+    return {
+      policy: timeline.service(service).all.length - 1 - policy,
+      self: timeline.self.all.length - 1 - self,
+      nodes: timeline.nodes.all.length - 1 - nodes,
+    };
+  }
+
+  /** The combinations that explain what is shown now. All Services see the same labels. */
+  #possibleNow(objects: ReadonlyMap<string, SeenObject>): Map<string, readonly Position[]> {
+    const exceptions = [this.mayGoBack, this.mayMatchSelfOnly] as const;
+    [this.mayGoBack, this.mayMatchSelfOnly] = [false, false];
+    const possible = new Map<string, readonly Position[]>();
+    for (const service of this.#timeline.serviceNames) {
+      const shown = slicesOf(service, objects);
+      const raw = this.#rawOf(shown);
+      if (shown.size === 0 || raw === undefined) continue;
+      const { positions } = this.#progressOf(service);
+      const found = this.#explain(service, raw, seenText(shown), positions).filter(
+        // A lag that is older has ended.
+        ({ policy, self, nodes }) =>
+          policy >= this.#floorOf(service) &&
+          self >= this.#floor.self &&
+          nodes >= this.#floor.nodes,
+      );
+      if (found.length > 0) possible.set(service, found);
+    }
+    [this.mayGoBack, this.mayMatchSelfOnly] = exceptions;
+    const labels = ({ self, nodes }: Position) => `${self} ${nodes}`;
+    const sets = [...possible.values()].map((positions) => new Set(positions.map(labels)));
+    for (const [service, positions] of possible) {
+      const agreed = positions.filter((each) => sets.every((set) => set.has(labels(each))));
+      if (agreed.length > 0) possible.set(service, agreed);
+      else possible.delete(service);
+    }
+    return possible;
   }
 
   #floorOf(name: string): number {
@@ -104,20 +169,15 @@ export class ViewJudge {
   /** All that arrived together was applied: each Service must be explained by one combination of its inputs. */
   judge(objects: ReadonlyMap<string, SeenObject>): void {
     for (const service of this.#timeline.serviceNames) {
-      const slices = new Map([...objects].filter(([name]) => name.slice(0, -2) === service).sort());
+      const slices = slicesOf(service, objects);
       if (slices.size > 0) this.#judgeService(service, slices);
     }
   }
 
   #judgeService(service: string, shown: ReadonlyMap<string, SeenObject>): void {
-    const raw = new Map<string, TimelineSlice>();
-    for (const [name, object] of shown) {
-      const seq = seqOf(object);
-      const value = this.#timeline.slice(name).all.find((each) => each?.seq === seq);
-      if (value === undefined) return;
-      raw.set(name, value);
-    }
-    const seen = [...shown].map(([name, object]) => `${name}:${shownBy(object)}`).join(' ');
+    const raw = this.#rawOf(shown);
+    if (raw === undefined) return;
+    const seen = seenText(shown);
     const progress = this.#progressOf(service);
     const explaining = this.#explain(service, raw, seen, progress.positions);
     if (explaining.length > 0) progress.positions = explaining;
@@ -125,6 +185,18 @@ export class ViewJudge {
       this.#report(
         `Service ${service} shows ${seen}; no allowed combination of ${this.#inputs(service)} does; it had reached ${JSON.stringify(progress.positions.slice(0, 8))}`,
       );
+  }
+
+  /** The writes that slices come from; undefined: one of them never was. */
+  #rawOf(shown: ReadonlyMap<string, SeenObject>): Map<string, TimelineSlice> | undefined {
+    const raw = new Map<string, TimelineSlice>();
+    for (const [name, object] of shown) {
+      const seq = seqOf(object);
+      const value = this.#timeline.slice(name).all.find((each) => each?.seq === seq);
+      if (value === undefined) return undefined;
+      raw.set(name, value);
+    }
+    return raw;
   }
 
   /** The combinations, each not older than one of the earlier ones, that give what is shown. */
@@ -197,13 +269,12 @@ export class ViewJudge {
   /** A slice is absent before it is created, after it was deleted, and while its Service is not decided yet. */
   #mayBeAbsent(name: string): boolean {
     const service = name.slice(0, -2);
+    const [slices, services] = this.mayGoBack
+      ? [0, 0]
+      : [this.#floorOf(name), this.#oldestPolicy.get(service) ?? this.#floorOf(service)];
     return (
-      this.#timeline
-        .slice(name)
-        .all.includes(undefined, this.mayGoBack ? 0 : this.#floorOf(name)) ||
-      this.#timeline
-        .service(service)
-        .all.includes(undefined, this.mayGoBack ? 0 : this.#floorOf(service))
+      this.#timeline.slice(name).all.includes(undefined, slices) ||
+      this.#timeline.service(service).all.includes(undefined, services)
     );
   }
 
@@ -224,42 +295,4 @@ function isNotOlder(next: Position, last: Position, self: readonly ModelLabels[]
   if (next.policy < last.policy || next.self < last.self) return false;
   const isSameSet = self[next.self]?.site === self[last.self]?.site;
   return !isSameSet || next.nodes >= last.nodes;
-}
-
-/** What a client must have when it is right, as lines that can be compared. */
-export function wantedView(timeline: Timeline): ReadonlyMap<string, string> {
-  const { self, nodes, services, slices } = timeline.state;
-  const world = { nodes: new Map([...nodes, [SELF, self] as const]), services };
-  const view = viewOf(
-    world,
-    SELF,
-    new Map([...slices].map(([name, { object }]) => [name, object])),
-  );
-  return new Map(
-    [...view].map(([name, endpoints]) => [
-      name,
-      `${slices.get(name)?.seq} ${endpoints.map(({ address }) => address).sort()}`,
-    ]),
-  );
-}
-
-/** The same of what a client has. */
-export function shownView(objects: ReadonlyMap<string, SeenObject>): ReadonlyMap<string, string> {
-  return new Map(
-    [...objects].map(([name, object]) => [name, `${seqOf(object)} ${shownBy(object)}`]),
-  );
-}
-
-function shownBy(object: SeenObject): string[] {
-  return (object.endpoints ?? []).flatMap(({ addresses }) => addresses).sort();
-}
-
-function seqOf({ metadata }: SeenObject): number {
-  return Number(metadata.annotations?.[SEQ]);
-}
-
-function addressesOf(slice: TimelineSlice | undefined): string[] {
-  return (slice?.object.groups ?? []).flatMap(({ endpoints }) =>
-    endpoints.map(({ address }) => address),
-  );
 }

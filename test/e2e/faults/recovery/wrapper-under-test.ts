@@ -43,13 +43,23 @@ export interface WrapperUnderTest {
   signal(signal: NodeJS.Signals): void;
   /** Leaves the process `spare` more descriptors than it has; undefined: as many as before. */
   limitDescriptors(spare: number | undefined): Promise<void>;
+  /** Leaves the process no more memory than it has; what needs more ends it. */
+  limitMemory(): Promise<void>;
+  /** Whether the last process that was started runs. */
+  isRunning(): boolean;
+  /** The clock of dates jumps: from now on it is so far ahead of the machine's, in milliseconds. */
+  setClock(aheadMs: number): void;
   usage(): Usage;
   /** Status of /readyz; undefined: nothing answers. */
   readyz(): Promise<number | undefined>;
   /** The end of the log. */
   log(): string;
+  /** The messages of the log after so many lines. */
+  messagesSince(lines: number): string;
 }
 
+/** Shifts the clock of the process. */
+const SHIFTED_CLOCK = new URL('shifted-clock.ts', import.meta.url).href;
 const HANDOVER_SECONDS = 60;
 /** The soft limit of descriptors where none is meant. Each machine allows that much. */
 const DESCRIPTORS = 4_096;
@@ -67,6 +77,7 @@ class Wrapper implements WrapperUnderTest {
   readonly starts: number[] = [];
   readonly #options: WrapperUnderTestOptions;
   readonly #args: readonly string[];
+  readonly #clockFile: string;
   #process: ManagedProcess | undefined;
   /** Of the processes that have ended. */
   #past = { cpuSeconds: 0, peakMB: 0 };
@@ -86,8 +97,11 @@ class Wrapper implements WrapperUnderTest {
         maxListBytes: 16 * 2 ** 20,
       }),
     );
+    this.#clockFile = join(folder, 'clock');
+    this.setClock(0);
     this.#args = [
-      ...[PROGRAM, 'run', '--kubeconfig', this.#writeKubeconfig(), '--node-name', SELF],
+      ...['--import', SHIFTED_CLOCK, PROGRAM, 'run'],
+      ...['--kubeconfig', this.#writeKubeconfig(), '--node-name', SELF],
       ...['--listen', `127.0.0.1:${listenPort}`, '--admin-listen', `127.0.0.1:${adminPort}`],
       ...['--config', config],
     ];
@@ -98,6 +112,7 @@ class Wrapper implements WrapperUnderTest {
     this.#process = startProcess({
       ...{ name: 'wrapper', command: process.execPath, args: this.#args },
       logFile: this.logFile,
+      env: { KPW_TEST_CLOCK_FILE: this.#clockFile },
     });
   }
 
@@ -131,6 +146,21 @@ class Wrapper implements WrapperUnderTest {
     await runCommand('prlimit', ['--pid', String(pid), `--nofile=${limit}:`]);
   }
 
+  async limitMemory(): Promise<void> {
+    const pid = this.#process?.pid;
+    if (pid === undefined) return;
+    const kB = /VmData:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    await runCommand('prlimit', ['--pid', String(pid), `--data=${Number(kB) * 1024}:`]);
+  }
+
+  isRunning(): boolean {
+    return this.#process?.ending() === undefined;
+  }
+
+  setClock(aheadMs: number): void {
+    writeFileSync(this.#clockFile, String(aheadMs));
+  }
+
   usage(): Usage {
     const pid = this.#process?.pid ?? 0;
     const now = measure(pid);
@@ -156,6 +186,14 @@ class Wrapper implements WrapperUnderTest {
 
   log(): string {
     return readFileSync(this.logFile, 'utf8').slice(-4_000);
+  }
+
+  messagesSince(lines: number): string {
+    const messages = readFileSync(this.logFile, 'utf8')
+      .split('\n')
+      .slice(lines)
+      .map((line) => /"msg":"([^"]{0,70})/.exec(line)?.[1] ?? line.slice(0, 70));
+    return messages.join(' | ');
   }
 
   /** Before it ends, because afterwards nobody can tell. */

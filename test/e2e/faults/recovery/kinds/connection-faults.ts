@@ -7,12 +7,14 @@ import type { ActiveTcpFault, TcpFault } from '../tcp-front.ts';
 type Row = readonly [
   name: string,
   fault: (random: Random) => TcpFault,
-  more?: Pick<FaultKind, 'unreachable' | 'seconds'>,
+  more?: Pick<FaultKind, 'unreachable' | 'seconds' | 'needs'>,
 ];
 
 const BOTH = ['toServer', 'toClient'] as const;
 const FAILING = { unreachable: 'failing' } as const;
 const SILENT = { unreachable: 'silent' } as const;
+/** Over HTTP/1.1 only TCP keep-alive finds it before 90 s, and this front answers that. */
+const HTTP2 = { needs: 'http2' } as const;
 
 const ROWS: readonly Row[] = [
   ['all connections reset once', () => ({ kind: 'reset' }), { seconds: [0.1, 3] }],
@@ -26,14 +28,20 @@ const ROWS: readonly Row[] = [
   ['only one connection allowed', () => ({ kind: 'limit', connections: 1 })],
   ['accepted, then silence', () => ({ kind: 'hang' }), SILENT],
   ['accepted, then closed', () => ({ kind: 'close' }), FAILING],
-  ['old connections drop everything, new ones work', () => ({ kind: 'dropOld', directions: BOTH })],
+  [
+    'old connections drop everything, new ones work',
+    () => ({ kind: 'dropOld', directions: BOTH }),
+    HTTP2,
+  ],
   [
     'old connections drop what is sent to the client',
     () => ({ kind: 'dropOld', directions: ['toClient'] }),
+    HTTP2,
   ],
   [
     'old connections drop what is sent to the server',
     () => ({ kind: 'dropOld', directions: ['toServer'] }),
+    HTTP2,
   ],
   ['all packets lost', () => ({ kind: 'hold', directions: BOTH }), SILENT],
   ['packets to the client lost', () => ({ kind: 'hold', directions: ['toClient'] }), SILENT],
@@ -88,10 +96,11 @@ function untilNoticed(active: ActiveTcpFault): ActiveFault {
     hits: active.hits,
     end: async () => {
       const left = BOUNDS.deadPeerMs - (performance.now() - struckAt);
-      if (!(await active.noticed(Math.max(0, left)))) {
-        const what = `a dead connection is still open after ${BOUNDS.deadPeerMs} ms`;
-        problems = [{ check: 'deadPeer', what }];
-      }
+      const open = await active.stillOpen(Math.max(0, left));
+      problems = open.map((connection) => ({
+        check: 'deadPeer',
+        what: `a dead connection is still open after ${BOUNDS.deadPeerMs} ms: ${connection}`,
+      }));
       await active.end();
     },
     problems: () => problems,

@@ -31,7 +31,7 @@ function eachSession(
   front: FaultFront,
   act: (session: FaultFront['sessions'] extends ReadonlySet<infer S> ? S : never) => void,
 ): number {
-  const sessions = [...front.sessions];
+  const sessions = [...front.sessions].filter(({ destroyed }) => !destroyed);
   for (const session of sessions) act(session);
   return sessions.length;
 }

@@ -1,4 +1,5 @@
 import { mkdirSync, rmSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActiveFault, FaultKind, FaultTarget } from '../fault-kind.ts';
 
 type Act = (target: FaultTarget) => Promise<void> | void;
@@ -37,10 +38,67 @@ const killWithoutState: Act = async ({ wrapper }) => {
   wrapper.start();
 };
 
+/** The clock of dates jumps, all connections are reset, and at the end the clock is right again. */
+function clockJumps(name: string, aheadMs: number): FaultKind {
+  return processFault(
+    name,
+    ({ wrapper, front }) => {
+      wrapper.setClock(aheadMs);
+      front.cut();
+    },
+    { undo: ({ wrapper }) => wrapper.setClock(0) },
+  );
+}
+
 /**
- * Not here: a clock that jumps, since no time namespace has the clock of dates, and the machine's own is everybody's; and
- * memory that runs out, beyond lists without an end.
+ * No memory is left, so that the process ends in the middle of something, and is started again. A process that needs no
+ * more than it has goes on.
  */
+const memoryRunsOut: FaultKind = {
+  ...{ room: 'process', name: 'no memory left', starts: 1, seconds: [1, 10] },
+  strike: async ({ wrapper, front }) => {
+    await wrapper.limitMemory();
+    front.cut();
+    let ends = 0;
+    const restarting = setInterval(() => {
+      if (wrapper.isRunning()) return;
+      ends += 1;
+      wrapper.start();
+    }, 200);
+    return {
+      hits: () => ends,
+      end: async () => {
+        clearInterval(restarting);
+        // What is left of the limit must not end it later.
+        if (wrapper.isRunning()) await wrapper.stop('SIGKILL');
+        wrapper.start();
+      },
+    };
+  },
+};
+
+/** As on a machine that swaps: the process runs for a few milliseconds at a time. */
+const hardlyRuns: FaultKind = {
+  ...{ room: 'process', name: 'wrapper runs 10 ms in 200', seconds: [1, 20] },
+  strike: ({ wrapper, front }) => {
+    front.cut();
+    const running = setInterval(() => {
+      wrapper.signal('SIGCONT');
+      setTimeout(() => wrapper.signal('SIGSTOP'), 10);
+    }, 200);
+    return {
+      hits: () => 1,
+      end: async () => {
+        clearInterval(running);
+        await sleep(50);
+        wrapper.signal('SIGCONT');
+      },
+    };
+  },
+};
+
+const HOUR_MS = 3_600_000;
+
 export const processFaults: readonly FaultKind[] = [
   processFault('wrapper frozen', ({ wrapper }) => wrapper.signal('SIGSTOP'), {
     undo: ({ wrapper }) => wrapper.signal('SIGCONT'),
@@ -95,5 +153,21 @@ export const processFaults: readonly FaultKind[] = [
       front.cut();
     },
     { undo: async ({ wrapper }) => await wrapper.limitDescriptors(undefined) },
+  ),
+  memoryRunsOut,
+  hardlyRuns,
+  clockJumps('the clock jumps ahead by an hour', HOUR_MS),
+  clockJumps('the clock jumps back by an hour', -HOUR_MS),
+  clockJumps('the clock jumps ahead by 30 days', 30 * 24 * HOUR_MS),
+  processFault(
+    'SIGKILL and a new start while cut off, a day back',
+    async (target) => {
+      target.wrapper.setClock(-24 * HOUR_MS);
+      await kill(target);
+    },
+    {
+      ...{ starts: 1, cutOff: true, mayGoBack: true },
+      undo: ({ wrapper }) => wrapper.setClock(0),
+    },
   ),
 ];

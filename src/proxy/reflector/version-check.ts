@@ -1,0 +1,100 @@
+import { type Status, WrapperError } from '../../errors.ts';
+import { objectKey } from '../../filter/codec/change.ts';
+import type { ObjectBytes, ObjectMeta, RawList } from '../../filter/codec/codec.ts';
+import type { Query } from '../api/query.ts';
+import { tooLargeVersion } from '../upstream/upstream-error.ts';
+import { isUsableResponse } from '../upstream/usable-response.ts';
+import type { KnownObject } from './delta-tracker.ts';
+import { isOlder } from './position.ts';
+
+export interface VersionCheck {
+  readonly query: Query;
+  /** The version that the API server must have reached. */
+  readonly version: string;
+  /** Known objects, the one that changed last first. */
+  readonly newest: readonly KnownObject[];
+  /** Lists a query at the version or newer. */
+  readonly list: (query: Query) => Promise<RawList>;
+  readonly readMeta: (object: ObjectBytes) => ObjectMeta;
+}
+
+/** A name that no object should have, for a query without known objects. */
+const NO_OBJECT = 'nobody.kube-proxy-wrapper.io';
+
+/**
+ * Makes sure that the API server's state has reached a version, and that the version belongs to the same history. The
+ * API server accepts a watch from a later version too, and drops all events and bookmarks up to it (watch_cache.go,
+ * cache_watcher.go). After etcd was restored from a backup, the new history may even have passed the version: then only
+ * the objects differ. So this lists the known object that changed last, which the API server answers from memory
+ * (waitUntilFreshAndList). An older state of it belongs to another history. If it was deleted meanwhile, the next one
+ * is listed.
+ *
+ * Throws `Refused` with the cause ResourceVersionTooLarge if the API server is behind or has another history, and with
+ * 410 if that cannot be found out.
+ */
+export async function assertReached(check: VersionCheck): Promise<void> {
+  const { newest } = check;
+  if (newest.length === 0) {
+    await listNamed(check, NO_OBJECT);
+    return;
+  }
+  for (const known of newest) {
+    const items = await listNamed(check, known.key);
+    if (items === undefined) return;
+    const found = items.map(check.readMeta).find((meta) => objectKey(meta) === known.key);
+    if (found === undefined) continue;
+    if (!isOlder(found.resourceVersion, known.resourceVersion)) return;
+    throw tooLargeVersion(
+      `the API server has ${known.key} at ${found.resourceVersion}, which was at ${known.resourceVersion} before`,
+    );
+  }
+  throw versionUnknown(`${newest.map(({ key }) => key).join()} do not exist any more`);
+}
+
+/** The objects of this key; undefined: the collection does not support a selector by name, and cannot be checked. */
+async function listNamed(
+  { query, version, list }: VersionCheck,
+  key: string,
+): Promise<readonly ObjectBytes[] | undefined> {
+  let page: RawList;
+  try {
+    page = await list(namedQuery(query, key));
+  } catch (error) {
+    const status = error instanceof WrapperError ? error.status : undefined;
+    if (status?.code === 400) return undefined;
+    if (status === undefined || isTemporary(status.code)) throw error;
+    const { code, message } = status;
+    throw versionUnknown(
+      `the API server does not report whether it has reached ${version}: ${code} ${message}`,
+    );
+  }
+  if (!isOlder(page.resourceVersion, version)) return page.items;
+  throw tooLargeVersion(`the API server has not reached ${version}`);
+}
+
+/**
+ * A query that matches at most one object. A query that already names an object stays unchanged. With a second name
+ * the API server would take the first in alphabetical order for the name in RequestInfo. Its authorization, and caches
+ * on the way, would then use that name.
+ */
+function namedQuery(query: Query, key: string): Query {
+  const { fieldSelector } = query;
+  if (/(^|,)metadata\.name==?[^=]/.test(fieldSelector)) return query;
+  const slash = key.indexOf('/');
+  const selectors = [fieldSelector, `metadata.name=${key.slice(slash + 1)}`];
+  if (slash > 0 && query.namespace === '') {
+    selectors.push(`metadata.namespace=${key.slice(0, slash)}`);
+  }
+  return { ...query, fieldSelector: selectors.filter((each) => each !== '').join() };
+}
+
+/** Whether the API server may answer the same request later. */
+function isTemporary(code: number): boolean {
+  return code === 401 || !isUsableResponse(code);
+}
+
+/** It will not become known whether the watch can continue. Only a list helps, as after an expired version. */
+function versionUnknown(problem: string): WrapperError {
+  const status: Status = { code: 410, reason: 'Expired', message: problem };
+  return new WrapperError('Refused', problem, { status });
+}

@@ -1,0 +1,90 @@
+import { expect, test } from '@jest/globals';
+import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
+import { ENDPOINT_SLICES, NODES } from '../../../src/filter/codec/resource.ts';
+import type { Query } from '../../../src/proxy/api/query.ts';
+import { DeltaTracker } from '../../../src/proxy/reflector/delta-tracker.ts';
+import { assertReached } from '../../../src/proxy/reflector/version-check.ts';
+
+const SLICES: Query = {
+  ...{ resource: ENDPOINT_SLICES, namespace: '', encoding: 'json' },
+  ...{ labelSelector: '!headless', fieldSelector: '' },
+};
+const codec = createJsonCodec();
+
+function object(name: string, version: number, namespace = 'default'): Buffer {
+  const metadata = { namespace, name, uid: name, resourceVersion: String(version) };
+  return Buffer.from(JSON.stringify({ metadata }));
+}
+
+/** Checks version 20 of an API server that has these objects; returns the field selectors that were listed. */
+async function check(
+  has: Readonly<Record<string, number>>,
+  known: readonly (readonly [name: string, version: number])[],
+  query = SLICES,
+): Promise<string[]> {
+  const listed: string[] = [];
+  await assertReached({
+    ...{ query, version: '20', readMeta: (each) => codec.meta(each) },
+    newest: known.map(([key, version]) => ({ key, resourceVersion: String(version) })),
+    list: async ({ fieldSelector, resource }) => {
+      listed.push(fieldSelector);
+      const name = /metadata\.name=([^,]*)/.exec(fieldSelector)?.[1] ?? '';
+      const version = has[name];
+      const namespace = resource === NODES ? '' : 'default';
+      const items = version === undefined ? [] : [object(name, version, namespace)];
+      return { kind: '', resourceVersion: '25', continue: '', items };
+    },
+  });
+  return listed;
+}
+
+const NAMED = 'metadata.name=a,metadata.namespace=default';
+
+test('the known object that changed last shows the history', async () => {
+  expect(await check({ a: 19 }, [['default/a', 19]])).toEqual([NAMED]);
+  expect(await check({ a: 23 }, [['default/a', 19]])).toEqual([NAMED]);
+  await expect(check({ a: 18 }, [['default/a', 19]])).rejects.toMatchObject({
+    message: 'the API server has default/a at 18, which was at 19 before',
+    status: { code: 504, causes: [{ reason: 'ResourceVersionTooLarge' }] },
+  });
+});
+
+test('an object that was deleted shows nothing: the next one is listed, and at last all', async () => {
+  const known = [
+    ['default/gone', 19],
+    ['default/a', 18],
+  ] as const;
+  expect(await check({ a: 18 }, known)).toHaveLength(2);
+  await expect(check({ a: 17 }, known)).rejects.toMatchObject({ status: { code: 504 } });
+  await expect(check({}, known)).rejects.toMatchObject({
+    message: 'default/gone,default/a do not exist any more',
+    status: { code: 410 },
+  });
+});
+
+test.each([
+  ['of one namespace', { namespace: 'default' }, 'default/a', 'metadata.name=a'],
+  ['of cluster-scoped objects', { resource: NODES }, 'a', 'metadata.name=a'],
+  ['with a field selector', { fieldSelector: 'x=y' }, 'default/a', `x=y,${NAMED}`],
+  ['that names an object', { fieldSelector: 'metadata.name=a' }, 'default/a', 'metadata.name=a'],
+])('a query %s is sent with one name', async (_which, more, key, selector) => {
+  expect(await check({ a: 19 }, [[key, 19]], { ...SLICES, ...more })).toEqual([selector]);
+});
+
+test('a query without known objects is sent with a name that no object has', async () => {
+  expect(await check({}, [])).toEqual(['metadata.name=nobody.kube-proxy-wrapper.io']);
+});
+
+test('the objects that changed last are found in order', () => {
+  const tracker = new DeltaTracker(
+    (each) => codec.meta(each),
+    (each) => codec.meta(each),
+  );
+  const versions = [5, 100, 20, 9, 99];
+  tracker.commit(tracker.replace(versions.map((version) => object(`v${version}`, version))));
+  const newest = (count: number) => tracker.newest(count).map(({ key }) => key);
+  expect(newest(3)).toEqual(['default/v100', 'default/v99', 'default/v20']);
+  expect(newest(9)).toHaveLength(5);
+  expect(tracker.olderIn([object('v5', 6), object('v100', 100)])).toBeUndefined();
+  expect(tracker.olderIn([object('v5', 6), object('v100', 99)])).toBe('default/v100');
+});
