@@ -27,8 +27,13 @@ async function startCounter(server: URL) {
     connections.push(counted);
     const start = performance.now();
     const upstream = connect(Number(server.port), server.hostname);
-    client.on('data', (data) => void (counted.sent += data.length)).pipe(upstream);
-    upstream.on('data', (data) => void (counted.received += data.length)).pipe(client);
+    client.pipe(upstream).pipe(client);
+    client.on('data', (data) => {
+      counted.sent += data.length;
+    });
+    upstream.on('data', (data) => {
+      counted.received += data.length;
+    });
     for (const each of [client, upstream]) each.on('error', () => client.destroy());
     client.on('close', () => {
       counted.ms = Math.round(performance.now() - start);

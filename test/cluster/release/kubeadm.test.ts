@@ -47,10 +47,9 @@ async function underLoad(during: () => Promise<unknown>) {
 
 const everyNode = ['edge-1', 'edge-2'];
 /**
- * Connections that the kernel may refuse while kube-proxy rewrites the rules of a Service that has not changed. It does
- * so after it has listed again, because it compares resourceVersions too (EndpointSliceCache.esDataChanged). A packet
- * that meets the old rule and its new, empty map is rejected. Seen once or twice in 1,600 requests of 2 in 5 updates, and
- * four times where a stock kube-proxy restarts.
+ * Connections that the kernel may refuse while kube-proxy writes the rules of a Service again, as when it restarts. A
+ * packet that meets the old rule and its new, empty map is rejected. Seen four times in 1,600 requests where a stock
+ * kube-proxy restarts.
  */
 const REJECTED_BY_KERNEL = 5;
 const failuresOf = (answers: Readonly<Record<string, number>>) =>
