@@ -168,7 +168,7 @@ class Wrapper implements WrapperUnderTest {
       cpuSeconds: this.#past.cpuSeconds + now.cpuSeconds,
       peakMB: Math.max(this.#past.peakMB, now.peakMB),
       descriptors: descriptorsOf(pid),
-      logLines: readFileSync(this.logFile, 'utf8').split('\n').length - 1,
+      logLines: this.#logLines().length,
     };
   }
 
@@ -189,11 +189,17 @@ class Wrapper implements WrapperUnderTest {
   }
 
   messagesSince(lines: number): string {
-    const messages = readFileSync(this.logFile, 'utf8')
-      .split('\n')
+    const messages = this.#logLines()
       .slice(lines)
       .map((line) => /"msg":"([^"]{0,70})/.exec(line)?.[1] ?? line.slice(0, 70));
     return messages.join(' | ');
+  }
+
+  /** Without what V8 writes about a process that has no memory. */
+  #logLines(): string[] {
+    return readFileSync(this.logFile, 'utf8')
+      .split('\n')
+      .filter((line) => line.startsWith('{'));
   }
 
   /** Before it ends, because afterwards nobody can tell. */

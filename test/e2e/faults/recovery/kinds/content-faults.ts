@@ -56,6 +56,16 @@ function neverEnds(name: string, write: (response: Exchange['response']) => void
   };
 }
 
+/** Needs as much memory as lists may have. */
+export const listWithoutEnd = neverEnds('a list without an end', (response) => {
+  const block = Buffer.alloc(65_536, 1);
+  const write = () => {
+    while (!response.destroyed && response.write(block));
+  };
+  response.on('drain', write);
+  write();
+});
+
 /** The whole body, altered. Only for lists, which end. */
 function rewrites(change: (body: Buffer) => Buffer): Pick<HttpFault, 'transform'> {
   return {
@@ -157,14 +167,7 @@ export const contentFaults: readonly FaultKind[] = [
       await new Promise(() => {});
     },
   }),
-  neverEnds('a list without an end', (response) => {
-    const block = Buffer.alloc(65_536, 1);
-    const write = () => {
-      while (!response.destroyed && response.write(block));
-    };
-    response.on('drain', write);
-    write();
-  }),
+  listWithoutEnd,
   neverEnds('a list byte by byte', (response) => {
     const timer = setInterval(() => response.write(Buffer.from([0x6b])), 100);
     response.once('close', () => clearInterval(timer));

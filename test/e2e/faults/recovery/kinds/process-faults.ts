@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActiveFault, FaultKind, FaultTarget } from '../fault-kind.ts';
+import { listWithoutEnd } from './content-faults.ts';
 
 type Act = (target: FaultTarget) => Promise<void> | void;
 
@@ -56,9 +57,10 @@ function clockJumps(name: string, aheadMs: number): FaultKind {
  */
 const memoryRunsOut: FaultKind = {
   ...{ room: 'process', name: 'no memory left', starts: 1, seconds: [1, 10] },
-  strike: async ({ wrapper, front }) => {
+  strike: async (target) => {
+    const { wrapper } = target;
     await wrapper.limitMemory();
-    front.cut();
+    const lists = await listWithoutEnd.strike(target);
     let ends = 0;
     const restarting = setInterval(() => {
       if (wrapper.isRunning()) return;
@@ -69,6 +71,7 @@ const memoryRunsOut: FaultKind = {
       hits: () => ends,
       end: async () => {
         clearInterval(restarting);
+        await lists.end();
         // What is left of the limit must not end it later.
         if (wrapper.isRunning()) await wrapper.stop('SIGKILL');
         wrapper.start();
