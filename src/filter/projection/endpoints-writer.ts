@@ -52,11 +52,7 @@ export class EndpointsWriter {
 
   /** {@link write} for the first state of the view. */
   writeInitial(projected: ProjectedEndpoints, versionOf: VersionOf): ObjectBytes {
-    const { codec, resource } = this.#view;
-    const { raw } = projected.object;
-    const { resourceVersion } = codec.meta(raw);
-    const shown = codec.splice(resource, raw, { ...editOf(projected), resourceVersion });
-    return this.write(projected, versionOf(shown));
+    return this.write(projected, versionOf(projected.object.raw, editOf(projected)));
   }
 
   /** Writes an object as it was decided, with the version under which it is about to be shown. */

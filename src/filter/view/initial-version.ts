@@ -1,22 +1,33 @@
 import { crc32 } from 'node:zlib';
-import type { ObjectBytes } from '../codec/codec.ts';
+import type { EndpointsEdit, ObjectBytes } from '../codec/codec.ts';
 import { parseVersion, STEP } from './version-allocator.ts';
 
+/** An object as the API server sent it, and what is cut from it before it is shown. */
+export interface EditedObject {
+  readonly resourceVersion: string;
+  readonly raw: ObjectBytes;
+  readonly edit: EndpointsEdit;
+}
+
 /**
- * The resourceVersion of an object in the first state of a view, below the version of that state. It depends only on the
- * object: on the API server's version of it, and on what of it is shown. So a client that lists again after a restart of
- * this program finds the versions that it has already, and client-go reports no update. kube-proxy would otherwise write
- * the rules of every Service again, because it compares EndpointSlices with their versions.
+ * The resourceVersion of an object in the first state of a view, below the version of that state. It depends only on
+ * what is shown: on the API server's object and its version, and on what is cut from it. So a client that lists again
+ * after a restart of this program finds the versions that it has already, and client-go reports no update. kube-proxy
+ * would otherwise write the rules of every Service again, because it compares EndpointSlices with their versions.
  *
  * No log issues these versions, so a watch cannot start from one of them. The same version for two contents of one
  * object is possible (1 in 10⁹) only if the API server's version is the same, and the decision differs.
  *
- * @param upstream the API server's version of the object
- * @param object as it is shown, except for its version
- * @param first version of the first state; it is the object's too if `upstream` is not a version below it
+ * @param first version of the first state; it is the object's too if the API server's version is not below it
  */
-export function initialVersion(upstream: string, object: ObjectBytes, first: bigint): bigint {
-  const version = parseVersion(upstream) ?? 0n;
-  const initial = (version - 1n) * STEP + (BigInt(crc32(object)) % STEP);
-  return version > 0n && initial < first ? initial : first;
+export function initialVersion(
+  { resourceVersion, raw, edit: { keep, cutHints = false } }: EditedObject,
+  first: bigint,
+): bigint {
+  const upstream = parseVersion(resourceVersion) ?? 0n;
+  let checksum = crc32(raw);
+  if (keep !== undefined) checksum = crc32(keep, checksum);
+  if (cutHints) checksum = crc32('hints', checksum);
+  const initial = (upstream - 1n) * STEP + (BigInt(checksum) % STEP);
+  return upstream > 0n && initial < first ? initial : first;
 }

@@ -1,5 +1,5 @@
 import type { WrapperError } from '../../errors.ts';
-import type { Codec, ObjectBytes } from '../codec/codec.ts';
+import type { Codec, EndpointsEdit, ObjectBytes } from '../codec/codec.ts';
 import type { Resource } from '../codec/resource.ts';
 import { EventFrames } from './event-frames.ts';
 import { EventLog, type LogBounds } from './event-log.ts';
@@ -31,8 +31,8 @@ export interface ViewOptions {
   readonly now?: () => number;
 }
 
-/** Returns the version of an object that still has that of the API server, and is otherwise as it is shown. */
-export type VersionOf = (object: ObjectBytes) => string;
+/** Returns the version of an object of the API server that is shown with an edit; default: unchanged. */
+export type VersionOf = (raw: ObjectBytes, edit?: EndpointsEdit) => string;
 
 const UNLIMITED: LogBounds = { entries: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
 
@@ -153,8 +153,10 @@ export class View {
   ): void {
     if (this.started) throw new Error('the view has started already');
     const version = this.#versions.next();
-    const versionOf = (object: ObjectBytes): string =>
-      String(initialVersion(this.codec.meta(object).resourceVersion, object, version));
+    const versionOf = (raw: ObjectBytes, edit: EndpointsEdit = {}): string => {
+      const { resourceVersion } = this.codec.meta(raw);
+      return String(initialVersion({ resourceVersion, raw, edit }, version));
+    };
     for (const [key, object] of makeObjects(versionOf)) {
       this.#objects.set(key, object);
       this.#bytes += object.length;
