@@ -56,6 +56,16 @@ function restartPod(): void {
   ];
 }
 
+/** A first process has written what it shows. Then the link and the power are gone, and the Pod comes back. */
+async function cutPower(): Promise<void> {
+  const first = await start();
+  await addresses(first);
+  running.splice(0);
+  await first.close();
+  await server.close();
+  restartPod();
+}
+
 async function addresses(proxy: NodeProxy): Promise<string[]> {
   const shown = await shownBy(proxy, PATHS.slices);
   return [...shown.values()].flatMap((bytes) => bytes.match(/10\.[0-9]\.0\.[0-9]+/g) ?? []);
@@ -95,12 +105,7 @@ describe('a node that is cut off', () => {
   });
 
   test('that starts from its disk shows the address that the Pod has now', async () => {
-    const first = await start();
-    await addresses(first);
-    running.splice(0);
-    await first.close();
-    await server.close();
-    restartPod();
+    await cutPower();
     const proxy = await start();
     await eventually(() => addresses(proxy), ['10.1.0.3']);
     expect(problemsOf(proxy).some((problem) => problem.startsWith('stale, from the snap'))).toBe(
@@ -112,12 +117,7 @@ describe('a node that is cut off', () => {
   });
 
   test('without the setting shows the address that the Pod had', async () => {
-    const first = await start();
-    await addresses(first);
-    running.splice(0);
-    await first.close();
-    await server.close();
-    restartPod();
+    await cutPower();
     const proxy = await start({ localRuntime: undefined });
     expect(await addresses(proxy)).toEqual(['10.1.0.2']);
     expect(proxy.localRuntime).toBeUndefined();
