@@ -4,7 +4,7 @@ import { repository } from '../deploy/support/repository.ts';
 import { createTimings } from '../e2e/support/timings.ts';
 import { type Cluster, startCluster } from './support/cluster.ts';
 import { installKubeProxy, rolledOut } from './support/kube-proxy.ts';
-import { API_SERVER } from './support/network.ts';
+import { writeOverlay } from './support/overlay.ts';
 import { createWeb, type Web } from './support/web.ts';
 import { createWorkspace, type Workspace } from './support/workspace.ts';
 
@@ -30,19 +30,7 @@ const label = async (node: string, labels: Readonly<Record<string, string>>) =>
   await cluster.admin.patch(`/api/v1/nodes/${node}`, { metadata: { labels } });
 
 test('the base with its state folder becomes ready on every node, before there is a kube-proxy', async () => {
-  workspace.write(
-    'my-cluster/kustomization.yaml',
-    `apiVersion: kustomize.config.k8s.io/v1beta1
-kind: Kustomization
-namespace: kube-system
-resources: [../manifests/base]
-components: [../manifests/components/state]
-configMapGenerator:
-  - name: kube-proxy-wrapper-api-server
-    behavior: merge
-    literals: [KUBERNETES_SERVICE_HOST=${API_SERVER.address}, KUBERNETES_SERVICE_PORT=${API_SERVER.port}]
-`,
-  );
+  writeOverlay(workspace, ['state']);
   await workspace.run('kubectl apply --server-side -k my-cluster');
   await rolledOut(cluster, 'kube-proxy-wrapper');
   const { status } = await cluster.admin.get(

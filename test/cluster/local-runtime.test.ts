@@ -4,7 +4,6 @@ import { eventually } from '../e2e/support/eventually.ts';
 import { createTimings } from '../e2e/support/timings.ts';
 import { type Cluster, startCluster } from './support/cluster.ts';
 import { installKubeProxy, rolledOut } from './support/kube-proxy.ts';
-import { API_SERVER } from './support/network.ts';
 import type { ClusterNode } from './support/node.ts';
 import {
   changeSecondNetwork,
@@ -12,6 +11,7 @@ import {
   EVERYWHERE,
   SECOND_NETWORK,
 } from './support/other-services.ts';
+import { writeOverlay } from './support/overlay.ts';
 import { createWeb, type Web } from './support/web.ts';
 import { createWorkspace, type Workspace } from './support/workspace.ts';
 
@@ -78,20 +78,7 @@ describe.each(MODES)('an offline reboot (%s)', (mode) => {
   }
 
   async function install(components: readonly string[]): Promise<void> {
-    const paths = components.map((name) => `../manifests/components/${name}`);
-    workspace.write(
-      'my-cluster/kustomization.yaml',
-      `apiVersion: kustomize.config.k8s.io/v1beta1
-kind: Kustomization
-namespace: kube-system
-resources: [../manifests/base]
-components: [${paths.join(', ')}]
-configMapGenerator:
-  - name: kube-proxy-wrapper-api-server
-    behavior: merge
-    literals: [KUBERNETES_SERVICE_HOST=${API_SERVER.address}, KUBERNETES_SERVICE_PORT=${API_SERVER.port}]
-`,
-    );
+    writeOverlay(workspace, components);
     await workspace.run('kubectl apply --server-side --force-conflicts -k my-cluster');
     await rolledOut(cluster, 'kube-proxy-wrapper');
   }

@@ -8,7 +8,7 @@ import { repository } from '../deploy/support/repository.ts';
 import { runCommand } from '../e2e/support/run-command.ts';
 import { type Cluster, startCluster } from './support/cluster.ts';
 import { installKubeProxy, rolledOut } from './support/kube-proxy.ts';
-import { API_SERVER } from './support/network.ts';
+import { writeOverlay } from './support/overlay.ts';
 import { createWorkspace } from './support/workspace.ts';
 
 /** One TCP connection of the command to the API server, TLS included. */
@@ -93,18 +93,7 @@ try {
   const program = join(repository, 'dist/kubectl-kpw.js');
   const workspace = createWorkspace(cluster, { 'kubectl-kpw': program });
   await installKubeProxy(cluster, { mode: 'nftables', server: 'http://127.0.0.1:10360' });
-  workspace.write(
-    'my-cluster/kustomization.yaml',
-    `apiVersion: kustomize.config.k8s.io/v1beta1
-kind: Kustomization
-namespace: kube-system
-resources: [../manifests/base]
-configMapGenerator:
-  - name: kube-proxy-wrapper-api-server
-    behavior: merge
-    literals: [KUBERNETES_SERVICE_HOST=${API_SERVER.address}, KUBERNETES_SERVICE_PORT=${API_SERVER.port}]
-`,
-  );
+  writeOverlay(workspace);
   await workspace.run('kubectl apply --server-side -k my-cluster');
   await rolledOut(cluster, 'kube-proxy-wrapper');
   await createServices(cluster, count);
