@@ -165,9 +165,20 @@ describe('the folder of the snapshots', () => {
       async () => (await readdir(folder)).some((name) => name.endsWith('.tmp')),
       false,
     );
+    const write = SnapshotFiles.prototype.write;
+    const disk = Promise.withResolvers<void>();
+    const held = jest.spyOn(SnapshotFiles.prototype, 'write').mockImplementation(async function (
+      this: SnapshotFiles,
+      ...args
+    ) {
+      await disk.promise;
+      await write.apply(this, args);
+    });
     await rm(folder, { recursive: true });
     await eventually(() => store.problem, 'the folder had gone, not all files are written again');
     expect(store.counters.failures).toBe(1);
+    held.mockRestore();
+    disk.resolve();
     await eventually(() => store.counters.writes > 1, true);
     await eventually(() => store.problem, undefined);
     expect(lines.map(({ msg }) => msg)).toContainEqual(expect.stringContaining('has gone'));
