@@ -23,6 +23,8 @@ export interface FirstProcess {
   exec(command: string, args: readonly string[], input?: string): Promise<string>;
   /** Starts a process on the node. */
   spawn(options: Omit<ProcessOptions, 'logFile'>): OnNode;
+  /** Arguments of nsenter, after which a command of this machine runs on the node. */
+  enter(): readonly string[];
   /** Ends it, and with it the node. */
   stop(): Promise<void>;
 }
@@ -57,6 +59,7 @@ export async function bootNode(options: BootOptions): Promise<FirstProcess> {
     return ['--target', String(pid), '--net', '--mount', '--pid', '--'];
   };
   return {
+    enter,
     exec: async (command, args, input) => {
       const stdin = input === undefined ? {} : { input };
       return await runCommand('nsenter', [...enter(), command, ...args], stdin);

@@ -39,6 +39,8 @@ export interface ClusterNode extends Containers {
   exec(command: string, args: readonly string[], input?: string): Promise<string>;
   /** Starts a process on the node. It ends with the node, or with {@link OnNode.stop}. */
   spawn(options: Omit<ProcessOptions, 'logFile'>): OnNode;
+  /** Arguments of nsenter, after which a command of this machine runs on the node, until that is off. */
+  enter(): readonly string[];
   /** Drops everything that goes to the API server. Open connections stay open and fall silent. */
   cutOff(): Promise<void>;
   /** Undoes {@link ClusterNode.cutOff}. */
@@ -98,6 +100,7 @@ class Node {
       hostPath: (path) => this.#hostPath(path),
       exec: async (command, args, input) => await this.#exec(command, args, input),
       spawn: (process) => this.#running().spawn(process),
+      enter: () => this.#running().enter(),
       cutOff: async () => await this.#dropToApiServer('-I'),
       reconnect: async () => await this.#dropToApiServer('-D'),
       powerCut: async () => await this.#killTasks(),

@@ -7,7 +7,8 @@ import type { Cluster } from './cluster.ts';
 /** A copy of manifests and chart, in which commands of the documents run as they are written there. */
 export interface Workspace {
   readonly folder: string;
-  write(path: string, text: string): void;
+  /** @param mode default 0644 */
+  write(path: string, text: string, mode?: number): void;
   /** The documented block of a section of docs/deployment.md that begins with this command. */
   documented(section: string, beginning: string): string;
   /** Runs shell commands. */
@@ -41,9 +42,9 @@ export function createWorkspace(
     await runCommand('bash', ['-c', `set -eu\n${commands}`], { cwd: folder, env });
   return {
     folder,
-    write: (path, text) => {
+    write: (path, text, mode = 0o644) => {
       mkdirSync(join(folder, path, '..'), { recursive: true });
-      writeFileSync(join(folder, path), text);
+      writeFileSync(join(folder, path), text, { mode });
     },
     documented,
     run,
