@@ -3,6 +3,8 @@ export interface Readyz {
   readonly checks: readonly ReadyCheck[];
   /** Why checks fail: each cause once. Empty: none fails, or the wrapper is older than 1.1. */
   readonly causes: readonly ReadyCause[];
+  /** The age of the data, and its cause if it is old. */
+  readonly data: string;
 }
 
 export interface ReadyCheck {
@@ -18,7 +20,7 @@ export interface ReadyCause {
   readonly line: string;
 }
 
-/** Parses the lines `[+]name ok, remark`, `[-]name failed: problem` and `cause: text (3 checks)`. */
+/** Parses the lines `[+]name ok, remark`, `[-]name failed: problem`, `cause: text (3 checks)` and `data: age: cause`. */
 export function parseReadyz(answer: string): Readyz {
   const lines = answer.split('\n');
   return {
@@ -31,6 +33,7 @@ export function parseReadyz(answer: string): Readyz {
       const [, line, text] = /^cause: ((.*?)(?: \(\d+ checks\))?)$/.exec(each) ?? [];
       return line === undefined || text === undefined ? [] : [{ text, line }];
     }),
+    data: lines.find((line) => line.startsWith('data: ')) ?? '',
   };
 }
 

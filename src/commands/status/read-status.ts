@@ -46,9 +46,9 @@ export async function readStatus(admin: AdminClient): Promise<WrapperStatus> {
     ...(data === undefined ? {} : { data }),
     problems: [
       ...(data?.warning === undefined ? [] : [data.warning]),
-      // The warning names this cause.
+      // The warning names the cause of old data.
       ...readyProblems(readyz)
-        .filter(({ text }) => text !== data?.cause)
+        .filter(({ text }) => !readyz.data.endsWith(text))
         .map(({ line }) => line),
       ...kubeProxyProblems(kubeProxy, table),
       ...serviceProblems(summary),
