@@ -51,7 +51,7 @@ export const FAILURE_RULES: Readonly<Record<FailureCause, FailureRule>> = {
   serverError: { server: 'misbehaving', firstMs: 500, maxMs: 3_000, next: 'same' },
   /** 401, although the credentials were read again. */
   unauthorized: { server: 'refusing', firstMs: 1_000, maxMs: 3_000, next: 'same' },
-  /** 429, or 503 with Retry-After: that time applies if it is longer. */
+  /** 408, 425, 429, or 503 with Retry-After: that time applies if it is longer. */
   overloaded: { firstMs: 1_000, maxMs: 3_000, next: 'same' },
   /** An open watch broke, or ended within 10 s without an event. */
   cut: { firstMs: 200, maxMs: 3_000, next: 'same' },
@@ -74,6 +74,9 @@ export const FAILURE_RULES: Readonly<Record<FailureCause, FailureRule>> = {
 /** The query itself is at fault, or the API server does not have the collection. Rights may cure 401 and 403. */
 const REJECTED: readonly number[] = [400, 404, 405, 406, 415, 422];
 
+/** The same request may be answered a moment later. */
+const NOT_NOW: readonly number[] = [408, 425, 429];
+
 /** @param wasOpen the request was a watch, and it was open */
 export function failureCause(error: WrapperError, wasOpen: boolean): FailureCause {
   const { code, status } = error;
@@ -91,6 +94,8 @@ function causeOfStatus({
   if (code === 401) return 'unauthorized';
   if (code === 403) return 'forbidden';
   if (REJECTED.includes(code)) return 'rejected';
-  if (code === 429 || (code === 503 && retryAfterSeconds !== undefined)) return 'overloaded';
+  if (NOT_NOW.includes(code) || (code === 503 && retryAfterSeconds !== undefined)) {
+    return 'overloaded';
+  }
   return code >= 500 ? 'serverError' : 'other';
 }
