@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
@@ -6,6 +6,7 @@ import type { ResponseHead } from '../../src/admin/version-info.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { VERSION } from '../../src/version.ts';
+import { advancingClock } from '../support/advancing-clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTcpRelay, type TcpRelay } from '../support/http/tcp-relay.ts';
 import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
@@ -23,12 +24,9 @@ let server: ApiServer;
 let relay: TcpRelay;
 let proxy: NodeProxy;
 let admin: Admin;
-let ahead: number;
+const clock = advancingClock();
 
 beforeEach(async () => {
-  ahead = 0;
-  const now = performance.now.bind(performance);
-  jest.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
   server = createSmallCluster();
   putService(server, 'web', ['kubernetes.io/hostname']);
   putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
@@ -36,7 +34,6 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  jest.restoreAllMocks();
   await admin.close();
   await proxy.close();
   await relay.close();
@@ -82,7 +79,7 @@ test.each(RESPONSES)(
   async (path) => {
     await start();
     await lose();
-    ahead = 75_000;
+    clock.advance(75_000);
     const { data } = await read<ResponseHead>(path);
     expect(data.unreachableSince).toMatch(ISO);
     expect(data.warning).toMatch(
@@ -106,7 +103,7 @@ test('a short interruption gives no warning, but it is visible', async () => {
 test('after the outage the data is current again', async () => {
   await start();
   await lose();
-  ahead = 75_000;
+  clock.advance(75_000);
   expect((await read<ResponseHead>('/explain')).data.warning).toMatch(/75 s|76 s/);
   await relay.accept();
   await eventually(async () => (await read<ResponseHead>('/explain')).data, { ageSeconds: 0 });
@@ -122,7 +119,7 @@ test('one collection without a watch makes the data old, and the warning names i
   await eventually(() => slices()?.status.error?.status?.code, 500);
   const others = () => proxy.views.sources.filter((source) => source !== slices());
   await eventually(() => others().every(({ status }) => status.connected), true);
-  ahead = 30_000;
+  clock.advance(30_000);
   const { data } = await read<ResponseHead>('/explain');
   expect(data.unreachableSince).toBeUndefined();
   expect(data.warning).toMatch(/^the data is 3\d s old.*: there is no watch of \/apis\/discovery/);
@@ -134,7 +131,7 @@ test('the API server is unreachable since the last watch has ended, not since th
   server.refuse(({ path }) => path === PATHS.slices, 500);
   server.cutWatches();
   await eventually(() => connections().filter((isOpen) => !isOpen).length, 1);
-  ahead = 60_000;
+  clock.advance(60_000);
   await relay.refuse();
   relay.cut();
   await eventually(() => connections().some(Boolean), false);
@@ -170,7 +167,7 @@ test('readyz has the version and the age of the data', async () => {
     expect.arrayContaining([`version: ${VERSION} (Node.js ${process.version})`, 'data: 0 s old']),
   );
   await lose();
-  ahead = 75_000;
+  clock.advance(75_000);
   expect(await readyzLines()).toEqual(
     expect.arrayContaining([expect.stringMatching(/^data: the data is 7\d s old/)]),
   );
