@@ -9,7 +9,7 @@ export function PortTable({
   return (
     <>
       <h3>
-        {family} {port}: {why}
+        {family} {port.replace(/\/$/, '')}: {why}
       </h3>
       {keys.length > 0 && (
         <table>
@@ -17,7 +17,7 @@ export function PortTable({
             <tr>
               <th>Key</th>
               <th>Ready</th>
-              <th>Serving</th>
+              <th>Terminating</th>
               <th>Total</th>
             </tr>
           </thead>

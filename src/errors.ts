@@ -68,6 +68,8 @@ export interface WrapperErrorOptions {
   readonly status?: Status;
   /** Byte offset in the body or stream at which parsing failed; for code `Malformed`. */
   readonly offset?: number;
+  /** For how long nothing had arrived, in milliseconds; if a connection was found to be dead. */
+  readonly silentMs?: number;
 }
 
 /** The only error class of this program. The message names the cause and what the reader can do. */
@@ -76,12 +78,14 @@ export class WrapperError extends Error {
   readonly code: ErrorCode;
   readonly status: Status | undefined;
   readonly offset: number | undefined;
+  readonly silentMs: number | undefined;
 
   constructor(code: ErrorCode, message: string, options: WrapperErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.status = options.status;
     this.offset = options.offset;
+    this.silentMs = options.silentMs;
   }
 
   /** Returns a WrapperError unchanged; wraps any other error as the cause of one with this `code`. */

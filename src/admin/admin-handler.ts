@@ -9,7 +9,8 @@ import { reasonOf } from '../proxy/http/refusal-log.ts';
 import { assertLocalRequest } from '../proxy/http/request-checks.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { printLine } from '../untrusted-text.ts';
-import { dataAge } from './data-age.ts';
+import { causesOf } from './causes.ts';
+import { type DataAge, dataAge } from './data-age.ts';
 import { ExplainRoutes, isExplainPath } from './explain/explain-routes.ts';
 import type { LogLosses } from './metric-readers.ts';
 import { createMetrics } from './metrics.ts';
@@ -171,8 +172,8 @@ async function flush(response: ServerResponse, { snapshots }: NodeProxy): Promis
 }
 
 /**
- * One line for each check, `[-]` for a failed one, like /readyz?verbose of kube-apiserver. Then the version and the age
- * of the data.
+ * One line for each check, `[-]` for a failed one, like /readyz?verbose of kube-apiserver. Then the causes of failed
+ * checks, the version and the age of the data.
  */
 function sendReadiness(response: ServerResponse, proxy: NodeProxy): void {
   const checks = readiness(proxy);
@@ -180,15 +181,21 @@ function sendReadiness(response: ServerResponse, proxy: NodeProxy): void {
     if (problem !== undefined) return `[-]${name} failed: ${problem}`;
     return remark === undefined ? `[+]${name} ok` : `[+]${name} ok, ${remark}`;
   });
-  lines.push(...aboutLines(proxy));
+  const age = dataAge(proxy);
+  for (const { text, checks: count } of causesOf(checks, age)) {
+    lines.push(`cause: ${text}${count > 1 ? ` (${count} checks)` : ''}`);
+  }
+  lines.push(...aboutLines(proxy, age));
   const failed = checks.some(({ problem }) => problem !== undefined);
   lines.push(failed ? 'readyz check failed' : 'readyz check passed');
   sendText(response, failed ? 503 : 200, lines.map(printLine).join(''));
 }
 
-function aboutLines(proxy: NodeProxy): string[] {
+function aboutLines(
+  proxy: NodeProxy,
+  { ageSeconds, unreachableSince, warning }: DataAge,
+): string[] {
   const { version, nodeVersion } = versionInfo(proxy);
-  const { ageSeconds, unreachableSince, warning } = dataAge(proxy);
   const since = unreachableSince && `the API server has been unreachable since ${unreachableSince}`;
   return [
     `version: ${version} (Node.js ${nodeVersion})`,

@@ -11,7 +11,7 @@ export async function executeAnalyze({ flags, session }: Call): Promise<number> 
   const failOn = choiceFlag(flags, 'fail-on', ['warning', 'error', 'none']);
   const wanted = serviceFilter(flags);
   const settings = readSettings(flags);
-  const cluster = await readInput(flags, settings, true);
+  const cluster = await readInput(flags, settings);
   const simulation = simulate(cluster, settings, wanted);
   const kinds = analyzeFindings(findingsOf(simulation, maxLoad));
   await session.print(analysisReport(simulation, kinds), flags);

@@ -100,6 +100,7 @@ function formatPolicy(policy: PolicyExplanation): string {
     lines.push(`Policy: ${(policy.keys ?? []).join(' > ')}${preset}`, `  from ${from}`);
   } else {
     lines.push(`Policy: none in force (${policy.reason})`);
+    if (from !== undefined) lines.push(`  from ${from}`);
   }
   for (const { source, keys } of policy.overrides) {
     lines.push(`  instead of ${SOURCES[source]}: ${keys.join(' > ') || 'none'}`);
@@ -130,9 +131,10 @@ function formatKeys({ keys }: Explained): string {
 }
 
 function formatPort(port: PortExplanation): string {
-  const name = port.port === '' ? 'no port' : port.port;
+  // An unnamed port is `TCP/`.
+  const name = port.port === '' ? 'no port' : port.port.replace(/\/$/, '');
   const won = port.winner === undefined ? 'no key wins' : `${port.winner} wins`;
-  const header = ['', 'KEY', 'READY', 'SERVING', 'TOTAL'];
+  const header = ['', 'KEY', 'READY', 'TERMINATING', 'TOTAL'];
   const lines = port.keys.map(({ key, ready, serving, total, needs }) => [
     key === port.winner ? '>' : '',
     key,

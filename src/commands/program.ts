@@ -1,8 +1,8 @@
+import { suggestion } from '../did-you-mean.ts';
 import { WrapperError } from '../errors.ts';
 import { printLine } from '../untrusted-text.ts';
 import { VERSION } from '../version.ts';
 import { type Command, EXIT, type Session } from './command.ts';
-import { suggestion } from './command-line/did-you-mean.ts';
 import { helpOf, usageOf } from './command-line/help.ts';
 import { parseCommandLine } from './command-line/parse.ts';
 import { UsageError } from './flags.ts';

@@ -18,7 +18,8 @@ export function serviceArgument(args: readonly string[], flags: Flags): ServiceN
   const [first, ...rest] = args;
   const hasKind = first !== undefined && KINDS.includes(first);
   const [text, ...more] = hasKind ? rest : args;
-  if (more.length > 0) throw new UsageError(`unexpected ${JSON.stringify(more[0])}`);
+  if (more.length > 0)
+    throw new UsageError(`unexpected ${JSON.stringify(more[0])}: only a Service can be named`);
   if (text === undefined) return undefined;
   const parts = text.split('/');
   if (parts.length > 1 && KINDS.includes(parts[0] ?? '')) parts.shift();

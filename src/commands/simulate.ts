@@ -16,7 +16,7 @@ import { differencesReport, simulationReport } from './simulate/simulation-repor
 import { applyChanges, parseChange } from './simulate/trial-change.ts';
 
 /** Executes `simulate`. */
-export async function executeSimulate({ flags, session }: Call): Promise<number> {
+export async function executeSimulate({ flags, args, session }: Call): Promise<number> {
   const maxLoad = numberFlag(flags, 'max-load', ' (times the mean load)', 5);
   const changes = textFlags(flags, 'set').map(parseChange);
   const against = textFlags(flags, 'against');
@@ -25,9 +25,9 @@ export async function executeSimulate({ flags, session }: Call): Promise<number>
   if (isDiff && ['csv', 'name'].includes(textFlag(flags, 'output') ?? '')) {
     throw new UsageError('the output of --diff and --against must be text, json, yaml or jsonpath');
   }
-  const wanted = serviceFilter(flags);
-  const names = serviceNames(flags);
-  const cluster = await readInput(flags, settings.trial, false);
+  const names = serviceNames(flags, args);
+  const wanted = serviceFilter(flags, names);
+  const cluster = await readInput(flags, settings.trial);
   const after = simulate(applyChanges(cluster, changes), settings.trial, wanted);
   const found = findingsOf(after, maxLoad);
   if (!isDiff) {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { load } from 'js-yaml';
@@ -23,8 +23,15 @@ export function userKubeconfig(
 ): UserKubeconfig {
   const context = textFlag(flags, 'context');
   const given = textFlag(flags, 'kubeconfig');
-  const kubeconfig = given ?? findFile(context, env.KUBECONFIG || join(home, '.kube', 'config'));
+  const kubeconfig = given ?? findFile(context, env.KUBECONFIG || defaultFile(home));
   return context === undefined ? { kubeconfig } : { kubeconfig, context };
+}
+
+function defaultFile(home: string): string {
+  const file = join(home, '.kube', 'config');
+  if (existsSync(file)) return file;
+  const text = `there is no kubeconfig: ${file} does not exist; give --kubeconfig FILE, or set KUBECONFIG`;
+  throw new WrapperError('InvalidSettings', text);
 }
 
 function findFile(context: string | undefined, paths: string): string {

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { loadAll } from 'js-yaml';
-import type { z } from 'zod';
+import { z } from 'zod';
+import { didYouMean } from '../did-you-mean.ts';
 import { WrapperError } from '../errors.ts';
-import { settingsSchema } from './settings-schema.ts';
+import { settingsSchema, settingsShape } from './settings-schema.ts';
 
 export type Settings = z.output<typeof settingsSchema>;
 
@@ -42,7 +43,7 @@ export function readSettings(
   };
   const result = settingsSchema.safeParse(merged);
   if (result.success) return { settings: result.data, changed: changedOf(merged, result.data) };
-  const problems = result.error.issues.map((issue) => describe(issue, merged));
+  const problems = result.error.issues.map((issue) => describe(issue, merged, file));
   throw new WrapperError('InvalidSettings', `invalid settings: ${problems.join('; ')}`);
 }
 
@@ -90,16 +91,37 @@ function present(values: RawSettings): RawSettings {
   return Object.fromEntries(given);
 }
 
-function describe(issue: z.core.$ZodIssue, merged: RawSettings): string {
+function describe(issue: z.core.$ZodIssue, merged: RawSettings, file: string | undefined): string {
   const key = issue.path.join('.');
   if (issue.code === 'unrecognized_keys') {
-    const keys = issue.keys.map((each) => (key === '' ? each : `${key}.${each}`));
-    return `unknown key ${keys.join(', ')}`;
+    const prefix = key === '' ? '' : `${key}.`;
+    const known = keysAt(issue.path);
+    const unknown = issue.keys.map((each) => {
+      const meant = didYouMean(each, known);
+      return `${prefix}${each}${meant === undefined ? '' : ` (did you mean ${prefix}${meant}?)`}`;
+    });
+    // Flags and the environment set known keys only.
+    return `unknown key ${unknown.join(', ')}${file === undefined ? '' : ` in ${file}`}`;
   }
   if (key === 'nodeName' && merged.nodeName === undefined) {
     return 'no node name: give --node-name, NODE_NAME or nodeName';
   }
   return `${key}${valueText(issue.path, merged)}: ${issue.message}`;
+}
+
+/** The keys that a setting may have. */
+function keysAt(path: readonly PropertyKey[]): string[] {
+  let schema: unknown = settingsShape;
+  for (const key of path) schema = shapeOf(schema)[String(key)];
+  return Object.keys(shapeOf(schema));
+}
+
+/** The keys of an object's schema, which may be optional, have a default, or be transformed. */
+function shapeOf(schema: unknown): Readonly<Record<string, unknown>> {
+  if (schema instanceof z.ZodObject) return schema.shape;
+  if (!(schema instanceof z.ZodType)) return {};
+  const { innerType, in: input } = schema.def as { innerType?: unknown; in?: unknown };
+  return shapeOf(innerType ?? input);
 }
 
 /** `=<value>`. Empty for a missing value, for one that may contain a password, and for a cyclic one (YAML anchors). */

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { causesOf } from '../../src/admin/page/causes.ts';
+import { causesOf } from '../../src/admin/causes.ts';
 import type { Check } from '../../src/admin/readiness.ts';
 
 const CURRENT = { ageSeconds: 0 };

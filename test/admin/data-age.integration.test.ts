@@ -3,12 +3,14 @@ import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
 import type { ResponseHead } from '../../src/admin/version-info.ts';
+import { localSession } from '../../src/commands/local-session.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { VERSION } from '../../src/version.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTcpRelay, type TcpRelay } from '../support/http/tcp-relay.ts';
+import { runInProcess } from '../support/remote/run-in-process.ts';
 import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { PATHS, stateFolder } from '../support/wrapper/state-fixture.ts';
 import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
@@ -171,6 +173,29 @@ test('readyz has the version and the age of the data', async () => {
   expect(await readyzLines()).toEqual(
     expect.arrayContaining([expect.stringMatching(/^data: the data is 7\d s old/)]),
   );
+});
+
+// status and check once said the same for each collection, and status said it twice.
+test('an outage is one cause in readyz, status and check', async () => {
+  await start();
+  await eventually(() => connections().every(Boolean), true);
+  expect(await readyzLines()).not.toContainEqual(expect.stringMatching(/^cause/));
+  await lose();
+  await eventually(() => connections().some(Boolean), false);
+  ahead = 75_000;
+  const causes = (await readyzLines()).filter((line) => line.startsWith('cause: '));
+  const cause = /^cause: (the API server has been unreachable since .*) \((\d) checks\)$/;
+  expect(causes).toEqual([expect.stringMatching(cause)]);
+  const command = (name: string) =>
+    runInProcess(localSession, [name, '--admin', new URL(admin.url).host]);
+  const { out: status } = await command('status');
+  expect(status.match(/unreachable since .*[(]/g)).toHaveLength(1);
+  expect(status).toMatch(/^! the data is 7\d s old, and later changes are not known: the API/m);
+  expect(status).toMatch(
+    /^ +- protobuf \S+: stale, the last contact with the API server was 7\d s ago$/m,
+  );
+  const { out: check } = await command('check');
+  expect(check).toMatch(/^\[FAIL\] ready +the API server has been unreachable since .* checks\)$/m);
 });
 
 test('/version names the wrapper and its Node', async () => {

@@ -117,6 +117,31 @@ function withAdmin(): Session['commands'] {
   );
 }
 
+describe('a policy that cannot be read', () => {
+  const run = (...args: string[]) => runInProcess(localSession, [...args, ...at()]);
+
+  // status once said "no problem found".
+  test('is a problem in status, and is mentioned by check', async () => {
+    server.annotate('web', 'topologyKeys', '[site]');
+    const problem = '! 1 Service: the policy is invalid, so all endpoints are shown: default/web';
+    await eventually(async () => (await run('status')).out.includes(problem), true);
+    expect((await run('status')).code).toBe(3);
+    expect((await run('check')).out).toContain(
+      'no policy stops the traffic of a Service; the policy is invalid, so that all endpoints are shown, of 1 Service (default/web)',
+    );
+  });
+});
+
+describe('a Service', () => {
+  test('whose keys are an empty list has no policy, and the text says where that is from', async () => {
+    server.annotate('web', 'topologyKeys', '[]');
+    await eventually(async () => (await explain('web')).out.includes('UNFILTERED'), true);
+    expect((await explain('web')).out).toMatch(
+      /UNFILTERED, there are no topology keys for it, or they are an empty list[\s\S]*\n {2}from annotation topologyKeys of the Service\n/,
+    );
+  });
+});
+
 describe('old data', () => {
   const stale = {
     ageSeconds: 75,

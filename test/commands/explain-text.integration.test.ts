@@ -28,3 +28,17 @@ test('a dry run without a decision does not report that the policy would show no
     `default/web on node edge-1: DRY RUN, all 3 endpoints are shown to kube-proxy; UNDECIDED, ${text}`,
   );
 });
+
+// An unnamed port was printed as `TCP/`. And the number of terminating endpoints was headed SERVING, which ready ones are too.
+test.each([
+  ['TCP/http', 'IPv4 TCP/http: site wins (first key, 1 ready)'],
+  ['TCP/', 'IPv4 TCP: site wins (first key, 1 ready)'],
+  ['', 'IPv4 no port: site wins (first key, 1 ready)'],
+])('the port %j has a title, and its keys have numbers', (port, title) => {
+  const site = { key: 'site', ready: 1, serving: 0, total: 1, needs: 1 };
+  const ports = [{ family: 'IPv4', port, winner: 'site', why: 'first key, 1 ready', keys: [site] }];
+  const lines = formatExplained({ ...SHOWN, ports }).split('\n');
+  const at = lines.indexOf(title);
+  expect(at).toBeGreaterThan(0);
+  expect(lines[at + 1]).toMatch(/^ +KEY +READY +TERMINATING +TOTAL$/);
+});

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import { didYouMean } from '../../src/commands/command-line/did-you-mean.ts';
 import { parseCommandLine } from '../../src/commands/command-line/parse.ts';
 import { COMMANDS } from '../../src/commands/definitions/all.ts';
 import { serviceArgument } from '../../src/commands/service-argument.ts';
+import { didYouMean } from '../../src/did-you-mean.ts';
 
 function parse(name: string, ...args: string[]) {
   const command = COMMANDS.find((each) => each.name === name);

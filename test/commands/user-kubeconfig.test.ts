@@ -37,6 +37,12 @@ test.each<[string, object, string[], string]>([
   expect(kubeconfig).toBe(expected.startsWith('/') ? expected : at(expected));
 });
 
+test('no kubeconfig at all is an error that says how to name one', () => {
+  expect(() => userKubeconfig({}, {}, at('nobody'))).toThrow(
+    `there is no kubeconfig: ${at('nobody/.kube/config')} does not exist; give --kubeconfig FILE, or set KUBECONFIG`,
+  );
+});
+
 test('a context that no file of $KUBECONFIG has is an error that names them', () => {
   const KUBECONFIG = [at('a'), at('b')].join(delimiter);
   expect(() => userKubeconfig({ context: 'x' }, { KUBECONFIG }, home)).toThrow(

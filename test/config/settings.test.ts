@@ -137,6 +137,15 @@ describe('loadSettings()', () => {
 
   test.each([
     ['nodename: edge-1', /no node name.*unknown key nodename|unknown key nodename/],
+    [
+      'nodeName: n\nhandoverSecond: 1',
+      /unknown key handoverSecond \(did you mean handoverSeconds\?\) in .*yaml$/,
+    ],
+    [
+      'nodeName: n\nedge: { labelselector: a }',
+      /unknown key edge.labelselector \(did you mean edge.labelSelector\?\)/,
+    ],
+    ['nodeName: n\nzebra: red', /unknown key zebra in /],
     ['{}', /no node name: give --node-name, NODE_NAME or nodeName/],
     ['nodeName: n\nlisten: localhost', /listen="localhost": must be <ip>:<port>/],
     ['nodeName: n\nlisten: 127.0.0.1:99999', /listen="127.0.0.1:99999"/],

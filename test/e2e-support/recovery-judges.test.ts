@@ -240,7 +240,7 @@ test('5 new connections a second are accepted, 6 are found', () => {
 test('log lines, CPU, memory and descriptors have bounds', () => {
   const before = { cpuSeconds: 0, peakMB: 0, descriptors: 0, logLines: 0 };
   const judge = (after: Partial<typeof before>, seconds: number): Problem[] =>
-    judgeUsage({ before, after: { ...before, ...after }, seconds, starts: 0, kinds: 1 });
+    judgeUsage({ before, after: { ...before, ...after }, seconds, starts: 0, kinds: [KIND] });
   expect(judge({ logLines: 10, cpuSeconds: 1.7, peakMB: 100, descriptors: 80 }, 1)).toEqual([]);
   expect(judge({ logLines: 11 }, 1)).toMatchObject([{ check: 'log' }]);
   expect(judge({ logLines: 20 }, 120)).toEqual([]);
@@ -251,9 +251,18 @@ test('log lines, CPU, memory and descriptors have bounds', () => {
     judgeUsage({
       before: { ...before, peakMB: 300 },
       after: { ...before, peakMB: 300 },
-      ...{ seconds: 1, starts: 0, kinds: 1 },
+      ...{ seconds: 1, starts: 0, kinds: [KIND] },
     }),
   ).toEqual([]);
+  const costly = (beforeMB: number, peakMB: number) =>
+    judgeUsage({
+      before: { ...before, peakMB: beforeMB },
+      after: { ...before, peakMB },
+      ...{ seconds: 1, starts: 0, kinds: [{ ...KIND, memoryMB: 48 }] },
+    });
+  expect(costly(100, 300)).toEqual([]);
+  expect(costly(100, 320)).toMatchObject([{ check: 'memory' }]);
+  expect(costly(300, 320)).toEqual([]);
   expect(judge({ descriptors: 81 }, 1)).toMatchObject([{ check: 'descriptors' }]);
 });
 

@@ -24,6 +24,8 @@ export interface NodeSummary extends ResponseHead {
   readonly withoutReady: ServiceList;
   /** Services with a policy that have no ready endpoint anywhere. */
   readonly noneReady: ServiceList;
+  /** Services whose policy is invalid: all their endpoints are shown. Absent: the wrapper is older than 1.1. */
+  readonly invalidPolicies?: ServiceList;
 }
 
 /** Maximum number of Services that are named. The others are only counted. */
@@ -43,7 +45,15 @@ export async function nodeSummary(proxy: NodeProxy, slice: TimeSlice): Promise<N
     withoutEndpoints: listOf(withoutEndpoints),
     withoutReady: listOf(withoutReady),
     noneReady: listOf(noneReady),
+    invalidPolicies: listOf(invalidPolicies(proxy)),
   };
+}
+
+function invalidPolicies({ topology: { policies } }: NodeProxy): string[] {
+  return [...policies.services()].filter((service) => {
+    const policy = policies.inForce(service);
+    return policy?.managed === false && policy.reason === 'invalid-policy';
+  });
 }
 
 function listOf(services: readonly string[]): ServiceList {

@@ -3,11 +3,11 @@ import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 import { explainKey, nodesOfKey } from '../../topology/explain/explain-keys.ts';
 import { HOMEPAGE } from '../../version.ts';
+import { causesOf } from '../causes.ts';
 import { notStarted } from '../explain/explained-service.ts';
 import { findView, NO_VIEW } from '../explain/explained-view.ts';
 import { readiness } from '../readiness.ts';
 import { responseHead } from '../version-info.ts';
-import { causesOf } from './causes.ts';
 import type { KeyState, NodeState, ViewState } from './page-data.ts';
 
 /** Maximum number of neighbours that are named. The others are only counted. */

@@ -1,6 +1,7 @@
 import type { CorrectedEndpoint } from '../../proxy/local-runtime/corrector.ts';
 import type { LocalRuntimeState } from '../../proxy/local-runtime/local-runtime.ts';
 import type { OutcomeKind } from '../../topology/explain/explanation.ts';
+import type { Cause } from '../causes.ts';
 import type { DecisionRecord } from '../explain/decisions.ts';
 import type { ResponseHead } from '../version-info.ts';
 
@@ -46,15 +47,6 @@ export interface DecisionsEvent {
   readonly count: number;
   /** Decisions that this page has not received yet, oldest first. */
   readonly decisions: readonly DecisionRecord[];
-}
-
-/** A cause of failed checks. */
-export interface Cause {
-  /** Whether the wrapper only has not finished its start. */
-  readonly isStart: boolean;
-  readonly text: string;
-  /** Number of checks that fail because of it. */
-  readonly checks: number;
 }
 
 /** This node and its connections. */

@@ -19,7 +19,8 @@ export async function checkServices(admin: AdminClient): Promise<Verdict> {
   }
 }
 
-function verdictOf({ withoutEndpoints, withoutReady, noneReady }: NodeSummary): Verdict {
+function verdictOf(summary: NodeSummary): Verdict {
+  const { withoutEndpoints, withoutReady, noneReady, invalidPolicies } = summary;
   const problems = [
     ...problemOf(withoutEndpoints, 'no endpoint is left by the policy of'),
     ...problemOf(withoutReady, 'only endpoints that are not ready are left by the policy of'),
@@ -31,12 +32,16 @@ function verdictOf({ withoutEndpoints, withoutReady, noneReady }: NodeSummary): 
       'see explain NAMESPACE/SERVICE for each of them; add * as the last key if traffic may leave the site',
     );
   }
-  const others = problemOf(noneReady, 'no endpoint is ready anywhere of');
+  const others = [
+    ...problemOf(noneReady, 'no endpoint is ready anywhere of'),
+    ...problemOf(invalidPolicies, 'the policy is invalid, so that all endpoints are shown, of'),
+  ];
   return ok('services', ['no policy stops the traffic of a Service', ...others].join('; '));
 }
 
-function problemOf({ count, services }: ServiceList, what: string): string[] {
-  if (count === 0) return [];
+function problemOf(list: ServiceList | undefined, what: string): string[] {
+  if (list === undefined || list.count === 0) return [];
+  const { count, services } = list;
   const rest = count > NAMED ? ` and ${count - NAMED} more` : '';
   const unit = count === 1 ? 'Service' : 'Services';
   return [`${what} ${count} ${unit} (${services.slice(0, NAMED).join(', ')}${rest})`];

@@ -2,6 +2,7 @@ import type { Table } from '../../admin/explain/table.ts';
 import type { ResponseHead } from '../../admin/version-info.ts';
 import type { AdminClient } from '../admin-client.ts';
 import { readPages } from '../paged.ts';
+import { parseReadyz, readyProblems } from '../readyz.ts';
 import { fail, ok, type Verdict } from './verdict.ts';
 import { serversOf, wrapperListeners } from './wrapper-listeners.ts';
 
@@ -23,7 +24,7 @@ export async function checkReadiness(admin: AdminClient): Promise<Verdict> {
   const { statusCode, text } = await admin.get('/readyz');
   if (statusCode === 200)
     return ok('ready', 'the wrapper has everything that it needs from the API server');
-  const problems = text.split('\n').filter((line) => line.startsWith('[-]'));
+  const problems = readyProblems(parseReadyz(text)).map(({ line }) => line);
   const next = problems.some((line) => line.includes('403'))
     ? 'grant the missing rights: see manifests/base/cluster-role.yaml, and manifests/components for settings that need more'
     : 'see the log of the wrapper';

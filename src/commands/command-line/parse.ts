@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
+import { suggestion } from '../../did-you-mean.ts';
 import type { Command, Flag } from '../command.ts';
 import { type Flags, invalidChoice, UsageError } from '../flags.ts';
-import { suggestion } from './did-you-mean.ts';
 
 /** A parsed command line. */
 export interface ParsedLine {

@@ -13,6 +13,7 @@ import {
   outputFlag,
   SELECTOR,
 } from './flags.ts';
+import { simulate } from './simulate.ts';
 import { status } from './status.ts';
 import { version } from './version.ts';
 
@@ -149,5 +150,6 @@ export const REMOTE_COMMANDS: readonly Command[] = [
 has and where kube-proxy is connected to can be seen on the node only: kube-proxy-wrapper check.`,
   }),
   analyze,
+  simulate,
   remote(version),
 ];

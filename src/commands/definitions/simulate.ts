@@ -8,9 +8,9 @@ export const simulate: Command = {
   description: `Shows, before a rollout, which endpoints of each Service every node would see. It uses the same code as the wrapper on
 the nodes, and does not write anything.`,
   usage: [
+    ['[flags]', 'the cluster of $KUBECONFIG or ~/.kube/config, read once'],
+    ['[NAMESPACE/]SERVICE [flags]', 'one Service, with details'],
     ['--from FILE... [flags]', 'Nodes, Services, EndpointSlices from manifests'],
-    ['--kubeconfig FILE [flags]', 'the same, read once from a cluster'],
-    ['--context NAME [flags]', 'the same, with a context of your kubeconfig'],
   ],
   flags: [
     ...INPUT,
@@ -73,6 +73,6 @@ the nodes, and does not write anything.`,
     2: 'wrong command line',
     3: 'there are warnings (with --diff: new ones)',
   },
-  maxArguments: 0,
+  maxArguments: 2,
   execute: async (call) => (await import('../simulate.ts')).executeSimulate(call),
 };

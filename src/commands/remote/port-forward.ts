@@ -45,7 +45,7 @@ export async function openPortForward(
       socket.pause();
       resolve(stream);
     });
-    socket.once('error', (error) => reject(unreachable(pod, error.message)));
+    socket.once('error', (error) => reject(unreachable(pod, handshakeProblem(error))));
     socket.once('unexpected-response', (_, response) => {
       const status = response.statusCode ?? 0;
       text(response).then(
@@ -128,6 +128,14 @@ class ForwardedStream extends Duplex {
   unref(): this {
     return this;
   }
+}
+
+/** The API server answers the handshake when it has reached the kubelet. */
+function handshakeProblem({ message }: Error): string {
+  const isTimeout = message.includes('handshake has timed out');
+  return isTimeout
+    ? 'the API server has not reached the kubelet of its node in time; is the node cut off?'
+    : message;
 }
 
 function unreachable({ namespace, name }: PodName, why: string): WrapperError {

@@ -17,7 +17,9 @@ const PARALLEL = 10;
 export async function executeRemote(command: Command, call: Call): Promise<number> {
   const { flags, args, session } = call;
   const reader = READERS[command.name] as WrapperReader;
-  if (command.name === 'version' && flags.client === true) return await executeVersion(call);
+  if (command.name === 'version' && isLocal(flags)) {
+    return await executeVersion({ ...call, flags: { ...flags, client: true } });
+  }
   const node = targetNode(flags);
   const port = adminPort(flags);
   const limit = parallel(flags);
@@ -41,6 +43,11 @@ export async function executeRemote(command: Command, call: Call): Promise<numbe
   } finally {
     await client.close();
   }
+}
+
+/** No node is asked for its version. */
+function isLocal({ client, node, 'all-nodes': allNodes }: Flags): boolean {
+  return client === true || (node === undefined && allNodes !== true);
 }
 
 /** How many nodes are read at the same time. Throws UsageError. */

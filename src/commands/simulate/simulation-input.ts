@@ -4,7 +4,7 @@ import { WrapperError } from '../../errors.ts';
 import type { ServiceFacts } from '../../filter/codec/codec.ts';
 import { matchesLabels, parseLabelSelector } from '../../topology/policy/label-selector.ts';
 import { type Flags, textFlag, textFlags, UsageError } from '../flags.ts';
-import { namespaceFlag } from '../service-argument.ts';
+import { namespaceFlag, serviceArgument } from '../service-argument.ts';
 import { userKubeconfig } from '../user-kubeconfig.ts';
 import { type ClusterObjects, readManifests } from './cluster-objects.ts';
 import { readCluster } from './read-cluster.ts';
@@ -22,29 +22,27 @@ export function settingsOf(file: string | undefined, raw: RawSettings = {}): Sim
   return nodeProxyOptions(loadSettings({ nodeName: 'any', ...raw }, {}, file));
 }
 
-/** Reads the objects from --from, else from the cluster of --kubeconfig and --context. Throws UsageError. */
+/** Reads the objects from --from, else from the cluster of the user's kubeconfig. Throws UsageError. */
 export async function readInput(
   flags: Flags,
   { namespacePolicies, fabedgeCluster }: SimulationSettings,
-  orDefaultCluster: boolean,
 ): Promise<ClusterObjects> {
   const files = textFlags(flags, 'from');
-  const named = flags.kubeconfig !== undefined || flags.context !== undefined;
-  const fromCluster = named || (orDefaultCluster && files.length === 0);
-  if ((files.length === 0) !== fromCluster) {
+  const isNamed = flags.kubeconfig !== undefined || flags.context !== undefined;
+  if (files.length > 0 && isNamed) {
     throw new UsageError('give --from FILE or --kubeconfig FILE (or --context NAME), not both');
   }
   const optional = { namespaces: namespacePolicies, communities: fabedgeCluster !== undefined };
-  const cluster = fromCluster
-    ? await readCluster(userKubeconfig(flags), optional)
-    : readManifests(files, flags.recursive === true);
+  const cluster =
+    files.length === 0
+      ? await readCluster(userKubeconfig(flags), optional)
+      : readManifests(files, flags.recursive === true);
   if (cluster.nodes.length > 0) return cluster;
   throw new UsageError('the input contains no Nodes, so there is nothing to simulate');
 }
 
-/** The Services that --service, --namespace and --selector choose. Throws UsageError. */
-export function serviceFilter(flags: Flags): ServiceFilter {
-  const names = serviceNames(flags);
+/** The Services that names, --namespace and --selector choose. Throws UsageError. */
+export function serviceFilter(flags: Flags, names: readonly string[] = []): ServiceFilter {
   const namespace = namespaceFlag(flags);
   const text = textFlag(flags, 'selector');
   const selector = text === undefined ? [] : parseSelector(text);
@@ -62,10 +60,11 @@ function parseSelector(text: string): ReturnType<typeof parseLabelSelector> {
   }
 }
 
-/** Names of --service, with their namespace. */
-export function serviceNames(flags: Flags): string[] {
-  const namespace = textFlag(flags, 'namespace') ?? 'default';
-  return textFlags(flags, 'service').map((name) =>
-    name.includes('/') ? name : `${namespace}/${name}`,
-  );
+/** Names of the argument and of --service, with their namespace. Throws UsageError. */
+export function serviceNames(flags: Flags, args: readonly string[]): string[] {
+  const given = [args, ...textFlags(flags, 'service').map((name) => [name])];
+  return given.flatMap((each) => {
+    const found = serviceArgument(each, flags);
+    return found === undefined ? [] : [`${found.namespace}/${found.name}`];
+  });
 }

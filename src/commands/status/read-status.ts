@@ -5,6 +5,7 @@ import type { VersionInfo } from '../../admin/version-info.ts';
 import { WrapperError } from '../../errors.ts';
 import type { AdminClient } from '../admin-client.ts';
 import { plural } from '../format-output.ts';
+import { parseReadyz, type ReadyCheck, readyProblems } from '../readyz.ts';
 
 /** How one wrapper is doing. */
 export interface WrapperStatus {
@@ -29,16 +30,9 @@ export interface KubeProxyStatus {
   readonly listeners: readonly string[];
 }
 
-export interface ReadyCheck {
-  readonly name: string;
-  readonly ok: boolean;
-  /** The problem or the remark. */
-  readonly text: string;
-}
-
 /** Reads everything that the screen shows. Throws `Unreachable`. */
 export async function readStatus(admin: AdminClient): Promise<WrapperStatus> {
-  const checks = parseReadyz((await admin.get('/readyz')).text);
+  const readyz = parseReadyz((await admin.get('/readyz')).text);
   const info = await ifAnswered(admin.request<VersionInfo>('/version'));
   const table = await ifAnswered(admin.request<Table>('/table?limit=1'));
   const summary = await ifAnswered(admin.request<NodeSummary>('/summary'));
@@ -52,12 +46,15 @@ export async function readStatus(admin: AdminClient): Promise<WrapperStatus> {
     ...(data === undefined ? {} : { data }),
     problems: [
       ...(data?.warning === undefined ? [] : [data.warning]),
-      ...checks.filter(({ ok }) => !ok).map(({ name, text }) => `${name}: ${text}`),
+      // The warning names the cause of old data.
+      ...readyProblems(readyz)
+        .filter(({ text }) => !readyz.data.endsWith(text))
+        .map(({ line }) => line),
       ...kubeProxyProblems(kubeProxy, table),
       ...serviceProblems(summary),
     ],
     kubeProxy,
-    checks,
+    checks: readyz.checks,
     ...(summary === undefined ? {} : { endpoints: summary.endpoints }),
   };
 }
@@ -70,15 +67,6 @@ async function ifAnswered<T>(answer: Promise<T>): Promise<T | undefined> {
     if (error instanceof WrapperError && error.code !== 'Unreachable') return undefined;
     throw error;
   }
-}
-
-/** Parses the lines `[+]name ok, remark` and `[-]name failed: problem`. */
-function parseReadyz(text: string): ReadyCheck[] {
-  return text.split('\n').flatMap((line) => {
-    const found = /^\[([+-])\](.*?) (?:ok(?:, )?|failed: )(.*)$/.exec(line);
-    const [, sign, name = '', rest = ''] = found ?? [];
-    return sign === undefined ? [] : [{ name, ok: sign === '+', text: rest }];
-  });
 }
 
 function kubeProxyOf(table: Table | undefined): KubeProxyStatus {
@@ -103,18 +91,20 @@ function kubeProxyProblems(
   return [`kube-proxy: ${what}; set server: ${listeners.join(' or ')} in its kubeconfig`];
 }
 
-/** Services whose policy stops their traffic on this node. */
+/** Services whose policy stops their traffic on this node, or has no effect. */
 function serviceProblems(summary: NodeSummary | undefined): string[] {
   if (summary === undefined) return [];
-  const { withoutEndpoints, withoutReady } = summary;
+  const { withoutEndpoints, withoutReady, invalidPolicies } = summary;
   return [
     ...problemOf(withoutEndpoints, 'no endpoint is left by the policy, so connections fail'),
     ...problemOf(withoutReady, 'no ready endpoint is left by the policy, so connections fail'),
+    ...problemOf(invalidPolicies, 'the policy is invalid, so all endpoints are shown'),
   ];
 }
 
-function problemOf({ count, services }: ServiceList, what: string): string[] {
-  if (count === 0) return [];
+function problemOf(list: ServiceList | undefined, what: string): string[] {
+  if (list === undefined || list.count === 0) return [];
+  const { count, services } = list;
   const some = services.slice(0, 3).join(', ');
   const more = count > 3 ? ` and ${count - 3} more` : '';
   return [`${plural(count, 'Service')}: ${what}: ${some}${more}`];

@@ -23,7 +23,9 @@ function factsOf({ data, kubeProxy, checks, endpoints }: WrapperStatus): string[
     ['node sets', sets.length === 0 ? 'none needed' : `${countOk(sets)} ready`],
     ['views', views.length === 0 ? 'none open' : `${countOk(views)} ready`],
     ...views.map(({ name, ok, text }) => {
-      const why = text === '' ? '' : `: ${text}`;
+      // The problems at the top give the whole reason.
+      const [state = ''] = ok ? [text] : text.split(': ', 1);
+      const why = state === '' ? '' : `: ${state}`;
       return ['', `${ok ? '+' : '-'} ${name.slice('view '.length)}${why}`];
     }),
   ];

@@ -122,9 +122,16 @@ export class ReflectorHealth {
     this.#recovered();
   }
 
-  /** A watch has ended. */
-  closed(): void {
-    if (this.#link === 'connected') this.#times.current = this.#options.clock.now();
+  /**
+   * A watch has ended.
+   *
+   * @param silentMs for how long its connection had brought nothing, and was found to be dead: changes of that time were
+   * missed
+   */
+  closed(silentMs = 0): void {
+    if (this.#link === 'connected') {
+      this.#times.current = Math.max(this.#times.current, this.#options.clock.now() - silentMs);
+    }
     this.#link = CLOSED[this.#link];
   }
 
@@ -135,7 +142,7 @@ export class ReflectorHealth {
    * @param isLogged whether the log gets a line, once per cause
    */
   failed(error: WrapperError, { suspect = false, isLogged = true } = {}): void {
-    this.closed();
+    this.closed(error.silentMs);
     if (suspect) this.#link = 'suspect';
     this.#failures = { count: this.#failures.count + 1, last: error };
     if (!isLogged || !this.#logged.fail(causeOf(error))) return;

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { WrapperError } from '../../errors.ts';
+import { WrapperError, type WrapperErrorOptions } from '../../errors.ts';
 import type { LinkedAbortController } from '../util/linked-abort-controller.ts';
 import { HealthCheck } from './health-check.ts';
 import { addressOf } from './upstream-error.ts';
@@ -74,7 +74,7 @@ export class ActiveRequests {
       open: new Set(),
       healthCheck: new HealthCheck({
         probe: async () => isSelfChecked(server) || (await probe(server)) !== undefined,
-        onDead: (checkedAt) => this.#onDead(requests, checkedAt),
+        onDead: (checkedAt, silentMs) => this.#onDead(requests, checkedAt, silentMs),
         ...(quietMs === undefined ? {} : { quietMs }),
       }),
     };
@@ -82,18 +82,23 @@ export class ActiveRequests {
     return requests;
   }
 
-  #onDead({ server, open }: ServerRequests, checkedAt: number): void {
+  #onDead({ server, open }: ServerRequests, checkedAt: number, silentMs: number): void {
     const old = [...open].filter((request) => request.sentAt < checkedAt);
     const address = addressOf(server);
     this.#options.logger.warn(
       { server: address, requests: old.length },
       'the API server has fallen silent and answers no new connection; its requests are ended',
     );
-    endAll(old, `the API server at ${address} has fallen silent`);
+    endAll(old, `the API server at ${address} has fallen silent`, { silentMs });
     this.#options.onDead(server);
   }
 }
 
-function endAll(requests: Iterable<OpenRequest>, problem: string): void {
-  for (const { abort } of requests) abort.abort(new WrapperError('Unreachable', problem));
+function endAll(
+  requests: Iterable<OpenRequest>,
+  problem: string,
+  options: WrapperErrorOptions = {},
+): void {
+  const error = new WrapperError('Unreachable', problem, options);
+  for (const { abort } of requests) abort.abort(error);
 }

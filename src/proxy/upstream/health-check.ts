@@ -3,8 +3,11 @@ import type { PingCheck } from './ping-check.ts';
 export interface HealthCheckOptions {
   /** Health-checks the server on a new connection; resolves with whether it answered. Never rejects. */
   readonly probe: () => Promise<boolean>;
-  /** Called when the server does not answer. No byte was received since before `checkedAt` (monotonic). */
-  readonly onDead: (checkedAt: number) => void;
+  /**
+   * Called when the server does not answer. No byte was received since before `checkedAt` (monotonic), for `silentMs`
+   * milliseconds in all.
+   */
+  readonly onDead: (checkedAt: number, silentMs: number) => void;
   /** After this time without a byte the server is checked, in milliseconds; default 25,000. */
   readonly quietMs?: number;
 }
@@ -66,7 +69,9 @@ export class HealthCheck {
       const answered = await this.#options.probe();
       // Bytes of another request show as much as the answer does.
       const isAlive = answered || this.#lastByteAt > checkedAt;
-      if (!isAlive && this.#requests > 0) this.#options.onDead(checkedAt);
+      if (!isAlive && this.#requests > 0) {
+        this.#options.onDead(checkedAt, performance.now() - this.#lastByteAt);
+      }
       this.#lastByteAt = Math.max(this.#lastByteAt, checkedAt);
     }
     if (this.#requests > 0) this.#schedule();

@@ -97,7 +97,7 @@ export class Http2Session implements Connections {
     this.#check = new PingCheck({
       bytesRead: () => socket.bytesRead,
       ping: (onAck) => this.#ping(onAck),
-      onDead: () => this.#onDead(),
+      onDead: (silentMs) => this.#onDead(silentMs),
       quietMs: times.quietMs,
       pingMs: times.pingMs,
     });
@@ -211,11 +211,11 @@ export class Http2Session implements Connections {
     if (this.#state !== 'closed') this.#state = 'draining';
   }
 
-  #onDead(): void {
+  #onDead(silentMs: number): void {
     this.#options.onDead(this.#streams.size);
     const { pingMs } = this.#options.times;
     const problem = `the API server at ${this.#options.server.host} has fallen silent: no answer to a PING within ${pingMs / 1000} s`;
-    this.#lose(new DeadConnection('Unreachable', problem));
+    this.#lose(new DeadConnection('Unreachable', problem, { silentMs }));
   }
 
   #lose(error: Error): void {

@@ -3,8 +3,8 @@ export interface PingCheckOptions {
   readonly bytesRead: () => number;
   /** Sends a PING; calls `onAck` when it is answered. */
   readonly ping: (onAck: () => void) => void;
-  /** Called once, when the connection is dead. */
-  readonly onDead: () => void;
+  /** Called once, when the connection is dead, with the time since the last byte was seen, in milliseconds. */
+  readonly onDead: (silentMs: number) => void;
   /** After this time without a byte, or up to an eighth of it later, a PING is sent, in milliseconds. */
   readonly quietMs: number;
   /** Time limit for the answer, in milliseconds. */
@@ -27,6 +27,8 @@ export class PingCheck {
   readonly #options: PingCheckOptions;
   #timer: NodeJS.Timeout | undefined;
   #bytes: number;
+  /** When the number of bytes was last found to have grown; monotonic. */
+  #grownAt = performance.now();
   /** How often in a row the number of bytes was the same. */
   #silentLooks = 0;
 
@@ -56,7 +58,7 @@ export class PingCheck {
       setImmediate(() => {
         if (this.#timer !== timer) return;
         if (this.#hasNewBytes()) this.#listen();
-        else this.#options.onDead();
+        else this.#options.onDead(performance.now() - this.#grownAt);
       });
     });
     this.#options.ping(() => {
@@ -69,6 +71,7 @@ export class PingCheck {
   #hasNewBytes(): boolean {
     const bytes = this.#options.bytesRead();
     const isMore = bytes !== this.#bytes;
+    if (isMore) this.#grownAt = performance.now();
     this.#bytes = bytes;
     return isMore;
   }

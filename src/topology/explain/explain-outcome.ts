@@ -5,8 +5,7 @@ import type { OutcomeExplanation, PolicyExplanation, PolicyOrigin } from './expl
 
 /** Why a Service is not filtered, and, where there is a choice, what changes that. */
 const UNMANAGED: Readonly<Record<UnmanagedReason, string>> = {
-  'no-policy':
-    'no policy: the Service, its Namespace and the settings have no topology keys, or the first that has the annotation lists none ([])',
+  'no-policy': 'there are no topology keys for it, or they are an empty list ([])',
   headless:
     'the Service is headless; clients take its endpoints from DNS (setting headless: true filters it)',
   'local-traffic-policy':

@@ -114,6 +114,7 @@ export interface PortExplanation {
 export interface KeyCounts {
   readonly key: string;
   readonly ready: number;
+  /** Not ready, but serving while they terminate. */
   readonly serving: number;
   readonly total: number;
   /** Ready endpoints that it needs to count. */

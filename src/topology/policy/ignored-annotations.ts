@@ -1,3 +1,4 @@
+import { isWithinEdits } from '../../edit-distance.ts';
 import {
   FILTER_ANNOTATION,
   MIN_READY_ANNOTATION,
@@ -5,7 +6,6 @@ import {
   RETURN_DELAY_ANNOTATION,
   TOPOLOGY_KEYS_ANNOTATION,
 } from './annotation-names.ts';
-import { isWithinEdits } from './edit-distance.ts';
 import { quote } from './quote.ts';
 
 const OWN_PREFIX = 'kube-proxy-wrapper.io';

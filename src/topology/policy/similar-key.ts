@@ -1,4 +1,4 @@
-import { isWithinEdits } from './edit-distance.ts';
+import { isWithinEdits } from '../../edit-distance.ts';
 import { HOSTNAME_KEY, ZONE_KEY } from './topology-keys.ts';
 
 /** Labels that Kubernetes and other systems set on nodes, and that policies use. */

@@ -83,6 +83,17 @@ describe('kubectl kpw --node', () => {
   });
 });
 
+test('version without a node prints the version of the client, and asks nobody', async () => {
+  expect(await kpw('version')).toMatchObject({ code: 0, out: `client   ${VERSION}\n` });
+  expect(cluster.forwards).toEqual([]);
+});
+
+test('simulate reads the cluster, and one Service of it', async () => {
+  const { code, out } = await kpw('simulate', 'svc/web');
+  expect({ code, out }).toMatchObject({ code: 0, out: expect.stringContaining('default/web') });
+  expect(out).not.toContain('default/api');
+});
+
 describe('errors say what is missing', () => {
   test('no Pod on the node', async () => {
     const { code, err } = await kpw('status', '--node', 'edge-2');

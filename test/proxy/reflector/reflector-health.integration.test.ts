@@ -61,6 +61,19 @@ describe('the objects', () => {
     expect(health.status.staleMs).toBe(3_000);
   });
 
+  test('are as old as the silence of a connection that is found dead, but not older than the last event', () => {
+    const dead = new WrapperError('Unreachable', 'silent', { silentMs: 20_000 });
+    health.opened();
+    clock.pass(60_000);
+    health.failed(dead);
+    expect(health.status.staleMs).toBe(20_000);
+    health.opened();
+    health.current();
+    clock.pass(5_000);
+    health.failed(dead);
+    expect(health.status.staleMs).toBe(5_000);
+  });
+
   test('are not refreshed by suspect watches, but by any event or bookmark of these', () => {
     health.failed(malformed, { suspect: true });
     health.opened();

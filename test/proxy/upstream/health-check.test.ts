@@ -4,6 +4,8 @@ import { HealthCheck } from '../../../src/proxy/upstream/health-check.ts';
 let answers: boolean;
 let probes: number;
 let dead: number;
+/** For how long the dead server was silent. */
+let silent: number;
 let healthCheck: HealthCheck;
 
 beforeEach(() => {
@@ -14,7 +16,10 @@ beforeEach(() => {
       probes++;
       return answers;
     },
-    onDead: () => dead++,
+    onDead: (_, silentMs) => {
+      dead++;
+      silent = silentMs;
+    },
   });
 });
 
@@ -49,7 +54,7 @@ describe('a server with open requests', () => {
     answers = false;
     healthCheck.onRequestStart();
     await pass(25_100);
-    expect(dead).toBe(1);
+    expect([dead, silent]).toEqual([1, 25_000]);
   });
 
   test('is not dead if bytes arrived while it was checked', async () => {

@@ -3,6 +3,8 @@ import { PingCheck } from '../../../src/proxy/upstream/ping-check.ts';
 
 let bytes: number;
 let dead: number;
+/** For how long the dead connection was silent. */
+let silent: number;
 /** Answers the PINGs that were sent. */
 let acks: (() => void)[];
 let check: PingCheck;
@@ -13,7 +15,10 @@ beforeEach(() => {
   check = new PingCheck({
     bytesRead: () => bytes,
     ping: (onAck) => acks.push(onAck),
-    onDead: () => dead++,
+    onDead: (silentMs) => {
+      dead++;
+      silent = silentMs;
+    },
     ...{ quietMs: 20_000, pingMs: 10_000 },
   });
 });
@@ -43,6 +48,9 @@ describe('a connection', () => {
       expect(acks).toHaveLength(0);
       await pass(15_101);
       expect([acks.length, dead]).toEqual([1, 1]);
+      // The bytes are counted every 2.5 s.
+      expect(silent).toBeGreaterThanOrEqual(30_000);
+      expect(silent).toBeLessThanOrEqual(32_500);
     },
   );
 

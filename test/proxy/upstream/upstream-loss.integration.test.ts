@@ -206,6 +206,19 @@ describe.each(PROTOCOLS)('over %s, with one API server', (protocol) => {
     await eventually(seen, ['10.0.0.1', '10.0.0.2']);
   });
 
+  // It counted from the moment in which the silence was noticed, half a minute later.
+  test('data is as old as the silence of the connection that brought it', async () => {
+    const of = await start({ ...alone, quietMs: 600 });
+    first.freezeOpen();
+    await first.refuse();
+    await eventually(() => of.views.sources.every(({ status }) => !status.connected), true);
+    for (const { status } of of.views.sources) expect(status.staleMs).toBeGreaterThan(500);
+    first.cut();
+    await first.accept();
+    await connected(of);
+    for (const { status } of of.views.sources) expect(status.staleMs).toBe(0);
+  });
+
   test('views keep the last state while the server is away', async () => {
     const of = await start(alone);
     await first.refuse();

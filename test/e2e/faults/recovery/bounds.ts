@@ -37,6 +37,9 @@ export const BOUNDS = {
   readyAgainMs: 10_000,
 } as const;
 
+/** The setting `maxListBytes` of the wrapper under test. */
+export const MAX_LIST_BYTES = 16 * 2 ** 20;
+
 /** Rates are measured over a sliding window of this length. */
 export const REQUEST_WINDOW_MS = 5_000;
 

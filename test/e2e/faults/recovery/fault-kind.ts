@@ -47,6 +47,8 @@ export interface FaultKind {
    * without it may be harmless for readiness.
    */
   readonly unreachable?: 'failing' | 'silent';
+  /** Memory that it may cost in addition, in MB. */
+  readonly memoryMB?: number;
   /** Processes of the wrapper that it starts. */
   readonly starts?: number;
   /** A process that starts from the disk may show an older state, which the last process did not have time to write. */

@@ -1,5 +1,6 @@
 import { PROGRAM } from '../../support/program.ts';
 import { BOUNDS, type Check, type Problem, REQUEST_WINDOW_MS } from './bounds.ts';
+import type { FaultKind } from './fault-kind.ts';
 import type { PlannedFault } from './fault-plan.ts';
 import type { HistoryScene } from './history-scene.ts';
 import type { SeenRequest } from './seen-request.ts';
@@ -30,7 +31,7 @@ export function judgeTraffic(scene: HistoryScene, judged: JudgedFault): Problem[
     }),
     ...judgeUsage({
       ...{ before, after: wrapper.usage(), seconds, starts: starts.length },
-      kinds: fault.kinds.length,
+      kinds: fault.kinds,
     }).map((problem) => {
       if (problem.check !== 'log') return problem;
       return { ...problem, what: `${problem.what}: ${wrapper.messagesSince(before.logLines)}` };
@@ -46,15 +47,20 @@ export function judgeUsage(used: {
   /** Processes that were started. */
   readonly starts: number;
   /** Kinds of fault at the same time. */
-  readonly kinds: number;
+  readonly kinds: readonly Pick<FaultKind, 'memoryMB'>[];
 }): Problem[] {
   const { before, after, seconds, starts, kinds } = used;
   const { constant, share, perProcess } = BOUNDS.cpuSeconds;
   const lines =
-    BOUNDS.logLinesPerMinute * (Math.max(1, seconds / 60) + kinds - 1) +
+    BOUNDS.logLinesPerMinute * (Math.max(1, seconds / 60) + kinds.length - 1) +
     BOUNDS.logLinesPerProcess * starts;
   const cpu = constant + share * seconds + perProcess * starts;
-  const memory = BOUNDS.residentMB[isBundle() ? 'bundle' : 'sources'];
+  const costMB = kinds.reduce((sum, { memoryMB = 0 }) => sum + memoryMB, 0);
+  // Memory that a fault was allowed to take is not given back to the system.
+  const memory = Math.max(
+    BOUNDS.residentMB[isBundle() ? 'bundle' : 'sources'] + costMB,
+    before.peakMB * 1.1,
+  );
   return [
     ...atMost('log', 'log lines', after.logLines - before.logLines, lines),
     ...atMost('cpu', 'CPU seconds', after.cpuSeconds - before.cpuSeconds, cpu),

@@ -5,6 +5,7 @@ import { dump } from 'js-yaml';
 import { type ManagedProcess, startProcess } from '../../support/managed-process.ts';
 import { PROGRAM } from '../../support/program.ts';
 import { runCommand } from '../../support/run-command.ts';
+import { MAX_LIST_BYTES } from './bounds.ts';
 import { SELF } from './cluster-backend.ts';
 
 export interface WrapperUnderTestOptions {
@@ -94,7 +95,7 @@ class Wrapper implements WrapperUnderTest {
       dump({
         stateDir: this.stateDir,
         handoverSeconds: HANDOVER_SECONDS,
-        maxListBytes: 16 * 2 ** 20,
+        maxListBytes: MAX_LIST_BYTES,
       }),
     );
     this.#clockFile = join(folder, 'clock');

@@ -1,6 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { encodeStatus } from '../../../../../embedded/wire.ts';
+import { MAX_LIST_BYTES } from '../bounds.ts';
 import type { Exchange, HttpFault } from '../fault-front.ts';
 import type { FaultKind } from '../fault-kind.ts';
 import { encodingOf } from '../watch-frames.ts';
@@ -56,15 +57,18 @@ function neverEnds(name: string, write: (response: Exchange['response']) => void
   };
 }
 
-/** Needs as much memory as lists may have. */
-export const listWithoutEnd = neverEnds('a list without an end', (response) => {
-  const block = Buffer.alloc(65_536, 1);
-  const write = () => {
-    while (!response.destroyed && response.write(block));
-  };
-  response.on('drain', write);
-  write();
-});
+/** Needs as much memory as lists may have: what is read, and the garbage of two attempts before. */
+export const listWithoutEnd: FaultKind = {
+  ...neverEnds('a list without an end', (response) => {
+    const block = Buffer.alloc(65_536, 1);
+    const write = () => {
+      while (!response.destroyed && response.write(block));
+    };
+    response.on('drain', write);
+    write();
+  }),
+  memoryMB: (3 * MAX_LIST_BYTES) / 2 ** 20,
+};
 
 /** The whole body, altered. Only for lists, which end. */
 function rewrites(change: (body: Buffer) => Buffer): Pick<HttpFault, 'transform'> {

@@ -1,4 +1,4 @@
-import { editDistance } from '../../topology/policy/edit-distance.ts';
+import { editDistance } from './edit-distance.ts';
 
 /**
  * The known word that the user probably meant; undefined: none is near enough. Dashes and the case of letters do not

@@ -1,6 +1,14 @@
-import type { DataAge } from '../data-age.ts';
-import type { Check } from '../readiness.ts';
-import type { Cause } from './page-data.ts';
+import type { DataAge } from './data-age.ts';
+import type { Check } from './readiness.ts';
+
+/** A cause of failed checks. */
+export interface Cause {
+  /** Whether the wrapper only has not finished its start. */
+  readonly isStart: boolean;
+  readonly text: string;
+  /** Number of checks that fail because of it. */
+  readonly checks: number;
+}
 
 /**
  * Why checks fail. A single cause, such as an unreachable API server, fails several checks. It is named once:
