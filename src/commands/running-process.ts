@@ -162,7 +162,8 @@ function nodeOfList({ status, body }: BoundedResponse, nodeName: string): NodeId
   try {
     const codec = createProtobufCodec();
     const [found] = codec.decodeList([body]).items;
-    return found === undefined ? NOBODY : { node: nodeName, nodeUid: codec.meta(found).uid };
+    // It lists this Node, although there may be none of this name.
+    return { node: nodeName, nodeUid: found && codec.meta(found).uid };
   } catch {
     // Another program has answered.
     return NOBODY;

@@ -8,6 +8,8 @@ import {
   type OwnAddresses,
   readRunningProcess,
 } from '../../src/commands/running-process.ts';
+import { createProtobufCodec } from '../../src/filter/codec/protobuf/codec.ts';
+import { NODES } from '../../src/filter/codec/resource.ts';
 import { currentKubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
 import { serializeQueries } from '../../src/proxy/api/query-json.ts';
 
@@ -208,6 +210,15 @@ describe('a process that does not say for which Node it works', () => {
     const https = { host, port: await startNeighbour((socket) => socket.destroy()) };
     const admin = { host, port: await startNeighbour(respond('', 'HTTP/1.1 404 Not Found')) };
     expect(await readRunningProcess({ admin, https }, NODE)).toEqual(NOTHING);
+  });
+
+  // It lists its own Node only. Its Node may have been deleted.
+  test('works for the Node that it lists, although there is none of this name', async () => {
+    const body = createProtobufCodec().encodeList(NODES, '1', []);
+    const listen = { host, port: await startNeighbour(respond(`${Buffer.concat(body)}`)) };
+    const admin = { host, port: await freePort() };
+    const { nodes } = await readRunningProcess({ admin, listen }, NODE);
+    expect(nodes).toEqual([{ address: listen, node: NODE, nodeUid: undefined }]);
   });
 
   // It closes its admin port and its https port one after the other.
