@@ -182,7 +182,7 @@ test('an outage is one cause in readyz, status and check', async () => {
   expect(await readyzLines()).not.toContainEqual(expect.stringMatching(/^cause/));
   await lose();
   await eventually(() => connections().some(Boolean), false);
-  ahead = 75_000;
+  clock.advance(75_000);
   const causes = (await readyzLines()).filter((line) => line.startsWith('cause: '));
   const cause = /^cause: (the API server has been unreachable since .*) \((\d) checks\)$/;
   expect(causes).toEqual([expect.stringMatching(cause)]);
