@@ -77,18 +77,17 @@ async function start(options: RunOptions): Promise<void> {
   const reading = loadCredentials({ ...(kubeconfig === undefined ? {} : { kubeconfig }), logger });
   const credentials = await abortable(reading, signals.stop);
   try {
-    const { admin, http: listen } = listeners;
-    const running = await readRunningProcess({ admin, listen }, nodeName);
-    const addresses = [listen, admin].filter((each) => each !== undefined);
-    if (running !== undefined) assertSameNode(running, nodeName, addresses);
-    const { queries, nodeUid: runningNodeUid } = running ?? {};
+    const { admin, http: listen, https } = listeners;
+    const running = await readRunningProcess({ admin, listen, https: https?.address }, nodeName);
+    assertSameNode(running, nodeName, admin);
+    const { queries, nodes: runningNodes } = running;
     const proxy = await startNodeProxy({
       ...nodeProxyOptions(settings),
       ...listeners,
       credentials,
       ...(queries && { queries }),
       flushLastProcess: () => flushRunningProcess(admin),
-      runningNodeUid,
+      runningNodes,
       drainMs: DRAIN_MS,
       signal: signals.stop,
       logger,

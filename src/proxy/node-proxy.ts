@@ -15,7 +15,11 @@ import { ClusterWatchers } from './cluster/cluster-watchers.ts';
 import { NodeSetWatcher } from './cluster/node-set-watcher.ts';
 import { PolicyEvents } from './cluster/policy-events.ts';
 import type { Credentials } from './credentials/credentials.ts';
-import { assertSameCluster, waitUntilReadyToListen } from './hot-restart/hot-restart.ts';
+import {
+  assertSameCluster,
+  type RunningNode,
+  waitUntilReadyToListen,
+} from './hot-restart/hot-restart.ts';
 import { LocalRuntime } from './local-runtime/local-runtime.ts';
 import { checkListeners } from './server/check-listeners.ts';
 import { createListeners, type Listeners, type ListenersOptions } from './server/listeners.ts';
@@ -64,8 +68,8 @@ export interface NodeProxyOptions extends ListenersOptions {
   readonly queries?: readonly Query[];
   /** The views of the newest kube-proxy are opened this long after the start, in milliseconds; default 30,000. */
   readonly usualViewsMs?: number;
-  /** UID of the Node of the process that this one replaces; absent: it is not known. */
-  readonly runningNodeUid?: string | undefined;
+  /** For which Node the process works that listens at the addresses of this one; default: there is none. */
+  readonly runningNodes?: readonly RunningNode[];
   /** Whether an Event is written for each Service whose policy is invalid. */
   readonly policyEvents?: boolean;
   /** Further API servers of the same cluster; see {@link Failover}. */
@@ -149,6 +153,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const serving = {
     ...{ ...options, credentials: failover, codecs, upstream },
     acquire: (query: Query, caller: Holder) => views.acquire(query, caller),
+    ownNode: () => ({ node: options.nodeName, nodeUid: views.ownNodeUid }),
     times: options,
   };
   const listeners = createListeners(serving, certificate);
@@ -292,6 +297,6 @@ async function listen(options: NodeProxyOptions, listeners: Listeners, views: Vi
   const acquire = (query: Query) => views.acquire(query);
   await waitUntilReadyToListen({ addresses, queries, acquire, logger, signal });
   signal.throwIfAborted();
-  assertSameCluster(options.runningNodeUid, views.ownNodeUid, addresses);
+  assertSameCluster(options.runningNodes ?? [], views.ownNodeUid);
   return listeners.listen();
 }

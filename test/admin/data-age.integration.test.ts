@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
@@ -7,6 +7,7 @@ import { localSession } from '../../src/commands/local-session.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { VERSION } from '../../src/version.ts';
+import { advancingClock } from '../support/advancing-clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTcpRelay, type TcpRelay } from '../support/http/tcp-relay.ts';
 import { runInProcess } from '../support/remote/run-in-process.ts';
@@ -25,12 +26,9 @@ let server: ApiServer;
 let relay: TcpRelay;
 let proxy: NodeProxy;
 let admin: Admin;
-let ahead: number;
+const clock = advancingClock();
 
 beforeEach(async () => {
-  ahead = 0;
-  const now = performance.now.bind(performance);
-  jest.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
   server = createSmallCluster();
   putService(server, 'web', ['kubernetes.io/hostname']);
   putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
@@ -38,7 +36,6 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  jest.restoreAllMocks();
   await admin.close();
   await proxy.close();
   await relay.close();
@@ -84,7 +81,7 @@ test.each(RESPONSES)(
   async (path) => {
     await start();
     await lose();
-    ahead = 75_000;
+    clock.advance(75_000);
     const { data } = await read<ResponseHead>(path);
     expect(data.unreachableSince).toMatch(ISO);
     expect(data.warning).toMatch(
@@ -108,7 +105,7 @@ test('a short interruption gives no warning, but it is visible', async () => {
 test('after the outage the data is current again', async () => {
   await start();
   await lose();
-  ahead = 75_000;
+  clock.advance(75_000);
   expect((await read<ResponseHead>('/explain')).data.warning).toMatch(/75 s|76 s/);
   await relay.accept();
   await eventually(async () => (await read<ResponseHead>('/explain')).data, { ageSeconds: 0 });
@@ -124,7 +121,7 @@ test('one collection without a watch makes the data old, and the warning names i
   await eventually(() => slices()?.status.error?.status?.code, 500);
   const others = () => proxy.views.sources.filter((source) => source !== slices());
   await eventually(() => others().every(({ status }) => status.connected), true);
-  ahead = 30_000;
+  clock.advance(30_000);
   const { data } = await read<ResponseHead>('/explain');
   expect(data.unreachableSince).toBeUndefined();
   expect(data.warning).toMatch(/^the data is 3\d s old.*: there is no watch of \/apis\/discovery/);
@@ -136,7 +133,7 @@ test('the API server is unreachable since the last watch has ended, not since th
   server.refuse(({ path }) => path === PATHS.slices, 500);
   server.cutWatches();
   await eventually(() => connections().filter((isOpen) => !isOpen).length, 1);
-  ahead = 60_000;
+  clock.advance(60_000);
   await relay.refuse();
   relay.cut();
   await eventually(() => connections().some(Boolean), false);
@@ -172,7 +169,7 @@ test('readyz has the version and the age of the data', async () => {
     expect.arrayContaining([`version: ${VERSION} (Node.js ${process.version})`, 'data: 0 s old']),
   );
   await lose();
-  ahead = 75_000;
+  clock.advance(75_000);
   expect(await readyzLines()).toEqual(
     expect.arrayContaining([expect.stringMatching(/^data: the data is 7\d s old/)]),
   );
@@ -185,7 +182,7 @@ test('an outage is one cause in readyz, status and check', async () => {
   expect(await readyzLines()).not.toContainEqual(expect.stringMatching(/^cause/));
   await lose();
   await eventually(() => connections().some(Boolean), false);
-  ahead = 75_000;
+  clock.advance(75_000);
   const causes = (await readyzLines()).filter((line) => line.startsWith('cause: '));
   const cause = /^cause: (the API server has been unreachable since .*) \((\d) checks\)$/;
   expect(causes).toEqual([expect.stringMatching(cause)]);

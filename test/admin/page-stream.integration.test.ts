@@ -1,9 +1,12 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { afterEach, expect, jest, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { RowsEvent } from '../../src/admin/page/page-data.ts';
 import { PageStream } from '../../src/admin/page/page-stream.ts';
 import type { ServiceTable } from '../../src/admin/page/service-table.ts';
+import { advancingClock } from '../support/advancing-clock.ts';
+
+const clock = advancingClock({ runs: false });
 
 /** A socket that is full after each write until it is drained. */
 class SlowResponse extends EventEmitter {
@@ -42,10 +45,6 @@ function open(rows: Map<string, string>) {
   return { response, stream };
 }
 
-afterEach(() => {
-  jest.restoreAllMocks();
-});
-
 test('a slow page receives each row once, as it is when the socket has room', () => {
   const rows = new Map(Array.from({ length: 2_500 }, (_, n) => [`s${n}`, `["s${n}",0]`]));
   const { response, stream } = open(rows);
@@ -68,20 +67,18 @@ test('a slow page receives each row once, as it is when the socket has room', ()
 });
 
 test('a page that reads nothing for 30 s is disconnected', () => {
-  const now = jest.spyOn(performance, 'now').mockReturnValue(0);
   const { response, stream } = open(new Map([['a', '["a"]']]));
   stream.flush('{}');
-  now.mockReturnValue(30_000);
+  clock.advance(30_000);
   stream.flush('{}');
   expect(response.destroyed).toBe(false);
-  now.mockReturnValue(30_001);
+  clock.advance(1);
   stream.flush('{}');
   expect(response.destroyed).toBe(true);
 });
 
 // A comment line would keep the connection open too, but the page cannot see comments.
 test('a heartbeat is sent after 15 s without another event', () => {
-  const now = jest.spyOn(performance, 'now').mockReturnValue(0);
   const { response, stream } = open(new Map());
   const flush = (): void => {
     stream.flush('{}');
@@ -89,10 +86,10 @@ test('a heartbeat is sent after 15 s without another event', () => {
   };
   flush();
   response.written.length = 0;
-  now.mockReturnValue(15_000);
+  clock.advance(15_000);
   flush();
   expect(response.written).toEqual([]);
-  now.mockReturnValue(15_001);
+  clock.advance(1);
   flush();
   expect(response.written).toEqual(['event: heartbeat\ndata: {}\n\n']);
 });

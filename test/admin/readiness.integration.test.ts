@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { readiness } from '../../src/admin/readiness.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { advancingClock } from '../support/advancing-clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTcpRelay, type TcpRelay } from '../support/http/tcp-relay.ts';
 import { createSmallCluster, putService } from '../support/wrapper/small-cluster.ts';
@@ -15,12 +16,9 @@ import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 let server: ApiServer;
 let relay: TcpRelay;
 let proxy: NodeProxy;
-let ahead: number;
+const clock = advancingClock();
 
 beforeEach(async () => {
-  ahead = 0;
-  const now = performance.now.bind(performance);
-  jest.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
   server = createSmallCluster();
   relay = await startTcpRelay(await server.listen());
   proxy = await startWrapper(relay.url);
@@ -29,18 +27,12 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  jest.restoreAllMocks();
   await proxy.close();
   await relay.close();
   await server.close();
 });
 
 const connections = () => proxy.views.sources.map(({ status }) => status.connected);
-
-/** Moves the clock forward. */
-function elapse(ms: number): void {
-  ahead += ms;
-}
 
 const cidrs = () => readiness(proxy).find(({ name }) => name.includes('servicecidrs'))?.problem;
 
@@ -51,13 +43,13 @@ async function lose(): Promise<void> {
 }
 
 test('the node is unready 10 s after a connection was lost, however quiet it was before', async () => {
-  elapse(50_000);
+  clock.advance(50_000);
   expect(problemsOf(proxy)).toEqual([]);
   await lose();
   expect(problemsOf(proxy)).toEqual([]);
-  elapse(9_000);
+  clock.advance(9_000);
   expect(problemsOf(proxy)).toEqual([]);
-  elapse(2_000);
+  clock.advance(2_000);
   expect(cidrs()).toMatch(
     /^stale, the last contact with the API server was 6\d s ago: .*cannot be reached/,
   );
@@ -65,14 +57,14 @@ test('the node is unready 10 s after a connection was lost, however quiet it was
 
 test('each loss has its own 10 s', async () => {
   await lose();
-  elapse(8_000);
+  clock.advance(8_000);
   await relay.accept();
   await eventually(() => connections().every(Boolean), true);
-  elapse(50_000);
+  clock.advance(50_000);
   await lose();
-  elapse(8_000);
+  clock.advance(8_000);
   expect(problemsOf(proxy)).toEqual([]);
-  elapse(3_000);
+  clock.advance(3_000);
   expect(cidrs()).toMatch(/^stale/);
 });
 
@@ -83,7 +75,7 @@ test('a refused watch does not count as a connection while it waits for the next
     proxy.views.sources.find((source) => source.view.resource.plural === 'servicecidrs');
   await eventually(() => view()?.status.error?.status?.code, 403);
   expect(view()?.status.connected).toBe(false);
-  elapse(11_000);
+  clock.advance(11_000);
   expect(cidrs()).toMatch(/^stale.*403/);
 });
 
@@ -94,7 +86,7 @@ test('a view that was listed but never watched becomes unready 10 s after the li
     proxy.views.sources.find(({ view }) => view.resource.plural === 'endpointslices');
   await eventually(() => view()?.status.error?.status?.code, 403);
   expect(problemsOf(proxy)).toEqual([]);
-  elapse(11_000);
+  clock.advance(11_000);
   expect(problemsOf(proxy).join()).toMatch(/^stale.*endpointslices.*403/);
 });
 

@@ -4,6 +4,7 @@ import { summarize } from '../../src/admin/explain/summary.ts';
 import { tableOf } from '../../src/admin/explain/table.ts';
 import { ServiceTable } from '../../src/admin/page/service-table.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { advancingClock } from '../support/advancing-clock.ts';
 import {
   recordWatch,
   STREAMING_LIST,
@@ -13,6 +14,8 @@ import { createSmallCluster, putService, putSlice } from '../support/wrapper/sma
 import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
 const SERVICES = ['a', 'b', 'c'];
+
+const clock = advancingClock();
 
 let server: ApiServer;
 let proxy: NodeProxy;
@@ -45,16 +48,13 @@ async function refresh(table: ServiceTable): Promise<string[]> {
 
 /** Makes each Service slow. Returns the turn of the event loop in which each Service was read. */
 async function turnsOf(work: () => Promise<unknown>): Promise<number[]> {
-  const now = performance.now.bind(performance);
-  let ahead = 0;
-  jest.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
   const codecs = new Set(proxy.views.sources.map(({ view }) => view.codec));
   const turns: number[] = [];
   let turn = 0;
   for (const codec of codecs) {
     const read = codec.service;
     jest.spyOn(codec, 'service').mockImplementation((object) => {
-      ahead += 20;
+      clock.advance(20);
       turns.push(turn);
       return read(object);
     });

@@ -62,6 +62,13 @@ function argumentsOf(settings: Record<string, unknown>): string[] {
   return [...args, '--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${adminPort}`];
 }
 
+/** Arguments of a wrapper whose `listen` is in its settings. */
+function withoutListen(settings: Record<string, unknown>): string[] {
+  const args = argumentsOf(settings);
+  args.splice(args.indexOf('--listen'), 2);
+  return args;
+}
+
 const list = async (): Promise<number> =>
   (await fetch(`http://127.0.0.1:${port}${SLICES}`, { headers: { connection: 'close' } })).status;
 
@@ -301,9 +308,11 @@ function childOf({ child: { pid } }: WrapperProcess): number {
  * alternated between the two, and check was green.
  */
 describe('a second wrapper that is no planned restart', () => {
-  function refused(flags: readonly string[]): { status: number | null; stderr: string } {
+  const refused = (flags: readonly string[]) => refusedWith([...argumentsOf({}), ...flags]);
+
+  function refusedWith(flags: readonly string[]): { status: number | null; stderr: string } {
     const { NODE_NAME: _node, KUBECONFIG: _config, ...env } = process.env;
-    const args = [MAIN, 'run', ...argumentsOf({}), ...flags];
+    const args = [MAIN, 'run', ...flags];
     return spawnSync(process.execPath, args, { env, encoding: 'utf8', timeout: 30_000 });
   }
 
@@ -326,23 +335,66 @@ describe('a second wrapper that is no planned restart', () => {
     expect(stderr).toContain('for the Node "edge-1"');
   });
 
-  test('does not listen for a Node of the same name in another cluster', async () => {
-    const other = createSmallCluster();
-    try {
-      const running = start();
-      await running.logged('listening');
-      const admin = `http://127.0.0.1:${adminPort}/version`;
-      const uid = async () => ((await (await fetch(admin)).json()) as { nodeUid?: string }).nodeUid;
-      await eventually(uid, server.get('nodes', 'edge-1')?.metadata.uid);
-      const kubeconfig = join(folder, 'other');
-      writeFileSync(kubeconfig, kubeconfigFor(await other.listen()));
-      const second = startProcess([...argumentsOf({}), '--kubeconfig', kubeconfig]);
-      processes.push(second);
-      const [code] = await once(second.child, 'close');
-      expect(code).toBe(1);
-      expect(second.lines.map(({ msg }) => msg)).not.toContain('listening');
-    } finally {
-      await other.close();
-    }
+  /** Settings of a wrapper that listens at one https port only. */
+  const httpsOnly = (name: string, httpsPort: number) => ({
+    listen: 'none',
+    https: { listen: `127.0.0.1:${httpsPort}`, selfSigned: { caFile: join(folder, name) } },
+  });
+
+  async function startHttps(httpsPort: number): Promise<WrapperProcess> {
+    const started = startProcess(withoutListen(httpsOnly('first.crt', httpsPort)));
+    processes.push(started);
+    await started.logged('listening');
+    return started;
+  }
+
+  // https has no list that anyone may read, so a second wrapper with an admin port of its own once joined this port.
+  test('does not join the https port, with no other port in common, and names the Node there', async () => {
+    const [httpsPort = 0, own = 0] = await freePorts(2);
+    await startHttps(httpsPort);
+    const args = withoutListen(httpsOnly('second.crt', httpsPort));
+    const flags = ['--node-name', 'edge-2', '--admin-listen', `127.0.0.1:${own}`];
+    const { status, stderr } = refusedWith([...args, ...flags]);
+    expect(status).toBe(1);
+    expect(stderr).toContain(
+      `another kube-proxy-wrapper, for the Node "edge-1", listens at 127.0.0.1:${httpsPort}`,
+    );
+  });
+
+  test.each(['all ports', 'the https port only'])(
+    'does not listen for a Node of the same name in another cluster: %s',
+    async (shared) => {
+      const [httpsPort = 0, own = 0] = await freePorts(2);
+      const other = createSmallCluster();
+      try {
+        await startHttps(httpsPort);
+        const version = `http://127.0.0.1:${adminPort}/version`;
+        const uid = async () =>
+          ((await (await fetch(version)).json()) as { nodeUid?: string }).nodeUid;
+        await eventually(uid, server.get('nodes', 'edge-1')?.metadata.uid);
+        const kubeconfig = join(folder, 'other');
+        writeFileSync(kubeconfig, kubeconfigFor(await other.listen()));
+        const args = withoutListen(httpsOnly('second.crt', httpsPort));
+        if (shared !== 'all ports') args.push('--admin-listen', `127.0.0.1:${own}`);
+        const second = startProcess([...args, '--kubeconfig', kubeconfig]);
+        processes.push(second);
+        const [code] = await once(second.child, 'close');
+        expect(code).toBe(1);
+        expect(second.lines.map(({ msg }) => msg)).not.toContain('listening');
+      } finally {
+        await other.close();
+      }
+    },
+  );
+
+  // Not a second wrapper for long: the first one gets SIGTERM when this one listens.
+  test('listens for the same Node, also at the https port only', async () => {
+    const [httpsPort = 0, own = 0] = await freePorts(2);
+    const first = await startHttps(httpsPort);
+    const args = withoutListen(httpsOnly('second.crt', httpsPort));
+    const next = startProcess([...args, '--admin-listen', `127.0.0.1:${own}`]);
+    processes.push(next);
+    await next.logged('listening');
+    expect(await first.stop()).toBe(0);
   });
 });

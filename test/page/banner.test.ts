@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import type { ResponseHead } from '../../src/admin/version-info.ts';
+import { advancingClock } from '../support/advancing-clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { openTab, startBrowser, type Tab } from './browser.ts';
 import { poorContrasts } from './contrast.ts';
@@ -11,8 +12,7 @@ let browser: Browser;
 let scene: Scene;
 let tab: Tab;
 let page: Page;
-/** How far the clock of the wrapper is ahead, in milliseconds. */
-let ahead: number;
+const clock = advancingClock();
 
 beforeAll(async () => {
   browser = await startBrowser();
@@ -20,16 +20,12 @@ beforeAll(async () => {
 afterAll(() => browser.close());
 
 beforeEach(async () => {
-  ahead = 0;
-  const now = performance.now.bind(performance);
-  jest.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
   scene = await openScene();
   tab = await openTab(browser, `${scene.url}/`);
   ({ page } = tab);
   await eventually(() => page.locator('.health').textContent(), 'ready');
 });
 afterEach(async () => {
-  jest.restoreAllMocks();
   await tab.close();
   await scene.close();
 });
@@ -41,7 +37,7 @@ async function outage(ms: number): Promise<void> {
     const response = await fetch(`${scene.url}/explain`);
     return ((await response.json()) as ResponseHead).data.unreachableSince !== undefined;
   }, true);
-  ahead = ms;
+  clock.advance(ms);
 }
 
 // "not ready: 5 problems" once led to a tab that nobody had open, and all five had one cause.

@@ -5,6 +5,7 @@ import { type Query, queryPath } from '../api/query.ts';
 import { addressText } from '../util/address.ts';
 import { countListeners } from '../util/proc-net-tcp.ts';
 import type { ViewLease } from '../views/view-registry.ts';
+import type { NodeIdentity } from './node-identity.ts';
 
 /*
  * A planned restart:
@@ -21,6 +22,11 @@ export interface ListenerAddress {
   readonly host: string;
   readonly port: number;
   readonly fd?: number;
+}
+
+/** For which Node the process works that already listens at an address of this one. */
+export interface RunningNode extends NodeIdentity {
+  readonly address: ListenerAddress;
 }
 
 const POLL_MS = 50;
@@ -74,20 +80,19 @@ export async function waitUntilReadyToListen(options: {
 }
 
 /**
- * Throws `InvalidSettings` if the Node of the process that listens is another object than the Node of this one: they have
+ * Throws `InvalidSettings` if the Node of a process that listens is another object than the Node of this one: they have
  * the same name in different clusters. Without both UIDs nothing is known, and this process may listen.
  */
-export function assertSameCluster(
-  running: string | undefined,
-  own: string | undefined,
-  addresses: readonly ListenerAddress[],
-): void {
-  if (running === undefined || own === undefined || running === own) return;
-  if (!anotherListens(addresses)) return;
+export function assertSameCluster(running: readonly RunningNode[], own: string | undefined): void {
+  const others = running.filter(
+    ({ nodeUid = own, address }) => nodeUid !== own && anotherListens([address]),
+  );
+  const [other] = others;
+  if (own === undefined || other === undefined) return;
   throw new WrapperError(
     'InvalidSettings',
-    `another kube-proxy-wrapper listens at ${addresses.map(addressText).join(' and ')} for a Node of the same name in ` +
-      `another cluster (its UID is ${running}, here it is ${own}); this one does not start, because clients would get ` +
+    `another kube-proxy-wrapper listens at ${others.map(({ address }) => addressText(address)).join(' and ')} for a ` +
+      `Node of the same name in another cluster (its UID is ${other.nodeUid}, here it is ${own}); this one does not start, because clients would get ` +
       'the endpoints of either cluster by chance; stop the other one, or correct --kubeconfig',
   );
 }

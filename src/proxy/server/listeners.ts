@@ -6,6 +6,7 @@ import { AccessReviewAuthorizer } from '../auth/access-review-authorizer.ts';
 import { CallerAccess } from '../auth/caller-access.ts';
 import { assertLoopback, LoopbackAccess } from '../auth/loopback-access.ts';
 import type { Credentials } from '../credentials/credentials.ts';
+import type { NodeIdentity } from '../hot-restart/node-identity.ts';
 import type { ListenAddress } from '../http/http-listener.ts';
 import { DEFAULT_LISTENER_LIMITS, type ListenerLimits } from '../http/listener-limits.ts';
 import { RefusalLog, reasonOf } from '../http/refusal-log.ts';
@@ -84,6 +85,8 @@ export interface Listeners {
 
 export type CreateListenersOptions = ListenersOptions &
   Pick<RequestHandlerOptions, 'acquire' | 'codecs' | 'nodeName' | 'readyWaitMs' | 'times'> & {
+    /** For which Node this process works. */
+    readonly ownNode: () => NodeIdentity;
     readonly upstream: Upstream;
     readonly credentials: Credentials;
     readonly logger: Logger;
@@ -173,7 +176,7 @@ function createHttps(
   https: HttpsListenerOptions,
   certificate: ServerCertificate,
 ) {
-  const { nodeName, upstream, logger } = context;
+  const { nodeName, upstream, logger, ownNode: identity } = context;
   const passthrough = createForwarding(context, 'https.listen', 'caller');
   const limits = new ForwardingLimits(https.forwarding ?? DEFAULT_FORWARDING_LIMITS);
   const reviews = new AccessReviewAuthorizer({
@@ -184,7 +187,7 @@ function createHttps(
   });
   const respond = respondWith(context);
   const handler = createRequestHandler(context, {
-    ...{ name: 'https.listen', address: https.address, certificate },
+    ...{ name: 'https.listen', address: https.address, certificate, identity },
     accessPolicy: new CallerAccess({ nodeName, passthrough, authorizer: reviews, limits, respond }),
   });
   return { passthrough, limits, reviews, handler };
@@ -194,7 +197,7 @@ function createRequestHandler(
   context: ListenersContext,
   listener: Pick<
     RequestHandlerOptions,
-    'name' | 'address' | 'accessPolicy' | 'certificate' | 'assertHost'
+    'name' | 'address' | 'accessPolicy' | 'certificate' | 'assertHost' | 'identity'
   >,
 ): RequestHandler {
   const { bounds = DEFAULT_LISTENER_LIMITS, drainMs = 0 } = context;

@@ -1,12 +1,13 @@
 import { request as rawRequest } from 'node:http';
 import { connect } from 'node:net';
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { AccessPolicy } from '../../../src/proxy/auth/access-policy.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { RequestHandler } from '../../../src/proxy/server/request-handler.ts';
+import { advancingClock } from '../../support/advancing-clock.ts';
 import { ACCEPT, CODECS } from '../../support/guarantees/watch-recorder.ts';
 import { EVENTS, PROTOBUF } from '../../support/http/kube-proxy-events.ts';
 import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
@@ -262,6 +263,7 @@ describe('invalid requests', () => {
 });
 
 describe('idle views', () => {
+  const clock = advancingClock();
   const list = (n: number) => send('GET', `${SLICES}?labelSelector=n%3D${n}`);
   const open = () => proxy.views.sources.map(({ query }) => query.labelSelector);
 
@@ -271,19 +273,11 @@ describe('idle views', () => {
     proxy = await startWrapper(await server.listen(), { maxViews: 3 });
   });
 
-  afterEach(() => void jest.restoreAllMocks());
-
-  /** Advances the monotonic clock. */
-  function pass(ms: number): void {
-    const real = performance.now.bind(performance);
-    jest.spyOn(performance, 'now').mockImplementation(() => real() + ms);
-  }
-
   test('are closed for a new query, the one that has been idle longest first', async () => {
     for (const n of [1, 2, 3]) expect((await list(n)).code).toBe(200);
     expect(open()).toEqual(expect.arrayContaining(['n=1', 'n=2', 'n=3']));
     expect((await list(1)).code).toBe(200);
-    pass(5_000);
+    clock.advance(5_000);
     expect((await list(4)).code).toBe(200);
     expect(open()).toEqual(expect.arrayContaining(['n=1', 'n=3', 'n=4']));
     expect(open()).not.toContain('n=2');
@@ -307,7 +301,7 @@ describe('idle views', () => {
         const query = `labelSelector=n%3D${n}&watch=1`;
         expect((await fetch(`${proxy.url}${SLICES}?${query}`, { signal })).status).toBe(200);
       }
-      pass(5_000);
+      clock.advance(5_000);
       const { code, body } = await list(4);
       expect([code, body.toString()]).toEqual([503, expect.stringContaining('maxViews')]);
     } finally {

@@ -1,0 +1,61 @@
+import { request as sendPlain } from 'node:http';
+import { request as sendTls } from 'node:https';
+import { addressText } from '../proxy/util/address.ts';
+import { abortable } from '../proxy/util/linked-abort-controller.ts';
+
+const MAX_BYTES = 256 * 1024;
+
+export interface BoundedResponse {
+  /** 0: there is no usable response. */
+  readonly status: number;
+  readonly body: Buffer;
+}
+
+const NO_RESPONSE: BoundedResponse = { status: 0, body: Buffer.alloc(0) };
+const PROTOBUF = { accept: 'application/vnd.kubernetes.protobuf' };
+
+/**
+ * Sends a request to a process of this machine, on a connection of its own. Any process can listen there, so the
+ * response is limited in bytes, and by the signal in time. Never rejects: without a usable response the status is 0.
+ *
+ * Over https the certificate is not verified, because the request has no credentials, and its authority is not known.
+ */
+export async function boundedRequest(options: {
+  readonly scheme: 'http' | 'https';
+  readonly host: string;
+  readonly port: number;
+  readonly path: string;
+  /** Default: GET. */
+  readonly method?: string;
+  readonly signal: AbortSignal;
+}): Promise<BoundedResponse> {
+  const { scheme, host, port, path, method = 'GET', signal } = options;
+  const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  const url = `${scheme}://${addressText({ host: name, port })}${path}`;
+  return await abortable(read(url, method, signal), signal).catch(() => NO_RESPONSE);
+}
+
+/** Rejects if the response exceeds the limits. */
+function read(url: string, method: string, signal: AbortSignal): Promise<BoundedResponse> {
+  return new Promise((resolve, reject) => {
+    const options = { method, agent: false, signal, headers: PROTOBUF, rejectUnauthorized: false };
+    const send = url.startsWith('https:') ? sendTls : sendPlain;
+    const request = send(url, options, async (response) => {
+      try {
+        const chunks: Buffer[] = [];
+        let bytes = 0;
+        for await (const chunk of response as AsyncIterable<Buffer>) {
+          bytes += chunk.length;
+          if (bytes > MAX_BYTES) throw new Error(`more than ${MAX_BYTES} bytes`);
+          chunks.push(chunk);
+        }
+        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks) });
+      } catch (error) {
+        request.destroy();
+        reject(error);
+      }
+    });
+    request.on('error', reject);
+    request.end();
+  });
+}
