@@ -40,7 +40,7 @@ for (let slice = 0; slice < slices; slice++) server.create('endpointslices', sli
 const proxy = await startWrapper(await server.listen());
 const admin = await startAdmin({
   address: { host: '127.0.0.1', port: 0 },
-  bounds: DEFAULT_LISTENER_LIMITS,
+  listenerLimits: DEFAULT_LISTENER_LIMITS,
   proxy,
   logger: pino({ level: 'silent' }),
 });

@@ -41,7 +41,7 @@ export async function startPageServer(options: PageServerOptions): Promise<DemoP
   const listener = new HttpListener({
     name: 'demo page',
     address: { host: '127.0.0.1', port: 0 },
-    bounds: DEFAULT_LISTENER_LIMITS,
+    listenerLimits: DEFAULT_LISTENER_LIMITS,
     logger: options.logger,
     onRequest: (request, response) => {
       answer(request, response, options, bar).catch((error: unknown) => {

@@ -19,7 +19,7 @@ import type { LogLosses } from './metric-readers.ts';
 
 export interface AdminOptions {
   readonly address: ListenAddress;
-  readonly bounds: ListenerLimits;
+  readonly listenerLimits: ListenerLimits;
   readonly proxy: NodeProxy;
   readonly logger: Logger;
   /** Destination of the logger. Default: one that loses no line. */
@@ -45,18 +45,18 @@ const WRITE_TIMEOUT_MS = 10_000;
 
 /** Starts the admin listener. Rejects if the address is in use. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
-  const { proxy, logger, log, bounds } = options;
+  const { proxy, logger, log, listenerLimits } = options;
   const { refusals, requests } = proxy.listeners;
   const handler = createAdminHandler(proxy, logger, log);
-  const { maxConnections } = bounds;
+  const { maxConnections } = listenerLimits;
   const forOthers = maxConnections - Math.min(RESERVED_FOR_PROBES, Math.floor(maxConnections / 2));
   const listener = new HttpListener({
     ...{ address: options.address, logger, refusals, requests },
     name: ADMIN_LISTENER,
-    bounds: {
-      ...bounds,
-      headersTimeoutMs: Math.min(bounds.headersTimeoutMs, REQUEST_MS),
-      requestTimeoutMs: Math.min(bounds.requestTimeoutMs, REQUEST_MS),
+    listenerLimits: {
+      ...listenerLimits,
+      headersTimeoutMs: Math.min(listenerLimits.headersTimeoutMs, REQUEST_MS),
+      requestTimeoutMs: Math.min(listenerLimits.requestTimeoutMs, REQUEST_MS),
     },
     kindOf: (request) => (PROBES.includes(readUrl(request).path) ? 'probe' : 'other'),
     maxOfKind: { other: Math.min(MAX_OTHERS, forOthers) },

@@ -12,7 +12,7 @@ export function listenersOptions(
   fds: ReadonlyMap<ListenerName, number> = new Map(),
 ): Required<Pick<ListenersOptions, 'http' | 'https' | 'maxEventBytes' | 'forwardEvents'>> & {
   readonly admin: ListenAddress;
-  readonly bounds: ListenerLimits;
+  readonly listenerLimits: ListenerLimits;
 } {
   const { listen, https, adminListen, maxEventBytes, forwardEvents } = settings;
   const bind = (name: ListenerName, address: ListenAddress): ListenAddress => {
@@ -24,7 +24,7 @@ export function listenersOptions(
     https: https && httpsOptions(https, bind('https', https.listen)),
     admin: bind('adminListen', adminListen),
     ...{ maxEventBytes, forwardEvents },
-    bounds: {
+    listenerLimits: {
       maxConnections: settings.maxConnections,
       maxHeaderBytes: settings.maxHeaderBytes,
       headersTimeoutMs: settings.headersTimeoutSeconds * 1000,

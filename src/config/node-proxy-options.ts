@@ -11,10 +11,10 @@ export function nodeProxyOptions(
   settings: Settings,
 ): Omit<NodeProxyOptions, 'credentials' | 'logger'> {
   const { communities, edge, cloud } = settings;
-  const { http, https, maxEventBytes, forwardEvents, bounds } = listenersOptions(settings);
+  const { http, https, maxEventBytes, forwardEvents, listenerLimits } = listenersOptions(settings);
   return {
     nodeName: settings.nodeName,
-    ...{ http, https, maxEventBytes, forwardEvents, bounds },
+    ...{ http, https, maxEventBytes, forwardEvents, listenerLimits },
     policies: policySettings(settings),
     namespacePolicies: settings.namespacePolicies,
     topologyMatch: { communities, edge: edge.labelSelector },
@@ -31,7 +31,7 @@ export function nodeProxyOptions(
     writeTimeoutMs: settings.stalledClientSeconds * 1000,
     policyEvents: settings.policyEvents,
     servers: settings.servers,
-    readBounds: settings,
+    readLimits: settings,
     ...stateOptions(settings),
     ...(settings.localRuntime && { localRuntime: { socket: settings.localRuntime } }),
   };

@@ -77,7 +77,7 @@ export interface NodeProxyOptions extends ListenersOptions {
   /** A health check is sent to the API server after this long without a byte from it, in milliseconds. */
   readonly quietMs?: number;
   /** Limits for what is read from the API server. */
-  readonly readBounds?: ReadLimits;
+  readonly readLimits?: ReadLimits;
   /** Where the last known state is kept over a restart; absent: it is not kept. */
   readonly state?: Omit<
     SnapshotStoreOptions,
@@ -236,7 +236,7 @@ async function openLocalRuntime(
 /** Creates what this node knows, still empty, and what all reflectors share. */
 function createState(options: NodeProxyOptions, failover: Failover, upstream: Upstream) {
   const { nodeName, logger, namespacePolicies, flushLastProcess } = options;
-  const { readBounds: bounds = DEFAULT_READ_LIMITS } = options;
+  const { readLimits = DEFAULT_READ_LIMITS } = options;
   const codecs = { json: createJsonCodec(), protobuf: createProtobufCodec() };
   const topology = new Topology({
     ...options,
@@ -250,10 +250,10 @@ function createState(options: NodeProxyOptions, failover: Failover, upstream: Up
       ...(flushLastProcess && { flushLastProcess }),
     });
   return {
-    ...{ upstream, topology, logger, bounds, codecs, codec: codecs.protobuf },
+    ...{ upstream, topology, logger, readLimits, codecs, codec: codecs.protobuf },
     versions: new VersionAllocator(Date.now()),
     policyResolver: new PolicyResolver(options.policies, namespacePolicies),
-    ownMemory: new OwnReadMemory(bounds.maxListBytes),
+    ownMemory: new OwnReadMemory(readLimits.maxListBytes),
     ...(snapshots && { snapshots }),
   };
 }

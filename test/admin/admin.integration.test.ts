@@ -25,10 +25,10 @@ beforeEach(async () => {
   admin = await start(DEFAULT_LISTENER_LIMITS);
 });
 
-function start(bounds: ListenerLimits): Promise<Admin> {
+function start(listenerLimits: ListenerLimits): Promise<Admin> {
   const logger = pino({ level: 'silent' });
   const address = { host: '127.0.0.1', port: 0 };
-  return startAdmin({ address, bounds, proxy, logger });
+  return startAdmin({ address, listenerLimits, proxy, logger });
 }
 
 afterEach(async () => {

@@ -46,7 +46,7 @@ async function start(options: Parameters<typeof startWrapper>[1] = {}): Promise<
   proxy = await startWrapper(relay.url, options);
   const address = { host: '127.0.0.1', port: 0 };
   const logger = pino({ level: 'silent' });
-  admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
+  admin = await startAdmin({ address, listenerLimits: DEFAULT_LISTENER_LIMITS, proxy, logger });
   for (const path of [PATHS.slices, PATHS.services]) await fetch(proxy.url + path);
 }
 

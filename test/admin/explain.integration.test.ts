@@ -57,7 +57,7 @@ async function start(raw: RawSettings = {}, watched = true): Promise<void> {
   proxy = await startWrapper(await server.listen(), {}, raw);
   const logger = pino({ level: 'silent' });
   const address = { host: '127.0.0.1', port: 0 };
-  admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
+  admin = await startAdmin({ address, listenerLimits: DEFAULT_LISTENER_LIMITS, proxy, logger });
   if (!watched) return;
   watch = await recordWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
   await watch.until(1);

@@ -40,7 +40,7 @@ beforeEach(async () => {
   proxy = await startWrapper(upstream);
   const logger = pino({ level: 'silent' });
   const address = { host: '127.0.0.1', port: 0 };
-  admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
+  admin = await startAdmin({ address, listenerLimits: DEFAULT_LISTENER_LIMITS, proxy, logger });
 });
 
 afterEach(async () => {
@@ -141,7 +141,7 @@ describe('/events', () => {
     proxy = await startWrapper(upstream, { readyWaitMs: 60_000 });
     const logger = pino({ level: 'silent' });
     const address = { host: '127.0.0.1', port: 0 };
-    admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
+    admin = await startAdmin({ address, listenerLimits: DEFAULT_LISTENER_LIMITS, proxy, logger });
     const { events } = await openPage();
     const watching = watchSlices();
     await eventually(() => stateIn(events)?.problem?.includes('not complete yet'), true);

@@ -39,7 +39,7 @@ async function start(raw: RawSettings = {}): Promise<void> {
   proxy = await startWrapper(await server.listen(), {}, raw);
   const address = { host: '127.0.0.1', port: 0 };
   const logger = pino({ level: 'silent' });
-  admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
+  admin = await startAdmin({ address, listenerLimits: DEFAULT_LISTENER_LIMITS, proxy, logger });
   for (const path of [PATHS.slices, PATHS.services]) await fetch(proxy.url + path);
 }
 
@@ -130,7 +130,7 @@ test('metrics have no such sample before there is a view', async () => {
   proxy = await startWrapper(await server.listen());
   const address = { host: '127.0.0.1', port: 0 };
   const logger = pino({ level: 'silent' });
-  admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
+  admin = await startAdmin({ address, listenerLimits: DEFAULT_LISTENER_LIMITS, proxy, logger });
   const lines = await metrics();
   expect(lines.filter((line) => /^(services_without|endpoints_)/.test(line))).toEqual([]);
 });

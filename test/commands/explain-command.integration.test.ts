@@ -30,7 +30,7 @@ beforeEach(async () => {
   proxy = await startWrapper(await server.listen());
   const address = { host: '127.0.0.1', port: 0 };
   const logger = pino({ level: 'silent' });
-  admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
+  admin = await startAdmin({ address, listenerLimits: DEFAULT_LISTENER_LIMITS, proxy, logger });
   for (const path of ['/apis/discovery.k8s.io/v1/endpointslices', '/api/v1/services']) {
     await fetch(proxy.url + path);
   }

@@ -125,7 +125,12 @@ async function serve(server: ApiServer): Promise<Scene> {
   const proxy = await startWrapper(relay.url, { readyWaitMs: 60_000 });
   const logger = pino({ level: 'warn' });
   const address = { host: '127.0.0.1', port: 0 };
-  const admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
+  const admin = await startAdmin({
+    address,
+    listenerLimits: DEFAULT_LISTENER_LIMITS,
+    proxy,
+    logger,
+  });
   const watch = await recordWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
   return {
     server,

@@ -25,7 +25,7 @@ let sockets: Socket[];
 beforeEach(async () => {
   sockets = [];
   server = createSmallCluster();
-  proxy = await startWrapper(await server.listen(), { bounds: BOUNDS });
+  proxy = await startWrapper(await server.listen(), { listenerLimits: BOUNDS });
 });
 
 afterEach(async () => {
@@ -133,7 +133,7 @@ describe('limits', () => {
   test('pipelined requests to the admin port: only one is active', async () => {
     const { logger } = recordingLogger();
     const address = { host: '127.0.0.1', port: 0 };
-    const admin = await startAdmin({ address, bounds: BOUNDS, proxy, logger });
+    const admin = await startAdmin({ address, listenerLimits: BOUNDS, proxy, logger });
     const metrics = 'GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
     try {
       const answer = await exchange(Number(new URL(admin.url).port), metrics.repeat(3));

@@ -22,9 +22,9 @@ let sockets: Socket[];
 
 beforeEach(async () => {
   sockets = [];
-  wrapper = await startHttpsWrapper({}, { bounds: BOUNDS });
+  wrapper = await startHttpsWrapper({}, { listenerLimits: BOUNDS });
   admin = await startAdmin({
-    ...{ address: { host: '127.0.0.1', port: 0 }, bounds: BOUNDS, proxy: wrapper.proxy },
+    ...{ address: { host: '127.0.0.1', port: 0 }, listenerLimits: BOUNDS, proxy: wrapper.proxy },
     logger: pino({ level: 'silent' }),
   });
 });

@@ -26,7 +26,7 @@ beforeAll(async () => {
   proxy = await startWrapper(await server.listen());
   secure = await startHttpsWrapper();
   admin = await startAdmin({
-    ...{ address: { host: '127.0.0.1', port: 0 }, bounds: DEFAULT_LISTENER_LIMITS, proxy },
+    ...{ address: { host: '127.0.0.1', port: 0 }, listenerLimits: DEFAULT_LISTENER_LIMITS, proxy },
     logger: pino({ level: 'silent' }),
   });
 });

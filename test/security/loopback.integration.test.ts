@@ -21,7 +21,7 @@ beforeAll(async () => {
   proxy = await startWrapper(await server.listen(), { maxEventBytes: 1000 });
   admin = await startAdmin({
     address: { host: '127.0.0.1', port: 0 },
-    bounds: DEFAULT_LISTENER_LIMITS,
+    listenerLimits: DEFAULT_LISTENER_LIMITS,
     proxy,
     logger: pino({ level: 'silent' }),
   });

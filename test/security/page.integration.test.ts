@@ -18,7 +18,7 @@ beforeAll(async () => {
   proxy = await startWrapper(await server.listen());
   const logger = pino({ level: 'silent' });
   const address = { host: '127.0.0.1', port: 0 };
-  admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
+  admin = await startAdmin({ address, listenerLimits: DEFAULT_LISTENER_LIMITS, proxy, logger });
 });
 
 afterAll(async () => {

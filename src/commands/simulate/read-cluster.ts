@@ -67,7 +67,7 @@ async function listAll(
   const query = { resource, namespace: '', labelSelector: '', fieldSelector: '', encoding };
   const client = new CollectionClient({
     ...{ upstream, codec, query, metadataOnly },
-    bounds: DEFAULT_READ_LIMITS,
+    readLimits: DEFAULT_READ_LIMITS,
   });
   return (await client.list('0', AbortSignal.timeout(60_000))).items;
 }

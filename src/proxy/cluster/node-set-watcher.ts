@@ -27,7 +27,7 @@ export interface NodeSetWatcherOptions {
   readonly time: Clock;
   readonly topology: Topology;
   readonly logger: Logger;
-  readonly bounds?: ReadLimits;
+  readonly readLimits?: ReadLimits;
   readonly snapshots?: SnapshotStore;
   readonly ownMemory?: OwnReadMemory;
 }

@@ -34,7 +34,7 @@ export interface HttpListenerOptions {
   readonly address: ListenAddress;
   /** For https; absent: http. */
   readonly certificate?: ServerCertificate;
-  readonly bounds: ListenerLimits;
+  readonly listenerLimits: ListenerLimits;
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void;
   /** Absent: upgrades are refused. */
   readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
@@ -42,7 +42,7 @@ export interface HttpListenerOptions {
   readonly assertHost?: (host: string) => void;
   /** The kind of a request. Requests of one kind share a limit. Default: all requests have the same kind. */
   readonly kindOf?: (request: IncomingMessage) => string;
-  /** Maximum number of active requests of each kind; default: `bounds.maxConnections`. */
+  /** Maximum number of active requests of each kind; default: `listenerLimits.maxConnections`. */
   readonly maxOfKind?: Readonly<Record<string, number>>;
   /** How long an idle connection is kept, in milliseconds; default 120,000. */
   readonly keepAliveMs?: number;
@@ -92,14 +92,14 @@ export class HttpListener {
 
   constructor(options: HttpListenerOptions) {
     this.#options = options;
-    const { bounds, certificate, maxOfKind = {}, keepAliveMs = KEEP_ALIVE_MS } = options;
+    const { listenerLimits, certificate, maxOfKind = {}, keepAliveMs = KEEP_ALIVE_MS } = options;
     this.refusals = options.refusals ?? new RefusalLog(options.logger);
     this.#requests = options.requests ?? new RequestCounter();
-    const server = createHttpServer(bounds, keepAliveMs, certificate);
+    const server = createHttpServer(listenerLimits, keepAliveMs, certificate);
     this.#server = server;
     this.#clientAuthorities = certificate && new ClientAuthorities(server, certificate);
     this.#unfollow = certificate && followCertificate(server, certificate);
-    const limits = { maxRequests: bounds.maxConnections, maxOfKind };
+    const limits = { maxRequests: listenerLimits.maxConnections, maxOfKind };
     this.#connections = new ClientConnections(server, certificate !== undefined, limits, () => {
       this.#refuse('TooManyConnections', 'a connection was closed for another (maxConnections)');
     });
@@ -180,7 +180,7 @@ export class HttpListener {
     // The last response has been written: the rest is dropped. A client that disconnects is not a refusal.
     if (socket.writableEnded) return;
     if (error.code === 'ECONNRESET' || error.code === 'EPIPE') socket.destroy();
-    else this.#refuseSocket(socket, fromParserError(error, this.#options.bounds));
+    else this.#refuseSocket(socket, fromParserError(error, this.#options.listenerLimits));
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
@@ -245,10 +245,10 @@ export class HttpListener {
 
   /** Marks the connection as in use. Throws `LimitExceeded` if too many are in use. */
   #begin(request: IncomingMessage, progress: Omit<RequestState, 'kind'>): void {
-    const { bounds, kindOf, maxOfKind } = this.#options;
+    const { listenerLimits, kindOf, maxOfKind } = this.#options;
     const kind = kindOf?.(request) ?? '';
     if (this.#connections.begin(request.socket, { ...progress, kind })) return;
-    throw tooManyRequests(bounds, maxOfKind?.[kind]);
+    throw tooManyRequests(listenerLimits, maxOfKind?.[kind]);
   }
 
   /** Disconnects a client that does not read the end of its response. */

@@ -73,7 +73,7 @@ export class CollectionClient {
     readonly codec: Codec;
     readonly query: Query;
     readonly metadataOnly: boolean;
-    readonly bounds: ReadLimits;
+    readonly readLimits: ReadLimits;
     /** Default: the machine's monotonic clock. */
     readonly clock?: Clock;
     /** Accounts for the bytes of a list while they are read; default: no account. */
@@ -84,7 +84,7 @@ export class CollectionClient {
     this.#codec = options.codec;
     this.#query = options.query;
     this.#metadataOnly = options.metadataOnly;
-    this.#readLimits = options.bounds;
+    this.#readLimits = options.readLimits;
     this.#clock = options.clock ?? systemClock;
     this.#limits = new QueryLimits(this.#clock);
     this.#memory = options.memory ?? { reading: () => {} };

@@ -40,7 +40,7 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
   /** Where the last state is kept over a restart; default: nowhere. */
   readonly snapshots?: SnapshotStore;
   /** Default: DEFAULT_READ_LIMITS. */
-  readonly bounds?: ReadLimits;
+  readonly readLimits?: ReadLimits;
   /** Accounts for memory before it is used. What it throws is a failure like any other. Default: no account. */
   readonly memory?: ReadMemory | undefined;
   readonly random?: () => number;

@@ -105,12 +105,12 @@ export class Reflector<Facts extends ObjectMeta> {
 
   constructor(options: ReflectorOptions<Facts>) {
     this.#options = options;
-    const { snapshots: store, bounds = DEFAULT_READ_LIMITS } = options;
+    const { snapshots: store, readLimits = DEFAULT_READ_LIMITS } = options;
     const { clock = systemClock, random = Math.random } = options;
     const collection = queryPath(options.query);
     this.#clock = clock;
     this.#server = options.upstream.serverState;
-    this.#client = new CollectionClient({ ...options, bounds, clock });
+    this.#client = new CollectionClient({ ...options, readLimits, clock });
     this.#objects = new TrackedObjects(options);
     this.#log = options.logger.child({ collection });
     this.#health = new ReflectorHealth({ log: this.#server.log, collection, clock });

@@ -13,9 +13,9 @@ export class TrackedObjects<Facts extends ObjectMeta> {
   readonly #tracker: DeltaTracker<Facts>;
 
   constructor(options: ReflectorOptions<Facts>) {
-    const { codec, decode, bounds = DEFAULT_READ_LIMITS } = options;
+    const { codec, decode, readLimits = DEFAULT_READ_LIMITS } = options;
     this.#options = options;
-    this.#tracker = new DeltaTracker((object) => codec.meta(object), decode, bounds);
+    this.#tracker = new DeltaTracker((object) => codec.meta(object), decode, readLimits);
   }
 
   /** See DeltaTracker.newest. */

@@ -49,7 +49,7 @@ export interface ListenersOptions {
   readonly http?: ListenAddress | undefined;
   readonly https?: HttpsListenerOptions | undefined;
   /** Limits of each listener; default: {@link DEFAULT_LISTENER_LIMITS}. */
-  readonly bounds?: ListenerLimits;
+  readonly listenerLimits?: ListenerLimits;
   /** Maximum size of an Event that is written over plain http, in bytes; default 4 KiB. */
   readonly maxEventBytes?: number;
   /** Whether kube-proxy's Events are forwarded over plain http; default true. */
@@ -200,9 +200,9 @@ function createRequestHandler(
     'name' | 'address' | 'accessPolicy' | 'certificate' | 'assertHost' | 'identity'
   >,
 ): RequestHandler {
-  const { bounds = DEFAULT_LISTENER_LIMITS, drainMs = 0 } = context;
+  const { listenerLimits = DEFAULT_LISTENER_LIMITS, drainMs = 0 } = context;
   const { writeTimeoutMs = WRITE_TIMEOUT_MS } = context;
-  return new RequestHandler({ ...context, ...listener, bounds, drainMs, writeTimeoutMs });
+  return new RequestHandler({ ...context, ...listener, listenerLimits, drainMs, writeTimeoutMs });
 }
 
 function createForwarding(

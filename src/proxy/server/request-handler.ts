@@ -36,7 +36,7 @@ export interface RequestHandlerOptions {
   readonly assertHost?: (host: string) => void;
   /** Who may read and forward what. */
   readonly accessPolicy: AccessPolicy;
-  readonly bounds: ListenerLimits;
+  readonly listenerLimits: ListenerLimits;
   readonly nodeName: string;
   /** For which Node this process works, for the next process; absent: the listener does not say it. */
   readonly identity?: () => NodeIdentity;

@@ -29,7 +29,7 @@ function makeListener(options: Partial<HttpListenerOptions> = {}): HttpListener 
   return new HttpListener({
     name: 'listen',
     address: { host: '127.0.0.1', port: 0 },
-    bounds: DEFAULT_LISTENER_LIMITS,
+    listenerLimits: DEFAULT_LISTENER_LIMITS,
     onRequest: (_request, response) => void response.end('served'),
     logger,
     ...options,
@@ -148,7 +148,7 @@ describe('closing a listener', () => {
 });
 
 describe('the handshake of https', () => {
-  const bounds = { ...DEFAULT_LISTENER_LIMITS, maxConnections: 1, headersTimeoutMs: 300 };
+  const listenerLimits = { ...DEFAULT_LISTENER_LIMITS, maxConnections: 1, headersTimeoutMs: 300 };
 
   // Regression: the refusal was written only after the handshake.
   test.each([
@@ -157,7 +157,7 @@ describe('the handshake of https', () => {
     ['never ends', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc'],
     ['is plain http', GET],
   ])('that %s ends the connection', async (_name, bytes) => {
-    const listener = makeListener({ certificate, bounds });
+    const listener = makeListener({ certificate, listenerLimits });
     const client = openRaw(await listener.listen());
     client.write(bytes);
     const start = performance.now();
@@ -168,7 +168,10 @@ describe('the handshake of https', () => {
   });
 
   test('that never arrives occupies a connection only for a limited time', async () => {
-    const listener = makeListener({ certificate, bounds: { ...bounds, headersTimeoutMs: 1000 } });
+    const listener = makeListener({
+      certificate,
+      listenerLimits: { ...listenerLimits, headersTimeoutMs: 1000 },
+    });
     const url = await listener.listen();
     for (let i = 0; i < 50; i++) openRaw(url);
     await until(() => listener.refused > 0, 'the refusals');
@@ -259,7 +262,7 @@ describe('requests of one connection', () => {
 
 describe('clients that do not read their responses', () => {
   const body = Buffer.alloc(32 * 1024 * 1024);
-  const bounds = { ...DEFAULT_LISTENER_LIMITS, maxConnections: 2 };
+  const listenerLimits = { ...DEFAULT_LISTENER_LIMITS, maxConnections: 2 };
 
   /** Sends a request on each of two connections, and reads nothing. Resolves when both responses are written. */
   async function stall(url: string, answers: ServerResponse[]): Promise<void> {
@@ -275,7 +278,7 @@ describe('clients that do not read their responses', () => {
   test('are evicted for the request of another client', async () => {
     const answers: ServerResponse[] = [];
     const listener = makeListener({
-      bounds,
+      listenerLimits,
       onRequest: (_request, response) => {
         answers.push(response);
         response.end(answers.length > 2 ? 'served' : body);
@@ -294,7 +297,7 @@ describe('clients that do not read their responses', () => {
     const { logger: recording, lines } = recordingLogger();
     const answers: ServerResponse[] = [];
     const listener = makeListener({
-      ...{ bounds, writeTimeoutMs: 100, logger: recording },
+      ...{ listenerLimits, writeTimeoutMs: 100, logger: recording },
       onRequest: (_request, response) => void answers.push(response.end(body)),
     });
     await stall(await listener.listen(), answers);

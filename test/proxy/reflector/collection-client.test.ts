@@ -32,7 +32,7 @@ async function clientAndUpstream(
   });
   const bounds = { ...DEFAULT_READ_LIMITS, maxObjects };
   const client = new CollectionClient({
-    ...{ upstream, codec: createJsonCodec(), metadataOnly: false, bounds, query },
+    ...{ upstream, codec: createJsonCodec(), metadataOnly: false, readLimits: bounds, query },
   });
   return { client, upstream };
 }
@@ -304,7 +304,7 @@ test('a page of 200,000 objects is read', async () => {
   });
   const query = { resource: SERVICES, namespace: '', labelSelector: '', fieldSelector: '' };
   const client = new CollectionClient({
-    ...{ upstream, codec: createJsonCodec(), metadataOnly: false, bounds: DEFAULT_READ_LIMITS },
+    ...{ upstream, codec: createJsonCodec(), metadataOnly: false, readLimits: DEFAULT_READ_LIMITS },
     query: { ...query, encoding: 'json' },
   });
   const listed = await client.list('0', new AbortController().signal);
@@ -329,7 +329,12 @@ test('an error in JSON is decoded when metadata was requested in protobuf', asyn
   });
   const query = { resource: NODES, namespace: '', labelSelector: 'site=a', fieldSelector: '' };
   const client = new CollectionClient({
-    ...{ upstream, codec: createProtobufCodec(), metadataOnly: true, bounds: DEFAULT_READ_LIMITS },
+    ...{
+      upstream,
+      codec: createProtobufCodec(),
+      metadataOnly: true,
+      readLimits: DEFAULT_READ_LIMITS,
+    },
     query: { ...query, encoding: 'protobuf' },
   });
   const refused = await client.list('693', new AbortController().signal).catch((error) => error);

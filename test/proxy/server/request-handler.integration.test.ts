@@ -206,7 +206,7 @@ describe('invalid requests', () => {
       acquire: () => {
         throw new Error('no views');
       },
-      bounds: DEFAULT_LISTENER_LIMITS,
+      listenerLimits: DEFAULT_LISTENER_LIMITS,
       times: { bookmarkMs: 60_000, minWatchMs: 60_000 },
       ...{ readyWaitMs: 1_000, writeTimeoutMs: 1_000, drainMs: 0 },
       logger: pino({ level: 'silent' }),

@@ -228,7 +228,7 @@ describe('a start while the API server is out of reach', () => {
     await leaveState();
     const files = await readdir(folder);
     await server.close();
-    const proxy = await start({ readBounds: { ...DEFAULT_READ_LIMITS, maxObjects: 1 } });
+    const proxy = await start({ readLimits: { ...DEFAULT_READ_LIMITS, maxObjects: 1 } });
     expect(addresses(await shownBy(proxy, PATHS.slices))).toEqual(['10.0.0.1']);
     expect(lines.filter(({ msg }) => msg.includes('larger than a limit'))).toHaveLength(1);
     expect(await readdir(folder)).toEqual(files);

@@ -258,7 +258,7 @@ describe('what is too large', () => {
     async (name, bounds) => {
       const recorded = recordingLogger();
       proxy = await startWrapper(first.url, {
-        ...{ logger: recorded.logger, readBounds: { ...DEFAULT_READ_LIMITS, ...bounds } },
+        ...{ logger: recorded.logger, readLimits: { ...DEFAULT_READ_LIMITS, ...bounds } },
         readyWaitMs: 300,
       });
       await expect(shownBy(proxy, PATHS.slices)).rejects.toThrow('HTTP 503');
@@ -281,7 +281,7 @@ describe('what is too large', () => {
       },
     ],
   ])('in a watch is refused by %s, and the last state stays', async (name, bounds, overdo) => {
-    const of = await start({ readBounds: { ...DEFAULT_READ_LIMITS, ...bounds } });
+    const of = await start({ readLimits: { ...DEFAULT_READ_LIMITS, ...bounds } });
     const slices = () =>
       of.views.sources.find(({ query }) => query.resource.plural === 'endpointslices');
     overdo();

@@ -89,8 +89,13 @@ describe('before any kube-proxy has come', () => {
     await start({});
     expect(open()).toEqual([]);
     const address = { host: '127.0.0.1', port: 0 };
-    const bounds = DEFAULT_LISTENER_LIMITS;
-    const admin = await startAdmin({ address, bounds, proxy, logger: pino({ level: 'silent' }) });
+    const listenerLimits = DEFAULT_LISTENER_LIMITS;
+    const admin = await startAdmin({
+      address,
+      listenerLimits,
+      proxy,
+      logger: pino({ level: 'silent' }),
+    });
     try {
       const response = await fetch(`${admin.url}/explain/default/web`);
       expect(response.status).toBe(200);

@@ -49,7 +49,7 @@ export function scriptedReflectors() {
       query: { ...query, encoding: 'json' },
       decode: (object) => codec.meta(object),
       versions: new VersionAllocator(0),
-      bounds: { maxObjects, maxListBytes: 1 << 20, maxObjectBytes: 1 << 20 },
+      readLimits: { maxObjects, maxListBytes: 1 << 20, maxObjectBytes: 1 << 20 },
     });
     const controller = new AbortController();
     controllers.push(controller);

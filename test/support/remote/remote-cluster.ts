@@ -76,7 +76,12 @@ export async function startRemoteCluster(server: ApiServer): Promise<RemoteClust
       const proxy = await startWrapper(upstream, {}, { ...raw, nodeName: node });
       const logger = pino({ level: 'silent' });
       const address = { host: '127.0.0.1', port: 0 };
-      const admin = await startAdmin({ address, bounds: DEFAULT_LISTENER_LIMITS, proxy, logger });
+      const admin = await startAdmin({
+        address,
+        listenerLimits: DEFAULT_LISTENER_LIMITS,
+        proxy,
+        logger,
+      });
       for (const path of ['/apis/discovery.k8s.io/v1/endpointslices', '/api/v1/services']) {
         await fetch(proxy.url + path);
       }
