@@ -68,7 +68,7 @@ async function followsChanges(): Promise<void> {
 }
 
 /**
- * More than any wrapper in an almost empty cluster may have, in bytes. It was 29 to 35 MB here. Resident are 75 MB
+ * More than any wrapper in an almost empty cluster may have, in bytes. It was 28 to 35 MB here. Resident are 75 MB
  * (bench/README.md), but the kernel charges pages of files to the container that reads them first.
  */
 const ALMOST_EMPTY = 100e6;
