@@ -1,6 +1,8 @@
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { repository } from '../deploy/support/repository.ts';
+import { eventually } from '../e2e/support/eventually.ts';
 import { createTimings } from '../e2e/support/timings.ts';
 import { type Cluster, startCluster } from './support/cluster.ts';
 import { installKubeProxy, rolledOut } from './support/kube-proxy.ts';
@@ -37,6 +39,17 @@ test('the base with its state folder becomes ready on every node, before there i
     '/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy-wrapper',
   );
   expect(status.numberReady).toBe(cluster.nodes.length);
+});
+
+test('each wrapper, which is not root, saves its state in the folder that the kubelet made', async () => {
+  for (const { name, hostPath } of cluster.nodes) {
+    const state = hostPath('/var/lib/kube-proxy-wrapper/state');
+    await eventually(
+      () => (existsSync(state) ? readdirSync(state) : []),
+      (files) => files.some((file) => file.endsWith('.snapshot')),
+      { timeoutMs: 30_000, intervalMs: 200, what: `a snapshot on ${name}` },
+    );
+  }
 });
 
 test('traffic of Pods stays on the node, then in the site, then goes anywhere, as readiness changes', async () => {

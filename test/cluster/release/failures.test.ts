@@ -67,7 +67,14 @@ async function followsChanges(): Promise<void> {
   await web.reaches('edge-1', ['edge-1']);
 }
 
-test('the working set of each wrapper is below what the manifests request', async () => {
+/**
+ * More than any wrapper in an almost empty cluster may have, in bytes. It was 28 to 35 MB here. Resident are 75 MB
+ * (bench/README.md), but the kernel charges pages of files to the container that reads them first.
+ */
+const ALMOST_EMPTY = 100e6;
+
+test('the working set of each wrapper is below what the manifests request, and small in a small cluster', async () => {
+  const requested = await requestedMemory();
   for (const node of everyNode) {
     const { value } = await eventually(
       async () => await workingSetOfWrapper(node),
@@ -76,9 +83,19 @@ test('the working set of each wrapper is below what the manifests request', asyn
     );
     timings.add(`working set of the wrapper (${node})`, 'kB', Math.round(value / 1_000));
     expect(value).toBeGreaterThan(10e6);
-    expect(value).toBeLessThan(160 * 2 ** 20);
+    expect(value).toBeLessThan(requested);
+    expect(value).toBeLessThan(ALMOST_EMPTY);
   }
 });
+
+/** Bytes that the container of the wrapper requests, which the manifests write in Mi. */
+async function requestedMemory(): Promise<number> {
+  const { spec } = await cluster.admin.get(
+    '/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy-wrapper',
+  );
+  const { memory } = spec.template.spec.containers[0].resources.requests as { memory: string };
+  return Number(memory.replace(/Mi$/, '')) * 2 ** 20;
+}
 
 /** As the kubelet reports it, for metrics-server. */
 async function workingSetOfWrapper(node: string): Promise<number> {
