@@ -6,6 +6,8 @@ export interface Row {
   readonly service: string;
   readonly keys: string;
   readonly address: string;
+  /** Empty: ready. */
+  readonly state: string;
   readonly node: string;
   readonly shown: boolean;
   readonly why: string;
@@ -34,6 +36,6 @@ export function changedServices(before: readonly Row[], after: readonly Row[]): 
 function markOf(before: Row | undefined, now: Row): Mark {
   const wasShown = before?.shown ?? false;
   if (wasShown !== now.shown) return now.shown ? '+' : '-';
-  const same = before?.why === now.why && before.node === now.node && before.keys === now.keys;
-  return same ? '' : '~';
+  const fields = ['why', 'node', 'state', 'keys'] as const;
+  return fields.every((field) => before?.[field] === now[field]) ? '' : '~';
 }

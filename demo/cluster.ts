@@ -1,4 +1,5 @@
 import type { ApiServer } from '../embedded/api-server.ts';
+import { placeLabels, type UsedKeys } from './place-labels.ts';
 
 /** Nodes that the bar shows. Each one takes a request of the page to start. */
 const MAX_NODES = 60;
@@ -11,6 +12,8 @@ export interface DemoCluster {
   }[];
   /** Number of nodes that are left out. */
   readonly moreNodes: number;
+  /** Labels by which nodes can be grouped and moved; see placeLabels(). */
+  readonly labels: readonly string[];
   /** The Service that was asked for; absent: there is none. */
   readonly service?: string;
   /** Value of its annotation topologyKeys; absent: not annotated. */
@@ -20,10 +23,12 @@ export interface DemoCluster {
 /**
  * The nodes, and the policy of one Service.
  *
+ * @param policies those that a wrapper knows
  * @param about the node and the Service (`namespace/name`) that the page shows; the node comes first
  */
 export function clusterOf(
   server: ApiServer,
+  policies: UsedKeys,
   about: { readonly node: string; readonly service: string },
 ): DemoCluster {
   const all = server.list('nodes').map(({ metadata }) => ({
@@ -37,7 +42,7 @@ export function clusterOf(
   const found = about.service === '' ? undefined : server.get('services', about.service);
   const policy = found?.metadata.annotations?.topologyKeys;
   return {
-    ...{ nodes, moreNodes: all.length - nodes.length },
+    ...{ nodes, moreNodes: all.length - nodes.length, labels: placeLabels(policies, all) },
     ...(found === undefined ? {} : { service: about.service }),
     ...(policy === undefined ? {} : { policy }),
   };

@@ -61,14 +61,17 @@ async function answer(
 ): Promise<void> {
   assertNoRequestSmuggling(request);
   assertLocalRequest(request);
-  const { server, first, onCommand } = options;
+  const { server, nodes, first, onCommand } = options;
   const { url = '/', method } = request;
   const { pathname, searchParams } = new URL(url, 'http://demo');
   const isCommand = pathname === '/demo/command' && method === 'POST';
   if (isCommand || pathname === '/demo/cluster') {
     if (isCommand) onCommand(await runFromPage(server, request));
-    const [node, service] = ['node', 'service'].map((name) => searchParams.get(name) ?? '');
-    const cluster = clusterOf(server, { node: node ?? '', service: service ?? '' });
+    const [node = '', service = ''] = ['node', 'service'].map(
+      (name) => searchParams.get(name) ?? '',
+    );
+    const { proxy } = await nodes.get(server.get('nodes', node) === undefined ? first : node);
+    const cluster = clusterOf(server, proxy.topology.policies, { node, service });
     return send(response, 200, 'application/json', JSON.stringify(cluster));
   }
   if (url === '/demo.js') return send(response, 200, 'text/javascript', (await bar).js);

@@ -1,6 +1,6 @@
 import type { ApiServer } from '../embedded/api-server.ts';
 import { createJsonCodec } from '../src/filter/codec/json/codec.ts';
-import type { EndpointGroup } from '../src/topology/decide/endpoint.ts';
+import type { EndpointGroup, EndpointState } from '../src/topology/decide/endpoint.ts';
 import { decideWithReasons } from '../src/topology/decide/endpoint-reasons.ts';
 import type { ManagedPolicy, Policy } from '../src/topology/policy/policy.ts';
 import type { Topology } from '../src/topology/state/topology.ts';
@@ -77,9 +77,8 @@ function rowsOfService(
       return {
         id: `${key} ${address}`,
         ...{ service, keys, address },
-        node:
-          (endpoint.node || '(no node)') +
-          (endpoint.state === 'ready' ? '' : ` (${state(endpoint.state)})`),
+        state: stateText(endpoint.state),
+        node: endpoint.node || '(no node)',
         shown: shown.get(key)?.has(address) ?? false,
         why: reasons[index++] ?? '',
       };
@@ -109,8 +108,8 @@ function unfiltered(policy: Policy | undefined): string {
   return `${policy.reason.replaceAll('-', ' ')}, so all are shown; see explain`;
 }
 
-function state(text: string): string {
-  return text === 'notReady' ? 'not ready' : text;
+function stateText(state: EndpointState): string {
+  return { ready: '', serving: 'terminating', notReady: 'not ready' }[state];
 }
 
 /** The last part of a label key, to keep the table narrow. */

@@ -99,9 +99,13 @@ function linesOf(rows: readonly MarkedRow[]): string[][] {
       : rows.toSorted((a, b) => Number((b.mark ?? '') !== '') - Number((a.mark ?? '') !== ''));
   const lines = chosen
     .slice(0, MAX_ROWS_OF_SERVICE)
-    .map((row) => [row.mark ?? '', shownCell(row), row.address, row.node, row.why]);
+    .map((row) => [row.mark ?? '', shownCell(row), addressCell(row), row.node, row.why]);
   const more = rows.length - MAX_ROWS_OF_SERVICE;
   return more > 0 ? [...lines, ['', '', `and ${number(more)} more`]] : lines;
+}
+
+function addressCell({ address, state }: Row): string {
+  return state === '' ? address : `${address} (${state})`;
 }
 
 function shownCell({ shown, mark }: MarkedRow): string {

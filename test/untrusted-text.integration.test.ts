@@ -244,6 +244,7 @@ const OUTPUTS: Readonly<Record<string, (write: Write) => string>> = {
         service: write('service'),
         keys: write('keys'),
         address: write('address'),
+        state: write('state'),
         node: write('node'),
         shown: true,
         why: write('why'),

@@ -3,6 +3,7 @@ import type { Explained } from '../../src/admin/explain/explained-service.ts';
 import type { DemoCluster } from '../cluster.ts';
 import { NodeCard } from './node-card.tsx';
 import { Policies } from './policies.tsx';
+import { shortName } from './short-name.ts';
 
 /** Name of the node that the page shows. */
 const HERE = decodeURIComponent(location.pathname.split('/')[2] ?? '');
@@ -13,28 +14,47 @@ const POLL_MS = 1_000;
 /** The cluster in memory with buttons, above the page of one node. */
 export function DemoBar() {
   const { cluster, explained, output, run } = useCluster();
+  // It remains what it was when policies change.
+  const [chosen, choose] = useState<string>();
+  const first = cluster?.labels[0];
+  useEffect(() => choose((before) => before ?? first), [first]);
   if (cluster === undefined) return null;
-  const sites = [...new Set(cluster.nodes.map(({ labels }) => labels.site ?? ''))].sort(emptyLast);
+  const label = cluster.labels.find((each) => each === chosen) ?? first ?? 'site';
+  const placeOf = ({ labels }: DemoCluster['nodes'][number]) => labels[label] ?? '';
+  const places = [...new Set(cluster.nodes.map(placeOf))].sort(emptyLast);
   return (
     <section class="demo" aria-label="Demo cluster">
       <p>
         <b>A cluster in memory.</b> Each box is a node, each dot an endpoint of{' '}
         <b>{explained?.service ?? 'the Service that you open below'}</b>: filled if kube-proxy on{' '}
-        <b>{HERE}</b> gets it. Look from another node, move one to another site, let an endpoint
-        fail (click its dot), or choose other keys.
+        <b>{HERE}</b> gets it. Look from another node, move one to another {shortName(label)}, let
+        an endpoint fail (click its dot), or choose other keys.
       </p>
-      <div class="sites">
-        {sites.map((site) => (
-          <fieldset key={site}>
-            <legend>{site === '' ? 'no site' : `site ${site}`}</legend>
+      {cluster.labels.length > 1 && (
+        <label>
+          Group and move nodes by{' '}
+          <select value={label} onChange={({ currentTarget }) => choose(currentTarget.value)}>
+            {cluster.labels.map((each) => (
+              <option key={each}>{each}</option>
+            ))}
+          </select>
+        </label>
+      )}
+      <div class="places">
+        {places.map((place) => (
+          <fieldset key={place}>
+            <legend>
+              {place === '' ? `no ${shortName(label)}` : `${shortName(label)} ${place}`}
+            </legend>
             {cluster.nodes
-              .filter(({ labels }) => (labels.site ?? '') === site)
+              .filter((node) => placeOf(node) === place)
               .map((node) => (
                 <NodeCard
                   key={node.name}
                   node={node}
                   here={node.name === HERE}
-                  sites={sites}
+                  label={label}
+                  places={places}
                   endpoints={explained?.endpoints.filter((each) => each.node === node.name) ?? []}
                   run={run}
                 />
@@ -44,7 +64,7 @@ export function DemoBar() {
       </div>
       {cluster.moreNodes > 0 && <p>and {cluster.moreNodes} more nodes</p>}
       {explained !== undefined && explained.service === cluster.service && (
-        <Policies service={explained.service} present={cluster.policy} run={run} />
+        <Policies service={explained.service} present={cluster.policy} label={label} run={run} />
       )}
       <output>{output === '' ? '' : `> ${output}`}</output>
     </section>

@@ -1,19 +1,25 @@
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
 import type { DemoCluster } from '../cluster.ts';
+import { shortName } from './short-name.ts';
 
 interface NodeCardProps {
   readonly node: DemoCluster['nodes'][number];
   /** Whether the page shows this node. */
   readonly here: boolean;
-  readonly sites: readonly string[];
+  /** The label by which nodes are grouped. */
+  readonly label: string;
+  /** Its values; empty: nodes without it. */
+  readonly places: readonly string[];
   /** Endpoints of the open Service on this node. */
   readonly endpoints: Explained['endpoints'];
   readonly run: (command: string) => Promise<void>;
 }
 
 /** A node: a link to its page, its endpoints, and buttons that move it. */
-export function NodeCard({ node: { name, labels }, here, sites, endpoints, run }: NodeCardProps) {
-  const site = labels.site ?? '';
+export function NodeCard(props: NodeCardProps) {
+  const { node, here, label, places, endpoints, run } = props;
+  const { name, labels } = node;
+  const place = labels[label] ?? '';
   return (
     <div class={here ? 'card here' : 'card'}>
       <a
@@ -40,30 +46,33 @@ export function NodeCard({ node: { name, labels }, here, sites, endpoints, run }
       </span>
       <Moves
         name={name}
-        sites={sites.filter((each) => each !== site)}
-        move={(to) => run(`label ${name} ${to === '' ? 'site-' : `site=${to}`}`)}
+        kind={shortName(label)}
+        places={places.filter((each) => each !== place)}
+        move={(to) => run(`label ${name} ${to === '' ? `${label}-` : `${label}=${to}`}`)}
       />
     </div>
   );
 }
 
-/** More sites than this are a list, because buttons would take too much room. */
+/** More places than this are a list, because buttons would take too much room. */
 const MAX_BUTTONS = 3;
 
 interface MovesProps {
   readonly name: string;
-  /** Sites to which the node can move; an empty name: no site. */
-  readonly sites: readonly string[];
-  readonly move: (site: string) => Promise<void>;
+  /** What the places are, such as `site`. */
+  readonly kind: string;
+  /** Places to which the node can move; an empty name: none. */
+  readonly places: readonly string[];
+  readonly move: (place: string) => Promise<void>;
 }
 
-/** Moves a node to another site. */
-function Moves({ name, sites, move }: MovesProps) {
-  const textOf = (site: string) => (site === '' ? 'to no site' : `to site ${site}`);
-  if (sites.length <= MAX_BUTTONS) {
+/** Moves a node to another place. */
+function Moves({ name, kind, places, move }: MovesProps) {
+  const textOf = (place: string) => (place === '' ? `to no ${kind}` : `to ${kind} ${place}`);
+  if (places.length <= MAX_BUTTONS) {
     return (
       <span class="moves">
-        {sites.map((each) => (
+        {places.map((each) => (
           <button type="button" key={each} onClick={() => move(each)}>
             {textOf(each)}
           </button>
@@ -76,13 +85,13 @@ function Moves({ name, sites, move }: MovesProps) {
       aria-label={`Move ${name}`}
       value="-1"
       onChange={async ({ currentTarget }) => {
-        const to = sites[Number(currentTarget.value)];
+        const to = places[Number(currentTarget.value)];
         currentTarget.value = '-1';
         if (to !== undefined) await move(to);
       }}
     >
       <option value="-1">move …</option>
-      {sites.map((each, index) => (
+      {places.map((each, index) => (
         <option key={each} value={index}>
           {textOf(each)}
         </option>

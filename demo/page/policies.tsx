@@ -1,27 +1,35 @@
+import { shortName } from './short-name.ts';
+
 interface PoliciesProps {
   readonly service: string;
   /** Value of its annotation. */
   readonly present: string | undefined;
+  /** The label by which nodes are grouped. */
+  readonly label: string;
   readonly run: (command: string) => Promise<void>;
 }
 
 const HOSTNAME = 'kubernetes.io/hostname';
+
 /** Policies with their description; undefined: no annotation. */
-const CHOICES: readonly (readonly [string, readonly string[] | undefined])[] = [
-  ['no policy', undefined],
-  ['this node, else the site, else anywhere', [HOSTNAME, 'site', '*']],
-  ['the site, else anywhere', ['site', '*']],
-  ['the site only', ['site']],
-  ['this node only', [HOSTNAME]],
-];
+function choices(label: string): readonly (readonly [string, readonly string[] | undefined])[] {
+  const place = shortName(label);
+  return [
+    ['no policy', undefined],
+    [`this node, else the ${place}, else anywhere`, [HOSTNAME, label, '*']],
+    [`the ${place}, else anywhere`, [label, '*']],
+    [`the ${place} only`, [label]],
+    ['this node only', [HOSTNAME]],
+  ];
+}
 
 /** Buttons that annotate a Service. */
-export function Policies({ service, present, run }: PoliciesProps) {
+export function Policies({ service, present, label, run }: PoliciesProps) {
   const now = present === undefined ? undefined : normalized(present);
   return (
     <p class="policies">
       <span>{service}:</span>
-      {CHOICES.map(([text, keys]) => {
+      {choices(label).map(([text, keys]) => {
         const value = keys === undefined ? undefined : JSON.stringify(keys);
         const setting = value === undefined ? 'topologyKeys-' : `topologyKeys=${value}`;
         return (

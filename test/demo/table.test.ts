@@ -4,7 +4,7 @@ import { formatChanges, formatDifference, formatServices } from '../../demo/tabl
 
 function row(id: string, changes: Partial<Row> = {}): Row {
   const [service = '', address = ''] = id.split(' ');
-  const rest = { keys: 'site', node: 'edge-1', shown: true, why: 'site matches' };
+  const rest = { keys: 'site', state: '', node: 'edge-1', shown: true, why: 'site matches' };
   return { id, service, address, ...rest, ...changes };
 }
 
@@ -20,7 +20,7 @@ describe('changedServices()', () => {
     const after = [
       row('a/web 1', { shown: false }),
       row('a/web 2', { why: 'other' }),
-      row('a/web 3', { node: 'edge-1 (not ready)' }),
+      row('a/web 3', { state: 'not ready' }),
       row('a/web 4', { keys: 'zone' }),
       row('a/web 5'),
       row('a/web 7'),

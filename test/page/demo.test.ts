@@ -3,6 +3,7 @@ import type { Browser } from 'playwright-core';
 import { eventually } from '../support/eventually.ts';
 import { openTab, startBrowser, type Tab } from './browser.ts';
 import { type DemoProcess, startDemo } from './demo-process.ts';
+import { layoutFaults } from './layout.ts';
 
 let browser: Browser;
 let demo: DemoProcess;
@@ -71,7 +72,7 @@ test('the bar shows commands of the terminal, and nothing of a closed Service', 
   await page.getByRole('button', { name: 'no policy', pressed: true }).waitFor();
   demo.type('label cloud-2 site=z');
   await page
-    .locator('.sites fieldset')
+    .locator('.places fieldset')
     .filter({ hasText: 'site z' })
     .getByText('cloud-2')
     .waitFor();
@@ -80,6 +81,26 @@ test('the bar shows commands of the terminal, and nothing of a closed Service', 
   await page.getByRole('button', { name: 'no policy' }).waitFor({ state: 'detached' });
   await page.getByRole('row').filter({ hasText: 'default/web' }).click();
   await eventually(async () => (await dots()).length, 3);
+});
+
+test('nodes are grouped and moved by another label that policies use', async () => {
+  const { page } = tab;
+  await page.goto(demo.url);
+  await page.getByLabel('Group and move nodes by').selectOption('topology.kubernetes.io/zone');
+  const place = (name: string) => page.locator('.places fieldset').filter({ hasText: name });
+  await place('zone eu-central-1a').getByText('cloud-1').waitFor();
+  await page
+    .locator('.card')
+    .filter({ hasText: 'edge-2' })
+    .getByRole('button', { name: 'to zone eu-central-1b' })
+    .click();
+  await place('zone eu-central-1b').getByText('edge-2').waitFor();
+  await page.getByRole('button', { name: 'the zone only' }).click();
+  await page.getByRole('button', { name: 'the zone only', pressed: true }).waitFor();
+  for (const width of [400, 1000, 1400]) {
+    await page.setViewportSize({ width, height: 900 });
+    expect(await layoutFaults(page)).toEqual([]);
+  }
 });
 
 // The test once waited until its time was over, and left the browser running.
