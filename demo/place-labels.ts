@@ -18,7 +18,7 @@ export function placeLabels(
   nodes: readonly { readonly labels: Readonly<Record<string, string>> }[],
 ): string[] {
   const users = (key: string) => policies.usersOf(key).size;
-  const inUse = [...policies.keysInUse()].sort((a, b) => users(b) - users(a));
+  const inUse = [...policies.keysInUse()].sort((a, b) => users(b) - users(a) || (a < b ? -1 : 1));
   const present = [...new Set([...inUse, ...USUAL])].filter(
     (key) => key !== HOSTNAME_KEY && nodes.some(({ labels }) => Object.hasOwn(labels, key)),
   );

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
 import type { DemoCluster } from '../cluster.ts';
-import { NodeCard } from './node-card.tsx';
+import { NodeCard, placeIn } from './node-card.tsx';
 import { Policies } from './policies.tsx';
 import { shortName } from './short-name.ts';
 
@@ -14,13 +14,9 @@ const POLL_MS = 1_000;
 /** The cluster in memory with buttons, above the page of one node. */
 export function DemoBar() {
   const { cluster, explained, output, run } = useCluster();
-  // It remains what it was when policies change.
-  const [chosen, choose] = useState<string>();
-  const first = cluster?.labels[0];
-  useEffect(() => choose((before) => before ?? first), [first]);
+  const { label, offered, choose } = useLabel(cluster);
   if (cluster === undefined) return null;
-  const label = cluster.labels.find((each) => each === chosen) ?? first ?? 'site';
-  const placeOf = ({ labels }: DemoCluster['nodes'][number]) => labels[label] ?? '';
+  const placeOf = (node: DemoCluster['nodes'][number]) => placeIn(node, label);
   const places = [...new Set(cluster.nodes.map(placeOf))].sort(emptyLast);
   return (
     <section class="demo" aria-label="Demo cluster">
@@ -30,11 +26,11 @@ export function DemoBar() {
         <b>{HERE}</b> gets it. Look from another node, move one to another {shortName(label)}, let
         an endpoint fail (click its dot), or choose other keys.
       </p>
-      {cluster.labels.length > 1 && (
+      {offered.length > 1 && (
         <label>
           Group and move nodes by{' '}
           <select value={label} onChange={({ currentTarget }) => choose(currentTarget.value)}>
-            {cluster.labels.map((each) => (
+            {offered.map((each) => (
               <option key={each}>{each}</option>
             ))}
           </select>
@@ -69,6 +65,26 @@ export function DemoBar() {
       <output>{output === '' ? '' : `> ${output}`}</output>
     </section>
   );
+}
+
+/** What the browser's tab remembers, because each node has a page of its own. */
+const CHOSEN = 'kube-proxy-wrapper.demo.label';
+
+/** The label by which nodes are grouped. What was once offered remains, although no policy uses it any more. */
+function useLabel(cluster: DemoCluster | undefined) {
+  const [chosen, setChosen] = useState(() => sessionStorage.getItem(CHOSEN) ?? undefined);
+  const [offered, offer] = useState<readonly string[]>([]);
+  const present = cluster?.labels ?? [];
+  const added = present.filter((each) => !offered.includes(each));
+  useEffect(() => {
+    if (added.length > 0) offer([...offered, ...added]);
+  }, [added.join()]);
+  const label = offered.find((each) => each === chosen) ?? offered[0] ?? present[0] ?? 'site';
+  const choose = (next: string): void => {
+    sessionStorage.setItem(CHOSEN, next);
+    setChosen(next);
+  };
+  return { label, offered, choose };
 }
 
 /** Polls the cluster, follows the open explanation, and runs commands. */

@@ -15,11 +15,16 @@ interface NodeCardProps {
   readonly run: (command: string) => Promise<void>;
 }
 
+/** Where a node is; empty: it has no such label. */
+export function placeIn({ labels }: DemoCluster['nodes'][number], label: string): string {
+  return Object.hasOwn(labels, label) ? (labels[label] ?? '') : '';
+}
+
 /** A node: a link to its page, its endpoints, and buttons that move it. */
 export function NodeCard(props: NodeCardProps) {
   const { node, here, label, places, endpoints, run } = props;
-  const { name, labels } = node;
-  const place = labels[label] ?? '';
+  const { name } = node;
+  const place = placeIn(node, label);
   return (
     <div class={here ? 'card here' : 'card'}>
       <a

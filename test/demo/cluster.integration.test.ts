@@ -22,6 +22,8 @@ describe('nodes are grouped and moved by the labels', () => {
   test('that policies use and nodes have, the most used first, and then by the usual ones', () => {
     const used = uses({ 'kubernetes.io/hostname': 9, row: 1, rack: 3, absent: 5, '*': 7 });
     expect(placeLabels(used, nodes)).toEqual(['rack', 'row', zone]);
+    const equal = uses({ row: 1, rack: 1 });
+    expect(placeLabels(equal, nodes)).toEqual(['rack', 'row', zone]);
   });
 
   test('that are usual, without policies', () => {

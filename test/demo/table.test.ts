@@ -37,6 +37,12 @@ describe('changedServices()', () => {
   });
 });
 
+// It once stood behind the name of the node.
+test('the state of an endpoint stands behind its address', () => {
+  const text = formatServices([row('a/web 1'), row('a/web 2', { state: 'not ready' })]);
+  expect(text).toContain('yes    2 (not ready)  edge-1');
+});
+
 describe('the table of changes', () => {
   test('says without colours which rows changed, and how', () => {
     const before = [row('a/web 1'), row('a/web 2', { shown: false }), row('a/web 3')];

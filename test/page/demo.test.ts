@@ -97,10 +97,16 @@ test('nodes are grouped and moved by another label that policies use', async () 
   await place('zone eu-central-1b').getByText('edge-2').waitFor();
   await page.getByRole('button', { name: 'the zone only' }).click();
   await page.getByRole('button', { name: 'the zone only', pressed: true }).waitFor();
+  demo.type(`label edge-3 topology.kubernetes.io/zone=${'a-long-zone-'.repeat(5)}z`);
+  await place('a-long-zone').getByText('edge-3').waitFor();
   for (const width of [400, 1000, 1400]) {
     await page.setViewportSize({ width, height: 900 });
     expect(await layoutFaults(page)).toEqual([]);
   }
+  // The page of another node, and a label that no policy uses any more, keep the choice.
+  await page.getByRole('link', { name: 'cloud-2' }).click();
+  await page.getByRole('heading', { level: 1, name: 'cloud-2' }).waitFor();
+  await place('zone eu-central-1b').getByText('edge-2').waitFor();
 });
 
 // The test once waited until its time was over, and left the browser running.

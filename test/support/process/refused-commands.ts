@@ -5,7 +5,8 @@ export const REFUSED_COMMANDS: readonly (readonly [string[], number, RegExp])[] 
   [['explain', '-o', 'xml'], 2, /--output must be one of text, json, yaml/],
   [['explain', 'a', 'b'], 2, /unexpected "b"/],
   [['diff'], 2, /must be NAMESPACE\/SERVICE/],
-  [['simulate'], 2, /--from FILE or --kubeconfig FILE/],
+  [['simulate', '--from', 'x', '--kubeconfig', 'y'], 2, /--from FILE or --kubeconfig FILE/],
+  [['simulate', '--kubeconfig', '/none'], 1, /the kubeconfig \/none cannot be read/],
   [['simulate', '--from', '/none.yaml'], 1, /cannot read \/none.yaml/],
   [
     ['simulate', '--from', 'x', '--keys', '["a"', '--max-load', '2'],
