@@ -2,6 +2,7 @@ import type { ApiServer } from '../embedded/api-server.ts';
 import { createJsonCodec } from '../src/filter/codec/json/codec.ts';
 import type { EndpointGroup, EndpointState } from '../src/topology/decide/endpoint.ts';
 import { decideWithReasons } from '../src/topology/decide/endpoint-reasons.ts';
+import { shortKey } from '../src/topology/explain/short-key.ts';
 import type { ManagedPolicy, Policy } from '../src/topology/policy/policy.ts';
 import type { Topology } from '../src/topology/state/topology.ts';
 import type { Row } from './changes.ts';
@@ -69,7 +70,7 @@ function rowsOfService(
     policy?.managed === true
       ? reasonsOf(groups, policy, topology)
       : groups.flatMap(({ endpoints }) => endpoints.map(() => unfiltered(policy)));
-  const keys = policy?.managed === true ? policy.keys.map(short).join(' > ') : 'no keys';
+  const keys = policy?.managed === true ? policy.keys.map(shortKey).join(' > ') : 'no keys';
   let index = 0;
   return slices.flatMap(({ key, group, addresses }) =>
     (group?.endpoints ?? []).map((endpoint, position) => {
@@ -99,7 +100,7 @@ function reasonsOf(
 
 /** A reason names keys. The table has their last parts. */
 function shortKeys(reason: string, keys: readonly string[]): string {
-  return keys.reduce((text, key) => text.replaceAll(key, short(key)), reason);
+  return keys.reduce((text, key) => text.replaceAll(key, shortKey(key)), reason);
 }
 
 function unfiltered(policy: Policy | undefined): string {
@@ -110,9 +111,4 @@ function unfiltered(policy: Policy | undefined): string {
 
 function stateText(state: EndpointState): string {
   return { ready: '', serving: 'terminating', notReady: 'not ready' }[state];
-}
-
-/** The last part of a label key, to keep the table narrow. */
-function short(key: string): string {
-  return key.slice(key.lastIndexOf('/') + 1);
 }

@@ -2,6 +2,7 @@ import type { ApiServer } from '../embedded/api-server.ts';
 import { explainOne } from '../src/admin/explain/explained-service.ts';
 import { openViewToExplain } from '../src/admin/explain/open-view.ts';
 import { formatExplained } from '../src/commands/explain-text.ts';
+import { shortKey } from '../src/topology/explain/short-key.ts';
 import { changedServices, type Row } from './changes.ts';
 import {
   type ExampleNames,
@@ -154,7 +155,7 @@ export class DemoSession {
     const labels = [...(node?.proxy.topology.nodeContext?.labels ?? [])]
       .filter(([key]) => !USUAL_LABEL.test(key))
       .slice(0, 6)
-      .map(([key, value]) => (value === '' ? short(key) : `${short(key)}=${value}`));
+      .map(([key, value]) => (value === '' ? shortKey(key) : `${shortKey(key)}=${value}`));
     return `${name}${labels.length === 0 ? '' : ` (${labels.join(', ')})`}`;
   }
 
@@ -193,10 +194,6 @@ export class DemoSession {
     if (this.#legend !== undefined) terminal.print(this.#legend);
     this.#legend = undefined;
   }
-}
-
-function short(key: string): string {
-  return key.slice(key.lastIndexOf('/') + 1);
 }
 
 /** Labels that every node has. */

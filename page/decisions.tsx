@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
+import { shortKey } from '../src/topology/explain/short-key.ts';
 import { Middle } from './middle.tsx';
-import { shortKey } from './service.ts';
 import { type Column, compareText, type Sort } from './sort.ts';
 import type { Decision } from './store.ts';
 import { VirtualGrid } from './virtual-grid.tsx';

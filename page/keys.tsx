@@ -1,5 +1,5 @@
+import { shortKey } from '../src/topology/explain/short-key.ts';
 import { Middle } from './middle.tsx';
-import { shortKey } from './service.ts';
 
 /** Room for keys in a row of the list, in characters. */
 const ROOM = 23;

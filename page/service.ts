@@ -29,11 +29,6 @@ export function serviceOf(row: ServiceRow): Service {
   };
 }
 
-/** The last part of a label key, to keep the list narrow. */
-export function shortKey(key: string): string {
-  return key.slice(key.lastIndexOf('/') + 1);
-}
-
 /** Reasons why a Service is not filtered, as far as their names do not say it. */
 const REASONS: Readonly<Record<string, string>> = {
   'no-policy': 'no policy',

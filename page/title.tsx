@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
+import { shortKey } from '../src/topology/explain/short-key.ts';
 import { isStarting } from './banner.tsx';
-import { shortKey } from './service.ts';
 import type { PageState } from './store.ts';
 
 const PROGRAM = 'kube-proxy-wrapper';

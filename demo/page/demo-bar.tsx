@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
+import { shortKey } from '../../src/topology/explain/short-key.ts';
 import type { DemoCluster } from '../cluster.ts';
 import { NodeCard, placeIn } from './node-card.tsx';
 import { Policies } from './policies.tsx';
-import { shortName } from './short-name.ts';
 
 /** Name of the node that the page shows. */
 const HERE = decodeURIComponent(location.pathname.split('/')[2] ?? '');
@@ -23,8 +23,8 @@ export function DemoBar() {
       <p>
         <b>A cluster in memory.</b> Each box is a node, each dot an endpoint of{' '}
         <b>{explained?.service ?? 'the Service that you open below'}</b>: filled if kube-proxy on{' '}
-        <b>{HERE}</b> gets it. Look from another node, move one to another {shortName(label)}, let
-        an endpoint fail (click its dot), or choose other keys.
+        <b>{HERE}</b> gets it. Look from another node, move one to another {shortKey(label)}, let an
+        endpoint fail (click its dot), or choose other keys.
       </p>
       {offered.length > 1 && (
         <label>
@@ -40,7 +40,7 @@ export function DemoBar() {
         {places.map((place) => (
           <fieldset key={place}>
             <legend>
-              {place === '' ? `no ${shortName(label)}` : `${shortName(label)} ${place}`}
+              {place === '' ? `no ${shortKey(label)}` : `${shortKey(label)} ${place}`}
             </legend>
             {cluster.nodes
               .filter((node) => placeOf(node) === place)

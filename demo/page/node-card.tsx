@@ -1,6 +1,6 @@
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
+import { shortKey } from '../../src/topology/explain/short-key.ts';
 import type { DemoCluster } from '../cluster.ts';
-import { shortName } from './short-name.ts';
 
 interface NodeCardProps {
   readonly node: DemoCluster['nodes'][number];
@@ -51,7 +51,7 @@ export function NodeCard(props: NodeCardProps) {
       </span>
       <Moves
         name={name}
-        kind={shortName(label)}
+        kind={shortKey(label)}
         places={places.filter((each) => each !== place)}
         move={(to) => run(`label ${name} ${to === '' ? `${label}-` : `${label}=${to}`}`)}
       />

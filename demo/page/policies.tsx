@@ -1,4 +1,4 @@
-import { shortName } from './short-name.ts';
+import { shortKey } from '../../src/topology/explain/short-key.ts';
 
 interface PoliciesProps {
   readonly service: string;
@@ -13,7 +13,7 @@ const HOSTNAME = 'kubernetes.io/hostname';
 
 /** Policies with their description; undefined: no annotation. */
 function choices(label: string): readonly (readonly [string, readonly string[] | undefined])[] {
-  const place = shortName(label);
+  const place = shortKey(label);
   return [
     ['no policy', undefined],
     [`this node, else the ${place}, else anywhere`, [HOSTNAME, label, '*']],

@@ -5,6 +5,7 @@ import type {
   PortExplanation,
   Warning,
 } from '../topology/explain/explanation.ts';
+import { shortKey } from '../topology/explain/short-key.ts';
 import { printLine } from '../untrusted-text.ts';
 import { formatStaleness } from './data-age.ts';
 import { formatColumns, formatSince, plural } from './format-output.ts';
@@ -185,9 +186,4 @@ function formatCorrected({ corrected = [] }: Explained): string {
   ]);
   const title = 'Corrected from the container runtime:';
   return `${title}\n${formatColumns([header, ...lines], '  ')}`;
-}
-
-/** The last part of a label key, to keep the table narrow. */
-function shortKey(key: string): string {
-  return key.slice(key.lastIndexOf('/') + 1);
 }

@@ -1,3 +1,4 @@
+import { shortKey } from '../../topology/explain/short-key.ts';
 import { printLine } from '../../untrusted-text.ts';
 import { plural } from '../format-output.ts';
 import { formatTable, type Report, type TextStyle } from '../output/report.ts';
@@ -105,7 +106,7 @@ function sightText(sight: Sight | undefined, { wide }: TextStyle): string {
   if (sight === undefined) return 'absent';
   const { outcome, winners, shown, total, addresses } = sight;
   if (outcome === 'hidden' || outcome === 'withheld') return outcome;
-  const keys = winners.map((key) => key.slice(key.lastIndexOf('/') + 1)).join('+');
+  const keys = winners.map(shortKey).join('+');
   const what = outcome === 'filtered' ? keys || 'NONE' : outcome;
   return `${shown}/${total} ${what}${wide && addresses ? ` (${some(addresses, 20)})` : ''}`;
 }

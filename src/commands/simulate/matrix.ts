@@ -1,3 +1,4 @@
+import { shortKey } from '../../topology/explain/short-key.ts';
 import { printLine } from '../../untrusted-text.ts';
 import { formatTable, type TextStyle } from '../output/report.ts';
 import { count, some } from './findings.ts';
@@ -147,7 +148,7 @@ function cellsOf(services: readonly SimulatedService[], node: number): string[] 
 function whatOf(service: SimulatedService, { outcome, winners, shown }: Answer): string {
   if (outcome === 'unfiltered' && service.hinted) return marked(service, 'unfiltered, hints');
   if (outcome !== 'filtered') return marked(service, outcome);
-  const names = winners.map((key) => key.slice(key.lastIndexOf('/') + 1));
+  const names = winners.map(shortKey);
   return marked(service, names.join('+') || (shown.length === 0 ? 'NONE' : 'not ready'));
 }
 
