@@ -32,7 +32,7 @@ const CONNECTION: readonly Flag[] = [
   },
   {
     ...{ name: 'pod-namespace', value: 'NS', completes: 'nothing' },
-    help: 'namespace of the Pods of the wrapper; default: all',
+    help: 'namespace in which the wrapper is installed; default kube-system',
   },
   {
     ...{ name: 'admin-port', value: 'PORT', completes: 'nothing' },

@@ -28,7 +28,7 @@ export async function openPortForward(
 ): Promise<Duplex> {
   const [server] = credentials.servers;
   const { namespace, name } = pod;
-  const path = `/api/v1/namespaces/${namespace}/pods/${name}/portforward?ports=${port}`;
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}/portforward?ports=${port}`;
   const base = server?.href.replace(/^http/, 'ws').replace(/\/$/, '');
   const socket = new WebSocket(`${base}${path}`, [PROTOCOL], {
     ...credentials.tls(),

@@ -27,9 +27,9 @@ interface Container {
  */
 export async function readWrapperConfig(client: KubeClient, pod: WrapperPod): Promise<RawSettings> {
   const { namespace, name } = pod;
-  const path = `/api/v1/namespaces/${namespace}`;
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
   const { spec } = await client.get<PodSpec>(
-    `${path}/pods/${name}`,
+    `${path}/pods/${encodeURIComponent(name)}`,
     `get pods in namespace ${namespace}`,
   );
   const found = spec?.containers?.map((each) => [each, configFlag(each)] as const);
@@ -45,7 +45,7 @@ export async function readWrapperConfig(client: KubeClient, pod: WrapperPod): Pr
   }
   const right = `get configmaps in namespace ${namespace}, or to give the settings with --config`;
   const { data } = await client.get<{ data?: Record<string, string> }>(
-    `${path}/configmaps/${configMap}`,
+    `${path}/configmaps/${encodeURIComponent(configMap)}`,
     right,
   );
   const key = file.slice(mount.mountPath.replace(/\/$/, '').length + 1);

@@ -19,6 +19,8 @@ interface Pod {
     readonly name: string;
     readonly creationTimestamp?: string;
     readonly deletionTimestamp?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly ownerReferences?: readonly { readonly kind: string; readonly name: string }[];
   };
   readonly spec?: { readonly nodeName?: string };
   readonly status?: {
@@ -34,6 +36,8 @@ interface PodList {
 
 /** Label that the manifests and the chart give to the wrapper's Pods. */
 const SELECTOR = 'app.kubernetes.io/name=kube-proxy-wrapper';
+/** Where the manifests and the chart install it. */
+const NAMESPACE = 'kube-system';
 /** Pods of one response. */
 const PAGE = '500';
 
@@ -41,7 +45,10 @@ const PAGE = '500';
  * Finds the running Pods of wrappers, one for each node, sorted by node. During an update a node has two: the ready one
  * counts, else the newest.
  *
+ * Only the namespace of the installation is searched. A Pod of a tenant with the same label could answer anything.
+ *
  * @param node only on this node; undefined: on all nodes
+ * @throws WrapperError if the Pods belong to two installations
  */
 export async function findWrapperPods(
   client: KubeClient,
@@ -49,6 +56,7 @@ export async function findWrapperPods(
   node: string | undefined,
 ): Promise<WrapperPod[]> {
   const pods = await listPods(client, flags, node);
+  assertOneInstallation(pods, flags);
   const byNode = Map.groupBy(pods.filter(isRunning), ({ spec }) => spec?.nodeName ?? '');
   byNode.delete('');
   return [...byNode]
@@ -58,18 +66,37 @@ export async function findWrapperPods(
 
 /** The error if there is no Pod. */
 export function noPod(flags: Flags, node: string | undefined): WrapperError {
-  const { selector, where } = searchOf(flags);
+  const { selector, namespace } = searchOf(flags);
   const place = node === undefined ? 'in this cluster' : `on node ${node}`;
-  const see = `kubectl get pods ${where === 'all namespaces' ? '-A' : `-n ${where}`} -o wide -l ${selector}`;
-  const what = `no Pod of the wrapper runs ${place} (label ${selector}, ${where})`;
+  const what = `no Pod of the wrapper runs ${place} (label ${selector}, namespace ${namespace})`;
+  const see = `kubectl get pods -A -o wide -l ${selector}`;
   const next =
-    'use --pod-selector if your Pods have another label, e.g. k8s-app=kube-proxy for a sidecar';
+    'use --pod-namespace if it is installed in another namespace, and --pod-selector if its Pods have another label, e.g. k8s-app=kube-proxy for a sidecar';
   return new WrapperError('NotFound', `${what}; see ${see}; ${next}`);
 }
 
-function searchOf(flags: Flags): { readonly selector: string; readonly where: string } {
-  const selector = textFlag(flags, 'pod-selector') ?? SELECTOR;
-  return { selector, where: textFlag(flags, 'pod-namespace') ?? 'all namespaces' };
+function searchOf(flags: Flags): { readonly selector: string; readonly namespace: string } {
+  return {
+    selector: textFlag(flags, 'pod-selector') ?? SELECTOR,
+    namespace: textFlag(flags, 'pod-namespace') ?? NAMESPACE,
+  };
+}
+
+/** A canary belongs to the installation whose label `app.kubernetes.io/instance` it has. */
+function assertOneInstallation(pods: readonly Pod[], flags: Flags): void {
+  const daemonSets = new Map<string, string>();
+  for (const { metadata } of pods) {
+    const owner = metadata.ownerReferences?.find(({ kind }) => kind === 'DaemonSet');
+    if (owner === undefined) continue;
+    daemonSets.set(metadata.labels?.['app.kubernetes.io/instance'] ?? owner.name, owner.name);
+  }
+  if (daemonSets.size < 2) return;
+  const { namespace } = searchOf(flags);
+  const names = [...daemonSets.values()].sort().join(' and ');
+  throw new WrapperError(
+    'InvalidSettings',
+    `namespace ${namespace} has two installations of the wrapper: DaemonSets ${names}; choose one with --pod-selector, e.g. by the label app.kubernetes.io/instance`,
+  );
 }
 
 async function listPods(
@@ -77,15 +104,16 @@ async function listPods(
   flags: Flags,
   node: string | undefined,
 ): Promise<Pod[]> {
-  const { selector, where } = searchOf(flags);
-  const namespace = textFlag(flags, 'pod-namespace');
-  const path = namespace === undefined ? '/api/v1/pods' : `/api/v1/namespaces/${namespace}/pods`;
+  const { selector, namespace } = searchOf(flags);
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
   const query = new URLSearchParams({ labelSelector: selector, limit: PAGE });
   if (node !== undefined) query.set('fieldSelector', `spec.nodeName=${node}`);
-  const advice = namespace === undefined ? ', or to use --pod-namespace' : '';
   const pods: Pod[] = [];
   for (;;) {
-    const list = await client.get<PodList>(`${path}?${query}`, `list pods in ${where}${advice}`);
+    const list = await client.get<PodList>(
+      `${path}?${query}`,
+      `list pods in namespace ${namespace}`,
+    );
     pods.push(...list.items);
     const next = list.metadata?.continue ?? '';
     if (next === '') return pods;

@@ -3,7 +3,11 @@ import { fleetExecutor } from '../../../src/commands/remote/fleet-command.ts';
 import { remoteSession } from '../../../src/commands/remote/remote-session.ts';
 import { VERSION } from '../../../src/version.ts';
 import { eventually } from '../../support/eventually.ts';
-import { type RemoteCluster, startRemoteCluster } from '../../support/remote/remote-cluster.ts';
+import {
+  type FakePod,
+  type RemoteCluster,
+  startRemoteCluster,
+} from '../../support/remote/remote-cluster.ts';
 import { runInProcess } from '../../support/remote/run-in-process.ts';
 import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 
@@ -83,6 +87,38 @@ describe('kubectl kpw --node', () => {
   });
 });
 
+describe('which Pods are wrappers', () => {
+  // A tenant's newer Pod with the label once answered for the node.
+  test('a Pod with the label in another namespace is not asked', async () => {
+    await cluster.startWrapper('edge-1');
+    const tenant = { name: 'tenant', node: 'edge-1', namespace: 'shop' };
+    cluster.pods.push({ ...tenant, created: '2026-03-01T00:00:00Z' });
+    expect((await kpw('status', '--node', 'edge-1')).code).toBeLessThan(4);
+    expect(new Set(cluster.forwards)).toEqual(new Set(['wrapper-edge-1 10361']));
+  });
+
+  test('two installations in the namespace are an error that names both', async () => {
+    cluster.pods.push({ name: 'a', node: 'edge-1', daemonSet: 'kpw-old' });
+    cluster.pods.push({ name: 'b', node: 'edge-2', daemonSet: 'kpw-new' });
+    const { code, err } = await kpw('explain', '--all-nodes');
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: expect.stringMatching(
+        /two installations of the wrapper: DaemonSets kpw-new and kpw-old; choose one with --pod-selector/,
+      ),
+    });
+    expect(cluster.forwards).toEqual([]);
+  });
+
+  test('a canary of the same instance is one installation', async () => {
+    await cluster.startWrapper('edge-1');
+    const labels = { 'app.kubernetes.io/instance': 'kpw' };
+    cluster.pods[0] = { ...(cluster.pods[0] as FakePod), labels, daemonSet: 'kpw' };
+    cluster.pods.push({ name: 'b', node: 'edge-2', labels, daemonSet: 'kpw-canary' });
+    expect((await kpw('explain', '--node', 'edge-1')).code).toBe(0);
+  });
+});
+
 test('version without a node prints the version of the client, and asks nobody', async () => {
   expect(await kpw('version')).toMatchObject({ code: 0, out: `client   ${VERSION}\n` });
   expect(cluster.forwards).toEqual([]);
@@ -99,16 +135,16 @@ describe('errors say what is missing', () => {
     const { code, err } = await kpw('status', '--node', 'edge-2');
     expect(code).toBe(1);
     expect(err).toMatch(
-      /no Pod of the wrapper runs on node edge-2 \(label app\.kubernetes\.io\/name=kube-proxy-wrapper, all namespaces\); see kubectl get pods -A/,
+      /no Pod of the wrapper runs on node edge-2 \(label app\.kubernetes\.io\/name=kube-proxy-wrapper, namespace kube-system\); see kubectl get pods -A .* use --pod-namespace/,
     );
   });
 
   test('the right to list Pods', async () => {
-    cluster.refusals.set('/api/v1/pods', 403);
+    cluster.refusals.set('/api/v1/namespaces/kube-system/pods', 403);
     const { code, err } = await kpw('status', '--node', 'edge-1');
     expect(code).toBe(1);
     expect(err).toContain(
-      'you need the right to list pods in all namespaces, or to use --pod-namespace: refused on purpose: 403',
+      'you need the right to list pods in namespace kube-system: refused on purpose: 403',
     );
   });
 
@@ -199,6 +235,13 @@ describe('kubectl kpw fleet', () => {
     const { code, out } = await kpw('fleet', 'plain');
     expect(code).toBe(3);
     expect(out).toMatch(/^! +edge-2 +default\/plain +0\/1 NONE +1\/1 unfiltered$/m);
+  });
+
+  test('a name of a ConfigMap cannot change the path of the request', async () => {
+    await start();
+    cluster.configMap = '../secrets/token?x=';
+    cluster.config = '{}';
+    expect(await kpw('fleet')).toMatchObject({ code: 0 });
   });
 
   test('a difference that is gone a moment later is not reported', async () => {

@@ -22,6 +22,11 @@ export interface FakePod {
   readonly created?: string;
   readonly phase?: string;
   readonly deleted?: boolean;
+  /** Default: kube-system. */
+  readonly namespace?: string;
+  /** Name of its DaemonSet; default: it has none. */
+  readonly daemonSet?: string;
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -34,6 +39,8 @@ export interface RemoteCluster {
   readonly pods: FakePod[];
   /** Content of the ConfigMap that the Pods mount. */
   config: string;
+  /** Name of that ConfigMap. */
+  configMap: string;
   /** Answers requests whose path begins with the key by this status. */
   readonly refusals: Map<string, number>;
   /** What the kubelet reports instead of a connection, by Pod. */
@@ -58,11 +65,12 @@ export async function startRemoteCluster(server: ApiServer): Promise<RemoteClust
   const front: TestServer = await startServer((request, response) => {
     answer(cluster, upstream, request, response);
   });
-  const cluster: RemoteCluster & { config: string } = {
+  const cluster: RemoteCluster = {
     kubeconfig: join(folder, 'kubeconfig'),
     server,
     pods: [],
     config: '{}',
+    configMap: 'kube-proxy-wrapper',
     refusals: new Map(),
     forwardErrors: new Map(),
     forwards: [],
@@ -165,18 +173,20 @@ function answer(
   const json = (code: number, body: string) =>
     response.writeHead(code, { 'content-type': 'application/json' }).end(body);
   if (status !== undefined) json(status, statusBody(status));
-  else if (/^\/api\/v1(\/namespaces\/kube-system)?\/pods$/.test(pathname)) {
+  else if (/^\/api\/v1\/(namespaces\/[^/]+\/)?pods$/.test(pathname)) {
+    const [, namespace] = /namespaces\/([^/]+)/.exec(pathname) ?? [];
     const node = searchParams.get('fieldSelector')?.replace('spec.nodeName=', '');
     const isWanted =
       searchParams.get('labelSelector') === 'app.kubernetes.io/name=kube-proxy-wrapper';
     const items = cluster.pods
       .filter((pod) => isWanted && (node === undefined || pod.node === node))
-      .map(podObject);
+      .filter((pod) => namespace === undefined || namespace === (pod.namespace ?? 'kube-system'))
+      .map((pod) => podObject(pod, cluster.configMap));
     json(200, JSON.stringify({ kind: 'PodList', metadata: {}, items }));
   } else if (pathname.startsWith('/api/v1/namespaces/kube-system/pods/')) {
     const pod = cluster.pods.find(({ name }) => pathname.endsWith(`/${name}`)) as FakePod;
-    json(200, JSON.stringify(podObject(pod)));
-  } else if (pathname === '/api/v1/namespaces/kube-system/configmaps/kube-proxy-wrapper') {
+    json(200, JSON.stringify(podObject(pod, cluster.configMap)));
+  } else if (pathname === `${CONFIG_MAPS}/${encodeURIComponent(cluster.configMap)}`) {
     json(200, JSON.stringify({ data: { 'config.yaml': cluster.config } }));
   } else {
     const { method, url, headers } = request;
@@ -196,11 +206,16 @@ function statusBody(code: number): string {
   return JSON.stringify({ kind: 'Status', code, message: `refused on purpose: ${code}` });
 }
 
-function podObject({ name, node, ready = true, created, phase = 'Running', deleted }: FakePod) {
+const CONFIG_MAPS = '/api/v1/namespaces/kube-system/configmaps';
+
+function podObject(pod: FakePod, configMap: string) {
+  const { name, node, ready = true, created, phase = 'Running', deleted, daemonSet } = pod;
   return {
     metadata: {
-      namespace: 'kube-system',
+      namespace: pod.namespace ?? 'kube-system',
       name,
+      labels: pod.labels ?? {},
+      ...(daemonSet ? { ownerReferences: [{ kind: 'DaemonSet', name: daemonSet }] } : {}),
       creationTimestamp: created ?? '2026-01-01T00:00:00Z',
       ...(deleted ? { deletionTimestamp: '2026-01-02T00:00:00Z' } : {}),
     },
@@ -212,7 +227,7 @@ function podObject({ name, node, ready = true, created, phase = 'Running', delet
           volumeMounts: [{ name: 'config', mountPath: '/etc/kube-proxy-wrapper' }],
         },
       ],
-      volumes: [{ name: 'config', configMap: { name: 'kube-proxy-wrapper' } }],
+      volumes: [{ name: 'config', configMap: { name: configMap } }],
     },
     status: { phase, conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
   };
