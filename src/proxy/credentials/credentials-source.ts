@@ -6,7 +6,7 @@ import { KubeConfig } from '@kubernetes/client-node';
 import { WrapperError } from '../../errors.ts';
 import { addressText } from '../util/address.ts';
 import { assertCertificates } from '../util/pem.ts';
-import { limitPluginTime } from './exec-plugin.ts';
+import { limitPlugin } from './exec-plugin.ts';
 import { type KubeconfigUser, userFromKubeconfig } from './kubeconfig-user.ts';
 
 /** TLS options of a connection to the API server, in the form of node:https and node:tls. */
@@ -65,7 +65,7 @@ export function createKubeconfigSource(
       // An unchanged file keeps its user, because KubeConfig caches the answer of a credential plugin in it.
       if (force || last?.text !== text) {
         last = { text, user: userFromKubeconfig(text, file, context) };
-        limitPluginTime(last.user.config, pluginMs);
+        limitPlugin(last.user.config, pluginMs);
       }
       return snapshotOf(last.user);
     },

@@ -12,13 +12,17 @@ interface ExecAuth {
   execFn: Spawn;
 }
 
+/** Bytes of output of one plugin; a credential with certificates has some kilobytes. */
+const MAX_OUTPUT_BYTES = 1024 * 1024;
+
 /**
- * Limits the time of credential plugins, because KubeConfig would wait forever, and all requests with it. A plugin that
- * takes longer is killed together with all processes that it has started.
+ * Limits time and output of credential plugins, because KubeConfig would wait forever, and all requests with it, or
+ * collect all that the plugin prints. A plugin that exceeds a limit is killed together with all processes that it has
+ * started.
  *
  * @param ms time limit in milliseconds
  */
-export function limitPluginTime(config: KubeConfig, ms: number): void {
+export function limitPlugin(config: KubeConfig, ms: number): void {
   const { authenticators } = config as unknown as { authenticators: readonly object[] };
   const execAuth = authenticators.find((each): each is ExecAuth => 'execFn' in each);
   if (execAuth === undefined)
@@ -27,20 +31,29 @@ export function limitPluginTime(config: KubeConfig, ms: number): void {
     // A process group can be killed as one. There is no input, because nobody could type it.
     const inGroup: SpawnOptions = { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] };
     const child = spawn(command, args, inGroup);
-    const timer = setTimeout(() => {
+    const end = (problem: string, code: string) => {
       // ExecAuth throws this error once the plugin has ended.
-      child.emit(
-        'error',
-        Object.assign(new Error(`not finished within ${ms} ms`), { code: 'ETIMEDOUT' }),
-      );
+      child.emit('error', Object.assign(new Error(problem), { code }));
       kill(child);
-    }, ms);
+    };
+    const timer = setTimeout(() => end(`not finished within ${ms} ms`, 'ETIMEDOUT'), ms);
     child.once('close', () => clearTimeout(timer));
+    let bytes = 0;
+    const count = (chunk: string) => {
+      bytes += Buffer.byteLength(chunk);
+      if (bytes > MAX_OUTPUT_BYTES) end(`printed more than ${MAX_OUTPUT_BYTES} bytes`, 'EMSGSIZE');
+    };
+    child.stdout?.on('data', count);
+    child.stderr?.on('data', count);
     return child;
   };
 }
 
-function kill({ pid }: ChildProcess): void {
+function kill(child: ChildProcess): void {
+  // A process that has left the group could keep them open, and write on.
+  child.stdout?.destroy();
+  child.stderr?.destroy();
+  const { pid } = child;
   if (pid === undefined) return;
   try {
     process.kill(-pid, 'SIGKILL');

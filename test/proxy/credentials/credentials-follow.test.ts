@@ -267,6 +267,20 @@ echo '{"status":{"token":"run-'$n'"}}'`;
     await until(() => stateOf(child) !== 'S');
   });
 
+  // The last one has left the process group, so only its pipe can be closed.
+  test.each([
+    ['prints without end', 'exec yes'],
+    ['prints errors without end', 'exec yes >&2'],
+    ['leaves a process that prints without end', 'setsid yes'],
+  ])('that %s is killed, and the old token stays in use', async (_name, script) => {
+    const expired = '"expirationTimestamp":"2020-01-01T00:00:00Z"';
+    const kubeconfig = withPlugin(`echo '{"status":{${expired},"token":"good"}}'`);
+    const credentials = await load({ kubeconfig, tokenMaxAgeMs: 0, pluginMs: 30_000 });
+    inFolder('plugin.sh', script);
+    expect(await authorization(credentials)).toBe('Bearer good');
+    expect(lines.join()).toContain('its credential plugin failed (EMSGSIZE)');
+  });
+
   test('that reads its input gets an end of file', async () => {
     const script = `read -r line; echo '{"status":{"token":"nobody-is-there'$line'"}}'`;
     const credentials = await load({ kubeconfig: withPlugin(script) });
