@@ -95,7 +95,7 @@ type Write = (place: string) => string;
 
 const policy = { managed: true, source: 'annotation', overrides: [] } as const;
 
-const HEAD = { version: '1.0.0', data: { ageSeconds: 0 } } as const;
+const HEAD = { version: '1.0.0', data: { state: 'connected', ageSeconds: 0 } } as const;
 
 function explained(write: Write): Explained {
   const [key, winner] = [write('key'), write('key')];

@@ -191,15 +191,11 @@ function sendReadiness(response: ServerResponse, proxy: NodeProxy): void {
   sendText(response, failed ? 503 : 200, lines.map(printLine).join(''));
 }
 
-function aboutLines(
-  proxy: NodeProxy,
-  { ageSeconds, unreachableSince, warning }: DataAge,
-): string[] {
+function aboutLines(proxy: NodeProxy, { state, ageSeconds, warning }: DataAge): string[] {
   const { version, nodeVersion } = versionInfo(proxy);
-  const since = unreachableSince && `the API server has been unreachable since ${unreachableSince}`;
   return [
     `version: ${version} (Node.js ${nodeVersion})`,
-    `data: ${warning ?? `${ageSeconds} s old${since === undefined ? '' : `; ${since}`}`}`,
+    `data: ${state}, ${warning ?? `${ageSeconds} s old`}`,
   ];
 }
 

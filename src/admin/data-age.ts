@@ -2,40 +2,56 @@ import { queryPath } from '../proxy/api/query.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import type { ReflectorStatus } from '../proxy/reflector/reflector.ts';
 
+/**
+ * - `connected`: all watches are open, and the API server has sent a byte lately
+ * - `quiet`: all watches are open, and it has sent nothing for a while; a health check decides within 35 s
+ * - `interrupted`: a collection is not watched
+ * - `unreachable`: none is
+ * - `snapshot`: it has sent nothing since the start, and its last state is shown from disk
+ */
+export type DataState = 'connected' | 'quiet' | 'interrupted' | 'unreachable' | 'snapshot';
+
 /** How old the data is that decisions are made from. */
 export interface DataAge {
-  /** For how long changes may have been missed, in whole seconds; 0: all watches are open. Snapshots count too. */
+  readonly state: DataState;
+  /**
+   * Time since the last byte for the collection that is worst off, in whole seconds. An answer to a PING counts. Of a
+   * snapshot: since it was written.
+   */
   readonly ageSeconds: number;
   /** Since when no watch at the API server has been open, ISO 8601; undefined: at least one is open. */
   readonly unreachableSince?: string;
   /** When the oldest snapshot that is shown was written, ISO 8601; undefined: nothing is shown from disk. */
   readonly snapshotFrom?: string;
-  /** Why it is older than {@link GRACE_MS}; undefined: the data is current. */
+  /** Why it is old; undefined: all collections are watched, or were until {@link GRACE_MS} ago. */
   readonly cause?: string;
-  /** A sentence for people about data that is older than {@link GRACE_MS}; undefined: the data is current. */
+  /** A sentence for people about old data; undefined as {@link cause}. */
   readonly warning?: string;
 }
 
 /** An interruption that is shorter than this changes neither the readiness nor the warning, in milliseconds. */
 export const GRACE_MS = 10_000;
 
-type Sources = Pick<NodeProxy, 'views' | 'nodeSets' | 'topology' | 'clusterWatchers'>;
+type Sources = Pick<NodeProxy, 'views' | 'nodeSets' | 'topology' | 'clusterWatchers' | 'upstream'>;
 
 /** The age of the data in all collections that this process needs. */
 export function dataAge(proxy: Sources): DataAge {
   const now = Date.now();
+  const silentMs = performance.now() - proxy.upstream.serverState.lastByteAt;
   const sources = [...readSources(proxy)];
-  const aged = sources.map((source) => ({ ...source, ageMs: ageOf(source.status, now) }));
+  const aged = sources.map((source) => ({ ...source, ageMs: ageOf(source.status, silentMs, now) }));
   const oldest = aged.toSorted((a, b) => b.ageMs - a.ageMs)[0];
   const ageMs = oldest?.ageMs ?? 0;
   const since = unreachableSince(sources, now);
   const saved = sources.flatMap(({ status }) => status.restoredFrom ?? []);
   const age = {
+    state: stateOf(sources, ageMs, since),
     ageSeconds: Math.floor(ageMs / 1000),
     ...(since === undefined ? {} : { unreachableSince: isoSeconds(since) }),
     ...(saved.length === 0 ? {} : { snapshotFrom: isoSeconds(Math.min(...saved)) }),
   };
-  if (oldest === undefined || ageMs < GRACE_MS) return age;
+  const isWatched = age.state === 'connected' || age.state === 'quiet';
+  if (oldest === undefined || ageMs < GRACE_MS || isWatched) return age;
   const cause = causeOf(age, oldest);
   const old = `the data is ${age.ageSeconds} s old, and later changes are not known`;
   return { ...age, cause, warning: `${old}: ${cause}` };
@@ -64,12 +80,28 @@ function* readSources({ views, nodeSets, topology, clusterWatchers }: Sources): 
 }
 
 /** 0 without data: then there is nothing old to show. */
-function ageOf({ restoredFrom, synced, staleMs }: ReflectorStatus, now: number): number {
+function ageOf(
+  { restoredFrom, synced, connected, staleMs }: ReflectorStatus,
+  silentMs: number,
+  now: number,
+): number {
   if (restoredFrom !== undefined) return Math.max(0, now - restoredFrom);
-  return synced ? staleMs : 0;
+  if (!synced) return 0;
+  return connected ? silentMs : staleMs;
 }
 
-/** When the last open watch ended, in milliseconds since the epoch. Before the first contact: the start of the process. */
+function stateOf(sources: readonly Source[], ageMs: number, since: number | undefined): DataState {
+  if (sources.some(({ status }) => status.restoredFrom !== undefined)) return 'snapshot';
+  if (since !== undefined) return 'unreachable';
+  // Before the first list there is nothing to interrupt.
+  if (sources.some(({ status }) => status.synced && !status.connected)) return 'interrupted';
+  return ageMs < GRACE_MS ? 'connected' : 'quiet';
+}
+
+/**
+ * When the last byte of the last open watch arrived, in milliseconds since the epoch. Before the first contact: the
+ * start of the process.
+ */
 function unreachableSince(sources: readonly Source[], now: number): number | undefined {
   if (sources.some(({ status }) => status.connected)) return undefined;
   if (!sources.some(({ status }) => status.error !== undefined)) return undefined;

@@ -67,15 +67,6 @@ export const METRICS: readonly Metric[] = [
     '1 while a watch is open.',
     perView(({ status }) => +status.connected, least),
   ),
-  gauge(
-    'upstream_last_contact_timestamp_seconds',
-    // Absent, not 0, before the first contact: for an alert 0 would be long ago.
-    'Time of the last contact with the API server; absent before the first contact.',
-    perView(
-      ({ status }) => (status.lastContact === 0 ? undefined : status.lastContact / 1000),
-      least,
-    ),
-  ),
   counter(
     'upstream_lists_total',
     'LIST requests to the API server.',
@@ -128,7 +119,7 @@ export const METRICS: readonly Metric[] = [
   ),
   gauge(
     'data_age_seconds',
-    'For how long changes at the API server may have been missed; 0 while all watches are open.',
+    'Seconds since the last byte from the API server, for the collection that is worst off; below 35 while all watches work.',
     single((proxy) => dataAge(proxy).ageSeconds),
   ),
   gauge(

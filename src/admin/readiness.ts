@@ -147,7 +147,7 @@ function isBeingRead({ restoredFrom, synced, error }: ReflectorStatus): boolean 
 }
 
 function problemOf(status: ReflectorStatus): Pick<Check, 'problem' | 'nature'> {
-  const { restoredFrom, synced, staleMs, silentMs, error } = status;
+  const { restoredFrom, synced, staleMs, error } = status;
   const reason = error === undefined ? '' : `: ${error.message}`;
   if (restoredFrom !== undefined) {
     const saved = new Date(restoredFrom).toISOString();
@@ -159,7 +159,7 @@ function problemOf(status: ReflectorStatus): Pick<Check, 'problem' | 'nature'> {
     return { problem: `not synced yet${reason}`, nature };
   }
   if (staleMs < GRACE_MS) return { problem: undefined };
-  const problem = `stale, the last contact with the API server was ${Math.round(silentMs / 1000)} s ago${reason}`;
+  const problem = `stale, nothing has arrived for ${Math.floor(staleMs / 1000)} s${reason}`;
   return { problem, nature: 'stale' };
 }
 

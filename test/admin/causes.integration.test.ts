@@ -2,8 +2,12 @@ import { expect, test } from '@jest/globals';
 import { causesOf } from '../../src/admin/causes.ts';
 import type { Check } from '../../src/admin/readiness.ts';
 
-const CURRENT = { ageSeconds: 0 };
-const OLD = { ageSeconds: 42, cause: 'the API server has been unreachable since 12:00' };
+const CURRENT = { state: 'connected', ageSeconds: 0 } as const;
+const OLD = {
+  state: 'unreachable',
+  ageSeconds: 42,
+  cause: 'the API server has been unreachable since 12:00',
+} as const;
 
 function failed(name: string, problem: string, nature?: Check['nature']): Check {
   return { name, problem, nature };

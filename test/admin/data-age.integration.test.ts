@@ -72,7 +72,7 @@ test.each(RESPONSES)('%s has the version, and says that the data is current', as
   await eventually(() => connections().every(Boolean), true);
   expect(await read<ResponseHead>(path)).toMatchObject({
     version: VERSION,
-    data: { ageSeconds: 0 },
+    data: { state: 'connected', ageSeconds: 0 },
   });
 });
 
@@ -98,8 +98,44 @@ test('a short interruption gives no warning, but it is visible', async () => {
   await start();
   await lose();
   const { data } = await read<ResponseHead>('/explain');
-  expect(data.unreachableSince).toMatch(ISO);
+  expect(data).toMatchObject({
+    state: 'unreachable',
+    unreachableSince: expect.stringMatching(ISO),
+  });
   expect(data.warning).toBeUndefined();
+});
+
+// Packets were dropped for 12 s, and every screen said that the data was 0 s old.
+test('open watches that bring nothing are as old as the last byte, and no problem yet', async () => {
+  await start();
+  await eventually(() => connections().every(Boolean), true);
+  clock.advance(12_000);
+  const { data } = await read<ResponseHead>('/explain');
+  expect(data).toEqual({ state: 'quiet', ageSeconds: expect.any(Number) });
+  expect(data.ageSeconds).toBeGreaterThanOrEqual(12);
+  expect(await readyzLines()).toContainEqual(expect.stringMatching(/^data: quiet, 1[23] s old$/));
+  expect((await fetch(`${admin.url}/readyz`)).status).toBe(200);
+});
+
+// On one screen: connected, 14 s old, and 104 s since the last contact.
+test('all screens have one age', async () => {
+  await start();
+  await eventually(() => connections().every(Boolean), true);
+  clock.advance(60_000);
+  await lose();
+  clock.advance(33_000);
+  const { data } = await read<ResponseHead>('/explain');
+  const lines = await readyzLines();
+  const metrics = await (await fetch(`${admin.url}/metrics`)).text();
+  const ages = [
+    data.ageSeconds,
+    ...lines.flatMap((line) => /nothing has arrived for (\d+) s/.exec(line)?.[1] ?? []),
+    ...lines.flatMap((line) => /the data is (\d+) s old/.exec(line)?.[1] ?? []),
+    /^kube_proxy_wrapper_data_age_seconds (\d+)/m.exec(metrics)?.[1],
+  ].map(Number);
+  expect(ages.length).toBeGreaterThan(5);
+  expect(Math.max(...ages) - Math.min(...ages)).toBeLessThanOrEqual(2);
+  expect(Math.min(...ages)).toBeGreaterThanOrEqual(33);
 });
 
 test('after the outage the data is current again', async () => {
@@ -108,7 +144,9 @@ test('after the outage the data is current again', async () => {
   clock.advance(75_000);
   expect((await read<ResponseHead>('/explain')).data.warning).toMatch(/75 s|76 s/);
   await relay.accept();
-  await eventually(async () => (await read<ResponseHead>('/explain')).data, { ageSeconds: 0 });
+  await eventually(async () => (await read<ResponseHead>('/explain')).data, {
+    ...{ state: 'connected', ageSeconds: 0 },
+  });
 });
 
 test('one collection without a watch makes the data old, and the warning names it', async () => {
@@ -123,6 +161,7 @@ test('one collection without a watch makes the data old, and the warning names i
   await eventually(() => others().every(({ status }) => status.connected), true);
   clock.advance(30_000);
   const { data } = await read<ResponseHead>('/explain');
+  expect(data.state).toBe('interrupted');
   expect(data.unreachableSince).toBeUndefined();
   expect(data.warning).toMatch(/^the data is 3\d s old.*: there is no watch of \/apis\/discovery/);
 });
@@ -154,6 +193,7 @@ test('data from disk is as old as its snapshot', async () => {
     await start({ state });
     const { data } = await read<ResponseHead>('/explain');
     expect(data).toMatchObject({
+      state: 'snapshot',
       snapshotFrom: expect.stringMatching(ISO),
       unreachableSince: expect.stringMatching(ISO),
     });
@@ -166,12 +206,15 @@ test('readyz has the version and the age of the data', async () => {
   await start();
   await eventually(() => connections().every(Boolean), true);
   expect(await readyzLines()).toEqual(
-    expect.arrayContaining([`version: ${VERSION} (Node.js ${process.version})`, 'data: 0 s old']),
+    expect.arrayContaining([
+      `version: ${VERSION} (Node.js ${process.version})`,
+      'data: connected, 0 s old',
+    ]),
   );
   await lose();
   clock.advance(75_000);
   expect(await readyzLines()).toEqual(
-    expect.arrayContaining([expect.stringMatching(/^data: the data is 7\d s old/)]),
+    expect.arrayContaining([expect.stringMatching(/^data: unreachable, the data is 7\d s old/)]),
   );
 });
 
@@ -191,9 +234,7 @@ test('an outage is one cause in readyz, status and check', async () => {
   const { out: status } = await command('status');
   expect(status.match(/unreachable since .*[(]/g)).toHaveLength(1);
   expect(status).toMatch(/^! the data is 7\d s old, and later changes are not known: the API/m);
-  expect(status).toMatch(
-    /^ +- protobuf \S+: stale, the last contact with the API server was 7\d s ago$/m,
-  );
+  expect(status).toMatch(/^ +- protobuf \S+: stale, nothing has arrived for 7\d s$/m);
   const { out: check } = await command('check');
   expect(check).toMatch(/^\[FAIL\] ready +the API server has been unreachable since .* checks\)$/m);
 });

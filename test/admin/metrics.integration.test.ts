@@ -110,7 +110,6 @@ const PUBLISHED = [
   'source_refused gauge collection',
   'upstream_connected gauge collection encoding',
   'upstream_failovers_total counter',
-  'upstream_last_contact_timestamp_seconds gauge collection encoding',
   'upstream_lists_total counter collection encoding',
   'upstream_server_in_use gauge server',
   'upstream_watches_total counter collection encoding',
@@ -176,17 +175,6 @@ test('a feature that is switched off has no metrics', async () => {
     );
   } finally {
     await plain.close();
-  }
-});
-
-test('there is no time of the last contact before the first contact', async () => {
-  const lone = await startWrapper('http://127.0.0.1:1');
-  try {
-    const text = await createMetrics(lone).metrics();
-    expect(text).toMatch(/upstream_connected\{.*nodes.*\} 0/);
-    expect(text).not.toMatch(/last_contact_timestamp_seconds\{/);
-  } finally {
-    await lone.close();
   }
 });
 

@@ -153,7 +153,7 @@ test('the advice about watches names both listeners', () => {
     dryRun: false,
     rows: [],
     version: '1.0.0',
-    data: { ageSeconds: 0 },
+    data: { state: 'connected', ageSeconds: 0 },
   });
   expect(verdict.next).toContain(`set server: ${HTTP} or ${HTTPS} in`);
 });

@@ -3,7 +3,7 @@ import type { Explained } from '../../src/admin/explain/explained-service.ts';
 import { formatExplained } from '../../src/commands/explain-text.ts';
 
 const SHOWN: Explained = {
-  ...{ version: '1.0.0', data: { ageSeconds: 0 } },
+  ...{ version: '1.0.0', data: { state: 'connected', ageSeconds: 0 } },
   ...{ service: 'default/web', node: 'edge-1', keys: [], ports: [], endpoints: [], warnings: [] },
   policy: { managed: true, source: 'annotation', keys: ['site'], overrides: [] },
   outcome: { kind: 'filtered', text: '', dryRun: true, waitsFor: [] },

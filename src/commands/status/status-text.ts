@@ -37,11 +37,7 @@ function countOk(checks: WrapperStatus['checks']): string {
 
 function connectionOf(data: WrapperStatus['data']): string {
   if (data === undefined) return 'not reported by this wrapper';
-  const { ageSeconds, unreachableSince, snapshotFrom } = data;
-  const age = ageSeconds === 0 ? 'data up to date' : `data ${formatAge(ageSeconds)} old`;
-  const link =
-    unreachableSince === undefined ? 'connected' : `unreachable since ${unreachableSince}`;
-  return `${link}, ${age}${snapshotFrom === undefined ? '' : ', from a snapshot'}`;
+  return `${data.state}, data ${formatAge(data.ageSeconds)} old`;
 }
 
 function clientOf({ watches, listeners }: WrapperStatus['kubeProxy']): string {

@@ -12,10 +12,6 @@ export interface HealthStatus {
   readonly error: WrapperError | undefined;
   /** Attempts that failed since the last success. */
   readonly failures: number;
-  /** When the API server last answered this query, in milliseconds since the epoch; 0: never. */
-  readonly lastContact: number;
-  /** How long ago that was, in milliseconds, by a clock that does not jump; Infinity: never. */
-  readonly silentMs: number;
   /**
    * For how long changes may have been missed, in milliseconds: since the last useful watch ended or a list
    * arrived; 0 while a watch is open.
@@ -55,7 +51,7 @@ export interface ReflectorHealthOptions {
 }
 
 /**
- * Connection, failures and last contact of one reflector.
+ * Connection, failures and age of one reflector.
  *
  *                    opened                   progressed
  *     disconnected ──────────▶ connected ◀───────────────── probation
@@ -70,15 +66,8 @@ export class ReflectorHealth {
   readonly #logged = new OncePerCause();
   #link: Link = 'disconnected';
   #failures = NO_FAILURES;
-  /**
-   * When the API server last answered, monotonic and since the epoch; and when the objects were last certain to be up
-   * to date, monotonic.
-   */
-  #times = {
-    contact: Number.NEGATIVE_INFINITY,
-    contactEpoch: 0,
-    current: Number.NEGATIVE_INFINITY,
-  };
+  /** When the objects were last certain to be up to date; monotonic. */
+  #currentAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: ReflectorHealthOptions) {
     this.#options = options;
@@ -90,27 +79,17 @@ export class ReflectorHealth {
       connected: this.#isOpen,
       error: this.#failures.last,
       failures: this.#failures.count,
-      lastContact: this.#times.contactEpoch,
-      silentMs: now - this.#times.contact,
-      staleMs: this.#isOpen ? 0 : now - this.#times.current,
+      staleMs: this.#isOpen ? 0 : now - this.#currentAt,
     };
-  }
-
-  /** The API server has answered. */
-  answered(): void {
-    this.#times.contact = this.#options.clock.now();
-    this.#times.contactEpoch = Date.now();
   }
 
   /** A list, an event or a bookmark has arrived: nothing was missed until now. */
   current(): void {
-    this.answered();
-    this.#times.current = this.#times.contact;
+    this.#currentAt = this.#options.clock.now();
   }
 
   /** A watch is open. */
   opened(): void {
-    this.answered();
     this.#link = OPENED[this.#link];
     if (this.#link === 'connected') this.#recovered();
   }
@@ -130,7 +109,7 @@ export class ReflectorHealth {
    */
   closed(silentMs = 0): void {
     if (this.#link === 'connected') {
-      this.#times.current = Math.max(this.#times.current, this.#options.clock.now() - silentMs);
+      this.#currentAt = Math.max(this.#currentAt, this.#options.clock.now() - silentMs);
     }
     this.#link = CLOSED[this.#link];
   }

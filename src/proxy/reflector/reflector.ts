@@ -306,7 +306,6 @@ export class Reflector<Facts extends ObjectMeta> {
 
   /** Throws at an event that cannot be used, after the handlers were notified of all events before it. */
   #applyEvents(events: readonly RawEvent[], attempt: Attempt): void {
-    this.#health.answered();
     const { changes, resourceVersion, error } = this.#objects.apply(events);
     if (resourceVersion !== '') {
       this.#position = position.watching(this.#position, resourceVersion);

@@ -39,6 +39,7 @@ export type UpstreamIdentity = (typeof IDENTITIES)[number];
 export class AgentPool {
   readonly #credentials: Pick<Credentials, 'tls'>;
   readonly #onConnect: () => void;
+  readonly #onPing: () => void;
   readonly #onDead: (server: URL, requests: number) => void;
   readonly #times: AgentTimes;
   readonly #sockets = new Set<Socket>();
@@ -49,6 +50,8 @@ export class AgentPool {
     readonly credentials: Pick<Credentials, 'tls'>;
     /** Called whenever a connection is established. */
     readonly onConnect: () => void;
+    /** Called when a server has answered a PING. */
+    readonly onPing: () => void;
     /** Called when a connection is found dead, with the number of its requests. */
     readonly onDead: (server: URL, requests: number) => void;
     /** Time limit for the start of a response, in milliseconds; default 40,000. */
@@ -56,9 +59,11 @@ export class AgentPool {
     /** After this time without a byte a PING is sent, in milliseconds; default 20,000. */
     readonly quietMs?: number | undefined;
   }) {
-    const { credentials, onConnect, onDead, headersMs = HEADERS_MS, quietMs = QUIET_MS } = options;
+    const { credentials, onConnect, onPing, onDead } = options;
+    const { headersMs = HEADERS_MS, quietMs = QUIET_MS } = options;
     this.#credentials = credentials;
     this.#onConnect = onConnect;
+    this.#onPing = onPing;
     this.#onDead = onDead;
     this.#times = {
       ...{ connectMs: CONNECT_MS, headersMs, probeMs: KEEP_ALIVE_MS, idleMs: IDLE_MS },
@@ -106,7 +111,7 @@ export class AgentPool {
 
   #create(server: URL, tls: TlsOptions): UpstreamAgent {
     return new UpstreamAgent({
-      ...{ server, tls, times: this.#times, onConnect: this.#onConnect },
+      ...{ server, tls, times: this.#times, onConnect: this.#onConnect, onPing: this.#onPing },
       onSocket: (socket) => this.#track(socket),
       onDead: (requests) => this.#onDead(server, requests),
     });

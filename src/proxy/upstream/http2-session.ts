@@ -35,6 +35,8 @@ export interface Http2SessionOptions {
   /** A connection whose server has chosen HTTP/2. */
   readonly socket: TLSSocket;
   readonly times: AgentTimes;
+  /** Called when the server has answered a PING. */
+  readonly onPing: () => void;
   /** Called when it is found dead, before its requests end. */
   readonly onDead: (requests: number) => void;
   /** Called when the server wants fewer requests (ENHANCE_YOUR_CALM). */
@@ -235,7 +237,9 @@ export class Http2Session implements Connections {
   #ping(onAck: () => void): void {
     if (this.#session.destroyed) return;
     this.#session.ping((error) => {
-      if (error === null) onAck();
+      if (error !== null) return;
+      this.#options.onPing();
+      onAck();
     });
   }
 

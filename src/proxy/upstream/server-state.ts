@@ -67,6 +67,8 @@ export class ServerState {
   #behindAt = Number.NEGATIVE_INFINITY;
   /** Last sign of it, and last usable response; monotonic. */
   #contact = { at: Number.NEGATIVE_INFINITY, usableAt: Number.NEGATIVE_INFINITY };
+  /** Last answer to a PING; monotonic. It shows that the path works, not that the server answers requests. */
+  #pingAt = Number.NEGATIVE_INFINITY;
   #answered = false;
   #isGivenUp = false;
   /** Watches that are open now. */
@@ -118,6 +120,11 @@ export class ServerState {
     return this.#contact.at;
   }
 
+  /** When it last sent a byte, an answer to a PING included; monotonic. */
+  get lastByteAt(): number {
+    return Math.max(this.#contact.at, this.#pingAt);
+  }
+
   /** Whether the last sign of it is at most `ms` old. */
   hadContactWithin(ms: number): boolean {
     return this.#clock.now() - this.#contact.at <= ms;
@@ -132,6 +139,11 @@ export class ServerState {
   /** Records that a connection was established, TLS included. */
   noteConnected(): void {
     this.#contact.at = this.#clock.now();
+  }
+
+  /** Records that a PING was answered. */
+  notePing(): void {
+    this.#pingAt = this.#clock.now();
   }
 
   /** Records the headers of a response, or more of its body. */

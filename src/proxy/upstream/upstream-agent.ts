@@ -23,6 +23,8 @@ export interface UpstreamAgentOptions {
   readonly onSocket: (socket: Socket) => void;
   /** Called whenever a connection is established. */
   readonly onConnect: () => void;
+  /** Called when the server has answered a PING over HTTP/2. */
+  readonly onPing: () => void;
   /** Called when a connection of HTTP/2 is found dead, with the number of its requests. */
   readonly onDead: (requests: number) => void;
 }
@@ -130,7 +132,7 @@ export class UpstreamAgent implements Connections {
   }
 
   async #startSession(socket: TLSSocket): Promise<void> {
-    const { server, times, onDead } = this.#options;
+    const { server, times, onPing, onDead } = this.#options;
     const onCalm = (): void => {
       this.#calmUntil = performance.now() + this.#calm.next();
     };
@@ -139,7 +141,8 @@ export class UpstreamAgent implements Connections {
       if (inVain) onCalm();
       else if (performance.now() > this.#calmUntil) this.#calm.reset();
     };
-    const session = await Http2Session.start({ server, socket, times, onDead, onCalm, onEnd });
+    const handlers = { onPing, onDead, onCalm, onEnd };
+    const session = await Http2Session.start({ server, socket, times, ...handlers });
     this.#sessions.add(session);
     if (session.hasRoom) return;
     session.close();

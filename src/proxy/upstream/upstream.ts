@@ -135,6 +135,7 @@ class AgentUpstream implements Upstream {
     this.#agents = new AgentPool({
       ...{ credentials, headersMs, quietMs },
       onConnect: () => this.serverState.noteConnected(),
+      onPing: () => this.serverState.notePing(),
       onDead: (server, requests) => this.#onDead(server, requests),
     });
     this.#requests = new ActiveRequests({

@@ -428,4 +428,14 @@ describe('a path that drops old connections and takes new ones', () => {
     await until(() => relay.received - before > 400, 'ten PINGs to be answered');
     expect([server.accepted, server.seen.length, lines]).toEqual([1, 1, []]);
   });
+
+  test('an answer to a PING is a byte, but no sign that requests are answered', async () => {
+    const relay = await setUpBehindRelay(withWatches, { quietMs: 30 });
+    await watch();
+    const { serverState } = upstream;
+    const { lastContactAt } = serverState;
+    await until(() => serverState.lastByteAt > lastContactAt, 'a PING to be answered');
+    expect(serverState.lastContactAt).toBe(lastContactAt);
+    relay.cut();
+  });
 });

@@ -242,7 +242,7 @@ describe.each(PROTOCOLS)('over %s, with one API server', (protocol) => {
     first.cut();
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(problemsOf(of)).toEqual([]);
-    for (const { status } of of.views.sources) expect(status.silentMs).toBeLessThan(10_000);
+    for (const { status } of of.views.sources) expect(status.staleMs).toBeLessThan(10_000);
   });
 });
 
