@@ -172,13 +172,14 @@ async function flush(response: ServerResponse, { snapshots }: NodeProxy): Promis
 }
 
 /**
- * One line for each check, `[-]` for a failed one, like /readyz?verbose of kube-apiserver. Then the causes of failed
- * checks, the version and the age of the data.
+ * One line for each check, `[-]` for a failed one, like /readyz?verbose of kube-apiserver, and `[!]` for one that passes
+ * although something is wrong. Then the causes of failed checks, the version and the age of the data.
  */
 function sendReadiness(response: ServerResponse, proxy: NodeProxy): void {
   const checks = readiness(proxy);
-  const lines = checks.map(({ name, problem, remark }) => {
+  const lines = checks.map(({ name, problem, degraded, remark }) => {
     if (problem !== undefined) return `[-]${name} failed: ${problem}`;
+    if (degraded !== undefined) return `[!]${name} degraded: ${degraded}`;
     return remark === undefined ? `[+]${name} ok` : `[+]${name} ok, ${remark}`;
   });
   const age = dataAge(proxy);

@@ -216,7 +216,7 @@ export const METRICS: readonly Metric[] = [
   ),
   gauge(
     'local_runtime_up',
-    '0 if the last attempt to read the container runtime failed. It is read at the start, and while the API server is unreachable.',
+    '0 if the last attempt to read the container runtime failed. It is checked once a minute.',
     single(({ localRuntime }) => localRuntime && +(localRuntime.problem === undefined)),
   ),
   counter(

@@ -18,7 +18,12 @@ export interface Check {
    * - `waits`: another check probably fails, too
    */
   readonly nature?: 'stale' | 'starting' | 'unsynced' | 'waits' | undefined;
-  /** A problem that does not affect what clients see. */
+  /**
+   * A problem that does not affect what clients see now, but later or elsewhere. The check passes: otherwise the problem
+   * would stop a roll-out that corrects it, and a restart of the container runtime would stop every roll-out.
+   */
+  readonly degraded?: string | undefined;
+  /** What is worth knowing. */
   readonly remark?: string | undefined;
 }
 
@@ -66,8 +71,10 @@ function certificateChecks({ listeners: { certificate } }: NodeProxy): Check[] {
 
 function snapshotChecks({ snapshots }: NodeProxy): Check[] {
   if (snapshots === undefined) return [];
-  const remark = snapshots.problem && `but cannot be written: ${snapshots.problem}`;
-  return [{ name: 'snapshots', problem: undefined, remark }];
+  const { problem } = snapshots;
+  const degraded =
+    problem && `cannot be written, so the next start may lack this state: ${problem}`;
+  return [{ name: 'snapshots', problem: undefined, degraded }];
 }
 
 /** kube-proxy is served even if the budget is exhausted, so the node is ready. */
@@ -76,19 +83,20 @@ function budgetChecks({ views: { budget } }: NodeProxy): Check[] {
   return [{ name: 'view-budget', problem: undefined, remark: `but ${budget.remark}` }];
 }
 
-/** While the API server answers, nothing depends on the container runtime. While it does not, the views are not ready. */
+/** While the API server answers, nothing that clients see depends on the container runtime. */
 function localRuntimeChecks({ localRuntime }: NodeProxy): Check[] {
   if (localRuntime === undefined) return [];
   const { socket, problem, corrections } = localRuntime;
   const since = Math.min(...corrections.map((each) => each.since));
-  const remarks = [
+  const degraded =
     problem &&
-      `the container runtime at ${socket} cannot be read, so that endpoints of this node are not corrected from now on: ${problem}`,
-    corrections.length > 0 &&
-      `${corrections.length} endpoints of this node are corrected from the container runtime, the first since ${new Date(since).toISOString()}`,
-  ].filter((each) => each);
-  const remark = remarks.length === 0 ? undefined : `but ${remarks.join('; ')}`;
-  return [{ name: 'local-runtime', problem: undefined, remark }];
+    `the container runtime at ${socket} cannot be read, so endpoints of this node are not corrected while the API server is unreachable: ${problem}`;
+  const corrected = `but ${corrections.length} endpoints of this node are corrected from the container runtime`;
+  const remark =
+    corrections.length === 0
+      ? undefined
+      : `${corrected}, the first since ${new Date(since).toISOString()}`;
+  return [{ name: 'local-runtime', problem: undefined, degraded, remark }];
 }
 
 function nodeSetChecks({ nodeSets, topology }: NodeProxy): Check[] {
@@ -105,8 +113,8 @@ function nodeSetChecks({ nodeSets, topology }: NodeProxy): Check[] {
   }
   for (const { selector, state, refusal } of topology.nodeSets.values()) {
     if (state !== 'overLimit') continue;
-    const remark = `but not watched: ${refusal}; only this node itself counts as one of them`;
-    checks.push({ name: `nodes ${selector}`, problem: undefined, remark });
+    const degraded = `not watched: ${refusal}; only this node itself counts as one of them`;
+    checks.push({ name: `nodes ${selector}`, problem: undefined, degraded });
   }
   return checks;
 }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../filter/projection/clock.ts';
-import { createBackoff } from '../util/backoff.ts';
+import { type Backoff, createBackoff } from '../util/backoff.ts';
 import { OncePerCause } from '../util/once-per-cause.ts';
 import type { ContainerRuntime } from './container-runtime.ts';
 import { type CorrectedEndpoint, Corrector, type CorrectorOptions } from './corrector.ts';
@@ -35,11 +35,11 @@ export type StageOptions = Omit<CorrectorOptions, 'nodeName' | 'onPodNames' | 'e
 const GRACE_MS = 3_000;
 /** The kubelet reports its Pods within 10 s after the link returned, and the endpoints follow. */
 const SETTLE_MS = 30_000;
-/** Longest time between two attempts to reach the runtime while the API server answers, in milliseconds. */
-const MAX_CHECK_MS = 60_000;
+/** The runtime is checked so often while nothing follows it, in milliseconds; sooner after a failure. */
+const CHECK_MS = 60_000;
 
 /**
- * - `connected`: the API server's state is shown; the runtime is not read.
+ * - `connected`: the API server's state is shown; of the runtime only its version is read, as a check.
  * - `doubtful`: the API server is unreachable, but not for long enough.
  * - `cutOff`: endpoints of this node are corrected from the container runtime.
  * - `returning`: the API server answers. What it sends is shown. Objects that it has not sent again stay corrected,
@@ -69,17 +69,16 @@ export class LocalRuntime {
   #cancelTimer: () => void = () => {};
   /** While `cutOff`. */
   #follower: RuntimeFollower | undefined;
-  /** The attempts to reach the runtime while nothing follows it. */
+  /** The next check. */
   #cancelCheck: () => void = () => {};
-  /** They continue until one succeeds. */
-  #isChecking = false;
+  #wasReached = false;
   #failures = 0;
   #isClosed = false;
 
   constructor(options: LocalRuntimeOptions) {
     this.#options = options;
     this.#unsubscribe = options.reachability.onChange(() => this.#reachabilityChanged());
-    this.#startChecks();
+    void this.#check(createBackoff({ baseMs: 2_000, maxMs: CHECK_MS }));
     this.#reachabilityChanged();
   }
 
@@ -183,7 +182,6 @@ export class LocalRuntime {
     for (const corrector of this.#correctors) corrector.hold();
     this.#enter('returning', settleMs, () => this.#settle(settleMs));
     this.#options.logger.info('the API server answers again: its state replaces the corrections');
-    if (this.problem !== undefined) this.#startChecks();
   }
 
   /** Ends the corrections of each view that has the API server's state again. The others wait once more. */
@@ -194,25 +192,30 @@ export class LocalRuntime {
     else this.#enter('returning', settleMs, () => this.#settle(settleMs));
   }
 
-  /** Tries to reach the runtime until it answers once, so that a wrong setting shows before it is needed. */
-  #startChecks(): void {
-    if (this.#isChecking) return;
-    this.#isChecking = true;
-    void this.#check(createBackoff({ baseMs: 2_000, maxMs: MAX_CHECK_MS }));
+  /** Reaches the runtime now and then, so that what is wrong shows before it is needed. A follower does so itself. */
+  async #check(backoff: Backoff): Promise<void> {
+    let waitMs = CHECK_MS;
+    if (this.#follower === undefined) {
+      const error = await this.#reach();
+      if (this.#isClosed) return;
+      // The node may have been cut off meanwhile.
+      if (this.#follower === undefined) this.#noteRead(error);
+      if (error === undefined) backoff.reset();
+      else waitMs = backoff.next();
+    }
+    this.#cancelCheck = this.#options.clock.after(waitMs, () => void this.#check(backoff));
   }
 
-  async #check(backoff: ReturnType<typeof createBackoff>): Promise<void> {
-    const { runtime, clock, logger, socket } = this.#options;
+  /** Resolves with why the runtime cannot be reached. */
+  async #reach(): Promise<unknown> {
+    const { runtime, logger, socket } = this.#options;
     try {
       const version = await runtime.version();
-      this.#isChecking = false;
-      if (this.#isClosed) return;
-      if (this.#follower === undefined) this.#noteRead(undefined);
-      logger.info({ socket, version }, 'the container runtime answers');
+      if (!this.#wasReached) logger.info({ socket, version }, 'the container runtime answers');
+      this.#wasReached = true;
+      return undefined;
     } catch (error) {
-      if (this.#isClosed) return;
-      this.#noteRead(error);
-      this.#cancelCheck = clock.after(backoff.next(), () => void this.#check(backoff));
+      return error;
     }
   }
 

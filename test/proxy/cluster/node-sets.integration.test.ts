@@ -130,7 +130,7 @@ test('more node sets than maxNodeSets are not watched: only this node counts, wh
   const check = readiness(proxy).find(({ name }) => name === 'nodes site=a');
   expect(check).toMatchObject({
     problem: undefined,
-    remark: expect.stringContaining('maxNodeSets'),
+    degraded: expect.stringContaining('maxNodeSets'),
   });
   const reported = () => lines.filter(({ selector }) => selector === 'site=a');
   expect(reported().map(({ msg }) => msg)).toEqual([expect.stringContaining('maxNodeSets')]);

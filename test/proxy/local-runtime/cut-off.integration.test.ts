@@ -145,6 +145,7 @@ describe('what was corrected', () => {
     expect(check).toEqual({
       name: 'local-runtime',
       problem: undefined,
+      degraded: undefined,
       remark: expect.stringMatching(
         /^but 1 endpoints of this node are corrected from the container runtime, the first since 20/,
       ),
@@ -161,8 +162,8 @@ describe('what was corrected', () => {
     await cri.stop();
     const proxy = await start();
     await addresses(proxy);
-    const remark = () => readiness(proxy).find(({ name }) => name === 'local-runtime')?.remark;
-    await eventually(() => remark()?.includes(`the container runtime at ${cri.path}`), true);
+    const degraded = () => readiness(proxy).find(({ name }) => name === 'local-runtime')?.degraded;
+    await eventually(() => degraded()?.includes(`the container runtime at ${cri.path}`), true);
     await eventually(() => problemsOf(proxy), []);
     const metrics = await createMetrics(proxy).metrics();
     expect(metrics).toContain('\nkube_proxy_wrapper_local_runtime_up 0\n');

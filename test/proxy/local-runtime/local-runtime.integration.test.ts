@@ -231,7 +231,18 @@ describe('a runtime that does not answer', () => {
     node.runtime.error = undefined;
     await node.pass(60_000);
     expect(node.local.problem).toBeUndefined();
-    expect(node.clock.waiting).toBe(0);
+    // The next check.
+    expect(node.clock.waiting).toBe(1);
+  });
+
+  // Its rights were changed, and nothing said so until the link went down.
+  test('is reported within a minute, although it answered before', async () => {
+    await node.pass(0);
+    expect(node.local.problem).toBeUndefined();
+    node.runtime.error = new Error('permission denied');
+    await node.pass(60_000);
+    expect(node.local.problem).toBe('permission denied');
+    expect(node.runtime.lists).toBe(0);
   });
 
   test('is tried by one loop of attempts, however often the link fails', async () => {
@@ -258,7 +269,7 @@ describe('a runtime that does not answer', () => {
     runtime.error = undefined;
     await other.pass(60_000);
     expect(other.local.problem).toBeUndefined();
-    expect(other.clock.waiting).toBe(0);
+    expect(other.clock.waiting).toBe(1);
   });
 });
 
@@ -300,7 +311,8 @@ describe('when the API server answers again', () => {
     const { lists } = node.runtime;
     await node.pass(60_000);
     expect(node.runtime.lists).toBe(lists);
-    expect(node.clock.waiting).toBe(0);
+    // Only the check of its version.
+    expect(node.clock.waiting).toBe(1);
   });
 
   test('a link that fails again keeps the corrections and follows the runtime immediately', async () => {
