@@ -109,7 +109,7 @@ export const METRICS: readonly Metric[] = [
   ),
   counter(
     'view_budget_refusals_total',
-    'Views refused or closed because of a limit: of all clients (views, bytes) or of one client (caller_views, caller_bytes).',
+    'Views refused or closed because of a limit: of all clients (views, bytes) or of one client (caller_views).',
     by('reason', ({ views }) => samples(views.budget.refusals)),
   ),
   gauge(

@@ -137,12 +137,12 @@ export const settingsShape = z.strictObject({
   maxViews: positive
     .default(64)
     .describe(
-      'Different queries, from clients other than kube-proxy, that are served at the same time. One more replaces a view that no client has used for 5 seconds, or gets 503. One https caller may use a quarter.',
+      'Different queries, from clients other than kube-proxy, that are served at the same time. One more replaces a view that no client has used for 5 seconds, or gets 503. One https caller may read a quarter of them.',
     ),
   maxViewBytes: positive
     .default(128 * 1024 * 1024)
     .describe(
-      'Estimated memory that the views of `maxViews` may use together. A view that needs more is closed, and its clients get 503. One https caller may use a quarter.',
+      'Estimated memory that the views of `maxViews` may use together. A view that needs more is closed, and its clients get 503.',
     ),
   maxNodeSets: positive
     .default(DEFAULT_MAX_NODE_SETS)

@@ -29,7 +29,7 @@ import { Failover } from './upstream/failover.ts';
 import { createUpstream, type Upstream } from './upstream/upstream.ts';
 import { OwnReadMemory } from './util/read-memory.ts';
 import { systemClock } from './util/system-clock.ts';
-import type { Holder } from './views/view-budget.ts';
+import type { CallerId } from './views/view-budget.ts';
 import { ViewRegistry } from './views/view-registry.ts';
 
 /*
@@ -152,7 +152,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const { codecs, policyResolver, topology, snapshots } = state;
   const serving = {
     ...{ ...options, credentials: failover, codecs, upstream },
-    acquire: (query: Query, caller: Holder) => views.acquire(query, caller),
+    acquire: (query: Query, caller: CallerId) => views.acquire(query, caller),
     ownNode: () => ({ node: options.nodeName, nodeUid: views.ownNodeUid }),
     times: options,
   };

@@ -22,20 +22,10 @@ test('each caller of https gets a quarter of maxViews, and kube-proxy all of its
   const { code, body } = await list(3, 'weak');
   expect([code, body]).toEqual([503, expect.stringMatching(/2 of the 2 views.*maxViews/)]);
   expect((await list(3, 'other')).code).toBe(200);
-  // A view that another caller has open is not charged again.
   expect((await list(1, 'other')).code).toBe(200);
   expect(wrapper.proxy.views.budget.refusals).toMatchObject({ caller_views: 1, views: 0 });
   for (const query of kubeProxyQueries('edge-1')) {
     const answer = await wrapper.ask(queryPath(query), { token: 'weak', headers: PROTOBUF });
     expect([query, answer.code]).toEqual([query, 200]);
   }
-});
-
-test('a caller of https gets a quarter of maxViewBytes, and plain http half of it', async () => {
-  wrapper = await startHttpsWrapper({}, { maxViewBytes: 12_000 });
-  const answer = await list(1, 'weak');
-  expect([answer.code, answer.body]).toEqual([503, expect.stringContaining('maxViewBytes')]);
-  expect(wrapper.proxy.views.budget.refusals).toMatchObject({ caller_bytes: 1, bytes: 0 });
-  const plain = await fetch(`${wrapper.proxy.url}${SLICES}?labelSelector=x%21%3D2`);
-  expect(plain.status).toBe(200);
 });

@@ -9,9 +9,9 @@ import { type Query, queryKey } from './query.ts';
 
 /*
  * The queries of the stock kube-proxy of each version (cmd/kube-proxy/app/server.go, Run). There is always room for
- * their views, so the table is short: any process on the node can keep all of them open without a charge.
+ * their views, so the table is short: any process on the node can keep all of them open outside the budget.
  * They are in protobuf, kube-proxy's default. A kube-proxy that is configured for JSON
- * (clientConnection.contentType) is charged like any other client: in JSON the same objects take three times the
+ * (clientConnection.contentType) counts like any other client: in JSON the same objects take three times the
  * memory.
  */
 

@@ -20,7 +20,7 @@ import type { RequestCounter } from '../http/request-counter.ts';
 import { sendBody, sendDocument, sendError } from '../http/respond.ts';
 import type { ServerCertificate } from '../http/server-certificate.ts';
 import type { WriteTimeout } from '../http/write-timeout.ts';
-import { ANYONE, type Holder } from '../views/view-budget.ts';
+import { ANYONE, type CallerId } from '../views/view-budget.ts';
 import type { ViewLease } from '../views/view-registry.ts';
 import { parseRead, type ReadRequest } from './parse-read.ts';
 import { readList, readObject, startWatch, type WatchTimes } from './view-response.ts';
@@ -41,7 +41,7 @@ export interface RequestHandlerOptions {
   /** For which Node this process works, for the next process; absent: the listener does not say it. */
   readonly identity?: () => NodeIdentity;
   readonly codecs: Codecs;
-  readonly acquire: (query: Query, caller: Holder) => ViewLease;
+  readonly acquire: (query: Query, caller: CallerId) => ViewLease;
   /** How long a request waits until its view is complete, in milliseconds. */
   readonly readyWaitMs: number;
   readonly times: WatchTimes;
@@ -154,8 +154,8 @@ export class RequestHandler {
       }
       const read = parseRead(request, info, parameters, encoding, nodeName);
       await accessPolicy.authorize(caller, read.attributes);
-      const holder = caller.kind === 'anyone' ? ANYONE : caller.id;
-      if (!response.closed) await this.#answer(response, read, holder);
+      const callerId = caller.kind === 'anyone' ? ANYONE : caller.id;
+      if (!response.closed) await this.#answer(response, read, callerId);
     } catch (error) {
       this.#recordRefusal(request, error);
       sendError(request, response, codecs, error);
@@ -185,9 +185,9 @@ export class RequestHandler {
   async #answer(
     response: ServerResponse,
     { info, options, query }: ReadRequest,
-    holder: Holder,
+    callerId: CallerId,
   ): Promise<void> {
-    const lease = this.#options.acquire(query, holder);
+    const lease = this.#options.acquire(query, callerId);
     response.once('close', () => lease.release());
     await this.#waitUntilReady(lease.view, response, query);
     if (response.closed) return;

@@ -1,4 +1,4 @@
-import type { ViewCharge } from './view-charge.ts';
+import type { Reservation } from './view-budget.ts';
 import type { ViewSource } from './view-source.ts';
 
 /** An open view, with its users and its timer. */
@@ -6,7 +6,7 @@ export interface OpenView {
   /** A refused view keeps only its query and error; see {@link refusedSource}. */
   source: ViewSource;
   /** Its part of the budget; undefined for kube-proxy's own queries and for what the topology needs. */
-  readonly charge: ViewCharge | undefined;
+  readonly reservation: Reservation | undefined;
   users: number;
   /** The timer that closes the view while it has no users; undefined for a pinned view. */
   idleTimer: NodeJS.Timeout | undefined;

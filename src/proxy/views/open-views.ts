@@ -3,8 +3,14 @@ import type { Codecs } from '../../filter/codec/codec.ts';
 import { kubeProxyQueryTest } from '../api/kube-proxy-queries.ts';
 import { type Query, queryKey, queryPath } from '../api/query.ts';
 import { type OpenView, refusedSource } from './open-view.ts';
-import { type BudgetLimits, RETRY_AFTER_SECONDS, ViewBudget } from './view-budget.ts';
-import { ANYONE, type Holder, type ViewCharge } from './view-charge.ts';
+import {
+  ANYONE,
+  type BudgetLimits,
+  type CallerId,
+  RETRY_AFTER_SECONDS,
+  type Reservation,
+  ViewBudget,
+} from './view-budget.ts';
 import { openViewSource, type SourceContext, type ViewSource } from './view-source.ts';
 
 export interface OpenViewsOptions extends SourceContext, BudgetLimits {
@@ -20,7 +26,7 @@ export interface OpenViewsOptions extends SourceContext, BudgetLimits {
  * with ever new queries would cause a list and a snapshot for each of them, as fast as it sends them.
  */
 const ROOM_MS = 5_000;
-/** Shares of the budget: one https caller, and all clients of plain http together if https is served too. */
+/** Shares of maxViews: one https caller, and all clients of plain http together if https is served too. */
 const CALLER_SHARE = 1 / 4;
 const ANYONE_SHARE = 1 / 2;
 /**
@@ -55,8 +61,8 @@ export class OpenViews {
     const { maxViews, maxViewBytes, hasCallers } = options;
     this.budget = new ViewBudget({
       ...{ maxViews, maxViewBytes },
-      shareOf: (holder) => (holder !== ANYONE ? CALLER_SHARE : hasCallers ? ANYONE_SHARE : 1),
-      makeRoom: (holder, except) => this.#closeIdlest(holder, except),
+      shareOf: (caller) => (caller !== ANYONE ? CALLER_SHARE : hasCallers ? ANYONE_SHARE : 1),
+      makeRoom: (caller, except) => this.#closeIdlest(caller, except),
     });
   }
 
@@ -72,7 +78,7 @@ export class OpenViews {
    * The view of a query, which is opened for this caller if there is none. Throws `LimitExceeded` when there is no room
    * for another view. Kube-proxy's own queries always have room.
    */
-  open(query: Query, caller: Holder): OpenView {
+  open(query: Query, caller: CallerId): OpenView {
     return this.find(query) ?? this.#openView(query, caller);
   }
 
@@ -103,22 +109,17 @@ export class OpenViews {
     else this.#closeLaterIfIdle(entry);
   }
 
-  /** A request begins to read a view. Throws `LimitExceeded` if the caller's share does not allow it. */
-  enter(entry: OpenView, caller: Holder): void {
-    entry.charge?.use(caller);
+  /** A request begins to read a view. Throws `LimitExceeded` if the caller reads too many. */
+  enter(entry: OpenView, caller: CallerId): void {
+    if (entry.reservation !== undefined) this.budget.enter(entry.reservation, caller);
     entry.users++;
     if (entry.source.view.closed === undefined) clearTimeout(entry.idleTimer);
   }
 
   /** A request that has entered ends. */
-  leave(entry: OpenView, caller: Holder): void {
+  leave(entry: OpenView, caller: CallerId): void {
     entry.users--;
-    const orphaned = entry.charge?.leave(caller) === false;
-    if (entry.charge !== undefined && orphaned && entry.source.view.closed === undefined) {
-      // Its remaining readers have no room for it. They may open it again if they can.
-      const error = this.budget.refuse(entry.charge);
-      this.#refuse(entry, error);
-    }
+    entry.reservation?.leave(caller);
     this.#closeLaterIfIdle(entry);
   }
 
@@ -126,9 +127,9 @@ export class OpenViews {
   async close(): Promise<void> {
     const entries = [...this.#open.values()];
     this.#open.clear();
-    for (const { idleTimer, charge } of entries) {
+    for (const { idleTimer, reservation } of entries) {
       clearTimeout(idleTimer);
-      charge?.close();
+      if (reservation !== undefined) this.budget.close(reservation);
     }
     await Promise.all(entries.map(({ source }) => source.close()));
   }
@@ -148,35 +149,35 @@ export class OpenViews {
     );
   }
 
-  #openView(query: Query, caller: Holder): OpenView {
+  #openView(query: Query, caller: CallerId): OpenView {
     const codec = this.#options.codecs[query.encoding];
     if (this.isKubeProxys(query)) {
       return this.#add(openViewSource(this.#options, query, codec));
     }
-    const charge = this.budget.open(caller);
-    const pay = (bytes: number): void => {
-      // A closed view costs nothing, also while its list still ends.
+    const reservation = this.budget.open(caller);
+    const reserve = (bytes: number): void => {
+      // A refused view costs nothing, also while its list still ends.
       if (entry.source.view.closed !== undefined) return;
       try {
-        charge.resize(bytes);
+        this.budget.resize(reservation, bytes);
       } catch (error) {
         this.#refuse(entry, error as WrapperError);
         throw error;
       }
     };
-    const source = openViewSource(this.#options, query, codec, { payer: { pay } });
-    const entry = this.#add(source, charge);
+    const source = openViewSource(this.#options, query, codec, { reserve });
+    const entry = this.#add(source, reservation);
     return entry;
   }
 
   /** Closes the view that has been idle for longest. Returns whether one was idle for long enough. */
-  #closeIdlest(holder: Holder | undefined, except: ViewCharge | undefined): boolean {
+  #closeIdlest(caller: CallerId | undefined, except: Reservation | undefined): boolean {
     let idlest: OpenView | undefined;
     for (const entry of this.#open.values()) {
-      const { users, charge, source, idleSince } = entry;
-      if (charge === undefined || charge === except || users > 0) continue;
+      const { users, reservation, source, idleSince } = entry;
+      if (reservation === undefined || reservation === except || users > 0) continue;
       if (source.view.closed !== undefined) continue;
-      if (holder !== undefined && charge.holder !== holder) continue;
+      if (caller !== undefined && !reservation.countsFor(caller)) continue;
       if (idlest === undefined || idleSince < idlest.idleSince) idlest = entry;
     }
     if (idlest === undefined || performance.now() - idlest.idleSince < ROOM_MS) return false;
@@ -185,32 +186,37 @@ export class OpenViews {
   }
 
   #close(entry: OpenView): void {
-    const { source, idleTimer, charge } = entry;
+    const { source, idleTimer, reservation } = entry;
     entry.kept = false;
     clearTimeout(idleTimer);
     this.#open.delete(queryKey(source.query));
-    charge?.close();
+    if (reservation !== undefined) this.budget.close(reservation);
     void source.close();
   }
 
   /** Ends a view without room. Requests for it are answered with the error until it is closed. */
   #refuse(entry: OpenView, error: WrapperError): void {
-    const { source, charge } = entry;
+    const { source, reservation } = entry;
     if (source.view.closed !== undefined) return;
     clearTimeout(entry.idleTimer);
     const path = queryPath(source.query);
     this.#options.logger.warn({ view: path, err: error.message }, 'a view is closed');
     const closing = source.close();
     source.view.close(error);
-    charge?.resize(0);
+    if (reservation !== undefined) this.budget.resize(reservation, 0);
     entry.source = refusedSource(source, () => closing);
     entry.idleTimer = setTimeout(() => this.#close(entry), NO_ROOM_MS);
   }
 
-  #add(source: ViewSource, charge?: ViewCharge): OpenView {
+  #add(source: ViewSource, reservation?: Reservation): OpenView {
     const entry: OpenView = {
-      ...{ source, charge, users: 0, pinned: false, kept: false },
-      ...{ idleTimer: undefined, idleSince: performance.now() },
+      source,
+      reservation,
+      users: 0,
+      pinned: false,
+      kept: false,
+      idleTimer: undefined,
+      idleSince: performance.now(),
     };
     this.#open.set(queryKey(source.query), entry);
     // When the query is rejected, its clients may have left already.

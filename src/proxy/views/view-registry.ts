@@ -16,8 +16,7 @@ import type { PolicyEvents } from '../cluster/policy-events.ts';
 import { ServicesHandler } from '../cluster/services-handler.ts';
 import type { OpenView } from './open-view.ts';
 import { OpenViews, type OpenViewsOptions } from './open-views.ts';
-import type { ViewBudget } from './view-budget.ts';
-import { ANYONE, type Holder } from './view-charge.ts';
+import { ANYONE, type CallerId, type ViewBudget } from './view-budget.ts';
 import { openPlain, openViewSource, type ViewSource } from './view-source.ts';
 
 export interface ViewRegistryOptions extends OpenViewsOptions {
@@ -119,7 +118,7 @@ export class ViewRegistry {
    * Opens or shares the view of a query for a caller. Throws `LimitExceeded` when there is no room for another view.
    * Kube-proxy's own queries always have room.
    */
-  acquire(query: Query, caller: Holder = ANYONE): ViewLease {
+  acquire(query: Query, caller: CallerId = ANYONE): ViewLease {
     const services = this.#servicesBeside(query);
     if (services !== undefined) this.#needServices(services);
     const entry = this.#views.open(query, caller);
@@ -189,7 +188,7 @@ export class ViewRegistry {
     return serviceFilter !== undefined || cloudPassthrough;
   }
 
-  /** Keeps the view that a kube-proxy reads instead of the last one. In JSON it is charged, and not kept. */
+  /** Keeps the view that a kube-proxy reads instead of the last one. In JSON it counts against the budget, and is not kept. */
   #keepIfKubeProxys(query: Query, entry: OpenView): void {
     if (!isForEndpoints(query) || !this.#views.isKubeProxys({ ...query, encoding: 'protobuf' }))
       return;

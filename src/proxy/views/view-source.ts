@@ -33,7 +33,7 @@ import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
 import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { OwnReadMemory } from '../util/read-memory.ts';
-import { createViewMemory, type ViewPayer } from './view-memory.ts';
+import { createViewMemory, type ReserveBytes } from './view-memory.ts';
 
 /** What every source of a view needs. */
 export interface SourceContext {
@@ -80,42 +80,42 @@ export interface SourceRole {
   readonly handler?: ChangeHandler<ServiceFacts> | undefined;
   /** Whether this view of slices reports to the topology which Services are cloud-only. */
   readonly reportsCloudOnly?: boolean;
-  /** Pays for the memory; absent for the views of kube-proxy and of the topology. */
-  readonly payer?: ViewPayer | undefined;
+  /** Reserves the memory; absent for the views of kube-proxy and of the topology. */
+  readonly reserve?: ReserveBytes | undefined;
 }
 
-/** Limit of the event log of a view that is paid for. A client that falls behind lists again. */
-const PAID_WINDOW: LogBounds = { entries: 1_000, bytes: 4 * 1024 * 1024 };
+/** Limit of the event log of a view that needs a reservation. A client that falls behind lists again. */
+const RESERVED_WINDOW: LogBounds = { entries: 1_000, bytes: 4 * 1024 * 1024 };
 /** Opens a source: filtered for endpoints and Services, unchanged for any other collection. */
 export function openViewSource(
   context: SourceContext,
   query: Query,
   codec: Codec,
-  { handler, reportsCloudOnly = false, payer }: SourceRole = {},
+  { handler, reportsCloudOnly = false, reserve }: SourceRole = {},
 ): ViewSource {
   const { resource } = query;
   const { versions } = context;
-  const most = payer === undefined ? undefined : PAID_WINDOW;
+  const most = reserve === undefined ? undefined : RESERVED_WINDOW;
   const view = new View({ resource, codec, versions, window: context.window, most });
-  if (resource === SERVICES) return openServices(context, query, view, { handler, payer });
+  if (resource === SERVICES) return openServices(context, query, view, { handler, reserve });
   if (resource === SERVICE_CIDRS && context.cloudPassthrough) {
     const cidrs = new ServiceCidrsProjection(view, context.topology);
     const decode = (object: ObjectBytes) => codec.meta(object);
     const close = () => cidrs.close();
-    const parts = { query, view, projection: undefined, decode, handlers: [cidrs], close, payer };
+    const parts = { query, view, projection: undefined, decode, handlers: [cidrs], close, reserve };
     return run(context, parts);
   }
   if (resource !== ENDPOINT_SLICES && resource !== ENDPOINTS) {
-    return openPlain(context, query, view, (object) => codec.meta(object), [], payer);
+    return openPlain(context, query, view, (object) => codec.meta(object), [], reserve);
   }
-  return openEndpoints(context, query, view, { reportsCloudOnly, payer });
+  return openEndpoints(context, query, view, { reportsCloudOnly, reserve });
 }
 
 function openEndpoints(
   context: SourceContext,
   query: Query,
   view: View,
-  { reportsCloudOnly = false, payer }: Pick<SourceRole, 'reportsCloudOnly' | 'payer'>,
+  { reportsCloudOnly = false, reserve }: Pick<SourceRole, 'reportsCloudOnly' | 'reserve'>,
 ): ViewSource {
   const { topology, time: clock } = context;
   const { codec, resource } = view;
@@ -134,7 +134,7 @@ function openEndpoints(
     projection.close();
   };
   const handlers = [corrector ?? projection];
-  const parts = { view, projection, corrector, decode, handlers, close, payer };
+  const parts = { view, projection, corrector, decode, handlers, close, reserve };
   const { snapshots: _none, ...withoutSnapshots } = context;
   // A snapshot belongs to what is read, and several views may read the same. Such a view is not kube-proxy's, so it may
   // do without.
@@ -164,24 +164,24 @@ export function openPlain<Facts extends ObjectMeta>(
   view: View,
   decode: (object: ObjectBytes) => Facts,
   before: readonly ChangeHandler<Facts>[],
-  payer?: ViewPayer,
+  reserve?: ReserveBytes,
 ): ViewSource {
   const handlers = [...before, new PlainProjection(view)];
   const close = (): void => {};
-  return run(context, { query, view, projection: undefined, decode, handlers, close, payer });
+  return run(context, { query, view, projection: undefined, decode, handlers, close, reserve });
 }
 
 function openServices(
   context: SourceContext,
   query: Query,
   view: View,
-  { handler, payer }: Pick<SourceRole, 'handler' | 'payer'>,
+  { handler, reserve }: Pick<SourceRole, 'handler' | 'reserve'>,
 ): ViewSource {
   const { topology, serviceFilter, cloudPassthrough } = context;
   const decode = (object: ObjectBytes) => view.codec.service(object);
   const before = handler === undefined ? [] : [handler];
   if (serviceFilter === undefined && !cloudPassthrough) {
-    return openPlain(context, query, view, decode, [new DeletionsFirst(view), ...before], payer);
+    return openPlain(context, query, view, decode, [new DeletionsFirst(view), ...before], reserve);
   }
   const options = {
     view,
@@ -194,7 +194,7 @@ function openServices(
   const handlers = [services];
   const find = (key: string) => services.find(key);
   const close = () => services.close();
-  const parts = { query, view, projection: undefined, decode, handlers, find, close, payer };
+  const parts = { query, view, projection: undefined, decode, handlers, find, close, reserve };
   return run(context, parts);
 }
 
@@ -211,15 +211,15 @@ function run<Facts extends ObjectMeta>(
     readonly find?: ViewSource['find'];
     /** Closes what the handlers have opened. */
     readonly close: () => void;
-    readonly payer: ViewPayer | undefined;
+    readonly reserve: ReserveBytes | undefined;
   },
 ): ViewSource {
-  const { query, view, projection, corrector, payer } = parts;
+  const { query, view, projection, corrector, reserve } = parts;
   const hasSnapshots = context.snapshots !== undefined;
   const memory =
-    payer === undefined
+    reserve === undefined
       ? context.ownMemory?.account()
-      : createViewMemory({ view, projection, hasSnapshots, payer });
+      : createViewMemory({ view, projection, hasSnapshots, reserve });
   const controller = new AbortController();
   const reflector = new Reflector({
     ...context,
