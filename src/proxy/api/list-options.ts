@@ -31,6 +31,9 @@ const KNOWN = new Set([
   'timeoutSeconds',
 ]);
 
+/** Maximum length of a selector. A view, and each of its log lines, has those of its query. */
+const MAX_SELECTOR = 4_096;
+
 /**
  * Parses the query parameters of a LIST, WATCH or GET. Throws `BadRequest` for a parameter that is unknown, because it
  * could change the meaning of the request; that is given twice; or whose value is invalid.
@@ -43,8 +46,8 @@ export function parseListOptions(query: URLSearchParams): ListOptions {
   }
   const options: ListOptions = {
     watch: boolean(query, 'watch') ?? false,
-    labelSelector: query.get('labelSelector') ?? '',
-    fieldSelector: query.get('fieldSelector') ?? '',
+    labelSelector: selector(query, 'labelSelector'),
+    fieldSelector: selector(query, 'fieldSelector'),
     version: version(query),
     match: match(query),
     continue: query.get('continue') ?? '',
@@ -75,6 +78,13 @@ function assertCombination(options: ListOptions, resourceVersion: string): void 
   if (matching === 'Exact' && resourceVersion === '0') {
     invalid('resourceVersionMatch "Exact" is forbidden for resourceVersion "0"');
   }
+}
+
+function selector(query: URLSearchParams, name: string): string {
+  const value = query.get(name) ?? '';
+  const { length } = value;
+  if (length > MAX_SELECTOR) bad(`${name} has ${length} characters, more than ${MAX_SELECTOR}`);
+  return value;
 }
 
 function boolean(query: URLSearchParams, name: string): boolean | undefined {

@@ -3,8 +3,10 @@ import type { PartialObjectMetadata } from '../../filter/codec/codec.ts';
 import { ENDPOINT_SLICES } from '../../filter/codec/resource.ts';
 import {
   type LabelSelector,
+  MAX_REQUIREMENTS,
   matchesLabels,
   parseLabelSelector,
+  type Requirement,
 } from '../../topology/policy/label-selector.ts';
 import type { Query } from './query.ts';
 
@@ -51,19 +53,15 @@ export function sliceSelectionOf(query: Query): SliceSelection | undefined {
 
 /** Parts of a selector: those that all slices of a Service meet or none does, as text, and the others. */
 function splitLabels(text: string): { readonly shared: string; readonly own: LabelSelector } {
-  // A comma between parentheses separates values.
-  const parts = text === '' ? [] : text.split(/,(?![^(]*\))/);
-  const parsed = parts.map((part) => ({ part, requirements: parse(part) }));
-  const isShared = ({ requirements }: (typeof parsed)[number]): boolean =>
-    requirements.every(({ key }) => SHARED_LABELS.includes(key));
-  const shared = parsed.filter(isShared).map(({ part }) => part);
-  const own = parsed.filter((each) => !isShared(each)).flatMap(({ requirements }) => requirements);
-  return { shared: shared.join(','), own };
+  const requirements = text === '' ? [] : parse(text);
+  const isShared = ({ key }: Requirement): boolean => SHARED_LABELS.includes(key);
+  const shared = requirements.filter(isShared).map((each) => each.text);
+  return { shared: shared.join(','), own: requirements.filter((each) => !isShared(each)) };
 }
 
-function parse(part: string): LabelSelector {
+function parse(text: string): LabelSelector {
   try {
-    return parseLabelSelector(part);
+    return parseLabelSelector(text);
   } catch (error) {
     const { message } = WrapperError.from(error, 'BadRequest');
     throw new WrapperError('BadRequest', message, { cause: error });
@@ -76,7 +74,12 @@ function splitFields(text: string): {
 } {
   const shared: string[] = [];
   const own: SelectsName[] = [];
-  for (const part of text === '' ? [] : text.split(',')) {
+  const parts = text === '' ? [] : text.split(',');
+  if (parts.length > MAX_REQUIREMENTS) {
+    const problem = `fieldSelector has more than ${MAX_REQUIREMENTS} requirements`;
+    throw new WrapperError('BadRequest', problem);
+  }
+  for (const part of parts) {
     const [, field, operator, value] = FIELD.exec(part) ?? [];
     if (field === undefined) {
       throw new WrapperError(

@@ -4,6 +4,8 @@ import { quote } from './quote.ts';
 
 /** One condition on the labels of an object; `in` and `notin` have at least one value. */
 export interface Requirement {
+  /** As in the selector. */
+  readonly text: string;
   readonly key: string;
   readonly operator: 'exists' | 'absent' | 'in' | 'notin';
   /** Empty for `exists` and `absent`. */
@@ -13,8 +15,15 @@ export interface Requirement {
 /** A Kubernetes label selector: labels must meet all its requirements. */
 export type LabelSelector = readonly Requirement[];
 
+/** Each object is compared with every requirement. */
+export const MAX_REQUIREMENTS = 64;
+
 const KEY = String.raw`[^\s,=!()]+`;
-const PATTERNS: readonly [RegExp, (match: RegExpExecArray) => Requirement][] = [
+/** Clients send selectors before they are authorized, so none of these may backtrack. */
+const PATTERNS: readonly [
+  RegExp,
+  (match: RegExpExecArray) => Pick<Requirement, 'key' | 'operator' | 'values'>,
+][] = [
   [new RegExp(`^(${KEY})$`), ([, key = '']) => ({ key, operator: 'exists', values: [] })],
   [new RegExp(`^!\\s*(${KEY})$`), ([, key = '']) => ({ key, operator: 'absent', values: [] })],
   [
@@ -40,17 +49,35 @@ const PATTERNS: readonly [RegExp, (match: RegExpExecArray) => Requirement][] = [
  * its numeric operators are not supported). Throws `InvalidSettings`.
  */
 export function parseLabelSelector(text: string): LabelSelector {
-  // A comma between parentheses separates values, not requirements.
-  const parts = text.trim() === '' ? [] : text.split(/,(?![^(]*\))/);
-  if (parts.length === 0) throw invalid(text, 'it is empty');
-  return parts.map((part) => parseRequirement(part.trim(), text));
+  if (text.trim() === '') throw invalid(text, 'it is empty');
+  return split(text).map((part) => parseRequirement(part.trim(), text));
+}
+
+/** Splits at commas, except between parentheses, where a comma separates values. */
+function split(text: string): string[] {
+  const parts: string[] = [];
+  let start = 0;
+  let isInside = false;
+  for (let at = 0; at <= text.length; at++) {
+    const character = text[at];
+    if (character === '(') isInside = true;
+    else if (character === ')') isInside = false;
+    const isEnd = character === undefined || (character === ',' && !isInside);
+    if (!isEnd) continue;
+    if (parts.length === MAX_REQUIREMENTS) {
+      throw invalid(text, `it has more than ${MAX_REQUIREMENTS} requirements`);
+    }
+    parts.push(text.slice(start, at));
+    start = at + 1;
+  }
+  return parts;
 }
 
 function parseRequirement(part: string, text: string): Requirement {
   for (const [pattern, build] of PATTERNS) {
     const match = pattern.exec(part);
     if (match === null) continue;
-    const requirement = build(match);
+    const requirement = { text: part, ...build(match) };
     if (!isLabelKey(requirement.key))
       throw invalid(text, `${quote(requirement.key)} is not a label key`);
     if (/\(\s*\)$/.test(part)) throw invalid(text, `${quote(part)} has no values`);

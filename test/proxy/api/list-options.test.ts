@@ -42,6 +42,13 @@ test.each(['timeoutSeconds=-1', 'timeoutSeconds=1.5', 'timeoutSeconds=x'])(
   },
 );
 
+test.each(['labelSelector', 'fieldSelector'])('a %s has at most 4,096 characters', (name) => {
+  const parse = (length: number) =>
+    parseListOptions(new URLSearchParams({ [name]: 'x'.repeat(length) }));
+  expect(parse(4_096)).toMatchObject({ [name]: 'x'.repeat(4_096) });
+  expect(() => parse(4_097)).toThrow(`${name} has 4097 characters, more than 4096`);
+});
+
 // ValidateListOptions of apimachinery.
 test.each([
   ['sendInitialEvents=true&resourceVersionMatch=NotOlderThan', 'forbidden for list'],

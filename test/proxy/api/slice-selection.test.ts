@@ -73,7 +73,9 @@ describe('sliceSelectionOf()', () => {
 
   test.each<[labels: string, fields: string, message: RegExp]>([
     ['part gt 1', '', /part gt 1/],
-    ['part=one,', '', /it is empty/],
+    ['part=one,', '', /"" is not one of/],
+    [Array(65).fill('part').join(','), '', /more than 64 requirements/],
+    ['', Array(65).fill('metadata.name=x').join(','), /more than 64 requirements/],
     ['a,b)c', '', /invalid label selector/],
     ['', 'spec.x=1', /"spec.x=1" is not supported for EndpointSlices/],
     ['', 'metadata.name=a\\,b', /not supported/],

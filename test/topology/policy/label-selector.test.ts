@@ -33,7 +33,12 @@ describe('parseLabelSelector()', () => {
       ],
     ],
   ])('accepts %j', (text, requirements) => {
-    expect(parseLabelSelector(text)).toEqual(requirements);
+    expect(parseLabelSelector(text)).toMatchObject(requirements);
+  });
+
+  test('accepts 64 requirements, and keeps the text of each', () => {
+    const all = Array.from({ length: 64 }, (_, n) => `k${n} in (a, b)`);
+    expect(parseLabelSelector(all.join(' , ')).map(({ text }) => text)).toEqual(all);
   });
 
   test.each([
@@ -50,6 +55,8 @@ describe('parseLabelSelector()', () => {
     ['a=b c', /is not one of/],
     ['a=-b', /"-b" is not a label value/],
     ['a in (b,c*)', /"c\*" is not a label value/],
+    ['a,b)', /"b\)" is not one of/],
+    [Array(65).fill('a').join(','), /it has more than 64 requirements/],
   ])('rejects %j and says why', (text, message) => {
     expect(() => parseLabelSelector(text)).toThrow(message);
     expect(() => parseLabelSelector(text)).toThrow(WrapperError);

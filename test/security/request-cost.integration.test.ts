@@ -1,0 +1,174 @@
+import { Agent, request } from 'node:http';
+import { request as requestTls, Agent as TlsAgent } from 'node:https';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type Admin, startAdmin } from '../../src/admin/admin.ts';
+import { ENDPOINT_SLICES } from '../../src/filter/codec/resource.ts';
+import type { Query } from '../../src/proxy/api/query.ts';
+import { sliceSelectionOf } from '../../src/proxy/api/slice-selection.ts';
+import { type HttpsWrapper, startHttpsWrapper } from '../support/wrapper/https-wrapper.ts';
+import { recordingLogger } from '../support/wrapper/wrapper-fixture.ts';
+
+/*
+ * Anyone who reaches a port makes the process parse a request. So no input that is read before the caller is
+ * authorized may cost more than its length: here twice the length costs at most three times the CPU.
+ */
+
+const HEADER_BYTES = 1024 * 1024;
+const LIMITS = {
+  maxConnections: 16,
+  maxHeaderBytes: HEADER_BYTES,
+  headersTimeoutMs: 60_000,
+  requestTimeoutMs: 60_000,
+};
+/** Twice this is what maxHeaderBytes allows by default. A quadratic parser then costs more than the rest of a request. */
+const LENGTH = 8_000;
+const REQUESTS = 10;
+const PAIRS = 7;
+const MAX_GROWTH = 3;
+
+let wrapper: HttpsWrapper;
+let admin: Admin;
+const plainAgent = new Agent({ keepAlive: true, maxSockets: 1 });
+let tlsAgent: TlsAgent;
+
+beforeAll(async () => {
+  wrapper = await startHttpsWrapper({}, { listenerLimits: LIMITS });
+  tlsAgent = new TlsAgent({ keepAlive: true, maxSockets: 1, ca: wrapper.ca });
+  const { logger } = recordingLogger();
+  const address = { host: '127.0.0.1', port: 0 };
+  admin = await startAdmin({ address, listenerLimits: LIMITS, proxy: wrapper.proxy, logger });
+});
+
+afterAll(async () => {
+  plainAgent.destroy();
+  tlsAgent.destroy();
+  await admin.close();
+  await wrapper.close();
+});
+
+/** `parser`: not sent, because the listener refuses a selector of this length before it is parsed. */
+type Target = 'http' | 'https' | 'admin' | 'parser';
+
+interface Input {
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
+
+/** Sends a request and reads its response. */
+async function send(
+  target: Exclude<Target, 'parser'>,
+  { path = SLICES, headers = {} }: Input,
+): Promise<void> {
+  const urls = {
+    http: wrapper.proxy.url,
+    https: `https://127.0.0.1:${wrapper.port}`,
+    admin: admin.url,
+  };
+  const { hostname, port } = new URL(urls[target]);
+  const options = { hostname, port, path, headers };
+  await new Promise<void>((resolve, reject) => {
+    const sent =
+      target === 'https'
+        ? requestTls({ ...options, agent: tlsAgent })
+        : request({ ...options, agent: plainAgent });
+    sent.once('response', (response) => response.resume().once('end', resolve));
+    sent.once('error', reject).end();
+  });
+}
+
+function parseSelectors({ path = '' }: Input): void {
+  const parameters = new URL(path, 'http://127.0.0.1').searchParams;
+  const labelSelector = parameters.get('labelSelector') ?? '';
+  const fieldSelector = parameters.get('fieldSelector') ?? '';
+  const encoding = 'json';
+  const asked = {
+    resource: ENDPOINT_SLICES,
+    namespace: '',
+    labelSelector,
+    fieldSelector,
+    encoding,
+  };
+  try {
+    sliceSelectionOf(asked as Query);
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'BadRequest' });
+  }
+}
+
+/** CPU time of the process for some equal requests, in microseconds. */
+async function cost(target: Target, input: Input): Promise<number> {
+  const before = process.cpuUsage();
+  for (let n = 0; n < REQUESTS; n++) {
+    if (target === 'parser') parseSelectors(input);
+    else await send(target, input);
+  }
+  const { user, system } = process.cpuUsage(before);
+  return user + system;
+}
+
+const query = (name: string, value: string): Input => ({
+  path: `${SLICES}?${name}=${encodeURIComponent(value)}`,
+});
+const header = (name: string, value: string): Input => ({ headers: { [name]: value } });
+
+/** Inputs of about this length, by the place where they are. */
+const INPUTS: readonly [Target, string, (n: number) => Input][] = [
+  ['http', 'segments of a path', (n) => ({ path: `/apis${'/a'.repeat(n / 2)}` })],
+  ['http', 'escapes of a path', (n) => ({ path: `/apis/${'%61'.repeat(n / 3)}` })],
+  ['https', 'segments of a path', (n) => ({ path: `/apis${'/a'.repeat(n / 2)}` })],
+  ['http', 'query parameters', (n) => ({ path: `${SLICES}?${'limit=1&'.repeat(n / 8)}` })],
+  ['http', 'watch', (n) => ({ path: `${SLICES}?${'watch=1&'.repeat(n / 8)}` })],
+  ['http', 'resourceVersion', (n) => query('resourceVersion', '9'.repeat(n))],
+  ['http', 'timeoutSeconds', (n) => query('timeoutSeconds', '9'.repeat(n))],
+  ['http', 'continue', (n) => query('continue', 'a'.repeat(n))],
+  ['http', 'a long labelSelector', (n) => query('labelSelector', ','.repeat(n))],
+  ['parser', 'commas of a labelSelector', (n) => query('labelSelector', ','.repeat(n))],
+  ['parser', 'parentheses', (n) => query('labelSelector', '('.repeat(n))],
+  ['parser', 'closed parentheses', (n) => query('labelSelector', '),'.repeat(n / 2))],
+  ['parser', 'values', (n) => query('labelSelector', `a in (${'b,'.repeat(n / 2 - 4)}b)`)],
+  ['parser', 'spaces', (n) => query('labelSelector', `a${' '.repeat(n - 2)}b`)],
+  ['parser', 'commas of a fieldSelector', (n) => query('fieldSelector', ','.repeat(n))],
+  ['http', 'a name', (n) => query('fieldSelector', `metadata.name=${'.'.repeat(n - 14)}`)],
+  ['http', 'clauses of Accept', (n) => header('accept', 'a/b,'.repeat(n / 4))],
+  ['http', 'parameters of Accept', (n) => header('accept', `a/b${';q=1'.repeat(n / 4)}`)],
+  ['http', 'spaces of Accept', (n) => header('accept', `a/b;${' '.repeat(n)};c`)],
+  [
+    'http',
+    'Accept of discovery',
+    (n) => ({ path: '/apis', ...header('accept', 'application/json;as=x,'.repeat(n / 22)) }),
+  ],
+  ['http', 'Host', (n) => header('host', '['.repeat(n))],
+  ['http', 'Host with colons', (n) => header('host', 'a:'.repeat(n / 2))],
+  ['http', 'Origin', (n) => header('origin', 'a'.repeat(n))],
+  ['http', 'Impersonate-User', (n) => header('impersonate-user', 'a'.repeat(n))],
+  ['http', 'headers', (n) => ({ headers: manyHeaders(n / 8) })],
+  ['https', 'a token', (n) => header('authorization', `Bearer ${'a'.repeat(n)}`)],
+  ['https', 'spaces before a token', (n) => header('authorization', `Bearer ${' '.repeat(n)}a`)],
+  ['admin', 'path', (n) => ({ path: `/explain${'/a'.repeat(n / 2)}` })],
+  ['admin', 'Host', (n) => header('host', '['.repeat(n))],
+  ['admin', 'limit', (n) => ({ path: `/explain?limit=${'9'.repeat(n)}` })],
+  [
+    'admin',
+    'labelSelector',
+    (n) => ({ path: `/explain?labelSelector=${encodeURIComponent(','.repeat(n))}` }),
+  ],
+];
+
+function manyHeaders(count: number): Record<string, string> {
+  return Object.fromEntries(Array.from({ length: count }, (_, n) => [`x${n}`, 'a']));
+}
+
+test.each(INPUTS)(
+  '%s: %s: twice the length costs at most three times the CPU',
+  async (target, _, of) => {
+    await cost(target, of(2 * LENGTH));
+    const growth: number[] = [];
+    for (let pair = 0; pair < PAIRS; pair++) {
+      const single = await cost(target, of(LENGTH));
+      growth.push((await cost(target, of(2 * LENGTH))) / single);
+    }
+    expect(growth.sort((a, b) => a - b)[Math.floor(PAIRS / 2)]).toBeLessThan(MAX_GROWTH);
+  },
+);
