@@ -165,12 +165,16 @@ function applyPolicy(
 ): { readonly hidden: boolean; readonly keep?: Uint8Array } {
   const { topology } = proxy;
   const policy = topology.policyInForce(service);
-  if (policy === undefined) {
+  const isDryRun = policy?.dryRun === true;
+  if (
+    policy === undefined ||
+    (policy.managed && !isDryRun && !topology.canDecide(policy, groups))
+  ) {
     const selectors = topology.waitsFor(service).join('; ');
-    const what = `the policy of ${service} waits for the nodes with ${selectors}`;
+    const what = `${service} waits for the nodes with ${selectors}`;
     throw new WrapperError('NotReady', `${what}; until then the view does not change`);
   }
-  if (policy.dryRun === true) return { hidden: false };
+  if (isDryRun) return { hidden: false };
   if (!policy.managed) return { hidden: policy.reason === 'other-proxy' };
   const { held } = explainedView(proxy).projection.inspect(service);
   const timeOf = (ms: number) => new Date(ms);

@@ -41,7 +41,7 @@ export function simulateTopology(node: PartialObjectMetadata, shared: SharedTopo
   topology.setOwnNode(node);
   topology.setServicesWithoutZone(
     shared,
-    withoutZone.map((service) => [service, true] as const),
+    new Map(withoutZone.map((service) => [service, true] as const)),
   );
   topology.setPolicies(policies);
   topology.setSynced('services');

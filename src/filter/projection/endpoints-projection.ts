@@ -70,6 +70,7 @@ type State = 'listing' | 'waiting' | 'serving';
  *
  * Invariant: after each call, the view equals that of a fresh list under the same topology, except for versions and
  * for changes that do not count (see Codec.semanticBytes). A Service whose first policy is pending shows no objects.
+ * A Service that cannot be decided, because its endpoints lost their zones, remains as it was shown.
  */
 export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   readonly view: View;
@@ -85,6 +86,8 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   readonly #cloudOnly: CloudOnlyReports | undefined;
   readonly #listeners = new Set<(service: string) => void>();
   readonly #unsubscribe: () => void;
+  /** Services that cannot be decided yet, each with the keys of its objects that no longer exist and are still shown. */
+  readonly #undecided = new Map<string, readonly string[]>();
   #state: State = 'listing';
   #injected = 0;
 
@@ -147,20 +150,24 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   close(): void {
     this.#unsubscribe();
     this.#decider.close();
-    this.#topology.setServicesWithoutZone(
-      this,
-      Array.from(this.#index.services(), (service) => [service, false] as const),
-    );
+    const services = Array.from(this.#index.services(), (service) => [service, false] as const);
+    this.#topology.setServicesWithoutZone(this, new Map(services));
   }
 
   onChanges(changes: readonly Change<EndpointsFacts>[]): void {
-    if (this.#state !== 'serving') {
-      for (const step of changeSteps(changes)) this.#store(step);
-      return;
+    const isServing = this.#state === 'serving';
+    const before = isServing ? this.view.log.end : 0;
+    const withoutZone = new Map<string, boolean>();
+    for (const step of changeSteps(changes)) {
+      const affected = this.#store(step);
+      if (isServing) this.#project(step, affected);
+      for (const service of affected.services()) {
+        const groups = this.#index.ofService(service).flatMap((object) => object.groups);
+        withoutZone.set(service, hasEndpointWithoutZone(groups));
+      }
     }
-    const before = this.view.log.end;
-    for (const step of changeSteps(changes)) this.#project(step, this.#store(step));
-    this.#commitSince(before);
+    if (isServing) this.#commitSince(before);
+    this.#topology.setServicesWithoutZone(this, withoutZone);
   }
 
   onSynced(): void {
@@ -180,7 +187,8 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     if (ownNode !== undefined || firstKnown === true) {
       for (const service of onNodes) this.#decider.forget(service);
     }
-    this.#decideAgain(new Set([...services, ...onNodes]), causeOfTopology(change));
+    const all = new Set([...services, ...onNodes, ...this.#undecided.keys()]);
+    this.#decideAgain(all, causeOfTopology(change));
   }
 
   /** `waiting` → `serving`, once the topology has settled. */
@@ -214,11 +222,6 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   #store(changes: readonly Change<EndpointsFacts>[]): AffectedServices {
     const affected = new AffectedServices();
     for (const change of changes) this.#storeOne(change, affected);
-    const withoutZone = Array.from(affected.services(), (service) => {
-      const objects = this.#index.ofService(service);
-      return [service, objects.some(({ groups }) => hasEndpointWithoutZone(groups))] as const;
-    });
-    this.#topology.setServicesWithoutZone(this, withoutZone);
     return affected;
   }
 
@@ -252,7 +255,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
       if (object === undefined) continue;
       if (object.service === undefined) {
         this.#show({ object, keep: undefined, managed: false });
-      } else if (!affected.has(object.service) && this.view.get(key) !== undefined) {
+      } else if (this.#isDecided(object.service, affected) && this.view.get(key) !== undefined) {
         // The decision uses nothing of what changed, so the last one still applies.
         const { keep, managed } = object;
         this.#writer.show({ object, keep, managed });
@@ -260,16 +263,27 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     }
   }
 
+  /** Whether the last decision about a Service applies to its objects as they are now. */
+  #isDecided(service: string, affected: AffectedServices): boolean {
+    return !affected.has(service) && !this.#undecided.has(service);
+  }
+
   /** @param removed objects of the Service that no longer exist and are still shown; they leave last */
-  #projectService(service: string, cause: Cause, removed?: ReadonlySet<string>): void {
+  #projectService(service: string, cause: Cause, removed: Iterable<string> = []): void {
     const { outcome, before, after } = this.#decide(service);
+    const gone = [...(this.#undecided.get(service) ?? []), ...removed];
+    if (outcome === 'undecided') {
+      this.#undecided.set(service, gone);
+      return;
+    }
+    this.#undecided.delete(service);
     this.journal.record(this.#clock.now(), service, before, after, cause);
     if (typeof outcome === 'string') {
       for (const { key } of this.#index.ofService(service)) this.view.delete(key);
     } else {
       for (const each of mostReadyFirst(outcome)) this.#show(each);
     }
-    for (const key of removed ?? []) if (this.#index.get(key) === undefined) this.view.delete(key);
+    for (const key of gone) if (this.#index.get(key) === undefined) this.view.delete(key);
   }
 
   /** Shows an object as it was decided, if the view selects it. */
@@ -281,7 +295,9 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
 
   #decide(service: string): DecidedService {
     const decided = this.#decider.decide(service, this.#index.ofService(service));
-    this.#cloudOnly?.add(service, decided.outcome === 'withheld');
+    if (decided.outcome !== 'undecided') {
+      this.#cloudOnly?.add(service, decided.outcome === 'withheld');
+    }
     for (const listener of this.#listeners) listener(service);
     return decided;
   }

@@ -19,8 +19,11 @@ export interface ProjectedEndpoints {
   readonly managed: boolean;
 }
 
-/** What is shown of a Service, or why nothing is. */
-export type Outcome = HiddenReason | readonly ProjectedEndpoints[];
+/**
+ * What is shown of a Service, or why nothing is. `undecided`: the nodes of the zone are not known, so the Service
+ * remains as it is shown.
+ */
+export type Outcome = HiddenReason | 'undecided' | readonly ProjectedEndpoints[];
 
 /** The result of deciding about a Service. */
 export interface DecidedService {
@@ -62,10 +65,7 @@ export class ServiceDecider {
     const policy = this.#topology.policyInForce(service);
     if (policy?.managed === true) return this.#decideManaged(service, policy, objects);
     const outcome = this.#whyHidden(service, policy, false) ?? showAll(objects);
-    if (policy === undefined) {
-      const unchanged = this.#answers.get(service);
-      return { outcome, before: unchanged, after: unchanged };
-    }
+    if (policy === undefined) return this.#unchanged(service, outcome);
     const { reason } = policy;
     const answer = { id: reason, winner: reason, kept: undefined, mask: undefined };
     return { outcome, ...this.#replaceAnswer(service, objects, answer) };
@@ -105,7 +105,12 @@ export class ServiceDecider {
     policy: ManagedPolicy,
     objects: readonly EndpointsObject[],
   ): DecidedService {
-    const decision = this.#decision(service, policy, objects);
+    const groups = objects.flatMap((object) => object.groups);
+    // A dry run shows all endpoints, so it waits for nothing.
+    if (policy.dryRun !== true && !this.#topology.canDecide(policy, groups)) {
+      return this.#unchanged(service, 'undecided');
+    }
+    const decision = this.#decision(service, policy, groups);
     const cloudOnly = this.#topology.isCloudOnly(policy, decision);
     const answer = answerOf(policy, decision, cloudOnly);
     const answers = this.#replaceAnswer(service, objects, answer);
@@ -116,14 +121,18 @@ export class ServiceDecider {
   }
 
   /** The decision of the topology, under the return delay of the policy. */
-  #decision(service: string, policy: ManagedPolicy, objects: readonly EndpointsObject[]): Decision {
-    const groups = objects.flatMap((object) => object.groups);
-    if (objects.length === 0) this.#delays.forget(service);
+  #decision(service: string, policy: ManagedPolicy, groups: readonly EndpointGroup[]): Decision {
+    if (groups.length === 0) this.#delays.forget(service);
     const { returnDelayMs = 0 } = policy;
-    if (returnDelayMs === 0 || objects.length === 0) return this.#topology.decide(groups, policy);
+    if (returnDelayMs === 0 || groups.length === 0) return this.#topology.decide(groups, policy);
     return this.#delays.decide(service, returnDelayMs, (prefer) =>
       this.#topology.decide(groups, policy, prefer),
     );
+  }
+
+  #unchanged(service: string, outcome: Outcome): DecidedService {
+    const answer = this.#answers.get(service);
+    return { outcome, before: answer, after: answer };
   }
 
   /** Gives each object its part of a mask over the endpoints of all objects. */

@@ -69,7 +69,7 @@ export interface DecidedOutcome extends DecidedEndpoints {
  * Explains what this node does with a Service.
  *
  * @param policy in force; undefined: the first policy is pending
- * @param decided undefined: the policy in force selects no endpoints
+ * @param decided undefined: the policy in force selects no endpoints, or cannot be decided yet
  */
 export function explainOutcome(
   topology: Topology,
@@ -81,16 +81,16 @@ export function explainOutcome(
   const wanted = policy ?? topology.policies.wanted(service);
   const dryRun = wanted.dryRun === true;
   const at = { dryRun, waitsFor };
-  if (policy === undefined) {
-    const text = `waits for the API server to list the nodes that match ${waitsFor.join('; ')}`;
-    return { kind: 'undecided', text, ...at };
-  }
   if (decided !== undefined) {
     if (!decided.cloudOnly) return { kind: 'filtered', text: filteredText(decided), ...at };
     const text = 'all its traffic goes to the cloud, to which its address is routed';
     return { kind: 'withheld', text, ...at };
   }
-  if (policy.managed) throw new TypeError(`${service} has a policy, but no decision`);
+  if (policy === undefined || policy.managed) {
+    const until = policy === undefined ? '' : '; until then what is shown does not change';
+    const text = `waits for the API server to list the nodes that match ${waitsFor.join('; ')}${until}`;
+    return { kind: 'undecided', text, ...at };
+  }
   if (policy.reason === 'other-proxy') {
     return { kind: 'hidden', text: UNMANAGED['other-proxy'], ...at };
   }

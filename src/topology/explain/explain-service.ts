@@ -51,10 +51,12 @@ export function* explainService(input: ExplainInput): Steps<ServiceExplanation> 
   const { topology, service, objects, origins, since, limits } = input;
   const inForce = topology.policyInForce(service);
   const policy = inForce ?? topology.policies.wanted(service);
-  const decided = inForce?.managed === true ? decideFor(input, inForce) : undefined;
+  const groups = groupsOf(objects);
+  const canDecide = inForce?.managed === true && topology.canDecide(inForce, groups);
+  const decided = canDecide ? decideFor(input, inForce) : undefined;
   const cloudOnly = decided !== undefined && topology.isCloudOnly(decided.policy, decided.decision);
   const policyText = explainPolicy(policy, origins);
-  const total = countEndpoints(groupsOf(objects));
+  const total = countEndpoints(groups);
   const outcome = explainOutcome(
     topology,
     service,

@@ -70,7 +70,8 @@ export interface PolicyOrigin {
  * - `unfiltered`: all endpoints are shown
  * - `hidden`: the Service is hidden, because another proxy serves it
  * - `withheld`: the Service is hidden, because all its traffic goes to the cloud
- * - `undecided`: the first policy of the Service is pending, so it is hidden unless the policy is a dry run
+ * - `undecided`: the Service waits for node sets. If its first policy is pending, it is hidden unless the policy is a
+ *   dry run. Otherwise it remains as it was shown
  */
 export type OutcomeKind = 'filtered' | 'unfiltered' | 'hidden' | 'withheld' | 'undecided';
 

@@ -57,9 +57,9 @@ export class Activation {
     const { policies, ownNode, nodeSets } = this.#parts;
     const policy = policies.wanted(service);
     if (!policy.managed) return [];
-    const context = ownNode.next ?? (policies.pending.has(service) ? ownNode.current : undefined);
+    const context = ownNode.next ?? ownNode.current;
     if (context === undefined) return [];
-    const selectors = policy.keys.flatMap((key) => this.#requiredBy(key, context));
+    const selectors = policy.keys.flatMap((key) => this.#requiredBy(key, context, service));
     return selectors.filter((selector) => !nodeSets.areKnown([selector]));
   }
 
@@ -71,7 +71,7 @@ export class Activation {
     let activated = false;
     for (const service of services) {
       if (!policies.pending.has(service)) continue;
-      if (!this.#isReady(policies.wanted(service), context)) continue;
+      if (!this.#isReady(service, policies.wanted(service), context)) continue;
       policies.activate(service);
       change.addService(service);
       activated = true;
@@ -110,25 +110,33 @@ export class Activation {
     return changed;
   }
 
-  #isReady(policy: Policy, context: NodeContext): boolean {
+  #isReady(service: string, policy: Policy, context: NodeContext): boolean {
     if (!policy.managed) return true;
     const { nodeSets } = this.#parts;
-    return policy.keys.every((key) => nodeSets.areKnown(this.#requiredBy(key, context)));
+    return policy.keys.every((key) => nodeSets.areKnown(this.#requiredBy(key, context, service)));
   }
 
-  /** The node sets that must be known before a key can be decided. */
-  #requiredBy(key: string, context: NodeContext): readonly string[] {
-    // Most endpoints have a zone of their own, so nothing waits for the nodes of the zone.
-    if (context.off || key === ZONE_KEY) return [];
+  /**
+   * The node sets that must be known before a key can be decided.
+   *
+   * @param service the only one that is decided; undefined: all that use the key
+   */
+  #requiredBy(key: string, context: NodeContext, service?: string): readonly string[] {
+    if (context.off) return [];
+    if (key === ZONE_KEY && !this.#needsZoneNodes(service)) return [];
     return this.#parts.matcher.of(key, context).selectors;
   }
 
+  /** Most endpoints name their zone: then the zone key needs no nodes. */
+  #needsZoneNodes(service: string | undefined): boolean {
+    const { policies, servicesWithoutZone } = this.#parts;
+    return service === undefined
+      ? servicesWithoutZone.hasAnyOf(policies.usersOf(ZONE_KEY))
+      : servicesWithoutZone.has(service);
+  }
+
   *#selectorsIn(context: NodeContext | undefined): Generator<string> {
-    if (context === undefined || context.off) return;
-    const { policies, servicesWithoutZone, matcher } = this.#parts;
-    for (const key of policies.keysInUse()) {
-      if (key === ZONE_KEY && !servicesWithoutZone.hasAnyOf(policies.usersOf(key))) continue;
-      yield* matcher.of(key, context).selectors;
-    }
+    if (context === undefined) return;
+    for (const key of this.#parts.policies.keysInUse()) yield* this.#requiredBy(key, context);
   }
 }

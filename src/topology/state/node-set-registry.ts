@@ -62,10 +62,11 @@ export class NodeSetRegistry {
     return true;
   }
 
-  /** Whether decisions can rely on all of these: none is still syncing. */
+  /** Whether decisions can rely on all of these: none is absent or still syncing. */
   areKnown(selectors: Iterable<string>): boolean {
     for (const selector of selectors) {
-      if (this.#sets.get(selector)?.state === 'syncing') return false;
+      const { state = 'syncing' } = this.#sets.get(selector) ?? {};
+      if (state === 'syncing') return false;
     }
     return true;
   }

@@ -24,7 +24,7 @@ export type Communities = ReadonlyMap<string, ReadonlySet<string>>;
  * ```
  *
  * Policies have states of their own, see PolicyStates. A policy comes into force when the node sets that its keys
- * require in `current` are known. Nothing waits for the nodes of the zone.
+ * require in `current` are known.
  */
 type NodeState =
   | { readonly kind: 'unknown'; readonly current?: undefined; readonly next?: undefined }

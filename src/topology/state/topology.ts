@@ -13,7 +13,7 @@ import { type DecideOptions, type Decision, decide } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
 import type { MatchesEndpoint } from '../decide/key-mask.ts';
 import { CLOUD_NODE, type ManagedPolicy, NODE_OFF, type Policy } from '../policy/policy.ts';
-import { CLOUD_KEY } from '../policy/topology-keys.ts';
+import { CLOUD_KEY, ZONE_KEY } from '../policy/topology-keys.ts';
 import { Activation } from './activation.ts';
 import { CloudOnlyServices } from './cloud-only-services.ts';
 import { KeyMatcher } from './key-matcher.ts';
@@ -31,7 +31,7 @@ import {
   type TopologyMatchSettings,
 } from './topology-match.ts';
 import { whyHidden } from './visibility.ts';
-import { ServicesWithoutZone } from './without-zone.ts';
+import { hasEndpointWithoutZone, ServicesWithoutZone } from './without-zone.ts';
 
 export type { Communities, OwnNode } from './own-node-state.ts';
 
@@ -59,8 +59,7 @@ type Source = 'services' | 'namespaces';
  * Invariant: a decision never mixes two states of the topology. A new node context (own labels, declared communities)
  * and a new policy come into force only when the node sets that they require are known. Until then the previous ones
  * remain in force, and the node sets of both are watched. A Service that had no policy before is hidden meanwhile.
- * The nodes of the zone are an exception: nothing waits for them. Until they are known, an endpoint without a zone
- * does not match the zone key.
+ * Endpoints that lose their zones may require a node set too: until it is known, they cannot be decided (canDecide).
  */
 export class Topology {
   readonly nodeName: string;
@@ -115,8 +114,11 @@ export class Topology {
 
   /** Whether the state is complete and all of it is in force, so that a view can be built. */
   get settled(): boolean {
-    const { kind } = this.#ownNode;
-    return kind === 'inForce' && this.#incomplete.size === 0 && this.policies.pending.size === 0;
+    if (this.#ownNode.kind !== 'inForce' || this.#incomplete.size > 0) return false;
+    return (
+      this.policies.pending.size === 0 &&
+      this.#nodeSets.areKnown(this.#activation.neededSelectors())
+    );
   }
 
   /** Own Node added or changed. A deleted Node is not reported: its last state remains in force. */
@@ -178,14 +180,12 @@ export class Topology {
   }
 
   /**
-   * A view has (true) or no longer has (false) endpoints of these Services that name a node but no zone. While a policy
-   * of such a Service uses the zone key, the nodes of the zone are watched.
+   * A view has (true) or no longer has (false) endpoints of these Services that name a node but no zone. Policies of
+   * such a Service require the nodes of the zone if they use the zone key.
    */
-  setServicesWithoutZone(
-    view: object,
-    services: Iterable<readonly [service: string, withoutZone: boolean]>,
-  ): void {
-    if (this.#servicesWithoutZone.set(view, services)) this.#updateNodeSets();
+  setServicesWithoutZone(view: object, services: ReadonlyMap<string, boolean>): void {
+    if (!this.#servicesWithoutZone.set(view, services)) return;
+    this.#settle(new TopologyChangeBuilder(), [...services.keys()]);
   }
 
   /**
@@ -225,7 +225,17 @@ export class Topology {
     return reason !== undefined;
   }
 
-  /** Decides about all endpoints of a managed Service. */
+  /**
+   * Whether all that a decision about these endpoints needs is known. Only the zone key depends on the endpoints: if
+   * they have no zone, it needs the nodes of the zone.
+   */
+  canDecide({ keys }: ManagedPolicy, groups: readonly EndpointGroup[]): boolean {
+    if (!keys.includes(ZONE_KEY)) return true;
+    const { selectors = [] } = this.matchOf(ZONE_KEY) ?? {};
+    return this.#nodeSets.areKnown(selectors) || !hasEndpointWithoutZone(groups);
+  }
+
+  /** Decides about all endpoints of a managed Service. Only if {@link canDecide}. */
   decide(
     groups: readonly EndpointGroup[],
     policy: ManagedPolicy,

@@ -8,12 +8,18 @@ export function hasEndpointWithoutZone(groups: readonly EndpointGroup[]): boolea
 }
 
 /**
- * Services with an endpoint that names a node but no zone, by the view that reported them. For these Services the
- * zone key needs the nodes of the zone.
+ * Services with an endpoint that names a node but no zone, by the view that reported them. For these Services, and
+ * for no others, the zone key needs the nodes of the zone.
  */
 export class ServicesWithoutZone {
   /** There are few views, and there may be many Services. */
   readonly #byView = new Map<object, Set<string>>();
+
+  /** Whether any view reported this Service. */
+  has(service: string): boolean {
+    for (const reported of this.#byView.values()) if (reported.has(service)) return true;
+    return false;
+  }
 
   /** Whether any view reported any of these Services. */
   hasAnyOf(services: ReadonlySet<string>): boolean {
@@ -26,7 +32,7 @@ export class ServicesWithoutZone {
   }
 
   /** Takes the report of a view. Returns whether it changed anything. */
-  set(view: object, services: Iterable<readonly [service: string, withoutZone: boolean]>): boolean {
+  set(view: object, services: ReadonlyMap<string, boolean>): boolean {
     const reported = this.#byView.get(view) ?? new Set<string>();
     let changed = false;
     for (const [service, withoutZone] of services) {

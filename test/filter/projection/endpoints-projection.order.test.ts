@@ -162,25 +162,44 @@ describe('while the nodes of the zone are unknown', () => {
     return sliceChange(codec, { name, service: 'web', uid: 'v', endpoints }, 'ADDED');
   }
 
-  test('an endpoint without a zone is shown only once they are known', () => {
+  test('a Service with an endpoint without a zone remains as it was shown', () => {
     projection.onChanges([{ type: 'DELETED', key: 'default/a' }, both('c')]);
-    expect(events()).toEqual(['ADDED c 10.0.0.1', 'DELETED a 10.0.0.1']);
-    start = view.log.end;
+    projection.onChanges([both('d')]);
+    expect(events()).toEqual([]);
     answer();
-    expect(events()).toEqual(['MODIFIED c 10.0.0.1 10.0.0.3']);
+    expect(events()).toEqual([
+      'ADDED c 10.0.0.1 10.0.0.3',
+      'ADDED d 10.0.0.1 10.0.0.3',
+      'DELETED a 10.0.0.1',
+    ]);
+  });
+
+  test('a Service whose endpoints name their zone again is decided immediately', () => {
+    projection.onChanges([both('c')]);
+    projection.onChanges([{ type: 'DELETED', key: 'default/c' }]);
+    projection.onChanges([slice('a', { ...IN_ZONE, ip: '10.0.0.4' })]);
+    expect(events()).toEqual(['MODIFIED a 10.0.0.4']);
+  });
+
+  test('a Service whose policy is replaced is decided immediately', () => {
+    projection.onChanges([both('c')]);
+    topology.setPolicies(
+      new Map([['default/web', { managed: true, keys: ['*'], source: 'default' }]]),
+    );
+    expect(events()).toEqual(['ADDED c 10.0.0.1 10.0.0.3']);
   });
 
   test('an object that is replaced by one of the same name leaves no state in between', () => {
     projection.onChanges([{ type: 'DELETED', key: 'default/a' }, both('a')]);
-    expect(events()).toEqual(['DELETED a 10.0.0.1', 'ADDED a 10.0.0.1']);
-    start = view.log.end;
+    projection.onChanges([both('a')]);
+    expect(events()).toEqual([]);
     answer();
-    expect(events()).toEqual(['MODIFIED a 10.0.0.1 10.0.0.3']);
+    expect(events()).toEqual(['DELETED a 10.0.0.1', 'ADDED a 10.0.0.1 10.0.0.3']);
   });
 
   test('a view whose endpoints all have a zone is not affected', () => {
     const other = {};
-    topology.setServicesWithoutZone(other, [['default/web', true]]);
+    topology.setServicesWithoutZone(other, new Map([['default/web', true]]));
     expect([...topology.nodeSets.keys()]).toEqual([`${ZONE}=z1`]);
     projection.onChanges([slice('a', { ...IN_ZONE, ip: '10.0.0.4' })]);
     answer();

@@ -11,14 +11,11 @@ import {
   OWN,
   policyOf,
   shownOf,
-  ZONE,
 } from './policy-model.ts';
 import { keyOf, ModelObjects, significant } from './policy-objects.ts';
 import { OrderWatch } from './policy-order.ts';
 import { failWith, isSame, type Seen } from './policy-seen.ts';
 import { SERVICE_KEYS, type Step } from './policy-steps.ts';
-
-const NO_NODES = { nodes: new Map() } as unknown as ModelCluster;
 
 /** Histories per property test. Set the environment variable to run more. */
 export const POLICY_RUNS = Number(process.env.POLICY_RUNS ?? propertyRuns(400));
@@ -141,9 +138,6 @@ export class History {
           for (const nodes of this.#nodesByKey(service, policy, before)) {
             const inputs = { ...this.#inputs(service, policy), slices, nodeContext, nodes };
             yield this.#expected(views, view, service, inputs);
-            if (!this.#zoneIsUnknown()) continue;
-            const unknown = (key: string) => (key === ZONE ? NO_NODES : nodes(key));
-            yield this.#expected(views, view, service, { ...inputs, nodes: unknown });
           }
         }
       }
@@ -153,11 +147,6 @@ export class History {
     // A Service that waits for node sets is unchanged, except that deleted objects are gone immediately.
     const unchanged = this.#shown.get(view)?.get(service) ?? new Map<string, string>();
     yield new Map([...unchanged].filter(([key]) => !this.#deleted.has(key)));
-  }
-
-  /** Whether the nodes of a zone are still unknown: until then, an endpoint without a zone does not match. */
-  #zoneIsUnknown(): boolean {
-    return this.#harness.unanswered().some((selector) => selector.startsWith(ZONE));
   }
 
   /** Whether the first policy of a Service waits for node sets, so that it must not be shown. */

@@ -57,14 +57,10 @@ export class EndpointsHistory {
     this.harness.sendObject(key, existed);
   }
 
-  /**
-   * What a fresh list of the model shows under its topology, reduced to what counts for a client.
-   *
-   * @param unknown whether the API server has not answered a selector yet
-   */
-  fresh(unknown: (selector: string) => boolean = () => false): Map<string, string> {
+  /** What a fresh list of the model shows under its topology, reduced to what counts for a client. */
+  fresh(): Map<string, string> {
     const fresh = new ProjectionHarness(this.#codec, this.#resource, this.model, 0);
-    fresh.start(unknown);
+    fresh.start();
     return significantOf(fresh);
   }
 }

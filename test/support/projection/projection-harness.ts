@@ -63,7 +63,7 @@ export class ProjectionHarness {
   }
 
   /** Sends everything, as the first lists would. */
-  start(unknown?: (selector: string) => boolean): void {
+  start(): void {
     this.setOwnLabels();
     this.setPolicies([...this.#model.services.keys()]);
     this.topology.setSynced('services');
@@ -71,7 +71,7 @@ export class ProjectionHarness {
       [...this.#model.objects].map(([key, object]) => this.#change('ADDED', key, object)),
     );
     this.projection.onSynced();
-    this.syncNodeSets(unknown);
+    this.syncNodeSets();
   }
 
   setOwnLabels(): void {
@@ -100,11 +100,9 @@ export class ProjectionHarness {
   }
 
   /** Answers wanted node sets until none is left. */
-  syncNodeSets(unknown: (selector: string) => boolean = () => false): void {
+  syncNodeSets(): void {
     for (;;) {
-      const next = [...this.topology.nodeSets.keys()].find(
-        (selector) => !this.#sets.has(selector) && !unknown(selector),
-      );
+      const next = [...this.topology.nodeSets.keys()].find((selector) => !this.#sets.has(selector));
       if (next === undefined) return;
       const known = new Set<string>();
       this.#sets.set(next, known);

@@ -53,7 +53,8 @@ function explain(scene: Scene): ServiceExplanation {
     topology.setNodeSetState(selector);
   }
   if (scene.refused !== undefined) topology.setNodeSetState(scene.refused, '403 Forbidden');
-  if (scene.withoutZoneElsewhere === true) topology.setServicesWithoutZone({}, [[SERVICE, true]]);
+  if (scene.withoutZoneElsewhere === true)
+    topology.setServicesWithoutZone({}, new Map([[SERVICE, true]]));
   const addresses = endpoints.map((_, index) => `10.0.0.${index + 1}`);
   const groups = [{ ports: ['TCP/http'], endpoints }];
   const steps = explainService({
@@ -492,7 +493,7 @@ describe('explainService()', () => {
     expect(cloud.endpoints).toMatchObject([{ kept: false }]);
   });
 
-  test('does not wait for the nodes of the zone', () => {
+  test('waits for the nodes of the zone only if an endpoint has none', () => {
     const zone = 'topology.kubernetes.io/zone';
     const scene = {
       policy: keys(zone),
@@ -502,7 +503,7 @@ describe('explainService()', () => {
     const withZone = explain({ ...scene, endpoints: [{ ...on('near'), zone: 'z1' }] });
     expect([withZone.outcome.kind, withZone.warnings]).toEqual(['filtered', []]);
     const withoutZone = explain({ ...scene, endpoints: [on('near')] });
-    expect(withoutZone.outcome).toMatchObject({ kind: 'filtered', waitsFor: [] });
-    expect(withoutZone.counts).toMatchObject({ kept: 0, leftOut: 1 });
+    expect(withoutZone.outcome).toMatchObject({ kind: 'undecided', waitsFor: [`${zone}=z1`] });
+    expect(withoutZone.outcome.text).toContain('until then what is shown does not change');
   });
 });

@@ -6,13 +6,13 @@ describe('ServicesWithoutZone', () => {
     const services = new ServicesWithoutZone();
     const [one, other] = [{}, {}];
     const hasWeb = () => services.hasAnyOf(new Set(['web']));
-    expect(services.set(one, [['web', true]])).toBe(true);
-    expect(services.set(one, [['web', true]])).toBe(false);
-    services.set(other, [['web', true]]);
-    services.set(one, [['web', false]]);
+    expect(services.set(one, new Map([['web', true]]))).toBe(true);
+    expect(services.set(one, new Map([['web', true]]))).toBe(false);
+    services.set(other, new Map([['web', true]]));
+    services.set(one, new Map([['web', false]]));
     expect(hasWeb()).toBe(true);
-    expect(services.set(other, [['web', false]])).toBe(true);
-    expect(services.set(other, [['web', false]])).toBe(false);
+    expect(services.set(other, new Map([['web', false]]))).toBe(true);
+    expect(services.set(other, new Map([['web', false]]))).toBe(false);
     expect(hasWeb()).toBe(false);
   });
 
@@ -23,10 +23,9 @@ describe('ServicesWithoutZone', () => {
     [[], ['db'], false],
   ])('of %j, any is among %j: %j', (reported, services, expected) => {
     const withoutZone = new ServicesWithoutZone();
-    withoutZone.set(
-      {},
-      reported.map((name) => [name, true] as const),
-    );
+    withoutZone.set({}, new Map(reported.map((name) => [name, true] as const)));
+    expect(reported.map((name) => withoutZone.has(name))).not.toContain(false);
+    expect(withoutZone.has('other')).toBe(false);
     expect(withoutZone.hasAnyOf(new Set(services))).toBe(expected);
   });
 });
