@@ -53,6 +53,17 @@ export interface Status {
   readonly retryAfterSeconds?: number;
   /** Machine-readable details, e.g. `{ reason: 'ResourceVersionTooLarge', message: … }`. */
   readonly causes?: readonly StatusCause[];
+  /** The object in question. */
+  readonly subject?: StatusSubject;
+}
+
+/** The object that a Status is about: parts of `Status.details`. */
+export interface StatusSubject {
+  readonly name: string;
+  /** API group; empty for core. */
+  readonly group: string;
+  /** Plural name of the resource: the API server writes no kind here. */
+  readonly kind: string;
 }
 
 /** One entry of `Status.details.causes`. */
@@ -64,7 +75,7 @@ export interface StatusCause {
 /** Optional parts of an error. */
 export interface WrapperErrorOptions {
   readonly cause?: unknown;
-  /** The Status from the API server; for code `Refused`. */
+  /** The Status for clients, for code `Refused` that of the API server; default: see statusOf. */
   readonly status?: Status;
   /** Byte offset in the body or stream at which parsing failed; for code `Malformed`. */
   readonly offset?: number;

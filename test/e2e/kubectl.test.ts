@@ -62,6 +62,7 @@ test('lists what the wrapper serves', async () => {
 
 test.each([
   [['get', 'svc'], 'web'],
+  [['get', 'all'], 'web'],
   [['get', 'endpointslices', '-A'], 'web-1'],
   [['get', 'endpointslice', 'web-1', '-o', 'jsonpath={.endpoints[*].addresses[0]}'], '10.0.0.1'],
   [

@@ -60,7 +60,9 @@ export class View {
   readonly #most: LogBounds;
   readonly #peak: RecentPeak;
   readonly #waiting = new Set<() => void>();
-  readonly #objects = new Map<string, ObjectBytes>();
+  #objects = new Map<string, ObjectBytes>();
+  /** Whether the objects may be in another order than their keys. */
+  #unsorted = false;
   /** Total size of the objects. */
   #bytes = 0;
   /** Undefined until the view has started. It stays when the view is closed, because watchers still read it. */
@@ -161,6 +163,7 @@ export class View {
       this.#objects.set(key, object);
       this.#bytes += object.length;
     }
+    this.#unsorted = true;
     this.#peak.record({ entries: this.#objects.size, bytes: this.#bytes });
     const log = new EventLog(version, () => this.#bounds());
     this.#open = { log, frames: new EventFrames(this.codec, this.resource, log) };
@@ -187,9 +190,10 @@ export class View {
     return this.#objects.keys();
   }
 
-  /** The current state. Throws before the view has started. */
+  /** The current state, in the order of the keys, as etcd has it. Throws before the view has started. */
   snapshot(): Snapshot {
     const { version, end } = this.log;
+    this.#sort();
     return { version, position: end, items: [...this.#objects.values()] };
   }
 
@@ -203,6 +207,7 @@ export class View {
     const object = make(String(version));
     const before = this.#objects.get(key);
     this.#objects.set(key, object);
+    this.#unsorted ||= before === undefined;
     this.#bytes += object.length - (before?.length ?? 0);
     this.log.append({ version, type: before === undefined ? 'ADDED' : 'MODIFIED', object });
     return object;
@@ -232,6 +237,18 @@ export class View {
   #settled(): void {
     for (const callback of this.#waiting) callback();
     this.#waiting.clear();
+  }
+
+  /** Sorts the objects themselves, so that it costs no memory, and nothing until another object is added. */
+  #sort(): void {
+    if (!this.#unsorted) return;
+    const unsorted = this.#objects;
+    this.#objects = new Map();
+    // Without a comparator the sort of 10,000 keys is several times as fast.
+    for (const key of [...unsorted.keys()].sort()) {
+      this.#objects.set(key, unsorted.get(key) as ObjectBytes);
+    }
+    this.#unsorted = false;
   }
 
   #withVersion(object: ObjectBytes, resourceVersion: string): ObjectBytes {

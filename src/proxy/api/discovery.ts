@@ -9,11 +9,11 @@ export interface DiscoveryDocument {
 const JSON_TYPE = 'application/json';
 const AGGREGATED_TYPE = `${JSON_TYPE};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`;
 const VERBS = ['get', 'list', 'watch'];
-/** Short names of kubectl, by plural (registry/core/rest storage). */
-const SHORT_NAMES: Readonly<Record<string, readonly string[]>> = {
-  services: ['svc'],
-  endpoints: ['ep'],
-  nodes: ['no'],
+/** Short names and categories of kubectl, by plural (pkg/registry/core/…/storage.go). */
+const NAMES: Readonly<Record<string, object>> = {
+  services: { shortNames: ['svc'], categories: ['all'] },
+  endpoints: { shortNames: ['ep'] },
+  nodes: { shortNames: ['no'] },
 };
 
 /**
@@ -87,14 +87,13 @@ function versionsOf(group: string): string[] {
 }
 
 function plainResource({ plural, kind, namespaced }: Resource): object {
-  const shortNames = SHORT_NAMES[plural];
   return {
     name: plural,
     singularName: kind.toLowerCase(),
     namespaced,
     kind,
     verbs: VERBS,
-    ...(shortNames === undefined ? {} : { shortNames }),
+    ...NAMES[plural],
   };
 }
 
@@ -122,14 +121,13 @@ function aggregated(core: boolean): object {
 }
 
 function aggregatedResource({ group, version, plural, kind, namespaced }: Resource): object {
-  const shortNames = SHORT_NAMES[plural];
   return {
     resource: plural,
     responseKind: { group, version, kind },
     scope: namespaced ? 'Namespaced' : 'Cluster',
     singularResource: kind.toLowerCase(),
     verbs: VERBS,
-    ...(shortNames === undefined ? {} : { shortNames }),
+    ...NAMES[plural],
   };
 }
 

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { WrapperError } from '../../errors.ts';
 import { objectKey } from '../../filter/codec/change.ts';
+import type { Resource } from '../../filter/codec/resource.ts';
 import type { View } from '../../filter/view/view.ts';
 import type { ListOptions } from '../api/list-options.ts';
 import type { WriteTimeout } from '../http/write-timeout.ts';
@@ -38,10 +39,18 @@ export function readObject(
 ): Buffer[] {
   assertReached(view.log.version, options.version);
   const object = view.get(objectKey(info));
-  if (object === undefined) {
-    throw new WrapperError('NotFound', `${view.resource.plural} "${info.name}" not found`);
-  }
+  if (object === undefined) throw notFound(view.resource, info.name);
   return view.codec.encodeObject(view.resource, object);
+}
+
+/** The API server's own 404 (apimachinery api/errors NewNotFound), except that the message says who answers. */
+function notFound({ group, plural }: Resource, name: string): WrapperError {
+  const qualified = group === '' ? plural : `${plural}.${group}`;
+  const message = `kube-proxy-wrapper: ${qualified} "${name}" not found`;
+  const subject = { name, group, kind: plural };
+  return new WrapperError('NotFound', message, {
+    status: { code: 404, reason: 'NotFound', message, subject },
+  });
 }
 
 /** Answers with a watch. Throws `Expired` or `TooLargeResourceVersion` if it cannot begin at that version. */

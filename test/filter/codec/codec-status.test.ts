@@ -73,6 +73,13 @@ describe('encodeStatus()', () => {
     expect(codec.encodeStatus(status ?? expired).equals(bytes)).toBe(true);
   });
 
+  test.each(['pb', 'json'])('names the object as a kube-apiserver does (%s)', (extension) => {
+    const { codec, bytes } = fixture(`status.forbidden-or-missing.${extension}`);
+    const status = codec.decodeStatus(bytes) ?? expired;
+    const subject = { name: 'nope', group: 'discovery.k8s.io', kind: 'endpointslices' };
+    expect(codec.encodeStatus({ ...status, subject }).equals(bytes)).toBe(true);
+  });
+
   test.each(CODECS)('is read back ($encoding)', (codec) => {
     const statuses = [expired, detailed, { code: 0, reason: '', message: '' }];
     const read = statuses.map((status) => codec.decodeStatus(codec.encodeStatus(status)));

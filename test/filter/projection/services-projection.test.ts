@@ -46,7 +46,7 @@ describe('a Service that is not in the topology', () => {
     projection.onChanges([service('web', {}), service('mesh', { mesh: '' })]);
     expect(shown()).toEqual(['web']);
     switchNode('off');
-    expect(shown()).toEqual(['web', 'mesh']);
+    expect(shown()).toEqual(['mesh', 'web']);
     switchNode('on');
     expect(shown()).toEqual(['web']);
   });
@@ -187,7 +187,7 @@ test('a Service whose policy comes into force through another Service is shown i
   expect(shown()).toEqual(['web']);
   feed = () => setKeys('web', '*');
   projection.onChanges([service('web', {})]);
-  expect(shown()).toEqual(['web', 'db']);
+  expect(shown()).toEqual(['db', 'web']);
 });
 
 test('close() ends all changes', () => {

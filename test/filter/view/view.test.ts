@@ -39,3 +39,19 @@ test.each([
     expect(view.log.holds(position)).toBe(false);
   },
 );
+
+// In the order of etcd's keys, `a-b/…` comes before `a/…`.
+test('its objects have the order of their keys, whatever was added in between', () => {
+  const window = { entries: 10, bytes: 1 << 20 };
+  const versions = new VersionAllocator(0);
+  const view = new View({ resource: SERVICES, codec: createJsonCodec(), versions, window });
+  const named = (name: string) =>
+    Buffer.from(`{"metadata":{"name":"${name}","resourceVersion":"1"}}`);
+  const order = () => view.snapshot().items.map((item) => JSON.parse(String(item)).metadata.name);
+  view.startUnchanged(['b/x', 'a/y', 'a-b/z'].map((key) => [key, named(key)] as const));
+  expect(order()).toEqual(['a-b/z', 'a/y', 'b/x']);
+  for (const key of ['a/x', 'a/y']) view.setUnchanged(key, named(key));
+  view.delete('b/x');
+  expect(order()).toEqual(['a-b/z', 'a/x', 'a/y']);
+  expect([...view.keys()]).toHaveLength(view.size);
+});

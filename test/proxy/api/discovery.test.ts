@@ -55,7 +55,7 @@ describe('discoveryOf()', () => {
     expect(read('/api/v1')).toMatchObject({ kind: 'APIResourceList', groupVersion: 'v1' });
     expect(read('/api/v1').resources).toContainEqual({
       ...{ name: 'services', singularName: 'service', kind: 'Service', namespaced: true },
-      ...{ shortNames: ['svc'], verbs: ['get', 'list', 'watch'] },
+      ...{ shortNames: ['svc'], categories: ['all'], verbs: ['get', 'list', 'watch'] },
     });
     expect(read('/apis/networking.k8s.io')).toMatchObject({
       kind: 'APIGroup',

@@ -366,6 +366,13 @@ describe('LIST', () => {
     const one = JSON.parse(body.toString());
     expect(one).toMatchObject({ kind: 'EndpointSlice', apiVersion: 'discovery.k8s.io/v1' });
     expect(one.endpoints).toEqual((await list()).body.items[0]?.endpoints);
-    expect(await statusFor('GET', `${path}/none`)).toMatchObject({ code: 404, reason: 'NotFound' });
+    expect(await statusFor('GET', `${path}/none`)).toMatchObject({
+      ...{ code: 404, reason: 'NotFound' },
+      message: expect.stringContaining('endpointslices.discovery.k8s.io "none" not found'),
+      details: { name: 'none', group: 'discovery.k8s.io', kind: 'endpointslices' },
+    });
+    const missing = await statusFor('GET', '/api/v1/namespaces/default/services/none');
+    expect(missing).toMatchObject({ details: { name: 'none', kind: 'services' } });
+    expect(missing.details).not.toHaveProperty('group');
   });
 });

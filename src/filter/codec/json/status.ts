@@ -20,11 +20,6 @@ export function readStatus(status: Fields): Status {
 
 /** Writes a Status with the members that a kube-apiserver writes: Go omits empty ones (`omitempty`). */
 export function writeStatus(status: Status): string {
-  const { causes, retryAfterSeconds } = status;
-  const details =
-    causes === undefined && retryAfterSeconds === undefined
-      ? undefined
-      : { causes: causes?.map(writeCause), retryAfterSeconds: retryAfterSeconds || undefined };
   return JSON.stringify({
     kind: 'Status',
     apiVersion: 'v1',
@@ -32,9 +27,20 @@ export function writeStatus(status: Status): string {
     status: 'Failure',
     message: status.message || undefined,
     reason: status.reason || undefined,
-    details,
+    details: writeDetails(status),
     code: status.code || undefined,
   });
+}
+
+function writeDetails({ causes, retryAfterSeconds, subject }: Status): object | undefined {
+  if ((causes ?? retryAfterSeconds ?? subject) === undefined) return undefined;
+  return {
+    name: subject?.name || undefined,
+    group: subject?.group || undefined,
+    kind: subject?.kind || undefined,
+    causes: causes?.map(writeCause),
+    retryAfterSeconds: retryAfterSeconds || undefined,
+  };
 }
 
 function writeCause(cause: StatusCause): {

@@ -70,7 +70,7 @@ export function writeStatus(status: Status): Uint8Array {
   writeText(writer, STATUS.status, 'Failure');
   writeText(writer, STATUS.message, status.message);
   writeText(writer, STATUS.reason, status.reason);
-  if (status.causes !== undefined || status.retryAfterSeconds !== undefined) {
+  if ((status.causes ?? status.retryAfterSeconds ?? status.subject) !== undefined) {
     writer.tag(STATUS.details, WireType.LengthDelimited).fork();
     writeDetails(writer, status);
     writer.join();
@@ -78,18 +78,18 @@ export function writeStatus(status: Status): Uint8Array {
   return writer.tag(STATUS.code, WireType.Varint).int32(status.code).finish();
 }
 
-function writeDetails(writer: BinaryWriter, status: Status): void {
-  writeText(writer, DETAILS.name, '');
-  writeText(writer, DETAILS.group, '');
-  writeText(writer, DETAILS.kind, '');
-  for (const cause of status.causes ?? []) {
+function writeDetails(writer: BinaryWriter, { causes, retryAfterSeconds, subject }: Status): void {
+  writeText(writer, DETAILS.name, subject?.name ?? '');
+  writeText(writer, DETAILS.group, subject?.group ?? '');
+  writeText(writer, DETAILS.kind, subject?.kind ?? '');
+  for (const cause of causes ?? []) {
     writer.tag(DETAILS.causes, WireType.LengthDelimited).fork();
     writeText(writer, CAUSE.reason, cause.reason);
     writeText(writer, CAUSE.message, cause.message);
     writeText(writer, CAUSE.field, '');
     writer.join();
   }
-  writer.tag(DETAILS.retryAfterSeconds, WireType.Varint).int32(status.retryAfterSeconds ?? 0);
+  writer.tag(DETAILS.retryAfterSeconds, WireType.Varint).int32(retryAfterSeconds ?? 0);
   writeText(writer, DETAILS.uid, '');
 }
 
