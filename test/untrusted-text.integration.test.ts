@@ -6,11 +6,10 @@ import { formatVerdicts } from '../src/commands/check/verdict.ts';
 import { formatDiff } from '../src/commands/diff.ts';
 import { formatExplained, formatSummary } from '../src/commands/explain-text.ts';
 import { formatData } from '../src/commands/format-output.ts';
-import { csvLine } from '../src/commands/output/csv.ts';
 import type { ClusterObjects } from '../src/commands/simulate/cluster-objects.ts';
 import { compare, formatDifferences } from '../src/commands/simulate/compare.ts';
 import { findingsOf, formatFinding } from '../src/commands/simulate/findings.ts';
-import { csvCells, formatMatrix, formatService } from '../src/commands/simulate/matrix.ts';
+import { formatMatrix, formatService } from '../src/commands/simulate/matrix.ts';
 import { simulate } from '../src/commands/simulate/simulation.ts';
 import { nodeProxyOptions } from '../src/config/node-proxy-options.ts';
 import { loadSettings } from '../src/config/settings.ts';
@@ -235,8 +234,6 @@ const OUTPUTS: Readonly<Record<string, (write: Write) => string>> = {
     const { slices, ...others } = cluster(write);
     return formatDifferences(compare(simulation, simulate({ ...others, slices: [] }, settings)));
   },
-  'simulate as CSV': (write) =>
-    Array.from(csvCells(simulate(cluster(write), settings)), csvLine).join(''),
   'the table of the demo': (write) =>
     formatServices([
       {

@@ -14,7 +14,7 @@ export interface Flag {
   readonly value?: string;
   /** Whether it can be given several times. */
   readonly multiple?: boolean;
-  /** Valid values, if they are a closed set. One that ends in `=` is a prefix. */
+  /** Valid values, if they are a closed set. */
   readonly choices?: readonly string[];
   /** What a shell completes its value to; absent: to file names. */
   readonly completes?: 'nothing';

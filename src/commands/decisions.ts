@@ -61,7 +61,6 @@ function reportOf(answer: Decisions, withHeader: boolean): Report {
   return {
     data: answer,
     text: ({ headers, wide }) => formatTable(table, { wide, headers: headers && withHeader }),
-    csv: () => (withHeader ? table : table.slice(1)),
   };
 }
 

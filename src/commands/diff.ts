@@ -36,7 +36,6 @@ export async function diffReport(
   return {
     data: diff,
     text: () => formatDiff(diff),
-    names: diff.objects.map(({ kind, namespace, name }) => `${kind}/${namespace}/${name}`),
   };
 }
 

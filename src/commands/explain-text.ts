@@ -23,7 +23,7 @@ export function formatSummary(summary: Summary, style: TextStyle): string {
 }
 
 /** The list of Services as a table with a header. */
-export function summaryTable(services: Summary['services'], wide: boolean): string[][] {
+function summaryTable(services: Summary['services'], wide: boolean): string[][] {
   const header = ['SERVICE', 'OUTCOME', 'POLICY', 'WINNER', 'SHOWN', 'SINCE', 'WARNINGS'];
   const lines = services.map((each) => [
     each.service,

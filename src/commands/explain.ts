@@ -4,8 +4,8 @@ import type { Summary } from '../admin/explain/summary.ts';
 import { WrapperError } from '../errors.ts';
 import type { AdminClient } from './admin-client.ts';
 import { type Call, EXIT } from './command.ts';
-import { formatExplained, formatSummary, summaryTable } from './explain-text.ts';
-import { type Flags, textFlag, UsageError } from './flags.ts';
+import { formatExplained, formatSummary } from './explain-text.ts';
+import { type Flags, textFlag } from './flags.ts';
 import type { Report } from './output/report.ts';
 import { readPages } from './paged.ts';
 import {
@@ -19,9 +19,6 @@ import { watchChanges } from './watch-changes.ts';
 /** Executes `explain`. */
 export async function executeExplain({ flags, args, session }: Call): Promise<number> {
   const service = serviceArgument(args, flags);
-  if (service !== undefined && textFlag(flags, 'output') === 'csv') {
-    throw new UsageError('-o csv is for the list of Services, not for one');
-  }
   const admin = await session.openAdmin(flags);
   try {
     const print = (report: Report) => session.print(report, flags);
@@ -68,18 +65,11 @@ function reportOne(explained: Explained): Report {
   return {
     data: explained,
     text: () => formatExplained(explained),
-    names: [explained.service],
   };
 }
 
 function reportAll(summary: Summary): Report {
-  const { services } = summary;
-  return {
-    data: summary,
-    text: (style) => formatSummary(summary, style),
-    names: services.map(({ service }) => service),
-    csv: () => summaryTable(services, true),
-  };
+  return { data: summary, text: (style) => formatSummary(summary, style) };
 }
 
 /** Prints a Service again when what is said about it changes. */
@@ -138,6 +128,5 @@ function withoutHeader(summary: Summary): Report {
   return {
     ...report,
     text: ({ wide }) => formatSummary(summary, { wide, headers: false }),
-    csv: () => summaryTable(summary.services, true).slice(1),
   };
 }

@@ -33,7 +33,7 @@ export function choiceFlag<T extends string>(
 
 /** The error for a value that is not in a closed set. */
 export function invalidChoice(name: string, choices: readonly string[], value: string): UsageError {
-  const list = choices.map((each) => (each.endsWith('=') ? `${each}…` : each)).join(', ');
+  const list = choices.join(', ');
   return new UsageError(`--${name} must be one of ${list}, not ${JSON.stringify(value)}`);
 }
 

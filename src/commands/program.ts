@@ -6,7 +6,6 @@ import { type Command, EXIT, type Session } from './command.ts';
 import { helpOf, usageOf } from './command-line/help.ts';
 import { parseCommandLine } from './command-line/parse.ts';
 import { UsageError } from './flags.ts';
-import { assertOutput } from './output/report.ts';
 
 /** A program of this package: kube-proxy-wrapper or kubectl-kpw. */
 export interface Program {
@@ -53,7 +52,6 @@ async function execute(
   const { program } = session;
   const line = parseCommandLine(command, args, program);
   if (line.help) return say(helpOf(command, program));
-  assertOutput(line.flags);
   return await command.execute({ flags: line.flags, args: line.args, session });
 }
 

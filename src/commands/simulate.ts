@@ -22,9 +22,6 @@ export async function executeSimulate({ flags, args, session }: Call): Promise<n
   const against = textFlags(flags, 'against');
   const settings = readBoth(flags, changes.length > 0);
   const isDiff = flags.diff === true || against.length > 0 || settings.isCompared;
-  if (isDiff && ['csv', 'name'].includes(textFlag(flags, 'output') ?? '')) {
-    throw new UsageError('the output of --diff and --against must be text, json, yaml or jsonpath');
-  }
   const names = serviceNames(flags, args);
   const wanted = serviceFilter(flags, names);
   const cluster = await readInput(flags, settings.trial);

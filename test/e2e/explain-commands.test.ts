@@ -105,9 +105,11 @@ describe.each(['nftables', 'iptables'] as const)(
       const kubeconfig = plane.kubeconfig('wrapper', {
         server: plane.serverAt(node.netns.hostAddress),
       });
-      const args = ['--kubeconfig', kubeconfig, '--service', 'web', '-o', 'csv'];
+      const args = ['--kubeconfig', kubeconfig, '--service', 'web', '-o', 'json'];
       const { out } = await command(node, 'simulate', ...args);
-      expect(out).toContain(`default/web,${node.nodeName},filtered,site,1,2,10.244.1.5`);
+      const { answers } = JSON.parse(out).services[0];
+      const own = answers.find(({ nodes }: { nodes: string[] }) => nodes.includes(node.nodeName));
+      expect(own).toMatchObject({ outcome: 'filtered', winners: ['site'], shown: ['10.244.1.5'] });
     });
 
     test('check sees rules in the kernel that are not those of the view', async () => {

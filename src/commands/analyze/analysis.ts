@@ -89,10 +89,6 @@ export function analysisReport(
       const end = printLine(`${summaryOf(kinds)} in ${looked}`);
       return `${kinds.map((kind) => formatKind(kind, wide)).join('')}${headers ? end : ''}`;
     },
-    names: [
-      ...new Set(kinds.flatMap(({ findings }) => findings.map(({ service }) => service))),
-    ].filter((service) => service !== ''),
-    csv: () => csvCells(kinds),
   };
 }
 
@@ -121,13 +117,4 @@ function summaryOf(kinds: readonly AnalyzedKind[]): string {
   const [errors = 0, warnings = 0, infos = 0] = counts;
   if (errors + warnings + infos === 0) return 'no problem found';
   return `${plural(errors, 'error')}, ${plural(warnings, 'warning')}, ${infos} for information`;
-}
-
-function* csvCells(kinds: readonly AnalyzedKind[]): Generator<string[]> {
-  yield ['severity', 'code', 'service', 'message', 'subjects'];
-  for (const { severity, code, findings } of kinds) {
-    for (const { service, message, subjects } of findings) {
-      yield [severity, code, service, message, subjects.map(({ text }) => text).join(' ')];
-    }
-  }
 }

@@ -81,14 +81,10 @@ function flagValue(flag: Flag, token: OptionToken, see: string): string | boolea
     throw new UsageError(`${token.rawName} needs a value, ${flag.value}. ${see}`);
   }
   const { choices } = flag;
-  if (choices !== undefined && !choices.some((choice) => fits(choice, value))) {
+  if (choices !== undefined && !choices.includes(value)) {
     throw invalidChoice(flag.name, choices, value);
   }
   return value;
-}
-
-function fits(choice: string, value: string): boolean {
-  return choice === value || (choice.endsWith('=') && value.startsWith(choice));
 }
 
 function assertFewArguments(

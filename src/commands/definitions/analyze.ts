@@ -25,7 +25,7 @@ mistakes, the rest (i) is for information. Without --from it reads the cluster o
       ...{ name: 'fail-on', value: 'SEVERITY', choices: ['warning', 'error', 'none'] },
       help: 'lowest severity that the exit code reports: warning (default), error or none',
     },
-    outputFlag('text', 'json', 'yaml', 'wide', 'name', 'csv', 'jsonpath='),
+    outputFlag('text', 'json', 'yaml', 'wide'),
     NO_HEADERS,
   ],
   examples: [

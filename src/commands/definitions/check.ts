@@ -34,7 +34,7 @@ output is one check. A failed check also says what to do:
       ...{ name: 'wait', value: 'SECONDS', completes: 'nothing' },
       help: 'how long kube-proxy may take to write its tables; default 5',
     },
-    outputFlag('text', 'json', 'yaml', 'jsonpath='),
+    outputFlag('text', 'json', 'yaml'),
   ],
   notes:
     'Run it as root, in the network and process namespaces of kube-proxy. It skips checks that it cannot do.',

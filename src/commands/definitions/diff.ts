@@ -15,7 +15,7 @@ Endpoints are keyed by their address, not by their position.`,
     },
     ADMIN,
     { ...NAMESPACE, help: 'namespace of the Service; default: default' },
-    outputFlag('text', 'json', 'yaml', 'name', 'jsonpath='),
+    outputFlag('text', 'json', 'yaml'),
   ],
   examples: ['{program} diff shop/web', "{program} diff shop/web -o json | jq '.objects[].patch'"],
   exits: {

@@ -22,7 +22,7 @@ export const explain: Command = {
       short: 'w',
       help: 'continue, and print a Service again when its decision changes',
     },
-    outputFlag('text', 'json', 'yaml', 'wide', 'name', 'csv', 'jsonpath='),
+    outputFlag('text', 'json', 'yaml', 'wide'),
     NO_HEADERS,
   ],
   examples: [
@@ -30,7 +30,7 @@ export const explain: Command = {
     '{program} explain -n shop svc/web',
     '{program} explain --warnings',
     "{program} explain shop/web -o json | jq '.ports[].winner'",
-    '{program} explain -l app=web -o jsonpath=\'{range .services[*]}{.service}{"\\n"}{end}\'',
+    "{program} explain -l app=web -o json | jq -r '.services[].service'",
   ],
   exits: {
     0: 'answered',

@@ -36,10 +36,9 @@ export const CONTEXT: Flag = {
 
 /** The flag -o with these formats, the default first. */
 export function outputFlag(...choices: readonly string[]): Flag {
-  const list = choices.map((each) => (each.endsWith('=') ? `${each}TEMPLATE` : each));
   return {
     ...{ name: 'output', short: 'o', value: 'FORMAT', choices },
-    help: `${list[0]} (default), ${list.slice(1, -1).join(', ')}${list.length > 2 ? ' or ' : ''}${list.at(-1)}`,
+    help: `${choices[0]} (default), ${choices.slice(1, -1).join(', ')} or ${choices.at(-1)}`,
   };
 }
 

@@ -99,7 +99,7 @@ function remote(command: Command, changes: Partial<Command> = {}): Command {
 /** With --all-nodes -o wide has a meaning for each command. */
 function withWide(flag: Flag): Flag {
   if (flag.name !== 'output' || flag.choices?.includes('wide')) return flag;
-  return outputFlag(...(flag.choices ?? []).slice(0, -1), 'wide', 'jsonpath=');
+  return outputFlag(...(flag.choices ?? []), 'wide');
 }
 
 const fleet: Command = {
@@ -120,7 +120,7 @@ objects of the cluster. Differences come first. A difference that is gone a mome
     ALL_NAMESPACES,
     SELECTOR,
     ...CONNECTION,
-    outputFlag('text', 'json', 'yaml', 'wide', 'csv', 'jsonpath='),
+    outputFlag('text', 'json', 'yaml', 'wide'),
     NO_HEADERS,
   ],
   notes: `It needs the rights to list pods, nodes, services and endpointslices, to get the ConfigMap of the wrapper, and to create

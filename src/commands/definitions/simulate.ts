@@ -55,7 +55,7 @@ the nodes, and does not write anything.`,
       ...{ name: 'against-config', value: 'FILE' },
       help: 'the same, but compare with other settings',
     },
-    outputFlag('text', 'json', 'csv', 'yaml', 'name', 'wide', 'jsonpath='),
+    outputFlag('text', 'json', 'yaml', 'wide'),
     NO_HEADERS,
   ],
   examples: [

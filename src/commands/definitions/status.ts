@@ -11,9 +11,9 @@ The running wrapper answers.`,
   flags: [
     ADMIN,
     { name: 'watch', short: 'w', help: 'continue, and print the screen again when it changes' },
-    outputFlag('text', 'json', 'yaml', 'jsonpath='),
+    outputFlag('text', 'json', 'yaml'),
   ],
-  examples: ['{program} status', "{program} status -o jsonpath='{.problems}'"],
+  examples: ['{program} status', '{program} status -o json | jq .problems'],
   exits: {
     0: 'no problem found',
     1: 'no wrapper answers',

@@ -10,7 +10,7 @@ export const version: Command = {
   flags: [
     ADMIN,
     { name: 'client', help: 'only the version of this program' },
-    outputFlag('text', 'json', 'yaml', 'jsonpath='),
+    outputFlag('text', 'json', 'yaml'),
   ],
   examples: ['{program} version', '{program} version --client'],
   exits: {

@@ -7,13 +7,7 @@ import { type Report, renderReport } from './report.ts';
 /** Prints a report on standard output, as fast as its reader reads. */
 export async function printReport(report: Report, flags: Flags): Promise<void> {
   const isText = ['text', 'wide'].includes(String(flags.output ?? 'text'));
+  const text = renderReport(report, flags);
   const colour = isText && wantsColour(process.stdout, process.env);
-  const parts = renderReport(report, flags);
-  const painted = colour ? mapEach(parts, paint) : parts;
-  await pipeline(Readable.from(painted), process.stdout, { end: false });
-  if (!isText && report.remarks !== undefined) process.stderr.write(report.remarks);
-}
-
-function* mapEach(parts: Iterable<string>, change: (part: string) => string): Generator<string> {
-  for (const part of parts) yield change(part);
+  await pipeline(Readable.from([colour ? paint(text) : text]), process.stdout, { end: false });
 }

@@ -40,7 +40,6 @@ export function fleetReport({ nodes, without, service }: FleetComparison): Repor
   return {
     data: { nodes: sorted.map(dataOf), without },
     text: (style) => formatFleet(sorted, without, service !== undefined, style),
-    csv: () => csvOf(sorted),
   };
 }
 
@@ -109,19 +108,4 @@ function sightText(sight: Sight | undefined, { wide }: TextStyle): string {
   const keys = winners.map(shortKey).join('+');
   const what = outcome === 'filtered' ? keys || 'NONE' : outcome;
   return `${shown}/${total} ${what}${wide && addresses ? ` (${some(addresses, 20)})` : ''}`;
-}
-
-function* csvOf(nodes: readonly NodeComparison[]): Generator<string[]> {
-  yield ['node', 'service', 'different', 'sees', 'expected', 'seesAddresses', 'expectedAddresses'];
-  const style = { wide: false, headers: true };
-  for (const { node, rows, differences } of nodes) {
-    for (const row of rows) {
-      const { service, sees, expected } = row;
-      yield [
-        ...[node, service, String(differences.includes(row))],
-        ...[sightText(sees, style), sightText(expected, style)],
-        ...[sees?.addresses?.join(' ') ?? '', expected?.addresses?.join(' ') ?? ''],
-      ];
-    }
-  }
 }

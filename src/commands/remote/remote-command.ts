@@ -31,7 +31,7 @@ export async function executeRemote(command: Command, call: Call): Promise<numbe
     const ask = (pod: WrapperPod) => askWrapper(client, pod, port, read);
     if (node === undefined) {
       const answers = await forEachLimited(pods, limit, ask);
-      await session.print(reportOfNodes(answers, reader.header, flags), flags);
+      await session.print(reportOfNodes(answers, reader.header), flags);
       return codeOf(answers);
     }
     const [pod] = pods as [WrapperPod];
@@ -117,7 +117,6 @@ function codeOf(answers: readonly NodeAnswer[]): number {
 function reportOfNodes(
   answers: readonly NodeAnswer[],
   header: readonly string[] | undefined,
-  flags: Flags,
 ): Report {
   const nodes = answers.map(({ node, answer, error }) =>
     error === undefined
@@ -130,10 +129,6 @@ function reportOfNodes(
       header === undefined || style.wide
         ? answers.map((each) => sectionOf(each, style)).join('\n')
         : formatTable([['NODE', ...header], ...answers.map((each) => lineOf(each, header))], style),
-    names: answers.flatMap(({ node, answer }) =>
-      (answer?.report.names ?? []).map((name) => `${node} ${name}`),
-    ),
-    csv: () => csvOf(answers, flags),
   };
 }
 
@@ -147,19 +142,4 @@ function lineOf({ node, answer, error }: NodeAnswer, header: readonly string[]):
   if (error === undefined) return [node, ...(answer?.line ?? [])];
   const empty = header.slice(1).map(() => '-');
   return [node, ...empty, `no answer: ${error.message}`];
-}
-
-/** The lines of all nodes, with a first column that names the node. */
-function* csvOf(answers: readonly NodeAnswer[], flags: Flags): Generator<string[]> {
-  let hasHeader = false;
-  for (const { node, answer } of answers) {
-    let isHeader = true;
-    for (const cells of answer?.report.csv?.() ?? []) {
-      if (!isHeader) yield [node, ...cells];
-      else if (!hasHeader) yield ['NODE', ...cells];
-      hasHeader = true;
-      isHeader = false;
-    }
-  }
-  if (!hasHeader && flags['no-headers'] !== true) yield ['NODE'];
 }

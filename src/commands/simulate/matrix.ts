@@ -76,23 +76,6 @@ export function formatService(
   return `${head}${formatTable([['NODE', 'SEES', 'ENDPOINTS'], ...lines], style)}`;
 }
 
-/** The cells of a line for each Service and node, after the header. */
-export function* csvCells({ services, nodes }: Simulation): Generator<string[]> {
-  yield ['service', 'node', 'outcome', 'keys', 'shown', 'total', 'endpoints'];
-  for (const service of services) {
-    const cells = service.answers.map((answer) => {
-      const shown = addressesOf(service, answer);
-      const total = String(service.endpoints.length);
-      const winners = answer.winners.join(' ');
-      const what = marked(service, answer.outcome);
-      return [what, winners, String(shown.length), total, shown.join(' ')];
-    });
-    for (const [node, name] of nodes.entries()) {
-      yield [service.service, name, ...(cells[service.byNode[node] as number] ?? [])];
-    }
-  }
-}
-
 /** The matrix as data: each distinct answer once, with its nodes. */
 export function matrixData({ services, nodes }: Simulation): unknown {
   return services.map((service) => ({

@@ -3,7 +3,7 @@ import type { Report } from '../output/report.ts';
 import { compare, formatDifferences } from './compare.ts';
 import type { Finding } from './findings.ts';
 import { formatFindings } from './format-findings.ts';
-import { csvCells, formatMatrix, formatService, hintsNote, matrixData } from './matrix.ts';
+import { formatMatrix, formatService, hintsNote, matrixData } from './matrix.ts';
 import type { Simulation } from './simulation.ts';
 
 /** What every node would see, and what is wrong with it. */
@@ -18,9 +18,6 @@ export function simulationReport(simulation: Simulation, findings: readonly Find
       const text = one ? formatService(only, nodes, style) : formatMatrix(simulation, style);
       return `${text}${hintsNote(services)}${remarks === '' ? '' : `\n${remarks}`}`;
     },
-    names: services.map(({ service }) => service),
-    csv: () => csvCells(simulation),
-    remarks,
   };
 }
 

@@ -112,7 +112,7 @@ describe('F7: what a tenant writes comes out as data', () => {
     ['check', ['check', '--wait', '0', '--kubeconfig', 'KUBECONFIG']],
     ['simulate', ['simulate', '--kubeconfig', 'KUBECONFIG']],
     ['simulate -o json', ['simulate', '--kubeconfig', 'KUBECONFIG', '-o', 'json']],
-    ['simulate -o csv', ['simulate', '--kubeconfig', 'KUBECONFIG', '-o', 'csv']],
+    ['simulate -o yaml', ['simulate', '--kubeconfig', 'KUBECONFIG', '-o', 'yaml']],
   ])('%s of all Services', async (name, words) => {
     const kubeconfig = scene.plane.kubeconfig('wrapper');
     const all = words.map((word) => word.replace('KUBECONFIG', kubeconfig));

@@ -26,7 +26,7 @@ export async function runInProcess(session: Session, args: readonly string[]): P
     const quiet: Session = {
       ...session,
       print: async (report, flags) => {
-        for (const part of renderReport(report, flags)) out += part;
+        out += renderReport(report, flags);
       },
     };
     const code = await runProgram({ title: 'test', session: quiet }, args);
