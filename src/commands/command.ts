@@ -38,8 +38,6 @@ export interface Session {
   openAdmin(flags: Flags): Promise<AdminClient>;
   /** Prints a report on standard output, in the format of -o. */
   print(report: Report, flags: Flags): Promise<void>;
-  /** Ends --watch; absent: only a signal ends it. */
-  readonly stop?: AbortSignal;
 }
 
 /**

@@ -1,4 +1,3 @@
-import type { Decisions } from '../admin/explain/decisions.ts';
 import type { Explained } from '../admin/explain/explained-service.ts';
 import type { Summary } from '../admin/explain/summary.ts';
 import { WrapperError } from '../errors.ts';
@@ -14,17 +13,13 @@ import {
   serviceArgument,
   servicePath,
 } from './service-argument.ts';
-import { watchChanges } from './watch-changes.ts';
 
 /** Executes `explain`. */
 export async function executeExplain({ flags, args, session }: Call): Promise<number> {
   const service = serviceArgument(args, flags);
   const admin = await session.openAdmin(flags);
   try {
-    const print = (report: Report) => session.print(report, flags);
-    if (flags.watch !== true) await print(await explainReport(admin, flags, service));
-    else if (service === undefined) await watchAll(admin, flags, session, print);
-    else await watchOne(admin, service, session, print);
+    await session.print(await explainReport(admin, flags, service), flags);
     return EXIT.ok;
   } finally {
     admin.close();
@@ -37,12 +32,12 @@ export async function explainReport(
   flags: Flags,
   service: ServiceName | undefined,
 ): Promise<Report> {
-  if (service === undefined) return reportAll(await readAll(admin, flags));
-  return reportOne(await readOne(admin, service));
-}
-
-async function readOne(admin: AdminClient, service: ServiceName): Promise<Explained> {
-  return await admin.request<Explained>(`/explain/${servicePath(service)}`);
+  if (service === undefined) {
+    const summary = await readAll(admin, flags);
+    return { data: summary, text: (style) => formatSummary(summary, style) };
+  }
+  const explained = await admin.request<Explained>(`/explain/${servicePath(service)}`);
+  return { data: explained, text: () => formatExplained(explained) };
 }
 
 async function readAll(admin: AdminClient, flags: Flags): Promise<Summary> {
@@ -59,74 +54,4 @@ async function readAll(admin: AdminClient, flags: Flags): Promise<Summary> {
     throw new WrapperError('NotReady', what);
   }
   return summary;
-}
-
-function reportOne(explained: Explained): Report {
-  return {
-    data: explained,
-    text: () => formatExplained(explained),
-  };
-}
-
-function reportAll(summary: Summary): Report {
-  return { data: summary, text: (style) => formatSummary(summary, style) };
-}
-
-/** Prints a Service again when what is said about it changes. */
-async function watchOne(
-  admin: AdminClient,
-  service: ServiceName,
-  session: Call['session'],
-  print: (report: Report) => Promise<void>,
-): Promise<void> {
-  let last = '';
-  await watchChanges(session, async () => {
-    const explained = await readOne(admin, service);
-    const { data, view, ...content } = explained;
-    const now = JSON.stringify([content, data?.unreachableSince]);
-    if (now === last) return;
-    if (last !== '') await print(separator());
-    last = now;
-    await print(reportOne(explained));
-  });
-}
-
-function separator(): Report {
-  return { data: null, text: () => `\n--- ${new Date().toISOString()}\n` };
-}
-
-/** Prints all Services, and then those whose decision changes. */
-async function watchAll(
-  admin: AdminClient,
-  flags: Flags,
-  session: Call['session'],
-  print: (report: Report) => Promise<void>,
-): Promise<void> {
-  const known = new Map<string, string>();
-  let count: number | undefined;
-  await watchChanges(session, async () => {
-    // The number of changes is cheap to read, all Services are not.
-    const decisions = await admin.request<Decisions>('/decisions?limit=1');
-    if (decisions.count === count) return;
-    const summary = await readAll(admin, flags);
-    const changed = summary.services.filter((each) => {
-      const { since, ...content } = each;
-      const text = JSON.stringify([content, since]);
-      if (known.get(each.service) === text) return false;
-      known.set(each.service, text);
-      return true;
-    });
-    const isFirst = count === undefined;
-    count = decisions.count;
-    if (isFirst) await print(reportAll(summary));
-    else if (changed.length > 0) await print(withoutHeader({ ...summary, services: changed }));
-  });
-}
-
-function withoutHeader(summary: Summary): Report {
-  const report = reportAll(summary);
-  return {
-    ...report,
-    text: ({ wide }) => formatSummary(summary, { wide, headers: false }),
-  };
 }

@@ -23,7 +23,7 @@ test.each<[string[], string[]]>([
   [
     ['explain', '--'],
     [
-      ...['--admin', '--namespace', '--all-namespaces', '--selector', '--warnings', '--watch'],
+      ...['--admin', '--namespace', '--all-namespaces', '--selector', '--warnings'],
       ...['--output', '--no-headers', '--help'],
     ],
   ],

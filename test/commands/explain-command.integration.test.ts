@@ -4,8 +4,6 @@ import type { ApiServer } from '../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
 import type { Session } from '../../src/commands/command.ts';
 import { localSession } from '../../src/commands/local-session.ts';
-import { renderReport } from '../../src/commands/output/report.ts';
-import { runProgram } from '../../src/commands/program.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
@@ -72,26 +70,6 @@ describe('explain', () => {
     const { out } = await explain('-l', 'app=web', '--no-headers');
     expect(out).toMatch(/^default\/web +filtered \(dry run: 1\/2\) +annotation +hostname +2\/2 /);
     expect(JSON.parse((await explain('api', '-o', 'json')).out).counts.kept).toBe(1);
-  });
-
-  test('-w prints a Service again when its decision changes', async () => {
-    const stop = new AbortController();
-    const printed: string[] = [];
-    const session: Session = {
-      ...localSession,
-      stop: stop.signal,
-      print: async (report, flags) => {
-        printed.push(renderReport(report, flags));
-      },
-    };
-    const running = runProgram({ title: '', session }, ['explain', '-w', ...at()]);
-    await eventually(() => printed.length, 1);
-    expect(printed[0]).toMatch(/default\/api[\s\S]*default\/web/);
-    server.annotate('web', 'topologyKeys', '["*"]');
-    const again = /^default\/web +filtered +annotation +\* +2\/2/m;
-    await eventually(() => again.test(printed.slice(1).join('')), true);
-    stop.abort();
-    expect(await running).toBe(0);
   });
 
   test('__services completes names', async () => {

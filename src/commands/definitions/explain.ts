@@ -17,11 +17,6 @@ export const explain: Command = {
     ALL_NAMESPACES,
     SELECTOR,
     { name: 'warnings', help: 'only Services with warnings' },
-    {
-      name: 'watch',
-      short: 'w',
-      help: 'continue, and print a Service again when its decision changes',
-    },
     outputFlag('text', 'json', 'yaml', 'wide'),
     NO_HEADERS,
   ],

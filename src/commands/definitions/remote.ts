@@ -68,7 +68,7 @@ const LOCAL = [
 const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   explain: ['{program} explain shop/web --node edge-1', '{program} explain shop/web --all-nodes'],
   diff: ['{program} diff shop/web --node edge-1'],
-  decisions: ['{program} decisions --node edge-1 -w'],
+  decisions: ['{program} decisions --node edge-1'],
   check: ['{program} check --all-nodes'],
   status: ['{program} status --node edge-1', '{program} status --all-nodes'],
   version: ['{program} version --all-nodes'],

@@ -8,11 +8,7 @@ export const status: Command = {
   description: `Shows on one screen: problems first, then the node, the API server and the age of the data, kube-proxy, and the views.
 The running wrapper answers.`,
   usage: [['[flags]']],
-  flags: [
-    ADMIN,
-    { name: 'watch', short: 'w', help: 'continue, and print the screen again when it changes' },
-    outputFlag('text', 'json', 'yaml'),
-  ],
+  flags: [ADMIN, outputFlag('text', 'json', 'yaml')],
   examples: ['{program} status', '{program} status -o json | jq .problems'],
   exits: {
     0: 'no problem found',

@@ -1,6 +1,6 @@
 import { WrapperError } from '../../errors.ts';
 import { printLine } from '../../untrusted-text.ts';
-import { type Call, type Command, EXIT, type Session } from '../command.ts';
+import { type Call, type Command, EXIT } from '../command.ts';
 import { type Flags, numberFlag, textFlag, UsageError } from '../flags.ts';
 import { formatTable, type Report, type TextStyle } from '../output/report.ts';
 import { userKubeconfig } from '../user-kubeconfig.ts';
@@ -35,7 +35,6 @@ export async function executeRemote(command: Command, call: Call): Promise<numbe
       return codeOf(answers);
     }
     const [pod] = pods as [WrapperPod];
-    if (flags.watch === true) return await watchRemote(command, call, client, pod, port);
     const { answer, error } = await ask(pod);
     if (answer === undefined) throw error;
     await session.print(answer.report, flags);
@@ -63,25 +62,7 @@ function targetNode(flags: Flags): string | undefined {
   if ((node === undefined) === (flags['all-nodes'] !== true)) {
     throw new UsageError('give --node NAME or --all-nodes');
   }
-  if (flags.watch === true && node === undefined) {
-    throw new UsageError('--watch is for one node: give --node NAME');
-  }
   return node;
-}
-
-/** The local command, with a wrapper that is elsewhere. */
-async function watchRemote(
-  command: Command,
-  { flags, args, session }: Call,
-  client: KubeClient,
-  pod: WrapperPod,
-  port: number,
-): Promise<number> {
-  const remote: Session = {
-    ...session,
-    openAdmin: async () => createRemoteAdmin(client, pod, port),
-  };
-  return await command.execute({ flags, args, session: remote });
 }
 
 /** The answer of the wrapper on one node, or why there is none. */
