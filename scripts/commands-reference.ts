@@ -22,13 +22,9 @@ export function commandsMarkdown(
   return `${head}${rest.join('')}`;
 }
 
-function shown(commands: readonly Command[]): readonly Command[] {
-  return commands.filter(({ hidden }) => hidden !== true);
-}
-
 function exitCodes(commands: readonly Command[]): string {
   const codes = [0, 1, 2, 3, 4] as const;
-  const rows = shown(commands).map(({ name, exits }) => [
+  const rows = commands.map(({ name, exits }) => [
     `\`${name}\``,
     ...codes.map((code) => exits[code] ?? ''),
   ]);
@@ -36,7 +32,7 @@ function exitCodes(commands: readonly Command[]): string {
 }
 
 function reference(commands: readonly Command[]): string {
-  const sections = shown(commands).map(({ name, summary, flags }) => {
+  const sections = commands.map(({ name, summary, flags }) => {
     const rows = flags.map((flag) => [`\`${syntaxOf(flag)}\``, flag.help]);
     const list = rows.length === 0 ? 'It has no flags.\n' : table([['flag', 'meaning'], ...rows]);
     return `**\`${name}\`**: ${summary}.\n\n${list}`;

@@ -16,8 +16,6 @@ export interface Flag {
   readonly multiple?: boolean;
   /** Valid values, if they are a closed set. */
   readonly choices?: readonly string[];
-  /** What a shell completes its value to; absent: to file names. */
-  readonly completes?: 'nothing';
   /** A sentence for --help and docs/commands.md. */
   readonly help: string;
 }
@@ -41,7 +39,7 @@ export interface Session {
 }
 
 /**
- * A command of the program. Parsing, --help, completion and docs/commands.md are generated from this.
+ * A command of the program. Parsing, --help and docs/commands.md are generated from this.
  */
 export interface Command {
   readonly name: string;
@@ -60,10 +58,6 @@ export interface Command {
   readonly exits: Partial<Record<0 | 1 | 2 | 3 | 4, string>>;
   /** Maximum number of arguments besides flags; default 0. */
   readonly maxArguments?: number;
-  /** What a shell completes the argument to. */
-  readonly completes?: 'services' | readonly string[];
-  /** Whether it is left out of the list of commands. */
-  readonly hidden?: boolean;
   /** Runs the command and returns the exit code. An error is printed in one line, with exit code 1. */
   execute(call: Call): Promise<number>;
 }

@@ -36,7 +36,7 @@ export async function runProgram(
 
   function known(command: Command | undefined, typed: string): Command {
     if (command !== undefined) return command;
-    const names = commands.filter(({ hidden }) => hidden !== true).map((each) => each.name);
+    const names = commands.map((each) => each.name);
     const what = typed.startsWith('-')
       ? `the command comes before the flags, not ${typed}.`
       : `unknown command ${JSON.stringify(typed)}.${suggestion(typed, names)}`;

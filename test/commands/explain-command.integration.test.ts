@@ -71,23 +71,7 @@ describe('explain', () => {
     expect(out).toMatch(/^default\/web +filtered \(dry run: 1\/2\) +annotation +hostname +2\/2 /);
     expect(JSON.parse((await explain('api', '-o', 'json')).out).counts.kept).toBe(1);
   });
-
-  test('__services completes names', async () => {
-    const complete = (text: string) =>
-      runInProcess({ ...localSession, commands: withAdmin() }, ['__services', text, ...at()]);
-    expect((await complete('default/w')).out).toBe('default/web\n');
-    expect((await complete('x')).out).toBe('');
-  });
 });
-
-/** The hidden command has no flag --admin, because shells never give one. */
-function withAdmin(): Session['commands'] {
-  return localSession.commands.map((command) =>
-    command.name === '__services'
-      ? { ...command, flags: [{ name: 'admin', value: 'A', help: '' }] }
-      : command,
-  );
-}
 
 describe('a policy that cannot be read', () => {
   const run = (...args: string[]) => runInProcess(localSession, [...args, ...at()]);

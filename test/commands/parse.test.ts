@@ -46,7 +46,7 @@ describe('parseCommandLine()', () => {
 test.each([
   ['expain', 'explain'],
   ['simualte', 'simulate'],
-  ['comp', 'completion'],
+  ['deci', 'decisions'],
   ['walk', undefined],
   ['x', undefined],
 ])('%s means %s', (typed, meant) => {

@@ -81,7 +81,7 @@ test('its commands run', async () => {
   const { version } = JSON.parse(readText('package.json')) as { version: string };
   expect((await npx('--version')).trim()).toBe(version);
   expect(await npx('--help')).toContain('kube-proxy-wrapper COMMAND [flags]');
-  expect(await npx('completion', 'bash')).toContain('complete -o default');
+  expect(await npx('explain', '--help')).toContain('--selector');
 });
 
 // The image is built without demo/, so it has no dist/demo.js either.

@@ -33,14 +33,13 @@ export const PROGRAM = '{program}';
 
 /** The text of `--help` of the program. */
 export function usageOf(program: string, title: string, commands: readonly Command[]): string {
-  const shown = commands.filter(({ hidden }) => hidden !== true);
   return `${program}: ${title}
 
 Usage:
   ${program} COMMAND [flags]
 
 Commands:
-${columns(shown.map(({ name, summary }) => [name, summary])).join('\n')}
+${columns(commands.map(({ name, summary }) => [name, summary])).join('\n')}
 
   ${program} COMMAND --help   flags, examples and exit codes of a command
   -h, --help${' '.repeat(program.length + 7)}this text

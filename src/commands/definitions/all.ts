@@ -1,7 +1,6 @@
 import type { Command } from '../command.ts';
 import { analyze } from './analyze.ts';
 import { check } from './check.ts';
-import { completeServices, completion } from './completion.ts';
 import { decisions } from './decisions.ts';
 import { demo } from './demo.ts';
 import { diff } from './diff.ts';
@@ -23,6 +22,4 @@ export const COMMANDS: readonly Command[] = [
   analyze,
   demo,
   version,
-  completion,
-  completeServices,
 ];

@@ -18,7 +18,7 @@ mistakes, the rest (i) is for information. Without --from it reads the cluster o
     ALL_NAMESPACES,
     SELECTOR,
     {
-      ...{ name: 'max-load', value: 'N', completes: 'nothing' },
+      ...{ name: 'max-load', value: 'N' },
       help: 'warn about endpoints with more than N times the mean load; default 5; 0 switches the warning off',
     },
     {

@@ -23,7 +23,7 @@ output is one check. A failed check also says what to do:
     { ...CONTEXT, help: 'context of --kubeconfig' },
     { name: 'kube-proxy-kubeconfig', value: 'FILE', help: 'kubeconfig of kube-proxy' },
     {
-      ...{ name: 'kube-proxy-metrics', value: 'IP:PORT', completes: 'nothing' },
+      ...{ name: 'kube-proxy-metrics', value: 'IP:PORT' },
       help: 'metrics port of kube-proxy, to detect its mode; default 127.0.0.1:10249',
     },
     {
@@ -31,7 +31,7 @@ output is one check. A failed check also says what to do:
       help: 'nftables, iptables or ipvs; default: detected',
     },
     {
-      ...{ name: 'wait', value: 'SECONDS', completes: 'nothing' },
+      ...{ name: 'wait', value: 'SECONDS' },
       help: 'how long kube-proxy may take to write its tables; default 5',
     },
     outputFlag('text', 'json', 'yaml'),

@@ -19,7 +19,7 @@ copy of your own cluster: the demo sends nothing to it.`,
         'Other kinds than those that policies need are ignored',
     },
     {
-      ...{ name: 'node', value: 'NAME', completes: 'nothing' },
+      ...{ name: 'node', value: 'NAME' },
       help: 'the node that is shown first; default: edge-1 of the example, or the first one',
     },
     { name: 'once', help: 'print the tables without waiting for commands, and end' },

@@ -24,6 +24,5 @@ Endpoints are keyed by their address, not by their position.`,
     2: 'wrong command line',
   },
   maxArguments: 2,
-  completes: 'services',
   execute: async (call) => (await import('../diff.ts')).executeDiff(call),
 };

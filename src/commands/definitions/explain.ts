@@ -33,6 +33,5 @@ export const explain: Command = {
     2: 'wrong command line',
   },
   maxArguments: 2,
-  completes: 'services',
   execute: async (call) => (await import('../explain.ts')).executeExplain(call),
 };

@@ -3,12 +3,12 @@ import type { Flag } from '../command.ts';
 /* Flags that several commands have. They are those of kubectl where it has them. */
 
 export const ADMIN: Flag = {
-  ...{ name: 'admin', value: 'IP:PORT', completes: 'nothing' },
+  ...{ name: 'admin', value: 'IP:PORT' },
   help: 'admin port of the wrapper; default 127.0.0.1:10361',
 };
 
 export const NAMESPACE: Flag = {
-  ...{ name: 'namespace', short: 'n', value: 'NS', completes: 'nothing' },
+  ...{ name: 'namespace', short: 'n', value: 'NS' },
   help: 'only Services of this namespace, or the namespace of the argument',
 };
 
@@ -18,7 +18,7 @@ export const ALL_NAMESPACES: Flag = {
 };
 
 export const SELECTOR: Flag = {
-  ...{ name: 'selector', short: 'l', value: 'SELECTOR', completes: 'nothing' },
+  ...{ name: 'selector', short: 'l', value: 'SELECTOR' },
   help: 'only Services with these labels, e.g. app=web,tier!=test',
 };
 
@@ -30,7 +30,7 @@ export const KUBECONFIG: Flag = {
 };
 
 export const CONTEXT: Flag = {
-  ...{ name: 'context', value: 'NAME', completes: 'nothing' },
+  ...{ name: 'context', value: 'NAME' },
   help: 'context of the kubeconfig; without --kubeconfig: of $KUBECONFIG or ~/.kube/config',
 };
 

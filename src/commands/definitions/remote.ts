@@ -27,25 +27,25 @@ const CONNECTION: readonly Flag[] = [
   },
   { ...CONTEXT, help: 'context of the kubeconfig; default: its current one' },
   {
-    ...{ name: 'pod-selector', value: 'SELECTOR', completes: 'nothing' },
+    ...{ name: 'pod-selector', value: 'SELECTOR' },
     help: 'labels of the Pods of the wrapper; default app.kubernetes.io/name=kube-proxy-wrapper',
   },
   {
-    ...{ name: 'pod-namespace', value: 'NS', completes: 'nothing' },
+    ...{ name: 'pod-namespace', value: 'NS' },
     help: 'namespace in which the wrapper is installed; default kube-system',
   },
   {
-    ...{ name: 'admin-port', value: 'PORT', completes: 'nothing' },
+    ...{ name: 'admin-port', value: 'PORT' },
     help: 'port of the setting adminListen; default 10361',
   },
   {
-    ...{ name: 'parallel', value: 'N', completes: 'nothing' },
+    ...{ name: 'parallel', value: 'N' },
     help: 'nodes that are read at the same time; default 10',
   },
 ];
 
 const TARGET: readonly Flag[] = [
-  { ...{ name: 'node', value: 'NAME', completes: 'nothing' }, help: 'the wrapper on this node' },
+  { ...{ name: 'node', value: 'NAME' }, help: 'the wrapper on this node' },
   {
     name: 'all-nodes',
     help: 'the wrappers on all nodes; -o wide prints all that each of them answers',

@@ -9,7 +9,7 @@ export const run: Command = {
   usage: [['[flags]']],
   flags: [
     {
-      ...{ name: 'node-name', value: 'NAME', completes: 'nothing' },
+      ...{ name: 'node-name', value: 'NAME' },
       help: 'name of the Node on which the wrapper runs (or NODE_NAME)',
     },
     {
@@ -17,11 +17,11 @@ export const run: Command = {
       help: 'kubeconfig of the wrapper (or KUBECONFIG); default: in-cluster',
     },
     {
-      ...{ name: 'listen', value: 'IP:PORT', completes: 'nothing' },
+      ...{ name: 'listen', value: 'IP:PORT' },
       help: 'address for kube-proxy, loopback only; default 127.0.0.1:10360',
     },
     {
-      ...{ name: 'admin-listen', value: 'IP:PORT', completes: 'nothing' },
+      ...{ name: 'admin-listen', value: 'IP:PORT' },
       help: 'address of the page, /healthz, /readyz, /metrics and /explain; default 127.0.0.1:10361',
     },
     {
@@ -33,17 +33,17 @@ export const run: Command = {
       help: 'CRI socket, to correct endpoints of this node while the API server is unreachable',
     },
     {
-      ...{ name: 'handover-seconds', value: 'N', completes: 'nothing' },
+      ...{ name: 'handover-seconds', value: 'N' },
       help: 'on SIGTERM, wait at most this long until the next process listens; default 0',
     },
     { name: 'config', value: 'FILE', help: 'settings in YAML; see docs/settings.md' },
     { name: 'dry-run', help: 'decide and explain, but show all endpoints to kube-proxy' },
     {
-      ...{ name: 'log-level', value: 'LEVEL', completes: 'nothing' },
+      ...{ name: 'log-level', value: 'LEVEL' },
       help: 'trace, debug, info, warn, error or silent; default info',
     },
     {
-      ...{ name: 'log-format', value: 'FORMAT', completes: 'nothing' },
+      ...{ name: 'log-format', value: 'FORMAT' },
       help: 'json (default), or text for people',
     },
   ],

@@ -15,28 +15,28 @@ the nodes, and does not write anything.`,
   flags: [
     ...INPUT,
     {
-      ...{ name: 'keys', value: 'KEYS', completes: 'nothing' },
+      ...{ name: 'keys', value: 'KEYS' },
       help: 'keys for Services without an annotation: a JSON array, or a list with commas',
     },
     {
-      ...{ name: 'preset', value: 'NAME', completes: 'nothing' },
+      ...{ name: 'preset', value: 'NAME' },
       help: 'the same, with the name of a preset',
     },
     {
-      ...{ name: 'set', value: 'CHANGE', multiple: true, completes: 'nothing' },
+      ...{ name: 'set', value: 'CHANGE', multiple: true },
       help:
         'try a change; can be given several times: node/NAME:LABEL=VALUE, service/NAMESPACE/NAME:ANNOTATION=VALUE, ' +
         'namespace/NAME:ANNOTATION=VALUE. KEY- removes a key',
     },
     {
-      ...{ name: 'service', value: 'NS/NAME', multiple: true, completes: 'nothing' },
+      ...{ name: 'service', value: 'NS/NAME', multiple: true },
       help: 'only this Service, with details; can be given several times',
     },
     NAMESPACE,
     ALL_NAMESPACES,
     SELECTOR,
     {
-      ...{ name: 'max-load', value: 'N', completes: 'nothing' },
+      ...{ name: 'max-load', value: 'N' },
       help:
         'warn about endpoints with more than N times the mean load, if every node sends the same traffic; ' +
         'default 5; 0 switches the warning off',
