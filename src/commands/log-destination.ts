@@ -1,17 +1,11 @@
 import { pino } from 'pino';
 import { escapeJson } from '../untrusted-text.ts';
-import { formatLogLine } from './format-log-line.ts';
-
-/** How log lines are written: as JSON objects, or as text for people. */
-export type LogFormat = 'json' | 'text';
 
 /** Destination of the log. */
 export interface LogDestination {
   readonly stream: ReturnType<typeof pino.destination>;
   /** Number of lost lines. */
   readonly dropped: number;
-  /** Applies to the next line. */
-  format: LogFormat;
 }
 
 /** Size of the buffer in bytes. Lines that do not fit are lost. */
@@ -29,7 +23,7 @@ export const LOG_OPTIONS = {
  *
  * @param fd default: that of standard output
  */
-export function createLogDestination(fd = 1, format: LogFormat = 'json'): LogDestination {
+export function createLogDestination(fd = 1): LogDestination {
   const stream = pino.destination({ fd, sync: false, maxLength: MAX_BUFFERED_BYTES });
   const write = stream.write.bind(stream);
   let dropped = 0;
@@ -47,15 +41,12 @@ export function createLogDestination(fd = 1, format: LogFormat = 'json'): LogDes
   stream.flushSync = () => {
     if (!isBroken) flushSync();
   };
-  const destination = {
+  // pino escapes only what JSON requires. C1 and bidi controls would still affect a terminal.
+  stream.write = (line) => write(escapeJson(line));
+  return {
     stream,
     get dropped() {
       return dropped;
     },
-    format,
   };
-  // pino escapes only what JSON requires. C1 and bidi controls would still affect a terminal.
-  stream.write = (line) =>
-    write(destination.format === 'text' ? formatLogLine(line) : escapeJson(line));
-  return destination;
 }

@@ -10,7 +10,6 @@ export async function executeRun({ flags }: Call): Promise<number> {
     listen: flags.listen,
     adminListen: flags['admin-listen'],
     logLevel: flags['log-level'],
-    logFormat: flags['log-format'],
     stateDir: flags['state-dir'],
     localRuntime: flags['local-runtime'],
     handoverSeconds: numberOf(flags['handover-seconds']),

@@ -37,7 +37,7 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
   const children = new ChildLoggers();
   const base = { node: settings.nodeName };
   const options = { ...LOG_OPTIONS, level: settings.logLevel, base, onChild: children.add };
-  const log = createLogDestination(1, settings.logFormat);
+  const log = createLogDestination();
   const logger = pino(options, log.stream);
   logWarnings(logger);
   logStart(logger, changed);

@@ -5,7 +5,6 @@ import type { Settings } from '../config/settings.ts';
 import { WrapperError } from '../errors.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import type { ChildLoggers } from './child-loggers.ts';
-import type { LogDestination } from './log-destination.ts';
 
 export interface SettingsReloadOptions {
   /** The settings of the start. */
@@ -15,7 +14,6 @@ export interface SettingsReloadOptions {
   readonly proxy: Pick<NodeProxy, 'changePolicies' | 'settings'>;
   readonly logger: Logger;
   readonly children: ChildLoggers;
-  readonly log: Pick<LogDestination, 'format'>;
 }
 
 /**
@@ -23,7 +21,7 @@ export interface SettingsReloadOptions {
  * throws: if they are invalid, the previous ones remain in use, which the log, /readyz and a metric report.
  */
 export function createSettingsReload(options: SettingsReloadOptions): () => void {
-  const { read, proxy, logger, children, log } = options;
+  const { read, proxy, logger, children } = options;
   let current = options.settings;
   return () => {
     try {
@@ -31,7 +29,6 @@ export function createSettingsReload(options: SettingsReloadOptions): () => void
       current = next;
       proxy.settings.problem = undefined;
       children.setLevel(logger, next.logLevel);
-      log.format = next.logFormat;
       proxy.changePolicies(nodeProxyOptions(next).policies);
       logger.info({ reloaded }, 'the settings are read again');
       if (needRestart.length === 0) return;

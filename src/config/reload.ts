@@ -7,7 +7,6 @@ import type { Settings } from './settings.ts';
  */
 const RELOADABLE: readonly (keyof Settings)[] = [
   'logLevel',
-  'logFormat',
   'defaultTopologyKeys',
   'allowedTopologyKeys',
   'compatibility',

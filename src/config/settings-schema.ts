@@ -67,10 +67,6 @@ export const settingsShape = z.strictObject({
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
     .describe('Lowest severity that is logged.'),
-  logFormat: z
-    .enum(['json', 'text'])
-    .default('json')
-    .describe('Format of the log: a JSON object per line, or text for people.'),
   defaultTopologyKeys: keyChoice
     .prefault([])
     .describe(

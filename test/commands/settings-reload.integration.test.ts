@@ -15,7 +15,6 @@ let server: ApiServer;
 let proxy: NodeProxy;
 let given: RawSettings;
 let reload: () => void;
-let log: { format: 'json' | 'text' };
 let lines: ReturnType<typeof recordingLogger>['lines'];
 
 const read = () =>
@@ -34,9 +33,8 @@ beforeEach(async () => {
   ({ lines } = recorded);
   const { logger } = recorded;
   proxy = await startWrapper(await server.listen(), { logger });
-  log = { format: 'json' };
   const children = new ChildLoggers();
-  reload = createSettingsReload({ settings: read(), read, proxy, logger, children, log });
+  reload = createSettingsReload({ settings: read(), read, proxy, logger, children });
   await eventually(addresses, ['10.0.0.1', '10.0.0.3']);
 });
 
@@ -95,9 +93,8 @@ test('a key that is not allowed any more makes a policy invalid', async () => {
 });
 
 test('settings that need a restart are named, and nothing of them changes', () => {
-  given = { maxViews: 3, logFormat: 'text' };
+  given = { maxViews: 3 };
   reload();
-  expect(log.format).toBe('text');
   expect(proxy.views.budget.limits.maxViews).toBe(64);
   expect(logged('settings have changed that take effect only after a restart')).toMatchObject([
     { needRestart: ['maxViews'] },

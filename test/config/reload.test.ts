@@ -6,7 +6,6 @@ const settings = (raw: RawSettings) => loadSettings({ nodeName: 'edge-1', ...raw
 
 test.each<[string, RawSettings]>([
   ['logLevel', { logLevel: 'debug' }],
-  ['logFormat', { logFormat: 'text' }],
   ['defaultTopologyKeys', { defaultTopologyKeys: ['kubernetes.io/hostname', '*'] }],
   ['allowedTopologyKeys', { allowedTopologyKeys: ['example.com/*'] }],
   ['compatibility', { compatibility: ['openyurt'] }],

@@ -45,7 +45,6 @@ describe('loadSettings()', () => {
       nodeName: 'edge-1',
       listen: { host: '127.0.0.1', port: 10360 },
       adminListen: { host: '127.0.0.1', port: 10361 },
-      logFormat: 'json',
       logLevel: 'info',
       defaultTopologyKeys: { keys: [] },
       allowedTopologyKeys: [...DEFAULT_ALLOWED_KEYS],

@@ -42,10 +42,6 @@ export const run: Command = {
       ...{ name: 'log-level', value: 'LEVEL' },
       help: 'trace, debug, info, warn, error or silent; default info',
     },
-    {
-      ...{ name: 'log-format', value: 'FORMAT' },
-      help: 'json (default), or text for people',
-    },
   ],
   examples: [
     '{program} run --node-name "$NODE_NAME" --kubeconfig /etc/kubernetes/kube-proxy-wrapper.conf',

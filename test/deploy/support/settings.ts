@@ -17,7 +17,6 @@ export const everySetting = {
   },
   adminListen: '127.0.0.2:10371',
   logLevel: 'debug',
-  logFormat: 'text',
   defaultTopologyKeys: ['kubernetes.io/hostname', 'site', '*'],
   allowedTopologyKeys: ['*', '!example.com/*'],
   namespacePolicies: true,
