@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { loadAll } from 'js-yaml';
 import { z } from 'zod';
 import { didYouMean } from '../did-you-mean.ts';
 import { WrapperError } from '../errors.ts';
+import { parseYaml, readBounded } from '../read-yaml.ts';
 import { settingsSchema, settingsShape } from './settings-schema.ts';
 
 export type Settings = z.output<typeof settingsSchema>;
@@ -57,10 +56,13 @@ function changedOf(merged: RawSettings, settings: Settings): RawSettings {
   return Object.fromEntries(changed);
 }
 
+/** Limit of the settings file. */
+const MAX_BYTES = 1024 * 1024;
+
 function readSettingsFile(file: string): RawSettings {
   let documents: readonly unknown[];
   try {
-    documents = loadAll(readFileSync(file, 'utf8'));
+    documents = parseYaml(readBounded(file, MAX_BYTES));
   } catch (cause) {
     const { message } = WrapperError.from(cause, 'InvalidSettings');
     throw new WrapperError(
@@ -69,8 +71,7 @@ function readSettingsFile(file: string): RawSettings {
       { cause },
     );
   }
-  // A separator at the end of the file starts an empty document.
-  const [content, ...others] = documents.filter((document) => document !== null);
+  const [content, ...others] = documents;
   if (others.length > 0) {
     throw new WrapperError(
       'InvalidSettings',
@@ -124,15 +125,11 @@ function shapeOf(schema: unknown): Readonly<Record<string, unknown>> {
   return shapeOf(innerType ?? input);
 }
 
-/** `=<value>`. Empty for a missing value, for one that may contain a password, and for a cyclic one (YAML anchors). */
+/** `=<value>`. Empty for a missing value, and for one that may contain a password. */
 function valueText(path: readonly PropertyKey[], merged: RawSettings): string {
   const value = valueAt(merged, path);
   if (value === undefined || path[0] === 'servers') return '';
-  try {
-    return `=${JSON.stringify(value)}`;
-  } catch {
-    return '';
-  }
+  return `=${JSON.stringify(value)}`;
 }
 
 function valueAt(settings: RawSettings, path: readonly PropertyKey[]): unknown {

@@ -1,4 +1,3 @@
-import { loadAll } from 'js-yaml';
 import { WrapperError } from '../../errors.ts';
 import type {
   EndpointsFacts,
@@ -13,6 +12,7 @@ import {
   type CommunityFacts,
   communityFacts,
 } from '../../proxy/cluster/communities-handler.ts';
+import { parseYaml } from '../../read-yaml.ts';
 import { readManifestFiles } from './manifest-files.ts';
 
 /** An EndpointSlice with the first address of each endpoint, in the order of its groups, flattened. */
@@ -49,7 +49,7 @@ export function readManifests(paths: readonly string[], recursive = false): Clus
   const cluster = emptyCluster();
   for (const { name, text } of readManifestFiles(paths, { recursive })) {
     try {
-      for (const document of loadAll(text)) addManifest(cluster, document);
+      for (const document of parseYaml(text)) addManifest(cluster, document);
     } catch (cause) {
       const { message } = WrapperError.from(cause, 'InvalidSettings');
       const what = `cannot read ${name}: ${message.split('\n', 1)[0]}`;

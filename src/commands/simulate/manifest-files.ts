@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { WrapperError } from '../../errors.ts';
+import { parseYaml, readBounded } from '../../read-yaml.ts';
 
 /** A manifest file, or standard input. */
 export interface ManifestText {
@@ -22,15 +23,22 @@ export function* readManifestFiles(
 ): Generator<ManifestText> {
   for (const path of paths) {
     if (path === '-') {
-      yield { name: 'standard input', text: reading(path, () => readFileSync(STDIN, 'utf8')) };
+      yield { name: 'standard input', text: reading(path, () => readBounded(STDIN)) };
       continue;
     }
     const isFolder = reading(path, () => statSync(path).isDirectory());
     const files = isFolder ? reading(path, () => filesIn(path, recursive)) : [path];
     for (const file of files) {
-      yield { name: file, text: reading(file, () => readFileSync(file, 'utf8')) };
+      yield { name: file, text: reading(file, () => readBounded(file)) };
     }
   }
+}
+
+/** Whether a file has settings of the wrapper: a mapping without a kind. */
+export function isSettingsFile(path: string): boolean {
+  if (path === '-' || reading(path, () => statSync(path).isDirectory())) return false;
+  const [first] = reading(path, () => parseYaml(readBounded(path)));
+  return typeof first === 'object' && first !== null && !('kind' in first || 'items' in first);
 }
 
 function filesIn(folder: string, recursive: boolean): string[] {

@@ -1,0 +1,60 @@
+import { closeSync, openSync, readSync } from 'node:fs';
+import { loadAll } from 'js-yaml';
+
+/* The one reader of YAML and JSON that users give to a command: settings and manifests. */
+
+/** Default limit of a file, in bytes: twice the manifests of 10,000 Services. */
+const MAX_BYTES = 256 * 1024 * 1024;
+/** Documents may always expand to this size. */
+const MIN_EXPANDED = 1024 * 1024;
+const CHUNK_BYTES = 1024 * 1024;
+
+/** Reads a file, or standard input (0). Throws if it cannot be read, or is longer than `maxBytes`. */
+export function readBounded(file: string | number, maxBytes: number = MAX_BYTES): string {
+  const fd = typeof file === 'number' ? file : openSync(file, 'r');
+  try {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for (;;) {
+      const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+      const read = readSync(fd, chunk);
+      if (read === 0) return Buffer.concat(chunks, bytes).toString('utf8');
+      bytes += read;
+      if (bytes > maxBytes) throw new Error(`it has more than ${maxBytes} bytes`);
+      chunks.push(chunk.subarray(0, read));
+    }
+  } finally {
+    if (fd !== file) closeSync(fd);
+  }
+}
+
+/**
+ * The documents of a YAML text, without empty ones. Throws for invalid YAML, and for aliases that refer to themselves or
+ * expand to many times the size of the text ("billion laughs"): js-yaml shares the values of aliases, but whatever walks
+ * over them, such as JSON.stringify, does not.
+ */
+export function parseYaml(text: string): unknown[] {
+  const documents = loadAll(text).filter((document) => document !== null);
+  const sizes = new Map<object, number>();
+  const size = documents.reduce<number>((sum, each) => sum + expandedSize(each, sizes), 0);
+  if (size <= Math.max(2 * text.length, MIN_EXPANDED)) return documents;
+  throw new Error(
+    'its aliases (*name) expand to many times its size; write the values without them',
+  );
+}
+
+/** Number of values, plus the length of texts. An object that occurs several times is walked over once. */
+function expandedSize(value: unknown, sizes: Map<object, number>): number {
+  if (typeof value === 'string') return 1 + value.length;
+  if (typeof value !== 'object' || value === null) return 1;
+  const known = sizes.get(value);
+  if (Number.isNaN(known)) throw new Error('one of its aliases (*name) contains itself');
+  if (known !== undefined) return known;
+  sizes.set(value, Number.NaN);
+  let size = 1;
+  for (const [key, each] of Object.entries(value)) {
+    size += (Array.isArray(value) ? 0 : key.length) + expandedSize(each, sizes);
+  }
+  sizes.set(value, size);
+  return size;
+}
