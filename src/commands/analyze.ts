@@ -1,19 +1,18 @@
 import { type AnalyzedKind, analysisReport, analyzeFindings } from './analyze/analysis.ts';
 import { type Call, EXIT } from './command.ts';
-import { choiceFlag, numberFlag } from './flags.ts';
+import { choiceFlag } from './flags.ts';
 import { findingsOf } from './simulate/findings.ts';
 import { simulate } from './simulate/simulation.ts';
 import { readInput, readSettings, serviceFilter } from './simulate/simulation-input.ts';
 
 /** Executes `analyze`. */
 export async function executeAnalyze({ flags, session }: Call): Promise<number> {
-  const maxLoad = numberFlag(flags, 'max-load', ' (times the mean load)', 5);
   const failOn = choiceFlag(flags, 'fail-on', ['warning', 'error', 'none']);
   const wanted = serviceFilter(flags);
   const settings = readSettings(flags);
   const cluster = await readInput(flags, settings);
   const simulation = simulate(cluster, settings, wanted);
-  const kinds = analyzeFindings(findingsOf(simulation, maxLoad));
+  const kinds = analyzeFindings(findingsOf(simulation));
   await session.print(analysisReport(simulation, kinds), flags);
   return exitCode(kinds, failOn);
 }

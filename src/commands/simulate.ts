@@ -1,9 +1,10 @@
 import type { RawSettings } from '../config/settings.ts';
 import { WrapperError } from '../errors.ts';
 import { type Call, EXIT } from './command.ts';
-import { type Flags, numberFlag, textFlag, textFlags, UsageError } from './flags.ts';
-import { readManifests } from './simulate/cluster-objects.ts';
+import { type Flags, textFlag, textFlags, UsageError } from './flags.ts';
+import { type ClusterObjects, readManifests } from './simulate/cluster-objects.ts';
 import { type Finding, findingsOf, newFindings } from './simulate/findings.ts';
+import { isSettingsFile } from './simulate/manifest-files.ts';
 import { type Simulation, type SimulationSettings, simulate } from './simulate/simulation.ts';
 import {
   readInput,
@@ -13,65 +14,70 @@ import {
   settingsOf,
 } from './simulate/simulation-input.ts';
 import { differencesReport, simulationReport } from './simulate/simulation-report.ts';
-import { applyChanges, parseChange } from './simulate/trial-change.ts';
 
 /** Executes `simulate`. */
 export async function executeSimulate({ flags, args, session }: Call): Promise<number> {
-  const maxLoad = numberFlag(flags, 'max-load', ' (times the mean load)', 5);
-  const changes = textFlags(flags, 'set').map(parseChange);
-  const against = textFlags(flags, 'against');
-  const settings = readBoth(flags, changes.length > 0);
-  const isDiff = flags.diff === true || against.length > 0 || settings.isCompared;
   const names = serviceNames(flags, args);
   const wanted = serviceFilter(flags, names);
-  const cluster = await readInput(flags, settings.trial);
-  const after = simulate(applyChanges(cluster, changes), settings.trial, wanted);
-  const found = findingsOf(after, maxLoad);
-  if (!isDiff) {
+  const against = textFlags(flags, 'against');
+  const compared = against.length > 0 || flags.diff === true;
+  const settings = trialSettings(flags);
+  const base = compared ? baseOf(flags, against) : undefined;
+  const cluster = await readInput(flags, settings);
+  const after = simulate(cluster, settings, wanted);
+  const found = findingsOf(after);
+  if (base === undefined) {
     assertKnown(names, [after]);
     await session.print(simulationReport(after, found), flags);
     return exitCode(found);
   }
-  const other = against.length === 0 ? cluster : readManifests(against, flags.recursive === true);
-  const before = simulate(other, settings.base, wanted);
+  const before = simulate(base.cluster ?? cluster, base.settings, wanted);
   assertKnown(names, [before, after]);
-  const fresh = newFindings(findingsOf(before, maxLoad), found);
-  await session.print(differencesReport(before, after, fresh, settings.note), flags);
+  const fresh = newFindings(findingsOf(before), found);
+  await session.print(differencesReport(before, after, fresh, base.note), flags);
   return exitCode(fresh);
 }
 
-interface BothSettings {
-  /** What is compared with. */
-  readonly base: SimulationSettings;
-  readonly trial: SimulationSettings;
-  /** Whether the flags compare settings, even without --diff. */
-  readonly isCompared: boolean;
-  /** What the settings are compared with, for people. */
-  readonly note?: string;
+/** What --diff compares with. */
+interface Base {
+  readonly settings: SimulationSettings;
+  /** Absent: the same objects. */
+  readonly cluster?: ClusterObjects;
+  /** What it is, for people. */
+  readonly note: string;
 }
 
 /**
- * The settings before and after. --keys and --preset change those of --config. If nothing else is tried, --diff tells
- * what --config itself changes: it compares with the default settings.
+ * --against names manifests or settings. Without it, --keys and --preset are compared with --config alone, and --config
+ * with the default settings. Throws UsageError.
  */
-function readBoth(flags: Flags, isTrial: boolean): BothSettings {
+function baseOf(flags: Flags, against: readonly string[]): Base {
+  const [file, ...more] = against;
+  if (file !== undefined) {
+    const note = against.join(', ');
+    if (more.length === 0 && isSettingsFile(file)) {
+      return { settings: settingsOf(file), note: `the settings of ${note}` };
+    }
+    const cluster = readManifests(against, flags.recursive === true);
+    return { settings: trialSettings(flags), cluster, note };
+  }
+  const config = textFlag(flags, 'config');
+  if (trialDefaults(flags) !== undefined) {
+    const note = config === undefined ? 'the default settings' : `the settings of ${config}`;
+    return { settings: readSettings(flags), note };
+  }
+  if (config !== undefined)
+    return { settings: settingsOf(undefined), note: 'the default settings' };
+  throw new UsageError(
+    '--diff has nothing to compare; give --against, --keys, --preset or --config',
+  );
+}
+
+/** The settings of --config, with the keys of --keys or --preset. */
+function trialSettings(flags: Flags): SimulationSettings {
   const defaults = trialDefaults(flags);
   const config = readSettings(flags);
-  const trial = defaults === undefined ? config : readTrial(flags, defaults);
-  const other = textFlag(flags, 'against-config');
-  if (other !== undefined) {
-    return { base: settingsOf(other), trial, isCompared: true, note: `the settings of ${other}` };
-  }
-  const isDiff = flags.diff === true && textFlags(flags, 'against').length === 0;
-  if (!isDiff || isTrial || defaults !== undefined) {
-    return { base: config, trial, isCompared: false };
-  }
-  if (flags.config === undefined) {
-    const what = 'give --keys, --preset, --set, --config, --against or --against-config';
-    throw new UsageError(`--diff has nothing to compare; ${what}`);
-  }
-  const note = 'the default settings (use --against-config for others)';
-  return { base: settingsOf(undefined), trial, isCompared: false, note };
+  return defaults === undefined ? config : readTrial(flags, defaults);
 }
 
 interface TrialDefaults {

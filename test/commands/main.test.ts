@@ -138,10 +138,6 @@ describe('kube-proxy-wrapper', () => {
     );
     expect(await analyze('--fail-on', 'none')).toMatchObject({ code: 0, out: found.out });
     expect((await analyze('-n', 'kube-system')).code).toBe(0);
-    expect((await analyze('-n', 'kube-system', '--max-load', '0.1')).code).toBe(3);
-    expect(
-      (await analyze('-n', 'kube-system', '--max-load', '0.1', '--fail-on', 'error')).code,
-    ).toBe(0);
   });
 
   test('manifests come from standard input, folders and a context of the kubeconfig', async () => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -30,33 +30,40 @@ describe('simulate --diff compares settings', () => {
   test('--config alone is compared with the default settings', async () => {
     const config = file('new.yaml', 'defaultTopologyKeys: same-zone-only\n');
     const { code, out } = await simulate('--config', config, '--diff');
-    expect(out).toMatch(
-      /^compared with the default settings \(use --against-config for others\):\n/,
-    );
+    expect(out).toMatch(/^compared with the default settings:\n/);
     expect(out).toMatch(/^default\/plain +edge-1/m);
     expect(code).toBe(3);
   });
 
-  test('--against-config compares with other settings, even without --diff', async () => {
+  test('--against compares with other settings, even without --diff', async () => {
     const [old, next] = [
       file('old.yaml', 'defaultTopologyKeys: same-zone-only\n'),
       file('next.yaml', 'defaultTopologyKeys: [kubernetes.io/hostname]\n'),
     ];
-    const { out } = await simulate('--config', next, '--against-config', old);
+    const { out } = await simulate('--config', next, '--against', old);
     expect(out).toMatch(/^compared with the settings of .*old\.yaml:\n/);
     expect(out).toMatch(/default\/plain/);
-    const same = await simulate('--config', old, '--against-config', old);
+    const same = await simulate('--config', old, '--against', old);
     expect(same).toMatchObject({
       code: 0,
       out: expect.stringContaining('no node would see a difference'),
     });
   });
 
-  test('with another change --config applies to both sides', async () => {
+  test('with other manifests --config applies to both sides', async () => {
     const config = file('both.yaml', 'defaultTopologyKeys: same-zone-only\n');
-    const { out } = await simulate('--config', config, '--set', 'node/edge-1:site=b', '--diff');
-    expect(out).not.toMatch(/default\/plain|compared with/);
+    const moved = readFileSync(EXAMPLE, 'utf8').replace(/(name: edge-1\b[\s\S]*?site: )a/, '$1b');
+    const old = file('moved.yaml', moved);
+    const { out } = await simulate('--config', config, '--diff', '--against', old);
+    expect(out).not.toMatch(/default\/plain/);
     expect(out).toMatch(/^default\/db +edge-1/m);
+  });
+
+  test('--diff without anything to compare is refused', async () => {
+    expect(await simulate('--diff')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--diff has nothing to compare; give --against'),
+    });
   });
 });
 

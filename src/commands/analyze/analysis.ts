@@ -42,7 +42,7 @@ const KINDS: Readonly<Partial<Record<string, Kind>>> = {
   },
   overload: {
     meaning: 'some endpoints would get much more traffic than the others',
-    advice: 'add endpoints there, or use min-ready; --max-load sets the limit',
+    advice: 'add endpoints there, or use min-ready',
   },
   'key-unused': {
     meaning: 'a key does not win on any node at present',

@@ -18,10 +18,6 @@ mistakes, the rest (i) is for information. Without --from it reads the cluster o
     ALL_NAMESPACES,
     SELECTOR,
     {
-      ...{ name: 'max-load', value: 'N' },
-      help: 'warn about endpoints with more than N times the mean load; default 5; 0 switches the warning off',
-    },
-    {
       ...{ name: 'fail-on', value: 'SEVERITY', choices: ['warning', 'error', 'none'] },
       help: 'lowest severity that the exit code reports: warning (default), error or none',
     },

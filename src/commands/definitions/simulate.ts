@@ -23,12 +23,6 @@ the nodes, and does not write anything.`,
       help: 'the same, with the name of a preset',
     },
     {
-      ...{ name: 'set', value: 'CHANGE', multiple: true },
-      help:
-        'try a change; can be given several times: node/NAME:LABEL=VALUE, service/NAMESPACE/NAME:ANNOTATION=VALUE, ' +
-        'namespace/NAME:ANNOTATION=VALUE. KEY- removes a key',
-    },
-    {
       ...{ name: 'service', value: 'NS/NAME', multiple: true },
       help: 'only this Service, with details; can be given several times',
     },
@@ -36,24 +30,14 @@ the nodes, and does not write anything.`,
     ALL_NAMESPACES,
     SELECTOR,
     {
-      ...{ name: 'max-load', value: 'N' },
-      help:
-        'warn about endpoints with more than N times the mean load, if every node sends the same traffic; ' +
-        'default 5; 0 switches the warning off',
-    },
-    {
       name: 'diff',
       help:
-        'show only what --keys, --preset and --set change, and the new warnings; without these flags: what --config ' +
+        'show only what --keys and --preset change, and the new warnings; without these flags: what --config ' +
         'changes',
     },
     {
       ...{ name: 'against', value: 'FILE', multiple: true },
-      help: 'the same, but compare with the objects in another file or folder',
-    },
-    {
-      ...{ name: 'against-config', value: 'FILE' },
-      help: 'the same, but compare with other settings',
+      help: 'compare with another state: the manifests of a file or folder, or the settings of a file',
     },
     outputFlag('text', 'json', 'yaml', 'wide'),
     NO_HEADERS,
@@ -63,9 +47,8 @@ the nodes, and does not write anything.`,
     '{program} simulate --from cluster.yaml',
     'kubectl get nodes,services,endpointslices -A -o yaml | {program} simulate --from - -n shop',
     '{program} simulate --from cluster.yaml --preset prefer-same-zone --diff',
-    '{program} simulate --from cluster.yaml --set node/edge-1:site=b --diff',
-    '{program} simulate --from new.yaml --against old.yaml',
-    '{program} simulate --from cluster.yaml --config new.yaml --against-config old.yaml',
+    '{program} simulate --from new.yaml --diff --against old.yaml',
+    '{program} simulate --from cluster.yaml --config new-settings.yaml --diff --against old-settings.yaml',
   ],
   exits: {
     0: 'no warnings',

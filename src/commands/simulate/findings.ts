@@ -49,8 +49,11 @@ export function formatFinding({ severity, service, message, subjects }: Finding)
   return printLine(`${severity === 'warning' ? '!' : 'i'} ${about}${message}${subjectList}`);
 }
 
+/** An endpoint with more than this many times the mean load is a finding. A node of 5 that serves the others has 5. */
+const MAX_LOAD = 5;
+
 /** @param maxLoad maximum load of an endpoint, as a multiple of the mean; 0: unlimited */
-export function findingsOf(simulation: Simulation, maxLoad: number): Finding[] {
+export function findingsOf(simulation: Simulation, maxLoad: number = MAX_LOAD): Finding[] {
   const findings = simulation.emptyKeys.map((key) =>
     finding(
       'key-without-nodes',

@@ -21,19 +21,19 @@ export function simulationReport(simulation: Simulation, findings: readonly Find
   };
 }
 
-/** What changes between two simulations, and which findings are new. @param note what it is compared with */
+/** What changes between two simulations, and which findings are new. @param note what is compared with */
 export function differencesReport(
   before: Simulation,
   after: Simulation,
   findings: readonly Finding[],
-  note: string | undefined,
+  note: string,
 ): Report {
   const differences = compare(before, after);
-  const title = note === undefined ? '' : `${printLine(`compared with ${note}:`)}\n`;
+  const title = printLine(`compared with ${note}:`);
   const remarks = formatFindings(findings);
   return {
     data: { differences, findings },
     text: (style) =>
-      `${title}${formatDifferences(differences, style)}${remarks === '' ? '' : `\n${remarks}`}`,
+      `${title}\n${formatDifferences(differences, style)}${remarks === '' ? '' : `\n${remarks}`}`,
   };
 }

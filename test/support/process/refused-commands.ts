@@ -8,11 +8,7 @@ export const REFUSED_COMMANDS: readonly (readonly [string[], number, RegExp])[] 
   [['simulate', '--from', 'x', '--kubeconfig', 'y'], 2, /--from FILE or --kubeconfig FILE/],
   [['simulate', '--kubeconfig', '/none'], 1, /the kubeconfig \/none cannot be read/],
   [['simulate', '--from', '/none.yaml'], 1, /cannot read \/none.yaml/],
-  [
-    ['simulate', '--from', 'x', '--keys', '["a"', '--max-load', '2'],
-    2,
-    /--keys must be a JSON array/,
-  ],
+  [['simulate', '--from', 'x', '--keys', '["a"'], 2, /--keys must be a JSON array/],
   [['simulate', '--from', 'x', '--keys', 'a,a'], 2, /--keys=\["a","a"\]: .* twice/],
   [['simulate', '--from', 'x', '--preset', 'near'], 2, /--preset="near": unknown preset/],
   [
