@@ -23,7 +23,7 @@ export function commandsMarkdown(
 }
 
 function exitCodes(commands: readonly Command[]): string {
-  const codes = [0, 1, 2, 3, 4] as const;
+  const codes = [0, 1, 2, 3] as const;
   const rows = commands.map(({ name, exits }) => [
     `\`${name}\``,
     ...codes.map((code) => exits[code] ?? ''),

@@ -3,7 +3,7 @@ import type { Flags } from './flags.ts';
 import type { Report } from './output/report.ts';
 
 /** Exit codes. They mean the same for all commands. */
-export const EXIT = { ok: 0, failed: 1, usage: 2, findings: 3, errors: 4 } as const;
+export const EXIT = { ok: 0, failed: 1, usage: 2, findings: 3 } as const;
 
 /** A flag of a command. */
 export interface Flag {
@@ -55,7 +55,7 @@ export interface Command {
   /** Whole lines. */
   readonly examples: readonly string[];
   /** Meaning of each exit code; absent: the command does not use it. */
-  readonly exits: Partial<Record<0 | 1 | 2 | 3 | 4, string>>;
+  readonly exits: Partial<Record<0 | 1 | 2 | 3, string>>;
   /** Maximum number of arguments besides flags; default 0. */
   readonly maxArguments?: number;
   /** Runs the command and returns the exit code. An error is printed in one line, with exit code 1. */

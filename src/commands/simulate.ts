@@ -2,6 +2,7 @@ import type { RawSettings } from '../config/settings.ts';
 import { WrapperError } from '../errors.ts';
 import { type Call, EXIT } from './command.ts';
 import { type Flags, textFlag, textFlags, UsageError } from './flags.ts';
+import { namespaceFlag } from './service-argument.ts';
 import { type ClusterObjects, readManifests } from './simulate/cluster-objects.ts';
 import { type Finding, findingsOf, newFindings } from './simulate/findings.ts';
 import { isSettingsFile } from './simulate/manifest-files.ts';
@@ -27,12 +28,13 @@ export async function executeSimulate({ flags, args, session }: Call): Promise<n
   const after = simulate(cluster, settings, wanted);
   const found = findingsOf(after);
   if (base === undefined) {
-    assertKnown(names, [after]);
+    assertKnown(flags, names, [cluster], [after]);
     await session.print(simulationReport(after, found), flags);
     return exitCode(found);
   }
-  const before = simulate(base.cluster ?? cluster, base.settings, wanted);
-  assertKnown(names, [before, after]);
+  const other = base.cluster ?? cluster;
+  const before = simulate(other, base.settings, wanted);
+  assertKnown(flags, names, [other, cluster], [before, after]);
   const fresh = newFindings(findingsOf(before), found);
   await session.print(differencesReport(before, after, fresh, base.note), flags);
   return exitCode(fresh);
@@ -117,12 +119,24 @@ function parseKeys(text: string): unknown {
   }
 }
 
-/** Throws for a Service that is not in any simulation, because it is probably misspelled. */
-function assertKnown(names: readonly string[], simulations: readonly Simulation[]): void {
+/** Throws for a Service or namespace that does not exist: it is probably misspelled, and a CI job must not be green. */
+function assertKnown(
+  flags: Flags,
+  names: readonly string[],
+  clusters: readonly ClusterObjects[],
+  simulations: readonly Simulation[],
+): void {
+  const namespace = namespaceFlag(flags);
+  const hasNamespace = ({ services, namespaces }: ClusterObjects) =>
+    services.some((each) => each.namespace === namespace) ||
+    namespaces.some(({ name }) => name === namespace);
+  if (namespace !== undefined && !clusters.some(hasNamespace)) {
+    throw new WrapperError('NotFound', `the input has no Service in namespace ${namespace}`);
+  }
   const known = simulations.flatMap(({ services }) => services.map(({ service }) => service));
   const unknown = names.find((name) => !known.includes(name));
   if (unknown === undefined) return;
-  throw new UsageError(`--service: there is no Service ${unknown} that kube-proxy watches`);
+  throw new WrapperError('NotFound', `there is no Service ${unknown} that kube-proxy watches`);
 }
 
 function exitCode(findings: readonly Finding[]): number {

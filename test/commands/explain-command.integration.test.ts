@@ -47,11 +47,19 @@ describe('explain', () => {
   test.each([
     [['-l', 'app=web'], ['default/web']],
     [['-l', 'app!=web'], ['default/api']],
-    [['-n', 'none'], []],
     [['-A'], ['default/api', 'default/web']],
   ])('%j selects Services', async (args, names) => {
     const { services } = JSON.parse((await explain(...args, '-o', 'json')).out);
     expect(services.map(({ service }: { service: string }) => service)).toEqual(names);
+  });
+
+  // It once ended with 0, so that a misspelt namespace in CI was green.
+  test('a namespace without Services is an error', async () => {
+    expect(await explain('-n', 'none')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('there is no Service in namespace none that kube-proxy watches'),
+    });
+    expect((await explain('-n', 'default', '-l', 'app=none')).code).toBe(0);
   });
 
   test('a wrong selector is refused by the wrapper', async () => {

@@ -1,3 +1,4 @@
+import { WrapperError } from '../../errors.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { OutcomeKind, ServiceExplanation } from '../../topology/explain/explanation.ts';
 import { matchesLabels, parseLabelSelector } from '../../topology/policy/label-selector.ts';
@@ -55,7 +56,7 @@ export interface SummaryOptions {
   readonly limit: number;
 }
 
-/** Summarizes all Services, sorted by name. Throws `NotReady`. */
+/** Summarizes all Services, sorted by name. Throws `NotReady`, and `NotFound` for a namespace without Services. */
 export async function summarize(
   proxy: NodeProxy,
   options: SummaryOptions,
@@ -65,8 +66,15 @@ export async function summarize(
   if (!view.source.view.started) throw notStarted(proxy);
   const names = knownServices(proxy, view);
   const { namespace, labelSelector, after, limit } = options;
-  const wanted = [...names]
-    .filter((name) => name > after && (namespace === undefined || name.startsWith(`${namespace}/`)))
+  const inNamespace = [...names].filter(
+    (name) => namespace === undefined || name.startsWith(`${namespace}/`),
+  );
+  if (namespace !== undefined && inNamespace.length === 0) {
+    const what = `there is no Service in namespace ${namespace} that kube-proxy watches`;
+    throw new WrapperError('NotFound', what);
+  }
+  const wanted = inNamespace
+    .filter((name) => name > after)
     .filter(selectedBy(proxy, labelSelector))
     .sort();
   const services: ServiceSummary[] = [];

@@ -46,7 +46,7 @@ ${columns(commands.map(({ name, summary }) => [name, summary])).join('\n')}
   --version${' '.repeat(program.length + 8)}the version
 
 Exit codes of all commands: 0 success, 1 the command failed, 2 wrong command line, 3 the command worked and found
-problems, 4 the command worked and found errors (analyze). See each command.
+problems. See each command.
 `;
 }
 

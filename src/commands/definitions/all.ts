@@ -1,5 +1,4 @@
 import type { Command } from '../command.ts';
-import { analyze } from './analyze.ts';
 import { check } from './check.ts';
 import { decisions } from './decisions.ts';
 import { demo } from './demo.ts';
@@ -19,7 +18,6 @@ export const COMMANDS: readonly Command[] = [
   decisions,
   check,
   simulate,
-  analyze,
   demo,
   version,
 ];

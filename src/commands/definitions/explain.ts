@@ -29,7 +29,7 @@ export const explain: Command = {
   ],
   exits: {
     0: 'answered',
-    1: 'no wrapper answers or there is no such Service',
+    1: 'no wrapper answers, or there is no such Service or namespace',
     2: 'wrong command line',
   },
   maxArguments: 2,

@@ -42,7 +42,7 @@ export function outputFlag(...choices: readonly string[]): Flag {
   };
 }
 
-/** Manifests or a cluster, for simulate and analyze. */
+/** Manifests or a cluster. */
 export const INPUT: readonly Flag[] = [
   {
     ...{ name: 'from', short: 'f', value: 'FILE', multiple: true },

@@ -1,5 +1,4 @@
 import type { Command, Flag } from '../command.ts';
-import { analyze } from './analyze.ts';
 import { check } from './check.ts';
 import { decisions } from './decisions.ts';
 import { diff } from './diff.ts';
@@ -149,7 +148,6 @@ export const REMOTE_COMMANDS: readonly Command[] = [
     description: `Checks whether kube-proxy works through the wrapper of a node, as far as that can be seen from elsewhere. What the kernel
 has and where kube-proxy is connected to can be seen on the node only: kube-proxy-wrapper check.`,
   }),
-  analyze,
   simulate,
   remote(version),
 ];

@@ -4,9 +4,9 @@ import { ALL_NAMESPACES, INPUT, NAMESPACE, NO_HEADERS, outputFlag, SELECTOR } fr
 /** `kube-proxy-wrapper simulate`. */
 export const simulate: Command = {
   name: 'simulate',
-  summary: 'show what every node would see, before a rollout',
+  summary: 'show what every node would see, and mistakes in policies, before a rollout',
   description: `Shows, before a rollout, which endpoints of each Service every node would see. It uses the same code as the wrapper on
-the nodes, and does not write anything.`,
+the nodes, and does not write anything. Below are its findings: mistakes in policies, and what to do about them.`,
   usage: [
     ['[flags]', 'the cluster of $KUBECONFIG or ~/.kube/config, read once'],
     ['[NAMESPACE/]SERVICE [flags]', 'one Service, with details'],
@@ -52,7 +52,7 @@ the nodes, and does not write anything.`,
   ],
   exits: {
     0: 'no warnings',
-    1: 'the input cannot be read',
+    1: 'the input cannot be read, or has no such Service or namespace',
     2: 'wrong command line',
     3: 'there are warnings (with --diff: new ones)',
   },

@@ -10,7 +10,7 @@ const NAMED = 3;
 /** Formats findings for a terminal, those of one kind together. Many of one kind become one line. */
 export function formatFindings(findings: readonly Finding[]): string {
   const kinds = Map.groupBy(findings, ({ code, severity }) => `${severity} ${code}`);
-  return [...kinds.values()].map(formatKind).join('');
+  return Array.from(kinds.values(), (kind) => `${formatKind(kind)}${adviceOf(kind)}`).join('');
 }
 
 function formatKind(findings: readonly Finding[]): string {
@@ -20,14 +20,40 @@ function formatKind(findings: readonly Finding[]): string {
   }
   const services = [...new Set(findings.map(({ service }) => service))];
   const sign = first.severity === 'warning' ? '!' : 'i';
-  const what = `${plural(services.length, 'Service')}: ${MEANINGS[first.code] ?? first.code}`;
+  const what = `${plural(services.length, 'Service')}: ${KINDS[first.code].meaning}`;
   return printLine(`${sign} ${what} (${first.code}): ${some(services, NAMED)}; all are in -o json`);
 }
 
-/** What a kind means, without the names of a single finding. */
-const MEANINGS: Readonly<Partial<Record<string, string>>> = {
-  'no-endpoint': 'no endpoint left on some nodes',
-  overload: 'endpoints get much more than the mean load',
-  'invalid-policy': 'the policy is invalid, so all endpoints are shown',
-  'key-unused': 'a key does not win on any node at present',
+/** What the reader can do about warnings of one kind. */
+function adviceOf([first]: readonly Finding[]): string {
+  return first?.severity === 'warning' ? printLine(`    next: ${KINDS[first.code].next}`) : '';
+}
+
+interface Kind {
+  /** Without the names of a single finding. */
+  readonly meaning: string;
+  readonly next: string;
+}
+
+const KINDS: Readonly<Record<Finding['code'], Kind>> = {
+  'no-endpoint': {
+    meaning: 'no endpoint left on some nodes',
+    next: 'end the policy with another key or with *, or label the nodes',
+  },
+  overload: {
+    meaning: 'endpoints get much more than the mean load',
+    next: 'add endpoints there, or use min-ready',
+  },
+  'key-without-nodes': {
+    meaning: 'no node has the label of a key',
+    next: 'check the spelling of the key, or label the nodes',
+  },
+  'invalid-policy': {
+    meaning: 'the policy is invalid, so all endpoints are shown',
+    next: 'correct the annotation; docs/policies.md has the format',
+  },
+  'key-unused': {
+    meaning: 'a key does not win on any node at present',
+    next: 'nothing, if the key is for a failure of the keys before it',
+  },
 };

@@ -13,8 +13,13 @@ export const REFUSED_COMMANDS: readonly (readonly [string[], number, RegExp])[] 
   [['simulate', '--from', 'x', '--preset', 'near'], 2, /--preset="near": unknown preset/],
   [
     ['simulate', '--from', 'examples/cluster.yaml', '--service', 'web', '--service', 'nope'],
-    2,
-    /--service: there is no Service default\/nope that kube-proxy watches/,
+    1,
+    /there is no Service default\/nope that kube-proxy watches/,
+  ],
+  [
+    ['simulate', '--from', 'examples/cluster.yaml', '-n', 'nope'],
+    1,
+    /the input has no Service in namespace nope/,
   ],
   [['check', '--mode', 'ebpf'], 2, /--mode must be one of nftables, iptables, ipvs/],
   [['walk'], 2, /unknown command "walk"/],
@@ -36,9 +41,7 @@ export const REFUSED_COMMANDS: readonly (readonly [string[], number, RegExp])[] 
   [['decisions', '--limit', 'x'], 2, /--limit must be a number/],
   [['version', '--admin', '127.0.0.1:1'], 1, /no wrapper answers/],
   [['version', 'x'], 2, /unexpected "x"/],
-  [['analyze', '--from', '/none.yaml'], 1, /cannot read \/none.yaml/],
-  [['analyze', '--fail-on', 'info'], 2, /--fail-on must be one of warning, error, none/],
-  [['analyze', '-l', 'a b', '--from', 'x'], 2, /--selector: /],
+  [['simulate', '-l', 'a b', '--from', 'x'], 2, /--selector: /],
   [['simulate', '--from', 'examples/cluster.yaml', '--diff'], 2, /--diff has nothing to compare/],
   [['check', '--context', 'x'], 2, /--context needs --kubeconfig/],
 ];
