@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { formatServices } from '../demo/table.ts';
 import type { Explained } from '../src/admin/explain/explained-service.ts';
 import { formatVerdicts } from '../src/commands/check/verdict.ts';
-import { formatDiff } from '../src/commands/diff.ts';
+import { formatDiff } from '../src/commands/diff-text.ts';
 import { formatExplained, formatSummary } from '../src/commands/explain-text.ts';
 import { formatData } from '../src/commands/format-output.ts';
 import type { ClusterObjects } from '../src/commands/simulate/cluster-objects.ts';
@@ -210,6 +210,8 @@ const OUTPUTS: Readonly<Record<string, (write: Write) => string>> = {
     formatDiff({
       service: write('service'),
       node: write('node'),
+      view: { question: write('question'), encoding: 'json', clients: 0 },
+      ...HEAD,
       objects: [true, false].map((shown) => ({
         kind: 'EndpointSlice',
         namespace: write('namespace'),

@@ -58,6 +58,7 @@ export function formatExplained(explained: Explained): string {
     explained.omittedPorts === 0 ? '' : printLine(`and ${explained.omittedPorts} more ports`),
     formatEndpoints(explained),
     formatCorrected(explained),
+    formatChanges(explained),
     formatView(explained.view),
   ]
     .filter((part) => part !== '')
@@ -172,6 +173,19 @@ function formatEndpoints({ endpoints, counts, omitted, outcome }: Explained): st
   const more = omitted === 0 ? '' : `  and ${omitted} more\n`;
   const signs = outcome.dryRun ? '+ would be shown, - would be left out' : '+ shown, - left out';
   return `Endpoints (${signs}):\n${formatColumns([header, ...lines], '  ')}${more}`;
+}
+
+function formatChanges({ changes = [] }: Explained): string {
+  if (changes.length === 0) return '';
+  const header = ['TIME', 'FROM', 'TO', 'KEPT', 'CAUSE'];
+  const lines = changes.map(({ time, from, to, keptBefore, keptAfter, cause }) => [
+    time,
+    from ?? '-',
+    to ?? '-',
+    `${keptBefore ?? 'all'} > ${keptAfter ?? 'all'}`,
+    cause.subject === '' ? cause.kind : `${cause.kind}: ${cause.subject}`,
+  ]);
+  return `Last changes of the decision:\n${formatColumns([header, ...lines], '  ')}`;
 }
 
 function formatCorrected({ corrected = [] }: Explained): string {

@@ -1,10 +1,12 @@
+import type { Diff } from '../admin/explain/diff.ts';
 import type { Explained } from '../admin/explain/explained-service.ts';
 import type { Summary } from '../admin/explain/summary.ts';
 import { WrapperError } from '../errors.ts';
 import type { AdminClient } from './admin-client.ts';
 import { type Call, EXIT } from './command.ts';
+import { formatDiff } from './diff-text.ts';
 import { formatExplained, formatSummary } from './explain-text.ts';
-import { type Flags, textFlag } from './flags.ts';
+import { type Flags, textFlag, UsageError } from './flags.ts';
 import type { Report } from './output/report.ts';
 import { readPages } from './paged.ts';
 import {
@@ -33,8 +35,13 @@ export async function explainReport(
   service: ServiceName | undefined,
 ): Promise<Report> {
   if (service === undefined) {
+    if (flags.diff === true) throw new UsageError('--diff needs a Service: NAMESPACE/SERVICE');
     const summary = await readAll(admin, flags);
     return { data: summary, text: (style) => formatSummary(summary, style) };
+  }
+  if (flags.diff === true) {
+    const diff = await admin.request<Diff>(`/diff/${servicePath(service)}`);
+    return { data: diff, text: () => formatDiff(diff) };
   }
   const explained = await admin.request<Explained>(`/explain/${servicePath(service)}`);
   return { data: explained, text: () => formatExplained(explained) };

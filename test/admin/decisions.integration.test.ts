@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { decisionsOf } from '../../src/admin/explain/decisions.ts';
+import { explainOne } from '../../src/admin/explain/explained-service.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import {
@@ -60,6 +61,14 @@ test('each changed decision is listed with its cause', async () => {
 
   server.annotate('web', 'topologyKeys', null);
   await eventually(last, 'default/web site → no-policy, 1 → null: policy ');
+
+  const { changes = [] } = await explainOne(proxy, 'default/web');
+  expect(changes.map(({ cause }) => cause.kind)).toEqual([
+    'policy',
+    'endpoints',
+    'own-node',
+    'nodes',
+  ]);
 
   server.delete('endpointslices', 'plain-1');
   await eventually(last, 'default/plain no-policy → null, null → 0: endpoints default/plain-1');

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
+import type { Diff } from '../../src/admin/explain/diff.ts';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
 import type { Summary } from '../../src/admin/explain/summary.ts';
 import type { Table } from '../../src/admin/explain/table.ts';
@@ -19,7 +20,6 @@ import {
 } from '../support/guarantees/watch-recorder.ts';
 import {
   createSmallCluster,
-  putEndpoints,
   putHeadless,
   putService,
   putSlice,
@@ -158,13 +158,8 @@ describe('/explain', () => {
     ['/explain/default/nobody', 404, 'NotFound'],
     ['/explain/default', 400, 'BadRequest'],
     ['/explain?limit=0', 400, 'BadRequest'],
-    ['/diff/default/web?kind=pod', 400, 'BadRequest'],
     ['/diff/default/nobody', 404, 'NotFound'],
-    // What is no name would go on as a part of the selector, or of the path.
-    ['/diff/default/web%2Cfoo%3Dbar', 400, 'BadRequest'],
-    ['/diff/default/web%2Cmetadata.namespace!%3Dzzz?kind=service', 400, 'BadRequest'],
-    ['/diff/default%2Fservices%2Fweb%3Fx%3D/y?kind=service', 400, 'BadRequest'],
-    ['/diff/-default/web', 400, 'BadRequest'],
+    ['/diff/default', 400, 'BadRequest'],
     ['/explain/%E0/x', 400, 'BadRequest'],
   ])('%s is answered with %d as JSON', async (path, status, code) => {
     await start();
@@ -205,26 +200,43 @@ describe('/explain', () => {
 });
 
 describe('/diff', () => {
-  test('lists the removed endpoints by address', async () => {
+  const diff = async () => (await get<Diff>('/diff/default/web')).body;
+  const pathsOf = ({ objects }: Diff) => objects.map(({ patch }) => patch.map(({ path }) => path));
+
+  test('lists the Service and the removed endpoints of its slices by address', async () => {
     await start();
-    const { body } = await get<{ objects: { patch: { op: string; path: string }[] }[] }>(
-      '/diff/default/web',
-    );
-    const removed = body.objects[0]?.patch.filter(({ op }) => op === 'remove');
-    expect(removed?.map(({ path }) => path)).toEqual(['/endpoints/10.0.0.3']);
+    const body = await diff();
+    expect(body.objects.map(({ kind, shown }) => [kind, shown])).toEqual([
+      ['Service', true],
+      ['EndpointSlice', true],
+    ]);
+    expect(pathsOf(body)).toEqual([[], ['/endpoints/10.0.0.3']]);
+    expect(body.objects[1]?.patch).toEqual([{ op: 'remove', path: '/endpoints/10.0.0.3' }]);
   });
 
-  test('works for Endpoints and Services', async () => {
-    putEndpoints(server, 'web', ENDPOINTS);
+  test('lists the hints that are cut', async () => {
+    const hints = { forZones: [{ name: 'z' }] };
+    const endpoints = ['10.0.0.2', '10.0.0.4'].map((ip) => ({
+      addresses: [ip],
+      nodeName: 'edge-2',
+      ...(ip === '10.0.0.2' ? { hints } : {}),
+    }));
+    server.patch('endpointslices', 'web-1', { endpoints });
     await start();
-    const paths = async (kind: string) => {
-      const { body } = await get<{ objects: { patch: { path: string }[] }[] }>(
-        `/diff/default/web?kind=${kind}`,
-      );
-      return body.objects[0]?.patch.map(({ path }) => path);
-    };
-    expect(await paths('endpoints')).toContain('/subsets/0/addresses/10.0.0.3');
-    expect(await paths('service')).toEqual(['/metadata/resourceVersion']);
+    expect(pathsOf(await diff())[1]).toEqual(['/endpoints/10.0.0.2/hints']);
+  });
+
+  test('says that a Service and its objects are hidden', async () => {
+    await start({ serviceFilter: { mode: 'FilterIfLabelExists' } });
+    expect((await diff()).objects).toMatchObject([{ shown: false }, { shown: false }]);
+  });
+
+  // Each request was a LIST: a script that asked in a loop cost the API server 95 LISTs a second.
+  test('sends no request to the API server', async () => {
+    await start();
+    const before = server.requests.length;
+    for (let n = 0; n < 20; n++) await diff();
+    expect(server.requests.length).toBe(before);
   });
 });
 
@@ -320,10 +332,8 @@ describe('a dry run', () => {
     const metrics = await (await fetch(`${admin.url}/metrics`)).text();
     expect(metrics).toContain('kube_proxy_wrapper_services_dry_run 1\n');
     expect(metrics).toContain('kube_proxy_wrapper_services{policy="annotation"} 1\n');
-    const diff = await get<{ objects: { patch: { path: string }[] }[] }>('/diff/default/web');
-    expect(diff.body.objects[0]?.patch.map(({ path }) => path)).toEqual([
-      '/metadata/resourceVersion',
-    ]);
+    const diff = await get<Diff>('/diff/default/web');
+    expect(diff.body.objects.map(({ patch }) => patch)).toEqual([[], []]);
   });
 
   test('of one Service starts and ends with its annotation', async () => {

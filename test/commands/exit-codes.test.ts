@@ -8,8 +8,8 @@ const commands = COMMANDS;
 
 /** Exit codes that other tests check: main.test.ts, test/demo, and test/e2e/explain-commands.test.ts for `check 0`. */
 const TESTED = [
-  ...['run 0', 'explain 0', 'diff 0', 'simulate 0', 'simulate 3', 'check 0', 'check 3'],
-  ...['status 0', 'status 3', 'decisions 0', 'version 0'],
+  ...['run 0', 'explain 0', 'simulate 0', 'simulate 3', 'check 0', 'check 3'],
+  ...['status 0', 'status 3', 'version 0'],
   ...['demo 0', 'demo 1', 'demo 2'],
 ];
 

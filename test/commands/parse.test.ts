@@ -37,7 +37,7 @@ describe('parseCommandLine()', () => {
     ['explain', ['-n', '--warnings'], '-n needs a value, NS. See'],
     ['explain', ['--warnings=2'], '--warnings has no value, not "2". See'],
     ['explain', ['-o', 'jsn'], '--output must be one of text, json, yaml, wide, not "jsn"'],
-    ['diff', ['a', 'b', 'c'], 'unexpected "c". See'],
+    ['explain', ['a', 'b', 'c'], 'unexpected "c". See'],
   ])('%s %j is refused in our words', (command, args, message) => {
     expect(() => parse(command, ...args)).toThrow(message);
   });
@@ -46,7 +46,7 @@ describe('parseCommandLine()', () => {
 test.each([
   ['expain', 'explain'],
   ['simualte', 'simulate'],
-  ['deci', 'decisions'],
+  ['vers', 'version'],
   ['walk', undefined],
   ['x', undefined],
 ])('%s means %s', (typed, meant) => {

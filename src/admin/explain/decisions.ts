@@ -1,7 +1,7 @@
 import type { Answer, Cause, DecisionChange } from '../../filter/projection/decision-journal.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import { type ResponseHead, responseHead } from '../version-info.ts';
-import { explainedView, nameOf, type ViewName } from './explained-view.ts';
+import { type ExplainedView, explainedView, nameOf, type ViewName } from './explained-view.ts';
 
 /** A decision about a Service whose result changed. */
 export interface DecisionRecord {
@@ -45,6 +45,16 @@ export function decisionsOf(proxy: NodeProxy, after: number, limit: number): Dec
     count: journal.count,
     decisions: Array.from(journal.after(first), recordOf),
   };
+}
+
+/** The latest changes of the decision about one Service, the newest first. */
+export function lastChanges(
+  { projection: { journal } }: ExplainedView,
+  service: string,
+  limit: number,
+): DecisionRecord[] {
+  const changes = [...journal.after(0)].filter((change) => change.service === service);
+  return changes.slice(-limit).reverse().map(recordOf);
 }
 
 /** Converts a change to the format of the response, with its time of day. */

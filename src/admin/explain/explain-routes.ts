@@ -42,7 +42,7 @@ const MAX_WAITING = 32;
  * Answers the requests that explain the wrapper:
  * - `GET /explain[?namespace=&labelSelector=&warnings=true&after=&limit=]`: a summary of all Services
  * - `GET /explain/<namespace>/<name>`: one Service
- * - `GET /diff/<namespace>/<name>[?kind=endpointslice|endpoints|service]`: what the wrapper changes in an object
+ * - `GET /diff/<namespace>/<name>`: what the wrapper changes in the objects of a Service
  * - `GET /summary`: what kube-proxy sees, in numbers, and the Services whose policy stops their traffic
  * - `GET /decisions[?after=&limit=]`: the latest changes of decisions
  * - `GET /table[?after=&limit=]`: what kube-proxy should have in the kernel
@@ -117,8 +117,7 @@ async function answer(
 ): Promise<object> {
   const after = query.get('after') ?? '';
   const limit = readLimit(query.get('limit') ?? '');
-  // /diff reads from the API server first: most of its errors need no view.
-  if (verb !== 'diff') await openViewToExplain(proxy, slice.signal);
+  await openViewToExplain(proxy, slice.signal);
   if (verb === 'decisions') return decisionsOf(proxy, readNumber(after), limit);
   if (verb === 'summary') return await nodeSummary(proxy, slice);
   if (verb === 'table') return await tableOf(proxy, after, limit, slice);
@@ -136,7 +135,7 @@ async function answer(
   }
   const service = readService(verb, names);
   if (verb === 'explain') return await explainOne(proxy, service, slice);
-  return await diffOf(proxy, service, query.get('kind') ?? 'endpointslice', slice);
+  return await diffOf(proxy, service, slice);
 }
 
 function readService(verb: string, names: readonly string[]): string {

@@ -10,6 +10,7 @@ import { policyOrigins } from '../../topology/explain/policy-origins.ts';
 import { UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
 import { TimeSlice } from '../time-slice.ts';
 import { type ResponseHead, responseHead } from '../version-info.ts';
+import { type DecisionRecord, lastChanges } from './decisions.ts';
 import {
   type ExplainedView,
   explainedView,
@@ -22,12 +23,16 @@ import {
 export interface Explained extends ServiceExplanation, ResponseHead {
   /** The view that was explained. */
   readonly view: ViewName;
+  /** The last changes of the decision, the newest first. Absent: the wrapper is older than 1.1. */
+  readonly changes?: readonly DecisionRecord[];
   /** Endpoints that were corrected from the container runtime; absent: none. */
   readonly corrected?: readonly CorrectedEndpoint[];
 }
 
 /** Items that a response about one Service lists. The others are only counted. */
 const LISTED: ExplainLimits = { endpoints: 1_000, ports: 200 };
+/** Changes that a response about one Service lists. */
+const MAX_CHANGES = 5;
 /** Limits of a summary: endpoints are only counted, and enough ports are explained to find all warnings. */
 export const IN_SHORT: ExplainLimits = { endpoints: 0, ports: 200 };
 
@@ -41,6 +46,20 @@ export async function explainOne(
   slice: TimeSlice = new TimeSlice(),
 ): Promise<Explained> {
   const view = explainedView(proxy);
+  assertExplainable(proxy, view, service);
+  const name = nameOf(proxy, view.source);
+  const corrections = view.source.corrector?.corrections(service) ?? [];
+  const corrected = corrections.slice(0, LISTED.endpoints);
+  return {
+    ...(await slice.run(explainIn(proxy, view, service, LISTED))),
+    ...{ view: name, ...responseHead(proxy) },
+    changes: lastChanges(view, service, MAX_CHANGES),
+    ...(corrected.length === 0 ? {} : { corrected }),
+  };
+}
+
+/** Throws `NotReady` if the view is not complete, and `NotFound` for a Service that neither it nor a policy knows. */
+export function assertExplainable(proxy: NodeProxy, view: ExplainedView, service: string): void {
   if (!view.source.view.started) throw notStarted(proxy);
   const known = proxy.topology.policies.wanted(service) !== UNKNOWN_SERVICE;
   const { objects } = view.projection.inspect(service);
@@ -53,14 +72,6 @@ export async function explainOne(
       `there is no Service ${service} that kube-proxy watches${hint}`,
     );
   }
-  const name = nameOf(proxy, view.source);
-  const corrections = view.source.corrector?.corrections(service) ?? [];
-  const corrected = corrections.slice(0, LISTED.endpoints);
-  return {
-    ...(await slice.run(explainIn(proxy, view, service, LISTED))),
-    ...{ view: name, ...responseHead(proxy) },
-    ...(corrected.length === 0 ? {} : { corrected }),
-  };
 }
 
 /** The steps of an explanation. It describes the state at the first step. */

@@ -138,7 +138,7 @@ function* shownGroups(service: string, { source, projection }: ExplainedView): S
     const { groups, hinted } = isSlice ? codec.endpointSlice(object) : codec.endpoints(object);
     const addresses = codec.addresses(resource, object);
     for (const [index, { endpoints }] of groups.entries()) {
-      const own = addresses[index] ?? { ports: [], endpoints: [] };
+      const own = addresses[index] ?? { ports: [], endpoints: [], hinted: [] };
       shown.push({ endpoints, addresses: own, hinted });
     }
     yield;

@@ -6,7 +6,7 @@ export const explain: Command = {
   name: 'explain',
   summary: 'explain what this node sees of each Service',
   description:
-    'Shows what kube-proxy on this node sees of a Service, and why. The running wrapper answers.',
+    'Shows what kube-proxy on this node sees of a Service, why, and when that changed. The running wrapper answers.',
   usage: [
     ['[flags]', 'all Services, one line each'],
     ['[NAMESPACE/]SERVICE [flags]', 'one Service; svc/SERVICE is accepted too'],
@@ -16,6 +16,10 @@ export const explain: Command = {
     NAMESPACE,
     ALL_NAMESPACES,
     SELECTOR,
+    {
+      name: 'diff',
+      help: 'what the wrapper changes in the objects of the Service; with -o json as a JSON Patch',
+    },
     { name: 'warnings', help: 'only Services with warnings' },
     outputFlag('text', 'json', 'yaml', 'wide'),
     NO_HEADERS,
@@ -23,6 +27,7 @@ export const explain: Command = {
   examples: [
     '{program} explain shop/web',
     '{program} explain -n shop svc/web',
+    '{program} explain shop/web --diff',
     '{program} explain --warnings',
     "{program} explain shop/web -o json | jq '.ports[].winner'",
     "{program} explain -l app=web -o json | jq -r '.services[].service'",

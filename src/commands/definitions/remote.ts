@@ -1,7 +1,5 @@
 import type { Command, Flag } from '../command.ts';
 import { check } from './check.ts';
-import { decisions } from './decisions.ts';
-import { diff } from './diff.ts';
 import { explain } from './explain.ts';
 import {
   ALL_NAMESPACES,
@@ -66,8 +64,6 @@ const LOCAL = [
 
 const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   explain: ['{program} explain shop/web --node edge-1', '{program} explain shop/web --all-nodes'],
-  diff: ['{program} diff shop/web --node edge-1'],
-  decisions: ['{program} decisions --node edge-1'],
   check: ['{program} check --all-nodes'],
   status: ['{program} status --node edge-1', '{program} status --all-nodes'],
   version: ['{program} version --all-nodes'],
@@ -140,8 +136,6 @@ export const REMOTE_COMMANDS: readonly Command[] = [
   remote(status),
   fleet,
   remote(explain),
-  remote(diff),
-  remote(decisions),
   remote(check, {
     summary:
       'check whether kube-proxy works through the wrapper of a node, as far as that is visible from elsewhere',

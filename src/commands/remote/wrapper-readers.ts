@@ -2,8 +2,6 @@ import type { AdminClient } from '../admin-client.ts';
 import type { Verdict } from '../check/verdict.ts';
 import { checkCode, checkFromAnywhere, checkReport } from '../check.ts';
 import { EXIT } from '../command.ts';
-import { decisionsReport } from '../decisions.ts';
-import { diffArgument, diffReport } from '../diff.ts';
 import { explainReport } from '../explain.ts';
 import type { Flags } from '../flags.ts';
 import type { Report } from '../output/report.ts';
@@ -34,18 +32,6 @@ export const READERS: Readonly<Record<string, WrapperReader>> = {
     prepare(flags, args) {
       const service = serviceArgument(args, flags);
       return async (admin) => plain(await explainReport(admin, flags, service));
-    },
-  },
-  diff: {
-    prepare(flags, args) {
-      const service = diffArgument(args, flags);
-      return async (admin) => plain(await diffReport(admin, flags, service));
-    },
-  },
-  decisions: {
-    prepare(flags, args) {
-      const service = serviceArgument(args, flags);
-      return async (admin) => plain(await decisionsReport(admin, flags, service));
     },
   },
   status: {

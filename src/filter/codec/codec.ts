@@ -117,6 +117,8 @@ export interface GroupAddresses {
   readonly ports: readonly PortNumber[];
   /** Addresses of each endpoint, in the order of the group. */
   readonly endpoints: readonly (readonly string[])[];
+  /** Whether each endpoint has hints. */
+  readonly hinted: readonly boolean[];
 }
 
 /** Where a Service is reached. */

@@ -53,8 +53,7 @@ describe('kubectl kpw --node', () => {
   });
 
   test.each([
-    [['diff', 'web'], 'default/web on node edge-1'],
-    [['decisions'], 'NUMBER  TIME'],
+    [['explain', 'web', '--diff'], 'default/web on node edge-1'],
     [['status'], `node edge-1: kube-proxy-wrapper ${VERSION}`],
     [['check'], '[ok]   wrapper      node edge-1'],
     [['version'], `wrapper  ${VERSION} on node edge-1`],

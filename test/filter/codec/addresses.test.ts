@@ -77,8 +77,12 @@ test('a subset has its ready addresses first, whatever their order on the wire',
     }),
   );
   expect(codecOf('json').addresses(ENDPOINTS, object)).toEqual([
-    { ports: [{ key: 'TCP/', number: 80 }], endpoints: [['10.0.0.1'], ['10.0.0.2']] },
-    { ports: [], endpoints: [] },
+    {
+      ports: [{ key: 'TCP/', number: 80 }],
+      endpoints: [['10.0.0.1'], ['10.0.0.2']],
+      hinted: [false, false],
+    },
+    { ports: [], endpoints: [], hinted: [] },
   ]);
 });
 
@@ -87,4 +91,14 @@ test('a Service without clusterIPs falls back to its clusterIP', () => {
   const read = codecOf('json').serviceAddresses(object);
   expect(read).toEqual({ clusterIPs: ['10.96.0.1'], ports: [] });
   expect(SERVICES.kind).toBe('Service');
+});
+
+test.each(CODECS)('hinted says which endpoints have hints ($encoding)', async (codec) => {
+  const all = await objects('endpointslices.list', codec);
+  for (const object of all) {
+    const [group] = codec.addresses(ENDPOINT_SLICES, object);
+    expect(group?.hinted.length).toBe(group?.endpoints.length);
+    expect(group?.hinted.some(Boolean)).toBe(codec.endpointSlice(object).hinted);
+  }
+  expect(all.some((object) => codec.endpointSlice(object).hinted)).toBe(true);
 });

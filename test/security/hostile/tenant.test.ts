@@ -79,8 +79,8 @@ describe('F7: what a tenant writes comes out as data', () => {
     ['explain', ['explain', 'NAME']],
     ['explain -o json', ['explain', 'NAME', '-o', 'json']],
     ['explain -o yaml', ['explain', 'NAME', '-o', 'yaml']],
-    ['diff', ['diff', 'NAME']],
-    ['diff -o json', ['diff', 'NAME', '-o', 'json']],
+    ['explain --diff', ['explain', 'NAME', '--diff']],
+    ['explain --diff -o json', ['explain', 'NAME', '--diff', '-o', 'json']],
   ])('%s', async (name, words) => {
     const harmful: string[] = [];
     for (const service of ['', '-policy']) {

@@ -8,12 +8,15 @@ import { parseObject } from './parse.ts';
 export function readAddresses(resource: Resource, object: ObjectBytes): GroupAddresses[] {
   const parsed = parseObject(object);
   if (resource.kind !== ENDPOINTS.kind) {
-    const endpoints = list(parsed, 'endpoints').map((each) => texts(each, 'addresses'));
-    return [{ ports: readPorts(parsed), endpoints }];
+    const all = list(parsed, 'endpoints');
+    const endpoints = all.map((each) => texts(each, 'addresses'));
+    const hinted = all.map(({ hints }) => hints !== undefined && hints !== null);
+    return [{ ports: readPorts(parsed), endpoints, hinted }];
   }
   return list(parsed, 'subsets').map((subset) => {
     const all = [...list(subset, 'addresses'), ...list(subset, 'notReadyAddresses')];
-    return { ports: readPorts(subset), endpoints: all.map((each) => [text(each, 'ip')]) };
+    const endpoints = all.map((each) => [text(each, 'ip')]);
+    return { ports: readPorts(subset), endpoints, hinted: all.map(() => false) };
   });
 }
 

@@ -3,7 +3,7 @@ import { ENDPOINTS, type Resource } from '../resource.ts';
 import { SUBSET, SUBSETS } from './endpoints-facts.ts';
 import { FieldCursor } from './field-cursor.ts';
 import { readPort, SERVICE_PORT, SLICE_PORT, SUBSET_PORT } from './port.ts';
-import { SLICE } from './slice-facts.ts';
+import { ENDPOINT, SLICE } from './slice-facts.ts';
 
 /** Field number of a slice endpoint's `addresses`, and of a subset address's `ip`. */
 const ADDRESS_TEXT = 1;
@@ -23,12 +23,21 @@ export function readAddresses(resource: Resource, object: ObjectBytes): GroupAdd
 function readSlice(object: ObjectBytes): GroupAddresses {
   const ports: PortNumber[] = [];
   const endpoints: string[][] = [];
+  const hinted: boolean[] = [];
   const fields = FieldCursor.over(object);
   while (fields.next()) {
-    if (fields.field === SLICE.endpoints) endpoints.push(readTexts(fields.enter()));
+    if (fields.field === SLICE.endpoints) {
+      endpoints.push(readTexts(fields.enter()));
+      hinted.push(hasHints(fields.enter()));
+    }
     if (fields.field === SLICE.ports) ports.push(readPort(fields.enter(), SLICE_PORT));
   }
-  return { ports, endpoints };
+  return { ports, endpoints, hinted };
+}
+
+function hasHints(endpoint: FieldCursor): boolean {
+  while (endpoint.next()) if (endpoint.field === ENDPOINT.hints) return true;
+  return false;
 }
 
 /** Ready addresses are first, as in the facts. */
@@ -41,7 +50,8 @@ function readSubset(subset: FieldCursor): GroupAddresses {
     if (subset.field === SUBSET.notReadyAddresses) notReady.push(readTexts(subset.enter()));
     if (subset.field === SUBSET.ports) ports.push(readPort(subset.enter(), SUBSET_PORT));
   }
-  return { ports, endpoints: [...ready, ...notReady] };
+  const endpoints = [...ready, ...notReady];
+  return { ports, endpoints, hinted: endpoints.map(() => false) };
 }
 
 function readTexts(endpoint: FieldCursor): string[] {
