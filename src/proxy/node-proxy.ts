@@ -29,6 +29,7 @@ import { Failover } from './upstream/failover.ts';
 import { createUpstream, type Upstream } from './upstream/upstream.ts';
 import { OwnReadMemory } from './util/read-memory.ts';
 import { systemClock } from './util/system-clock.ts';
+import { DecisionLog } from './views/decision-log.ts';
 import type { CallerId } from './views/view-budget.ts';
 import { ViewRegistry } from './views/view-registry.ts';
 
@@ -162,6 +163,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     snapshots?.end();
     localRuntime?.close();
     await watches.close();
+    state.decisionLog.close();
     await Promise.all([upstream.close(), snapshots?.close()]);
     failover.close();
   };
@@ -252,6 +254,7 @@ function createState(options: NodeProxyOptions, failover: Failover, upstream: Up
   return {
     ...{ upstream, topology, logger, readLimits, codecs, codec: codecs.protobuf },
     versions: new VersionAllocator(Date.now()),
+    decisionLog: new DecisionLog(logger, systemClock),
     policyResolver: new PolicyResolver(options.policies, namespacePolicies),
     ownMemory: new OwnReadMemory(readLimits.maxListBytes),
     ...(snapshots && { snapshots }),

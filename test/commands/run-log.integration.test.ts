@@ -7,7 +7,7 @@ import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
 import { VERSION } from '../../src/version.ts';
 import { eventually } from '../support/eventually.ts';
 import { startProcess, type WrapperProcess } from '../support/process/wrapper-process.ts';
-import { createSmallCluster, putService } from '../support/wrapper/small-cluster.ts';
+import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
 
 const ISO = /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
@@ -62,6 +62,26 @@ test('the log says what starts, with which settings, what is watched, and when i
     services: 1,
     nodeSets: ['site=a'],
     watches: expect.arrayContaining([expect.stringContaining('endpointslices')]),
+  });
+});
+
+const KUBE_PROXY = new URLSearchParams({ labelSelector: '!service.kubernetes.io/headless' });
+
+test('a changed decision is logged with its cause, because the journal ends with the process', async () => {
+  putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.2', node: 'edge-2' }]);
+  configure({});
+  const { logged } = start();
+  const { listen } = await logged('listening');
+  await fetch(`${listen}/apis/discovery.k8s.io/v1/endpointslices?${KUBE_PROXY}`, {
+    headers: { accept: 'application/vnd.kubernetes.protobuf' },
+  });
+  server.annotate('web', 'topologyKeys', '["*"]');
+  expect(await logged('the decision about a Service changed')).toMatchObject({
+    level: 'info',
+    service: 'default/web',
+    from: 'site',
+    to: '*',
+    cause: 'policy',
   });
 });
 

@@ -89,7 +89,10 @@ describe('many findings of one kind', () => {
       ...many('key-unused', 'info', 5),
     ]);
     expect(text.match(/^ {4}next: /gm)).toHaveLength(2);
-    const lines = text.trimEnd().replaceAll(/^ {4}next: .*\n/gm, '').split('\n');
+    const lines = text
+      .trimEnd()
+      .replaceAll(/^ {4}next: .*\n/gm, '')
+      .split('\n');
     expect(lines).toHaveLength(20 + 1 + 5);
     expect(lines[20]).toMatch(/^! 21 Services: the policy is invalid/);
   });

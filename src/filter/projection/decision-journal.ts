@@ -44,8 +44,13 @@ const CAPACITY = 1_000;
 
 /** The latest decision changes of one view. Belongs to its projection. */
 export class DecisionJournal {
+  readonly #onChange: (change: DecisionChange) => void;
   readonly #ring: DecisionChange[] = [];
   #count = 0;
+
+  constructor(onChange: (change: DecisionChange) => void = () => {}) {
+    this.#onChange = onChange;
+  }
 
   /** Number of changes since the view started, including those no longer kept. */
   get count(): number {
@@ -66,7 +71,9 @@ export class DecisionJournal {
     const sameMask = cause.kind === 'endpoints' || from?.mask === to?.mask;
     if (from?.id === to?.id && from?.kept === to?.kept && sameMask) return;
     const number = ++this.#count;
-    this.#ring[number % CAPACITY] = { number, at, service, from, to, cause };
+    const change: DecisionChange = { number, at, service, from, to, cause };
+    this.#ring[number % CAPACITY] = change;
+    this.#onChange(change);
   }
 
   /** The kept changes with a higher number than this, oldest first. */

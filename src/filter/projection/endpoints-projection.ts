@@ -10,7 +10,7 @@ import { changeSteps } from './change-steps.ts';
 import type { Clock } from './clock.ts';
 import { CloudOnlyReports } from './cloud-only-reports.ts';
 import { causeOfObjects, causeOfTopology } from './decision-cause.ts';
-import { type Cause, DecisionJournal } from './decision-journal.ts';
+import { type Cause, type DecisionChange, DecisionJournal } from './decision-journal.ts';
 import { EndpointIndex, type EndpointsObject } from './endpoint-index.ts';
 import { EndpointsWriter } from './endpoints-writer.ts';
 import { mostReadyFirst } from './most-ready-first.ts';
@@ -44,6 +44,8 @@ export interface EndpointsProjectionOptions {
    * slices. Default: all.
    */
   readonly selects?: ((object: ObjectBytes) => boolean) | undefined;
+  /** Notified of each change that the journal takes. */
+  readonly onDecisionChanged?: ((change: DecisionChange) => void) | undefined;
 }
 
 /**
@@ -75,7 +77,7 @@ type State = 'listing' | 'waiting' | 'serving';
 export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   readonly view: View;
   /** Decisions that changed since the view started. */
-  readonly journal = new DecisionJournal();
+  readonly journal: DecisionJournal;
   readonly #clock: Clock;
   readonly #selects: (object: ObjectBytes) => boolean;
   readonly #topology: Topology;
@@ -97,8 +99,10 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     clock,
     reportsCloudOnly: tellsCloudOnly,
     selects = () => true,
+    onDecisionChanged,
   }: EndpointsProjectionOptions) {
     this.view = view;
+    this.journal = new DecisionJournal(onDecisionChanged);
     this.#selects = selects;
     this.#writer = new EndpointsWriter(view);
     this.#topology = topology;

@@ -46,6 +46,11 @@ export class LimitedLog {
     this.#add({ level: 'info', fields, text });
   }
 
+  /** Writes the waiting line immediately, before the process ends. */
+  flush(): void {
+    this.#writeWaiting();
+  }
+
   #add(line: Line): void {
     if (this.#waiting !== undefined) {
       this.#omitted++;

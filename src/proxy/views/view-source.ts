@@ -33,6 +33,7 @@ import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
 import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { OwnReadMemory } from '../util/read-memory.ts';
+import type { DecisionLog } from './decision-log.ts';
 import { createViewMemory, type ReserveBytes } from './view-memory.ts';
 
 /** What every source of a view needs. */
@@ -55,6 +56,8 @@ export interface SourceContext {
   readonly snapshots?: SnapshotStore;
   /** Corrects endpoints of this node while the API server is unreachable; default: nothing does. */
   readonly localRuntime?: LocalRuntime | undefined;
+  /** Logs changed decisions of kube-proxy's views; default: nothing does. */
+  readonly decisionLog?: DecisionLog;
   /** See Reflector. */
   readonly onHandled?: (seconds: number) => void;
 }
@@ -119,10 +122,12 @@ function openEndpoints(
 ): ViewSource {
   const { topology, time: clock } = context;
   const { codec, resource } = view;
+  const decisionLog = reserve === undefined ? context.decisionLog : undefined;
   const selection = sliceSelectionOf(query);
   const projection = new EndpointsProjection({
     ...{ view, topology, clock, reportsCloudOnly },
     selects: selection && ((slice) => selection.selects(codec.partialMetadata(slice))),
+    onDecisionChanged: (change) => decisionLog?.add(view, change),
   });
   const decode = (object: ObjectBytes): EndpointsFacts =>
     resource === ENDPOINTS ? codec.endpoints(object) : codec.endpointSlice(object);
@@ -131,6 +136,7 @@ function openEndpoints(
   const corrector = localRuntime?.add({ next: projection, codec, resource, isCurrent });
   const close = (): void => {
     if (corrector !== undefined) localRuntime?.remove(corrector);
+    decisionLog?.release(view);
     projection.close();
   };
   const handlers = [corrector ?? projection];

@@ -1,0 +1,47 @@
+import type { Logger } from 'pino';
+import type { Clock } from '../../filter/projection/clock.ts';
+import type { DecisionChange } from '../../filter/projection/decision-journal.ts';
+import { LimitedLog } from '../util/limited-log.ts';
+
+/** 20 lines at once, and then 20 a minute. */
+const LIMIT = { burst: 20, refillMs: 3_000 } as const;
+
+/**
+ * Logs the changed decisions of one view, so that they survive a restart: the journal is in memory. Changes without room
+ * are counted in the next line (`omitted`). Several views may decide the same; the first one that reports a change is
+ * the one that is logged, until it closes.
+ */
+export class DecisionLog {
+  readonly #log: LimitedLog;
+  #owner: object | undefined;
+
+  constructor(logger: Logger, clock: Clock) {
+    this.#log = new LimitedLog({ logger, clock, ...LIMIT });
+  }
+
+  /** @param view identifies the view that has decided */
+  add(view: object, { service, from, to, cause }: DecisionChange): void {
+    this.#owner ??= view;
+    if (this.#owner !== view) return;
+    const fields = {
+      service,
+      from: from?.winner,
+      to: to?.winner,
+      keptBefore: from?.kept,
+      keptAfter: to?.kept,
+      cause: cause.kind,
+      subject: cause.subject,
+    };
+    this.#log.info(fields, 'the decision about a Service changed');
+  }
+
+  /** The view has closed. */
+  release(view: object): void {
+    if (this.#owner === view) this.#owner = undefined;
+  }
+
+  /** Writes what waits for room. */
+  close(): void {
+    this.#log.flush();
+  }
+}

@@ -1,0 +1,74 @@
+import { expect, test } from '@jest/globals';
+import { pino } from 'pino';
+import type { DecisionChange } from '../../../src/filter/projection/decision-journal.ts';
+import { DecisionLog } from '../../../src/proxy/views/decision-log.ts';
+import { ManualClock } from '../../support/projection/topology.ts';
+
+function setUp() {
+  const lines: Record<string, unknown>[] = [];
+  const logger = pino({ level: 'info' }, { write: (line) => lines.push(JSON.parse(line)) });
+  const clock = new ManualClock();
+  return { lines, clock, log: new DecisionLog(logger, clock) };
+}
+
+function change(number: number): DecisionChange {
+  return {
+    number,
+    at: 0,
+    service: `default/s${number}`,
+    from: { id: '0', winner: 'site', kept: 1, mask: 1 },
+    to: { id: '1', winner: '*', kept: 3, mask: 2 },
+    cause: { kind: 'nodes', subject: 'edge-2' },
+  };
+}
+
+test('a changed decision is a line with both keys, both counts and the cause', () => {
+  const { lines, log } = setUp();
+  log.add({}, change(1));
+  expect(lines).toMatchObject([
+    {
+      level: 30,
+      service: 'default/s1',
+      from: 'site',
+      to: '*',
+      keptBefore: 1,
+      keptAfter: 3,
+      cause: 'nodes',
+      subject: 'edge-2',
+      msg: 'the decision about a Service changed',
+    },
+  ]);
+});
+
+test('10,000 changes at once are 20 lines, and then one with the number of the others', () => {
+  const { lines, log, clock } = setUp();
+  const view = {};
+  for (let number = 1; number <= 10_000; number++) log.add(view, change(number));
+  expect(lines).toHaveLength(20);
+  clock.pass(60_000);
+  expect(lines).toHaveLength(21);
+  expect(lines[20]).toMatchObject({ service: 'default/s10000', omitted: 9_979 });
+});
+
+test('what waits is written before the process ends', () => {
+  const { lines, log } = setUp();
+  const view = {};
+  for (let number = 1; number <= 25; number++) log.add(view, change(number));
+  log.close();
+  expect(lines.at(-1)).toMatchObject({ service: 'default/s25', omitted: 4 });
+  log.close();
+  expect(lines).toHaveLength(21);
+});
+
+test('of several views that decide the same one is logged, until it closes', () => {
+  const { lines, log } = setUp();
+  const [first, second] = [{}, {}];
+  for (const view of [first, second]) log.add(view, change(1));
+  expect(lines).toHaveLength(1);
+  log.release(second);
+  log.add(second, change(2));
+  expect(lines).toHaveLength(1);
+  log.release(first);
+  log.add(second, change(3));
+  expect(lines).toHaveLength(2);
+});
