@@ -274,11 +274,6 @@ export const METRICS: readonly Metric[] = [
     'Cached access decisions that were used again because the API server was unreachable.',
     single(({ listeners }) => listeners.reviews?.counts.stale),
   ),
-  counter(
-    'events_total',
-    'Events that clients wrote over plain http: forwarded, or the rule that refused them.',
-    by('result', ({ listeners }) => samples(listeners.events?.counts)),
-  ),
   gauge(
     'forwarded_requests',
     'Requests that are being forwarded to the API server over https.',

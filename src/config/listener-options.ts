@@ -10,11 +10,11 @@ import type { Settings } from './settings.ts';
 export function listenersOptions(
   settings: Settings,
   fds: ReadonlyMap<ListenerName, number> = new Map(),
-): Required<Pick<ListenersOptions, 'http' | 'https' | 'maxEventBytes' | 'forwardEvents'>> & {
+): Required<Pick<ListenersOptions, 'http' | 'https'>> & {
   readonly admin: ListenAddress;
   readonly listenerLimits: ListenerLimits;
 } {
-  const { listen, https, adminListen, maxEventBytes, forwardEvents } = settings;
+  const { listen, https, adminListen } = settings;
   const bind = (name: ListenerName, address: ListenAddress): ListenAddress => {
     const fd = fds.get(name);
     return fd === undefined ? address : { ...address, fd };
@@ -23,7 +23,6 @@ export function listenersOptions(
     http: listen && bind('listen', listen),
     https: https && httpsOptions(https, bind('https', https.listen)),
     admin: bind('adminListen', adminListen),
-    ...{ maxEventBytes, forwardEvents },
     listenerLimits: {
       maxConnections: settings.maxConnections,
       maxHeaderBytes: settings.maxHeaderBytes,

@@ -11,10 +11,12 @@ export function nodeProxyOptions(
   settings: Settings,
 ): Omit<NodeProxyOptions, 'credentials' | 'logger'> {
   const { communities, edge, cloud } = settings;
-  const { http, https, maxEventBytes, forwardEvents, listenerLimits } = listenersOptions(settings);
+  const { http, https, listenerLimits } = listenersOptions(settings);
   return {
     nodeName: settings.nodeName,
-    ...{ http, https, maxEventBytes, forwardEvents, listenerLimits },
+    http,
+    https,
+    listenerLimits,
     policies: policySettings(settings),
     namespacePolicies: settings.namespacePolicies,
     topologyMatch: { communities, edge: edge.labelSelector },

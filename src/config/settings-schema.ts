@@ -205,15 +205,6 @@ export const settingsShape = z.strictObject({
   requestTimeoutSeconds: seconds
     .default(60)
     .describe('Time for a whole request to arrive; then 408. On the admin port at most 2.'),
-  forwardEvents: z
-    .boolean()
-    .default(true)
-    .describe('Forward the Events that kube-proxy writes over plain http. If false, they get 403.'),
-  maxEventBytes: positive
-    .default(4096)
-    .describe(
-      'Maximum size of an Event that kube-proxy writes over plain http. A larger one gets 413.',
-    ),
   handoverSeconds: z
     .number()
     .int()

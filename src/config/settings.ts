@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { didYouMean } from '../did-you-mean.ts';
 import { WrapperError } from '../errors.ts';
 import { parseYaml, readBounded } from '../read-yaml.ts';
+import { removedSetting } from './removed-settings.ts';
 import { settingsSchema, settingsShape } from './settings-schema.ts';
 
 export type Settings = z.output<typeof settingsSchema>;
@@ -96,13 +97,19 @@ function describe(issue: z.core.$ZodIssue, merged: RawSettings, file: string | u
   const key = issue.path.join('.');
   if (issue.code === 'unrecognized_keys') {
     const prefix = key === '' ? '' : `${key}.`;
+    const removed = issue.keys.map((each) => removedSetting(prefix + each));
+    const unknown = issue.keys.filter((_, index) => removed[index] === undefined);
     const known = keysAt(issue.path);
-    const unknown = issue.keys.map((each) => {
+    const named = unknown.map((each) => {
       const meant = didYouMean(each, known);
       return `${prefix}${each}${meant === undefined ? '' : ` (did you mean ${prefix}${meant}?)`}`;
     });
     // Flags and the environment set known keys only.
-    return `unknown key ${unknown.join(', ')}${file === undefined ? '' : ` in ${file}`}`;
+    const where = file === undefined ? '' : ` in ${file}`;
+    return [
+      ...removed.filter((each) => each !== undefined),
+      ...(named.length === 0 ? [] : [`unknown key ${named.join(', ')}${where}`]),
+    ].join('; ');
   }
   if (key === 'nodeName' && merged.nodeName === undefined) {
     return 'no node name: give --node-name, NODE_NAME or nodeName';

@@ -157,7 +157,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     ownNode: () => ({ node: options.nodeName, nodeUid: views.ownNodeUid }),
     times: options,
   };
-  const listeners = createListeners(serving, certificate);
+  const listeners = await createListeners(serving, certificate);
   const close = async (): Promise<void> => {
     await listeners.close();
     snapshots?.end();

@@ -165,11 +165,11 @@ describe('the DaemonSet of the kubeadm overlay, applied for real', () => {
     await eventually(metrics, areBack, { timeoutMs: 75_000 });
   }, 120_000);
 
-  test('the API server has refused nothing, and got only lists, watches and events', async () => {
+  test('the API server has refused nothing, and got only lists and watches', async () => {
     const own = plane
       .requests()
       .filter(({ user }) => user === 'system:serviceaccount:kube-system:kube-proxy-wrapper');
-    expect(new Set(own.map(({ verb }) => verb))).toEqual(new Set(['list', 'watch', 'create']));
+    expect(new Set(own.map(({ verb }) => verb))).toEqual(new Set(['list', 'watch']));
     expect(own.filter(({ code }) => (code ?? 0) >= 300)).toEqual([]);
   });
 });
@@ -264,33 +264,10 @@ describe('each right of the ClusterRole, with those of all components, is needed
     };
     const asks = ({ resource }: Right) => resource === 'subjectaccessreviews';
     const [ask] = rights.filter(asks);
-    const [other] = rights.filter(
-      ({ resource, verb }) => resource === 'events' && verb === 'patch',
-    );
+    const [other] = rights.filter(({ resource }) => resource === 'endpoints');
     if (ask === undefined || other === undefined) throw new Error('there are no such rights');
     expect(await read(other)).toBe('200');
     expect(await read(ask)).toBe('503');
-  });
-
-  test('without the right to write Events, only these are refused', async () => {
-    const program = join(repository, 'test/deploy/support/write-events.ts');
-    const write = async (port: number, name: string) =>
-      JSON.parse(
-        await netns.exec(process.execPath, [program, `http://127.0.0.1:${port}`, name]),
-      ) as Record<string, number>;
-    expect(await write(10_360, 'with-all')).toEqual({
-      ' create': 201,
-      ' patch': 200,
-      'events.k8s.io create': 201,
-      'events.k8s.io patch': 200,
-    });
-    for (const right of rights.filter(({ resource }) => resource === 'events')) {
-      const statuses = await write(portOf(right), nameOf(right));
-      expect([nameOf(right), statuses[`${right.group} ${right.verb}`]]).toEqual([
-        nameOf(right),
-        403,
-      ]);
-    }
   });
 });
 

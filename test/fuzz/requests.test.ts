@@ -16,11 +16,7 @@ const segment = fc.oneof({ weight: 4, arbitrary: words }, fc.string({ maxLength:
 /** Paths that are served or forwarded, most of them with one or two other segments. */
 const nearPaths = fc
   .record({
-    resource: fc.constantFrom(
-      ...RESOURCES,
-      { group: '', version: 'v1', plural: 'events' },
-      { group: 'events.k8s.io', version: 'v1', plural: 'events' },
-    ),
+    resource: fc.constantFrom(...RESOURCES),
     namespace: fc.option(fc.constantFrom('default', 'kube-system', 'caf%C3%A9')),
     name: fc.option(fc.constantFrom('web', 'edge-1', 'a%20b')),
     others: fc.array(fc.tuple(fc.nat(6), segment), { maxLength: 2 }),
@@ -67,13 +63,10 @@ describe('parseRequestInfo()', () => {
   );
 });
 
-/** The canonical paths of a request; events are in two groups. */
+/** The canonical path of a request. */
 function pathsOf(info: Exclude<ReturnType<typeof parseRequestInfo>, { kind: 'other' }>): string[] {
-  const name = info.kind === 'collection' || info.name === '' ? '' : `/${info.name}`;
+  const name = info.kind === 'collection' ? '' : `/${info.name}`;
   const within = info.namespace === '' ? '' : `/namespaces/${info.namespace}`;
-  if (info.kind === 'events') {
-    return ['/api/v1', '/apis/events.k8s.io/v1'].map((root) => `${root}${within}/events${name}`);
-  }
   const { group, version, plural } = info.resource;
   const root = group === '' ? '/api' : `/apis/${group}`;
   return [`${root}/${version}${within}/${plural}${name}`];

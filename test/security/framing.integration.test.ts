@@ -125,7 +125,7 @@ describe('a request that two servers could read differently', () => {
   ])('chunks %s never reach the API server', async (_name, body) => {
     const before = server.requests.length;
     const [code] = await codesOf(post('Transfer-Encoding: chunked\r\n', body));
-    expect(code).toBe('411');
+    expect(code).toMatch(/^40[03]$/);
     expect(server.requests.slice(before).map(({ path }) => path)).not.toContain(PATH);
   });
 

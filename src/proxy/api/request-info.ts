@@ -1,9 +1,6 @@
 import { WrapperError } from '../../errors.ts';
 import { RESOURCES, type Resource } from '../../filter/codec/resource.ts';
 
-/** The API versions in which kube-proxy writes Events: the second one before Kubernetes 1.19. */
-export type EventApiVersion = 'events.k8s.io/v1' | 'v1';
-
 /** What the path of a request refers to, as in kube-apiserver's RequestInfo. */
 export type RequestInfo =
   | {
@@ -15,13 +12,6 @@ export type RequestInfo =
   | {
       readonly kind: 'object';
       readonly resource: Resource;
-      readonly namespace: string;
-      readonly name: string;
-    }
-  /** An Event, which kube-proxy writes. For the collection the name is empty. */
-  | {
-      readonly kind: 'events';
-      readonly apiVersion: EventApiVersion;
       readonly namespace: string;
       readonly name: string;
     }
@@ -60,10 +50,6 @@ function parseGroup(group: string, [version, ...rest]: readonly string[]): Reque
   const namespace = namespaced ? (rest[1] ?? '') : '';
   const [plural = '', name, ...below] = namespaced ? rest.slice(2) : rest;
   if (below.length > 0 || name === '' || (namespaced && namespace === '')) return OTHER;
-  const events = plural === 'events' && namespaced ? eventApiVersion(group, version) : undefined;
-  if (events !== undefined) {
-    return { kind: 'events', apiVersion: events, namespace, name: name ?? '' };
-  }
   const resource = RESOURCES.find(
     (each) => each.group === group && each.version === version && each.plural === plural,
   );
@@ -72,10 +58,4 @@ function parseGroup(group: string, [version, ...rest]: readonly string[]): Reque
   // An object of a namespaced resource has no path without its namespace.
   if (resource.namespaced !== namespaced) return OTHER;
   return { kind: 'object', resource, namespace, name };
-}
-
-function eventApiVersion(group: string, version: string | undefined): EventApiVersion | undefined {
-  if (version !== 'v1') return undefined;
-  if (group === '') return 'v1';
-  return group === 'events.k8s.io' ? 'events.k8s.io/v1' : undefined;
 }

@@ -60,7 +60,6 @@ export class CallerAccess implements AccessPolicy {
     query: URLSearchParams,
   ): boolean {
     if (request.method !== 'GET') return true;
-    if (info.kind === 'events') return true;
     if (info.kind === 'other') {
       assertNoView(path);
       return true;

@@ -1,44 +1,27 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { WrapperError } from '../../errors.ts';
-import type { RequestInfo } from '../api/request-info.ts';
 import { assertLocalRequest } from '../http/request-checks.ts';
-import type { EventForwarder } from '../passthrough/event-forwarder.ts';
 import { isLoopback } from '../util/address.ts';
 import type { AccessPolicy, Caller } from './access-policy.ts';
 
 /**
- * Access over plain http on loopback: any process on the node may read the views, and kube-proxy's own Events are
- * forwarded. Nothing else is forwarded with the wrapper's identity: callers cannot be distinguished here, so a right
- * of one is a right of all.
+ * Access over plain http on loopback: any process on the node may read the views. Nothing is forwarded: callers cannot
+ * be distinguished here, so a right of one is a right of all.
  */
 export class LoopbackAccess implements AccessPolicy {
-  readonly #events: Pick<EventForwarder, 'handle'>;
-
-  constructor(events: Pick<EventForwarder, 'handle'>) {
-    this.#events = events;
-  }
-
   authenticate(request: IncomingMessage): Caller {
     assertLocalRequest(request);
     return { kind: 'anyone' };
   }
 
-  shouldForward(_request: IncomingMessage, _path: string, info: RequestInfo): boolean {
-    return info.kind === 'events';
+  shouldForward(): boolean {
+    return false;
   }
 
   async authorize(): Promise<void> {}
 
-  forward(
-    request: IncomingMessage,
-    response: ServerResponse,
-    _caller: Caller,
-    info: RequestInfo,
-  ): void {
-    if (info.kind !== 'events') throw notGranted(request);
-    const needed = info.name === '' ? 'POST' : 'PATCH';
-    if (request.method !== needed) throw notGranted(request);
-    this.#events.handle(request, response, info);
+  forward(request: IncomingMessage): void {
+    throw notGranted(request);
   }
 
   upgrade(request: IncomingMessage): void {
@@ -46,11 +29,11 @@ export class LoopbackAccess implements AccessPolicy {
   }
 }
 
-/** The error for a request that is not on the allow-list. */
+/** The error for a request that is not on the allow-list. client-go does not repeat a request that gets 403. */
 export function notGranted({ method, url }: IncomingMessage): WrapperError {
   return new WrapperError(
     'Forbidden',
-    `${method} ${url?.slice(0, 200)} is not on the list of what kube-proxy needs, so it is not forwarded`,
+    `${method} ${url?.slice(0, 200)} is refused: plain http is only for what kube-proxy reads, and is never forwarded; use the https listener for the rest`,
   );
 }
 

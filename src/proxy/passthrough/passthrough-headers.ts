@@ -1,9 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { WrapperError } from '../../errors.ts';
 
-/** The identity that the API server sees: our own, or that of the caller, with the credentials that it sent. */
-export type Identity = 'own' | 'caller';
-
 /** Meant for the next hop only (RFC 9110 section 7.6.1, RFC 2616 section 13.5.1). */
 const HOP_BY_HOP = new Set([
   'connection',
@@ -32,30 +29,24 @@ const PROOF = /^(authorization$|impersonate-|sec-websocket-protocol$)/;
  * front proxy, Audit-ID, Traceparent) and writes some to its audit log (X-Forwarded-For), and proxies on the way may act
  * on others (Via, X-HTTP-Method-Override, X-Original-URL).
  */
-const FORWARDED: Readonly<Record<Identity, RegExp>> = {
-  own: /^(accept|content-type|user-agent)$/,
-  caller:
-    /^(accept|accept-encoding|authorization|cache-control|content-encoding|content-type|if-match|if-modified-since|if-none-match|if-unmodified-since|impersonate-(user|uid|group|extra-.+)|range|user-agent|x-stream-protocol-version)$/,
-};
+const FORWARDED =
+  /^(accept|accept-encoding|authorization|cache-control|content-encoding|content-type|if-match|if-modified-since|if-none-match|if-unmodified-since|impersonate-(user|uid|group|extra-.+)|range|user-agent|x-stream-protocol-version)$/;
 
 /** Also forwarded with a request to switch protocols (RFC 6455 section 11.3). */
 const FORWARDED_WITH_UPGRADE = /^sec-websocket-(extensions|key|protocol|version)$/;
 
-/** Maximum length of one forwarded header: over https there is room for a token, over http for what kube-proxy sends. */
-const MAX_VALUE_LENGTH: Readonly<Record<Identity, number>> = { own: 512, caller: 12 * 1024 };
+/** Maximum length of one forwarded header: there is room for a token. */
+const MAX_VALUE_LENGTH = 12 * 1024;
 
 /** Headers that may occur repeatedly. Each one has a value of its own; joined they would be another value. */
 const REPEATED = /^(impersonate-|x-stream-protocol-version$)/;
 
 /**
- * The headers to send to the API server for a caller's request; `own` are those that authenticate us. Throws
- * `LimitExceeded` (431) if a value is too long.
+ * The headers to send to the API server for a caller's request. Throws `LimitExceeded` (431) if a value is too long.
  */
 export function requestHeaders(
   { headers, headersDistinct }: Pick<IncomingMessage, 'headers' | 'headersDistinct'>,
   options: {
-    readonly identity: Identity;
-    readonly own: Readonly<Record<string, string>>;
     readonly host: string;
     /** Whether the request is to switch protocols. */
     readonly upgrade: boolean;
@@ -65,23 +56,22 @@ export function requestHeaders(
     readonly bodyLength?: number | undefined;
   },
 ): IncomingHttpHeaders {
-  const { identity, own, host, upgrade, accept, bodyLength } = options;
+  const { host, upgrade, accept, bodyLength } = options;
   const sent = endToEnd(headers);
   for (const name of Object.keys(sent)) {
-    const allowed =
-      FORWARDED[identity].test(name) || (upgrade && FORWARDED_WITH_UPGRADE.test(name));
+    const allowed = FORWARDED.test(name) || (upgrade && FORWARDED_WITH_UPGRADE.test(name));
     if (!allowed) delete sent[name];
     else if (REPEATED.test(name)) sent[name] = headersDistinct[name];
   }
   if (accept !== undefined) sent.accept = accept;
-  assertLengths(sent, MAX_VALUE_LENGTH[identity]);
+  assertLengths(sent, MAX_VALUE_LENGTH);
   for (const name of FRAMING) {
     const value = headers[name];
     if (value !== undefined && bodyLength === undefined) sent[name] = value;
   }
   if (bodyLength !== undefined) sent['content-length'] = String(bodyLength);
   if (upgrade) Object.assign(sent, { connection: 'Upgrade', upgrade: headers.upgrade });
-  return { ...sent, ...own, host };
+  return { ...sent, host };
 }
 
 function assertLengths(headers: IncomingHttpHeaders, max: number): void {

@@ -5,7 +5,7 @@ import { WrapperError } from '../../errors.ts';
 import { readUrl } from '../api/request-url.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import { unreachable } from '../upstream/upstream-error.ts';
-import { type Identity, requestHeaders } from './passthrough-headers.ts';
+import { requestHeaders } from './passthrough-headers.ts';
 import { ProxyTargets } from './proxy-targets.ts';
 import { type Exchange, RepairedHttpProxy } from './repaired-http-proxy.ts';
 
@@ -19,11 +19,6 @@ export type PassthroughErrorHandler = (
 export interface PassthroughOptions {
   readonly credentials: Credentials;
   readonly onError: PassthroughErrorHandler;
-  /**
-   * `own` (the default): the caller's credentials are removed, and ours are added. `caller`: the caller's own
-   * credentials are forwarded, without our headers and without our client certificate.
-   */
-  readonly identity?: Identity;
   /** Time limit for the start of a response of the API server, in milliseconds; default 70,000. */
   readonly headersMs?: number;
   readonly logger: Logger;
@@ -35,18 +30,17 @@ export interface ForwardOptions {
   readonly body?: Buffer;
   /** Replaces the Accept header. */
   readonly accept?: string;
-  /** Called with the status when the API server answers. */
-  readonly onAnswer?: (statusCode: number) => void;
 }
 
-/** Forwards requests to the API server: method, path and body unchanged, and headers of an allow-list. */
+/**
+ * Forwards requests to the API server with the caller's own credentials: method, path and body unchanged, and headers of
+ * an allow-list. Our own credentials and our client certificate are never sent.
+ */
 export interface Passthrough {
   /** Forwards a request, with its path byte for byte. The caller has already been authorized. */
   forward(request: IncomingMessage, response: ServerResponse, options?: ForwardOptions): void;
-  /** Forwards a request to switch protocols. Refused with our own identity, because that is not lent to callers. */
+  /** Forwards a request to switch protocols. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Answers a request to switch protocols with 403 and ends the connection. */
-  refuseUpgrade(socket: Duplex): void;
   /** Ends all requests and connections, including those of clients whose response is not complete. */
   close(): Promise<void>;
 }
@@ -69,28 +63,33 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
 
 class HttpPassthrough implements Passthrough {
   readonly #options: PassthroughOptions;
-  readonly #identity: Identity;
   readonly #targets: ProxyTargets;
   readonly #proxy: RepairedHttpProxy;
 
   constructor(options: PassthroughOptions) {
     this.#options = options;
-    this.#identity = options.identity ?? 'own';
-    this.#targets = new ProxyTargets(options.credentials, this.#identity);
+    this.#targets = new ProxyTargets(options.credentials);
     this.#proxy = new RepairedHttpProxy();
   }
 
   forward(request: IncomingMessage, response: ServerResponse, options: ForwardOptions = {}): void {
-    this.#forward(request, response, options).catch((error) =>
-      this.#fail(error, request, response),
-    );
+    let isSent = false;
+    const onError = (error: unknown): void => {
+      const isLost = isSent && !SAFE_METHODS.includes(request.method ?? '');
+      this.#fail(isLost ? unanswered(this.#explain(error)) : error, request, response);
+    };
+    const onSent = (): void => {
+      isSent = true;
+    };
+    try {
+      const exchange = this.#exchange(request, { ...options, upgrade: false, onError });
+      this.#proxy.web(request, response, { ...exchange, onSent });
+    } catch (error) {
+      this.#fail(error, request, response);
+    }
   }
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    if (this.#identity === 'own') {
-      this.refuseUpgrade(socket);
-      return;
-    }
     const onError = (error: unknown): void => {
       if (socket.destroyed) return;
       const { message } = this.#explain(error);
@@ -98,16 +97,11 @@ class HttpPassthrough implements Passthrough {
       socket.destroy();
     };
     try {
-      const exchange = this.#exchange(request, { own: {}, upgrade: true, onError });
+      const exchange = this.#exchange(request, { upgrade: true, onError });
       this.#proxy.ws(request, socket, head, exchange);
     } catch (error) {
       onError(error);
     }
-  }
-
-  refuseUpgrade(socket: Duplex): void {
-    socket.on('error', () => {});
-    socket.end('HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
   }
 
   async close(): Promise<void> {
@@ -115,31 +109,9 @@ class HttpPassthrough implements Passthrough {
     this.#targets.close();
   }
 
-  async #forward(
-    request: IncomingMessage,
-    response: ServerResponse,
-    options: ForwardOptions,
-  ): Promise<void> {
-    const own = this.#identity === 'own' ? await this.#options.credentials.headers() : {};
-    // The client may have gone while a credential plugin ran.
-    if (response.destroyed) return;
-    let isSent = false;
-    const onError = (error: unknown): void => {
-      const isLost = isSent && !SAFE_METHODS.includes(request.method ?? '');
-      this.#fail(isLost ? unanswered(this.#explain(error)) : error, request, response);
-    };
-    const exchange = this.#exchange(request, { ...options, own, upgrade: false, onError });
-    const onSent = (): void => {
-      isSent = true;
-    };
-    this.#proxy.web(request, response, { ...exchange, onSent });
-  }
-
   #exchange(
     request: IncomingMessage,
     options: ForwardOptions & {
-      /** Headers that authenticate us. */
-      readonly own: Readonly<Record<string, string>>;
       readonly upgrade: boolean;
       readonly onError: (error: unknown) => void;
     },
@@ -149,27 +121,17 @@ class HttpPassthrough implements Passthrough {
     if (!url.startsWith('/'))
       throw new WrapperError('BadRequest', 'the request target is not a path');
     const proxyTarget = this.#targets.current();
-    const identity = this.#identity;
     const { target, host } = proxyTarget;
     const { headersMs = HEADERS_MS } = this.#options;
-    const { body, onAnswer, onError } = options;
+    const { body, onError } = options;
     return {
       proxyTarget,
       ...(body === undefined ? {} : { body }),
       headersMs: LONG_RUNNING.test(readUrl(request).path) ? undefined : headersMs,
-      headers: requestHeaders(request, { ...options, identity, host, bodyLength: body?.length }),
+      headers: requestHeaders(request, { ...options, host, bodyLength: body?.length }),
       path: target.path + url,
-      onAnswer: (statusCode) => {
-        this.#refreshAfter(statusCode);
-        onAnswer?.(statusCode);
-      },
       onError,
     };
-  }
-
-  /** After a 401 the request cannot be sent again, because its body is gone. The next request gets new credentials. */
-  #refreshAfter(statusCode: number): void {
-    if (statusCode === 401 && this.#identity === 'own') void this.#options.credentials.refresh();
   }
 
   #fail(error: unknown, request: IncomingMessage, response: ServerResponse): void {

@@ -3,7 +3,6 @@ import { Agent as HttpsAgent } from 'node:https';
 import { WrapperError } from '../../errors.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import { ADDRESSING } from '../util/dns-lookup.ts';
-import type { Identity } from './passthrough-headers.ts';
 
 /** Idle connections end before an apiserver ends them (90 s), so that none is used while it is being closed. */
 const IDLE_MS = 60_000;
@@ -26,13 +25,11 @@ export interface ProxyTarget {
 /** The API server in use and the agent of its connections. Both are replaced when the TLS options change. */
 export class ProxyTargets {
   readonly #credentials: Credentials;
-  readonly #identity: Identity;
   readonly #unsubscribe: () => void;
   #current: ProxyTarget | undefined;
 
-  constructor(credentials: Credentials, identity: Identity) {
+  constructor(credentials: Credentials) {
     this.#credentials = credentials;
-    this.#identity = identity;
     this.#unsubscribe = credentials.onTlsChange(() => this.#retire());
   }
 
@@ -56,9 +53,8 @@ export class ProxyTargets {
     const hostname = server.hostname.replace(/^\[|\]$/g, '');
     const port = Number(server.port || (isHttp ? 80 : 443));
     const options = { ...ADDRESSING, keepAlive: true, timeout: IDLE_MS };
-    const { cert, key, ...anonymous } = this.#credentials.tls();
-    // The API server would prefer our client certificate to the caller's token.
-    const tls = this.#identity === 'own' ? this.#credentials.tls() : anonymous;
+    // Without our client certificate: the API server would prefer it to the caller's token.
+    const { cert, key, ...tls } = this.#credentials.tls();
     const agent = isHttp ? new HttpAgent(options) : new HttpsAgent({ ...options, ...tls });
     const target = { protocol, hostname, host: hostname, port, path: pathname.replace(/\/$/, '') };
     return { target, host, agent };

@@ -22,8 +22,6 @@ export interface Exchange {
   readonly headersMs: number | undefined;
   /** Called when the connection is established, TLS included: from now on the API server may act. */
   readonly onSent?: () => void;
-  /** Called with the status when the API server answers. */
-  readonly onAnswer?: (statusCode: number) => void;
   /** Called for each error: possibly more than once, and possibly after the headers were written. */
   readonly onError: (error: unknown) => void;
 }
@@ -154,7 +152,6 @@ export class RepairedHttpProxy {
   #respond(incoming: IncomingMessage, request: IncomingMessage, response: ServerResponse): void {
     const exchange = this.#exchanges.get(request);
     const { statusCode = 502, statusMessage, headers } = incoming;
-    exchange?.onAnswer?.(statusCode);
     if (response.destroyed || response.headersSent) {
       incoming.destroy();
       return;

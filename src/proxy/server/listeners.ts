@@ -14,14 +14,12 @@ import { RequestCounter } from '../http/request-counter.ts';
 import { sendError } from '../http/respond.ts';
 import type { SelfSignedOptions } from '../http/self-signed-certificate.ts';
 import type { ServerCertificate } from '../http/server-certificate.ts';
-import { EventForwarder } from '../passthrough/event-forwarder.ts';
 import {
   DEFAULT_FORWARDING_LIMITS,
   ForwardingLimits,
   type ForwardingLimitsOptions,
 } from '../passthrough/forwarding-limits.ts';
-import { createPassthrough, type Passthrough } from '../passthrough/passthrough.ts';
-import type { Identity } from '../passthrough/passthrough-headers.ts';
+import type { Passthrough } from '../passthrough/passthrough.ts';
 import { assertConfidential } from '../upstream/assert-confidential.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
@@ -50,10 +48,6 @@ export interface ListenersOptions {
   readonly https?: HttpsListenerOptions | undefined;
   /** Limits of each listener; default: {@link DEFAULT_LISTENER_LIMITS}. */
   readonly listenerLimits?: ListenerLimits;
-  /** Maximum size of an Event that is written over plain http, in bytes; default 4 KiB. */
-  readonly maxEventBytes?: number;
-  /** Whether kube-proxy's Events are forwarded over plain http; default true. */
-  readonly forwardEvents?: boolean;
   /** How long requests on open connections are answered after the close, in milliseconds; default 0. */
   readonly drainMs?: number;
   /** A client that reads nothing of a response for this long is disconnected, in milliseconds; default 60,000. */
@@ -72,8 +66,6 @@ export interface Listeners {
   readonly refusals: RefusalLog;
   /** Counts the requests of all listeners, including the admin listener. */
   readonly requests: RequestCounter;
-  /** Events that arrive over plain http; undefined without http. */
-  readonly events: Pick<EventForwarder, 'counts'> | undefined;
   /** Requests that are forwarded for callers of https; undefined without https. */
   readonly forwarding: Pick<ForwardingLimits, 'active' | 'refused'> | undefined;
   /** Number of open watches of clients. */
@@ -97,7 +89,6 @@ interface ListenersContext extends CreateListenersOptions {
   readonly requests: RequestCounter;
 }
 
-const MAX_EVENT_BYTES = 4096;
 const WRITE_TIMEOUT_MS = 60_000;
 
 /**
@@ -105,17 +96,17 @@ const WRITE_TIMEOUT_MS = 60_000;
  *
  * @param certificate result of checkListeners for the same settings
  */
-export function createListeners(
+export async function createListeners(
   options: CreateListenersOptions,
   certificate: ServerCertificate | undefined,
-): Listeners {
+): Promise<Listeners> {
   const refusals = new RefusalLog(options.logger);
   const requests = new RequestCounter();
   const context = { ...options, refusals, requests };
   const { http, https } = context;
   const plain = http && createHttp(context, http);
-  const secure = https && certificate && createHttps(context, https, certificate);
-  const handlers = [plain?.handler, secure?.handler].filter((each) => each !== undefined);
+  const secure = https && certificate && (await createHttps(context, https, certificate));
+  const handlers = [plain, secure?.handler].filter((each) => each !== undefined);
   const unfollow = secure && warnOfClearText(context);
   return {
     addresses: [http, https?.address].filter((each) => each !== undefined),
@@ -124,18 +115,17 @@ export function createListeners(
     reviews: secure?.reviews,
     refusals,
     requests,
-    events: plain?.events,
     forwarding: secure?.limits,
     get watches() {
       return handlers.reduce((sum, handler) => sum + handler.watches, 0);
     },
     listen: async () => ({
       https: await secure?.handler.listen(),
-      http: await plain?.handler.listen(),
+      http: await plain?.listen(),
     }),
     close: async () => {
       await closeHandlers(handlers);
-      await Promise.all([plain?.passthrough.close(), secure?.passthrough.close()]);
+      await secure?.passthrough.close();
       certificate?.close();
       unfollow?.();
       refusals.close();
@@ -154,30 +144,24 @@ async function closeHandlers(handlers: readonly RequestHandler[]): Promise<void>
   await Promise.all(handlers.map((handler) => handler.close(onStopped)));
 }
 
-/** Plain http on loopback: any process on the node can read, and kube-proxy's own Events are forwarded. */
-function createHttp(context: ListenersContext, address: ListenAddress) {
-  const { nodeName, logger, forwardEvents = true, maxEventBytes = MAX_EVENT_BYTES } = context;
-  const passthrough = createForwarding(context, 'listen', 'own');
-  const events = new EventForwarder({
-    ...{ nodeName, passthrough, maxEventBytes, logger },
-    enabled: forwardEvents,
-    respond: respondWith(context),
+/** Plain http on loopback: any process on the node can read. */
+function createHttp(context: ListenersContext, address: ListenAddress): RequestHandler {
+  return createRequestHandler(context, {
+    name: 'listen',
+    address,
+    assertHost: assertLoopback,
+    accessPolicy: new LoopbackAccess(),
   });
-  const handler = createRequestHandler(context, {
-    ...{ name: 'listen', address, assertHost: assertLoopback },
-    accessPolicy: new LoopbackAccess(events),
-  });
-  return { passthrough, events, handler };
 }
 
 /** https: callers have their own credentials, with which everything except views is forwarded. */
-function createHttps(
+async function createHttps(
   context: ListenersContext,
   https: HttpsListenerOptions,
   certificate: ServerCertificate,
 ) {
   const { nodeName, upstream, logger, ownNode: identity } = context;
-  const passthrough = createForwarding(context, 'https.listen', 'caller');
+  const passthrough = await createForwarding(context);
   const limits = new ForwardingLimits(https.forwarding ?? DEFAULT_FORWARDING_LIMITS);
   const reviews = new AccessReviewAuthorizer({
     ...https,
@@ -205,19 +189,22 @@ function createRequestHandler(
   return new RequestHandler({ ...context, ...listener, listenerLimits, drainMs, writeTimeoutMs });
 }
 
-function createForwarding(
-  context: ListenersContext,
-  listener: string,
-  identity: Identity,
-): Passthrough {
+/** Creates the passthrough. Its library is large, and nodes without https do not load it. */
+async function createForwarding(context: ListenersContext): Promise<Passthrough> {
+  const { createPassthrough } = await import('../passthrough/passthrough.ts');
   const { credentials, logger, refusals } = context;
   const respond = respondWith(context);
   return createPassthrough({
-    ...{ credentials, logger, identity },
+    credentials,
+    logger,
     onError: (error, request, response) => {
-      const { method: verb, url: resource } = request;
-      const { message } = error;
-      refusals.record({ listener, reason: reasonOf(error), message, verb, resource });
+      refusals.record({
+        listener: 'https.listen',
+        reason: reasonOf(error),
+        message: error.message,
+        verb: request.method,
+        resource: request.url,
+      });
       respond(request, response, error);
     },
   });

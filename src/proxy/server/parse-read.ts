@@ -31,7 +31,7 @@ export function parseRead(
   encoding: Encoding,
   nodeName: string,
 ): ReadRequest {
-  if (info.kind === 'other' || info.kind === 'events') throw notGranted(request);
+  if (info.kind === 'other') throw notGranted(request);
   if (request.method !== 'GET') throw wrongMethod(request);
   assertNotImpersonating(request);
   const options = parseListOptions(parameters);

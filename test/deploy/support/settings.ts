@@ -57,7 +57,5 @@ export const everySetting = {
   maxHeaderBytes: 8192,
   headersTimeoutSeconds: 5,
   requestTimeoutSeconds: 30,
-  forwardEvents: false,
-  maxEventBytes: 65_536,
   handoverSeconds: 20,
 } as const;

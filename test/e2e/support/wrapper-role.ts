@@ -18,7 +18,6 @@ export const wrapperRules = [
     verbs: ['get', 'list', 'watch'],
   },
   { apiGroups: ['fabedge.io'], resources: ['communities'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
   {
     apiGroups: ['authorization.k8s.io'],
     resources: ['subjectaccessreviews'],

@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { ask, open, raw } from '../../support/http/http-client.ts';
@@ -139,7 +139,7 @@ describe('an upgrade', () => {
   }
 
   async function setUpUpgrade(): Promise<Socket[]> {
-    await setUp((_request, response) => void response.end(), { identity: 'caller' });
+    await setUp((_request, response) => void response.end());
     return switching();
   }
 
@@ -168,7 +168,7 @@ describe('an upgrade', () => {
   );
 
   test('that is reset before it is answered does not end the process (an error without a listener)', async () => {
-    await setUp(() => {}, { identity: 'caller' });
+    await setUp(() => {});
     harness.back.server.on('upgrade', (_request, socket) => {
       socket.on('error', () => {}).resume();
       socket.once('end', () => socket.end());
@@ -208,7 +208,7 @@ describe('an upgrade', () => {
   });
 
   test('that the upstream refuses has a readable response (it was declared chunked, without chunks)', async () => {
-    await setUp(() => {}, { identity: 'caller' });
+    await setUp(() => {});
     harness.back.server.on('upgrade', (_request, socket) => {
       socket.on('error', () => {});
       socket.end(
@@ -224,7 +224,7 @@ describe('an upgrade', () => {
   });
 
   test('that the upstream refuses with a response that breaks off ends the connection (it hung)', async () => {
-    await setUp(() => {}, { identity: 'caller' });
+    await setUp(() => {});
     harness.back.server.on('upgrade', (_request, socket) => {
       socket.on('error', () => {});
       socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\nno');
@@ -235,7 +235,7 @@ describe('an upgrade', () => {
   });
 
   test('that the upstream never answers ends the connection of the client (it hung)', async () => {
-    await setUp(() => {}, { identity: 'caller', headersMs: 20 });
+    await setUp(() => {}, { headersMs: 20 });
     harness.back.server.on('upgrade', (_request, socket) => {
       socket.on('error', () => {}).once('end', () => socket.end());
       socket.resume();
@@ -246,7 +246,7 @@ describe('an upgrade', () => {
 
   test('that was accepted may be quiet for longer than the time limit of a response', async () => {
     // The answer must come within it, on a busy machine too.
-    await setUp(() => {}, { identity: 'caller', headersMs: 500 });
+    await setUp(() => {}, { headersMs: 500 });
     switching();
     const { socket, received } = raw(harness.front.url, SPDY);
     await until(() => received().includes('101'));
@@ -268,30 +268,5 @@ describe('an upgrade', () => {
     await setUpUpgrade();
     await harness.back.close();
     await raw(harness.front.url, SPDY).closed;
-  });
-
-  test('is refused with 403 under our own identity, and nothing is sent to the API server', async () => {
-    await setUp(() => {});
-    const { received, closed } = raw(harness.front.url, SPDY);
-    await closed;
-    expect(received()).toMatch(/^HTTP\/1.1 403 Forbidden\r\n/);
-    expect(harness.back.accepted).toBe(0);
-  });
-
-  test('is refused on a socket that was reset, without ending the process', async () => {
-    await setUp(() => {});
-    const server = createServer().listen(0, '127.0.0.1');
-    await new Promise((resolve) => server.once('listening', resolve));
-    const { port } = server.address() as AddressInfo;
-    const refused = new Promise<void>((resolve) => {
-      server.on('upgrade', (_request, socket) => {
-        socket.destroy(new Error('reset'));
-        harness.passthrough.refuseUpgrade(socket);
-        socket.once('close', () => resolve());
-      });
-    });
-    raw(new URL(`http://127.0.0.1:${port}`), SPDY);
-    await refused;
-    await new Promise((resolve) => server.close(resolve));
   });
 });

@@ -8,7 +8,6 @@ import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.
 import { decodeSnapshot, encodeSnapshot } from '../../../src/proxy/snapshot/snapshot-format.ts';
 import { eventually } from '../../support/eventually.ts';
 import { CODECS, recordWatch, STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
-import { EVENTS } from '../../support/http/kube-proxy-events.ts';
 import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import {
   allShownBy,
@@ -165,20 +164,6 @@ describe('a start while the API server is out of reach', () => {
     await stop(first);
     await server.close();
     expect(await version(await start())).toBeGreaterThan(before);
-  });
-
-  test('answers what kube-proxy posts with 503 immediately', async () => {
-    await leaveState();
-    await server.close();
-    const proxy = await start();
-    const response = await fetch(`${proxy.url}/apis/events.k8s.io/v1/namespaces/default/events`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: EVENTS[0].json,
-    });
-    expect(response.status).toBe(503);
-    expect(response.headers.get('retry-after')).toBe('1');
-    expect(await response.json()).toMatchObject({ kind: 'Status', reason: 'ServiceUnavailable' });
   });
 
   test('uses this node alone for a node set that is not on disk', async () => {

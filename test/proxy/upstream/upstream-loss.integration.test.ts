@@ -10,7 +10,6 @@ import {
   type WatchRecorder,
 } from '../../support/guarantees/watch-recorder.ts';
 import { PROTOCOLS, type Protocol, startServer } from '../../support/http/http-server.ts';
-import { EVENTS } from '../../support/http/kube-proxy-events.ts';
 import { startTcpRelay, type TcpRelay } from '../../support/http/tcp-relay.ts';
 import {
   createSmallCluster,
@@ -139,20 +138,6 @@ describe.each(PROTOCOLS)('over %s, with two API servers', (protocol) => {
       proxy = undefined;
       await remove();
     }
-  });
-
-  test('Events of kube-proxy are sent to the server of the watches', async () => {
-    const of = await start();
-    await first.refuse();
-    first.cut();
-    put(1, 2);
-    await eventually(seen, ['10.0.0.1', '10.0.0.2']);
-    const response = await fetch(`${of.url}${EVENTS[0].path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: EVENTS[0].json,
-    });
-    expect(response.status).toBe(201);
   });
 
   test('the first is left in time when its connections are silent and it answers no new one', async () => {

@@ -1,12 +1,10 @@
 /**
  * Events of a kube-proxy on the node edge-1, written by client-go 0.36.3's own serializers (k8s.io/api EncoderForVersion).
- * What their objects hold is from kubernetes cmd/kube-proxy/app/server.go (`Starting`; before 1.34 its reference had a
- * uid and no apiVersion), from pkg/proxy/healthcheck/service_health.go, and, in core v1, from Kubernetes 1.18.
+ * What their objects hold is from kubernetes cmd/kube-proxy/app/server.go and, in core v1, from Kubernetes 1.18.
  */
 export interface KubeProxyEvent {
   readonly title: string;
   readonly path: string;
-  readonly name: string;
   readonly protobuf: Buffer;
   readonly json: string;
 }
@@ -36,7 +34,6 @@ export const EVENTS: readonly [KubeProxyEvent, ...KubeProxyEvent[]] = [
   {
     title: 'the start of 1.36',
     path: NODE_EVENTS,
-    name: STARTING.metadata.name,
     protobuf: Buffer.from(
       '6b3873000a190a106576656e74732e6b38732e696f2f763112054576656e7412a8010a2e0a17656467652d312e3138613262336334643565366637303812001a0764656661756c7422002a00320038004200120b08a0fa8ad806108094ef3a220a6b7562652d70726f78792a116b7562652d70726f78792d656467652d31320e53746172744b75626550726f78793a085374617274696e67421a0a044e6f646512001a06656467652d3122002a02763132003a0052005a064e6f726d616c62040a0012006a00720078001a002200',
       'hex',
@@ -44,41 +41,8 @@ export const EVENTS: readonly [KubeProxyEvent, ...KubeProxyEvent[]] = [
     json: JSON.stringify(STARTING),
   },
   {
-    title: 'the start of 1.33',
-    path: NODE_EVENTS,
-    name: STARTING.metadata.name,
-    protobuf: Buffer.from(
-      '6b3873000a190a106576656e74732e6b38732e696f2f763112054576656e7412ac010a2e0a17656467652d312e3138613262336334643565366637303812001a0764656661756c7422002a00320038004200120b08a0fa8ad806108094ef3a220a6b7562652d70726f78792a116b7562652d70726f78792d656467652d31320e53746172744b75626550726f78793a085374617274696e67421e0a044e6f646512001a06656467652d312206656467652d312a0032003a0052005a064e6f726d616c62040a0012006a00720078001a002200',
-      'hex',
-    ),
-    json: JSON.stringify({
-      ...STARTING,
-      regarding: { kind: 'Node', name: 'edge-1', uid: 'edge-1' },
-    }),
-  },
-  {
-    title: 'a health check port that is taken, the second time',
-    path: '/apis/events.k8s.io/v1/namespaces/shop/events',
-    name: 'web.18a2b3c4d5e6f709',
-    protobuf: Buffer.from(
-      '6b3873000a190a106576656e74732e6b38732e696f2f763112054576656e7412c1020a280a147765622e3138613262336334643565366637303912001a0473686f7022002a00320038004200120b08a0fa8ad806108094ef3a1a0f0802120b08a0fa8ad806108094ef3a220a6b7562652d70726f78792a116b7562652d70726f78792d656467652d3132064c697374656e3a1f4661696c6564546f5374617274536572766963654865616c7468636865636b421e0a0753657276696365120473686f701a0377656222002a02763132003a00527a6e6f646520656467652d31206661696c656420746f207374617274206865616c7468636865636b202273686f702f77656222206f6e20706f72742033303130303a206c697374656e20746370342031302e302e302e313a33303130303a2062696e643a206164647265737320616c726561647920696e207573655a075761726e696e6762040a0012006a00720078001a002200',
-      'hex',
-    ),
-    json: JSON.stringify({
-      ...STARTING,
-      metadata: { name: 'web.18a2b3c4d5e6f709', namespace: 'shop' },
-      series: { count: 2, lastObservedTime: TIME },
-      action: 'Listen',
-      reason: 'FailedToStartServiceHealthcheck',
-      regarding: { kind: 'Service', namespace: 'shop', name: 'web', apiVersion: 'v1' },
-      note: 'node edge-1 failed to start healthcheck "shop/web" on port 30100: listen tcp4 10.0.0.1:30100: bind: address already in use',
-      type: 'Warning',
-    }),
-  },
-  {
     title: 'the start of 1.18',
     path: '/api/v1/namespaces/default/events',
-    name: 'edge-1.18a2b3c4d5e6f70a',
     protobuf: Buffer.from(
       '6b3873000a0b0a02763112054576656e7412ac010a2e0a17656467652d312e3138613262336334643565366637306112001a0764656661756c7422002a00320038004200121e0a044e6f646512001a06656467652d312206656467652d312a0032003a001a085374617274696e6722145374617274696e67206b7562652d70726f78792e2a140a0a6b7562652d70726f78791206656467652d31320808a0fa8ad80610003a0808a0fa8ad806100040014a064e6f726d616c5200620072007a001a002200',
       'hex',
@@ -102,13 +66,4 @@ export const EVENTS: readonly [KubeProxyEvent, ...KubeProxyEvent[]] = [
   },
 ];
 
-/** The start of a kube-proxy 1.36, with a name of its own and other fields in place of its own. */
-export function startingEvent(name: string, fields: Record<string, unknown> = {}): string {
-  return JSON.stringify({ ...STARTING, metadata: { name, namespace: 'default' }, ...fields });
-}
-
-/** As client-go writes it when an Event occurs again (tools/events createPatchBytesForSeries). */
-export const SERIES_PATCH = JSON.stringify({ series: { count: 2, lastObservedTime: TIME } });
-
 export const PROTOBUF = 'application/vnd.kubernetes.protobuf';
-export const PATCH_TYPE = 'application/strategic-merge-patch+json';

@@ -26,7 +26,7 @@ export interface PassthroughHarness {
 
 export async function startPassthrough(
   listener: RequestListener,
-  options: Partial<Pick<PassthroughOptions, 'identity' | 'headersMs'>> & {
+  options: Partial<Pick<PassthroughOptions, 'headersMs'>> & {
     readonly prefix?: string;
     /** TLS options of `back`, which requests client certificates. */
     readonly serverTls?: TlsOptions;

@@ -2,8 +2,6 @@ import { hostname } from 'node:os';
 
 /** Where kube-proxy writes its Events. */
 export const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events';
-/** Where those of the core group are written; their message has no limit of its own. */
-export const CORE_EVENTS = '/api/v1/namespaces/default/events';
 
 let written = 0;
 
@@ -24,25 +22,6 @@ export function kubeProxyEvent(nodeName: string): string {
     action: 'StartKubeProxy',
     reason: 'Starting',
     regarding: { kind: 'Node', name: nodeName, uid: nodeName },
-    type: 'Normal',
-  });
-}
-
-/** An Event of the core group with a message of so many bytes. */
-export function largeEvent(nodeName: string, bytes: number): string {
-  written += 1;
-  const now = new Date().toISOString().replace(/\.\d+Z/, 'Z');
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Event',
-    metadata: { name: `large.${Date.now()}.${written}`, namespace: 'default' },
-    involvedObject: { kind: 'Node', name: nodeName, uid: nodeName },
-    reason: 'Starting',
-    message: 'x'.repeat(bytes),
-    source: { component: 'kube-proxy', host: nodeName },
-    firstTimestamp: now,
-    lastTimestamp: now,
-    count: 1,
     type: 'Normal',
   });
 }

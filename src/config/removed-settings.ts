@@ -1,0 +1,11 @@
+/** Settings of 1.0 that are gone, and what to do instead. The message of an unknown key uses it. */
+const REMOVED: Readonly<Record<string, string>> = {
+  forwardEvents: 'plain http is read-only, so Events of kube-proxy get 403; delete the key',
+  maxEventBytes: 'plain http is read-only, so Events of kube-proxy get 403; delete the key',
+};
+
+/** The problem with a key that an earlier version had, or undefined. */
+export function removedSetting(key: string): string | undefined {
+  if (!Object.hasOwn(REMOVED, key)) return undefined;
+  return `${key} was removed in 1.1.0: ${REMOVED[key]}`;
+}
