@@ -284,11 +284,6 @@ export const METRICS: readonly Metric[] = [
     'Requests that were not forwarded because of a limit, of one caller or of the listener.',
     by('bound', ({ listeners }) => samples(listeners.forwarding?.refused)),
   ),
-  counter(
-    'policy_events_total',
-    'Events about Services with an invalid policy, by result.',
-    by('result', ({ policyEvents }) => samples(policyEvents?.counts)),
-  ),
   gauge(
     'settings_last_reload_successful',
     '0 while the previous settings remain in use because the new ones are invalid.',

@@ -31,7 +31,6 @@ export function nodeProxyOptions(
     bookmarkMs: settings.bookmarkSeconds * 1000,
     minWatchMs: MIN_WATCH_MS,
     writeTimeoutMs: settings.stalledClientSeconds * 1000,
-    policyEvents: settings.policyEvents,
     servers: settings.servers,
     readLimits: settings,
     ...stateOptions(settings),

@@ -118,12 +118,6 @@ export const settingsShape = z.strictObject({
     .boolean()
     .default(false)
     .describe('Decide and explain, but show all endpoints. Use it to try policies.'),
-  policyEvents: z
-    .boolean()
-    .default(false)
-    .describe(
-      'Write an Event on each Service with an invalid policy, once for all nodes. If the API server refuses the Event, it is only counted.',
-    ),
   windowEntries: positive
     .default(10_000)
     .describe('Number of changes that each view keeps at least, for clients that fall behind.'),

@@ -13,7 +13,6 @@ import type { Query } from './api/query.ts';
 import { DEFAULT_READ_LIMITS, type ReadLimits } from './api/read-limits.ts';
 import { ClusterWatchers } from './cluster/cluster-watchers.ts';
 import { NodeSetWatcher } from './cluster/node-set-watcher.ts';
-import { PolicyEvents } from './cluster/policy-events.ts';
 import type { Credentials } from './credentials/credentials.ts';
 import {
   assertSameCluster,
@@ -71,8 +70,6 @@ export interface NodeProxyOptions extends ListenersOptions {
   readonly usualViewsMs?: number;
   /** For which Node the process works that listens at the addresses of this one; default: there is none. */
   readonly runningNodes?: readonly RunningNode[];
-  /** Whether an Event is written for each Service whose policy is invalid. */
-  readonly policyEvents?: boolean;
   /** Further API servers of the same cluster; see {@link Failover}. */
   readonly servers?: readonly URL[];
   /** A health check is sent to the API server after this long without a byte from it, in milliseconds. */
@@ -117,8 +114,6 @@ export interface NodeProxy {
   readonly listeners: Listeners;
   /** `onHandled` is called with the seconds that each batch of events took. The metrics replace it. */
   readonly timing: { onHandled: (seconds: number) => void };
-  /** Undefined if no Events are written. */
-  readonly policyEvents: Pick<PolicyEvents, 'counts'> | undefined;
   /** Which API server is in use. */
   readonly failover: Failover;
   /** Undefined if nothing is kept on disk. */
@@ -178,7 +173,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
       ...{ url: http ?? https ?? '', httpsUrl: https, close },
       ...{ topology, policyResolver, upstream, failover, listeners, snapshots, localRuntime },
       ...{ views, nodeSets: watches.nodeSets, clusterWatchers: watches.clusterWatchers },
-      ...{ policyEvents: watches.policyEvents, timing: watches.timing },
+      timing: watches.timing,
       ...{ settings: { problem: undefined }, changePolicies },
     };
   } catch (error) {
@@ -266,16 +261,13 @@ function openWatches(
   options: NodeProxyOptions,
   state: ReturnType<typeof createState> & { readonly localRuntime: LocalRuntime | undefined },
 ) {
-  const { nodeName, cloudPassthrough, fabedgeCluster, nodeSetTime = systemClock } = options;
+  const { cloudPassthrough, fabedgeCluster, nodeSetTime = systemClock } = options;
   const { serviceFilter, dryRun } = options.policies;
-  const { upstream, logger } = state;
-  const policyEvents = options.policyEvents
-    ? new PolicyEvents({ upstream, nodeName, logger })
-    : undefined;
   const timing: NodeProxy['timing'] = { onHandled: () => {} };
   const nodeSets = new NodeSetWatcher({ ...state, time: nodeSetTime });
   const views = new ViewRegistry({
-    ...{ ...options, ...state, policyEvents },
+    ...options,
+    ...state,
     ...(dryRun === true ? HIDES_NOTHING : { serviceFilter, cloudPassthrough }),
     onHandled: (seconds) => timing.onHandled(seconds),
     time: systemClock,
@@ -285,11 +277,9 @@ function openWatches(
   const namespaces = options.namespacePolicies;
   const clusterWatchers = new ClusterWatchers({ ...state, namespaces, fabedgeCluster });
   const close = async (): Promise<void> => {
-    await Promise.all(
-      [views, nodeSets, clusterWatchers, policyEvents].map((each) => each?.close()),
-    );
+    await Promise.all([views, nodeSets, clusterWatchers].map((each) => each.close()));
   };
-  return { views, nodeSets, clusterWatchers, policyEvents, timing, close };
+  return { views, nodeSets, clusterWatchers, timing, close };
 }
 
 /** Listens, as soon as this process can answer as well as another one that listens on the same addresses. */

@@ -24,13 +24,13 @@ interface RegisteredMetric {
   readonly labelNames: readonly string[];
 }
 
-/** Starts a wrapper with everything that has metrics: the https listener, a state folder, a runtime, Events. */
+/** Starts a wrapper with everything that has metrics: the https listener, a state folder, a runtime. */
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'metrics-'));
   server = createSmallCluster();
   const https = { listen: '127.0.0.1:0', selfSigned: { caFile: join(folder, 'ca.crt') } };
   const localRuntime = join(folder, 'cri.sock');
-  const settings = { https, stateDir: join(folder, 'state'), localRuntime, policyEvents: true };
+  const settings = { https, stateDir: join(folder, 'state'), localRuntime };
   proxy = await startWrapper(await server.listen(), {}, settings);
   const registry = createMetrics(proxy);
   registered = registry.getMetricsAsArray() as unknown as RegisteredMetric[];
@@ -95,7 +95,6 @@ const PUBLISHED = [
   'log_lines_dropped_total counter',
   'node_set_nodes gauge selector',
   'node_set_refused gauge selector',
-  'policy_events_total counter result',
   'requests_total counter listener code',
   'service_decisions gauge collection encoding winner',
   'services gauge policy',

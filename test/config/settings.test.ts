@@ -64,7 +64,6 @@ describe('loadSettings()', () => {
       minReady: {},
       returnDelaySeconds: 0,
       dryRun: false,
-      policyEvents: false,
       windowEntries: 10_000,
       windowBytes: 33_554_432,
       maxViews: 64,

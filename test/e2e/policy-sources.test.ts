@@ -1,8 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import type { KubeObject } from './support/api.ts';
 import { annotateService } from './support/cluster-objects.ts';
-import { eventually } from './support/eventually.ts';
 import {
   annotateNamespace,
   createPolicyNamespace,
@@ -32,7 +30,7 @@ beforeAll(async () => {
   scene = await startPolicyScene([
     {
       ...{ nodeName: 'here', mode: 'nftables' },
-      settings: { namespacePolicies: true, policyEvents: true },
+      settings: { namespacePolicies: true },
     },
     {
       ...{ nodeName: 'strict', mode: 'iptables' },
@@ -41,7 +39,6 @@ beforeAll(async () => {
         namespacePolicies: true,
         minReady: { [REGION]: 3 },
         returnDelaySeconds: 3,
-        policyEvents: true,
       },
     },
   ]);
@@ -112,24 +109,6 @@ describe('what a Service follows', () => {
       annotations: { topologyKeys: '["*","kubernetes.io/hostname"]' },
     });
     await both(service, ALL);
-    // Two nodes tell of it, and one Event is written.
-    const path = '/api/v1/namespaces/default/events';
-    const isOurs = ({ reason }: KubeObject) => reason === 'InvalidTopologyPolicy';
-    const { value } = await eventually(
-      async () => (await scene.plane.admin.get(path)).items.filter(isOurs),
-      (events) => events.length > 0,
-    );
-    await sleep(1_500);
-    expect((await scene.plane.admin.get(path)).items.filter(isOurs)).toHaveLength(1);
-    const { metadata } = await scene.plane.admin.get(
-      '/api/v1/namespaces/default/services/unreadable',
-    );
-    expect(value[0].involvedObject).toMatchObject({
-      kind: 'Service',
-      name: 'unreadable',
-      uid: metadata.uid,
-    });
-    expect(value[0].message).toContain('"*" before other keys');
   });
 });
 

@@ -5,7 +5,6 @@ import type { Policy } from '../../topology/policy/policy.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import type { ServiceDescription } from '../../topology/policy/service-policy.ts';
 import type { Topology } from '../../topology/state/topology.ts';
-import type { PolicyEvents } from './policy-events.ts';
 
 /** What a handler of policies changes and reports to. */
 export interface PolicyHandlerOptions {
@@ -13,7 +12,6 @@ export interface PolicyHandlerOptions {
   readonly policyResolver: PolicyResolver;
   readonly logger: Logger;
   /** Undefined: no Events are written. */
-  readonly policyEvents?: Pick<PolicyEvents, 'record'> | undefined;
 }
 
 /** The handler that another one replaces. */
@@ -77,7 +75,7 @@ export class ServicesHandler implements ChangeHandler<ServiceFacts> {
   }
 
   #policyOf(facts: ServiceFacts): Policy {
-    const { topology, policyResolver, logger, policyEvents } = this.#options;
+    const { topology, policyResolver, logger } = this.#options;
     const policy = policyResolver.setService(describeService(facts));
     this.#reportIgnored(facts, policy);
     // An error in a Namespace is reported once, for the Namespace.
@@ -91,7 +89,6 @@ export class ServicesHandler implements ChangeHandler<ServiceFacts> {
           'the topology policy is invalid; the Service is unfiltered',
         );
       }
-      policyEvents?.record(facts, policy.message ?? '');
     }
     return policy;
   }

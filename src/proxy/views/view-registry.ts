@@ -12,7 +12,6 @@ import {
 } from '../api/kube-proxy-queries.ts';
 import { type Query, queryKey } from '../api/query.ts';
 import { OwnNodeHandler } from '../cluster/own-node-handler.ts';
-import type { PolicyEvents } from '../cluster/policy-events.ts';
 import { ServicesHandler } from '../cluster/services-handler.ts';
 import type { OpenView } from './open-view.ts';
 import { OpenViews, type OpenViewsOptions } from './open-views.ts';
@@ -21,7 +20,6 @@ import { openPlain, openViewSource, type ViewSource } from './view-source.ts';
 
 export interface ViewRegistryOptions extends OpenViewsOptions {
   readonly policyResolver: PolicyResolver;
-  readonly policyEvents?: Pick<PolicyEvents, 'record'> | undefined;
 }
 
 /** The Services that the topology reads. */

@@ -43,7 +43,6 @@ export const everySetting = {
   bookmarkSeconds: 30,
   servers: ['https://192.0.2.1:6443'],
   dryRun: true,
-  policyEvents: true,
   stalledClientSeconds: 30,
   maxObjectBytes: 1_048_576,
   maxListBytes: 134_217_728,

@@ -14,19 +14,13 @@ function start() {
   const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own', namespaces: true });
   const policyResolver = new PolicyResolver(NO_POLICY);
   const { logger, lines } = captureLogger();
-  const events: string[] = [];
-  const policyEvents = {
-    record: ({ name }: { name: string }, problem: string) =>
-      void events.push(`${name}: ${problem}`),
-  };
-  const options = { topology, policyResolver, logger, policyEvents };
+  const options = { topology, policyResolver, logger };
   const services = new ServicesHandler(options);
   const namespaces = new NamespacesHandler(options);
   const loggedOf = (key: string) =>
     lines.flatMap((line) => (JSON.parse(line)[key] === undefined ? [] : [JSON.parse(line)[key]]));
   return {
     topology,
-    events,
     lines,
     /** Names of the Services and Namespaces in the log. */
     logged: () => [...loggedOf('namespace'), ...loggedOf('service')],
@@ -59,12 +53,11 @@ function serviceFacts(name: string, annotations: Annotations): ServiceFacts {
 }
 
 describe('the invalid annotation of a Namespace', () => {
-  // Namespaces first: one line and one Event for each of its Services.
   test.each<[string, boolean]>([
     ['the Namespace', true],
     ['its Services', false],
-  ])('is one log line and no Event, when %s come first', (_, namespaceFirst) => {
-    const { service, namespace, logged, events } = start();
+  ])('is one log line, when %s come first', (_, namespaceFirst) => {
+    const { service, namespace, logged } = start();
     const steps = [
       () => namespace({ topologyKeys: '[oops' }),
       () => {
@@ -73,7 +66,6 @@ describe('the invalid annotation of a Namespace', () => {
     ];
     for (const step of namespaceFirst ? steps : steps.toReversed()) step();
     expect(logged()).toEqual(['shop']);
-    expect(events).toEqual([]);
   });
 
   test('is logged again only when it has changed', () => {
@@ -88,11 +80,10 @@ describe('the invalid annotation of a Namespace', () => {
   });
 
   test('is reported for Services that would inherit its other annotations', () => {
-    const { service, namespace, logged, events } = start();
+    const { service, namespace, logged } = start();
     namespace({ topologyKeys: '[oops', 'kube-proxy-wrapper.io/filter': 'off' });
     service('on', { 'kube-proxy-wrapper.io/filter': 'on' });
     expect(logged()).toEqual(['shop']);
-    expect(events).toEqual([]);
   });
 });
 
@@ -103,11 +94,10 @@ test.each<[string, Annotations, Annotations]>([
 ])(
   'an invalid %s of the Service itself is reported for the Service, whatever its Namespace has',
   (_, own, ofNamespace) => {
-    const { service, namespace, logged, events } = start();
+    const { service, namespace, logged } = start();
     namespace(ofNamespace);
     service('web', own);
     expect(logged()).toContain('shop/web');
-    expect(events).toEqual([expect.stringMatching(/^web: /)]);
   },
 );
 
@@ -123,7 +113,7 @@ describe('an annotation without effect', () => {
   const MISSPELT = { 'topology-keys': '["site"]' };
 
   test.each(['service', 'namespace'] as const)('of a %s is logged once', (kind) => {
-    const { service, namespace, lines, events } = start();
+    const { service, namespace, lines } = start();
     const set = (annotations: Annotations): void =>
       kind === 'service' ? service('web', annotations) : namespace(annotations);
     set(MISSPELT);
@@ -134,7 +124,6 @@ describe('an annotation without effect', () => {
     set({});
     set(MISSPELT);
     expect(lines).toHaveLength(2);
-    expect(events).toEqual([]);
   });
 
   test('does not change the policy', () => {
