@@ -284,11 +284,6 @@ export const METRICS: readonly Metric[] = [
     'Requests that were not forwarded because of a limit, of one caller or of the listener.',
     by('bound', ({ listeners }) => samples(listeners.forwarding?.refused)),
   ),
-  gauge(
-    'settings_last_reload_successful',
-    '0 while the previous settings remain in use because the new ones are invalid.',
-    single(({ settings }) => +(settings.problem === undefined)),
-  ),
   counter(
     'log_lines_dropped_total',
     'Log lines that are lost because they could not be written.',

@@ -35,7 +35,6 @@ export function readiness(proxy: NodeProxy): Check[] {
   const { views, clusterWatchers } = proxy;
   return [
     ownNodeCheck(proxy),
-    ...settingsChecks(proxy),
     ...certificateChecks(proxy),
     ...snapshotChecks(proxy),
     ...budgetChecks(proxy),
@@ -55,13 +54,6 @@ function ownNodeCheck({ views, topology }: NodeProxy): Check {
     ? undefined
     : `there is no Node ${node}, or it has not been read yet`;
   return { name: 'own-node', problem, nature: 'waits' };
-}
-
-/** The previous settings are in use, so the node is ready. */
-function settingsChecks({ settings: { problem } }: NodeProxy): Check[] {
-  if (problem === undefined) return [];
-  const remark = `but the new ones cannot be used, and the previous ones remain in use: ${problem}`;
-  return [{ name: 'settings', problem: undefined, remark }];
 }
 
 function certificateChecks({ listeners: { certificate } }: NodeProxy): Check[] {

@@ -11,12 +11,10 @@ import { loadCredentials } from '../proxy/credentials/credentials.ts';
 import { waitForNextProcess, warnOfSharedPort } from '../proxy/hot-restart/hot-restart.ts';
 import { type NodeProxy, startNodeProxy } from '../proxy/node-proxy.ts';
 import { abortable } from '../proxy/util/linked-abort-controller.ts';
-import { ChildLoggers } from './child-loggers.ts';
 import { forceExit } from './force-exit.ts';
 import { createLogDestination, LOG_OPTIONS, type LogDestination } from './log-destination.ts';
 import { assertSameNode, flushRunningProcess, readRunningProcess } from './running-process.ts';
 import { logWarnings } from './runtime-warnings.ts';
-import { createSettingsReload } from './settings-reload.ts';
 import { logStart, logWhenReady } from './start-log.ts';
 import { listenForSignals, type StopSignals } from './stop-signals.ts';
 import { trimHeapOnceReady } from './trim-heap.ts';
@@ -30,27 +28,21 @@ const DRAIN_MS = 1_000;
  */
 export async function run(flags: RawSettings, configFile: string | undefined): Promise<void> {
   const signals = listenForSignals();
-  const read = () => readSettings(flags, process.env, configFile);
-  const { settings, changed } = read();
+  const { settings, changed } = readSettings(flags, process.env, configFile);
   if (settings.listen !== undefined) assertLoopback(settings.listen.host);
   const listeners = listenersOptions(settings, takeListenFds(process.env, process.pid));
-  const children = new ChildLoggers();
   const base = { node: settings.nodeName };
-  const options = { ...LOG_OPTIONS, level: settings.logLevel, base, onChild: children.add };
+  const options = { ...LOG_OPTIONS, level: settings.logLevel, base };
   const log = createLogDestination();
   const logger = pino(options, log.stream);
   logWarnings(logger);
+  // Many daemons read their settings again at SIGHUP. This one must not end at it, which is the default.
+  process.on('SIGHUP', () =>
+    logger.warn('SIGHUP is ignored: settings are read at the start; restart the process instead'),
+  );
   logStart(logger, changed);
   try {
-    await start({
-      settings,
-      read: () => read().settings,
-      listeners,
-      signals,
-      logger,
-      children,
-      log,
-    });
+    await start({ settings, listeners, signals, logger, log });
   } catch (error) {
     if (error !== signals.stop.reason) throw error;
     logger.info('stopping');
@@ -61,12 +53,9 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
 
 interface RunOptions {
   readonly settings: Settings;
-  /** Reads the settings again. */
-  readonly read: () => Settings;
   readonly listeners: ReturnType<typeof listenersOptions>;
   readonly signals: StopSignals;
   readonly logger: Logger;
-  readonly children: ChildLoggers;
   readonly log: LogDestination;
 }
 
@@ -108,7 +97,6 @@ async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
     const { url, httpsUrl } = proxy;
     const apiServer = proxy.upstream.address;
     logger.info({ listen: url, https: httpsUrl, admin: admin.url, apiServer }, 'listening');
-    signals.onHangup(createSettingsReload({ ...options, proxy }));
     // Before a client watches, the views that it will read may not exist.
     const isReady = () =>
       proxy.listeners.watches > 0 && readiness(proxy).every(({ problem }) => problem === undefined);

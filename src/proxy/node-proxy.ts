@@ -120,10 +120,6 @@ export interface NodeProxy {
   readonly snapshots: SnapshotStore | undefined;
   /** Undefined if endpoints are not corrected from the container runtime. */
   readonly localRuntime: LocalRuntime | undefined;
-  /** `problem`: why the settings that were read again cannot be used; undefined: the last ones are in use. */
-  readonly settings: { problem: string | undefined };
-  /** Replaces the settings of the policies. `headless` and `serviceFilter` must be the same: open views depend on them. */
-  changePolicies(policies: PolicySettings): void;
   /** Ends the watches of clients, then those at the API server, and waits for both. */
   close(): Promise<void>;
 }
@@ -162,10 +158,6 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     await Promise.all([upstream.close(), snapshots?.close()]);
     failover.close();
   };
-  const changePolicies = (policies: PolicySettings): void => {
-    policyResolver.changeSettings(policies);
-    views.refreshPolicies();
-  };
   try {
     const { http, https } = await listen(options, listeners, views);
     views.openUsualLater(options.usualViewsMs ?? USUAL_VIEWS_MS);
@@ -174,7 +166,6 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
       ...{ topology, policyResolver, upstream, failover, listeners, snapshots, localRuntime },
       ...{ views, nodeSets: watches.nodeSets, clusterWatchers: watches.clusterWatchers },
       timing: watches.timing,
-      ...{ settings: { problem: undefined }, changePolicies },
     };
   } catch (error) {
     await close();

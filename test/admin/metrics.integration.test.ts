@@ -101,7 +101,6 @@ const PUBLISHED = [
   'services_dry_run gauge',
   'services_without_ready_endpoints gauge reason',
   'services_withheld gauge',
-  'settings_last_reload_successful gauge',
   'snapshot_bytes gauge',
   'snapshot_set_aside_total counter cause',
   'snapshot_write_failures_total counter',

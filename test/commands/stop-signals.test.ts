@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { listenForSignals } from '../../src/commands/stop-signals.ts';
 
-const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 const before = SIGNALS.map((signal) => process.listeners(signal));
 
 afterEach(() => {
@@ -10,29 +10,6 @@ afterEach(() => {
       if (before[index]?.includes(listener) !== true) process.off(signal, listener);
     }
   }
-});
-
-/** Counts the calls from when the handler is set. */
-function countReloads(signals: ReturnType<typeof listenForSignals>): () => number {
-  let count = 0;
-  signals.onHangup(() => count++);
-  return () => count;
-}
-
-test('each SIGHUP is handled', () => {
-  const reloads = countReloads(listenForSignals());
-  expect(reloads()).toBe(0);
-  process.emit('SIGHUP');
-  process.emit('SIGHUP');
-  expect(reloads()).toBe(2);
-});
-
-// A start can wait for another process. Settings that changed meanwhile were not read.
-test('a SIGHUP before the handler is set is handled once, when it is set', () => {
-  const signals = listenForSignals();
-  process.emit('SIGHUP');
-  process.emit('SIGHUP');
-  expect(countReloads(signals)()).toBe(1);
 });
 
 test('the first SIGTERM stops, and the second one does not wait any longer', () => {

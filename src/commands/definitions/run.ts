@@ -4,8 +4,7 @@ import type { Command } from '../command.ts';
 export const run: Command = {
   name: 'run',
   summary: 'run the proxy on this node',
-  description:
-    'Runs the proxy until SIGTERM or SIGINT. SIGHUP reads the settings again; the log says which take effect.',
+  description: 'Runs the proxy until SIGTERM or SIGINT.',
   usage: [['[flags]']],
   flags: [
     {

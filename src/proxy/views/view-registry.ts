@@ -1,6 +1,4 @@
 import type { WrapperError } from '../../errors.ts';
-import type { Change } from '../../filter/codec/change.ts';
-import type { ServiceFacts } from '../../filter/codec/codec.ts';
 import { View } from '../../filter/view/view.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import {
@@ -144,22 +142,6 @@ export class ViewRegistry {
   /** The same, after `ms` milliseconds. */
   openUsualLater(ms: number): void {
     this.#usualTimer = setTimeout(() => this.openUsual(), ms).unref();
-  }
-
-  /** Decides the policies of all Services again, after the settings of the policies have changed. */
-  refreshPolicies(): void {
-    // Those that replace them apply the settings to their first list.
-    const services = this.#services?.replaces ?? this.#services;
-    if (services === undefined) return;
-    const { source } = services.entry;
-    const changes: Change<ServiceFacts>[] = [];
-    for (const key of this.#options.topology.policies.services()) {
-      const object = source.find(key);
-      if (object === undefined) continue;
-      const facts = source.view.codec.service(object);
-      changes.push({ type: 'MODIFIED', key, facts, object });
-    }
-    services.handler.onChanges(changes);
   }
 
   /** Ends all reflectors and waits for them. */

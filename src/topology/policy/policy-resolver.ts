@@ -15,7 +15,7 @@ export type PolicyChanges = ReadonlyMap<string, Policy | undefined>;
  * their Namespace, so that they follow when its annotations change.
  */
 export class PolicyResolver {
-  #settings: PolicySettings;
+  readonly settings: PolicySettings;
   readonly #namespaces = new Map<string, NamespacePolicy>();
   /** Namespace → name → Service that follows it. */
   readonly #followers = new Map<string, Map<string, ServiceDescription>>();
@@ -26,18 +26,8 @@ export class PolicyResolver {
 
   /** @param namespaces whether policies depend on Namespaces; if not, no Services are kept */
   constructor(settings: PolicySettings, namespaces = true) {
-    this.#settings = settings;
+    this.settings = settings;
     this.#hasNamespaces = namespaces;
-  }
-
-  get settings(): PolicySettings {
-    return this.#settings;
-  }
-
-  /** Replaces the settings. The caller must set each Service again. */
-  changeSettings(settings: PolicySettings): void {
-    this.#settings = settings;
-    this.#policies.clear();
   }
 
   /** Takes a Service that was added or changed. Returns its policy. */

@@ -83,7 +83,6 @@ test('a Service can be looked up, hidden or not', () => {
   expect(projection.find('default/none')).toBeUndefined();
 });
 
-// SIGHUP decides the policies of these again.
 test('a Service can be looked up before the view is open', () => {
   topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
   view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });

@@ -150,21 +150,6 @@ describe('when a kube-proxy comes', () => {
     await eventually(kept, 2);
   });
 
-  // SIGHUP in that time once deleted all policies until the list arrived: an older kube-proxy saw all endpoints.
-  test('settings that change before its Services are listed apply to those that are known', async () => {
-    await start();
-    await eventually(() => proxy.views.sources.every(({ view }) => view.started), true);
-    const answer = server.hold(({ path }) => path.includes('/services'));
-    proxy.views.acquire(OLD.slices);
-    proxy.changePolicies({ ...proxy.policyResolver.settings, returnDelayMs: 5_000 });
-    const { policies } = proxy.topology;
-    expect([...policies.services()]).toEqual(['default/web']);
-    expect(policies.wanted('default/web')).toMatchObject({ managed: true, returnDelayMs: 5_000 });
-    answer();
-    await eventually(() => openPaths().includes(queryPath(NEW.services)), false);
-    expect(policies.wanted('default/web')).toMatchObject({ managed: true, returnDelayMs: 5_000 });
-  });
-
   test('a Service that only the first query contained is forgotten', async () => {
     putService(server, 'plain', null);
     server.patch('services', 'default/plain', {
