@@ -3,7 +3,6 @@ import type { ListenerLimits } from '../proxy/http/listener-limits.ts';
 import type { HttpsListenerOptions, ListenersOptions } from '../proxy/server/listeners.ts';
 import type { HttpsSettings } from './https-settings.ts';
 import type { ListenerName } from './listen-fds.ts';
-import { isAnyHost } from './setting-types.ts';
 import type { Settings } from './settings.ts';
 
 /** Options of the listeners. A listener in `fds` uses the socket that systemd has passed for it. */
@@ -33,10 +32,12 @@ export function listenersOptions(
 }
 
 function httpsOptions(https: HttpsSettings, address: ListenAddress): HttpsListenerOptions {
-  const { clientCaFile, allowedSeconds, deniedSeconds, maxCallers, maxReviews } = https;
+  const { certFile, keyFile, clientCaFile } = https;
+  const { allowedSeconds, deniedSeconds, maxCallers, maxReviews } = https;
   return {
     address,
-    certificate: certificateOptions(https),
+    certFile,
+    keyFile,
     ...(clientCaFile === undefined ? {} : { clientCaFile }),
     allowedMs: allowedSeconds * 1000,
     deniedMs: deniedSeconds * 1000,
@@ -45,24 +46,6 @@ function httpsOptions(https: HttpsSettings, address: ListenAddress): HttpsListen
     forwarding: {
       maxRequests: https.maxForwardedRequests,
       maxPerCaller: https.maxForwardedRequestsPerCaller,
-    },
-  };
-}
-
-function certificateOptions({
-  listen,
-  certFile = '',
-  keyFile = '',
-  selfSigned,
-}: HttpsSettings): HttpsListenerOptions['certificate'] {
-  if (selfSigned === undefined) return { certFile, keyFile };
-  const { caFile, names } = selfSigned;
-  const own = isAnyHost(listen.host) ? [] : [listen.host];
-  return {
-    selfSigned: {
-      caFile,
-      names: [...new Set(['localhost', '127.0.0.1', '::1', ...own, ...names])],
-      ...(selfSigned.keyFile === undefined ? {} : { keyFile: selfSigned.keyFile }),
     },
   };
 }

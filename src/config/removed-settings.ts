@@ -4,6 +4,8 @@ const REMOVED: Readonly<Record<string, string>> = {
   maxEventBytes: 'plain http is read-only, so Events of kube-proxy get 403; delete the key',
   policyEvents:
     'the wrapper writes no Events; the admission policy of the manifests rejects mistakes at write time, and `status` lists them',
+  'https.selfSigned':
+    'set certFile and keyFile; docs/identity.md has the openssl command that makes them',
 };
 
 /** The problem with a key that an earlier version had, or undefined. */

@@ -18,6 +18,7 @@ import {
   STREAMING_LIST,
   type WatchRecorder,
 } from '../support/guarantees/watch-recorder.ts';
+import { writeServingFiles } from '../support/http/certificates.ts';
 import {
   createSmallCluster,
   putHeadless,
@@ -257,7 +258,8 @@ test('/table is what kube-proxy should have in the kernel', async () => {
 
 test('/table has the URL of each listener', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'explain-'));
-  const https = { listen: '127.0.0.1:0', selfSigned: { caFile: join(folder, 'ca.crt') } };
+  const { certFile, keyFile } = await writeServingFiles(folder);
+  const https = { listen: '127.0.0.1:0', certFile, keyFile };
   try {
     await start({ https });
     const { body } = await get<Table>('/table');

@@ -6,6 +6,7 @@ import type { ApiServer } from '../../embedded/api-server.ts';
 import { createMetrics } from '../../src/admin/metrics.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
+import { writeServingFiles } from '../support/http/certificates.ts';
 import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
@@ -28,7 +29,8 @@ interface RegisteredMetric {
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'metrics-'));
   server = createSmallCluster();
-  const https = { listen: '127.0.0.1:0', selfSigned: { caFile: join(folder, 'ca.crt') } };
+  const { certFile, keyFile } = await writeServingFiles(folder);
+  const https = { listen: '127.0.0.1:0', certFile, keyFile };
   const localRuntime = join(folder, 'cri.sock');
   const settings = { https, stateDir: join(folder, 'state'), localRuntime };
   proxy = await startWrapper(await server.listen(), {}, settings);

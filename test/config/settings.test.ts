@@ -202,28 +202,23 @@ describe('loadSettings()', () => {
   });
 
   test('plain http can be switched off if there is an https listener', () => {
-    const text = `listen: none\nhttps: { listen: '[::]:1', selfSigned: { caFile: /ca } }`;
+    const text = `listen: none\nhttps: { listen: '[::]:1', ${PAIR} }`;
     const { listen, https } = loadSettings({ nodeName: 'n' }, {}, file(text));
-    expect([listen, https?.selfSigned]).toEqual([undefined, { caFile: '/ca', names: [] }]);
+    expect([listen, https?.listen]).toEqual([undefined, { host: '::', port: 1 }]);
   });
 
   test.each([
     ['listen: none', /listen="none": needs https/],
     ['https: { }', /https.listen: .*expected string/],
-    ["https: { listen: '127.0.0.1:1' }", /either certFile and keyFile, or selfSigned/],
-    ["https: { listen: '127.0.0.1:1', certFile: /c }", /either certFile and keyFile/],
+    ["https: { listen: '127.0.0.1:1' }", /https.certFile: .*https.keyFile: /],
     [
       `https: { listen: '127.0.0.1:1', ${PAIR}, selfSigned: { caFile: /a } }`,
-      /either certFile and keyFile/,
+      /https.selfSigned was removed in 1\.1\.0: .*openssl/,
     ],
     [`https: { listen: '127.0.0.1:1', ${PAIR}, clientCA: /a }`, /unknown key https\.clientCA/],
     [
       `https: { listen: 'localhost:1', ${PAIR} }`,
       /https.listen="localhost:1": must be <ip>:<port>/,
-    ],
-    [
-      "https: { listen: '127.0.0.1:1', selfSigned: { caFile: /a, names: [a_b] } }",
-      /https.selfSigned.names.0="a_b": is neither a DNS name nor an IP/,
     ],
     ['headersTimeoutSeconds: 61', /headersTimeoutSeconds=61: must not be more than request/],
     ['maxConnections: 0', /maxConnections=0/],

@@ -203,6 +203,8 @@ describe('each right of the ClusterRole, with those of all components, is needed
     rights = rightsOf(only(parseObjects(base), 'ClusterRole'));
     const authority = await makeAuthority();
     const { cert, key } = await issue(authority, 'system:kube-proxy');
+    const serving = await issue(authority, 'wrapper');
+    writeFileSync(join(folder, 'wrapper-ca.pem'), authority.cert);
     writeFileSync(join(folder, 'kube-proxy.pem'), `${cert}\n${key}`);
     const withPort = (port: number) =>
       withSettings(
@@ -212,11 +214,16 @@ describe('each right of the ClusterRole, with those of all components, is needed
           readyWaitSeconds: 1,
           https: {
             listen: `127.0.0.1:${port}`,
-            selfSigned: { caFile: '/var/lib/kube-proxy-wrapper/ca.crt' },
+            certFile: '/etc/kube-proxy-wrapper/wrapper.crt',
+            keyFile: '/etc/kube-proxy-wrapper/wrapper.key',
             clientCaFile: '/etc/kube-proxy-wrapper/clients.crt',
           },
         },
-        { 'clients.crt': authority.cert },
+        {
+          'clients.crt': authority.cert,
+          'wrapper.crt': serving.cert,
+          'wrapper.key': serving.key,
+        },
       );
     let port = 10_400;
     // As many at a time as there are cores.
@@ -258,7 +265,7 @@ describe('each right of the ClusterRole, with those of all components, is needed
     const program = join(repository, 'test/deploy/support/read-with-certificate.ts');
     const read = async (right: Right) => {
       const url = `https://127.0.0.1:${portOf(right) + 2}`;
-      const caFile = join(netns.folder, `${nameOf(right)}-state`, 'ca.crt');
+      const caFile = join(folder, 'wrapper-ca.pem');
       const args = [program, url, caFile, join(folder, 'kube-proxy.pem')];
       return await netns.exec(process.execPath, args);
     };

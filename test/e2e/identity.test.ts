@@ -3,6 +3,7 @@ import { request } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { writeServingFiles } from '../support/http/certificates.ts';
 import { createNode, createPod, createService, waitForSlices } from './support/cluster-objects.ts';
 import { type ControlPlane, startControlPlane, testUsers } from './support/control-plane.ts';
 import { eventually } from './support/eventually.ts';
@@ -23,12 +24,14 @@ const running: ManagedProcess[] = [];
 beforeAll(async () => {
   plane = await startControlPlane();
   const { admin } = plane;
-  caFile = join(plane.folder, 'wrapper-ca.crt');
+  const { certFile, keyFile, ...served } = await writeServingFiles(plane.folder);
+  caFile = served.caFile;
   const configFile = join(plane.folder, 'wrapper.yaml');
   const { clientCaFile } = plane;
   const https = {
     listen: '0.0.0.0:10362',
-    selfSigned: { caFile },
+    certFile,
+    keyFile,
     clientCaFile,
     allowedSeconds: 1,
   };

@@ -52,7 +52,7 @@ test.each([
   ['cloud.mode', { type: '`endpoints`, `passthrough`', default: '`endpoints`' }],
   ['servers', { type: 'list of string', bounds: 'at most 16', default: '`[]`' }],
   ['minReady', { type: 'mapping to integer', default: '`{}`' }],
-  ['https.selfSigned.keyFile', { type: 'string', default: 'none' }],
+  ['https.clientCaFile', { type: 'string', default: 'none' }],
 ])('%s is described as %j', (key, expected) => {
   expect(settingRows().find((row) => row.key === key)).toMatchObject(expected);
 });

@@ -1,14 +1,12 @@
-import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { assertLoopback } from '../auth/loopback-access.ts';
-import { makeSelfSigned } from '../http/self-signed-certificate.ts';
 import {
   certificateFileReader,
   loadCertificate,
   type ServerCertificate,
 } from '../http/server-certificate.ts';
 import { assertConfidential } from '../upstream/assert-confidential.ts';
-import type { HttpsListenerOptions, ListenersOptions } from './listeners.ts';
+import type { ListenersOptions } from './listeners.ts';
 
 /**
  * Checks what can be wrong with the settings of the listeners, before anything is built. Returns the certificate for
@@ -24,24 +22,7 @@ export async function checkListeners(
   if (http !== undefined) assertLoopback(http.host);
   if (https === undefined) return undefined;
   assertConfidential(servers);
-  return openCertificate(https, logger);
-}
-
-async function openCertificate(
-  { certificate, clientCaFile }: HttpsListenerOptions,
-  logger: Logger,
-): Promise<ServerCertificate> {
-  const clientCaFiles = clientCaFile === undefined ? [] : [clientCaFile];
-  if ('certFile' in certificate) {
-    const { certFile, keyFile } = certificate;
-    const ca = clientCaFile === undefined ? {} : { clientCaFile };
-    const read = certificateFileReader({ certFile, keyFile, ...ca });
-    return loadCertificate({ read, files: [certFile, keyFile, ...clientCaFiles], logger });
-  }
-  const { cert, key } = await makeSelfSigned(certificate.selfSigned, logger);
-  const read = async () =>
-    clientCaFile === undefined
-      ? { cert, key }
-      : { cert, key, clientCa: await readFile(clientCaFile, 'utf8') };
-  return loadCertificate({ read, files: clientCaFiles, logger });
+  const { certFile, keyFile, clientCaFile } = https;
+  const files = [certFile, keyFile, ...(clientCaFile === undefined ? [] : [clientCaFile])];
+  return loadCertificate({ read: certificateFileReader(https), files, logger });
 }

@@ -12,7 +12,6 @@ import { DEFAULT_LISTENER_LIMITS, type ListenerLimits } from '../http/listener-l
 import { RefusalLog, reasonOf } from '../http/refusal-log.ts';
 import { RequestCounter } from '../http/request-counter.ts';
 import { sendError } from '../http/respond.ts';
-import type { SelfSignedOptions } from '../http/self-signed-certificate.ts';
 import type { ServerCertificate } from '../http/server-certificate.ts';
 import {
   DEFAULT_FORWARDING_LIMITS,
@@ -27,10 +26,9 @@ import { RequestHandler, type RequestHandlerOptions } from './request-handler.ts
 /** The https listener. */
 export interface HttpsListenerOptions {
   readonly address: ListenAddress;
-  /** The certificate: from files, or created at the start. */
-  readonly certificate:
-    | { readonly certFile: string; readonly keyFile: string }
-    | { readonly selfSigned: SelfSignedOptions };
+  /** The certificate with its intermediates, and its key, PEM. */
+  readonly certFile: string;
+  readonly keyFile: string;
   /** Authorities of client certificates; absent: clients need no certificate. */
   readonly clientCaFile?: string;
   /** See {@link AccessReviewAuthorizer}. */

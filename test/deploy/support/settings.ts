@@ -5,8 +5,8 @@ export const everySetting = {
   listen: '127.0.0.2:10370',
   https: {
     listen: '127.0.0.2:10372',
-    // Not certFile and keyFile: one or the other.
-    selfSigned: { caFile: '/tmp/ca.crt', keyFile: '/tmp/tls.pem', names: ['wrapper.example.com'] },
+    certFile: '/tmp/tls.crt',
+    keyFile: '/tmp/tls.key',
     clientCaFile: '/etc/clients.crt',
     allowedSeconds: 20,
     deniedSeconds: 2,

@@ -1,14 +1,6 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { execSync } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  chmodSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect as connectTcp } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,10 +8,8 @@ import { text } from 'node:stream/consumers';
 import { connect, type TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { readiness } from '../../../src/admin/readiness.ts';
-import { makeSelfSigned } from '../../../src/proxy/http/self-signed-certificate.ts';
 import { eventually } from '../../support/eventually.ts';
 import { issue, type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
-import { captureLogger } from '../../support/http/logger.ts';
 import {
   ask,
   CLIENT_AUTHORITY,
@@ -183,7 +173,8 @@ describe('certificate files', () => {
       if (text !== undefined) writeFileSync(join(folder, each), text);
     }
     const start = startHttpsWrapper({
-      certificate: { certFile: join(folder, 'tls.crt'), keyFile: join(folder, 'tls.key') },
+      certFile: join(folder, 'tls.crt'),
+      keyFile: join(folder, 'tls.key'),
       clientCaFile: join(folder, 'client-ca.crt'),
     });
     await expect(start).rejects.toMatchObject({
@@ -193,108 +184,16 @@ describe('certificate files', () => {
   });
 });
 
-describe('a certificate created at the start', () => {
-  const names = ['localhost', '127.0.0.1', '::1', 'wrapper.example'];
-  const { logger } = captureLogger();
-
-  test('is trusted by clients that have the CA file; its key is not written', async () => {
-    const caFile = join(folder, 'ca.crt');
-    const wrapper = await startHttpsWrapper({ certificate: { selfSigned: { caFile, names } } });
-    try {
-      const ca = readFileSync(caFile, 'utf8');
-      expect((await ask(wrapper.port, ca, SERVICES, { token: 'a' })).code).toBe(200);
-      expect(statSync(caFile).mode & 0o777).toBe(0o644);
-      expect(readdirSync(folder)).toEqual(['ca.crt']);
-      expect(ca).not.toMatch(/PRIVATE/);
-      expect(new X509Certificate(ca).ca).toBe(true);
-    } finally {
-      await wrapper.close();
-    }
-  });
-
-  test('is valid for the configured names, and only for a server', async () => {
-    const pair = await makeSelfSigned({ caFile: join(folder, 'ca.crt'), names }, logger);
-    const leaf = new X509Certificate(pair.cert);
-    expect(leaf.ca).toBe(false);
-    expect(leaf.checkHost('wrapper.example')).toBeDefined();
-    expect(leaf.checkIP('127.0.0.1')).toBe('127.0.0.1');
-    expect(leaf.checkIP('::1')).toBeDefined();
-    expect(leaf.checkHost('other.example')).toBeUndefined();
-    expect(leaf.keyUsage).toEqual(['1.3.6.1.5.5.7.3.1']);
-    // A node may boot with its clock in the past.
-    expect(leaf.validFromDate.getFullYear()).toBeLessThanOrEqual(2020);
-  });
-
-  test('a few authorities of processes that may still run remain in the CA file; all others are removed', async () => {
-    const caFile = join(folder, 'ca.crt');
-    writeFileSync(caFile, (await makeAuthority('stranger')).cert);
-    const made: string[] = [];
-    for (let index = 0; index < 4; index++)
-      made.push((await makeSelfSigned({ caFile, names }, logger)).ca.trim());
-    const bundle = readFileSync(caFile, 'utf8').match(
-      /-----BEGIN[^-]+-----[^-]+-----END[^-]+-----/g,
-    );
-    expect(bundle?.map((pem) => pem.replaceAll('\r\n', '\n'))).toEqual(
-      made
-        .slice(1)
-        .reverse()
-        .map((pem) => pem.replaceAll('\r\n', '\n')),
-    );
-  });
-
-  // A start must not depend on writing: the disk may be full or read-only.
-  test('a CA file that is up to date is not written again', async () => {
-    const options = { caFile: join(folder, 'ca.crt'), keyFile: join(folder, 'own.pem'), names };
-    await makeSelfSigned(options, logger);
-    const { ino } = statSync(options.caFile);
-    await makeSelfSigned(options, logger);
-    expect(statSync(options.caFile).ino).toBe(ino);
-    rmSync(options.keyFile);
-    await makeSelfSigned(options, logger);
-    expect(statSync(options.caFile).ino).not.toBe(ino);
-  });
-
-  test('in a key file is used again after a restart, unless the names have changed', async () => {
-    const options = { caFile: join(folder, 'ca.crt'), keyFile: join(folder, 'own.pem'), names };
-    const first = await makeSelfSigned(options, logger);
-    expect(statSync(options.keyFile).mode & 0o777).toBe(0o600);
-    expect((await makeSelfSigned(options, logger)).cert.trim()).toBe(first.cert.trim());
-    const more = await makeSelfSigned({ ...options, names: [...names, 'new.example'] }, logger);
-    expect(more.cert).not.toBe(first.cert);
-    writeFileSync(options.keyFile, 'torn');
-    expect((await makeSelfSigned(options, logger)).cert).not.toBe(more.cert);
-  });
-
-  test.each([
-    ['has no key', ''],
-    ['has another key', CLIENT_AUTHORITY.key],
-    ['has half a key', CLIENT_AUTHORITY.key.slice(0, 80)],
-  ])('kept in a file that %s is made anew', async (_what, key) => {
-    const options = { caFile: join(folder, 'ca.crt'), keyFile: join(folder, 'own.pem'), names };
-    const first = await makeSelfSigned(options, logger);
-    writeFileSync(options.keyFile, `${first.cert}\n${key}\n${first.ca}\n`);
-    const pair = await makeSelfSigned(options, logger);
-    expect(new X509Certificate(pair.cert).checkPrivateKey(createPrivateKey(pair.key))).toBe(true);
-    expect((await makeSelfSigned(options, logger)).cert.trim()).toBe(pair.cert.trim());
-  });
-
-  test('in a key file that others can read: a warning is logged, and the mode is corrected', async () => {
-    const { logger, lines } = recordingLogger();
-    const options = { caFile: join(folder, 'ca.crt'), keyFile: join(folder, 'own.pem'), names };
-    const first = await makeSelfSigned(options, logger);
-    await makeSelfSigned(options, logger);
-    expect(lines).toEqual([]);
-    chmodSync(options.keyFile, 0o644);
-    expect((await makeSelfSigned(options, logger)).cert.trim()).toBe(first.cert.trim());
-    expect(lines).toMatchObject([{ level: 40, keyFile: options.keyFile, mode: '644' }]);
-    expect(statSync(options.keyFile).mode & 0o777).toBe(0o600);
-  });
-
-  test('that cannot be written is an error with the name of the file', async () => {
-    const caFile = join(folder, 'none', 'ca.crt');
-    await expect(makeSelfSigned({ caFile, names }, logger)).rejects.toMatchObject({
-      code: 'InvalidSettings',
-      message: expect.stringContaining(caFile),
-    });
-  });
+test('the command of docs/identity.md makes a certificate that clients of the wrapper trust', async () => {
+  const docs = readFileSync(join(import.meta.dirname, '../../../docs/identity.md'), 'utf8');
+  const [command = ''] = /openssl req (.*\\\n)*.*/.exec(docs) ?? [];
+  execSync(command, { cwd: folder, stdio: 'ignore' });
+  const [certFile, keyFile] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
+  const wrapper = await startHttpsWrapper({ certFile, keyFile });
+  try {
+    const ca = readFileSync(certFile, 'utf8');
+    expect((await ask(wrapper.port, ca, SERVICES, { token: 'a' })).code).toBe(200);
+  } finally {
+    await wrapper.close();
+  }
 });

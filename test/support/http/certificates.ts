@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { generate } from 'selfsigned';
 
 /** A certificate and its key, PEM. */
@@ -41,6 +43,28 @@ export async function issue(authority: KeyPair, name: string): Promise<KeyPair> 
       ],
     }),
   );
+}
+
+/** The files of an https listener at 127.0.0.1, and the authority that its clients need. */
+export interface ServingFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly caFile: string;
+}
+
+/** Writes a new certificate, its key and its authority to a folder. */
+export async function writeServingFiles(folder: string): Promise<ServingFiles> {
+  const authority = await makeAuthority();
+  const { cert, key } = await issue(authority, 'wrapper');
+  const write = (name: string, content: string): string => {
+    writeFileSync(join(folder, name), content);
+    return join(folder, name);
+  };
+  return {
+    certFile: write('wrapper.crt', cert),
+    keyFile: write('wrapper.key', key),
+    caFile: write('wrapper-ca.crt', authority.cert),
+  };
 }
 
 function toKeyPair(pems: { readonly cert: string; readonly private: string }): KeyPair {

@@ -99,7 +99,8 @@ export async function startHttpsWrapper(
     credentials: new FakeCredentials(new URL(api.url)),
     https: {
       address: { host: '127.0.0.1', port: 0 },
-      certificate: { certFile: file('tls.crt', pair.cert), keyFile: file('tls.key', pair.key) },
+      certFile: file('tls.crt', pair.cert),
+      keyFile: file('tls.key', pair.key),
       clientCaFile: file('client-ca.crt', CLIENT_AUTHORITY.cert),
       ...{ allowedMs: 30_000, deniedMs: 5_000, maxCallers: 16, maxReviews: 4 },
       ...https,

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ControlPlane, startControlPlane } from '../../e2e/support/control-plane.ts';
+import { writeServingFiles } from '../../support/http/certificates.ts';
 import { createCaller } from './caller.ts';
 import { type SiteScene, startSiteScene } from './site-scene.ts';
 
@@ -31,8 +32,8 @@ export async function startHttpsSite(
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    const caFile = join(folder, 'wrapper-ca.crt');
-    const settings = { https: { listen: LISTEN, selfSigned: { caFile } }, headless };
+    const { caFile, certFile, keyFile } = await writeServingFiles(folder);
+    const settings = { https: { listen: LISTEN, certFile, keyFile }, headless };
     const scene = await startSiteScene({ plane, id, settings, headless });
     const { user, token } = await createCaller(plane.admin, scene.namespace, 'client');
     const servers = {

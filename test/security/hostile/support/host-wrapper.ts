@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dump } from 'js-yaml';
@@ -11,6 +11,7 @@ import {
 } from '../../../e2e/support/managed-process.ts';
 import { PROGRAM } from '../../../e2e/support/program.ts';
 import { runCommand } from '../../../e2e/support/run-command.ts';
+import { writeServingFiles } from '../../../support/http/certificates.ts';
 import { type Answered, type SendOptions, send } from './http.ts';
 
 export interface HostWrapperOptions {
@@ -54,8 +55,8 @@ export async function startHostWrapper(options: HostWrapperOptions): Promise<Hos
   const { kubeconfig, nodeName, wait = true, runBy = [] } = options;
   const folder = mkdtempSync(join(tmpdir(), 'kpw-hostile-'));
   const [port = 0, adminPort = 0, httpsPort = 0] = options.ports ?? (await freePorts(3));
-  const caFile = join(folder, 'ca.crt');
-  const https = { listen: `127.0.0.1:${httpsPort}`, selfSigned: { caFile } };
+  const { caFile, certFile, keyFile } = await writeServingFiles(folder);
+  const https = { listen: `127.0.0.1:${httpsPort}`, certFile, keyFile };
   const settings = { ...options.settings, ...(options.https === true ? { https } : {}) };
   writeFileSync(join(folder, 'settings.yaml'), dump(settings));
   const flags = ['--config', join(folder, 'settings.yaml'), '--kubeconfig', kubeconfig];
@@ -70,9 +71,7 @@ export async function startHostWrapper(options: HostWrapperOptions): Promise<Hos
     rmSync(folder, { recursive: true, force: true });
   };
   if (wait) {
-    const isReady = async (): Promise<boolean> =>
-      (await getStatus(`${adminUrl}/readyz`)) === 200 &&
-      (options.https !== true || existsSync(caFile));
+    const isReady = async (): Promise<boolean> => (await getStatus(`${adminUrl}/readyz`)) === 200;
     await waitUntilReady(managed, isReady, 30_000).catch(async (error: unknown) => {
       await stop();
       throw error;
