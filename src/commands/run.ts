@@ -66,17 +66,16 @@ async function start(options: RunOptions): Promise<void> {
   const reading = loadCredentials({ ...(kubeconfig === undefined ? {} : { kubeconfig }), logger });
   const credentials = await abortable(reading, signals.stop);
   try {
-    const { admin, http: listen, https } = listeners;
-    const running = await readRunningProcess({ admin, listen, https: https?.address }, nodeName);
-    assertSameNode(running, nodeName, admin);
-    const { queries, nodes: runningNodes } = running;
+    const { admin } = listeners;
+    const { queries, node: runningNode } = await readRunningProcess(admin, nodeName);
+    assertSameNode(runningNode, nodeName);
     const proxy = await startNodeProxy({
       ...nodeProxyOptions(settings),
       ...listeners,
       credentials,
       ...(queries && { queries }),
       flushLastProcess: () => flushRunningProcess(admin),
-      runningNodes,
+      runningNode,
       drainMs: DRAIN_MS,
       signal: signals.stop,
       logger,

@@ -16,7 +16,9 @@ export function listenersOptions(
   const { listen, https, adminListen } = settings;
   const bind = (name: ListenerName, address: ListenAddress): ListenAddress => {
     const fd = fds.get(name);
-    return fd === undefined ? address : { ...address, fd };
+    // Without a planned restart a second process is a mistake. It must not get a share of the connections.
+    const reusePort = settings.handoverSeconds > 0;
+    return fd === undefined ? { ...address, reusePort } : { ...address, fd };
   };
   return {
     http: listen && bind('listen', listen),

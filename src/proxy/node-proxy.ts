@@ -68,8 +68,8 @@ export interface NodeProxyOptions extends ListenersOptions {
   readonly queries?: readonly Query[];
   /** The views of the newest kube-proxy are opened this long after the start, in milliseconds; default 30,000. */
   readonly usualViewsMs?: number;
-  /** For which Node the process works that listens at the addresses of this one; default: there is none. */
-  readonly runningNodes?: readonly RunningNode[];
+  /** For which Node the process works that listens at the admin address of this one; absent: there is none. */
+  readonly runningNode?: RunningNode | undefined;
   /** Further API servers of the same cluster; see {@link Failover}. */
   readonly servers?: readonly URL[];
   /** A health check is sent to the API server after this long without a byte from it, in milliseconds. */
@@ -145,7 +145,6 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const serving = {
     ...{ ...options, credentials: failover, codecs, upstream },
     acquire: (query: Query, caller: CallerId) => views.acquire(query, caller),
-    ownNode: () => ({ node: options.nodeName, nodeUid: views.ownNodeUid }),
     times: options,
   };
   const listeners = await createListeners(serving, certificate);
@@ -281,6 +280,6 @@ async function listen(options: NodeProxyOptions, listeners: Listeners, views: Vi
   const acquire = (query: Query) => views.acquire(query);
   await waitUntilReadyToListen({ addresses, queries, acquire, logger, signal });
   signal.throwIfAborted();
-  assertSameCluster(options.runningNodes ?? [], views.ownNodeUid);
+  assertSameCluster(options.runningNode, views.ownNodeUid);
   return listeners.listen();
 }

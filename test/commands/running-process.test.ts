@@ -5,17 +5,14 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import {
   assertSameNode,
   flushRunningProcess,
-  type OwnAddresses,
   readRunningProcess,
 } from '../../src/commands/running-process.ts';
-import { createProtobufCodec } from '../../src/filter/codec/protobuf/codec.ts';
-import { NODES } from '../../src/filter/codec/resource.ts';
 import { currentKubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
 import { serializeQueries } from '../../src/proxy/api/query-json.ts';
 
 const NODE = 'edge-1';
 /** What is known without a usable response. */
-const NOTHING = { queries: undefined, nodes: [], unknown: undefined };
+const NOTHING = { queries: undefined, node: undefined };
 const servers: Server[] = [];
 const sockets = new Set<Socket>();
 
@@ -55,7 +52,7 @@ function repeat(first: string, next: string, pauseMs: number): (socket: Socket) 
 }
 
 async function ask(port: number) {
-  return await readRunningProcess({ admin: { host: '127.0.0.1', port } }, NODE);
+  return await readRunningProcess({ host: '127.0.0.1', port, reusePort: true }, NODE);
 }
 
 describe('readRunningProcess()', () => {
@@ -68,18 +65,17 @@ describe('readRunningProcess()', () => {
 
   test('returns for which Node that process works', async () => {
     const port = await startNeighbour(respond(version));
-    const address = { host: '127.0.0.1', port };
-    const nodes = [{ address, node: 'edge-2', nodeUid: 'u-1' }];
-    expect(await ask(port)).toEqual({ queries: undefined, nodes, unknown: undefined });
+    const address = { host: '127.0.0.1', port, reusePort: true };
+    const node = { address, node: 'edge-2', nodeUid: 'u-1' };
+    expect(await ask(port)).toEqual({ queries: undefined, node });
   });
 
   // Otherwise a local process without rights could prevent every start.
   test('ignores the Node that a process of another user names', async () => {
     const port = await startNeighbour(respond(version));
     const otherUser = (process.geteuid?.() ?? 0) + 1;
-    const address = { host: '127.0.0.1', port };
-    const all = { admin: address, listen: address, https: address };
-    expect(await readRunningProcess(all, NODE, otherUser)).toEqual(NOTHING);
+    const admin = { host: '127.0.0.1', port, reusePort: true };
+    expect(await readRunningProcess(admin, NODE, otherUser)).toEqual(NOTHING);
   });
 
   test.each(['{"node":""}', '{"node":7}', '[]', 'null', `{"node":"${'x'.repeat(254)}"}`])(
@@ -94,16 +90,18 @@ describe('readRunningProcess()', () => {
   });
 
   // This process has the only socket, and accepts nothing yet: it would wait for its own response at each start.
+  // Without handoverSeconds the port is not shared either.
   test('sends no request to a socket that systemd has passed to this process', async () => {
     let requests = 0;
     const port = await startNeighbour((socket) => {
       requests++;
       respond(version)(socket);
     });
-    const inherited = { host: '127.0.0.1', port, fd: 3 };
-    const all = { admin: inherited, listen: inherited, https: inherited };
-    expect(await readRunningProcess(all, NODE)).toEqual(NOTHING);
-    await flushRunningProcess(inherited);
+    const inherited = { host: '127.0.0.1', port, fd: 3, reusePort: true };
+    for (const admin of [inherited, { host: '127.0.0.1', port }]) {
+      expect(await readRunningProcess(admin, NODE)).toEqual(NOTHING);
+      await flushRunningProcess(admin);
+    }
     expect(requests).toBe(0);
   });
 
@@ -159,114 +157,21 @@ describe('readRunningProcess()', () => {
   });
 });
 
-// A rejection that nothing handles ends the process before it listens.
-test('an unusable list from the other listener is ignored, also before the views have arrived', async () => {
-  const unhandled: unknown[] = [];
-  const onUnhandled = (error: unknown) => unhandled.push(error);
-  process.on('unhandledRejection', onUnhandled);
-  try {
-    const listed = Promise.withResolvers<void>();
-    const views = serializeQueries(currentKubeProxyQueries(NODE));
-    const admin = await startNeighbour(async (socket) => {
-      await listed.promise;
-      // Unhandled rejections are reported after the current task.
-      setTimeout(() => respond(views)(socket), 50);
-    });
-    const listen = await startNeighbour((socket) => {
-      respond('<html>')(socket);
-      socket.once('close', () => listed.resolve());
-    });
-    const host = '127.0.0.1';
-    const both = { admin: { host, port: admin }, listen: { host, port: listen } };
-    const running = await readRunningProcess(both, NODE);
-    expect(running.queries).toEqual(currentKubeProxyQueries(NODE));
-    expect(unhandled).toEqual([]);
-  } finally {
-    process.off('unhandledRejection', onUnhandled);
-  }
-});
-
-describe('a process that does not say for which Node it works', () => {
-  const host = '127.0.0.1';
-  /** A port at which no process listens. */
-  async function freePort(): Promise<number> {
-    const port = await startNeighbour(() => {});
-    servers.pop()?.close();
-    return port;
-  }
-
-  test.each<keyof OwnAddresses>(['listen', 'https'])(
-    'is unknown if it listens at %s, and no process listens at the admin address',
-    async (name) => {
-      const address = { host, port: await startNeighbour((socket) => socket.destroy()) };
-      const admin = { host, port: await freePort() };
-      const running = await readRunningProcess({ admin, [name]: address }, NODE);
-      expect(running).toEqual({ ...NOTHING, unknown: address });
-    },
-  );
-
-  // A release without /version: it is the last process with the same settings.
-  test('is the last process if one listens at the admin address, too', async () => {
-    const https = { host, port: await startNeighbour((socket) => socket.destroy()) };
-    const admin = { host, port: await startNeighbour(respond('', 'HTTP/1.1 404 Not Found')) };
-    expect(await readRunningProcess({ admin, https }, NODE)).toEqual(NOTHING);
-  });
-
-  // It lists its own Node only. Its Node may have been deleted.
-  test('works for the Node that it lists, although there is none of this name', async () => {
-    const body = createProtobufCodec().encodeList(NODES, '1', []);
-    const listen = { host, port: await startNeighbour(respond(`${Buffer.concat(body)}`)) };
-    const admin = { host, port: await freePort() };
-    const { nodes } = await readRunningProcess({ admin, listen }, NODE);
-    expect(nodes).toEqual([{ address: listen, node: NODE, nodeUid: undefined }]);
-  });
-
-  // It closes its admin port and its https port one after the other.
-  test('is not unknown if it ends meanwhile', async () => {
-    const https = { host, port: await startNeighbour((socket) => socket.destroy()) };
-    const [last] = servers;
-    last?.once('connection', () => last.close());
-    const admin = { host, port: await freePort() };
-    expect(await readRunningProcess({ admin, https }, NODE)).toEqual(NOTHING);
-  });
-
-  // It opens its admin port last.
-  test('is not unknown if it opens its admin port meanwhile', async () => {
-    const https = { host, port: await startNeighbour((socket) => socket.destroy()) };
-    const admin = { host, port: await freePort() };
-    const later = createServer((socket) => {
-      sockets.add(socket);
-      socket.once('data', () => respond('{"node":"edge-2"}')(socket));
-    });
-    servers[0]?.once('connection', () => later.listen(admin));
-    servers.push(later);
-    const { nodes } = await readRunningProcess({ admin, https }, NODE);
-    expect(nodes).toEqual([{ address: admin, node: 'edge-2', nodeUid: undefined }]);
-  });
-});
-
 describe('assertSameNode()', () => {
-  const admin = { host: '127.0.0.1', port: 10361 };
-  const https = { host: '0.0.0.0', port: 10362 };
-  const of = (node: string, address: typeof admin) => ({ address, node, nodeUid: undefined });
+  const of = (node: string) => ({
+    address: { host: '127.0.0.1', port: 10361 },
+    node,
+    nodeUid: undefined,
+  });
 
-  test('accepts processes for the same Node, and those that are not unknown', () => {
-    const unknown = undefined;
-    expect(() => assertSameNode({ nodes: [], unknown }, NODE, admin)).not.toThrow();
-    const nodes = [of(NODE, admin), of(NODE, https)];
-    expect(() => assertSameNode({ nodes, unknown }, NODE, admin)).not.toThrow();
+  test('accepts a process for the same Node, and one that does not say for which', () => {
+    expect(() => assertSameNode(undefined, NODE)).not.toThrow();
+    expect(() => assertSameNode(of(NODE), NODE)).not.toThrow();
   });
 
   test('refuses a process for another Node, and names both and the address', () => {
-    const nodes = [of(NODE, admin), of('edge-2', https)];
-    expect(() => assertSameNode({ nodes, unknown: undefined }, NODE, admin)).toThrow(
-      /for the Node "edge-2", listens at 0\.0\.0\.0:10362; this one is for "edge-1" and does not start/,
-    );
-  });
-
-  test('refuses a process that is unknown, and names the address and the admin address', () => {
-    expect(() => assertSameNode({ nodes: [], unknown: https }, NODE, admin)).toThrow(
-      /listens at 0\.0\.0\.0:10362; .* does not listen at 127\.0\.0\.1:10361 \(adminListen\)/,
+    expect(() => assertSameNode(of('edge-2'), NODE)).toThrow(
+      /for the Node "edge-2", listens at 127\.0\.0\.1:10361; this one is for "edge-1" and does not start/,
     );
   });
 });

@@ -75,7 +75,14 @@ test.each<[string, RequestListener]>([
 ])('a neighbour that %s does not change which versions are issued', async (_name, answer) => {
   await startNeighbour(answer);
   const flags = ['--node-name', NODE, '--kubeconfig', join(folder, 'kubeconfig')];
-  flags.push('--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${adminPort}`);
+  flags.push(
+    '--listen',
+    `127.0.0.1:${port}`,
+    '--admin-listen',
+    `127.0.0.1:${adminPort}`,
+    '--handover-seconds',
+    '1',
+  );
   wrapper = startProcess(flags);
   await wrapper.logged('listening');
   const origin = `http://127.0.0.1:${port}`;

@@ -56,17 +56,11 @@ function start(settings: Record<string, unknown> = {}): WrapperProcess {
 
 function argumentsOf(settings: Record<string, unknown>): string[] {
   const config = join(folder, 'settings.yaml');
-  writeFileSync(config, JSON.stringify(settings));
+  // Without it, processes do not share ports.
+  writeFileSync(config, JSON.stringify({ handoverSeconds: 1, ...settings }));
   const kubeconfig = join(folder, 'kubeconfig');
   const args = ['--node-name', 'edge-1', '--kubeconfig', kubeconfig, '--config', config];
   return [...args, '--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${adminPort}`];
-}
-
-/** Arguments of a wrapper whose `listen` is in its settings. */
-function withoutListen(settings: Record<string, unknown>): string[] {
-  const args = argumentsOf(settings);
-  args.splice(args.indexOf('--listen'), 2);
-  return args;
 }
 
 const list = async (): Promise<number> =>
@@ -326,75 +320,36 @@ describe('a second wrapper that is no planned restart', () => {
     expect(await list()).toBe(200);
   });
 
-  test('does not join the port for kube-proxy either, with an admin port of its own', async () => {
-    await start().logged('listening');
-    const [own = 0] = await freePorts(1);
-    const flags = ['--node-name', 'edge-2', '--admin-listen', `127.0.0.1:${own}`];
-    const { status, stderr } = refused(flags);
-    expect(status).toBe(1);
-    expect(stderr).toContain('for the Node "edge-1"');
+  test('does not start without handoverSeconds, and names the process that has the port', async () => {
+    const first = start({ handoverSeconds: 0 });
+    await first.logged('listening');
+    const { status, stderr } = refusedWith(argumentsOf({ handoverSeconds: 0 }));
+    expect([status, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        `cannot listen on 127.0.0.1:${port} \\(listen\\): the address is in use by process ${first.child.pid} \\(.+\\); stop it`,
+      ),
+    ]);
+    expect(await list()).toBe(200);
   });
 
-  /** Settings of a wrapper that listens at one https port only. */
-  const httpsOnly = (name: string, httpsPort: number) => ({
-    listen: 'none',
-    https: { listen: `127.0.0.1:${httpsPort}`, selfSigned: { caFile: join(folder, name) } },
-  });
-
-  async function startHttps(httpsPort: number): Promise<WrapperProcess> {
-    const started = startProcess(withoutListen(httpsOnly('first.crt', httpsPort)));
-    processes.push(started);
-    await started.logged('listening');
-    return started;
-  }
-
-  // https has no list that anyone may read, so a second wrapper with an admin port of its own once joined this port.
-  test('does not join the https port, with no other port in common, and names the Node there', async () => {
-    const [httpsPort = 0, own = 0] = await freePorts(2);
-    await startHttps(httpsPort);
-    const args = withoutListen(httpsOnly('second.crt', httpsPort));
-    const flags = ['--node-name', 'edge-2', '--admin-listen', `127.0.0.1:${own}`];
-    const { status, stderr } = refusedWith([...args, ...flags]);
-    expect(status).toBe(1);
-    expect(stderr).toContain(
-      `another kube-proxy-wrapper, for the Node "edge-1", listens at 127.0.0.1:${httpsPort}`,
-    );
-  });
-
-  test.each(['all ports', 'the https port only'])(
-    'does not listen for a Node of the same name in another cluster: %s',
-    async (shared) => {
-      const [httpsPort = 0, own = 0] = await freePorts(2);
-      const other = createSmallCluster();
-      try {
-        await startHttps(httpsPort);
-        const version = `http://127.0.0.1:${adminPort}/version`;
-        const uid = async () =>
-          ((await (await fetch(version)).json()) as { nodeUid?: string }).nodeUid;
-        await eventually(uid, server.get('nodes', 'edge-1')?.metadata.uid);
-        const kubeconfig = join(folder, 'other');
-        writeFileSync(kubeconfig, kubeconfigFor(await other.listen()));
-        const args = withoutListen(httpsOnly('second.crt', httpsPort));
-        if (shared !== 'all ports') args.push('--admin-listen', `127.0.0.1:${own}`);
-        const second = startProcess([...args, '--kubeconfig', kubeconfig]);
-        processes.push(second);
-        const [code] = await once(second.child, 'close');
-        expect(code).toBe(1);
-        expect(second.lines.map(({ msg }) => msg)).not.toContain('listening');
-      } finally {
-        await other.close();
-      }
-    },
-  );
-
-  // Not a second wrapper for long: the first one gets SIGTERM when this one listens.
-  test('listens for the same Node, also at the https port only', async () => {
-    const [httpsPort = 0, own = 0] = await freePorts(2);
-    const first = await startHttps(httpsPort);
-    const args = withoutListen(httpsOnly('second.crt', httpsPort));
-    const next = startProcess([...args, '--admin-listen', `127.0.0.1:${own}`]);
-    processes.push(next);
-    await next.logged('listening');
-    expect(await first.stop()).toBe(0);
+  test('does not listen for a Node of the same name in another cluster', async () => {
+    const other = createSmallCluster();
+    try {
+      await start().logged('listening');
+      const version = `http://127.0.0.1:${adminPort}/version`;
+      const uid = async () =>
+        ((await (await fetch(version)).json()) as { nodeUid?: string }).nodeUid;
+      await eventually(uid, server.get('nodes', 'edge-1')?.metadata.uid);
+      const kubeconfig = join(folder, 'other');
+      writeFileSync(kubeconfig, kubeconfigFor(await other.listen()));
+      const second = startProcess([...argumentsOf({}), '--kubeconfig', kubeconfig]);
+      processes.push(second);
+      const [code] = await once(second.child, 'close');
+      expect(code).toBe(1);
+      expect(second.lines.map(({ msg }) => msg)).not.toContain('listening');
+    } finally {
+      await other.close();
+    }
   });
 });

@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createMetrics } from '../../src/admin/metrics.ts';
@@ -52,46 +51,6 @@ describe('a caller without credentials', () => {
       expect([wrapper.api.reviews, wrapper.api.passed]).toEqual([[], []]);
     },
   );
-});
-
-/*
- * The next process of this wrapper compares its Node before it listens, and can share nothing but this port. The
- * admin port says the same to processes of this machine.
- */
-describe('for which Node the wrapper works', () => {
-  const path = '/.well-known/kube-proxy-wrapper';
-
-  test('is read without credentials by a process of this machine', async () => {
-    const { topology, views } = wrapper.proxy;
-    const { code, body } = await wrapper.ask(path);
-    expect(code).toBe(200);
-    const identity = { node: topology.nodeName, nodeUid: views.ownNodeUid };
-    expect(JSON.parse(body)).toEqual(JSON.parse(JSON.stringify(identity)));
-    expect([wrapper.api.reviews, wrapper.api.passed]).toEqual([[], []]);
-  });
-
-  // 127.0.0.2 stands for another machine: it is not the address to which it connects.
-  test('is not read from another address without credentials', async () => {
-    const { port, ca } = wrapper;
-    const host = '127.0.0.1';
-    const transport = connect({ host, port, localAddress: '127.0.0.2' });
-    const socket = connectTls({ socket: transport, host, ca });
-    await once(socket, 'secureConnect');
-    expect(await request(socket, path)).toMatch(/^HTTP\/1.1 401 /);
-    socket.destroy();
-  });
-
-  test.each(['POST', 'HEAD'])('is not the response to %s', async (method) => {
-    expect((await wrapper.ask(path, { method })).code).toBe(401);
-  });
-
-  test.each(['?', '/', '/x'])('is not at a path with %s at its end', async (end) => {
-    expect((await wrapper.ask(`${path}${end}`)).code).toBe(401);
-  });
-
-  test('is not served over http', async () => {
-    expect((await fetch(`${wrapper.proxy.url}${path}`)).status).toBe(403);
-  });
 });
 
 describe('a caller with a token', () => {

@@ -5,10 +5,9 @@ import { type Query, queryPath } from '../api/query.ts';
 import { addressText } from '../util/address.ts';
 import { countListeners } from '../util/proc-net-tcp.ts';
 import type { ViewLease } from '../views/view-registry.ts';
-import type { NodeIdentity } from './node-identity.ts';
 
 /*
- * A planned restart:
+ * A planned restart, with handoverSeconds. Without it ports are not shared, and a second process ends with an error.
  * 1. The next process starts, and reads from the admin port of the old one which views that one has open.
  * 2. It opens these views, waits until they are complete (waitUntilReadyToListen), and listens on the same ports.
  * 3. The old process gets SIGTERM, waits until the next one listens (waitForNextProcess), and stops accepting.
@@ -22,11 +21,16 @@ export interface ListenerAddress {
   readonly host: string;
   readonly port: number;
   readonly fd?: number;
+  /** Whether another process may listen there, too. */
+  readonly reusePort?: boolean;
 }
 
-/** For which Node the process works that already listens at an address of this one. */
-export interface RunningNode extends NodeIdentity {
+/** For which Node the process works that already listens at the admin address of this one. */
+export interface RunningNode {
   readonly address: ListenerAddress;
+  readonly node: string;
+  /** UID of the Node object. It differs between clusters. Undefined: the Node has not been read. */
+  readonly nodeUid: string | undefined;
 }
 
 const POLL_MS = 50;
@@ -83,17 +87,15 @@ export async function waitUntilReadyToListen(options: {
  * Throws `InvalidSettings` if the Node of a process that listens is another object than the Node of this one: they have
  * the same name in different clusters. Without both UIDs nothing is known, and this process may listen.
  */
-export function assertSameCluster(running: readonly RunningNode[], own: string | undefined): void {
-  const others = running.filter(
-    ({ nodeUid = own, address }) => nodeUid !== own && anotherListens([address]),
-  );
-  const [other] = others;
-  if (own === undefined || other === undefined) return;
+export function assertSameCluster(running: RunningNode | undefined, own: string | undefined): void {
+  if (running === undefined || own === undefined) return;
+  const { address, nodeUid = own } = running;
+  if (nodeUid === own || !anotherListens([address])) return;
   throw new WrapperError(
     'InvalidSettings',
-    `another kube-proxy-wrapper listens at ${others.map(({ address }) => addressText(address)).join(' and ')} for a ` +
-      `Node of the same name in another cluster (its UID is ${other.nodeUid}, here it is ${own}); this one does not start, because clients would get ` +
-      'the endpoints of either cluster by chance; stop the other one, or correct --kubeconfig',
+    `another kube-proxy-wrapper listens at ${addressText(address)} for a Node of the same name in another cluster (its ` +
+      `UID is ${nodeUid}, here it is ${own}); this one does not start, because clients would get the endpoints of ` +
+      'either cluster by chance; stop the other one, or correct --kubeconfig',
   );
 }
 
@@ -149,8 +151,8 @@ function anotherListens(addresses: readonly ListenerAddress[]): boolean {
 }
 
 /** systemd listens on an inherited socket, and a port that the kernel chooses belongs to one process. */
-function isShareable({ port, fd }: ListenerAddress): boolean {
-  return port !== 0 && fd === undefined;
+export function isShareable({ port, fd, reusePort }: ListenerAddress): boolean {
+  return reusePort === true && port !== 0 && fd === undefined;
 }
 
 function tryAcquire(

@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { statusOf } from '../api/status.ts';
 import { addressText } from '../util/address.ts';
+import { listenerOwner } from '../util/listener-owner.ts';
 import { acceptPending } from './accept-pending.ts';
 import { ClientAuthorities } from './client-authorities.ts';
 import { ClientConnections } from './client-connections.ts';
@@ -26,6 +27,8 @@ export interface ListenAddress {
   readonly port: number;
   /** An inherited socket that listens already. Host and port are then not used. */
   readonly fd?: number;
+  /** Whether other processes of this user may listen at the same address (SO_REUSEPORT); default: false. */
+  readonly reusePort?: boolean;
 }
 
 export interface HttpListenerOptions {
@@ -67,8 +70,8 @@ const BACKLOG = 4_096;
 const CLOSE_MS = 2_000;
 
 /**
- * One listening socket with its limits, for http or https. Processes of the same user can share its port
- * (SO_REUSEPORT), so the next process can listen before the last one stops.
+ * One listening socket with its limits, for http or https. With `reusePort` processes of the same user can share its
+ * port, so the next process can listen before the last one stops.
  *
  * The rest of this folder is what it needs: which connections are kept (connection-table.ts), how a request is
  * checked (request-checks.ts) and refused (http-errors.ts, refusal-log.ts), how a body is written (body-writer.ts),
@@ -122,12 +125,13 @@ export class HttpListener {
   async listen(): Promise<string> {
     const { name, address, assertHost, certificate } = this.#options;
     const { host, port, fd } = address;
-    // With reusePort the kernel could choose a port that another program has.
-    const reusePort = process.platform === 'linux' && port !== 0;
+    // The kernel could otherwise choose a port that another program has. Only Linux has it.
+    const reusePort = address.reusePort === true && process.platform === 'linux' && port !== 0;
     await new Promise<void>((resolve, reject) => {
-      this.#server.on('error', (cause) => {
+      this.#server.on('error', (cause: NodeJS.ErrnoException) => {
         const where = fd === undefined ? `${host}:${port}` : `inherited socket ${fd}`;
-        const message = `cannot listen on ${where} (${name}): ${cause.message}`;
+        const problem = cause.code === 'EADDRINUSE' ? inUse(address) : cause.message;
+        const message = `cannot listen on ${where} (${name}): ${problem}`;
         // While it listens, this is an error of one connection, such as too many open files.
         if (this.#server.listening) this.#record('AcceptFailed', message, 'error');
         reject(new WrapperError('InvalidSettings', message, { cause }));
@@ -286,6 +290,11 @@ export class HttpListener {
   ): void {
     this.refusals.record({ listener: this.#options.name, reason, message, level, resource });
   }
+}
+
+function inUse(address: ListenAddress): string {
+  const owner = listenerOwner(address) ?? 'another process';
+  return `the address is in use by ${owner}; stop it, or use another address`;
 }
 
 function pipelined(): WrapperError {

@@ -6,7 +6,6 @@ import { AccessReviewAuthorizer } from '../auth/access-review-authorizer.ts';
 import { CallerAccess } from '../auth/caller-access.ts';
 import { assertLoopback, LoopbackAccess } from '../auth/loopback-access.ts';
 import type { Credentials } from '../credentials/credentials.ts';
-import type { NodeIdentity } from '../hot-restart/node-identity.ts';
 import type { ListenAddress } from '../http/http-listener.ts';
 import { DEFAULT_LISTENER_LIMITS, type ListenerLimits } from '../http/listener-limits.ts';
 import { RefusalLog, reasonOf } from '../http/refusal-log.ts';
@@ -75,8 +74,6 @@ export interface Listeners {
 
 export type CreateListenersOptions = ListenersOptions &
   Pick<RequestHandlerOptions, 'acquire' | 'codecs' | 'nodeName' | 'readyWaitMs' | 'times'> & {
-    /** For which Node this process works. */
-    readonly ownNode: () => NodeIdentity;
     readonly upstream: Upstream;
     readonly credentials: Credentials;
     readonly logger: Logger;
@@ -158,7 +155,7 @@ async function createHttps(
   https: HttpsListenerOptions,
   certificate: ServerCertificate,
 ) {
-  const { nodeName, upstream, logger, ownNode: identity } = context;
+  const { nodeName, upstream, logger } = context;
   const passthrough = await createForwarding(context);
   const limits = new ForwardingLimits(https.forwarding ?? DEFAULT_FORWARDING_LIMITS);
   const reviews = new AccessReviewAuthorizer({
@@ -169,7 +166,7 @@ async function createHttps(
   });
   const respond = respondWith(context);
   const handler = createRequestHandler(context, {
-    ...{ name: 'https.listen', address: https.address, certificate, identity },
+    ...{ name: 'https.listen', address: https.address, certificate },
     accessPolicy: new CallerAccess({ nodeName, passthrough, authorizer: reviews, limits, respond }),
   });
   return { passthrough, limits, reviews, handler };
@@ -179,7 +176,7 @@ function createRequestHandler(
   context: ListenersContext,
   listener: Pick<
     RequestHandlerOptions,
-    'name' | 'address' | 'accessPolicy' | 'certificate' | 'assertHost' | 'identity'
+    'name' | 'address' | 'accessPolicy' | 'certificate' | 'assertHost'
   >,
 ): RequestHandler {
   const { listenerLimits = DEFAULT_LISTENER_LIMITS, drainMs = 0 } = context;

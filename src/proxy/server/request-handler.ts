@@ -11,7 +11,6 @@ import type { Query } from '../api/query.ts';
 import { parseRequestInfo } from '../api/request-info.ts';
 import { readUrl } from '../api/request-url.ts';
 import type { AccessPolicy } from '../auth/access-policy.ts';
-import { isIdentityRequest, type NodeIdentity } from '../hot-restart/node-identity.ts';
 import { respondAndDestroy } from '../http/http-errors.ts';
 import { HttpListener, type ListenAddress } from '../http/http-listener.ts';
 import type { ListenerLimits } from '../http/listener-limits.ts';
@@ -38,8 +37,6 @@ export interface RequestHandlerOptions {
   readonly accessPolicy: AccessPolicy;
   readonly listenerLimits: ListenerLimits;
   readonly nodeName: string;
-  /** For which Node this process works, for the next process; absent: the listener does not say it. */
-  readonly identity?: () => NodeIdentity;
   readonly codecs: Codecs;
   readonly acquire: (query: Query, caller: CallerId) => ViewLease;
   /** How long a request waits until its view is complete, in milliseconds. */
@@ -132,12 +129,8 @@ export class RequestHandler {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { codecs, accessPolicy, nodeName, identity } = this.#options;
+    const { codecs, accessPolicy, nodeName } = this.#options;
     try {
-      if (identity !== undefined && isIdentityRequest(request)) {
-        sendDocument(response, json(identity()));
-        return;
-      }
       const caller = accessPolicy.authenticate(request);
       const { path, query: parameters } = readUrl(request);
       const info = parseRequestInfo(path);
@@ -252,8 +245,4 @@ export class RequestHandler {
       response.once('close', done);
     });
   }
-}
-
-function json(value: object) {
-  return { contentType: 'application/json', body: Buffer.from(JSON.stringify(value)) };
 }

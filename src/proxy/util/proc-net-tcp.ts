@@ -22,7 +22,11 @@ export function listenerUsers(address: {
   return new Set(Array.from(listeners(address), ({ user }) => user));
 }
 
-function* listeners(address: { readonly host: string; readonly port: number }): Generator<Row> {
+/** The sockets that listen at an address. */
+export function* listeners(address: {
+  readonly host: string;
+  readonly port: number;
+}): Generator<Row> {
   const wanted = hexAddress(address.host);
   for (const path of ['/proc/net/tcp', '/proc/net/tcp6']) {
     for (const row of listeningRows(path)) {
@@ -38,6 +42,7 @@ interface Row {
   readonly port: number;
   /** Id of the user who owns the socket, in the user namespace of this process. */
   readonly user: number;
+  readonly inode: string;
 }
 
 /**
@@ -80,10 +85,10 @@ function open(path: string): number | undefined {
 
 /** Undefined if a line is not a listening socket. */
 function rowOf(line: string): Row | undefined {
-  const [, local = '', , state, , , , user] = line.trim().split(/\s+/);
+  const [, local = '', , state, , , , user, , inode = ''] = line.trim().split(/\s+/);
   if (state !== LISTENING) return undefined;
   const [host = '', port = ''] = local.split(':');
-  return { host, port: Number.parseInt(port, 16), user: Number(user) };
+  return { host, port: Number.parseInt(port, 16), user: Number(user), inode };
 }
 
 /** An address in the kernel's format: 32-bit words in the machine's byte order, in hexadecimal. */

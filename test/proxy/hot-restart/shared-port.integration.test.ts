@@ -15,7 +15,7 @@ describe('warnOfSharedPort()', () => {
     servers.splice(0)[0]?.close();
     await listen('127.0.0.1', port);
     const { logger, lines } = recordingLogger();
-    const addresses = [{ host: '127.0.0.1', port }];
+    const addresses = [{ host: '127.0.0.1', port, reusePort: true }];
     const watching = warnOfSharedPort({ addresses, logger, signal: ended.signal, pollMs: 100 });
     // A restart shares the port only for a moment, so it causes no warning, however often it happens.
     for (let updates = 0; updates < 3; updates++) {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { listenerOwner } from '../../../src/proxy/util/listener-owner.ts';
 import { countListeners, listenerUsers } from '../../../src/proxy/util/proc-net-tcp.ts';
 import { listeningSockets } from '../../support/http/listening-sockets.ts';
 import { loopbackHosts } from '../../support/http/loopback-hosts.ts';
@@ -35,4 +36,12 @@ test('listenerUsers() returns the owners of the sockets that listen at an addres
   expect([...listenerUsers({ host, port })]).toEqual([process.geteuid?.()]);
   servers.splice(0)[0]?.close();
   expect(listenerUsers({ host, port }).size).toBe(0);
+});
+
+test('listenerOwner() names the process that listens at an address', async () => {
+  const host = '127.0.0.1';
+  const port = await listen(host);
+  expect(listenerOwner({ host, port })).toMatch(new RegExp(`^process ${process.pid} \\(.+\\)$`));
+  servers.splice(0)[0]?.close();
+  expect(listenerOwner({ host, port })).toBeUndefined();
 });
