@@ -87,26 +87,6 @@ export const METRICS: readonly Metric[] = [
     'Changes of objects that do not change what this node sees.',
     perView(({ projection }) => projection?.counters.suppressed),
   ),
-  gauge(
-    'view_budget_views',
-    'Views that count against maxViews.',
-    single(({ views }) => views.budget.used.views),
-  ),
-  gauge(
-    'view_budget_views_limit',
-    'The setting maxViews.',
-    single(({ views }) => views.budget.limits.maxViews),
-  ),
-  gauge(
-    'view_budget_bytes',
-    'Estimated memory of the views that count against maxViewBytes.',
-    single(({ views }) => views.budget.used.bytes),
-  ),
-  gauge(
-    'view_budget_bytes_limit',
-    'The setting maxViewBytes.',
-    single(({ views }) => views.budget.limits.maxViewBytes),
-  ),
   counter(
     'view_budget_refusals_total',
     'Views refused or closed because of a limit: of all clients (views, bytes) or of one client (caller_views).',

@@ -1,23 +1,18 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client';
+import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { takeAll } from '../topology/decide/steps.ts';
 import { findView } from './explain/explained-view.ts';
 import { type ServiceTally, tallyServices } from './explain/service-tally.ts';
 import type { LogLosses, Metric, MetricSources } from './metric-readers.ts';
 import { METRICS } from './metrics-table.ts';
-
-/** How often the delay of the event loop is sampled, in milliseconds. The default of 10 keeps an idle process busy. */
-const EVENT_LOOP_TICK_MS = 100;
+import { registerProcessMetrics } from './process-metrics.ts';
 
 const PREFIX = 'kube_proxy_wrapper_';
 
 /** Registers the metrics of metrics-table.ts and of the process. Each scrape reads the state of the proxy. */
 export function createMetrics(proxy: NodeProxy, log: LogLosses = { dropped: 0 }): Registry {
   const registry = new Registry();
-  collectDefaultMetrics({
-    register: registry,
-    eventLoopMonitoringPrecision: EVENT_LOOP_TICK_MS,
-  });
+  registerProcessMetrics(registry);
   const sources = { proxy, log, tally: tallyReader(proxy) };
   for (const metric of METRICS) {
     if (metric.read(sources) !== undefined) register(registry, metric, sources);
