@@ -24,12 +24,12 @@ const SLOW = [
   '/test/hot-restart/.*[.]test[.]ts$',
   '/test/guarantees/planted-bugs[.]test[.]ts$',
   '/test/demo/demo[.]test[.]ts$',
-  '/test/commands/(completion|end|force-exit|main|trim-heap)[.]test[.]ts$',
+  '/test/commands/(completion|end|force-exit|inspector|main|trim-heap)[.]test[.]ts$',
   '/test/proxy/reflector/absent-collection[.]test[.]ts$',
   '/test/proxy/server/slow-clients[.]test[.]ts$',
   '/test/proxy/snapshot/(snapshot-history[.]property|snapshot-store)[.]test[.]ts$',
   '/test/proxy/views/view-memory[.]test[.]ts$',
-  '/test/security/(connections|events)[.]test[.]ts$',
+  '/test/security/connections[.]test[.]ts$',
 ];
 
 /** Tests of a whole wrapper in one process, most of them with the API server in memory (test/layers.test.ts). */

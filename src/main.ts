@@ -1,4 +1,4 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --disable-sigusr1
 import './node-version.ts';
 import './v8-flags.ts';
 
