@@ -1,5 +1,6 @@
 /** Settings of 1.0 that are gone, and what to do instead. The message of an unknown key uses it. */
 const REMOVED: Readonly<Record<string, string>> = {
+  logFormat: 'the log is always JSON; read it with pino-pretty',
   forwardEvents: 'plain http is read-only, so Events of kube-proxy get 403; delete the key',
   maxEventBytes: 'plain http is read-only, so Events of kube-proxy get 403; delete the key',
   policyEvents:

@@ -68,7 +68,7 @@ describe('settings of policies', () => {
       ['*', 3],
     ]);
     expect(topologyMatch.communities).toMatchObject({ nodeLabels: ['pool'], labelPrefix: '' });
-    expect(topologyMatch.edge).toEqual([{ key: 'role', operator: 'in', values: ['edge'] }]);
+    expect(topologyMatch.edge).toMatchObject([{ key: 'role', operator: 'in', values: ['edge'] }]);
     expect(others).toMatchObject({
       namespacePolicies: true,
       fabedgeCluster: 'c',

@@ -58,7 +58,14 @@ describe('loadSettings()', () => {
         labelValues: [],
       },
       edge: {
-        labelSelector: [{ key: 'node-role.kubernetes.io/edge', operator: 'exists', values: [] }],
+        labelSelector: [
+          {
+            key: 'node-role.kubernetes.io/edge',
+            operator: 'exists',
+            values: [],
+            text: 'node-role.kubernetes.io/edge',
+          },
+        ],
       },
       cloud: { mode: 'endpoints' },
       minReady: {},
