@@ -38,7 +38,7 @@ COPY --chmod=0555 image/kube-proxy-wrapper image/own-state-dir /usr/local/bin/
 COPY LICENSE /app/LICENSE
 COPY --from=build /src/package.json /app/package.json
 # These contain all their dependencies: there is no node_modules.
-COPY --from=build /src/dist/THIRD-PARTY-LICENSES /src/dist/*.js /app/dist/
+COPY --from=build /src/dist/THIRD-PARTY-LICENSES /src/dist/*.js /src/dist/*.json /app/dist/
 
 # main.js sets the V8 options itself.
 ENV NODE_ENV=production \

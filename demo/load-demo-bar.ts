@@ -1,11 +1,12 @@
+import { readBuiltFile } from '../src/built-file.ts';
+
 /** The bar of the demo on top of the page. */
 export interface DemoBarAssets {
   readonly js: string;
   readonly css: string;
 }
 
-/** Bundles the bar from source. In dist/demo.js this module is replaced by one that contains it (scripts/build.ts). */
-export async function loadDemoBar(): Promise<DemoBarAssets> {
-  const { bundleForBrowser } = await import('../scripts/bundle-page.ts');
-  return await bundleForBrowser('demo/page/main.tsx', 'demo/page/style.css');
+/** Reads the bar. Rejects if it is not built. */
+export function loadDemoBar(): Promise<DemoBarAssets> {
+  return readBuiltFile<DemoBarAssets>('demo-bar.json');
 }

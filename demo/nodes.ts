@@ -64,7 +64,6 @@ async function startNode(apiServer: string, name: string, logger: Logger): Promi
     return {
       ...{ proxy, client, admin },
       async close() {
-        await admin.close();
         await client.close();
         await stop();
       },

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { ApiServer } from '../embedded/api-server.ts';
-import { loadPageAssets } from '../src/admin/page/load-page-assets.ts';
+import { loadPageAssets } from '../src/admin/page/page-assets.ts';
 import { PAGE_HEADERS } from '../src/admin/page/page-server.ts';
 import { WrapperError } from '../src/errors.ts';
 import { HttpListener } from '../src/proxy/http/http-listener.ts';

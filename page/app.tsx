@@ -2,31 +2,45 @@ import type { RefObject } from 'preact';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { Banner } from './banner.tsx';
 import { Hatch } from './bar.tsx';
-import { Decisions } from './decisions.tsx';
+import { DECISIONS, Decisions } from './decisions.tsx';
 import { Explanation } from './explanation.tsx';
-import { TABS } from './link.ts';
+import { listPath } from './filter.ts';
+import { formatLink, type Link, TABS } from './link.ts';
 import { Node } from './node.tsx';
+import type { PageState, Wanted } from './poller.ts';
+import { explainPath } from './service.ts';
 import { Services } from './services.tsx';
-import type { PageState } from './store.ts';
 import { Tabs } from './tabs.tsx';
 import { Title } from './title.tsx';
 import { useLink } from './use-link.ts';
 
 /** Time between two updates of the displayed ages, in milliseconds. */
-const AGE_MS = 10_000;
+const AGE_MS = 1_000;
+
+interface AppProps {
+  readonly page: PageState;
+  /** Replaces what is requested. */
+  readonly want: (wanted: Wanted) => void;
+}
 
 /** The whole page. The hash of the URL says what it shows, so that it can be linked. */
-export function App({ page }: { readonly page: PageState }) {
-  const [{ tab, open, filter, sort }, change] = useLink();
+export function App({ page, want }: AppProps) {
+  const [link, change] = useLink();
+  const { tab, open } = link;
+  const { answers } = page;
   const searchBox = useRef<HTMLInputElement>(null);
   const close = useCallback(() => {
     change({ open: undefined });
     // The focus was in the closed part, so it returns to the list.
-    document.querySelector<HTMLElement>('#panel [role=grid], #panel .node')?.focus();
+    const row = document.querySelector<HTMLElement>('#panel tr.open a');
+    const tab = document.querySelector<HTMLElement>('[role=tab][aria-selected=true]');
+    (row ?? tab)?.focus();
   }, [change]);
+  const paths = pathsOf(link);
+  useEffect(() => want(paths), [JSON.stringify(paths)]);
   useAges();
   useShortcuts(searchBox, open === undefined ? undefined : close);
-  const service = open === undefined ? undefined : page.byName.get(open);
+  const hrefOf = (service: string): string => `#${formatLink({ ...link, open: service })}`;
   return (
     <>
       <Hatch />
@@ -36,35 +50,55 @@ export function App({ page }: { readonly page: PageState }) {
         tabs={TABS}
         tab={tab}
         onTab={(next) => change({ tab: next })}
-        badges={{ Decisions: page.decisions.length }}
+        badges={{ Decisions: answers.node?.body?.decisions }}
       />
       <main class={open === undefined ? '' : 'split'}>
         <div class="panel" id="panel" role="tabpanel" aria-label={tab}>
           {tab === 'Services' && (
             <Services
-              page={page}
-              filter={filter}
+              answers={answers}
+              filter={link.filter}
               onFilter={(next) => change({ filter: next })}
-              sort={sort}
-              onSort={(next) => change({ sort: next })}
               open={open}
-              onOpen={(next) => change({ open: next })}
+              hrefOf={hrefOf}
               searchBox={searchBox}
             />
           )}
           {tab === 'Decisions' && (
             <Decisions
-              decisions={page.decisions}
+              answer={answers.decisions?.body}
+              problem={answers.decisions?.problem}
               open={open}
-              onOpen={(next) => change({ open: next })}
+              hrefOf={hrefOf}
             />
           )}
-          {tab === 'Node' && <Node state={page.node} />}
+          {tab === 'Node' && <Node state={answers.node?.body} />}
         </div>
-        {open !== undefined && <Explanation service={open} trigger={service} onClose={close} />}
+        {open !== undefined && (
+          <Explanation service={open} {...explanationOf(open, answers)} onClose={close} />
+        )}
       </main>
     </>
   );
+}
+
+/** What the page needs. The node is the first, because it says whether the wrapper is well. */
+function pathsOf({ tab, open, filter }: Link): Wanted {
+  return {
+    node: 'node',
+    ...(tab === 'Services' ? { list: listPath(filter), summary: 'summary' } : {}),
+    ...(tab === 'Decisions' ? { decisions: DECISIONS } : {}),
+    ...(open === undefined ? {} : { explained: explainPath(open) }),
+  };
+}
+
+function explanationOf(service: string, { explained }: PageState['answers']) {
+  const path = explainPath(service);
+  if (path === undefined) {
+    return { explained: undefined, problem: 'the name of a Service must be <namespace>/<name>' };
+  }
+  const answer = explained?.path === path ? explained : undefined;
+  return { explained: answer?.body, problem: answer?.problem };
 }
 
 /** Renders again from time to time, because ages are displayed. */

@@ -1,5 +1,5 @@
-import type { NodeState } from '../src/admin/page/page-data.ts';
-import type { PageState } from './store.ts';
+import type { NodeState } from '../src/admin/page/node-state.ts';
+import type { PageState } from './poller.ts';
 import { duration, sentence } from './text.ts';
 
 interface BannerProps {
@@ -9,18 +9,9 @@ interface BannerProps {
 
 /** Says once, on every tab, what is wrong with this node or the connection to it, and how old the data is. */
 export function Banner({ page, onDetails }: BannerProps) {
-  const { connection, updatedAt, problem, node } = page;
-  if (connection === 'lost') {
-    return (
-      <section class="banner" role="alert">
-        <p>
-          <b>No connection to the wrapper.</b> {problem !== undefined && sentence(problem)}{' '}
-          {updatedAt !== undefined &&
-            `The page shows the state of ${new Date(updatedAt).toLocaleTimeString()}.`}
-        </p>
-      </section>
-    );
-  }
+  const { connection, answeredAt } = page;
+  const node = page.answers.node?.body;
+  if (connection === 'lost') return <Stale answeredAt={answeredAt} />;
   if (node === undefined || node.causes.length === 0 || isStarting(node)) return null;
   const { causes, data } = node;
   return (
@@ -42,6 +33,24 @@ export function Banner({ page, onDetails }: BannerProps) {
       <button type="button" onClick={onDetails}>
         Details
       </button>
+    </section>
+  );
+}
+
+/** The wrapper does not answer. Only the first sentence is announced, not each second. */
+function Stale({ answeredAt }: Pick<PageState, 'answeredAt'>) {
+  return (
+    <section class="banner" aria-label="Problems of this page">
+      <p role="alert">
+        <b>No answer from the wrapper.</b>{' '}
+        {answeredAt !== undefined &&
+          `The page shows the state of ${new Date(answeredAt).toLocaleTimeString()}.`}
+      </p>
+      {answeredAt !== undefined && (
+        <p class="age">
+          It is <b>{duration(Math.round((Date.now() - answeredAt) / 1_000))}</b> old.
+        </p>
+      )}
     </section>
   );
 }

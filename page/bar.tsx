@@ -1,3 +1,5 @@
+import { number } from './text.ts';
+
 /** Up to this many endpoints are drawn one by one. */
 const SINGLE = 12;
 
@@ -11,7 +13,7 @@ interface BarProps {
 /** The endpoints of a Service as a bar: kept and ready ones are filled, other kept ones are hatched, the rest is empty. */
 export function Bar({ kept, ready, total }: BarProps) {
   const waiting = kept - ready;
-  const label = `${kept} of ${total} endpoints kept${waiting === 0 ? '' : `, ${waiting} not ready`}`;
+  const label = `${number(kept)} of ${number(total)} endpoints kept${waiting === 0 ? '' : `, ${number(waiting)} not ready`}`;
   const fails = total > 0 && ready === 0;
   return (
     <span class="count">
@@ -26,7 +28,7 @@ export function Bar({ kept, ready, total }: BarProps) {
         {total <= SINGLE ? single(kept, ready, total) : shares(kept, ready, total)}
       </svg>
       <span class="of">
-        <b class={fails ? 'bad' : ''}>{kept}</b>/{total}
+        <b class={fails ? 'bad' : ''}>{number(kept)}</b>/{number(total)}
       </span>
     </span>
   );

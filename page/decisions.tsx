@@ -1,63 +1,90 @@
-import { useState } from 'preact/hooks';
+import type { Decisions as Answer, DecisionRecord } from '../src/admin/explain/decisions.ts';
 import { shortKey } from '../src/topology/explain/short-key.ts';
 import { Middle } from './middle.tsx';
-import { type Column, compareText, type Sort } from './sort.ts';
-import type { Decision } from './store.ts';
-import { VirtualGrid } from './virtual-grid.tsx';
+import { OpenRow } from './open-row.tsx';
+import { number } from './text.ts';
 
-const COLUMNS: readonly Column<Decision>[] = [
-  { label: 'Time', compare: (a, b) => a.number - b.number },
-  { label: 'Service', compare: (a, b) => compareText(a.service, b.service) },
-  { label: 'Winner', compare: (a, b) => compareText(winner(a.to), winner(b.to)) },
-  { label: 'Kept', compare: (a, b) => (a.keptAfter ?? Infinity) - (b.keptAfter ?? Infinity) },
-  { label: 'Because', compare: (a, b) => compareText(because(a.cause), because(b.cause)) },
-];
+/** The path of the latest decisions. */
+export const DECISIONS = 'decisions?limit=200';
 
 /** The latest changes of decisions, newest first. */
 export function Decisions({
-  decisions,
+  answer,
+  problem,
   open,
-  onOpen,
+  hrefOf,
 }: {
-  readonly decisions: readonly Decision[];
+  readonly answer: Answer | undefined;
+  readonly problem: string | undefined;
   readonly open: string | undefined;
-  readonly onOpen: (service: string) => void;
+  /** The address that opens a Service. */
+  readonly hrefOf: (service: string) => string;
 }) {
-  const [sort, setSort] = useState<Sort>();
+  if (answer === undefined) return <p class="empty">{problem ?? 'Loading…'}</p>;
+  const { decisions, count } = answer;
+  if (count === 0) {
+    return <p class="empty">No decision has changed since this view was opened.</p>;
+  }
   return (
-    <VirtualGrid
-      label="Decisions"
-      class="decisions"
-      columns={COLUMNS}
-      sort={sort}
-      onSort={setSort}
-      items={decisions}
-      keyOf={({ number }) => String(number)}
-      cells={cellsOf}
-      open={String(decisions.find(({ service }) => service === open)?.number)}
-      onOpen={({ service }) => onOpen(service)}
-      empty="No decision has changed since this view was opened."
-    />
+    <>
+      {count > decisions.length && (
+        <p class="sum">
+          The last {number(decisions.length)} of {number(count)} changes
+        </p>
+      )}
+      <table class="list stack decisions" aria-label="Decisions">
+        <thead>
+          <tr>
+            <th class="time">Time</th>
+            <th>Service</th>
+            <th>Winner</th>
+            <th class="kept-change">Kept</th>
+            <th>Because</th>
+          </tr>
+        </thead>
+        <tbody>
+          {decisions.toReversed().map((each) => (
+            <OpenRow
+              key={each.number}
+              service={each.service}
+              href={hrefOf(each.service)}
+              isOpen={each.service === open}
+              before={<Time time={each.time} />}
+            >
+              <Cells of={each} />
+            </OpenRow>
+          ))}
+        </tbody>
+      </table>
+    </>
   );
 }
 
-function cellsOf({ time, service, from, to, keptBefore, keptAfter, cause }: Decision) {
-  const text = because(cause);
-  return [
-    <time key="time" dateTime={time} title={new Date(time).toLocaleString()} class="muted">
-      {shortTime(new Date(time))}
-    </time>,
-    <span key="service" class="name">
-      <Middle text={service} muted={service.indexOf('/') + 1} />
-    </span>,
-    <Middle key="winner" text={from === to ? winner(to) : `${winner(from)} → ${winner(to)}`} />,
-    <span key="kept" class="kept-change">
-      {keptText(keptBefore, keptAfter, from === to)}
-    </span>,
-    <span key="cause" class="muted">
-      <Middle text={text} />
-    </span>,
-  ];
+function Time({ time }: { readonly time: string }) {
+  return (
+    <td class="time">
+      <time dateTime={time} title={new Date(time).toLocaleString()} class="muted">
+        {shortTime(new Date(time))}
+      </time>
+    </td>
+  );
+}
+
+function Cells({ of }: { readonly of: DecisionRecord }) {
+  const { from, to, keptBefore, keptAfter, cause } = of;
+  return (
+    <>
+      <td data-label="Winner">
+        <Middle text={from === to ? winner(to) : `${winner(from)} → ${winner(to)}`} />
+      </td>
+      <td class="kept-change" data-label="Kept">
+        {keptText(keptBefore, keptAfter, from === to)}
+      </td>
+      <td class="muted" data-label="Because">
+        <Middle text={because(cause)} />
+      </td>
+    </>
+  );
 }
 
 /** The time of today, or date and time to the minute for older changes. */
@@ -82,11 +109,11 @@ function keptText(before: number | null, after: number | null, others: boolean):
 }
 
 function count(kept: number | null): string {
-  return kept === null ? 'all' : String(kept);
+  return kept === null ? 'all' : number(kept);
 }
 
 /** A cause as text. */
-function because({ kind, subject }: Decision['cause']): string {
+function because({ kind, subject }: DecisionRecord['cause']): string {
   switch (kind) {
     case 'endpoints':
       return `endpoints of ${subject}`;

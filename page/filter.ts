@@ -1,13 +1,10 @@
-import type { Service } from './service.ts';
-
 /** Which Services are listed. */
 export const SHOW = {
-  all: { label: 'All', has: () => true },
-  filtered: { label: 'Filtered', has: ({ outcome }) => outcome === 'filtered' },
-  cut: { label: 'Endpoints left out', has: ({ kept, total }) => kept < total },
-  none: { label: 'None left', has: ({ kept, total }) => kept === 0 && total > 0 },
-  warnings: { label: 'Warnings', has: ({ warnings }) => warnings.length > 0 },
-} as const satisfies Record<string, { label: string; has: (service: Service) => boolean }>;
+  all: 'All',
+  filtered: 'Filtered',
+  failing: 'Traffic fails',
+  warnings: 'Warnings',
+} as const;
 
 export type Show = keyof typeof SHOW;
 export const SHOWS = Object.keys(SHOW) as Show[];
@@ -21,30 +18,19 @@ export interface Filter {
   /** The search text. */
   readonly query: string;
   readonly show: Show;
-  /** Empty: all Namespaces. */
-  readonly namespace: string;
   /** Code of a warning; empty: all. Only with `show: 'warnings'`. */
   readonly code: string;
 }
 
-export const ALL: Filter = { query: '', show: 'all', namespace: '', code: '' };
+/** Number of Services that are listed. */
+const LIMIT = 200;
 
-/** Services of the Namespace whose text contains all words of the search. */
-export function search(
-  services: readonly Service[],
-  query: string,
-  namespace: string,
-): readonly Service[] {
-  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  if (words.length === 0 && namespace === '') return services;
-  return services.filter(
-    ({ name, text }) =>
-      (namespace === '' || name.startsWith(`${namespace}/`)) &&
-      words.every((word) => text.includes(word)),
-  );
-}
-
-/** Namespaces of the Services, sorted. */
-export function namespacesOf(services: readonly Service[]): string[] {
-  return [...new Set(services.map(({ name }) => name.slice(0, name.indexOf('/'))))].sort();
+/** The path of the list of Services. */
+export function listPath({ query, show, code }: Filter): string {
+  const params = new URLSearchParams({ count: 'true', limit: String(LIMIT) });
+  if (query.trim() !== '') params.set('search', query);
+  if (show === 'warnings') params.set('warnings', 'true');
+  else if (show !== 'all') params.set('show', show);
+  if (show === 'warnings' && code !== '') params.set('warning', code);
+  return `explain?${params}`;
 }

@@ -1,5 +1,4 @@
-import { ALL, type Filter, isShow } from './filter.ts';
-import type { Sort } from './sort.ts';
+import { type Filter, isShow } from './filter.ts';
 
 export const TABS = ['Services', 'Decisions', 'Node'] as const;
 export type Tab = (typeof TABS)[number];
@@ -10,8 +9,6 @@ export interface Link {
   readonly open: string | undefined;
   readonly tab: Tab;
   readonly filter: Filter;
-  /** The order of the Services; undefined: by name. */
-  readonly sort: Sort | undefined;
 }
 
 /** Reads a hash. What it does not have, or is invalid, gets its default. */
@@ -22,30 +19,21 @@ export function parseLink(hash: string): Link {
   const params = new URLSearchParams(mark < 0 ? '' : text.slice(mark));
   const get = (name: string): string => params.get(name) ?? '';
   const show = get('show');
-  const sort = get('sort');
   return {
     open: service === '' ? undefined : service,
     tab: TABS.find((tab) => tab === get('tab')) ?? 'Services',
-    filter: {
-      query: get('search'),
-      show: isShow(show) ? show : ALL.show,
-      namespace: get('namespace'),
-      code: get('warning'),
-    },
-    sort: sort === '' ? undefined : { column: sort.replace(/^-/, ''), down: sort.startsWith('-') },
+    filter: { query: get('search'), show: isShow(show) ? show : 'all', code: get('warning') },
   };
 }
 
 /** Writes a hash, without what is a default. */
-export function formatLink({ open = '', tab, filter, sort }: Link): string {
-  const { query, show, namespace, code } = filter;
+export function formatLink({ open = '', tab, filter }: Link): string {
+  const { query, show, code } = filter;
   const params = new URLSearchParams();
   if (tab !== 'Services') params.set('tab', tab);
   if (query !== '') params.set('search', query);
-  if (show !== ALL.show) params.set('show', show);
-  if (namespace !== '') params.set('namespace', namespace);
+  if (show !== 'all') params.set('show', show);
   if (code !== '') params.set('warning', code);
-  if (sort !== undefined) params.set('sort', `${sort.down ? '-' : ''}${sort.column}`);
   return params.size === 0 ? open : `${open}?${params}`;
 }
 

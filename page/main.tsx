@@ -1,14 +1,19 @@
 import { render } from 'preact';
 import { App } from './app.tsx';
-import { follow } from './follow.ts';
-import { Store } from './store.ts';
+import { Poller } from './poller.ts';
 
 const root = document.getElementById('page') as HTMLElement;
-const store = new Store(() => draw());
+const poller = new Poller(() => draw());
 
 function draw(): void {
-  render(<App page={store.page} />, root);
+  render(<App page={poller.state} want={want} />, root);
+}
+
+function want(...args: Parameters<Poller['want']>): void {
+  poller.want(...args);
 }
 
 draw();
-follow(store);
+poller.start();
+// The bar of the demo has changed the cluster.
+document.addEventListener('changed', () => poller.refresh());

@@ -1,12 +1,12 @@
-import type { NodeState } from '../src/admin/page/page-data.ts';
+import type { NodeState } from '../src/admin/page/node-state.ts';
 import { Copy } from './copy.tsx';
+import { number } from './text.ts';
 
 /** This node, its neighbours and its connections. */
 export function Node({ state }: { readonly state: NodeState | undefined }) {
   if (state === undefined) return <p class="empty">Loading…</p>;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard has to reach it
-    <section class="node" tabIndex={0} aria-label="This node">
+    <section class="node" aria-label="This node">
       <Neighbours state={state} />
       <Labels state={state} />
       <Checks state={state} />
@@ -36,7 +36,7 @@ function Neighbours({ state }: { readonly state: NodeState }) {
               <th scope="row">{key}</th>
               <td class="wide">{meaning}</td>
               <td class="number" data-label="Nodes">
-                {nodes ?? ''}
+                {nodes === undefined ? '' : number(nodes)}
               </td>
               <td class="wide" data-label="Neighbours">
                 {neighbours.join(', ')}
@@ -128,7 +128,7 @@ function Corrected({ state: { localRuntime } }: { readonly state: NodeState }) {
         </tbody>
       </table>
       {count > corrected.length && (
-        <p class="muted">{count - corrected.length} more are not listed.</p>
+        <p class="muted">{number(count - corrected.length)} more are not listed.</p>
       )}
     </section>
   );
@@ -145,11 +145,11 @@ function Connections({ state }: { readonly state: NodeState }) {
         {state.failovers > 0 && `; ${state.failovers} fail-overs`}
       </p>
       <p>
-        {state.watches} watches of clients;{' '}
+        {number(state.watches)} watches of clients;{' '}
         {state.listeners
           .map(
             ({ name, connections, refused }) =>
-              `${name}: ${connections} connections, ${refused} refused`,
+              `${name}: ${number(connections)} connections, ${number(refused)} refused`,
           )
           .join('; ')}
       </p>
@@ -171,10 +171,10 @@ function Connections({ state }: { readonly state: NodeState }) {
               </th>
               <td>{view.encoding}</td>
               <td class="number" data-label="Objects">
-                {view.objects}
+                {number(view.objects)}
               </td>
               <td class="number" data-label="Clients">
-                {view.clients}
+                {number(view.clients)}
               </td>
               <td class={view.connected && view.started ? '' : 'bad'}>{upstream(view)}</td>
             </tr>
@@ -187,11 +187,11 @@ function Connections({ state }: { readonly state: NodeState }) {
 
 function others(nodes: number | undefined, named: number): string {
   const unnamed = (nodes ?? 0) - 1 - named;
-  return named > 0 && unnamed > 0 ? ` and ${unnamed} more` : '';
+  return named > 0 && unnamed > 0 ? ` and ${number(unnamed)} more` : '';
 }
 
 function upstream({ started, connected, fromDisk }: NodeState['views'][number]): string {
   if (fromDisk) return 'from disk';
   if (!started) return 'not complete yet';
-  return connected ? 'connected' : 'away';
+  return connected ? 'connected' : 'unreachable';
 }

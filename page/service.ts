@@ -1,33 +1,5 @@
-import type { ServiceRow } from '../src/admin/page/page-data.ts';
+import type { ServiceSummary } from '../src/admin/explain/summary.ts';
 import { duration } from './text.ts';
-
-/** A Service in the list. */
-export interface Service {
-  readonly name: string;
-  readonly outcome: ServiceRow[1];
-  readonly dryRun: boolean;
-  readonly policy: string;
-  readonly keys: readonly string[];
-  readonly winners: readonly string[];
-  readonly kept: number;
-  /** How many of the kept ones are ready. */
-  readonly ready: number;
-  readonly total: number;
-  /** Seconds since the epoch; 0: never. */
-  readonly since: number;
-  readonly warnings: readonly string[];
-  /** The text for searches, in lower case. */
-  readonly text: string;
-}
-
-export function serviceOf(row: ServiceRow): Service {
-  const [name, outcome, dryRun, policy, keys, winners, kept, total, since, warnings, ready] = row;
-  const text = [name, outcome, policy, ...keys, ...warnings].join(' ').toLowerCase();
-  return {
-    ...{ name, outcome, dryRun: dryRun === 1, policy, keys, winners },
-    ...{ kept, ready, total, since, warnings, text },
-  };
-}
 
 /** Reasons why a Service is not filtered, as far as their names do not say it. */
 const REASONS: Readonly<Record<string, string>> = {
@@ -39,12 +11,22 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /** Why a Service without keys shows what it shows. */
-export function reasonText({ outcome, policy }: Service): string {
+export function reasonText({ outcome, policy }: ServiceSummary): string {
   const reason = REASONS[policy] ?? policy;
   return outcome === 'filtered' || outcome === 'unfiltered' ? reason : `${outcome}: ${reason}`;
 }
 
 /** How long ago, e.g. `4 min`. */
-export function ago(seconds: number, now = Date.now()): string {
-  return duration(Math.max(0, Math.round(now / 1000 - seconds)));
+export function ago(time: string, now = Date.now()): string {
+  return duration(Math.max(0, Math.round((now - Date.parse(time)) / 1000)));
+}
+
+/** Part of the name of a Service. Other text is not put into a path: `..` would request another path. */
+const NAME = /^[a-z0-9][-a-z0-9.]*$/;
+
+/** The path of the explanation of a Service; undefined: the name is invalid. */
+export function explainPath(service: string): string | undefined {
+  const names = service.split('/');
+  const isValid = names.length === 2 && names.every((name) => NAME.test(name));
+  return isValid ? `explain/${service}` : undefined;
 }

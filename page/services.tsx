@@ -1,129 +1,103 @@
 import type { RefObject } from 'preact';
-import { useMemo } from 'preact/hooks';
+import type { ServiceSummary } from '../src/admin/explain/summary.ts';
 import { Bar } from './bar.tsx';
-import { type Filter, SHOW, search } from './filter.ts';
+import type { Filter } from './filter.ts';
 import { Keys } from './keys.tsx';
 import { Middle } from './middle.tsx';
-import { ago, reasonText, type Service } from './service.ts';
-import { groupWarnings, Sign, warningsOf } from './severity.tsx';
-import { type Column, compareText, type Sort } from './sort.ts';
-import type { PageState } from './store.ts';
+import { OpenRow } from './open-row.tsx';
+import type { PageState } from './poller.ts';
+import { ago, reasonText } from './service.ts';
+import { Sign, warningsOf } from './severity.tsx';
 import { Tools } from './tools.tsx';
-import { VirtualGrid } from './virtual-grid.tsx';
 
 interface ServicesProps {
-  readonly page: PageState;
+  readonly answers: PageState['answers'];
   readonly filter: Filter;
   readonly onFilter: (filter: Filter) => void;
-  readonly sort: Sort | undefined;
-  readonly onSort: (sort: Sort | undefined) => void;
   readonly open: string | undefined;
-  readonly onOpen: (service: string) => void;
+  /** The address that opens a Service. */
+  readonly hrefOf: (service: string) => string;
   readonly searchBox: RefObject<HTMLInputElement | null>;
 }
 
-const COLUMNS: readonly Column<Service>[] = [
-  { label: 'Service', compare: (a, b) => compareText(a.name, b.name) },
-  // Those whose traffic fails first, then by the part that is kept.
-  { label: 'Endpoints', compare: (a, b) => shareOf(a) - shareOf(b) || a.total - b.total },
-  {
-    label: 'Keys',
-    title: 'Filled: the key that won',
-    compare: (a, b) => compareText(a.winners.join(), b.winners.join()),
-  },
-  { label: 'For', title: 'How long the same keys have won', compare: (a, b) => b.since - a.since },
-  { label: 'Warnings', compare: (a, b) => weightOf(a) - weightOf(b) },
-];
-
 /** The list of Services with its search. */
-export function Services(props: ServicesProps) {
-  const { page, filter, onFilter, sort, onSort, open, onOpen, searchBox } = props;
-  const { query, show, namespace, code } = filter;
-  const matching = useMemo(
-    () => search(page.services, query, namespace),
-    [page.services, query, namespace],
-  );
-  const shown = useMemo(() => matching.filter(SHOW[show].has), [matching, show]);
-  const groups = useMemo(() => (show === 'warnings' ? groupWarnings(shown) : []), [shown, show]);
-  const isGroup = show === 'warnings' && code !== '';
-  const listed = useMemo(
-    () => (isGroup ? shown.filter(({ warnings }) => warnings.includes(code)) : shown),
-    [shown, isGroup, code],
-  );
+export function Services({ answers, filter, onFilter, open, hrefOf, searchBox }: ServicesProps) {
+  const { list } = answers;
+  const services = list?.body?.services ?? [];
   return (
     <>
-      <Tools
-        page={page}
-        filter={filter}
-        onFilter={onFilter}
-        matching={matching}
-        groups={groups}
-        listed={listed}
-        searchBox={searchBox}
-      />
-      <VirtualGrid
-        label="Services"
-        class="services"
-        columns={COLUMNS}
-        sort={sort}
-        onSort={onSort}
-        items={listed}
-        keyOf={nameOf}
-        cells={cellsOf}
-        open={open}
-        onOpen={({ name }) => onOpen(name)}
-        empty={emptyText(page)}
-      />
+      <Tools answers={answers} filter={filter} onFilter={onFilter} searchBox={searchBox} />
+      {services.length === 0 ? (
+        <p class="empty">{emptyText(answers, filter)}</p>
+      ) : (
+        <table class="list services" aria-label="Services">
+          <thead>
+            <tr>
+              <th>Service</th>
+              <th class="bars">Endpoints</th>
+              <th class="wanted" title="Filled: the key that won">
+                Keys
+              </th>
+              <th class="since" title="How long the same keys have won">
+                For
+              </th>
+              <th class="codes">
+                <span class="label">Warnings</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {services.map((each) => (
+              <OpenRow
+                key={each.service}
+                service={each.service}
+                href={hrefOf(each.service)}
+                isOpen={each.service === open}
+              >
+                <Cells of={each} />
+              </OpenRow>
+            ))}
+          </tbody>
+        </table>
+      )}
     </>
   );
 }
 
-function nameOf({ name }: Service): string {
-  return name;
-}
-
-function shareOf({ ready, kept, total }: Service): number {
-  if (total === 0) return 2;
-  return ready === 0 ? -1 : kept / total;
-}
-
-/** Services whose traffic fails have the highest weight. */
-function weightOf(service: Service): number {
-  const [worst] = warningsOf(service);
-  return service.warnings.length + (worst?.severity === 'error' ? 1_000 : 0);
-}
-
-function cellsOf(service: Service) {
-  const { name, keys, winners, kept, ready, total, since, dryRun } = service;
-  const warnings = warningsOf(service);
-  const codes = warnings.map(({ code }) => code).join(', ');
+function Cells({ of }: { readonly of: ServiceSummary }) {
+  const { keys, winners, since, dryRun } = of;
+  const warnings = warningsOf(of);
   const [worst] = warnings;
-  return [
-    <span key="name" class="name">
-      <Middle text={name} muted={name.indexOf('/') + 1} />
-    </span>,
-    <Bar key="bar" kept={kept} ready={ready} total={total} />,
-    <span key="keys" class="policy">
-      {keys.length > 0 ? (
-        <Keys keys={keys} winners={winners} />
-      ) : (
-        <span class="muted">{reasonText(service)}</span>
-      )}
-      {dryRun && <span class="tag">dry run</span>}
-    </span>,
-    <span key="since" class="muted">
-      {since === 0 ? '' : ago(since)}
-    </span>,
-    <span key="warnings" class="codes" title={codes}>
-      {worst !== undefined && <Sign severity={worst.severity} />}
-      <span class="code">{worst?.code}</span>
-      {warnings.length > 1 && <span class="more">+{warnings.length - 1}</span>}
-    </span>,
-  ];
+  return (
+    <>
+      <td class="bars">
+        <Bar {...of} />
+      </td>
+      <td class="wanted">
+        <span class="policy">
+          {keys.length > 0 ? (
+            <Keys keys={keys} winners={winners} />
+          ) : (
+            <span class="muted">{reasonText(of)}</span>
+          )}
+          {dryRun && <span class="tag">dry run</span>}
+        </span>
+      </td>
+      <td class="since muted">{since === undefined ? '' : ago(since)}</td>
+      <td class="codes" title={warnings.map(({ code }) => code).join(', ')}>
+        <span class="flags">
+          {worst !== undefined && <Sign severity={worst.severity} />}
+          {worst !== undefined && <Middle text={worst.code} />}
+          {warnings.length > 1 && <span class="more">+{warnings.length - 1}</span>}
+        </span>
+      </td>
+    </>
+  );
 }
 
-function emptyText({ node, services, left }: PageState): string {
-  if (node?.problem !== undefined) return node.problem;
-  if (services.length > 0) return 'No Service matches.';
-  return left > 0 ? 'Loading…' : 'There are no Services.';
+function emptyText({ list, node }: PageState['answers'], { query, show }: Filter): string {
+  const problem = list?.problem ?? node?.body?.problem;
+  if (problem !== undefined) return problem;
+  if (list === undefined) return 'Loading…';
+  return query === '' && show === 'all' ? 'There are no Services.' : 'No Service matches.';
 }

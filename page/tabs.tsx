@@ -1,9 +1,11 @@
+import { number } from './text.ts';
+
 interface TabsProps<Tab extends string> {
   readonly tabs: readonly Tab[];
   readonly tab: Tab;
   readonly onTab: (tab: Tab) => void;
   /** Numbers after the names. */
-  readonly badges: Partial<Record<Tab, number>>;
+  readonly badges: Partial<Record<Tab, number | undefined>>;
 }
 
 /** Tabs over one panel; the arrow keys move between them (WAI-ARIA Authoring Practices, tabs). */
@@ -35,7 +37,7 @@ export function Tabs<Tab extends string>({ tabs, tab, onTab, badges }: TabsProps
           onClick={() => onTab(each)}
         >
           {each}
-          {badges[each] !== undefined && <b> {badges[each]}</b>}
+          {badges[each] !== undefined && <b> {number(badges[each])}</b>}
         </button>
       ))}
     </div>

@@ -1,12 +1,14 @@
 import { useEffect } from 'preact/hooks';
+import type { NodeState } from '../src/admin/page/node-state.ts';
 import { shortKey } from '../src/topology/explain/short-key.ts';
 import { isStarting } from './banner.tsx';
-import type { PageState } from './store.ts';
+import type { PageState } from './poller.ts';
 
 const PROGRAM = 'kube-proxy-wrapper';
 
 /** The node, its topology labels and its health. */
-export function Title({ page: { connection, node } }: { readonly page: PageState }) {
+export function Title({ page: { connection, answers } }: { readonly page: PageState }) {
+  const node = answers.node?.body;
   const isReady = connection === 'live' && node?.causes.length === 0;
   const text = isReady ? 'ready' : healthOf(connection, node);
   useEffect(() => {
@@ -39,9 +41,11 @@ export function Title({ page: { connection, node } }: { readonly page: PageState
         {node !== undefined && (
           <span class="about">
             {PROGRAM} {node.version}
-            <a href={node.docs} rel="noreferrer" target="_blank">
-              Docs
-            </a>
+            {node.docs !== undefined && (
+              <a href={node.docs} rel="noreferrer" target="_blank">
+                Docs
+              </a>
+            )}
           </span>
         )}
       </div>
@@ -49,8 +53,8 @@ export function Title({ page: { connection, node } }: { readonly page: PageState
   );
 }
 
-function healthOf(connection: PageState['connection'], node: PageState['node']): string {
-  if (connection === 'lost') return 'no connection';
+function healthOf(connection: PageState['connection'], node: NodeState | undefined): string {
+  if (connection === 'lost') return 'no answer';
   if (node === undefined) return 'connecting…';
   return isStarting(node) ? 'starting…' : 'not ready';
 }

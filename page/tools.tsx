@@ -1,40 +1,28 @@
 import type { RefObject } from 'preact';
-import { useMemo } from 'preact/hooks';
-import { type Filter, namespacesOf, SHOW, SHOWS } from './filter.ts';
-import type { Service } from './service.ts';
-import { Sign, type WarningGroup } from './severity.tsx';
-import type { PageState } from './store.ts';
+import { type Filter, SHOW, SHOWS } from './filter.ts';
+import type { PageState } from './poller.ts';
+import { Sign, severityOf } from './severity.tsx';
+import { number } from './text.ts';
 
 interface ToolsProps {
-  readonly page: PageState;
+  readonly answers: PageState['answers'];
   readonly filter: Filter;
   readonly onFilter: (filter: Filter) => void;
-  /** Services that the search and the Namespace select. */
-  readonly matching: readonly Service[];
-  /** Kinds of warnings to choose from. */
-  readonly groups: readonly WarningGroup[];
-  readonly listed: readonly Service[];
   readonly searchBox: RefObject<HTMLInputElement | null>;
 }
 
 /** What selects the listed Services, and how many they are. */
-export function Tools(props: ToolsProps) {
-  const { page, filter, onFilter, matching, groups, listed, searchBox } = props;
-  const counts = useMemo(
-    () => Object.fromEntries(SHOWS.map((each) => [each, matching.filter(SHOW[each].has).length])),
-    [matching],
-  );
-  const { kept, total } = useMemo(() => totals(listed), [listed]);
+export function Tools({ answers, filter, onFilter, searchBox }: ToolsProps) {
   return (
     <search class="tools">
-      <Namespaces services={page.services} filter={filter} onFilter={onFilter} />
       <input
         ref={searchBox}
         type="search"
         aria-label="Search Services"
         aria-keyshortcuts="/"
-        placeholder="Search"
-        title="Names, keys and warnings. The key / leads here."
+        placeholder="Search names and keys"
+        title="All words must occur, e.g. shop/ for a Namespace, or a topology key. The key / leads here."
+        maxLength={200}
         value={filter.query}
         onInput={({ currentTarget }) => onFilter({ ...filter, query: currentTarget.value })}
       />
@@ -49,54 +37,40 @@ export function Tools(props: ToolsProps) {
               onChange={() => onFilter({ ...filter, show: each, code: '' })}
             />
             <span>
-              {SHOW[each].label} <b>{counts[each]}</b>
+              {SHOW[each]}
+              {each === 'failing' && <Failing summary={answers.summary?.body} />}
             </span>
           </label>
         ))}
       </fieldset>
-      {groups.length > 0 && <Kinds groups={groups} filter={filter} onFilter={onFilter} />}
-      <output class="sum">
-        {listed.length} {listed.length === 1 ? 'Service' : 'Services'}, {kept} of {total} endpoints
-        kept
-        {page.left > 0 && page.services.length > 0 && `, ${page.left} more to come`}
-      </output>
+      <Kinds answers={answers} filter={filter} onFilter={onFilter} />
+      <output class="sum">{sumText(answers.list?.body)}</output>
     </search>
   );
 }
 
-type FilterProps = Pick<ToolsProps, 'filter' | 'onFilter'>;
-
-function Namespaces({
-  services,
-  filter,
-  onFilter,
-}: FilterProps & { readonly services: readonly Service[] }) {
-  const namespaces = useMemo(() => namespacesOf(services), [services]);
-  // A link can name a Namespace that does not exist (yet).
-  const isKnown = filter.namespace === '' || namespaces.includes(filter.namespace);
-  const listed = isKnown ? namespaces : [...namespaces, filter.namespace];
-  return (
-    <select
-      aria-label="Namespace"
-      value={filter.namespace}
-      onChange={({ currentTarget }) => onFilter({ ...filter, namespace: currentTarget.value })}
-    >
-      <option value="">All namespaces</option>
-      {listed.map((each) => (
-        <option key={each} value={each}>
-          {each}
-        </option>
-      ))}
-    </select>
-  );
+/** The number of Services whose traffic fails, whatever the search selects. */
+function Failing({
+  summary,
+}: {
+  readonly summary: NonNullable<PageState['answers']['summary']>['body'];
+}) {
+  if (summary === undefined) return null;
+  const { withoutEndpoints, withoutReady, noneReady } = summary;
+  return <b> {number(withoutEndpoints.count + withoutReady.count + noneReady.count)}</b>;
 }
 
-/** The kinds of warnings, the most severe first. */
-function Kinds({
-  groups,
-  filter,
-  onFilter,
-}: FilterProps & { readonly groups: readonly WarningGroup[] }) {
+/** The kinds of warnings, those of failing traffic first. */
+function Kinds({ answers, filter, onFilter }: Omit<ToolsProps, 'searchBox'>) {
+  const kinds = Object.entries(answers.list?.body?.kinds ?? {});
+  if (filter.show !== 'warnings' || kinds.length === 0) return null;
+  const dryRun = answers.node?.body?.dryRun === true;
+  const groups = kinds
+    .map(([code, count]) => ({ code, count, severity: severityOf(code, 'warning', dryRun) }))
+    .sort(
+      (a, b) =>
+        Number(b.severity === 'error') - Number(a.severity === 'error') || b.count - a.count,
+    );
   return (
     <fieldset class="chips kinds">
       <legend class="sr">Kind of warning</legend>
@@ -109,7 +83,7 @@ function Kinds({
             aria-pressed={isChosen}
             onClick={() => onFilter({ ...filter, code: isChosen ? '' : code })}
           >
-            <Sign severity={severity} /> {code} <b>{count}</b>
+            <Sign severity={severity} /> {code} <b>{number(count)}</b>
           </button>
         );
       })}
@@ -117,9 +91,11 @@ function Kinds({
   );
 }
 
-function totals(services: readonly Service[]): { kept: number; total: number } {
-  return services.reduce(
-    (sum, { kept, total }) => ({ kept: sum.kept + kept, total: sum.total + total }),
-    { kept: 0, total: 0 },
-  );
+function sumText(list: NonNullable<PageState['answers']['list']>['body']): string {
+  if (list === undefined) return '';
+  const { services, count = services.length } = list;
+  if (count > services.length) {
+    return `${number(services.length)} of ${number(count)} shown: search or filter`;
+  }
+  return `${number(count)} ${count === 1 ? 'Service' : 'Services'}`;
 }

@@ -1,11 +1,12 @@
 /**
- * Builds dist/: main.js, kubectl-kpw.js and demo.js, the parts that they load, and the licences of their packages.
+ * Builds dist/: main.js, kubectl-kpw.js and demo.js, the parts that they load, the page, and the licences of their
+ * packages.
  */
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
-import { bundleForBrowser, bundlePage } from './bundle-page.ts';
+import { buildPage } from './build-page.ts';
 import { collectLicences, packageFoldersOf } from './licences.ts';
 
 const root = resolve(import.meta.dirname, '..');
@@ -78,34 +79,8 @@ const requireBuiltins: Plugin = {
   },
 };
 
-const page = await bundlePage();
-
-/** Embeds the page: replaces the module that would bundle it from source. */
-const embedPage: Plugin = {
-  name: 'embed-page',
-  setup({ onLoad }) {
-    const { inputs: _, ...assets } = page;
-    onLoad({ filter: /\/src\/admin\/page\/load-page-assets\.ts$/ }, () => ({
-      contents: `const assets = ${JSON.stringify(assets)};
-export const loadPageAssets = async () => assets;`,
-    }));
-  },
-};
-
-/** Embeds the bar of the demo in the same way. */
-const embedDemoBar: Plugin = {
-  name: 'embed-demo-bar',
-  setup({ onLoad }) {
-    onLoad({ filter: /\/demo\/load-demo-bar\.ts$/ }, async () => {
-      const { js, css } = await bundleForBrowser('demo/page/main.tsx', 'demo/page/style.css');
-      return {
-        contents: `export const loadDemoBar = async () => (${JSON.stringify({ js, css })});`,
-      };
-    });
-  },
-};
-
 rmSync(dist, { recursive: true, force: true });
+const inputs = new Set(await buildPage());
 const { metafile } = await build({
   absWorkingDir: root,
   // The programs of package.json, `bin`, and the demo, which the command `demo` imports. The Dockerfile has no demo/.
@@ -132,11 +107,10 @@ const { metafile } = await build({
   banner: {
     js: "import{createRequire as nodeCreateRequire}from'node:module';const require=nodeCreateRequire(import.meta.url);",
   },
-  plugins: [requireBuiltins, dropUnused, dropLanguages, dropProxies, embedPage, embedDemoBar],
+  plugins: [requireBuiltins, dropUnused, dropLanguages, dropProxies],
   metafile: true,
   logLevel: 'warning',
 });
-const inputs = new Set(page.inputs);
 for (const [file, { bytes, inputs: from }] of Object.entries(metafile.outputs)) {
   for (const input of Object.keys(from)) inputs.add(join(root, input));
   if (file.endsWith('.js')) process.stdout.write(`${file}: ${Math.round(bytes / 1000)} kB\n`);

@@ -8,5 +8,8 @@ const about = JSON.parse(
 /** Version of this program. */
 export const VERSION = about.version;
 
-/** URL of its documentation. */
-export const HOMEPAGE = about.homepage;
+/** The owner of the repository until scripts/release/set-repository.ts sets the real one. */
+const PLACEHOLDER = 'https://github.com/example/';
+
+/** URL of its documentation; undefined: it is not published, and a link would lead nowhere. */
+export const HOMEPAGE = about.homepage.startsWith(PLACEHOLDER) ? undefined : about.homepage;

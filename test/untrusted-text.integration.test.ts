@@ -137,7 +137,7 @@ function explained(write: Write): Explained {
     omitted: 1,
     counts: { total: 2, kept: 1, ready: 1, leftOut: 1 },
     warnings: [{ code: 'invalid-policy', severity: 'warning', message: write('message') }],
-    view: { question: write('question'), encoding: 'json', clients: 0 },
+    view: { query: write('query'), encoding: 'json', clients: 0 },
   };
 }
 
@@ -188,7 +188,7 @@ const OUTPUTS: Readonly<Record<string, (write: Write) => string>> = {
       {
         ...HEAD,
         node: write('node'),
-        view: { question: write('question'), encoding: 'json', clients: 0 },
+        view: { query: write('query'), encoding: 'json', clients: 0 },
         services: [
           {
             service: write('service'),
@@ -210,7 +210,7 @@ const OUTPUTS: Readonly<Record<string, (write: Write) => string>> = {
     formatDiff({
       service: write('service'),
       node: write('node'),
-      view: { question: write('question'), encoding: 'json', clients: 0 },
+      view: { query: write('query'), encoding: 'json', clients: 0 },
       ...HEAD,
       objects: [true, false].map((shown) => ({
         kind: 'EndpointSlice',

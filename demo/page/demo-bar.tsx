@@ -119,6 +119,7 @@ function useCluster() {
         await read('/demo/command', explained?.service ?? '', { method: 'POST', body: command }),
       );
       setOutput(command);
+      document.dispatchEvent(new Event('changed'));
     } catch (error) {
       setOutput(String(error));
     }

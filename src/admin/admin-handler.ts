@@ -8,12 +8,13 @@ import { hasBody, refuseRequest } from '../proxy/http/http-errors.ts';
 import { reasonOf } from '../proxy/http/refusal-log.ts';
 import { assertLocalRequest } from '../proxy/http/request-checks.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
-import { printLine } from '../untrusted-text.ts';
+import { escapeJson, printLine } from '../untrusted-text.ts';
 import { causesOf } from './causes.ts';
 import { type DataAge, dataAge } from './data-age.ts';
 import { ExplainRoutes, isExplainPath } from './explain/explain-routes.ts';
 import type { LogLosses } from './metric-readers.ts';
 import { createMetrics } from './metrics.ts';
+import { nodeState } from './page/node-state.ts';
 import { createPageServer, type PageServer } from './page/page-server.ts';
 import { readiness } from './readiness.ts';
 import { versionInfo } from './version-info.ts';
@@ -21,8 +22,6 @@ import { versionInfo } from './version-info.ts';
 /** Answers the requests of the admin listener, without the listener itself. */
 export interface AdminHandler {
   handle(request: IncomingMessage, response: ServerResponse): void;
-  /** Ends the streams of open pages. */
-  close(): Promise<void>;
 }
 
 /** Name of the setting with the address, for log lines and metrics. */
@@ -44,7 +43,7 @@ export function createAdminHandler(
   const parts: AdminParts = {
     proxy,
     metrics: createMetrics(proxy, log),
-    page: createPageServer(proxy, logger),
+    page: createPageServer(logger),
     explain: new ExplainRoutes(proxy),
   };
   const { refusals } = proxy.listeners;
@@ -65,7 +64,6 @@ export function createAdminHandler(
         response.destroy();
       });
     },
-    close: () => parts.page.close(),
   };
 }
 
@@ -120,7 +118,7 @@ function resolveRoute(request: IncomingMessage, parts: AdminParts): Route | Refu
 }
 
 const PATHS =
-  '/, /explain, /decisions, /diff, /table, /summary, /views, /flush, /version, /healthz, /readyz and /metrics';
+  '/, /node, /explain, /decisions, /diff, /table, /summary, /views, /flush, /version, /healthz, /readyz and /metrics';
 const READ = ['GET', 'HEAD'];
 
 function routeOf(path: string, { proxy, metrics, page, explain }: AdminParts): Route | undefined {
@@ -136,13 +134,14 @@ function routeOf(path: string, { proxy, metrics, page, explain }: AdminParts): R
       );
     case '/version':
       return read(async (_, response) => sendJson(response, JSON.stringify(versionInfo(proxy))));
+    case '/node':
+      return read(async (_, response) =>
+        sendJson(response, escapeJson(JSON.stringify(nodeState(proxy)))),
+      );
     case '/views':
       return read(async (_, response) => sendViews(response, proxy));
     case '/flush':
       return { methods: ['POST'], answer: (_, response) => flush(response, proxy) };
-    case '/events':
-      // Its response starts with the first event, so a HEAD would have to wait for one.
-      return { methods: ['GET'], answer: async (_, response) => page.sendEvents(response) };
     default:
       if (page.hasFile(path)) return read((_, response) => page.sendFile(path, response));
       if (isExplainPath(path)) {

@@ -14,7 +14,7 @@ import type { LogLosses } from './metric-readers.ts';
  *   readiness.ts       /readyz
  *   metrics*.ts        /metrics
  *   explain/           /explain, /diff, /decisions, /table
- *   page/              the page and its server-sent events
+ *   page/              the page, and /node
  */
 
 export interface AdminOptions {
@@ -66,9 +66,6 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
   });
   return {
     url: await listener.listen(),
-    async close() {
-      await handler.close();
-      await listener.close(0, () => {});
-    },
+    close: () => listener.close(0, () => {}),
   };
 }

@@ -17,7 +17,7 @@ export function formatSummary(summary: Summary, style: TextStyle): string {
   const stale = formatStaleness(summary);
   if (services.length === 0) return `${printLine(`node ${node}: no Services`)}${stale}`;
   const unread = view.clients === 0 ? '; no client reads this view now' : '';
-  const title = printLine(`node ${node}, ${view.question} (${view.encoding})${unread}`);
+  const title = printLine(`node ${node}, ${view.query} (${view.encoding})${unread}`);
   const head = style.headers ? `${title}${stale}\n` : '';
   return `${head}${formatTable(summaryTable(services, style.wide), style)}`;
 }
@@ -80,7 +80,7 @@ function verdictOf({ outcome, counts, since }: Explained): string {
   return `${kind}, ${counts.kept} of ${counts.total} endpoints shown to kube-proxy${lasts}`;
 }
 
-function formatView({ question: query, encoding, clients }: Explained['view']): string {
+function formatView({ query, encoding, clients }: Explained['view']): string {
   return printLine(`View: ${query} (${encoding}), read by ${plural(clients, 'client')}`);
 }
 

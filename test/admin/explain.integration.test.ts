@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
@@ -91,7 +91,7 @@ describe('/explain', () => {
       policy: { managed: true, source: 'annotation' },
       counts: { total: 3, kept: 2, leftOut: 1 },
       ports: [{ port: 'TCP/http', winner: 'site', next: '*' }],
-      view: { question: SLICES, clients: 1 },
+      view: { query: SLICES, clients: 1 },
     });
     const kept = body.endpoints.filter((each) => each.kept).map(({ address }) => address);
     expect(kept).toEqual(await listed());
@@ -124,6 +124,68 @@ describe('/explain', () => {
     expect(body.counts).toEqual({ total: 1_200, kept: 1, ready: 1, leftOut: 1_199 });
     expect(body.endpoints[0]).toMatchObject({ address: '10.1.4.76', kept: true });
     expect([body.endpoints.length, body.omitted]).toEqual([1_000, 200]);
+  });
+
+  describe('selects Services', () => {
+    const select = async (query: string) => {
+      const { body } = await get<Summary>(`/explain?count=true&${query}`);
+      return { names: body.services?.map(({ service }) => service), count: body.count };
+    };
+
+    beforeEach(async () => {
+      putService(server, 'api', null);
+      putSlice(server, 'api-1', 'api', [{ ip: '10.0.0.8', node: 'edge-3' }]);
+      putService(server, 'lost', ['rack']);
+      putSlice(server, 'lost-1', 'lost', [{ ip: '10.0.0.9', node: 'edge-3' }]);
+      putService(server, 'asleep', ['site']);
+      putSlice(server, 'asleep-1', 'asleep', [{ ip: '10.0.0.7', node: 'edge-2', ready: false }]);
+      putService(server, 'empty', ['site']);
+      await start();
+    });
+
+    test.each([
+      ['search=DEFAULT/+rack', ['default/lost'], 1],
+      ['search=annotation+site', ['default/asleep', 'default/empty', 'default/web'], 3],
+      ['search=no-policy', ['default/api'], 1],
+      ['search=nobody', [], 0],
+      ['show=filtered&limit=1', ['default/asleep'], 4],
+      ['show=failing', ['default/asleep', 'default/lost'], 2],
+      ['show=failing&search=lost', ['default/lost'], 1],
+      ['warnings=true&limit=1', ['default/asleep'], 2],
+      ['warnings=true&warning=nothing-matches', ['default/lost'], 1],
+      ['limit=2', ['default/api', 'default/asleep'], 5],
+    ])('by %s', async (query, names, count) => {
+      expect(await select(query)).toEqual({ names, count });
+    });
+
+    test('and counts their warnings by kind, whatever kind is listed', async () => {
+      const { body } = await get<Summary>('/explain?warnings=true&warning=none-ready&count=true');
+      expect(body.kinds).toEqual({ 'none-ready': 1, 'nothing-matches': 1, 'own-label-missing': 1 });
+      expect(body.count).toBe(1);
+    });
+
+    test.each([
+      ['show=nonsense', 'show must be one of filtered, failing'],
+      [`search=${'x'.repeat(201)}`, 'search must have at most 200 characters'],
+    ])('and refuses %s', async (query, error) => {
+      expect(await get(`/explain?${query}`)).toMatchObject({ status: 400, body: { error } });
+    });
+
+    // The page requests this every 2 s. It once explained as many Services as there are.
+    test('and explains only those that it lists', async () => {
+      const codecs = new Set(proxy.views.sources.map(({ view }) => view.codec));
+      let explained = 0;
+      for (const codec of codecs) {
+        const read = codec.service;
+        jest.spyOn(codec, 'service').mockImplementation((object) => {
+          explained++;
+          return read(object);
+        });
+      }
+      await select('limit=2');
+      jest.restoreAllMocks();
+      expect(explained).toBe(2);
+    });
   });
 
   test('lists all Services in pages', async () => {
@@ -282,7 +344,7 @@ describe('the Services of /table', () => {
   };
   const table = async () => {
     const { services, rows } = (await get<Table>('/table')).body;
-    return { path: services?.question.split('?')[0], clients: services?.clients, rows };
+    return { path: services?.query.split('?')[0], clients: services?.clients, rows };
   };
 
   // /table once used the first protobuf view with a client, even if it covered only one namespace.

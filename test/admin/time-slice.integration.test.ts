@@ -2,7 +2,6 @@ import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { summarize } from '../../src/admin/explain/summary.ts';
 import { tableOf } from '../../src/admin/explain/table.ts';
-import { ServiceTable } from '../../src/admin/page/service-table.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
 import {
@@ -39,13 +38,6 @@ afterEach(async () => {
   await server.close();
 });
 
-/** Refreshes the rows; returns the names of all updated Services. */
-async function refresh(table: ServiceTable): Promise<string[]> {
-  const names: string[] = [];
-  for await (const services of table.refresh()) names.push(...services);
-  return names;
-}
-
 /** Makes each Service slow. Returns the turn of the event loop in which each Service was read. */
 async function turnsOf(work: () => Promise<unknown>): Promise<number[]> {
   const codecs = new Set(proxy.views.sources.map(({ view }) => view.codec));
@@ -71,20 +63,10 @@ async function turnsOf(work: () => Promise<unknown>): Promise<number[]> {
 
 // A slice was once a number of Services: 50 with 10,000 endpoints each delayed traffic by 0.6 s.
 test.each<[what: string, work: () => Promise<unknown>]>([
-  ['the rows of the page', () => refresh(new ServiceTable(proxy))],
   ['/explain', () => summarize(proxy, { warnings: false, after: '', limit: 500 })],
   ['/table', () => tableOf(proxy, '', 500)],
 ])('%s let other work run after each slow Service', async (_, work) => {
   const turns = await turnsOf(work);
   expect(turns).toHaveLength(SERVICES.length);
   expect(new Set(turns).size).toBe(SERVICES.length);
-});
-
-test('a refresh yields the name of each Service once, in whatever slice it was explained', async () => {
-  const table = new ServiceTable(proxy);
-  const names: string[] = [];
-  await turnsOf(async () => names.push(...(await refresh(table))));
-  expect(names.sort()).toEqual(SERVICES.map((name) => `default/${name}`));
-  expect([...table.services()].sort()).toEqual(names);
-  expect(table.dirtyCount).toBe(0);
 });

@@ -8,7 +8,7 @@ const SHOWN: Explained = {
   policy: { managed: true, source: 'annotation', keys: ['site'], overrides: [] },
   outcome: { kind: 'filtered', text: '', dryRun: true, waitsFor: [] },
   counts: { total: 3, kept: 1, ready: 1, leftOut: 2 },
-  view: { question: '/apis', encoding: 'protobuf', clients: 1 },
+  view: { query: '/apis', encoding: 'protobuf', clients: 1 },
   ...{ winners: [], omitted: 0, omittedPorts: 0 },
 };
 

@@ -116,8 +116,8 @@ describe('the image, laid out in a folder', () => {
     const files = readdirSync(join(image.root, 'app')).sort();
     expect(files).toEqual(['LICENSE', 'dist', 'package.json']);
     const built = readdirSync(join(image.root, 'app/dist')).sort();
-    expect(built).toEqual(expect.arrayContaining(['THIRD-PARTY-LICENSES', 'main.js']));
-    for (const name of built) expect(name).toMatch(/^THIRD-PARTY-LICENSES$|\.js$/);
+    expect(built).toEqual(expect.arrayContaining(['THIRD-PARTY-LICENSES', 'main.js', 'page.json']));
+    for (const name of built) expect(name).toMatch(/^THIRD-PARTY-LICENSES$|^page\.json$|\.js$/);
   });
 
   test('has files that every user can read', () => {

@@ -82,9 +82,9 @@ test('the banner is announced once, not with each second that the data gets olde
 
 test('a lost connection says what the page shows since then', async () => {
   await scene.stopAdmin();
-  await page.getByText('No connection to the wrapper.').waitFor();
+  await page.getByText('No answer from the wrapper.').waitFor();
   expect(await page.getByRole('alert').textContent()).toMatch(
     /The page shows the state of \d+:\d\d/,
   );
-  expect(await page.title()).toBe('edge-1 (no connection) · kube-proxy-wrapper');
+  expect(await page.title()).toBe('edge-1 (no answer) · kube-proxy-wrapper');
 });

@@ -39,27 +39,37 @@ function web(page: Page) {
 }
 
 // After a lost tunnel or power failure, the page once showed the last state as live forever.
-test('after 40 s without any event the connection counts as lost and is opened again', async () => {
+test('a page whose requests get no answer says so, with the age of what it shows, and recovers', async () => {
   const page = await open('about:blank');
   await page.clock.install();
   await page.goto(`${path.url}/`);
   await web(page).waitFor();
-  // The page itself has opened the views, and they count until they are complete.
-  await eventually(() => page.locator('.health').textContent(), 'ready');
+  // Time passes only here.
+  const pass = async (ms: number): Promise<void> => {
+    await page.clock.runFor(ms);
+    await delay(100);
+  };
+  const labels = page.locator('.title .labels');
+  await pass(2_500);
   path.freeze();
   scene.server.label('edge-1', 'site', 'b');
-  await page.clock.runFor(39_000);
-  expect(await page.locator('.title .labels').textContent()).toContain('site=a');
-  expect(await page.locator('.health').textContent()).toBe('ready');
-  await page.clock.runFor(2_000);
-  await page.getByText('no connection to the wrapper').waitFor();
+  await pass(2_500);
+  await pass(7_000);
+  expect(await labels.textContent()).toContain('site=a');
+  expect(await page.locator('.banner').count()).toBe(0);
+  await pass(4_000);
+  await page.getByText('No answer from the wrapper.').waitFor();
+  const age = page.locator('.banner .age');
+  const first = await age.textContent();
+  expect(first).toMatch(/It is \d+ s old/);
+  await pass(1_000);
+  expect(await age.textContent()).not.toBe(first);
   // The browser tries its other idle connections first, which are dead too.
   await eventually(async () => {
-    await page.clock.runFor(41_000);
-    await delay(200);
-    return (await page.locator('.title .labels').textContent())?.includes('site=b');
+    await pass(15_000);
+    return (await labels.textContent())?.includes('site=b');
   }, true);
-  await eventually(() => page.locator('.health').textContent(), 'ready');
+  await page.locator('.banner').waitFor({ state: 'detached' });
 });
 
 test('a Service that changes faster than its explanation arrives is still explained', async () => {
@@ -73,7 +83,7 @@ test('a Service that changes faster than its explanation arrives is still explai
   }, 150);
   try {
     await web(page).click();
-    await page.locator('.explanation tbody').first().waitFor({ timeout: 5_000 });
+    await page.locator('.explanation tbody').first().waitFor({ timeout: 10_000 });
   } finally {
     clearInterval(flips);
   }
@@ -82,8 +92,14 @@ test('a Service that changes faster than its explanation arrives is still explai
   await page.locator('.explanation').getByText('10.0.9.9').waitFor();
 });
 
-// Six streams of background tabs use up the connections of a browser to one host.
-test('a background tab opens no stream until it is visible', async () => {
+/** Paths of the requests that a page sends from now on. */
+function requestsOf(page: Page): string[] {
+  const paths: string[] = [];
+  page.on('request', (request) => paths.push(new URL(request.url()).pathname));
+  return paths;
+}
+
+test('a background tab requests nothing until it is visible', async () => {
   const page = await open('about:blank');
   await page.addInitScript(() => {
     Object.defineProperty(document, 'hidden', {
@@ -91,13 +107,10 @@ test('a background tab opens no stream until it is visible', async () => {
       configurable: true,
     });
   });
-  const streams: string[] = [];
-  page.on('request', (request) => {
-    if (request.url().endsWith('/events')) streams.push(request.url());
-  });
+  const paths = requestsOf(page);
   await page.goto(`${scene.url}/`);
   await page.getByRole('tab', { name: 'Services' }).waitFor();
-  expect(streams).toEqual([]);
+  expect(paths).not.toContain('/node');
   await page.evaluate(() => {
     Object.assign(window, { seen: true });
     document.dispatchEvent(new Event('visibilitychange'));
@@ -105,14 +118,43 @@ test('a background tab opens no stream until it is visible', async () => {
   await web(page).waitFor();
 });
 
-test('the ninth page reports that too many are open, and works after another one is closed', async () => {
-  const streams = new AbortController();
-  await Promise.all(
-    Array.from({ length: 8 }, () => fetch(`${scene.url}/events`, { signal: streams.signal })),
-  );
+test('there is one request at a time, and each round requests only what the page shows', async () => {
+  path.delayMs = 100;
   const page = await open();
-  await page.getByText('too many pages are open').waitFor();
-  streams.abort();
   await web(page).waitFor();
-  await eventually(() => page.locator('.health').textContent(), 'ready');
+  await page.getByRole('tab', { name: 'Node' }).click();
+  await page.getByRole('heading', { name: 'Neighbours' }).waitFor();
+  const paths = requestsOf(page);
+  await eventually(() => paths.length >= 2, true);
+  expect(new Set(paths)).toEqual(new Set(['/node']));
+  await page.getByRole('tab', { name: 'Services' }).click();
+  let running = 0;
+  let most = 0;
+  paths.length = 0;
+  page.on('request', () => {
+    most = Math.max(most, ++running);
+  });
+  page.on('requestfinished', () => {
+    running = Math.max(0, running - 1);
+  });
+  await eventually(() => paths.length >= 5, true);
+  expect(most).toBe(1);
+});
+
+test('after failures the page asks less often', async () => {
+  const page = await open(`${scene.url}/`);
+  await web(page).waitFor();
+  await page.clock.install();
+  await page.route('**/*', (route) => route.abort());
+  const paths = requestsOf(page);
+  const asked = async (ms: number): Promise<number> => {
+    paths.length = 0;
+    for (let passed = 0; passed < ms; passed += 1_000) {
+      await page.clock.runFor(1_000);
+      await delay(20);
+    }
+    return paths.filter((each) => each === '/node').length;
+  };
+  await asked(60_000);
+  expect(await asked(60_000)).toBeLessThanOrEqual(5);
 });

@@ -11,8 +11,8 @@ import { startDemo } from './demo-process.ts';
 import { compressPng } from './png.ts';
 import { longName, openWideScene, type Scene } from './scene.ts';
 
-/** Time until the last events are drawn, in milliseconds. */
-const SETTLE_MS = 1_000;
+/** Time until the next round of requests is drawn, in milliseconds. */
+const SETTLE_MS = 3_000;
 /** Time until an outage makes the node not ready, in milliseconds. */
 const OUTAGE_MS = 15_000;
 
@@ -29,7 +29,7 @@ interface Picture {
 
 const PICTURES: readonly Picture[] = [
   { name: 'page-services', width: 1100, height: 490, hash: '' },
-  { name: 'page-warnings', width: 1100, height: 340, hash: '?show=warnings&sort=-Warnings' },
+  { name: 'page-warnings', width: 1100, height: 340, hash: '?show=warnings' },
   { name: 'page-explanation', width: 1100, height: 660, hash: 'default/web' },
   { name: 'page-refused', width: 1100, height: 560, hash: 'default/stranded' },
   { name: 'page-invalid', width: 1100, height: 480, hash: 'default/broken' },

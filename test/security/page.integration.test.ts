@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
+import { buildPage } from '../../scripts/build-page.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
@@ -14,6 +15,7 @@ let proxy: NodeProxy;
 let admin: Admin;
 
 beforeAll(async () => {
+  await buildPage();
   server = createSmallCluster();
   proxy = await startWrapper(await server.listen());
   const logger = pino({ level: 'silent' });
@@ -55,7 +57,7 @@ test('the page has no inline code, and refers to no other host', async () => {
   expect(css).not.toMatch(/url\((?!#)|@import/);
 });
 
-test.each([...FILES, '/events', '/decisions'])(
+test.each([...FILES, '/node', '/decisions'])(
   '%s refuses other web pages and writes',
   async (path) => {
     const ask = async (init: RequestInit) => {

@@ -10,7 +10,7 @@ import { diffOf } from './diff.ts';
 import { explainOne } from './explained-service.ts';
 import { nodeSummary } from './node-summary.ts';
 import { openViewToExplain } from './open-view.ts';
-import { summarize } from './summary.ts';
+import { type SummaryOptions, summarize } from './summary.ts';
 import { tableOf } from './table.ts';
 
 /** HTTP status by error code. Other codes are errors of the wrapper itself. */
@@ -40,7 +40,8 @@ const MAX_WAITING = 32;
 
 /**
  * Answers the requests that explain the wrapper:
- * - `GET /explain[?namespace=&labelSelector=&warnings=true&after=&limit=]`: a summary of all Services
+ * - `GET /explain[?namespace=&labelSelector=&search=&show=&warnings=true&warning=&count=true&after=&limit=]`: a summary
+ *   of all Services
  * - `GET /explain/<namespace>/<name>`: one Service
  * - `GET /diff/<namespace>/<name>`: what the wrapper changes in the objects of a Service
  * - `GET /summary`: what kube-proxy sees, in numbers, and the Services whose policy stops their traffic
@@ -124,18 +125,41 @@ async function answer(
   if (names.length === 0 || names[0] === '') {
     if (verb === 'diff')
       throw new WrapperError('BadRequest', 'the path must be /diff/<namespace>/<name>');
-    const namespace = query.get('namespace') ?? '';
-    const warnings = query.get('warnings') === 'true';
-    const labelSelector = query.get('labelSelector') ?? '';
-    const only = {
-      ...(namespace === '' ? {} : { namespace }),
-      ...(labelSelector === '' ? {} : { labelSelector }),
-    };
-    return await summarize(proxy, { ...only, warnings, after, limit }, slice);
+    return await summarize(proxy, { ...readSelection(query), after, limit }, slice);
   }
   const service = readService(verb, names);
   if (verb === 'explain') return await explainOne(proxy, service, slice);
   return await diffOf(proxy, service, slice);
+}
+
+/** Characters of a search. Each Service is compared with each of its words. */
+const MAX_SEARCH = 200;
+
+const SHOWS = ['filtered', 'failing'] as const;
+
+/** Which Services are summarized. An empty parameter selects all. */
+function readSelection(query: URLSearchParams): Omit<SummaryOptions, 'after' | 'limit'> {
+  const given = (name: string): Record<string, string> => {
+    const value = query.get(name) ?? '';
+    return value === '' ? {} : { [name]: value };
+  };
+  const text = query.get('show') ?? '';
+  const show = SHOWS.find((each) => each === text);
+  if (show === undefined && text !== '') {
+    throw new WrapperError('BadRequest', `show must be one of ${SHOWS.join(', ')}`);
+  }
+  if ((query.get('search') ?? '').length > MAX_SEARCH) {
+    throw new WrapperError('BadRequest', `search must have at most ${MAX_SEARCH} characters`);
+  }
+  return {
+    ...given('namespace'),
+    ...given('labelSelector'),
+    ...given('search'),
+    ...given('warning'),
+    ...(show === undefined ? {} : { show }),
+    warnings: query.get('warnings') === 'true',
+    count: query.get('count') === 'true',
+  };
 }
 
 function readService(verb: string, names: readonly string[]): string {

@@ -14,7 +14,7 @@ export interface ExplainedView {
 /** Names a view in a response. */
 export interface ViewName {
   /** Path and query string. */
-  readonly question: string;
+  readonly query: string;
   readonly encoding: string;
   /** Active requests that read it, including watches. */
   readonly clients: number;
@@ -77,7 +77,7 @@ export function findServices({ views }: Pick<NodeProxy, 'views'>): ViewSource | 
 export function nameOf({ views }: Pick<NodeProxy, 'views'>, source: ViewSource): ViewName {
   const { query } = source;
   const clients = views.users(source);
-  return { question: queryPath(query), encoding: query.encoding, clients };
+  return { query: queryPath(query), encoding: query.encoding, clients };
 }
 
 /** A Service as at the API server, from any view that contains it. */

@@ -2,6 +2,7 @@ import { WrapperError } from '../../errors.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { OutcomeKind, ServiceExplanation } from '../../topology/explain/explanation.ts';
 import { matchesLabels, parseLabelSelector } from '../../topology/policy/label-selector.ts';
+import type { Policy } from '../../topology/policy/policy.ts';
 import { TimeSlice } from '../time-slice.ts';
 import { type ResponseHead, responseHead } from '../version-info.ts';
 import { explainIn, IN_SHORT, notStarted } from './explained-service.ts';
@@ -12,6 +13,7 @@ import {
   nameOf,
   type ViewName,
 } from './explained-view.ts';
+import { tallyServices } from './service-tally.ts';
 
 /** One line of /explain. */
 export interface ServiceSummary {
@@ -41,6 +43,10 @@ export interface Summary extends ResponseHead {
   readonly labelSelector?: string;
   /** Value of `after` for the next page; undefined: this is the last one. */
   readonly next?: string;
+  /** Number of all Services that match; undefined: not requested. */
+  readonly count?: number;
+  /** Number of Services by code of a warning, whatever `warning` selects; only with `warnings` and `count`. */
+  readonly kinds?: Readonly<Record<string, number>>;
 }
 
 export interface SummaryOptions {
@@ -48,12 +54,23 @@ export interface SummaryOptions {
   readonly namespace?: string;
   /** Only Services whose labels it matches. */
   readonly labelSelector?: string;
+  /** Only Services whose name, topology keys or policy contain all these words. */
+  readonly search?: string;
+  /**
+   * - `filtered`: only Services with a policy that selects endpoints
+   * - `failing`: only Services with a policy of which kube-proxy gets no endpoint that is ready or serving
+   */
+  readonly show?: 'filtered' | 'failing';
   /** Only Services with warnings. */
   readonly warnings: boolean;
+  /** Code of a warning: only Services that have it. */
+  readonly warning?: string;
   /** Only Services after this one, sorted by name. */
   readonly after: string;
   /** Maximum number of Services. */
   readonly limit: number;
+  /** Whether the answer has the number of all Services that match. */
+  readonly count?: boolean;
 }
 
 /** Summarizes all Services, sorted by name. Throws `NotReady`, and `NotFound` for a namespace without Services. */
@@ -64,36 +81,110 @@ export async function summarize(
 ): Promise<Summary> {
   const view = explainedView(proxy);
   if (!view.source.view.started) throw notStarted(proxy);
-  const names = knownServices(proxy, view);
-  const { namespace, labelSelector, after, limit } = options;
-  const inNamespace = [...names].filter(
+  const names = await selectServices(proxy, view, options, slice);
+  const explain = async (name: string): Promise<ServiceSummary> => {
+    if (slice.isOver) await slice.yield();
+    return shorten(await slice.run(explainIn(proxy, view, name, IN_SHORT)));
+  };
+  const found = await (options.warnings ? warned : firstOf)(names, options, explain);
+  const { labelSelector } = options;
+  return {
+    node: proxy.topology.nodeName,
+    view: nameOf(proxy, view.source),
+    ...responseHead(proxy),
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...found,
+  };
+}
+
+type Found = Pick<Summary, 'services' | 'next' | 'count' | 'kinds'>;
+
+/** The first Services. The others are not explained, even if they are counted. */
+async function firstOf(
+  names: readonly string[],
+  { limit, count }: SummaryOptions,
+  explain: (name: string) => Promise<ServiceSummary>,
+): Promise<Found> {
+  const first = names.slice(0, limit);
+  const services: ServiceSummary[] = [];
+  for (const name of first) services.push(await explain(name));
+  const last = names.length > limit ? first.at(-1) : undefined;
+  return {
+    services,
+    ...(count === true ? { count: names.length } : {}),
+    ...(last === undefined ? {} : { next: last }),
+  };
+}
+
+/** The first Services with warnings. To count them, all Services are explained. */
+async function warned(
+  names: readonly string[],
+  { limit, count = false, warning }: SummaryOptions,
+  explain: (name: string) => Promise<ServiceSummary>,
+): Promise<Found> {
+  const services: ServiceSummary[] = [];
+  const kinds: Record<string, number> = {};
+  let total = 0;
+  for (const name of names) {
+    const summary = await explain(name);
+    for (const code of summary.warnings) kinds[code] = (kinds[code] ?? 0) + 1;
+    const isWanted = summary.warnings.some((code) => warning === undefined || code === warning);
+    if (!isWanted) continue;
+    total++;
+    if (total <= limit) services.push(summary);
+    else if (!count) break;
+  }
+  const last = total > limit ? services.at(-1) : undefined;
+  return {
+    services,
+    ...(count ? { count: total, kinds } : {}),
+    ...(last === undefined ? {} : { next: last.service }),
+  };
+}
+
+/** Names of the Services that the options select, apart from warnings, sorted. */
+async function selectServices(
+  proxy: NodeProxy,
+  view: ExplainedView,
+  { namespace, labelSelector, search, show, after }: SummaryOptions,
+  slice: TimeSlice,
+): Promise<string[]> {
+  const names = [...knownServices(proxy, view)].filter(
     (name) => namespace === undefined || name.startsWith(`${namespace}/`),
   );
-  if (namespace !== undefined && inNamespace.length === 0) {
+  if (namespace !== undefined && names.length === 0) {
     const what = `there is no Service in namespace ${namespace} that kube-proxy watches`;
     throw new WrapperError('NotFound', what);
   }
-  const wanted = inNamespace
+  const failing = show === 'failing' ? await failingServices(view, slice) : undefined;
+  return names
     .filter((name) => name > after)
+    .filter((name) => failing?.has(name) !== false)
+    .filter((name) => show !== 'filtered' || policyOf(proxy, name).managed)
     .filter(selectedBy(proxy, labelSelector))
+    .filter(foundBy(proxy, search))
     .sort();
-  const services: ServiceSummary[] = [];
-  let next: string | undefined;
-  for (const name of wanted) {
-    if (slice.isOver) await slice.yield();
-    const last = services.at(-1);
-    if (services.length >= limit && last !== undefined) {
-      next = last.service;
-      break;
-    }
-    const summary = shorten(await slice.run(explainIn(proxy, view, name, IN_SHORT)));
-    if (!options.warnings || summary.warnings.length > 0) services.push(summary);
-  }
-  const { nodeName } = proxy.topology;
-  const head = { node: nodeName, view: nameOf(proxy, view.source), ...responseHead(proxy) };
-  const answer = { ...head, services };
-  const selected = labelSelector === undefined ? answer : { ...answer, labelSelector };
-  return next === undefined ? selected : { ...selected, next };
+}
+
+async function failingServices(view: ExplainedView, slice: TimeSlice): Promise<Set<string>> {
+  const tally = await slice.run(tallyServices(view));
+  return new Set([...tally.withoutEndpoints, ...tally.withoutReady, ...tally.noneReady]);
+}
+
+function policyOf({ topology }: NodeProxy, service: string): Policy {
+  return topology.policyInForce(service) ?? topology.policies.wanted(service);
+}
+
+/** Whether a Service contains all words of a search. */
+function foundBy(proxy: NodeProxy, search = ''): (service: string) => boolean {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return () => true;
+  return (service) => {
+    const policy = policyOf(proxy, service);
+    const about = policy.managed ? [policy.source, ...policy.keys] : [policy.reason];
+    const text = [service, ...about].join(' ').toLowerCase();
+    return words.every((word) => text.includes(word));
+  };
 }
 
 /** Whether the labels of a Service match a selector. A Service that only has endpoints has no labels. */
@@ -108,12 +199,12 @@ function selectedBy(proxy: NodeProxy, selector: string | undefined): (service: s
 }
 
 /** All Services that have a policy or endpoints. */
-export function knownServices({ topology }: NodeProxy, { projection }: ExplainedView): Set<string> {
+function knownServices({ topology }: NodeProxy, { projection }: ExplainedView): Set<string> {
   return new Set([...topology.policies.services(), ...projection.services()]);
 }
 
 /** Turns an explanation into one line. */
-export function shorten(explanation: ServiceExplanation): ServiceSummary {
+function shorten(explanation: ServiceExplanation): ServiceSummary {
   const { service, outcome, policy, winners, counts, since, warnings } = explanation;
   const serious = warnings.filter(({ severity }) => severity === 'warning');
   return {

@@ -1,14 +1,93 @@
 import { queryPath } from '../../proxy/api/query.ts';
+import type { CorrectedEndpoint } from '../../proxy/local-runtime/corrector.ts';
+import type { LocalRuntimeState } from '../../proxy/local-runtime/local-runtime.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 import { explainKey, nodesOfKey } from '../../topology/explain/explain-keys.ts';
 import { HOMEPAGE } from '../../version.ts';
-import { causesOf } from '../causes.ts';
+import { type Cause, causesOf } from '../causes.ts';
 import { notStarted } from '../explain/explained-service.ts';
 import { findView, NO_VIEW } from '../explain/explained-view.ts';
 import { readiness } from '../readiness.ts';
-import { responseHead } from '../version-info.ts';
-import type { KeyState, NodeState, ViewState } from './page-data.ts';
+import { type ResponseHead, responseHead } from '../version-info.ts';
+
+/** The response of /node: this node and its connections. */
+export interface NodeState extends ResponseHead {
+  /** URL of the documentation; undefined: it is not published. */
+  readonly docs?: string;
+  readonly node: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly communities: readonly string[];
+  /** An annotation of the Node switches filtering off. */
+  readonly off: boolean;
+  /** All endpoints are shown, independent of policies. */
+  readonly dryRun: boolean;
+  /** Why there are no Services; undefined: there are Services. */
+  readonly problem?: string;
+  /** The topology keys that policies use. */
+  readonly keys: readonly KeyState[];
+  /** The checks of /readyz. */
+  readonly checks: readonly {
+    readonly name: string;
+    readonly problem?: string | undefined;
+    readonly remark?: string | undefined;
+  }[];
+  /** Why this node is not ready: one line for each cause, the one with the most failed checks first. */
+  readonly causes: readonly Cause[];
+  /** Undefined if endpoints are not corrected from the container runtime. */
+  readonly localRuntime?: LocalRuntimeData;
+  /** API servers. The first one is in use. */
+  readonly servers: readonly string[];
+  readonly failovers: number;
+  readonly views: readonly ViewState[];
+  readonly listeners: readonly {
+    readonly name: string;
+    readonly connections: number;
+    readonly refused: number;
+  }[];
+  /** Watches that clients have open. */
+  readonly watches: number;
+  /** Changes of decisions since the view was opened. */
+  readonly decisions: number;
+}
+
+/** What is corrected from the container runtime, in the view that kube-proxy reads. */
+export interface LocalRuntimeData {
+  /** `cutOff` while the API server is unreachable; `returning` until all corrections have ended. */
+  readonly state: LocalRuntimeState;
+  /** Why the runtime could not be read. */
+  readonly problem?: string;
+  /** The first of the corrected endpoints. */
+  readonly corrected: readonly CorrectedEndpoint[];
+  /** Number of all of them. */
+  readonly count: number;
+}
+
+/** What a key means on this node, and which nodes match it. */
+export interface KeyState {
+  readonly key: string;
+  readonly meaning: string;
+  readonly matchesThisNode: boolean;
+  /** Number of matching nodes, including this one; undefined: not watched. */
+  readonly nodes?: number;
+  /** The first matching nodes by name, without this one. */
+  readonly neighbours: readonly string[];
+}
+
+export interface ViewState {
+  /** Path and query string. */
+  readonly query: string;
+  readonly encoding: string;
+  readonly objects: number;
+  /** Active requests that read it, including watches. */
+  readonly clients: number;
+  /** Whether the view is complete and served. */
+  readonly started: boolean;
+  /** Whether the watch at the API server is open. */
+  readonly connected: boolean;
+  /** Whether it shows the snapshot from disk. */
+  readonly fromDisk: boolean;
+}
 
 /** Maximum number of neighbours that are named. The others are only counted. */
 const MAX_NEIGHBOURS = 200;
@@ -26,7 +105,7 @@ export function nodeState(proxy: NodeProxy): NodeState {
   return {
     node: topology.nodeName,
     ...head,
-    docs: HOMEPAGE,
+    ...(HOMEPAGE === undefined ? {} : { docs: HOMEPAGE }),
     labels: Object.fromEntries(nodeContext?.labels ?? []),
     communities: topology.communities(),
     off: nodeContext?.off ?? false,
@@ -45,6 +124,7 @@ export function nodeState(proxy: NodeProxy): NodeState {
       refused,
     })),
     watches: listeners.watches,
+    decisions: findView(proxy)?.projection.journal.count ?? 0,
   };
 }
 

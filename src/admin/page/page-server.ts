@@ -1,9 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import { loadPageAssets } from './load-page-assets.ts';
-import type { PageAssets } from './page-assets.ts';
-import { PageBroadcaster } from './page-broadcaster.ts';
+import { loadPageAssets, type PageAssets } from './page-assets.ts';
 
 /**
  * Headers that restrict what a browser does with the page. It runs only the script and style of the page, and sends
@@ -26,43 +23,28 @@ const FILES: Readonly<Record<string, readonly [file: keyof PageAssets, type: str
   '/icon.svg': ['icon', 'image/svg+xml'],
 };
 
-/** Serves the files of the page and its server-sent events. */
+/** Serves the files of the page. */
 export interface PageServer {
   /** Whether a path is a file of the page. */
   hasFile(path: string): boolean;
   /** Sends a file of the page. */
   sendFile(path: string, response: ServerResponse): Promise<void>;
-  /** Sends events until the connection ends. */
-  sendEvents(response: ServerResponse): void;
-  /** Ends the streams of open pages. */
-  close(): Promise<void>;
 }
 
-export function createPageServer(proxy: NodeProxy, logger: Logger): PageServer {
-  const broadcaster = new PageBroadcaster(proxy, logger);
+export function createPageServer(logger: Logger): PageServer {
   return {
-    close: () => broadcaster.close(),
     hasFile: (path) => Object.hasOwn(FILES, path),
-    sendEvents(response) {
-      if (!broadcaster.open(response)) refuse(response, 'too many pages are open');
-    },
     async sendFile(path, response) {
       const [name, type] = FILES[path] as (typeof FILES)[string];
       try {
         const { [name]: content } = await loadPageAssets();
         response.writeHead(200, { ...PAGE_HEADERS, 'content-type': type }).end(content);
       } catch (error) {
-        logger.warn({ err: error }, 'the page cannot be bundled from source; run npm run build');
-        refuse(
-          response,
-          'the page cannot be bundled from source; dist/ contains it: npm run build',
-        );
+        const problem = 'the page is not built; run npm run build, then start the wrapper again';
+        logger.warn({ err: error }, problem);
+        const headers = { ...PAGE_HEADERS, 'content-type': 'text/plain; charset=utf-8' };
+        response.writeHead(503, headers).end(`${problem}\n`);
       }
     },
   };
-}
-
-function refuse(response: ServerResponse, problem: string): void {
-  const headers = { ...PAGE_HEADERS, 'content-type': 'text/plain; charset=utf-8' };
-  response.writeHead(503, headers).end(`${problem}\n`);
 }

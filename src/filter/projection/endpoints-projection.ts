@@ -86,7 +86,6 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   readonly #writer: EndpointsWriter;
   /** Undefined: another view reports. */
   readonly #cloudOnly: CloudOnlyReports | undefined;
-  readonly #listeners = new Set<(service: string) => void>();
   readonly #unsubscribe: () => void;
   /** Services that cannot be decided yet, each with the keys of its objects that no longer exist and are still shown. */
   readonly #undecided = new Map<string, readonly string[]>();
@@ -132,12 +131,6 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
       held: (port) => this.#decider.held(service, port),
       ageMs: this.#decider.age(service),
     };
-  }
-
-  /** Calls the listener after each decision, also if the result is the same; returns how to unsubscribe. */
-  onDecided(listener: (service: string) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 
   /** How many Services have each answer; see {@link ServiceDecider.winners}. */
@@ -302,7 +295,6 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     if (decided.outcome !== 'undecided') {
       this.#cloudOnly?.add(service, decided.outcome === 'withheld');
     }
-    for (const listener of this.#listeners) listener(service);
     return decided;
   }
 
