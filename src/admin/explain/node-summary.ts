@@ -45,15 +45,8 @@ export async function nodeSummary(proxy: NodeProxy, slice: TimeSlice): Promise<N
     withoutEndpoints: listOf(withoutEndpoints),
     withoutReady: listOf(withoutReady),
     noneReady: listOf(noneReady),
-    invalidPolicies: listOf(invalidPolicies(proxy)),
+    invalidPolicies: listOf(tally.invalidPolicy),
   };
-}
-
-function invalidPolicies({ topology: { policies } }: NodeProxy): string[] {
-  return [...policies.services()].filter((service) => {
-    const policy = policies.inForce(service);
-    return policy?.managed === false && policy.reason === 'invalid-policy';
-  });
 }
 
 function listOf(services: readonly string[]): ServiceList {

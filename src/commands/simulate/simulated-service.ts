@@ -1,5 +1,6 @@
 import type { Endpoint, EndpointGroup } from '../../topology/decide/endpoint.ts';
 import type { OutcomeKind } from '../../topology/explain/explanation.ts';
+import { outcomeKind } from '../../topology/explain/service-outcome.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { SimulatedSlice } from './cluster-objects.ts';
@@ -64,17 +65,11 @@ export class SimulatedRow {
 
   add(node: number, topology: Topology): void {
     const policy = topology.policyInForce(this.service);
-    let outcome: OutcomeKind = 'unfiltered';
-    let keep: Uint8Array | undefined;
-    let winners: string[] = [];
-    if (policy?.managed === true) {
-      const decision = topology.decide(this.#groups, policy);
-      outcome = topology.isCloudOnly(policy, decision) ? 'withheld' : 'filtered';
-      keep = decision.keep;
-      winners = winnersOf(policy.keys, decision.ports);
-    } else if (policy?.reason === 'other-proxy') {
-      outcome = 'hidden';
-    }
+    const decision = policy?.managed === true ? topology.decide(this.#groups, policy) : undefined;
+    const isManaged = decision !== undefined && policy?.managed === true;
+    const outcome = outcomeKind(policy, isManaged && topology.isCloudOnly(policy, decision));
+    const keep = decision?.keep;
+    const winners = isManaged ? winnersOf(policy.keys, decision.ports) : [];
     const id = `${outcome} ${winners.join()} ${keep === undefined ? '' : Buffer.from(keep.buffer).toString('latin1')}`;
     let known = this.#answers.get(id);
     if (known === undefined) {

@@ -1,4 +1,5 @@
 import type { HeldKey } from '../../topology/decide/return-delay.ts';
+import type { ServiceOutcome } from '../../topology/explain/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { TopologyChange } from '../../topology/state/topology-change.ts';
 import { hasEndpointWithoutZone } from '../../topology/state/without-zone.ts';
@@ -15,6 +16,7 @@ import { EndpointIndex, type EndpointsObject } from './endpoint-index.ts';
 import { EndpointsWriter } from './endpoints-writer.ts';
 import { mostReadyFirst } from './most-ready-first.ts';
 import { type DecidedService, type ProjectedEndpoints, ServiceDecider } from './service-decider.ts';
+import { outcomeOf } from './service-outcome.ts';
 
 /** What the projection did since the start, for metrics. */
 export interface ProjectionCounters {
@@ -131,6 +133,24 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
       held: (port) => this.#decider.held(service, port),
       ageMs: this.#decider.age(service),
     };
+  }
+
+  /** What was decided last about each Service that has a policy or endpoints. Each is read when it is its turn. */
+  *outcomes(): Generator<ServiceOutcome> {
+    for (const service of this.#index.services()) yield this.#outcome(service);
+    for (const service of this.#topology.policies.services()) {
+      if (this.#index.ofService(service).length === 0) yield this.#outcome(service);
+    }
+  }
+
+  #outcome(service: string): ServiceOutcome {
+    return outcomeOf({
+      service,
+      policy: this.#topology.policyInForce(service),
+      wanted: this.#topology.policies.wanted(service),
+      answer: this.#decider.answer(service),
+      objects: this.#index.ofService(service),
+    });
   }
 
   /** How many Services have each answer; see {@link ServiceDecider.winners}. */

@@ -76,6 +76,11 @@ export class ServiceDecider {
     return this.#delays.held(service, port);
   }
 
+  /** The last answer about a Service; undefined: it has no endpoints objects, or is unknown. */
+  answer(service: string): Answer | undefined {
+    return this.#answers.get(service);
+  }
+
   /** For how long the answer has been the same, in milliseconds; undefined: there is none. */
   age(service: string): number | undefined {
     const answer = this.#answers.get(service);

@@ -2,6 +2,7 @@ import type { Policy, UnmanagedReason } from '../policy/policy.ts';
 import type { Topology } from '../state/topology.ts';
 import type { DecidedEndpoints } from './explain-endpoints.ts';
 import type { OutcomeExplanation, PolicyExplanation, PolicyOrigin } from './explanation.ts';
+import { outcomeKind } from './service-outcome.ts';
 
 /** Why a Service is not filtered, and, where there is a choice, what changes that. */
 const UNMANAGED: Readonly<Record<UnmanagedReason, string>> = {
@@ -82,19 +83,17 @@ export function explainOutcome(
   const dryRun = wanted.dryRun === true;
   const at = { dryRun, waitsFor };
   if (decided !== undefined) {
-    if (!decided.cloudOnly) return { kind: 'filtered', text: filteredText(decided), ...at };
-    const text = 'all its traffic goes to the cloud, to which its address is routed';
-    return { kind: 'withheld', text, ...at };
+    const text = decided.cloudOnly
+      ? 'all its traffic goes to the cloud, to which its address is routed'
+      : filteredText(decided);
+    return { kind: outcomeKind(policy, decided.cloudOnly), text, ...at };
   }
   if (policy === undefined || policy.managed) {
     const until = policy === undefined ? '' : '; until then what is shown does not change';
     const text = `waits for the API server to list the nodes that match ${waitsFor.join('; ')}${until}`;
     return { kind: 'undecided', text, ...at };
   }
-  if (policy.reason === 'other-proxy') {
-    return { kind: 'hidden', text: UNMANAGED['other-proxy'], ...at };
-  }
-  return { kind: 'unfiltered', text: UNMANAGED[policy.reason], ...at };
+  return { kind: outcomeKind(policy, false), text: UNMANAGED[policy.reason], ...at };
 }
 
 /** kube-proxy refuses the connections of a Service that has no endpoint it can use. */
