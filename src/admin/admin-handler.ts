@@ -11,7 +11,7 @@ import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { escapeJson, printLine } from '../untrusted-text.ts';
 import { causesOf } from './causes.ts';
 import { type DataAge, dataAge } from './data-age.ts';
-import { ExplainRoutes, isExplainPath } from './explain/explain-routes.ts';
+import { ExplainRoutes, isExplainPath } from './explain-routes.ts';
 import type { LogLosses } from './metric-readers.ts';
 import { createMetrics } from './metrics.ts';
 import { nodeState } from './page/node-state.ts';
@@ -118,7 +118,7 @@ function resolveRoute(request: IncomingMessage, parts: AdminParts): Route | Refu
 }
 
 const PATHS =
-  '/, /node, /explain, /decisions, /diff, /table, /summary, /views, /flush, /version, /healthz, /readyz and /metrics';
+  '/, /node, /explain, /decisions, /diff, /table, /summary, /status, /views, /flush, /version, /healthz, /readyz and /metrics';
 const READ = ['GET', 'HEAD'];
 
 function routeOf(path: string, { proxy, metrics, page, explain }: AdminParts): Route | undefined {

@@ -13,7 +13,9 @@ import type { LogLosses } from './metric-readers.ts';
  *   admin-handler.ts   routes of the admin listener
  *   readiness.ts       /readyz
  *   metrics*.ts        /metrics
+ *   explain-routes.ts  the routes of the rooms explain and status, with their limits
  *   explain/           /explain, /diff, /decisions, /table
+ *   status/            /status
  *   page/              the page, and /node
  */
 

@@ -4,10 +4,9 @@ import type { AdminClient } from './admin-client.ts';
 import { checkKubeconfig, checkSockets } from './check/check-connection.ts';
 import { checkIdentity } from './check/check-identity.ts';
 import { checkKernel, type KernelCheck } from './check/check-kernel.ts';
-import { checkServices } from './check/check-services.ts';
-import { checkData, checkReadiness, checkWatches, readTable } from './check/check-wrapper.ts';
+import { checkStatus, readTable } from './check/check-wrapper.ts';
 import { MODES } from './check/read-kernel-table.ts';
-import { fail, formatVerdicts, ok, skip, type Verdict } from './check/verdict.ts';
+import { formatVerdicts, skip, type Verdict } from './check/verdict.ts';
 import { wrapperListeners } from './check/wrapper-listeners.ts';
 import { type Call, EXIT } from './command.ts';
 import { choiceFlag, type Flags, numberFlag, textFlag, UsageError } from './flags.ts';
@@ -50,29 +49,28 @@ async function checkAll(
   flags: Flags,
   kernel: Omit<KernelCheck, 'admin'>,
 ): Promise<Verdict[]> {
-  const { table, verdicts } = await checkWrapper(admin);
+  const verdicts = await checkStatus(admin);
+  const table = await tableOf(admin);
   if (table === undefined) return verdicts;
   const listeners = wrapperListeners(table);
   const proxyConfig = textFlag(flags, 'kube-proxy-kubeconfig');
   if (proxyConfig !== undefined) verdicts.push(await checkKubeconfig(proxyConfig, listeners));
   verdicts.push(await checkSockets(listeners));
-  const watches = checkWatches(table);
-  verdicts.push(watches);
-  if (watches.outcome === 'ok') verdicts.push(await checkKernel({ ...kernel, admin }));
+  const isWatched = verdicts.some(({ name, outcome }) => name === 'kube-proxy' && outcome === 'ok');
+  if (isWatched) verdicts.push(await checkKernel({ ...kernel, admin }));
   if (table.dryRun) verdicts.push(DRY_RUN);
   return verdicts;
 }
 
-/** The checks that need nothing but the admin port, so that they can be done from anywhere. */
-export async function checkFromAnywhere(admin: AdminClient): Promise<Verdict[]> {
-  const { table, verdicts } = await checkWrapper(admin);
-  if (table === undefined) return verdicts;
-  verdicts.push(
-    checkWatches(table),
-    skip('kernel', 'tables and connections can be read on the node only', 'run check on the node'),
-  );
-  if (table.dryRun) verdicts.push(DRY_RUN);
-  return verdicts;
+/** Undefined if there is none yet: then the status says why. */
+async function tableOf(admin: AdminClient): Promise<Table | undefined> {
+  try {
+    return await readTable(admin);
+  } catch (error) {
+    const { code } = WrapperError.from(error, 'Unreachable');
+    if (code === 'NotReady' || code === 'Unreachable') return undefined;
+    throw error;
+  }
 }
 
 const DRY_RUN = skip('policies', 'dry run: all endpoints are shown, independent of policies');
@@ -82,26 +80,4 @@ function readKernelFlags(flags: Flags): Omit<KernelCheck, 'admin'> {
   const wait = numberFlag(flags, 'wait', ' of seconds', 5);
   const metrics = textFlag(flags, 'kube-proxy-metrics') ?? '127.0.0.1:10249';
   return { mode, waitMs: wait * 1000, metricsUrl: `http://${metrics}` };
-}
-
-/** Checks that a wrapper answers and that its data is not old; returns its table too. */
-async function checkWrapper(
-  admin: AdminClient,
-): Promise<{ readonly verdicts: Verdict[]; readonly table?: Table }> {
-  try {
-    const table = await readTable(admin);
-    const urls = wrapperListeners(table).map(({ url }) => url);
-    const version = table.version === undefined ? '' : `version ${table.version}, `;
-    const running = `node ${table.node}, ${version}listens at ${urls.join(' and ')}`;
-    const verdicts = [ok('wrapper', running), ...checkData(table), await checkReadiness(admin)];
-    if (table.view !== undefined) verdicts.push(await checkServices(admin));
-    return { verdicts, table };
-  } catch (error) {
-    const { code, message } = WrapperError.from(error, 'Unreachable');
-    const next =
-      code === 'NotReady'
-        ? `see ${admin.url}/readyz for the reason`
-        : 'start the wrapper on this node, or set --admin to its admin port';
-    return { verdicts: [fail('wrapper', message, next)] };
-  }
 }

@@ -1,7 +1,10 @@
+import type { NodeStatus } from '../admin/status/status-line.ts';
+import { printLine } from '../untrusted-text.ts';
+import { formatVerdicts } from './check/verdict.ts';
 import { type Call, EXIT } from './command.ts';
 import type { Report } from './output/report.ts';
-import { readStatus, type WrapperStatus } from './status/read-status.ts';
-import { formatStatus } from './status/status-text.ts';
+import { readStatus } from './status/read-status.ts';
+import { verdictOf } from './status/status-verdicts.ts';
 
 /** Executes `status`. */
 export async function executeStatus({ flags, session }: Call): Promise<number> {
@@ -15,11 +18,16 @@ export async function executeStatus({ flags, session }: Call): Promise<number> {
   }
 }
 
-/** The screen about one wrapper. */
-export function statusReport(status: WrapperStatus): Report {
+export function statusReport(status: NodeStatus): Report {
   return { data: status, text: () => formatStatus(status) };
 }
 
-export function statusCode({ problems }: WrapperStatus): number {
-  return problems.length === 0 ? EXIT.ok : EXIT.findings;
+export function statusCode({ lines }: Pick<NodeStatus, 'lines'>): number {
+  return lines.some(({ state }) => state === 'problem') ? EXIT.findings : EXIT.ok;
+}
+
+function formatStatus({ node, version, settings, dryRun, lines }: NodeStatus): string {
+  const mode = dryRun ? ', DRY RUN: all endpoints are shown' : '';
+  const about = `kube-proxy-wrapper ${version}, settings ${settings}${mode}`;
+  return `${printLine(`node ${node}: ${about}`)}\n${formatVerdicts(lines.map(verdictOf))}`;
 }

@@ -2,6 +2,7 @@ import type { NodeProxyOptions } from '../proxy/node-proxy.ts';
 import type { PolicySettings, ServiceFilter } from '../topology/policy/service-policy.ts';
 import { listenersOptions } from './listener-options.ts';
 import type { Settings } from './settings.ts';
+import { settingsRevision } from './settings-revision.ts';
 
 /** A watch without timeoutSeconds lasts at least this long, in milliseconds, as at kube-apiserver. */
 const MIN_WATCH_MS = 30 * 60_000;
@@ -14,6 +15,7 @@ export function nodeProxyOptions(
   const { http, https, listenerLimits } = listenersOptions(settings);
   return {
     nodeName: settings.nodeName,
+    settingsRevision: settingsRevision(settings),
     http,
     https,
     listenerLimits,

@@ -44,6 +44,8 @@ import { ViewRegistry } from './views/view-registry.ts';
 
 export interface NodeProxyOptions extends ListenersOptions {
   readonly nodeName: string;
+  /** Identifies the settings, for people. */
+  readonly settingsRevision: string;
   readonly credentials: Credentials;
   readonly policies: PolicySettings;
   /** Whether annotations of Namespaces are read. */
@@ -120,6 +122,8 @@ export interface NodeProxy {
   readonly snapshots: SnapshotStore | undefined;
   /** Undefined if endpoints are not corrected from the container runtime. */
   readonly localRuntime: LocalRuntime | undefined;
+  /** See NodeProxyOptions. */
+  readonly settingsRevision: string;
   /** Ends the watches of clients, then those at the API server, and waits for both. */
   close(): Promise<void>;
 }
@@ -165,6 +169,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
       ...{ topology, policyResolver, upstream, failover, listeners, snapshots, localRuntime },
       ...{ views, nodeSets: watches.nodeSets, clusterWatchers: watches.clusterWatchers },
       timing: watches.timing,
+      settingsRevision: options.settingsRevision,
     };
   } catch (error) {
     await close();

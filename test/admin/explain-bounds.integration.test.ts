@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { ExplainRoutes } from '../../src/admin/explain/explain-routes.ts';
+import { ExplainRoutes } from '../../src/admin/explain-routes.ts';
 import { TimeSlice } from '../../src/admin/time-slice.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import type { Steps } from '../../src/topology/decide/steps.ts';

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { checkKubeconfig, checkSockets } from '../../src/commands/check/check-connection.ts';
-import { checkWatches } from '../../src/commands/check/check-wrapper.ts';
 import { wrapperListeners } from '../../src/commands/check/wrapper-listeners.ts';
 
 const HTTP = 'http://127.0.0.1:10360';
@@ -143,17 +142,4 @@ describe('checkSockets()', () => {
     const all = listeners('https://0.0.0.0:10362');
     expect(await checkSockets(all, procWith(SECURE))).toMatchObject({ outcome: 'ok' });
   });
-});
-
-test('the advice about watches names both listeners', () => {
-  const verdict = checkWatches({
-    node: 'n',
-    listen: HTTP,
-    https: HTTPS,
-    dryRun: false,
-    rows: [],
-    version: '1.0.0',
-    data: { state: 'connected', ageSeconds: 0 },
-  });
-  expect(verdict.next).toContain(`set server: ${HTTP} or ${HTTPS} in`);
 });

@@ -87,12 +87,11 @@ describe('a policy that cannot be read', () => {
   // status once said "no problem found".
   test('is a problem in status, and is mentioned by check', async () => {
     server.annotate('web', 'topologyKeys', '[site]');
-    const problem = '! 1 Service: the policy is invalid, so all endpoints are shown: default/web';
+    const problem =
+      '[FAIL] policies     a policy is invalid, so all endpoints are shown (default/web)';
     await eventually(async () => (await run('status')).out.includes(problem), true);
     expect((await run('status')).code).toBe(3);
-    expect((await run('check')).out).toContain(
-      'no policy stops the traffic of a Service; the policy is invalid, so that all endpoints are shown, of 1 Service (default/web)',
-    );
+    expect((await run('check')).out).toContain(problem);
   });
 });
 
@@ -114,7 +113,7 @@ describe('old data', () => {
     warning: 'the data is 75 s old: the API server is unreachable',
   };
 
-  test('is the first thing that explain, status and check say', async () => {
+  test('is the first thing that explain says', async () => {
     const session: Session = {
       ...localSession,
       openAdmin: async (flags) => {
@@ -128,16 +127,5 @@ describe('old data', () => {
     const run = (...args: string[]) => runInProcess(session, [...args, ...at()]);
     expect((await run('explain', 'web')).out.split('\n')[1]).toBe(`! ${stale.warning}`);
     expect((await run('explain')).out.split('\n')[1]).toBe(`! ${stale.warning}`);
-    const status = await run('status');
-    expect(status).toMatchObject({
-      code: 3,
-      out: expect.stringContaining(`\n\n! ${stale.warning}\n`),
-    });
-    expect(status.out).toContain('API server  unreachable, data 75 s old');
-    const check = await run('check');
-    expect(check).toMatchObject({
-      code: 3,
-      out: expect.stringMatching(/^\[FAIL\] data +the data is 75 s old/m),
-    });
   });
 });

@@ -77,6 +77,14 @@ export async function tableOf(
   return last !== undefined && last !== names.at(-1) ? { ...answer, next: last } : answer;
 }
 
+/** The rows of default/kubernetes; none while the views are not complete. */
+export async function kubernetesRows(proxy: NodeProxy, slice: TimeSlice): Promise<TableRow[]> {
+  const explained = findView(proxy);
+  const services = findServices(proxy);
+  if (explained?.source.view.started !== true || services?.view.started !== true) return [];
+  return await slice.run(rowsOf('default/kubernetes', services, explained));
+}
+
 /** A page ends after the Service with which it has this many backends, about 4 MB of JSON. */
 const MAX_BACKENDS = 100_000;
 

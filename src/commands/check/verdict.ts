@@ -30,12 +30,15 @@ export function skip(name: string, text: string, next?: string): Verdict {
 
 const SIGNS: Readonly<Record<Outcome, string>> = { ok: '[ok]  ', fail: '[FAIL]', skip: '[skip]' };
 
+/** One verdict for a terminal, and what to do next. */
+export function verdictLines({ name, outcome, text, next }: Verdict): string {
+  const advice = next === undefined ? '' : printLine(`${' '.repeat(20)}next: ${next}`);
+  return `${printLine(`${SIGNS[outcome]} ${name.padEnd(12)} ${text}`)}${advice}`;
+}
+
 /** Formats verdicts for a terminal, with a summary line. */
 export function formatVerdicts(verdicts: readonly Verdict[]): string {
-  const lines = verdicts.map(({ name, outcome, text, next }) => {
-    const advice = next === undefined ? '' : printLine(`${' '.repeat(20)}next: ${next}`);
-    return `${printLine(`${SIGNS[outcome]} ${name.padEnd(12)} ${text}`)}${advice}`;
-  });
+  const lines = verdicts.map(verdictLines);
   const failed = verdicts.filter(({ outcome }) => outcome === 'fail').length;
   const skipped = verdicts.filter(({ outcome }) => outcome === 'skip').length;
   const rest = skipped === 0 ? '' : `, ${skipped} could not be checked`;

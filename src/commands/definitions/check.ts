@@ -7,14 +7,10 @@ export const check: Command = {
   summary: 'check on a node whether kube-proxy works through the wrapper',
   description: `Checks, on a node and without changing anything, whether kube-proxy really works through the wrapper. Each line of the
 output is one check. A failed check also says what to do:
-  wrapper      a wrapper answers at --admin
-  data         the API server is connected, and the data is not old
-  ready        it has everything that it needs from the API server
-  services     no policy leaves a Service without a ready endpoint on this node
+  wrapper, data, kube-proxy, rules, localRuntime, stateDir, policies: as status says
   identity     the user of --kubeconfig has the required rights (only with --kubeconfig)
   kubeconfig   the kubeconfig of kube-proxy names the wrapper (only with --kube-proxy-kubeconfig)
   connection   the kube-proxy process is connected to the wrapper, and not directly to an API server
-  watches      a client watches Services and EndpointSlices through the wrapper
   kernel       the kernel's tables (nftables, iptables or IPVS) match what the wrapper shows`,
   usage: [['[flags]']],
   flags: [

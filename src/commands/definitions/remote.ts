@@ -1,5 +1,4 @@
 import type { Command, Flag } from '../command.ts';
-import { check } from './check.ts';
 import { explain } from './explain.ts';
 import {
   ALL_NAMESPACES,
@@ -64,7 +63,6 @@ const LOCAL = [
 
 const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   explain: ['{program} explain shop/web --node edge-1', '{program} explain shop/web --all-nodes'],
-  check: ['{program} check --all-nodes'],
   status: ['{program} status --node edge-1', '{program} status --all-nodes'],
   version: ['{program} version --all-nodes'],
 };
@@ -136,12 +134,6 @@ export const REMOTE_COMMANDS: readonly Command[] = [
   remote(status),
   fleet,
   remote(explain),
-  remote(check, {
-    summary:
-      'check whether kube-proxy works through the wrapper of a node, as far as that is visible from elsewhere',
-    description: `Checks whether kube-proxy works through the wrapper of a node, as far as that can be seen from elsewhere. What the kernel
-has and where kube-proxy is connected to can be seen on the node only: kube-proxy-wrapper check.`,
-  }),
   simulate,
   remote(version),
 ];

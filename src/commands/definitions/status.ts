@@ -4,9 +4,9 @@ import { ADMIN, outputFlag } from './flags.ts';
 /** `kube-proxy-wrapper status`. */
 export const status: Command = {
   name: 'status',
-  summary: 'show on one screen how the wrapper on this node is doing',
-  description: `Shows on one screen: problems first, then the node, the API server and the age of the data, kube-proxy, and the views.
-The running wrapper answers.`,
+  summary: 'show whether it is well on this node',
+  description: `Shows whether it is well: the wrapper, its data, kube-proxy and the rules of the kernel, what is needed while the node is
+cut off, and policies. Each problem has what to do next. The running wrapper answers.`,
   usage: [['[flags]']],
   flags: [ADMIN, outputFlag('text', 'json', 'yaml')],
   examples: ['{program} status', '{program} status -o json | jq .problems'],

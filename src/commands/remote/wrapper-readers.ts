@@ -1,12 +1,11 @@
+import type { NodeStatus } from '../../admin/status/status-line.ts';
 import type { AdminClient } from '../admin-client.ts';
-import type { Verdict } from '../check/verdict.ts';
-import { checkCode, checkFromAnywhere, checkReport } from '../check.ts';
 import { EXIT } from '../command.ts';
 import { explainReport } from '../explain.ts';
 import type { Flags } from '../flags.ts';
 import type { Report } from '../output/report.ts';
 import { serviceArgument } from '../service-argument.ts';
-import { readStatus, type WrapperStatus } from '../status/read-status.ts';
+import { readStatus } from '../status/read-status.ts';
 import { statusCode, statusReport } from '../status.ts';
 import { readVersions, type Versions, versionReport } from '../version.ts';
 
@@ -41,17 +40,6 @@ export const READERS: Readonly<Record<string, WrapperReader>> = {
       return { report: statusReport(status), code: statusCode(status), line: statusLine(status) };
     },
   },
-  check: {
-    header: ['PROBLEMS', 'FIRST PROBLEM'],
-    prepare: () => async (admin) => {
-      const verdicts = await checkFromAnywhere(admin);
-      return {
-        report: checkReport(verdicts),
-        code: checkCode(verdicts),
-        line: checkLine(verdicts),
-      };
-    },
-  },
   version: {
     header: ['VERSION'],
     prepare: () => async (admin) => {
@@ -65,14 +53,9 @@ function plain(report: Report): WrapperAnswer {
   return { report, code: EXIT.ok };
 }
 
-function statusLine({ version, problems }: WrapperStatus): string[] {
-  return [version ?? OLD, String(problems.length), problems[0] ?? ''];
-}
-
-function checkLine(verdicts: readonly Verdict[]): string[] {
-  const failed = verdicts.filter(({ outcome }) => outcome === 'fail');
-  const [first] = failed;
-  return [String(failed.length), first === undefined ? '' : `${first.name}: ${first.text}`];
+function statusLine({ version, lines }: NodeStatus): string[] {
+  const problems = lines.filter(({ state }) => state === 'problem');
+  return [version, String(problems.length), problems[0]?.text ?? ''];
 }
 
 const OLD = 'older than 1.1';

@@ -1,7 +1,8 @@
 import { request as send } from 'node:http';
-import { addressText } from '../proxy/util/address.ts';
-import { abortable } from '../proxy/util/linked-abort-controller.ts';
+import { addressText } from './address.ts';
+import { abortable } from './linked-abort-controller.ts';
 
+/** Default of the limit of a response. */
 const MAX_BYTES = 256 * 1024;
 
 export interface BoundedResponse {
@@ -23,16 +24,23 @@ export async function boundedRequest(options: {
   readonly path: string;
   /** Default: GET. */
   readonly method?: string;
+  /** Bytes of the response; default 256 KiB. */
+  readonly maxBytes?: number;
   readonly signal: AbortSignal;
 }): Promise<BoundedResponse> {
-  const { host, port, path, method = 'GET', signal } = options;
+  const { host, port, path, method = 'GET', maxBytes = MAX_BYTES, signal } = options;
   const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   const url = `http://${addressText({ host: name, port })}${path}`;
-  return await abortable(read(url, method, signal), signal).catch(() => NO_RESPONSE);
+  return await abortable(read(url, method, maxBytes, signal), signal).catch(() => NO_RESPONSE);
 }
 
 /** Rejects if the response exceeds the limits. */
-function read(url: string, method: string, signal: AbortSignal): Promise<BoundedResponse> {
+function read(
+  url: string,
+  method: string,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<BoundedResponse> {
   return new Promise((resolve, reject) => {
     const options = { method, agent: false, signal, headers: PROTOBUF };
     const request = send(url, options, async (response) => {
@@ -41,7 +49,7 @@ function read(url: string, method: string, signal: AbortSignal): Promise<Bounded
         let bytes = 0;
         for await (const chunk of response as AsyncIterable<Buffer>) {
           bytes += chunk.length;
-          if (bytes > MAX_BYTES) throw new Error(`more than ${MAX_BYTES} bytes`);
+          if (bytes > maxBytes) throw new Error(`more than ${maxBytes} bytes`);
           chunks.push(chunk);
         }
         resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks) });

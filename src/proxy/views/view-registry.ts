@@ -82,6 +82,11 @@ export class ViewRegistry {
     return this.#ownNode.uid;
   }
 
+  /** Whether a kube-proxy has read endpoints in the life of this process. */
+  get hasServedKubeProxy(): boolean {
+    return this.#kept?.isGuess === false;
+  }
+
   /** The open views. */
   get sources(): readonly ViewSource[] {
     return this.#views.sources;

@@ -55,7 +55,6 @@ describe('kubectl kpw --node', () => {
   test.each([
     [['explain', 'web', '--diff'], 'default/web on node edge-1'],
     [['status'], `node edge-1: kube-proxy-wrapper ${VERSION}`],
-    [['check'], '[ok]   wrapper      node edge-1'],
     [['version'], `wrapper  ${VERSION} on node edge-1`],
   ])('%j has the answer of the wrapper', async (args, text) => {
     await cluster.startWrapper('edge-1');

@@ -1,17 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type ErrorCode, WrapperError } from '../../errors.ts';
-import { readUrl } from '../../proxy/api/request-url.ts';
-import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import type { Steps } from '../../topology/decide/steps.ts';
-import { escapeJson } from '../../untrusted-text.ts';
-import { TimeSlice } from '../time-slice.ts';
-import { decisionsOf } from './decisions.ts';
-import { diffOf } from './diff.ts';
-import { explainOne } from './explained-service.ts';
-import { nodeSummary } from './node-summary.ts';
-import { openViewToExplain } from './open-view.ts';
-import { type SummaryOptions, summarize } from './summary.ts';
-import { tableOf } from './table.ts';
+import { type ErrorCode, WrapperError } from '../errors.ts';
+import { readUrl } from '../proxy/api/request-url.ts';
+import type { NodeProxy } from '../proxy/node-proxy.ts';
+import type { Steps } from '../topology/decide/steps.ts';
+import { escapeJson } from '../untrusted-text.ts';
+import { decisionsOf } from './explain/decisions.ts';
+import { diffOf } from './explain/diff.ts';
+import { explainOne } from './explain/explained-service.ts';
+import { nodeSummary } from './explain/node-summary.ts';
+import { openViewToExplain } from './explain/open-view.ts';
+import { type SummaryOptions, summarize } from './explain/summary.ts';
+import { tableOf } from './explain/table.ts';
+import { KubeProxyProbe } from './status/kube-proxy-probe.ts';
+import { nodeStatus } from './status/node-status.ts';
+import { TimeSlice } from './time-slice.ts';
 
 /** HTTP status by error code. Other codes are errors of the wrapper itself. */
 const CODES: Partial<Record<ErrorCode, number>> = {
@@ -27,7 +29,7 @@ const CODES: Partial<Record<ErrorCode, number>> = {
 /** Lines of one response: default and maximum. */
 const LIMIT = { default: 500, max: 10_000 };
 
-const VERBS = ['explain', 'diff', 'table', 'decisions', 'summary'];
+const VERBS = ['explain', 'diff', 'table', 'decisions', 'summary', 'status'];
 
 /** Whether {@link ExplainRoutes} answers requests for a path. */
 export function isExplainPath(path: string): boolean {
@@ -44,6 +46,7 @@ const MAX_WAITING = 32;
  *   of all Services
  * - `GET /explain/<namespace>/<name>`: one Service
  * - `GET /diff/<namespace>/<name>`: what the wrapper changes in the objects of a Service
+ * - `GET /status`: whether it is well on this node
  * - `GET /summary`: what kube-proxy sees, in numbers, and the Services whose policy stops their traffic
  * - `GET /decisions[?after=&limit=]`: the latest changes of decisions
  * - `GET /table[?after=&limit=]`: what kube-proxy should have in the kernel
@@ -52,6 +55,7 @@ const MAX_WAITING = 32;
  */
 export class ExplainRoutes {
   readonly #proxy: NodeProxy;
+  readonly #probe = new KubeProxyProbe();
   #active = 0;
   readonly #waiting: (() => void)[] = [];
 
@@ -88,7 +92,7 @@ export class ExplainRoutes {
     const [, verb = '', ...names] = path.split('/');
     try {
       const slice = new TimeSlice({ signal: gone.signal });
-      const body = await answer(this.#proxy, { verb, names, query }, slice);
+      const body = await answer(this.#proxy, this.#probe, { verb, names, query }, slice);
       json(response, 200, await slice.run(jsonParts(body)));
     } catch (error) {
       if (gone.signal.aborted) return;
@@ -113,6 +117,7 @@ interface ExplainRequest {
 
 async function answer(
   proxy: NodeProxy,
+  probe: KubeProxyProbe,
   { verb, names, query }: ExplainRequest,
   slice: TimeSlice,
 ): Promise<object> {
@@ -120,6 +125,7 @@ async function answer(
   const limit = readLimit(query.get('limit') ?? '');
   await openViewToExplain(proxy, slice.signal);
   if (verb === 'decisions') return decisionsOf(proxy, readNumber(after), limit);
+  if (verb === 'status') return await nodeStatus(proxy, probe, slice);
   if (verb === 'summary') return await nodeSummary(proxy, slice);
   if (verb === 'table') return await tableOf(proxy, after, limit, slice);
   if (names.length === 0 || names[0] === '') {

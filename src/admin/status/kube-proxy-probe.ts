@@ -1,0 +1,136 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { boundedRequest } from '../../proxy/util/bounded-request.ts';
+import { SingleFlight } from '../../proxy/util/single-flight.ts';
+
+/** An address and a port: `10.0.0.1:443`, `[fd00::1]:443`. */
+export type HostPort = string;
+
+/** What the probe of a node found. */
+export interface ProbeResult {
+  /** Status of kube-proxy's /healthz; 0: it does not answer. */
+  readonly health: number;
+  /** For how long a change waits to be written to the kernel, in seconds; undefined: kube-proxy does not say. */
+  readonly lateSeconds: number | undefined;
+  /** Whether a connection to the ClusterIP opens; undefined: its address is not known. */
+  readonly clusterIp: boolean | undefined;
+  /** Whether a connection to one of its backends opens without the kernel's rules. */
+  readonly backend: boolean;
+}
+
+export interface ProbeTarget {
+  /** Of the Service default/kubernetes. */
+  readonly clusterIp: HostPort | undefined;
+  readonly backends: readonly HostPort[];
+}
+
+export interface ProbeOptions {
+  /** Ports of kube-proxy on the loopback of the node; default 10256 and 10249. */
+  readonly ports?: { readonly health: number; readonly metrics: number };
+  /** Time limit of each question, in milliseconds; default 1,000. */
+  readonly limitMs?: number;
+  /** A result is shared for so long, in milliseconds; default 10,000. */
+  readonly shareMs?: number;
+}
+
+const PORTS = { health: 10_256, metrics: 10_249 };
+/** Backends that are tried: API servers. */
+const MAX_BACKENDS = 3;
+
+/**
+ * Asks whether kube-proxy has written its rules to the kernel, when somebody asks for it. All that ask within 10 s share
+ * one result.
+ *
+ * kube-proxy's own word is not enough: a kube-proxy whose image lacks /etc/protocols leaves no Service in nftables, and
+ * its health and last sync look well. Without any right, only a connection to a ClusterIP shows the rules. That of
+ * default/kubernetes is always there, and a connection to it does no harm.
+ */
+export class KubeProxyProbe {
+  readonly #options: Required<ProbeOptions>;
+  readonly #asking = new SingleFlight<ProbeResult>();
+  #last: { readonly at: number; readonly result: ProbeResult } | undefined;
+
+  constructor({ ports = PORTS, limitMs = 1_000, shareMs = 10_000 }: ProbeOptions = {}) {
+    this.#options = { ports, limitMs, shareMs };
+  }
+
+  /** Never rejects. Takes at most the time limit. */
+  async ask(target: ProbeTarget): Promise<ProbeResult> {
+    const last = this.#last;
+    if (last !== undefined && performance.now() - last.at < this.#options.shareMs) {
+      return last.result;
+    }
+    return await this.#asking.run(async () => {
+      const result = await this.#probe(target);
+      this.#last = { at: performance.now(), result };
+      return result;
+    });
+  }
+
+  async #probe({ clusterIp, backends }: ProbeTarget): Promise<ProbeResult> {
+    const { ports } = this.#options;
+    const [health, metrics, opened, direct] = await Promise.all([
+      this.#get(ports.health, '/healthz'),
+      this.#get(ports.metrics, '/metrics'),
+      clusterIp === undefined ? undefined : this.#opens(clusterIp),
+      Promise.all(backends.slice(0, MAX_BACKENDS).map((backend) => this.#opens(backend))),
+    ]);
+    return {
+      health: health.status,
+      lateSeconds: metrics.status === 200 ? lateSeconds(metrics.body.toString()) : undefined,
+      clusterIp: opened,
+      backend: direct.includes(true),
+    };
+  }
+
+  #get(port: number, path: string): ReturnType<typeof boundedRequest> {
+    const signal = AbortSignal.timeout(this.#options.limitMs);
+    const maxBytes = METRICS_BYTES;
+    return boundedRequest({ host: '127.0.0.1', port, path, signal, maxBytes });
+  }
+
+  async #opens(address: HostPort): Promise<boolean> {
+    const { hostname, port } = new URL(`http://${address}`);
+    const host = hostname.replace(/^\[|\]$/g, '');
+    const signal = AbortSignal.timeout(this.#options.limitMs);
+    // A port that is the default of http is left out of the URL.
+    const socket = connect({ host, port: Number(port || 80) });
+    // Without a listener an error after the timeout would end the process.
+    socket.on('error', () => {});
+    try {
+      await once(socket, 'connect', { signal });
+      return true;
+    } catch {
+      return false;
+    } finally {
+      socket.destroy();
+    }
+  }
+}
+
+/** The metrics of kube-proxy are some 100 kB. They do not grow with Services. */
+const METRICS_BYTES = 1024 * 1024;
+const QUEUED = 'kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds';
+const SYNCED = 'kubeproxy_sync_proxy_rules_last_timestamp_seconds';
+
+function lateSeconds(metrics: string): number | undefined {
+  const synced = samplesOf(metrics, SYNCED);
+  if (synced.size === 0) return undefined;
+  const late = Array.from(samplesOf(metrics, QUEUED), ([family, queued]) => {
+    const isWritten = queued <= (synced.get(family) ?? 0);
+    return isWritten ? 0 : Math.max(0, Date.now() / 1000 - queued);
+  });
+  return Math.max(0, ...late);
+}
+
+/** The samples of a metric by their labels: since 1.33 there is one for each IP family. */
+function samplesOf(metrics: string, name: string): Map<string, number> {
+  const samples = new Map<string, number>();
+  for (const line of metrics.split('\n')) {
+    if (!line.startsWith(name)) continue;
+    const end = line.lastIndexOf(' ');
+    const value = Number(line.slice(end + 1));
+    if (Number.isFinite(value)) samples.set(line.slice(name.length, end), value);
+  }
+  return samples;
+}

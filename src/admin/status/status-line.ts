@@ -1,0 +1,58 @@
+import type { ResponseHead } from '../version-info.ts';
+
+/**
+ * - `ok`
+ * - `problem`: something is wrong now, or will be when the link goes down
+ * - `unknown`: it cannot be found out now
+ * - `notConnected`: kube-proxy is not pointed at this wrapper yet. That is no problem while the wrapper is rolled out
+ */
+export type LineState = 'ok' | 'problem' | 'unknown' | 'notConnected';
+
+export type LineId =
+  | 'wrapper'
+  | 'kube-proxy'
+  | 'rules'
+  | 'data'
+  | 'localRuntime'
+  | 'stateDir'
+  | 'policies'
+  | 'expected';
+
+/** One answer to "is it well?". An id has several lines if it has several problems. */
+export interface StatusLine {
+  readonly id: LineId;
+  readonly state: LineState;
+  /** The same on each node with the same outcome, so that these nodes share one line. */
+  readonly text: string;
+  /** What differs from node to node: names, numbers, times. */
+  readonly detail?: string;
+  /** What the reader can do; always there if it is a problem. */
+  readonly next?: string;
+}
+
+/** The response of /status: whether it is well on this node. */
+export interface NodeStatus extends ResponseHead {
+  readonly node: string;
+  /** Identifies the settings in use: equal on nodes with equal settings. */
+  readonly settings: string;
+  readonly dryRun: boolean;
+  readonly lines: readonly StatusLine[];
+  /** Hash of what this node makes of all Services, to compare it with a simulation; absent: there is no view yet. */
+  readonly outcomes?: string;
+}
+
+export function ok(id: LineId, text: string, detail?: string): StatusLine {
+  return line(id, 'ok', text, detail);
+}
+
+export function unknown(id: LineId, text: string, detail?: string): StatusLine {
+  return line(id, 'unknown', text, detail);
+}
+
+export function problem(id: LineId, text: string, next: string, detail?: string): StatusLine {
+  return { ...line(id, 'problem', text, detail), next };
+}
+
+function line(id: LineId, state: LineState, text: string, detail: string | undefined): StatusLine {
+  return { id, state, text, ...(detail === undefined ? {} : { detail }) };
+}

@@ -1,0 +1,281 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { pino } from 'pino';
+import type { ApiServer } from '../../../embedded/api-server.ts';
+import { type Admin, startAdmin } from '../../../src/admin/admin.ts';
+import type { NodeStatus, StatusLine } from '../../../src/admin/status/status-line.ts';
+import { localSession } from '../../../src/commands/local-session.ts';
+import type { RawSettings } from '../../../src/config/settings.ts';
+import { currentKubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';
+import { queryPath } from '../../../src/proxy/api/query.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../../src/proxy/http/listener-limits.ts';
+import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
+import { VERSION } from '../../../src/version.ts';
+import { advancingClock } from '../../support/advancing-clock.ts';
+import { eventually } from '../../support/eventually.ts';
+import { startServer, type TestServer } from '../../support/http/http-server.ts';
+import { startTcpRelay, type TcpRelay } from '../../support/http/tcp-relay.ts';
+import { runInProcess } from '../../support/remote/run-in-process.ts';
+import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+
+let server: ApiServer;
+let relay: TcpRelay;
+let proxy: NodeProxy;
+let admin: Admin;
+/** What listens at the ClusterIP and at the backend of default/kubernetes. */
+let listener: TestServer;
+const watches: AbortController[] = [];
+const clock = advancingClock();
+
+beforeEach(async () => {
+  server = createSmallCluster();
+  relay = await startTcpRelay(await server.listen());
+  listener = await startServer((_, response) => void response.end());
+});
+
+afterEach(async () => {
+  for (const watch of watches.splice(0)) watch.abort();
+  await admin.close();
+  await proxy.close();
+  await relay.close();
+  await server.close();
+  await listener.close();
+});
+
+async function start(raw: RawSettings = {}): Promise<void> {
+  proxy = await startWrapper(relay.url, {}, raw);
+  const address = { host: '127.0.0.1', port: 0 };
+  const logger = pino({ level: 'silent' });
+  admin = await startAdmin({ address, listenerLimits: DEFAULT_LISTENER_LIMITS, proxy, logger });
+}
+
+/** Watches as kube-proxy does. */
+async function connect(): Promise<void> {
+  for (const path of kubeProxyPaths()) {
+    const watch = new AbortController();
+    watches.push(watch);
+    const accept = 'application/vnd.kubernetes.protobuf';
+    const url = `${proxy.url}${path}&watch=true`;
+    await fetch(url, { signal: watch.signal, headers: { accept } });
+  }
+}
+
+/** EndpointSlices, and then Services. */
+function kubeProxyPaths(): string[] {
+  const queries = currentKubeProxyQueries('edge-1');
+  const paths = queries.map((query) => queryPath(query));
+  return ['/endpointslices', '/services'].flatMap((end) =>
+    paths.filter((path) => path.split('?')[0]?.endsWith(end)),
+  );
+}
+
+/** Creates default/kubernetes. @param clusterPort where its ClusterIP, 127.0.0.1, is served */
+function putKubernetes(clusterPort: number, backendPort: number): void {
+  const metadata = { name: 'kubernetes', namespace: 'default' };
+  server.create('services', {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata,
+    spec: {
+      clusterIP: '127.0.0.1',
+      clusterIPs: ['127.0.0.1'],
+      type: 'ClusterIP',
+      ports: [{ name: 'https', protocol: 'TCP', port: clusterPort }],
+    },
+  });
+  server.create('endpointslices', {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'kubernetes' } },
+    addressType: 'IPv4',
+    endpoints: [{ addresses: ['127.0.0.1'], conditions: { ready: true } }],
+    ports: [{ name: 'https', protocol: 'TCP', port: backendPort }],
+  });
+}
+
+async function status(): Promise<NodeStatus> {
+  return (await fetch(`${admin.url}/status`)).json() as Promise<NodeStatus>;
+}
+
+async function lineOf(id: StatusLine['id']): Promise<StatusLine | undefined> {
+  return (await status()).lines.find((line) => line.id === id);
+}
+
+const LIVE = () => Number(listener.url.port);
+const DEAD = 1;
+
+test('a node on which all is well has one line for each question', async () => {
+  putKubernetes(LIVE(), LIVE());
+  await start();
+  await connect();
+  await eventually(async () => (await lineOf('kube-proxy'))?.state, 'ok');
+  const { lines, ...about } = await status();
+  expect(about).toMatchObject({
+    node: 'edge-1',
+    version: VERSION,
+    settings: expect.stringMatching(/^[0-9a-f]{8}$/),
+    outcomes: expect.stringMatching(/^[0-9a-f]{16}$/),
+  });
+  expect(lines.map(({ id, state }) => [id, state])).toEqual([
+    ['wrapper', 'ok'],
+    ['data', 'ok'],
+    ['kube-proxy', 'ok'],
+    ['rules', 'ok'],
+    ['policies', 'ok'],
+  ]);
+});
+
+// kube-proxy had 0 of 2 Services in the kernel and called itself healthy, and every command said "no problem".
+test('a kernel without rules is a problem', async () => {
+  putKubernetes(DEAD, LIVE());
+  await start();
+  await connect();
+  await eventually(async () => (await lineOf('rules'))?.state, 'problem');
+  expect(await lineOf('rules')).toMatchObject({
+    text: 'the kernel has no rules: no connection to the ClusterIP of default/kubernetes',
+    next: expect.stringContaining('kube-proxy-wrapper check'),
+  });
+});
+
+test('a ClusterIP whose backends are out of reach of this node shows nothing', async () => {
+  putKubernetes(DEAD, DEAD);
+  await start();
+  await connect();
+  await eventually(async () => (await lineOf('rules'))?.state, 'unknown');
+  expect((await status()).lines.filter(({ state }) => state === 'problem')).toEqual([]);
+});
+
+test('without default/kubernetes the rules are not known', async () => {
+  await start();
+  await connect();
+  await eventually(async () => (await lineOf('kube-proxy'))?.state, 'ok');
+  expect(await lineOf('rules')).toMatchObject({ state: 'unknown' });
+});
+
+test('while the API server is unreachable the rules are not known, and the data is the problem', async () => {
+  putKubernetes(DEAD, LIVE());
+  await start();
+  await connect();
+  await eventually(async () => (await lineOf('rules'))?.state, 'problem');
+  await relay.refuse();
+  relay.cut();
+  await eventually(async () => (await lineOf('data'))?.detail !== undefined, true);
+  clock.advance(75_000);
+  await eventually(async () => (await lineOf('data'))?.state, 'problem');
+  const { lines } = await status();
+  expect(lines.filter(({ state }) => state === 'problem')).toEqual([
+    {
+      id: 'data',
+      state: 'problem',
+      text: 'changes do not arrive: the API server is unreachable',
+      next: expect.stringContaining('network of this node'),
+      detail: expect.stringMatching(/^the data is 7\d s old/),
+    },
+  ]);
+  expect(lines).toContainEqual({
+    id: 'rules',
+    state: 'unknown',
+    text: 'not known while the API server is unreachable',
+  });
+});
+
+test('a node whose kube-proxy is not pointed at the wrapper yet has no problem', async () => {
+  await start();
+  await eventually(async () => (await lineOf('wrapper'))?.state, 'ok');
+  expect(await lineOf('kube-proxy')).toEqual({
+    id: 'kube-proxy',
+    state: 'notConnected',
+    text: 'nobody watches Services and EndpointSlices through this wrapper',
+    next: `set server: ${proxy.url} in the kubeconfig of kube-proxy, and restart it`,
+  });
+  expect(await lineOf('rules')).toBeUndefined();
+});
+
+test('a kube-proxy that has gone is a problem', async () => {
+  await start();
+  await connect();
+  await eventually(async () => (await lineOf('kube-proxy'))?.state, 'ok');
+  watches[1]?.abort();
+  await eventually(
+    async () => (await lineOf('kube-proxy'))?.text,
+    'nobody watches Services through this wrapper',
+  );
+  watches[0]?.abort();
+  await eventually(
+    async () => (await lineOf('kube-proxy'))?.text,
+    'nobody watches Services and EndpointSlices through this wrapper',
+  );
+  expect(await lineOf('kube-proxy')).toMatchObject({ state: 'problem' });
+});
+
+test('a container runtime that cannot be read is a problem, and the node remains ready', async () => {
+  await start({ localRuntime: '/nowhere/cri.sock' });
+  await eventually(async () => (await lineOf('localRuntime'))?.state, 'problem');
+  expect(await lineOf('localRuntime')).toMatchObject({
+    text: 'the container runtime cannot be read',
+    next: expect.stringContaining('/nowhere/cri.sock'),
+  });
+  await eventually(async () => (await fetch(`${admin.url}/readyz`)).status, 200);
+  expect(await (await fetch(`${admin.url}/readyz`)).text()).toContain(
+    '[!]local-runtime degraded: ',
+  );
+});
+
+test('policies that stop traffic, are invalid, contradict or are misspelt are problems', async () => {
+  const far = [{ ip: '10.0.0.3', node: 'edge-3' }];
+  putService(server, 'lost', ['kubernetes.io/hostname']);
+  putSlice(server, 'lost-1', 'lost', far);
+  putService(server, 'sick', ['kubernetes.io/hostname']);
+  putSlice(server, 'sick-1', 'sick', [{ ip: '10.0.0.1', node: 'edge-1', ready: false }, ...far]);
+  putService(server, 'invalid', ['kubernetes.io/hostname']);
+  server.annotate('invalid', 'topologyKeys', '[site]');
+  putService(server, 'ignored', ['site']);
+  server.annotate('ignored', 'topologyKey', '["site"]');
+  putService(server, 'typo', ['topology.kubernetes.io/zon', '*']);
+  putSlice(server, 'typo-1', 'typo', far);
+  await start();
+  await connect();
+  await eventually(async () => (await lineOf('policies'))?.state, 'problem');
+  const { lines } = await status();
+  const policies = lines.filter(({ id }) => id === 'policies');
+  expect(policies.map(({ text, detail }) => [text, detail])).toEqual([
+    ['a policy is invalid, so all endpoints are shown', 'default/invalid'],
+    ['a policy leaves no endpoint, so connections fail', 'default/lost'],
+    ['a policy leaves no ready endpoint, so connections fail', 'default/sick'],
+    ['annotations are ignored, because they are misspelt or contradict another', 'default/ignored'],
+    ['a topology key is probably misspelt: no node has the label', 'topology.kubernetes.io/zon'],
+  ]);
+});
+
+test('the command prints problems with what to do, and ends with 3', async () => {
+  putKubernetes(DEAD, LIVE());
+  await start();
+  await connect();
+  await eventually(async () => (await lineOf('rules'))?.state, 'problem');
+  const { code, out } = await runInProcess(localSession, [
+    'status',
+    '--admin',
+    new URL(admin.url).host,
+  ]);
+  expect(code).toBe(3);
+  expect(out).toMatch(
+    /^node edge-1: kube-proxy-wrapper \S+, settings [0-9a-f]{8}\n\n\[ok\] {3}wrapper +ready\n/,
+  );
+  expect(out).toMatch(
+    /^\[FAIL\] rules +the kernel has no rules: .*\n +next: see the log of kube-proxy/m,
+  );
+  expect(out).toContain('\n1 problem');
+});
+
+test('equal settings have one revision on all nodes, and others another', async () => {
+  await start();
+  const first = (await status()).settings;
+  const again = await startWrapper(relay.url, {}, { nodeName: 'edge-2' });
+  const other = await startWrapper(relay.url, {}, { defaultTopologyKeys: ['*'] });
+  expect([again.settingsRevision === first, other.settingsRevision === first]).toEqual([
+    true,
+    false,
+  ]);
+  await again.close();
+  await other.close();
+});
