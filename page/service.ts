@@ -6,7 +6,7 @@ const REASONS: Readonly<Record<string, string>> = {
   'no-policy': 'no policy',
   // The warning says why.
   'invalid-policy': 'all are shown',
-  'local-traffic-policy': 'traffic policy Local',
+  'local-traffic-policy': 'internal traffic policy Local',
   'kubernetes-service': 'the API server itself',
 };
 

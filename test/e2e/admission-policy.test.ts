@@ -56,7 +56,11 @@ function isReported(annotations: Annotations): boolean {
   const policy = policyFor(
     {
       ...{ namespace: 'default', name: 'web', labels: new Map(), headless: false },
-      ...{ localTraffic: false, annotations: new Map(Object.entries(annotations)) },
+      ...{
+        internalLocal: false,
+        externalLocal: false,
+        annotations: new Map(Object.entries(annotations)),
+      },
     },
     NO_POLICY,
   );

@@ -117,8 +117,8 @@ export function describeService(facts: ServiceFacts): ServiceDescription {
     labels: facts.labels,
     annotations: facts.annotations,
     headless: facts.clusterIP === 'None',
-    localTraffic:
-      facts.internalTrafficPolicy === 'Local' || facts.externalTrafficPolicy === 'Local',
+    internalLocal: facts.internalTrafficPolicy === 'Local',
+    externalLocal: facts.externalTrafficPolicy === 'Local',
     trafficDistribution: facts.trafficDistribution,
   };
 }

@@ -7,7 +7,9 @@
  * - endpoint-reasons.ts, endpoint-tally.ts: why, and how many; steps.ts: long work in short steps
  */
 
-import type { EndpointGroup } from './endpoint.ts';
+import type { ManagedPolicy } from '../policy/policy.ts';
+import { HOSTNAME_KEY } from '../policy/topology-keys.ts';
+import type { Endpoint, EndpointGroup } from './endpoint.ts';
 import {
   type ClassMatches,
   classesByPort,
@@ -15,7 +17,7 @@ import {
   type EndpointClass,
   markKept,
 } from './endpoint-classes.ts';
-import type { KeyMaskOf } from './key-mask.ts';
+import type { KeyMaskOf, MatchesEndpoint } from './key-mask.ts';
 import { lowestBit } from './return-delay.ts';
 
 /**
@@ -42,6 +44,8 @@ export interface Decision {
   readonly ports: readonly PortDecision[];
   /** One entry for each endpoint in the order of the groups, flattened: 1 is kept, 0 is left out. */
   readonly keep: Uint8Array;
+  /** How many are kept only because of {@link DecideOptions.alsoKeep}. */
+  readonly added: number;
 }
 
 /** A decision with the matches that it was made from, so that it can be explained later as of the same moment. */
@@ -62,6 +66,19 @@ export interface DecideOptions {
    * key has any). Default: the first of them wins. See ReturnDelay.
    */
   readonly prefer?: (port: string, ready: number) => number;
+  /** Endpoints that are kept whatever key wins. They do not help a key to win. Default: none. */
+  readonly alsoKeep?: (endpoint: Endpoint) => boolean;
+}
+
+/** The options that a policy requires. */
+export function optionsOf(
+  { minReady, keepsLocal }: ManagedPolicy,
+  matches: MatchesEndpoint,
+): Pick<DecideOptions, 'minReady' | 'alsoKeep'> {
+  return {
+    ...(minReady === undefined ? {} : { minReady }),
+    ...(keepsLocal ? { alsoKeep: (endpoint) => matches(HOSTNAME_KEY, endpoint) } : {}),
+  };
 }
 
 /**
@@ -80,8 +97,8 @@ export function decide(
   keyMaskOf: KeyMaskOf,
   options: DecideOptions = {},
 ): Decision {
-  const { ports, keep } = decideMatched(groups, keyMaskOf, options);
-  return { ports, keep };
+  const { ports, keep, added } = decideMatched(groups, keyMaskOf, options);
+  return { ports, keep, added };
 }
 
 /** The same, with the keys that each endpoint matched. */
@@ -93,7 +110,28 @@ export function decideMatched(
   const masks = new Uint16Array(countEndpoints(groups));
   const classes = classify(groups, keyMaskOf, masks, options.minReady?.length);
   const ports = decidePorts(classes, options);
-  return { ports, keep: markKept(groups, classes, masks), masks };
+  const keep = markKept(groups, classes, masks);
+  return { ports, keep, masks, added: addKept(groups, keep, options.alsoKeep) };
+}
+
+function addKept(
+  groups: readonly EndpointGroup[],
+  keep: Uint8Array,
+  alsoKeep: DecideOptions['alsoKeep'],
+): number {
+  if (alsoKeep === undefined) return 0;
+  let added = 0;
+  let index = 0;
+  for (const { endpoints } of groups) {
+    for (const endpoint of endpoints) {
+      if (keep[index] === 0 && alsoKeep(endpoint)) {
+        keep[index] = 1;
+        added++;
+      }
+      index++;
+    }
+  }
+  return added;
 }
 
 const ALL_KEYS = 0xffff;

@@ -45,6 +45,9 @@ export type ReasonOf = (
   index: number,
 ) => EndpointReason;
 
+/** An endpoint that no winning key matches is kept for this reason only, see DecideOptions.alsoKeep. */
+const LOCAL = 'it is on this node, and externalTrafficPolicy is Local';
+
 /** Prepares to explain endpoints, so that each endpoint takes the same time, however many ports it has. */
 export function* endpointReasons(
   { keep, ports, masks }: MatchedDecision,
@@ -71,7 +74,8 @@ export function* endpointReasons(
     const winners = outcomesOf(endpoint.family, names);
     const first = keys.findIndex((_, key) => (mask & (1 << key)) !== 0);
     // With several ports, one that keeps the endpoint explains why it is kept.
-    const keeps = winners.find(({ key }) => (key < 0 ? kept : (mask & (1 << key)) !== 0));
+    const keeps = winners.find(({ key }) => (key < 0 ? mask !== 0 : (mask & (1 << key)) !== 0));
+    if (kept && keeps === undefined) return { endpoint, kept, key: keys[first], reason: LOCAL };
     const winner = keeps ?? winners[0];
     const reason = reasonOf({ endpoint, kept, keys, first, winner });
     return { endpoint, kept, key: keys[first], reason };

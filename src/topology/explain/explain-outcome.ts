@@ -9,8 +9,7 @@ const UNMANAGED: Readonly<Record<UnmanagedReason, string>> = {
   'no-policy': 'there are no topology keys for it, or they are an empty list ([])',
   headless:
     'the Service is headless; clients take its endpoints from DNS (setting headless: true filters it)',
-  'local-traffic-policy':
-    'its internal or external traffic policy is Local, which kube-proxy implements itself',
+  'local-traffic-policy': 'its internalTrafficPolicy is Local, which kube-proxy implements itself',
   'kubernetes-service':
     'it is default/kubernetes, which is filtered only if it has an annotation itself',
   'unknown-service': 'the Service does not exist, or kube-proxy does not watch it',
@@ -96,6 +95,8 @@ export function explainOutcome(
   return { kind: outcomeKind(policy, false), text: UNMANAGED[policy.reason], ...at };
 }
 
+const LOCAL_STAY = 'those on this node are shown, because externalTrafficPolicy is Local';
+
 /** kube-proxy refuses the connections of a Service that has no endpoint it can use. */
 function filteredText({ policy: { keys, dryRun }, decision, total }: DecidedOutcome): string {
   const refuses = `kube-proxy on this node ${dryRun === true ? 'would refuse' : 'refuses'} its connections`;
@@ -103,7 +104,8 @@ function filteredText({ policy: { keys, dryRun }, decision, total }: DecidedOutc
   if (total === 0) return `the Service has no endpoints, so ${refuses}`;
   if (!decision.keep.includes(1)) return `no endpoint matches ${names}, so ${refuses}`;
   if (decision.ports.every(({ stage }) => stage === 'any')) {
-    return `no endpoint that matches ${names} is ready, so ${refuses}`;
+    const none = `no endpoint that matches ${names} is ready`;
+    return decision.added === 0 ? `${none}, so ${refuses}` : `${none}; ${LOCAL_STAY}`;
   }
   return `the first of ${names} with enough ready endpoints wins`;
 }

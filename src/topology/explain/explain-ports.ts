@@ -3,6 +3,7 @@ import {
   decideMatched,
   decidePort,
   type MatchedDecision,
+  optionsOf,
   type PortDecision,
 } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
@@ -27,7 +28,7 @@ export interface PortsInput {
 /** Repeats the current decision: reads the state of the return delay, and does not change it. */
 export function decideAsHeld({ groups, policy, matches, held }: PortsInput): MatchedDecision {
   return decideMatched(groups, keyMaskBy(policy.keys, matches), {
-    ...needs(policy),
+    ...optionsOf(policy, matches),
     prefer: asHeld(held),
   });
 }
@@ -130,7 +131,9 @@ function winnerWithout(
 ): string | undefined {
   const { keys } = policy;
   const left = having.map((tally) => withoutKey(tally, masks, gone, keys.length));
-  const options = { ...needs(policy), prefer: asHeld(() => held) };
+  const prefer = asHeld(() => held);
+  const { minReady } = policy;
+  const options = minReady === undefined ? { prefer } : { prefer, minReady };
   return keys[decidePort(`${family} ${port}`, left, options).key];
 }
 
@@ -178,8 +181,4 @@ function tooEarly({ key }: KeyCounts): string {
 
 function tooFew({ key, ready, needs: least }: KeyCounts): string {
   return `${key} has ${ready} of ${least} ready endpoints that it needs`;
-}
-
-function needs({ minReady }: ManagedPolicy): Pick<DecideOptions, 'minReady'> {
-  return minReady === undefined ? {} : { minReady };
 }

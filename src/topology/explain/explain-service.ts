@@ -73,6 +73,7 @@ export function* explainService(input: ExplainInput): Steps<ServiceExplanation> 
     withoutNode: countWithoutNode(objects),
     hinted: objects.some(({ hinted }) => hinted),
     portCount: decided?.decision.ports.length ?? 0,
+    added: decided?.decision.added ?? 0,
   });
   const about = {
     service,

@@ -24,6 +24,8 @@ export interface WarningsInput {
   readonly withoutNode: number;
   /** Number of families and ports that were decided; not all of them may be explained. */
   readonly portCount: number;
+  /** Number of endpoints on this node that are kept only because `externalTrafficPolicy` is Local. */
+  readonly added: number;
   /** Whether an API object has topology hints. */
   readonly hinted: boolean;
 }
@@ -131,12 +133,12 @@ function warnOfMinReady({ topology, service, inForce }: WarningsInput): Warning[
 }
 
 function warnOfEndpoints(
-  { policy, outcome, total, withoutNode, portCount }: WarningsInput,
+  { policy, outcome, total, withoutNode, portCount, added }: WarningsInput,
   ports: readonly PortExplanation[],
 ): Warning[] {
   if (total === 0) return [note('no-endpoints', 'the Service has no endpoints at all')];
   if (!policy.managed || outcome.kind !== 'filtered') return [];
-  const warnings = warnOfUnmatched(ports, portCount);
+  const warnings = warnOfUnmatched(ports, portCount, added);
   for (const { winner, port, family, keys, why } of ports) {
     const won = keys.find(({ key }) => key === winner);
     const about = nameOf(family, port);
@@ -151,6 +153,10 @@ function warnOfEndpoints(
     const text = `${withoutNode} endpoints have no node; they match only ${ANY_KEY}`;
     warnings.push(note('endpoint-without-node', text));
   }
+  if (added > 0) {
+    const text = `externalTrafficPolicy is Local: ${added} endpoints on this node are shown although another key or none wins; traffic inside the cluster uses them too`;
+    warnings.push(note('local-endpoints-kept', text));
+  }
   return warnings;
 }
 
@@ -158,7 +164,11 @@ function warnOfEndpoints(
 const NAMED_PORTS = 20;
 
 /** Each family and port is checked alone: clients connect to one of them. */
-function warnOfUnmatched(ports: readonly PortExplanation[], portCount: number): Warning[] {
+function warnOfUnmatched(
+  ports: readonly PortExplanation[],
+  portCount: number,
+  added: number,
+): Warning[] {
   const unmatched = ports.filter(isUnmatched);
   if (unmatched.length === 0) return [];
   const named = unmatched.slice(0, NAMED_PORTS).map(({ family, port }) => nameOf(family, port));
@@ -166,7 +176,8 @@ function warnOfUnmatched(ports: readonly PortExplanation[], portCount: number): 
   const names = `${named.join(', ')}${more === 0 ? '' : ` and ${more} more`}`;
   const about = unmatched.length === portCount ? '' : `${names}: `;
   const advice = `${ANY_KEY} as the last key would allow any endpoint`;
-  const text = `${about}no key matches any endpoint, so connections fail; ${advice}`;
+  const result = added === 0 ? 'connections fail' : 'only endpoints on this node are shown';
+  const text = `${about}no key matches any endpoint, so ${result}; ${advice}`;
   return [warning('nothing-matches', text)];
 }
 

@@ -162,5 +162,6 @@ export type WarningCode =
   | 'none-ready'
   | 'endpoint-without-node'
   | 'hints-cut'
+  | 'local-endpoints-kept'
   | 'change-pending'
   | 'dry-run';

@@ -2,6 +2,7 @@
 export type UnmanagedReason =
   | 'no-policy'
   | 'headless'
+  /** Its `internalTrafficPolicy` is Local. */
   | 'local-traffic-policy'
   | 'kubernetes-service'
   | 'unknown-service'
@@ -39,6 +40,11 @@ export type Policy = (
       readonly keys: readonly string[];
       readonly source: PolicySource;
       readonly edgeOnly?: true;
+      /**
+       * The endpoints on this node are kept in addition (`externalTrafficPolicy: Local`): kube-proxy needs them for
+       * external traffic and its health check.
+       */
+      readonly keepsLocal?: true;
       /** Ready endpoints that each key needs to count, in the order of the keys; absent: one. */
       readonly minReady?: readonly number[];
       /** Keys in the annotation min-ready that are not among `keys`; absent: none. */

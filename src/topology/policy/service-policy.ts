@@ -44,8 +44,10 @@ export interface ServiceDescription {
   readonly annotations: ReadonlyMap<string, string>;
   /** clusterIP is `None`. */
   readonly headless: boolean;
-  /** Internal or external traffic policy is Local. */
-  readonly localTraffic: boolean;
+  /** `internalTrafficPolicy: Local`. */
+  readonly internalLocal: boolean;
+  /** `externalTrafficPolicy: Local`. */
+  readonly externalLocal: boolean;
   /** `spec.trafficDistribution`; default: empty. */
   readonly trafficDistribution?: string;
 }
@@ -118,7 +120,7 @@ function chosenPolicy(
   const ownFilter = filterOf(service.annotations);
   const filter = ownFilter ?? namespace.filter;
   if (filter === 'off') return unmanaged('service-off');
-  if (service.localTraffic) return unmanaged('local-traffic-policy');
+  if (service.internalLocal) return unmanaged('local-traffic-policy');
   if (service.headless && !settings.headless) return unmanaged('headless');
   // Whether the annotation that is being read belongs to the Namespace, in case it is invalid.
   let ofNamespace = ownFilter === undefined;
@@ -229,7 +231,7 @@ function keySourceOf(
 }
 
 function managed(
-  { annotations }: ServiceDescription,
+  { annotations, externalLocal }: ServiceDescription,
   settings: PolicySettings,
   source: PolicySource,
   { keys, edgeOnly }: KeyChoice,
@@ -244,6 +246,7 @@ function managed(
     keys,
     source,
     ...(edgeOnly === true ? { edgeOnly } : {}),
+    ...(externalLocal ? { keepsLocal: true } : {}),
     ...(counts.some((count) => count > 1) ? { minReady: counts } : {}),
     ...(unusedMinReady.length > 0 ? { unusedMinReady } : {}),
     ...(returnDelayMs > 0 ? { returnDelayMs } : {}),

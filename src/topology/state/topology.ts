@@ -9,7 +9,7 @@
  * - without-zone.ts: which Services need the nodes of the zone
  */
 
-import { type DecideOptions, type Decision, decide } from '../decide/decide.ts';
+import { type DecideOptions, type Decision, decide, optionsOf } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
 import type { MatchesEndpoint } from '../decide/key-mask.ts';
 import { CLOUD_NODE, type ManagedPolicy, NODE_OFF, type Policy } from '../policy/policy.ts';
@@ -241,20 +241,19 @@ export class Topology {
     policy: ManagedPolicy,
     prefer?: DecideOptions['prefer'],
   ): Decision {
-    const { keys, minReady } = policy;
-    return decide(groups, this.#matcher.keyMaskBy(keys), {
-      ...(minReady === undefined ? {} : { minReady }),
+    return decide(groups, this.#matcher.keyMaskBy(policy.keys), {
+      ...optionsOf(policy, this.matches),
       ...(prefer === undefined ? {} : { prefer }),
     });
   }
 
   /**
    * Whether this node must hide a Service so that its address is routed to the cloud: the cloud key won for every
-   * port. A cloud node never hides it, because cloud nodes serve it.
+   * port, and no endpoint is kept in addition. A cloud node never hides it, because cloud nodes serve it.
    */
-  isCloudOnly({ keys }: ManagedPolicy, { ports }: Decision): boolean {
+  isCloudOnly({ keys }: ManagedPolicy, { ports, added }: Decision): boolean {
     const cloud = keys.indexOf(CLOUD_KEY);
-    if (cloud < 0 || ports.length === 0 || !this.leavesAddressesToCloud) return false;
+    if (cloud < 0 || ports.length === 0 || added > 0 || !this.leavesAddressesToCloud) return false;
     return ports.every(({ key }) => key === cloud);
   }
 

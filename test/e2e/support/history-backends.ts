@@ -10,7 +10,7 @@ export function backendsOf(history: History, self: string): Record<string, strin
   const view = viewOf(history, self, history.slices);
   const plain = history.names.filter((name) => {
     const service = history.services.get(name);
-    return service?.headless !== true && service?.localTraffic !== true;
+    return service?.headless !== true && service?.internalLocal !== true;
   });
   const entries = plain.flatMap((service) =>
     historyPorts.map((port) => {

@@ -113,7 +113,7 @@ function toService(name: string, service: ModelService, clusterIP: string): Kube
     spec: {
       ports,
       clusterIP: service.headless === true ? 'None' : clusterIP,
-      ...(service.localTraffic === true ? { internalTrafficPolicy: 'Local' } : {}),
+      ...(service.internalLocal === true ? { internalTrafficPolicy: 'Local' } : {}),
     },
   };
 }

@@ -213,8 +213,8 @@ class RandomHistory implements History {
 
   async #setService(key: string, topologyKeys: string | undefined): Promise<string> {
     const headless = key.endsWith('/headless');
-    const localTraffic = key.endsWith('/local');
-    const service = { topologyKeys, headless, localTraffic };
+    const internalLocal = key.endsWith('/local');
+    const service = { topologyKeys, headless, internalLocal };
     await this.#write({ kind: 'service', key, service, clusterIP: this.clusterIP(key) });
     this.services.set(key, service);
     return `service ${key} has ${topologyKeys ?? 'no keys'}`;

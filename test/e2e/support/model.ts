@@ -10,7 +10,8 @@ export interface ModelService {
   /** The value of the annotation. */
   readonly topologyKeys: string | undefined;
   readonly headless?: boolean;
-  readonly localTraffic?: boolean;
+  readonly internalLocal?: boolean;
+  readonly externalLocal?: boolean;
 }
 
 /** How an endpoint is, by its conditions. `unknown` has none; `ended` terminates and serves no more. */
@@ -74,9 +75,10 @@ export function viewOf(
       keys,
       (topologyKey, endpoint) => matches(topology, self, topologyKey, endpoint),
     );
+    const keepsLocal = topology.services.get(service)?.externalLocal === true;
     view.set(
       key,
-      all.filter((endpoint) => chosen.has(endpoint)),
+      all.filter((endpoint) => chosen.has(endpoint) || (keepsLocal && endpoint.node === self)),
     );
   }
   return view;
@@ -93,7 +95,11 @@ export function isCloudOnly(
   if (topology.cloudPassthrough !== true || !isEdge(topology, self) || keys === undefined)
     return false;
   const siblings = [...objects.values()].filter((object) => object.service === service);
-  const ports = candidatesByPort(siblings.flatMap(({ groups }) => groups));
+  const groups = siblings.flatMap((object) => object.groups);
+  const isHere = ({ node }: ModelEndpoint) => node === self;
+  const hasLocal = groups.some(({ endpoints }) => endpoints.some(isHere));
+  if (hasLocal && topology.services.get(service)?.externalLocal === true) return false;
+  const ports = candidatesByPort(groups);
   const winners = ports.map((candidates) =>
     winnerAmong(candidates, keys, (key, endpoint) => matches(topology, self, key, endpoint)),
   );
@@ -117,7 +123,7 @@ function keysFor(
 
 /** The keys that count; undefined: the Service is left alone. */
 function keysOf(service: ModelService | undefined): readonly string[] | undefined {
-  if (service === undefined || service.headless === true || service.localTraffic === true) {
+  if (service === undefined || service.headless === true || service.internalLocal === true) {
     return undefined;
   }
   if (service.topologyKeys === FAB_PROXY_COMMUNITY) {

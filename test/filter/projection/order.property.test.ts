@@ -31,7 +31,7 @@ const step = anyStep
   .filter(({ kind }) => ['services', 'slices', 'answer', 'sync', 'minute'].includes(kind))
   .chain((given): fc.Arbitrary<Step> => {
     if (given.kind !== 'services') return fc.constant(given);
-    const plain = { local: false, headless: false };
+    const plain = { local: undefined, headless: false };
     const changes = given.changes.map(({ key, service }) =>
       annotations.map((each) => ({
         key,

@@ -39,7 +39,7 @@ const empty: ModelCluster = {
 
 function service(keys: string[], labels: Record<string, string> = {}): ModelService {
   const annotations = { topologyKeys: JSON.stringify(keys) };
-  return { annotations, labels, local: false, hints: false, headless: false, version: 1 };
+  return { annotations, labels, local: undefined, hints: false, headless: false, version: 1 };
 }
 
 function slice(node: string, zone = 'z1'): ModelSlice {

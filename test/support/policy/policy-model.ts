@@ -43,7 +43,8 @@ export interface ModelSlice {
 export interface ModelService {
   readonly annotations: Labels;
   readonly labels: Labels;
-  readonly local: boolean;
+  /** Which of its traffic policies is Local. */
+  readonly local: 'internal' | 'external' | undefined;
   /** It has a trafficDistribution. */
   readonly hints: boolean;
   readonly headless: boolean;
@@ -76,7 +77,10 @@ export const SOURCES = {
 };
 
 type Keys = { readonly keys: readonly string[]; readonly edgeOnly: boolean };
-export type ModelPolicy = 'hidden' | 'all' | (Keys & { readonly minReady: Labels | Counts });
+export type ModelPolicy =
+  | 'hidden'
+  | 'all'
+  | (Keys & { readonly minReady: Labels | Counts; readonly keepsLocal: boolean });
 type Counts = Readonly<Record<string, number>>;
 
 const PRESETS: Readonly<Record<string, Keys>> = {
@@ -97,7 +101,7 @@ export function policyOf(key: string, cluster: ModelCluster, settings: ModelSett
   if (!apiserver && settings.hides === (labelled ? 'labelled' : 'unlabelled')) return 'hidden';
   // A dry run shows all that no other proxy serves.
   if (annotations['kube-proxy-wrapper.io/filter'] !== undefined) return 'all';
-  if (service.local || (service.headless && !settings.headless)) return 'all';
+  if (service.local === 'internal' || (service.headless && !settings.headless)) return 'all';
   const namespace = cluster.namespaces.get(key.split('/')[0] ?? '');
   let chosen: Keys | 'bad' | undefined;
   const written = annotations['kube-proxy-wrapper.io/topology-keys'] ?? annotations.topologyKeys;
@@ -115,7 +119,7 @@ export function policyOf(key: string, cluster: ModelCluster, settings: ModelSett
     ...settings.minReady,
     ...(own === undefined ? {} : (JSON.parse(own) as Counts)),
   };
-  return { ...chosen, minReady };
+  return { ...chosen, minReady, keepsLocal: service.local === 'external' };
 }
 
 function readKeys(written: readonly string[] | string): Keys | 'bad' {
@@ -172,15 +176,19 @@ export function shownOf(service: string, inputs: Inputs): Map<string, ShownSlice
     inputs,
   );
   const cloud = [...winners.values()].every((winner) => winner === CLOUD);
-  if (settings.passthrough && edge && winners.size > 0 && cloud) return undefined;
+  const stays = ({ node }: ModelEndpoint) => policy.keepsLocal && node === OWN;
+  const hasLocal = slices.some(([, { endpoints }]) => endpoints.some(stays));
+  if (settings.passthrough && edge && winners.size > 0 && cloud && !hasLocal) return undefined;
   return new Map(
     slices.map(([key, slice]) => {
-      const endpoints = slice.endpoints.filter((endpoint) =>
-        portsOf(slice).some((port) => {
-          const winner = winners.get(port);
-          const keys = winner === undefined ? policy.keys : [winner];
-          return keys.some((each) => matches(each, endpoint, inputs));
-        }),
+      const endpoints = slice.endpoints.filter(
+        (endpoint) =>
+          stays(endpoint) ||
+          portsOf(slice).some((port) => {
+            const winner = winners.get(port);
+            const keys = winner === undefined ? policy.keys : [winner];
+            return keys.some((each) => matches(each, endpoint, inputs));
+          }),
       );
       return [key, { slice, endpoints, hints: false }];
     }),

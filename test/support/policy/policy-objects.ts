@@ -63,7 +63,8 @@ function serviceObject(key: string, service: ModelService): object {
     spec: {
       clusterIP: headless ? 'None' : '10.96.0.1',
       type: 'ClusterIP',
-      internalTrafficPolicy: local ? 'Local' : 'Cluster',
+      internalTrafficPolicy: local === 'internal' ? 'Local' : 'Cluster',
+      externalTrafficPolicy: local === 'external' ? 'Local' : 'Cluster',
       ...(hints ? { trafficDistribution: 'PreferSameZone' } : {}),
     },
   };

@@ -151,7 +151,7 @@ const anyService = fc
         ...(needs === undefined ? {} : { 'kube-proxy-wrapper.io/min-ready': needs }),
       },
       labels: mesh === 0 ? { mesh: 'edge' } : {},
-      local: local === 0,
+      local: ([undefined, 'internal', 'external', 'external'] as const)[local],
       hints: hints === 0,
       headless: headless === 0,
       version: 0,

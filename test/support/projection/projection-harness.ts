@@ -144,7 +144,8 @@ export class ProjectionHarness {
         labels: new Map(),
         annotations: new Map(annotation === null ? [] : [['topologyKeys', annotation]]),
         headless: false,
-        localTraffic: false,
+        internalLocal: false,
+        externalLocal: false,
       },
       NO_POLICY,
     );

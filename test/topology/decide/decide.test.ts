@@ -39,6 +39,22 @@ describe('decide()', () => {
     expect([...keep]).toEqual(Array(120).fill(1));
   });
 
+  test.each<[string, Endpoint[], number[], number]>([
+    ['beside those of the winner', [endpoint('0', 'serving'), endpoint('1')], [1, 1], 1],
+    ['in place of none', [endpoint('0', 'notReady'), endpoint('3')], [1, 0], 1],
+    ['not twice', [endpoint('1'), endpoint('2')], [1, 0], 0],
+  ])(
+    'endpoints that are also kept are kept %s, and help no key to win',
+    (_, endpoints, ...expected) => {
+      // Key `far` matches distance 1 only, so not this node.
+      const isFar = (_key: string, { node }: Endpoint) => node === '1';
+      const alsoKeep = ({ node }: Endpoint) => node === '0';
+      const groups = [{ ports: http, endpoints }];
+      const { keep, added } = decide(groups, keyMaskBy(['far'], isFar), { alsoKeep });
+      expect([[...keep], added]).toEqual(expected);
+    },
+  );
+
   test.each<[string, EndpointGroup[], string[], number[]]>([
     [
       'the first key with a ready endpoint wins, and keys never merge',

@@ -493,6 +493,42 @@ describe('explainService()', () => {
     expect(cloud.endpoints).toMatchObject([{ kept: false }]);
   });
 
+  test('endpoints on this node that stay beside the winner are explained and counted', () => {
+    const policy = { ...keys('site'), keepsLocal: true } as Policy;
+    const scene = { policy, labels: { site: 'a' }, sets: { 'site=a': ['near'] } };
+    const beside = explain({ ...scene, labels: {}, endpoints: [on('here'), on('far')] });
+    expect(beside.counts).toMatchObject({ kept: 1, leftOut: 1 });
+    expect(beside.endpoints).toMatchObject([
+      {
+        node: 'here',
+        kept: true,
+        reason: 'it is on this node, and externalTrafficPolicy is Local',
+      },
+      { node: 'far', kept: false, reason: 'no key matches' },
+    ]);
+    expect(beside.outcome.text).toContain('those on this node are shown');
+    const warnings = beside.warnings.map(({ message }) => message).join();
+    expect(warnings).toContain('only endpoints on this node are shown');
+    expect(warnings).toContain('traffic inside the cluster uses them too');
+    // The site includes this node.
+    const among = explain({ ...scene, endpoints: [on('here'), on('near')] });
+    expect(among.warnings).toEqual([]);
+    expect(among.endpoints.map(({ reason }) => reason)).not.toContain('Local');
+  });
+
+  test('a Service with endpoints that stay on this node is not left to the cloud', () => {
+    const cloud = 'kube-proxy-wrapper.io/cloud';
+    const scene = {
+      labels: { 'node-role.kubernetes.io/edge': '' },
+      sets: { '!node-role.kubernetes.io/edge': ['cloud-1'] },
+      topology: { cloudPassthrough: true },
+      policy: { ...keys(cloud), keepsLocal: true } as Policy,
+    };
+    const kindOf = (...endpoints: Endpoint[]) => explain({ ...scene, endpoints }).outcome.kind;
+    expect(kindOf(on('cloud-1'), on('here'))).toBe('filtered');
+    expect(kindOf(on('cloud-1'), on('far'))).toBe('withheld');
+  });
+
   test('waits for the nodes of the zone only if an endpoint has none', () => {
     const zone = 'topology.kubernetes.io/zone';
     const scene = {

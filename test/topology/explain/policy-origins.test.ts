@@ -16,7 +16,8 @@ function service(annotations: Readonly<Record<string, string>>): ServiceDescript
     labels: new Map(),
     annotations: new Map(Object.entries(annotations)),
     headless: false,
-    localTraffic: false,
+    internalLocal: false,
+    externalLocal: false,
   };
 }
 

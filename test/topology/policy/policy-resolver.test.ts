@@ -11,7 +11,14 @@ beforeEach(() => {
 
 function service(name: string, keys?: string, namespace = 'shop'): ServiceDescription {
   const annotations = new Map(keys === undefined ? [] : [['topologyKeys', keys]]);
-  const base = { namespace, name, labels: new Map(), headless: false, localTraffic: false };
+  const base = {
+    namespace,
+    name,
+    labels: new Map(),
+    headless: false,
+    internalLocal: false,
+    externalLocal: false,
+  };
   return { ...base, annotations };
 }
 

@@ -25,7 +25,8 @@ interface Given {
   readonly labels?: Record<string, string>;
   readonly annotations?: Record<string, string>;
   readonly headless?: boolean;
-  readonly localTraffic?: boolean;
+  readonly internalLocal?: boolean;
+  readonly externalLocal?: boolean;
   readonly trafficDistribution?: string;
 }
 
@@ -34,7 +35,8 @@ function service({ labels = {}, annotations = {}, ...given }: Given): ServiceDes
     namespace: 'default',
     name: 'web',
     headless: false,
-    localTraffic: false,
+    internalLocal: false,
+    externalLocal: false,
     ...given,
     labels: new Map(Object.entries(labels)),
     annotations: new Map(Object.entries(annotations)),
@@ -100,6 +102,17 @@ describe('the annotation with a prefix', () => {
   });
 });
 
+test('with externalTrafficPolicy Local a policy keeps the endpoints on this node', () => {
+  const annotations = { topologyKeys: '["own"]' };
+  const keepsLocal = (given: Given) => {
+    const result = policyFor(service({ annotations, ...given }), none);
+    return result.managed && result.keepsLocal;
+  };
+  expect(keepsLocal({ externalLocal: true })).toBe(true);
+  expect(keepsLocal({})).toBeUndefined();
+  expect(keepsLocal({ externalLocal: true, internalLocal: true })).toBe(false);
+});
+
 describe('what applies to a Service', () => {
   const mesh = { serviceFilter: { label: 'mesh', hides: 'labelled' } } as const;
   const all: Partial<PolicySettings> = {
@@ -111,7 +124,7 @@ describe('what applies to a Service', () => {
   const layers: [string, Given][] = [
     ['other-proxy', { labels: { mesh: '' } }],
     ['service-off', { annotations: { 'kube-proxy-wrapper.io/filter': 'off' } }],
-    ['local-traffic-policy', { localTraffic: true }],
+    ['local-traffic-policy', { internalLocal: true }],
     ['headless', { headless: true }],
     ['annotation own', { annotations: { topologyKeys: '["own"]' } }],
     [

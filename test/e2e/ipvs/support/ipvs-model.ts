@@ -102,11 +102,11 @@ function modelWorld({ nodes, services }: ApiState): ModelWorld {
     services: new Map(
       services.map((service) => {
         const { spec, metadata } = service;
-        const policies = [spec.internalTrafficPolicy, spec.externalTrafficPolicy];
         const described = {
           topologyKeys: metadata.annotations?.topologyKeys,
           headless: spec.clusterIP === 'None',
-          localTraffic: policies.includes('Local'),
+          internalLocal: spec.internalTrafficPolicy === 'Local',
+          externalLocal: spec.externalTrafficPolicy === 'Local',
         };
         return [keyOf(service), described];
       }),
