@@ -39,11 +39,11 @@ afterAll(async () => {
 const nodePortOf = ({ spec }: KubeObject): number => spec.ports[0].nodePort;
 const ipOf = ({ at }: Placed): string => at.replace(':80', '');
 
-describe('a Service with a traffic policy of its own is left alone', () => {
+describe('a Service with a traffic policy of its own', () => {
   const spec = { type: 'NodePort' };
   const endpoints = [FIRST, NEAR, FAR];
 
-  test('internal Local: its ClusterIP is for the own node, its NodePort for all', async () => {
+  test('internal Local is left alone: its ClusterIP is for the own node, its NodePort for all', async () => {
     const { first, second } = scene;
     const local = { ...spec, internalTrafficPolicy: 'Local' };
     const { service, target } = await scene.serve('internal', endpoints, local);
@@ -57,20 +57,48 @@ describe('a Service with a traffic policy of its own is left alone', () => {
     expect(Object.keys(counts).sort()).toEqual(endpoints.map(({ at }) => at).sort());
   });
 
-  test('external Local: its NodePort is for the own node, its ClusterIP for all', async () => {
-    const { first, second } = scene;
-    const local = { ...spec, externalTrafficPolicy: 'Local' };
-    const { service, target } = await scene.serve('external', endpoints, local);
-    await scene.see(target, endpoints);
-    const from = async (client: typeof first, node: typeof first) =>
-      Object.keys(
-        await dial(client.netns, `${node.netns.address}:${nodePortOf(service)}`, 20, {
-          timeoutMs: 500,
-        }),
+  // The endpoint here is in another zone than its node, so the zone key does not match it.
+  test.each([
+    { mode: 'nftables', here: 'first', elsewhere: 'second', at: FIRST.at },
+    { mode: 'iptables', here: 'second', elsewhere: 'first', at: '10.244.1.9:80' },
+  ] as const)(
+    'external Local is decided, and keeps the endpoints on its node ($mode)',
+    async ({ here, elsewhere, at, mode }) => {
+      const [node, other] = [scene[here], scene[elsewhere]];
+      expect(node.mode).toBe(mode);
+      if (at !== FIRST.at) await node.netns.addEndpoints([at]);
+      const own: Placed = { at, node: here, zone: 'z3' };
+      const local = { type: 'LoadBalancer', externalTrafficPolicy: 'Local' };
+      const name = `external-${mode}`;
+      const { service, target } = await scene.serve(name, [own, NEAR, FAR], local);
+      await node.sees({ [target]: [at, NEAR.at] });
+      await other.sees({ [target]: [NEAR.at] });
+      const inside = await dial(node.netns, target, 60);
+      expect(Object.keys(inside).sort()).toEqual([NEAR.at, at].sort());
+      const outside = async (client: typeof node, server: typeof node) =>
+        Object.keys(
+          await dial(client.netns, `${server.netns.address}:${nodePortOf(service)}`, 20, {
+            timeoutMs: 500,
+          }),
+        );
+      expect(await outside(other, node)).toEqual([at]);
+      expect(await outside(node, other)).toEqual(['timeout']);
+      const health = async ({ netns }: typeof node) =>
+        await netns.httpGet(`http://${netns.address}:${service.spec.healthCheckNodePort}/healthz`);
+      await eventually(
+        async () => [(await health(node))?.status, (await health(other))?.status],
+        ([mine, others]) => mine === 200 && others === 503,
+        { what: 'the health check node port counts the endpoints of its own node' },
       );
-    expect(await from(second, first)).toEqual([FIRST.at]);
-    expect(await from(first, second)).toEqual(['timeout']);
-  });
+      await setEndpointReady(scene.plane.admin, name, 0, false);
+      await node.sees({ [target]: [NEAR.at] });
+      await eventually(
+        async () => (await health(node))?.status,
+        (status) => status === 503,
+        { what: 'an endpoint that is not ready does not count' },
+      );
+    },
+  );
 });
 
 describe('hints', () => {

@@ -162,6 +162,36 @@ async function realServersOfWeb(): Promise<Record<string, number>> {
   return Object.fromEntries(servers.map(({ endpoint, weight }) => [endpoint, weight]));
 }
 
+// The endpoint here is in another zone than its node, so the zone key does not match it.
+test('with externalTrafficPolicy Local, endpoints of its own node stay, for the node port and its health check', async () => {
+  const { admin } = scene.plane;
+  const zone = 'topology.kubernetes.io/zone';
+  await labelNode(admin, 'edge1', { [zone]: 'z1' });
+  const { spec } = await createService(admin, {
+    name: 'external',
+    annotations: { topologyKeys: `["${zone}"]` },
+    ports: [{ port: 80, targetPort: 8080 }],
+    spec: { type: 'LoadBalancer', externalTrafficPolicy: 'Local' },
+  });
+  const placed = [
+    ['10.244.1.8', 'edge1', 'z2'],
+    ['10.244.1.5', 'near', 'z1'],
+    ['10.244.1.6', 'far', 'z2'],
+  ];
+  const endpoints = placed.map(([address, nodeName, own]) => ({
+    ...{ addresses: [address], nodeName, zone: own },
+    conditions: { ready: true },
+  }));
+  const ports = [{ name: '', port: 8080, protocol: 'TCP' }];
+  await createSlice(admin, { name: 'external', service: 'external', endpoints, ports });
+  const here = '10.244.1.8:8080';
+  await scene.expectBackends(`TCP ${spec.clusterIP}:80`, { edge1: [NEAR, here] });
+  await scene.expectBackends(`TCP 10.77.1.2:${spec.ports[0].nodePort}`, { edge1: [here] });
+  const health = `http://10.77.1.2:${spec.healthCheckNodePort}/healthz`;
+  expect(await edge1.exec(`wget -q -O - ${health}`)).toContain('"localEndpoints": 1');
+  await deleteService(admin, 'external');
+});
+
 test('a Service that is deleted leaves neither virtual server nor address', async () => {
   await deleteService(scene.plane.admin, 'web');
   await scene.expectBackends(web.cluster, { edge1: undefined });

@@ -2,6 +2,7 @@ import type { ApiClient, KubeObject } from '../../support/api.ts';
 import {
   asBackends,
   isCloudOnly,
+  type ModelEndpoint,
   type ModelObject,
   type ModelState,
   type ModelWorld,
@@ -49,6 +50,8 @@ export function expectedIpvs(
   const objects = new Map(state.slices.map((slice) => [keyOf(slice), modelSlice(slice)] as const));
   const topology = { ...modelWorld(state), cloudPassthrough };
   const view = viewOf(topology, node.nodeName, objects);
+  const isHere = (endpoint: ModelEndpoint) => endpoint.node === node.nodeName;
+  const local = new Map([...view].map(([key, endpoints]) => [key, endpoints.filter(isHere)]));
   const backends = new Map<string, readonly string[]>();
   const addresses = new Set<string>();
   for (const service of state.services.filter(({ spec }) => spec.clusterIP !== 'None')) {
@@ -61,7 +64,11 @@ export function expectedIpvs(
       const protocol = port.protocol ?? 'TCP';
       backends.set(`${protocol} ${service.spec.clusterIP}:${port.port}`, seen);
       if (port.nodePort !== undefined) {
-        backends.set(`${protocol} ${node.address}:${port.nodePort}`, seen);
+        const fromOutside =
+          service.spec.externalTrafficPolicy === 'Local'
+            ? asBackends(local, objects, keyOf(service), { name, number })
+            : seen;
+        backends.set(`${protocol} ${node.address}:${port.nodePort}`, fromOutside);
       }
     }
   }
