@@ -19,6 +19,8 @@ export interface EndpointsObject {
   readonly groups: readonly EndpointGroup[];
   /** Whether the view may show it; if not, decisions use it all the same. */
   readonly selected: boolean;
+  /** Whether its labels leave it to another proxy, see EndpointsProjectionOptions. */
+  readonly ofOtherProxy: boolean;
   /** As the API server sent it, except that the resourceVersion may differ. */
   raw: ObjectBytes;
   rawState: RawState;
@@ -65,13 +67,19 @@ export class EndpointIndex {
     return this.#byNode.get(node) ?? [];
   }
 
-  add(key: string, facts: EndpointsFacts, raw: ObjectBytes, selected = true): EndpointsObject {
+  add(
+    key: string,
+    facts: EndpointsFacts,
+    raw: ObjectBytes,
+    { selected, ofOtherProxy }: Pick<EndpointsObject, 'selected' | 'ofOtherProxy'>,
+  ): EndpointsObject {
     const object: EndpointsObject = {
       key,
       service: serviceOf(facts),
       hinted: facts.hinted,
       groups: this.#internGroups(facts.groups),
       selected,
+      ofOtherProxy,
       raw,
       rawState: 'new',
       replaces: false,

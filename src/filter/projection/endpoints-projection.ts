@@ -48,6 +48,11 @@ export interface EndpointsProjectionOptions {
   readonly selects?: ((object: ObjectBytes) => boolean) | undefined;
   /** Notified of each change that the journal takes. */
   readonly onDecisionChanged?: ((change: DecisionChange) => void) | undefined;
+  /**
+   * Whether an object belongs to a Service that the topology does not read, and that is hidden by its labels. The
+   * objects of such a Service are hidden too. Default: none is.
+   */
+  readonly ofOtherProxy?: ((object: ObjectBytes) => boolean) | undefined;
 }
 
 /**
@@ -82,6 +87,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   readonly journal: DecisionJournal;
   readonly #clock: Clock;
   readonly #selects: (object: ObjectBytes) => boolean;
+  readonly #ofOtherProxy: (object: ObjectBytes) => boolean;
   readonly #topology: Topology;
   readonly #index = new EndpointIndex();
   readonly #decider: ServiceDecider;
@@ -101,10 +107,12 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     reportsCloudOnly: tellsCloudOnly,
     selects = () => true,
     onDecisionChanged,
+    ofOtherProxy = () => false,
   }: EndpointsProjectionOptions) {
     this.view = view;
     this.journal = new DecisionJournal(onDecisionChanged);
     this.#selects = selects;
+    this.#ofOtherProxy = ofOtherProxy;
     this.#writer = new EndpointsWriter(view);
     this.#topology = topology;
     this.#clock = clock;
@@ -205,6 +213,10 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
       for (const service of onNodes) this.#decider.forget(service);
     }
     const all = new Set([...services, ...onNodes, ...this.#undecided.keys()]);
+    // The topology does not know the Services of these, and may have been switched off or on.
+    for (const { service, ofOtherProxy } of ownNode === undefined ? [] : this.#index.objects()) {
+      if (ofOtherProxy && service !== undefined) all.add(service);
+    }
     this.#decideAgain(all, causeOfTopology(change));
   }
 
@@ -246,8 +258,10 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     const { key, type } = change;
     const before = this.#index.get(key);
     const selected = type !== 'DELETED' && this.#selects(change.object);
+    const ofOtherProxy = type !== 'DELETED' && this.#ofOtherProxy(change.object);
     if (before !== undefined) {
-      const isSame = type !== 'DELETED' && before.selected === selected;
+      const isSame =
+        type !== 'DELETED' && before.selected === selected && before.ofOtherProxy === ofOtherProxy;
       if (isSame && this.#index.refresh(before, change.facts, change.object)) return;
       this.#index.remove(before);
       this.#writer.forget(before);
@@ -258,7 +272,8 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
       }
     }
     if (type === 'DELETED') return;
-    const object = this.#index.add(key, change.facts, change.object, selected);
+    const shown = { selected, ofOtherProxy };
+    const object = this.#index.add(key, change.facts, change.object, shown);
     object.replaces = before?.replaces ?? this.view.get(key) !== undefined;
     if (object.service !== undefined) affected.add(object.service);
   }

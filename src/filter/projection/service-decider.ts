@@ -64,7 +64,10 @@ export class ServiceDecider {
   decide(service: string, objects: readonly EndpointsObject[]): DecidedService {
     const policy = this.#topology.policyInForce(service);
     if (policy?.managed === true) return this.#decideManaged(service, policy, objects);
-    const outcome = this.#whyHidden(service, policy, false) ?? showAll(objects);
+    const isHidden = policy?.reason !== 'node-off' && isOfOtherProxy(objects);
+    const outcome = isHidden
+      ? 'hidden'
+      : (this.#whyHidden(service, policy, false) ?? showAll(objects));
     if (policy === undefined) return this.#unchanged(service, outcome);
     const { reason } = policy;
     const answer = { id: reason, winner: reason, kept: undefined, mask: undefined };
@@ -218,6 +221,10 @@ function answerOf({ keys }: ManagedPolicy, { ports, keep }: Decision, cloudOnly:
 function byFamilyAndPort(a: PortDecision, b: PortDecision): number {
   if (a.family !== b.family) return a.family < b.family ? -1 : 1;
   return a.port < b.port ? -1 : 1;
+}
+
+function isOfOtherProxy(objects: readonly EndpointsObject[]): boolean {
+  return objects.length > 0 && objects.every(({ ofOtherProxy }) => ofOtherProxy);
 }
 
 function showAll(objects: readonly EndpointsObject[]): ProjectedEndpoints[] {

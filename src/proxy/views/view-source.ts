@@ -5,6 +5,7 @@ import type {
   EndpointsFacts,
   ObjectBytes,
   ObjectMeta,
+  PartialObjectMetadata,
   ServiceFacts,
 } from '../../filter/codec/codec.ts';
 import {
@@ -22,7 +23,12 @@ import { ServicesProjection } from '../../filter/projection/services-projection.
 import type { LogBounds } from '../../filter/view/event-log.ts';
 import type { VersionAllocator } from '../../filter/view/version-allocator.ts';
 import { View } from '../../filter/view/view.ts';
-import type { ServiceFilter } from '../../topology/policy/service-policy.ts';
+import {
+  HEADLESS_LABEL,
+  isOfOtherProxy,
+  PROXY_NAME_LABEL,
+  type ServiceFilter,
+} from '../../topology/policy/service-policy.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Query } from '../api/query.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
@@ -120,7 +126,7 @@ function openEndpoints(
   view: View,
   { reportsCloudOnly = false, reserve }: Pick<SourceRole, 'reportsCloudOnly' | 'reserve'>,
 ): ViewSource {
-  const { topology, time: clock } = context;
+  const { topology, serviceFilter, time: clock } = context;
   const { codec, resource } = view;
   const decisionLog = reserve === undefined ? context.decisionLog : undefined;
   const selection = sliceSelectionOf(query);
@@ -128,6 +134,8 @@ function openEndpoints(
     ...{ view, topology, clock, reportsCloudOnly },
     selects: selection && ((slice) => selection.selects(codec.partialMetadata(slice))),
     onDecisionChanged: (change) => decisionLog?.add(view, change),
+    ofOtherProxy:
+      serviceFilter && ((object) => isHiddenUnread(codec.partialMetadata(object), serviceFilter)),
   });
   const decode = (object: ObjectBytes): EndpointsFacts =>
     resource === ENDPOINTS ? codec.endpoints(object) : codec.endpointSlice(object);
@@ -149,6 +157,15 @@ function openEndpoints(
       ? run(context, { ...parts, query })
       : run(withoutSnapshots, { ...parts, query: selection.whole });
   return selection === undefined ? source : partOf(source, query, view);
+}
+
+/**
+ * Whether an object belongs to a Service that the topology does not read and that the settings hide. Slices and
+ * Endpoints inherit the labels of their Service, as kube-proxy assumes too.
+ */
+function isHiddenUnread(object: PartialObjectMetadata, filter: ServiceFilter): boolean {
+  const isUnread = object.labels.has(HEADLESS_LABEL) || object.labels.has(PROXY_NAME_LABEL);
+  return isUnread && isOfOtherProxy(object, filter);
 }
 
 /** A view of some objects of what the source reads. */

@@ -36,6 +36,9 @@ export const DRY_RUN = 'dry-run';
 /** Label of a Service that another proxy serves: neither kube-proxy nor the topology watches these. */
 export const PROXY_NAME_LABEL = 'service.kubernetes.io/service-proxy-name';
 
+/** Label of the slices and Endpoints of a headless Service; the controllers set it. */
+export const HEADLESS_LABEL = 'service.kubernetes.io/headless';
+
 /** The parts of a Service that its policy depends on. */
 export interface ServiceDescription {
   readonly namespace: string;

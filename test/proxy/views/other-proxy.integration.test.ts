@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, describe, test } from '@jest/globals';
+import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
+import { eventually } from '../../support/eventually.ts';
+import { listNames, SERVICES_PATH, SLICES_PATH } from '../../support/policy/policy-cluster.ts';
+import { createSmallCluster } from '../../support/wrapper/small-cluster.ts';
+import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+
+const HEADLESS = { 'service.kubernetes.io/headless': '' };
+
+let server: ApiServer;
+let proxy: NodeProxy;
+
+beforeEach(() => {
+  server = createSmallCluster();
+});
+
+afterEach(async () => {
+  await proxy.close();
+  await server.close();
+});
+
+/** Creates a headless Service with its slice and Endpoints, which have its labels, as the controllers make them. */
+function putHeadless(name: string, labels: Record<string, string>): void {
+  const metadata = { namespace: 'default', labels };
+  const port = { name: 'http', protocol: 'TCP', port: 80 };
+  server.create('services', {
+    ...{ apiVersion: 'v1', kind: 'Service' },
+    metadata: { ...metadata, name },
+    spec: { clusterIP: 'None', type: 'ClusterIP', ports: [port] },
+  });
+  const owner = { 'kubernetes.io/service-name': name };
+  server.create('endpointslices', {
+    ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' },
+    metadata: { ...metadata, name: `${name}-a`, labels: { ...labels, ...HEADLESS, ...owner } },
+    endpoints: [{ addresses: ['10.0.0.1'], conditions: { ready: true } }],
+    ports: [port],
+  });
+  server.create('endpoints', {
+    ...{ apiVersion: 'v1', kind: 'Endpoints' },
+    metadata: { ...metadata, name, labels: { ...labels, ...HEADLESS } },
+    subsets: [{ addresses: [{ ip: '10.0.0.1' }], ports: [port] }],
+  });
+}
+
+const shown = async () => [
+  await listNames(proxy.url + SERVICES_PATH, 'json'),
+  await listNames(proxy.url + SLICES_PATH, 'json'),
+  await listNames(`${proxy.url}/api/v1/endpoints`, 'json'),
+];
+
+describe.each([
+  ['FilterIfLabelExists', 'mesh'],
+  ['FilterIfLabelDoesNotExists', 'plain'],
+] as const)('with serviceFilter %s', (mode, left) => {
+  const both = [
+    ['mesh', 'plain'],
+    ['mesh-a', 'plain-a'],
+    ['mesh', 'plain'],
+  ];
+  const one = [[left], [`${left}-a`], [left]];
+
+  test.each([false, true])(
+    'a headless Service and its endpoints are hidden together (headless: %s)',
+    async (headless) => {
+      putHeadless('mesh', { mesh: 'yes' });
+      putHeadless('plain', {});
+      const settings = { serviceFilter: { mode, label: 'mesh' }, headless };
+      proxy = await startWrapper(await server.listen(), {}, settings);
+      await eventually(shown, one);
+      server.patch('nodes', 'edge-1', {
+        metadata: { annotations: { 'kube-proxy-wrapper.io/filter': 'off' } },
+      });
+      await eventually(shown, both);
+      server.patch('nodes', 'edge-1', {
+        metadata: { annotations: { 'kube-proxy-wrapper.io/filter': null } },
+      });
+      await eventually(shown, one);
+    },
+  );
+});
