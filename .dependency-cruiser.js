@@ -1,0 +1,77 @@
+/**
+ * Which room may import which; `npm run lint` checks it. A room may import itself, the rooms named after it, files
+ * directly in src/, and packages. A new room needs a line here.
+ */
+const TOPOLOGY = ['topology/policy', 'topology/decide', 'topology/state', 'topology/explain'];
+const FILTER = ['filter/codec', 'filter/view', 'filter/projection'];
+const UTIL = [...TOPOLOGY, ...FILTER, 'proxy/util'];
+const API = [...UTIL, 'proxy/api'];
+const UPSTREAM = [...API, 'proxy/upstream'];
+const REFLECTOR = [...UPSTREAM, 'proxy/snapshot', 'proxy/reflector'];
+
+const ROOMS = [
+  ...inOrder(TOPOLOGY, []),
+  ...inOrder(FILTER, TOPOLOGY),
+  ['proxy/util', ...UTIL],
+  ['proxy/api', ...UTIL],
+  ['proxy/credentials', ...UTIL],
+  ['proxy/upstream', ...API, 'proxy/credentials'],
+  ['proxy/snapshot', ...UPSTREAM, 'proxy/credentials'],
+  ['proxy/reflector', ...REFLECTOR, 'proxy/credentials'],
+  ['proxy/cluster', ...REFLECTOR],
+  ['proxy/local-runtime', ...UTIL],
+  ['proxy/views', ...REFLECTOR, 'proxy/cluster', 'proxy/local-runtime'],
+  ['proxy/http', ...API],
+  ['proxy/passthrough', ...UPSTREAM, 'proxy/credentials', 'proxy/http'],
+  ['proxy/auth', ...UPSTREAM, 'proxy/http', 'proxy/passthrough'],
+  ['proxy/hot-restart', ...API, 'proxy/views'],
+  ...inOrder(['proxy', 'config', 'admin', 'commands'], [...TOPOLOGY, ...FILTER]),
+];
+
+/** Each room may import those before it. */
+function inOrder(rooms, below) {
+  return rooms.map((room, index) => [room, ...below, ...rooms.slice(0, index)]);
+}
+
+const AROUND = '(page|demo|embedded|scripts|test|bench)/';
+const CORE = { dependencyTypes: ['core'] };
+
+/** Name, from, to, and what is right. */
+const RULES = [
+  ['programs', '^src/.+/', '^src/(main|kubectl-kpw)\\.ts$', 'nothing imports a program'],
+  ['src', '^src/', `^${AROUND}`, 'the product knows nothing of what is around it'],
+  ['embedded', '^embedded/', `^(src/|(?!embedded)${AROUND})`, 'it shares no code with src'],
+  ['demo', '^demo/', '^(scripts|test|bench)/', 'the demo is a part of the package'],
+  ['page', '^page/', `^(?!page)${AROUND}`, 'the page is a part of the wrapper'],
+  ['browser', '^(demo/)?page/', CORE, 'the page runs in a browser'],
+  ['topology', '^src/topology/', CORE, 'src/topology is pure'],
+  ['zlib', '^src/filter/(codec|projection)/', '^zlib$', 'only views need its checksum'],
+  ['filter', '^src/filter/', { ...CORE, pathNot: '^(buffer|zlib)$' }, 'src/filter does no I/O'],
+  ['circle', '', { circular: true }, 'imports go one way'],
+  ...ROOMS.map(([room, ...others]) => [
+    room,
+    `^src/${room}/`,
+    { path: '^src/.+/', pathNot: `^src/(${[room, ...others].join('|')})/` },
+    `it may import ${others.join(', ') || 'no other room'}`,
+  ]),
+];
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+export default {
+  forbidden: RULES.map(([name, from, to, comment]) => ({
+    name,
+    severity: 'error',
+    comment,
+    from: from === '' ? {} : { path: from },
+    to: typeof to === 'string' ? { path: to } : to,
+  })),
+  options: {
+    parser: 'swc',
+    doNotFollow: { path: 'node_modules' },
+    enhancedResolveOptions: {
+      extensions: ['.ts', '.tsx', '.js'],
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node'],
+    },
+  },
+};

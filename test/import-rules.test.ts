@@ -1,0 +1,85 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative, resolve } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+const ROOT = resolve(import.meta.dirname, '..');
+
+/** Imports that break a rule: the file, what it imports, and the rule. */
+const PLANTED: readonly (readonly [from: string, to: string, rule: string])[] = [
+  ['src/topology/policy/a.ts', 'src/topology/decide/x.ts', 'topology/policy'],
+  ['src/topology/decide/a.ts', 'src/topology/state/x.ts', 'topology/decide'],
+  ['src/topology/state/a.ts', 'src/topology/explain/x.ts', 'topology/state'],
+  ['src/topology/explain/a.ts', 'src/filter/codec/x.ts', 'topology/explain'],
+  ['src/topology/explain/b.ts', 'node:fs', 'topology'],
+  ['src/filter/codec/a.ts', 'src/filter/view/x.ts', 'filter/codec'],
+  ['src/filter/codec/b.ts', 'node:zlib', 'zlib'],
+  ['src/filter/view/a.ts', 'src/filter/projection/x.ts', 'filter/view'],
+  ['src/filter/view/b.ts', 'node:net', 'filter'],
+  ['src/filter/projection/a.ts', 'src/proxy/util/x.ts', 'filter/projection'],
+  ['src/proxy/util/a.ts', 'src/proxy/api/x.ts', 'proxy/util'],
+  ['src/proxy/api/a.ts', 'src/proxy/http/x.ts', 'proxy/api'],
+  ['src/proxy/credentials/a.ts', 'src/proxy/api/x.ts', 'proxy/credentials'],
+  ['src/proxy/upstream/a.ts', 'src/proxy/snapshot/x.ts', 'proxy/upstream'],
+  ['src/proxy/snapshot/a.ts', 'src/proxy/reflector/x.ts', 'proxy/snapshot'],
+  ['src/proxy/reflector/a.ts', 'src/proxy/cluster/x.ts', 'proxy/reflector'],
+  ['src/proxy/cluster/a.ts', 'src/proxy/credentials/x.ts', 'proxy/cluster'],
+  ['src/proxy/local-runtime/a.ts', 'src/proxy/upstream/x.ts', 'proxy/local-runtime'],
+  ['src/proxy/views/a.ts', 'src/proxy/http/x.ts', 'proxy/views'],
+  ['src/proxy/http/a.ts', 'src/proxy/upstream/x.ts', 'proxy/http'],
+  ['src/proxy/passthrough/a.ts', 'src/proxy/auth/x.ts', 'proxy/passthrough'],
+  ['src/proxy/auth/a.ts', 'src/proxy/views/x.ts', 'proxy/auth'],
+  ['src/proxy/hot-restart/a.ts', 'src/proxy/http/x.ts', 'proxy/hot-restart'],
+  ['src/proxy/server/a.ts', 'src/config/x.ts', 'proxy'],
+  ['src/config/a.ts', 'src/admin/x.ts', 'config'],
+  ['src/admin/a.ts', 'src/commands/x.ts', 'admin'],
+  ['src/commands/a.ts', 'src/main.ts', 'programs'],
+  ['src/errors.ts', 'demo/x.ts', 'src'],
+  ['embedded/a.ts', 'src/errors.ts', 'embedded'],
+  ['demo/a.ts', 'scripts/x.ts', 'demo'],
+  ['page/a.ts', 'embedded/x.ts', 'page'],
+  ['page/b.ts', 'node:fs', 'browser'],
+  ['src/commands/b.ts', 'src/commands/c.ts', 'circle'],
+];
+
+let root: string;
+let violations: string[];
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  writeFileSync(join(root, path), text);
+}
+
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), 'import-rules-'));
+  for (const [, to] of PLANTED) if (to.endsWith('x.ts')) write(to, 'export type X = string;\n');
+  write('src/main.ts', 'export type X = string;\n');
+  write('src/commands/c.ts', "export type { X } from './b.ts';\n");
+  for (const [from, to] of PLANTED) {
+    const path = to.startsWith('node:') ? to : relative(dirname(from), to);
+    const name = to.startsWith('node:') || path.startsWith('.') ? path : `./${path}`;
+    // A type counts as well: it makes a room depend on the other one.
+    write(from, `import type { X } from '${name}';\nexport type Y = X;\n`);
+  }
+  const program = join(ROOT, 'node_modules/.bin/depcruise');
+  const options = ['--config', join(ROOT, '.dependency-cruiser.js'), '--output-type', 'json'];
+  const json = execFileSync(program, [...options, 'src', 'demo', 'embedded', 'page'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  const { summary } = JSON.parse(json) as {
+    summary: { violations: { from: string; to: string; rule: { name: string } }[] };
+  };
+  violations = summary.violations.map(({ from, to, rule }) => `${from} → ${to}: ${rule.name}`);
+});
+
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+test.each(PLANTED)('%s may not import %s', (from, to, rule) => {
+  expect(violations).toContain(`${from} → ${to.replace('node:', '')}: ${rule}`);
+});
+
+test('nothing else is refused', () => {
+  expect(violations).toHaveLength(PLANTED.length);
+});
