@@ -8,6 +8,8 @@ const MAX_BYTES = 256 * 1024 * 1024;
 /** Documents may always expand to this size. */
 const MIN_EXPANDED = 1024 * 1024;
 const CHUNK_BYTES = 1024 * 1024;
+/** Time between two attempts to read, in milliseconds. */
+const RETRY_MS = 20;
 
 /** Reads a file, or standard input (0). Throws if it cannot be read, or is longer than `maxBytes`. */
 export function readBounded(file: string | number, maxBytes: number = MAX_BYTES): string {
@@ -17,7 +19,7 @@ export function readBounded(file: string | number, maxBytes: number = MAX_BYTES)
     let bytes = 0;
     for (;;) {
       const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
-      const read = readSync(fd, chunk);
+      const read = readNow(fd, chunk);
       if (read === 0) return Buffer.concat(chunks, bytes).toString('utf8');
       bytes += read;
       if (bytes > maxBytes) throw new Error(`it has more than ${maxBytes} bytes`);
@@ -25,6 +27,18 @@ export function readBounded(file: string | number, maxBytes: number = MAX_BYTES)
     }
   } finally {
     if (fd !== file) closeSync(fd);
+  }
+}
+
+/** A standard input that does not block answers EAGAIN until its writer has written. */
+function readNow(fd: number, chunk: Buffer): number {
+  for (;;) {
+    try {
+      return readSync(fd, chunk);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
+    }
   }
 }
 
