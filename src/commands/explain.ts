@@ -12,6 +12,7 @@ import { readPages } from './paged.ts';
 import {
   namespaceFlag,
   type ServiceName,
+  selectorFlag,
   serviceArgument,
   servicePath,
 } from './service-argument.ts';
@@ -19,6 +20,7 @@ import {
 /** Executes `explain`. */
 export async function executeExplain({ flags, args, session }: Call): Promise<number> {
   const service = serviceArgument(args, flags);
+  selectorFlag(flags);
   const admin = await session.openAdmin(flags);
   try {
     await session.print(await explainReport(admin, flags, service), flags);

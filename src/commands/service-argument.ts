@@ -1,3 +1,5 @@
+import { WrapperError } from '../errors.ts';
+import { parseLabelSelector } from '../topology/policy/label-selector.ts';
 import { type Flags, textFlag, UsageError } from './flags.ts';
 
 /** The name of a Service, from an argument. */
@@ -39,6 +41,16 @@ export function namespaceFlag(flags: Flags): string | undefined {
 function assertNamespaceFlags(flags: Flags): void {
   if (flags['all-namespaces'] === true && flags.namespace !== undefined) {
     throw new UsageError('use --namespace or --all-namespaces, not both');
+  }
+}
+
+/** The requirements of -l; empty: all Services. Throws UsageError. */
+export function selectorFlag(flags: Flags): ReturnType<typeof parseLabelSelector> {
+  const text = textFlag(flags, 'selector');
+  try {
+    return text === undefined ? [] : parseLabelSelector(text);
+  } catch (error) {
+    throw new UsageError(`--selector: ${WrapperError.from(error, 'InvalidSettings').message}`);
   }
 }
 

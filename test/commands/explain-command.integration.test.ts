@@ -62,9 +62,9 @@ describe('explain', () => {
     expect((await explain('-n', 'default', '-l', 'app=none')).code).toBe(0);
   });
 
-  test('a wrong selector is refused by the wrapper', async () => {
+  test('a wrong selector is a wrong command line', async () => {
     const { code, err } = await explain('-l', 'a b');
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(err).toContain('a b');
   });
 

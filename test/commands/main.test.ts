@@ -142,6 +142,15 @@ describe('kube-proxy-wrapper', () => {
     putService(server, 'web', ['site']);
     const live = await run('simulate', '--kubeconfig', kubeconfig, '--context', 'embedded');
     expect(live).toMatchObject({ code: 0, out: expect.stringContaining('default/web') });
+    const release = server.refuse(({ path }) => path.endsWith('/services'), 403);
+    const refused = await run('simulate', '--kubeconfig', kubeconfig);
+    release();
+    expect(refused).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(
+        /you need the right to list services, or give the objects with --from .*: /,
+      ),
+    });
     const wrong = await run('simulate', '--kubeconfig', kubeconfig, '--context', 'prod');
     expect(wrong.err).toContain('"prod" is not among its contexts: embedded');
   });

@@ -69,7 +69,21 @@ async function listAll(
     ...{ upstream, codec, query, metadataOnly },
     readLimits: DEFAULT_READ_LIMITS,
   });
-  return (await client.list('0', AbortSignal.timeout(60_000))).items;
+  try {
+    return (await client.list('0', AbortSignal.timeout(60_000))).items;
+  } catch (error) {
+    throw explainRefusal(resource, error);
+  }
+}
+
+/** Names the right that is missing, because the API server's own message is about one request only. */
+function explainRefusal({ plural, group }: Resource, error: unknown): unknown {
+  if (!(error instanceof WrapperError) || error.status?.code !== 403) return error;
+  const { status, message } = error;
+  const right = `list ${plural}${group === '' ? '' : `.${group}`}`;
+  const advice = 'or give the objects with --from (kubectl get -o yaml)';
+  const text = `you need the right to ${right}, ${advice}: ${message}`;
+  return new WrapperError('Refused', text, { status, cause: error });
 }
 
 /** If the resource does not exist (no CRD), there are no objects. */

@@ -1,10 +1,9 @@
 import { nodeProxyOptions } from '../../config/node-proxy-options.ts';
 import { loadSettings, type RawSettings } from '../../config/settings.ts';
-import { WrapperError } from '../../errors.ts';
 import type { ServiceFacts } from '../../filter/codec/codec.ts';
-import { matchesLabels, parseLabelSelector } from '../../topology/policy/label-selector.ts';
+import { matchesLabels } from '../../topology/policy/label-selector.ts';
 import { type Flags, textFlag, textFlags, UsageError } from '../flags.ts';
-import { namespaceFlag, serviceArgument } from '../service-argument.ts';
+import { namespaceFlag, selectorFlag, serviceArgument } from '../service-argument.ts';
 import { userKubeconfig } from '../user-kubeconfig.ts';
 import { type ClusterObjects, readManifests } from './cluster-objects.ts';
 import { readCluster } from './read-cluster.ts';
@@ -44,20 +43,11 @@ export async function readInput(
 /** The Services that names, --namespace and --selector choose. Throws UsageError. */
 export function serviceFilter(flags: Flags, names: readonly string[] = []): ServiceFilter {
   const namespace = namespaceFlag(flags);
-  const text = textFlag(flags, 'selector');
-  const selector = text === undefined ? [] : parseSelector(text);
+  const selector = selectorFlag(flags);
   return (service, facts) =>
     (names.length === 0 || names.includes(service)) &&
     (namespace === undefined || facts.namespace === namespace) &&
     matchesLabels(selector, facts.labels);
-}
-
-function parseSelector(text: string): ReturnType<typeof parseLabelSelector> {
-  try {
-    return parseLabelSelector(text);
-  } catch (error) {
-    throw new UsageError(`--selector: ${WrapperError.from(error, 'InvalidSettings').message}`);
-  }
 }
 
 /** Names of the argument and of --service, with their namespace. Throws UsageError. */
