@@ -16,7 +16,7 @@ export interface Flag {
   readonly multiple?: boolean;
   /** Valid values, if they are a closed set. */
   readonly choices?: readonly string[];
-  /** A sentence for --help and docs/commands.md. */
+  /** A sentence for --help. */
   readonly help: string;
 }
 
@@ -39,7 +39,7 @@ export interface Session {
 }
 
 /**
- * A command of the program. Parsing, --help and docs/commands.md are generated from this.
+ * A command of the program. Commander parses and prints --help by this.
  */
 export interface Command {
   readonly name: string;

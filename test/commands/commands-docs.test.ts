@@ -1,20 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { commandsMarkdown } from '../../scripts/commands-reference.ts';
 import type { Command } from '../../src/commands/command.ts';
-import { helpOf } from '../../src/commands/command-line/help.ts';
-import { HELP_FLAG } from '../../src/commands/command-line/parse.ts';
+import { parseCommandLine } from '../../src/commands/command-line.ts';
 import { COMMANDS } from '../../src/commands/definitions/all.ts';
 import { REMOTE_COMMANDS } from '../../src/commands/definitions/remote.ts';
 import { importsOf } from '../support/imports-of.ts';
 
-const file = new URL('../../docs/commands.md', import.meta.url);
+function helpOf({ name }: Command, commands: readonly Command[], program: string): string {
+  const line = parseCommandLine(program, '', commands, [name, '--help']);
+  return 'text' in line ? line.text : '';
+}
 
-test('docs/commands.md has the flags and exit codes of the table (npm run commands writes it)', () => {
-  const text = readFileSync(file, 'utf8');
-  expect(text).toBe(commandsMarkdown(text, COMMANDS, REMOTE_COMMANDS));
-  expect(text).toContain('| `-l, --selector SELECTOR` |');
+test('docs/commands.md has each command', () => {
+  const text = readFileSync(new URL('../../docs/commands.md', import.meta.url), 'utf8');
+  const listed = [...text.matchAll(/^\| `(\w+)` /gm)].map(([, name]) => name);
+  expect(listed.slice(0, COMMANDS.length)).toEqual(COMMANDS.map(({ name }) => name));
 });
 
 test.each<[string, readonly Command[]]>([
@@ -24,7 +25,7 @@ test.each<[string, readonly Command[]]>([
   '%s: no command has two flags of one name or letter, and each flag is in --help',
   (program, commands) => {
     for (const command of commands) {
-      const flags = [...command.flags, HELP_FLAG];
+      const flags = [...command.flags, { name: 'help', short: 'h' }];
       const names = flags.map(({ name }) => name);
       const letters = flags.flatMap(({ short }) => short ?? []);
       expect([command.name, names, letters]).toEqual([
@@ -32,7 +33,7 @@ test.each<[string, readonly Command[]]>([
         [...new Set(names)],
         [...new Set(letters)],
       ]);
-      const help = helpOf(command, program);
+      const help = helpOf(command, commands, program);
       for (const { name } of command.flags)
         expect(help).toMatch(new RegExp(`^ {2}(-\\w, )?--${name}\\b`, 'm'));
       expect(help).not.toContain('{program}');
@@ -42,9 +43,9 @@ test.each<[string, readonly Command[]]>([
 );
 
 test('no help of kubectl kpw says that the command must run on the node', () => {
-  expect(helpOf(named(COMMANDS, 'check'), '')).toContain('Run it as root');
+  expect(helpOf(named(COMMANDS, 'check'), COMMANDS, 'x')).toContain('Run it as root');
   for (const command of REMOTE_COMMANDS)
-    expect(helpOf(command, '')).not.toContain('Run it as root');
+    expect(helpOf(command, REMOTE_COMMANDS, 'x')).not.toContain('Run it as root');
 });
 
 function named(commands: readonly Command[], name: string): Command {

@@ -1,13 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import { parseCommandLine } from '../../src/commands/command-line/parse.ts';
+import { parseCommandLine } from '../../src/commands/command-line.ts';
 import { COMMANDS } from '../../src/commands/definitions/all.ts';
 import { serviceArgument } from '../../src/commands/service-argument.ts';
-import { didYouMean } from '../../src/did-you-mean.ts';
 
-function parse(name: string, ...args: string[]) {
-  const command = COMMANDS.find((each) => each.name === name);
-  if (command === undefined) throw new Error(`no command ${name}`);
-  return parseCommandLine(command, args, 'kube-proxy-wrapper');
+function parse(...args: string[]) {
+  const line = parseCommandLine('kube-proxy-wrapper', '', COMMANDS, args);
+  if (!('call' in line)) throw new Error('no command');
+  return line.call;
 }
 
 describe('parseCommandLine()', () => {
@@ -16,7 +15,7 @@ describe('parseCommandLine()', () => {
     [['-nshop', '-A'], { namespace: 'shop', 'all-namespaces': true }],
     [['--namespace=shop', '--warnings=false'], { namespace: 'shop', warnings: false }],
     [['-o', 'wide'], { output: 'wide' }],
-    [['--selector=-a'], { selector: '-a' }],
+    [['--no-headers', '--no-warnings'], { 'no-headers': true, warnings: false }],
   ])('%j has the flags %j', (args, flags) => {
     expect(parse('explain', ...args)).toMatchObject({ flags, args: [] });
   });
@@ -27,35 +26,22 @@ describe('parseCommandLine()', () => {
 
   test.each([
     [
-      'run',
-      ['--nodename', 'x'],
-      'run has no flag --nodename. Did you mean --node-name? See kube-proxy-wrapper run --help',
+      ['run', '--nodename', 'x'],
+      "unknown option '--nodename' (Did you mean --node-name?). See kube-proxy-wrapper run --help",
     ],
-    ['explain', ['--context', 'x'], 'explain has no flag --context. See'],
-    ['explain', ['-x'], 'explain has no flag -x. See'],
-    ['explain', ['--namespace'], '--namespace needs a value, NS. See'],
-    ['explain', ['-n', '--warnings'], '-n needs a value, NS. See'],
-    ['explain', ['--warnings=2'], '--warnings has no value, not "2". See'],
-    ['explain', ['-o', 'jsn'], '--output must be one of text, json, yaml, wide, not "jsn"'],
-    ['explain', ['a', 'b', 'c'], 'unexpected "c". See'],
-  ])('%s %j is refused in our words', (command, args, message) => {
-    expect(() => parse(command, ...args)).toThrow(message);
+    [['explain', '--context', 'x'], "unknown option '--context'. See"],
+    [['explain', '-x'], "unknown option '-x'. See kube-proxy-wrapper explain --help"],
+    [['explain', '--namespace'], "option '-n, --namespace <NS>' argument missing. See"],
+    [['explain', '-n', '--warnings'], '--namespace needs a value, NS, not --warnings'],
+    [['explain', '--warnings=2'], "unknown option '--warnings=2'"],
+    [['explain', '-o', 'jsn'], '--output must be one of text, json, yaml, wide, not "jsn"'],
+    [['version', 'x'], "too many arguments for 'version'. Expected 0 arguments but got 1: x. See"],
+    [['expain'], "unknown command 'expain' (Did you mean explain?). See kube-proxy-wrapper --help"],
+    [['walk'], "unknown command 'walk'. See"],
+    [['-n', 'shop', 'explain'], "unknown option '-n'. See kube-proxy-wrapper --help"],
+  ])('%j is refused in one line', (args, message) => {
+    expect(() => parse(...args)).toThrow(message);
   });
-});
-
-test.each([
-  ['expain', 'explain'],
-  ['simualte', 'simulate'],
-  ['vers', 'version'],
-  ['walk', undefined],
-  ['x', undefined],
-])('%s means %s', (typed, meant) => {
-  expect(
-    didYouMean(
-      typed,
-      COMMANDS.map(({ name }) => name),
-    ),
-  ).toBe(meant);
 });
 
 describe('serviceArgument()', () => {

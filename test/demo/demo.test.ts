@@ -134,7 +134,7 @@ describe('kube-proxy-wrapper demo', () => {
       1,
       /no file none\.yaml\. Save your cluster with: kubectl get .*\n$/,
     ],
-    [['--clusters', 'x'], 2, /demo has no flag --clusters\. Did you mean --cluster\?/],
+    [['--clusters', 'x'], 2, /unknown option '--clusters' \(Did you mean --cluster\?\)/],
   ])(
     '%j is answered in one line that names the way out',
     async (flags, expected, message) => {
