@@ -103,7 +103,7 @@ describe('kube-proxy-wrapper', () => {
       expect(code).toBe(0);
       expect(out).toContain(`kube-proxy-wrapper ${command} `);
       expect(out).toContain('\nExamples:\n');
-      expect(out).toMatch(/\nExit codes: 0 /);
+      expect(out).toMatch(/\nExit codes:\n {2}0 /);
     },
   );
 
