@@ -74,6 +74,8 @@ export interface NodeProxyOptions extends ListenersOptions {
   readonly runningNode?: RunningNode | undefined;
   /** Further API servers of the same cluster; see {@link Failover}. */
   readonly servers?: readonly URL[];
+  /** See FailoverOptions. */
+  readonly returnMs?: number;
   /** A health check is sent to the API server after this long without a byte from it, in milliseconds. */
   readonly quietMs?: number;
   /** Limits for what is read from the API server. */
@@ -192,14 +194,17 @@ async function check(options: NodeProxyOptions) {
 }
 
 /** Creates the client of the API server. It reports its results to the fail-over, which probes through it. */
-function connect({ logger, quietMs }: NodeProxyOptions, failover: Failover): Upstream {
+function connect({ nodeName, logger, quietMs }: NodeProxyOptions, failover: Failover): Upstream {
   const upstream = createUpstream({
-    ...{ credentials: failover, logger },
+    credentials: failover,
+    nodeName,
+    logger,
     ...(quietMs === undefined ? {} : { quietMs }),
     onOutcome: (server, outcome) => failover.report(server, outcome),
     onFound: (server) => failover.take(server),
   });
-  failover.probe = (server) => upstream.probe(server);
+  failover.probe = (server, ms) => upstream.probe(server, ms);
+  failover.onReturn = () => upstream.serverState.noteReturned();
   return upstream;
 }
 

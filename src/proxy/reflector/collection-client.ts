@@ -61,7 +61,6 @@ export class CollectionClient {
   readonly #requester: CollectionRequester;
   readonly #codec: Codec;
   readonly #query: Query;
-  readonly #metadataOnly: boolean;
   readonly #readLimits: ReadLimits;
   readonly #limits: QueryLimits;
   readonly #clock: Clock;
@@ -83,7 +82,6 @@ export class CollectionClient {
     this.#requester = new CollectionRequester(options);
     this.#codec = options.codec;
     this.#query = options.query;
-    this.#metadataOnly = options.metadataOnly;
     this.#readLimits = options.readLimits;
     this.#clock = options.clock ?? systemClock;
     this.#limits = new QueryLimits(this.#clock);
@@ -93,8 +91,7 @@ export class CollectionClient {
 
   /**
    * Lists the collection at this version or newer (`0`: any; empty: the newest).
-   * Throws `Refused` with the Status, `Unreachable`, `Malformed`, `TooLarge`, or what `memory` throws. The caller
-   * calls `memory.reading(0)` when it has used the items.
+   * Throws `Refused` with the Status, `Unreachable`, `TooLarge`, or what `memory` throws. The caller calls `memory.reading(0)` when it has used the items.
    */
   async list(version: string, signal: AbortSignal): Promise<Listed> {
     await this.#limits.list(signal);
@@ -152,13 +149,14 @@ export class CollectionClient {
     deadline.set('silence', SILENCE_MS, 'completed no event');
     try {
       await this.#limits.request(deadline.signal);
-      const { body } = await this.#requester.get(this.#query, parameters, deadline.signal);
+      const response = await this.#requester.get(this.#query, parameters, deadline.signal);
       // After the watch was accepted: a version that is reached now can be lost only if the watch ends.
       if (!reached) await this.#assertReached(version, newest(), deadline.signal);
       handlers.opened();
-      await body.each((chunk) => {
+      await response.body.each((chunk) => {
         const { events, fault } = decoder.push(chunk);
         if (events.length > 0) {
+          response.judged('usable');
           // Whole events count, not bytes: an event that never ends is useless.
           deadline.set('silence', SILENCE_MS, 'completed no event');
           handlers.events(events);
@@ -198,7 +196,8 @@ export class CollectionClient {
     try {
       await this.#limits.request(deadline.signal);
       const { signal } = deadline;
-      const { body, headers } = await this.#requester.get(query, parameters, signal, onArrival);
+      const response = await this.#requester.get(query, parameters, signal, onArrival);
+      const { body, headers } = response;
       deadline.set('silence', LIST_SILENCE_MS, 'sent nothing in a list');
       const withSilenceLimit = async function* (): AsyncGenerator<Buffer, void, undefined> {
         for await (const chunk of body) {
@@ -206,34 +205,24 @@ export class CollectionClient {
           yield chunk;
         }
       };
-      const buffers = await readBuffers(withSilenceLimit(), {
-        maxBytes: maxListBytes,
-        headers,
-        onBytes,
-      });
-      const list = this.#codec.decodeList(buffers, maxObjects);
-      this.#assertListOf(query, list);
-      return list;
+      const limits = { maxBytes: maxListBytes, headers, onBytes };
+      const found = await readBuffers(withSilenceLimit(), limits)
+        .then((buffers) => this.#codec.decodeList(buffers, maxObjects))
+        .catch(whyNoList);
+      return this.#requester.assertList(query, response, found);
     } catch (error) {
       throw withSetting(deadline.explain(error), 'maxListBytes');
     } finally {
       deadline.end();
     }
   }
+}
 
-  /**
-   * Throws `Malformed` if the list has another kind or no version. Something that stands in for the API server may
-   * answer any request with the same empty list, and all objects would disappear.
-   */
-  #assertListOf({ resource }: Query, { kind, resourceVersion }: RawList): void {
-    const expected = this.#metadataOnly ? 'PartialObjectMetadataList' : `${resource.kind}List`;
-    if (kind !== expected) {
-      throw new WrapperError('Malformed', `a list of kind ${kind}, not ${expected}`);
-    }
-    if (resourceVersion === '') {
-      throw new WrapperError('Malformed', `a list of kind ${kind} without a resourceVersion`);
-    }
-  }
+/** Returns the error if a body is not a list, and throws every other error. */
+function whyNoList(error: unknown): WrapperError {
+  if (!(error instanceof WrapperError)) throw error;
+  if (error.code !== 'Malformed' && error.code !== 'Refused') throw error;
+  return error;
 }
 
 /** Adds to an error of a limit the setting that it comes from. */

@@ -1,9 +1,9 @@
-import { WrapperError } from '../../errors.ts';
-import type { Codec } from '../../filter/codec/codec.ts';
+import { type Status, WrapperError } from '../../errors.ts';
+import type { Codec, RawList } from '../../filter/codec/codec.ts';
 import { decodeStatus as decodeJsonStatus } from '../../filter/codec/json/decode.ts';
 import { type Query, queryPath } from '../api/query.ts';
+import { type ExpectedResponse, judgeResponse, mediaType } from '../upstream/judge-response.ts';
 import { readBody, type Upstream, type UpstreamResponse } from '../upstream/upstream.ts';
-import { isForeignResponse } from '../upstream/usable-response.ts';
 
 const MAX_STATUS_BYTES = 1024 * 1024;
 
@@ -19,7 +19,7 @@ export interface CollectionRequesterOptions {
   readonly metadataOnly: boolean;
 }
 
-/** Sends lists and watches in one encoding and accepts only 200 in that encoding. */
+/** Sends lists and watches in one encoding. What something else than an API server has answered is no answer. */
 export class CollectionRequester {
   readonly #options: CollectionRequesterOptions;
 
@@ -28,10 +28,11 @@ export class CollectionRequester {
   }
 
   /**
-   * Throws `Refused` with the Status, `Malformed` for another encoding, or `Unreachable`, also if something else than an
-   * API server has answered.
+   * Resolves with a response of 200 in the encoding, whose body is to be judged; see {@link assertList}. Throws
+   * `Refused` with the Status of the API server. Throws `Unreachable` if something else has answered; with a Status if
+   * that may also mean that the API server does not have the collection.
    *
-   * @param onArrival called when the answer is 200, whatever its encoding
+   * @param onArrival called when the answer is 200, in whichever of the encodings
    */
   async get(
     query: Query,
@@ -45,11 +46,45 @@ export class CollectionRequester {
     if (!isWatch) headers['accept-encoding'] = 'gzip';
     const { upstream } = this.#options;
     const response = await upstream.request({ method: 'GET', path, headers, signal });
-    this.#assertFromApiServer(path, response);
-    if (response.statusCode !== 200) throw await this.#refusal(path, response);
-    onArrival();
-    this.#assertEncoding(path, response);
-    return response;
+    const expected = this.#expected(query);
+    if (response.statusCode === 200) {
+      const type = mediaType(response.headers);
+      if (Object.values<string>(MEDIA_TYPES).includes(type)) onArrival();
+      if (type === expected.type) return response;
+    }
+    const status = await this.#readStatus(response);
+    const judgement = judgeResponse({ ...response, status }, expected);
+    response.judged(judgement);
+    if (judgement === 'foreign') throw foreign(query, response);
+    throw refusal(path, response, status, judgement === 'absent');
+  }
+
+  /**
+   * Judges a response of 200 by what its body holds. Returns the list, and throws `Unreachable` unless the API server
+   * has sent it.
+   *
+   * @param found an error: the body is not a list
+   */
+  assertList(query: Query, response: UpstreamResponse, found: RawList | WrapperError): RawList {
+    const isList = !(found instanceof WrapperError);
+    // An API server sends no list without a version.
+    const isVersioned = isList && found.resourceVersion !== '';
+    const kind = isVersioned ? found.kind : undefined;
+    const { statusCode, headers } = response;
+    const judgement = judgeResponse({ statusCode, headers, kind }, this.#expected(query));
+    response.judged(judgement);
+    if (isList && judgement === 'usable') return found;
+    const version = isVersioned ? '' : ' without a resourceVersion';
+    throw foreign(query, response, isList ? `a ${found.kind}${version}` : found.message);
+  }
+
+  #expected({ resource }: Query): ExpectedResponse {
+    const { codec, metadataOnly } = this.#options;
+    return {
+      type: MEDIA_TYPES[codec.encoding],
+      kind: metadataOnly ? 'PartialObjectMetadataList' : `${resource.kind}List`,
+      group: resource.group,
+    };
   }
 
   #accept(isWatch: boolean): string {
@@ -59,39 +94,51 @@ export class CollectionRequester {
     return `${type};as=PartialObjectMetadata${isWatch ? '' : 'List'};g=meta.k8s.io;v=v1`;
   }
 
-  async #refusal(path: string, response: UpstreamResponse): Promise<WrapperError> {
-    const body = await readBody(response.body, MAX_STATUS_BYTES, response.headers);
-    // If only metadata is requested, the API server writes its errors in JSON (WriteObjectNegotiated).
-    const isJson = String(response.headers['content-type']).startsWith(MEDIA_TYPES.json);
-    const decoded = isJson ? decodeJsonStatus(body) : this.#options.codec.decodeStatus(body);
-    const header = Number(response.headers['retry-after']);
-    const retryAfterSeconds = header > 0 ? header : decoded?.retryAfterSeconds;
-    const status = {
-      code: response.statusCode,
-      reason: decoded?.reason ?? '',
-      message: decoded?.message ?? `HTTP ${response.statusCode}`,
-      ...(decoded?.causes === undefined ? {} : { causes: decoded.causes }),
-      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-    };
-    const message = `the API server refused GET ${path}: ${status.code} ${status.message}`;
-    return new WrapperError('Refused', message, { status });
+  /**
+   * The Status of a refusal. Its type does not matter: if only metadata is requested, the API server writes its errors in
+   * JSON (WriteObjectNegotiated), and a timeout is JSON without a type (timeout.go in apiserver server/filters).
+   */
+  async #readStatus({ statusCode, headers, body }: UpstreamResponse): Promise<Status | undefined> {
+    if (statusCode < 400 || mediaType(headers) === 'text/html') {
+      body.destroy();
+      return undefined;
+    }
+    try {
+      const bytes = await readBody(body, MAX_STATUS_BYTES, headers);
+      return decodeJsonStatus(bytes) ?? this.#options.codec.decodeStatus(bytes);
+    } catch (error) {
+      const { code } = WrapperError.from(error, 'Unreachable');
+      if (code === 'TooLarge' || code === 'Malformed') return undefined;
+      throw error;
+    }
   }
+}
 
-  /** Without this, a captive portal would count as an API server that sends bytes that do not parse. */
-  #assertFromApiServer(path: string, { statusCode, headers, body }: UpstreamResponse): void {
-    if (!isForeignResponse(statusCode, headers)) return;
-    body.destroy();
-    const type = String(headers['content-type'] ?? '');
-    throw new WrapperError(
-      'Unreachable',
-      `GET ${path} was answered with ${statusCode} and "${type}", which is not of a Kubernetes API server: a captive portal, a proxy or another service is in its place`,
-    );
-  }
+/** @param isAbsent the collection may be absent, or something else has answered: the caller finds out */
+function refusal(
+  path: string,
+  { statusCode, headers }: UpstreamResponse,
+  found: Status | undefined,
+  isAbsent: boolean,
+): WrapperError {
+  const header = Number(headers['retry-after']);
+  const retryAfterSeconds = header > 0 ? header : found?.retryAfterSeconds;
+  const status: Status = {
+    code: statusCode,
+    reason: found?.reason ?? '',
+    message: found?.message ?? `HTTP ${statusCode}`,
+    ...(found?.causes === undefined ? {} : { causes: found.causes }),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  };
+  const message = `the API server refused GET ${path}: ${status.code} ${status.message}`;
+  return new WrapperError(isAbsent ? 'Unreachable' : 'Refused', message, { status });
+}
 
-  #assertEncoding(path: string, response: UpstreamResponse): void {
-    const type = String(response.headers['content-type'] ?? '');
-    const { encoding } = this.#options.codec;
-    if (type.split(';')[0]?.trim() === MEDIA_TYPES[encoding]) return;
-    throw new WrapperError('Malformed', `GET ${path} was answered as "${type}", not ${encoding}`);
-  }
+function foreign(query: Query, { statusCode, headers }: UpstreamResponse, body = ''): WrapperError {
+  const type = String(headers['content-type'] ?? '');
+  const detail = body === '' ? '' : ` (${body})`;
+  return new WrapperError(
+    'Unreachable',
+    `GET ${queryPath(query)} was answered with ${statusCode} and "${type}"${detail}, which is not of a Kubernetes API server: a captive portal, a proxy or another service is in its place`,
+  );
 }

@@ -45,9 +45,9 @@ export interface FailureRule {
  * server has answered any request. A list, an event, or a watch of 10 s starts the waits again with the first one.
  */
 export const FAILURE_RULES: Readonly<Record<FailureCause, FailureRule>> = {
-  /** Refused, reset before the headers, no answer in time, DNS, TLS, credentials, not a Kubernetes API server. */
+  /** Refused, reset before the headers, no answer in time, DNS, TLS, credentials, a foreign answer (judgeResponse). */
   unreachable: { server: 'unreachable', firstMs: 200, maxMs: 3_000, next: 'same' },
-  /** 5xx without Retry-After. */
+  /** 5xx with a Status, without Retry-After. */
   serverError: { server: 'misbehaving', firstMs: 500, maxMs: 3_000, next: 'same' },
   /** 401, although the credentials were read again. */
   unauthorized: { server: 'refusing', firstMs: 1_000, maxMs: 3_000, next: 'same' },
@@ -59,7 +59,7 @@ export const FAILURE_RULES: Readonly<Record<FailureCause, FailureRule>> = {
   expired: { firstMs: 0, maxMs: 3_000, next: 'list' },
   /** 504 ResourceVersionTooLarge, or a list older than what it had to be: the newest state is listed. */
   behind: { firstMs: 0, maxMs: 3_000, next: 'listNewest' },
-  /** Bytes that do not parse, or exceed a limit. Each attempt may be a whole list. */
+  /** Objects or events that do not parse, or exceed a limit. Each attempt may be a whole list. */
   unusable: { firstMs: 200, maxMs: 10_000, lateMs: 60_000, next: 'listAfterSecond' },
   /** 403. An API server that starts answers so until its RBAC has loaded. */
   forbidden: { firstMs: 500, maxMs: 3_000, lateMs: 30_000, next: 'same' },

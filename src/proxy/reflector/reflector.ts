@@ -54,7 +54,7 @@ interface Attempt {
 const GOOD_WATCH_MS = 10_000;
 /** How long until an absent collection is requested again, in milliseconds. */
 const ABSENT_MS = 5_000;
-/** The lists of all queries are spread over this time when the history has changed, in milliseconds. */
+/** The requests of all queries are spread over this time when they were {@link Interrupted}, in milliseconds. */
 const SPREAD_MS = 1_000;
 /** A watch that continues is checked with at most so many known objects. */
 const CHECKED_OBJECTS = 3;
@@ -150,12 +150,13 @@ export class Reflector<Facts extends ObjectMeta> {
     await this.#snapshot?.close();
   }
 
-  /** Sends the next request and uses its answer. Also ends it when the history changes. */
+  /** Sends the next request and uses its answer. Ends it when the history changes; a watch also when it has to move. */
   async #send(attempt: Attempt, outer: AbortSignal): Promise<void> {
     const request = new LinkedAbortController(outer);
-    const { history } = this.#server;
+    const { history, returns } = this.#server;
     const unsubscribe = this.#server.onChange(() => {
-      if (this.#server.history !== history) request.abort(new OtherHistory());
+      const hasMoved = this.#server.returns !== returns && next.verb === 'watch';
+      if (this.#server.history !== history || hasMoved) request.abort(new Interrupted());
     });
     this.#position = position.inHistory(this.#position, history);
     const { next } = this.#position;
@@ -215,16 +216,6 @@ export class Reflector<Facts extends ObjectMeta> {
     const { next, notified } = this.#position;
     if (next.verb === 'list' && next.version === '') return;
     throw tooLargeVersion(`the API server has listed ${older}, and had reached ${notified} before`);
-  }
-
-  /**
-   * Whether a 404 shows that the collection does not exist. If it was known, also from a snapshot, that is only certain
-   * while another query is watched: something else may have answered all of them in place of the API server.
-   */
-  get #isAbsent(): boolean {
-    const { absentIsEmpty = false } = this.#options;
-    const isKnown = this.#contents.from !== 'nowhere' || this.#snapshot?.hasObjects === true;
-    return absentIsEmpty && (!isKnown || this.#server.isWatched);
   }
 
   /** A collection that does not exist counts as empty. */
@@ -319,12 +310,13 @@ export class Reflector<Facts extends ObjectMeta> {
 
   /** Records a failure, and waits until the next request may be sent. Rejects with the reason of the signal. */
   async #waitAfter(thrown: unknown, attempt: Attempt, signal: AbortSignal): Promise<void> {
-    if (thrown instanceof OtherHistory) {
+    if (thrown instanceof Interrupted) {
       this.#health.closed();
       return waitFor((this.#options.random ?? Math.random)() * SPREAD_MS, this.#clock, signal);
     }
-    const error = WrapperError.from(thrown, 'Unreachable');
-    if (error.status?.code === 404 && this.#isAbsent) {
+    const error = this.#confirmed(WrapperError.from(thrown, 'Unreachable'));
+    const { absentIsEmpty = false } = this.#options;
+    if (error.status?.code === 404 && absentIsEmpty && this.#server.isWatched) {
       this.#absent();
       await waitFor(ABSENT_MS, this.#clock, signal);
       return this.#health.closed();
@@ -332,16 +324,29 @@ export class Reflector<Facts extends ObjectMeta> {
     const cause = failureCause(error, attempt.isOpen);
     const { server } = FAILURE_RULES[cause];
     const wait = this.#backoff.failed(cause, error);
-    const concernsAll =
-      server !== undefined && this.#server.noteFailure(server, error, attempt.since);
+    const isUncertain = error.code === 'Unreachable' && error.status !== undefined;
+    const concernsAll = isUncertain
+      ? this.#server.unreachableSince !== undefined
+      : server !== undefined && this.#server.noteFailure(server, error, attempt.since);
     // That a watch breaks is routine: the next request shows whether it is a failure.
     const isRoutine = cause === 'cut' && (attempt.isUseful || this.#backoff.inARow === 1);
     const suspect = attempt.isOpen && !isRoutine;
-    this.#health.failed(error, { suspect, isLogged: !concernsAll && !isRoutine });
+    const isLogged = !concernsAll && !isRoutine && !isUncertain;
+    this.#health.failed(error, { suspect, isLogged });
     this.#report(cause, error);
     this.#move(cause);
     if (concernsAll) await this.#server.untilAttempt(signal);
     else await waitFor(wait, this.#clock, signal);
+  }
+
+  /**
+   * A collection that may be absent (see Judgement) is absent if another query is watched at the same time. Otherwise
+   * something else may answer all of them in place of the API server.
+   */
+  #confirmed(error: WrapperError): WrapperError {
+    const { code, message, status } = error;
+    if (code !== 'Unreachable' || status === undefined || !this.#server.isWatched) return error;
+    return new WrapperError('Refused', message, { status });
   }
 
   /** Reports a failure to those who must know of it. */
@@ -366,5 +371,5 @@ export class Reflector<Facts extends ObjectMeta> {
   }
 }
 
-/** Ends a request: the API server has another history now. */
-class OtherHistory extends Error {}
+/** Ends a request: the API server has another history, or the preferred one is used again. */
+class Interrupted extends Error {}

@@ -3,7 +3,6 @@ import { objectKey } from '../../filter/codec/change.ts';
 import type { ObjectBytes, ObjectMeta, RawList } from '../../filter/codec/codec.ts';
 import type { Query } from '../api/query.ts';
 import { tooLargeVersion } from '../upstream/upstream-error.ts';
-import { isUsableResponse } from '../upstream/usable-response.ts';
 import type { KnownObject } from './delta-tracker.ts';
 import { isOlder } from './position.ts';
 
@@ -60,7 +59,8 @@ async function listNamed(
   try {
     page = await list(namedQuery(query, key));
   } catch (error) {
-    const status = error instanceof WrapperError ? error.status : undefined;
+    const isRefused = error instanceof WrapperError && error.code === 'Refused';
+    const status = isRefused ? error.status : undefined;
     if (status?.code === 400) return undefined;
     if (status === undefined || isTemporary(status.code)) throw error;
     const { code, message } = status;
@@ -90,7 +90,7 @@ function namedQuery(query: Query, key: string): Query {
 
 /** Whether the API server may answer the same request later. */
 function isTemporary(code: number): boolean {
-  return code === 401 || !isUsableResponse(code);
+  return code === 401 || code === 429 || code >= 500;
 }
 
 /** It will not become known whether the watch can continue. Only a list helps, as after an expired version. */

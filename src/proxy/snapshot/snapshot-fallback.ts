@@ -44,13 +44,14 @@ const KNOWN_UNREACHABLE_MS = 200;
  *        └───── server found ───────┘                                                 ▼
  *     any state ── the list has arrived ─────────────────────────────────────────▶ ended
  *
- * Time is up after the grace time without an accepted connection, or with nothing but failures, 429 and 5xx.
+ * Time is up after the grace time without an accepted connection, or with nothing but failures, foreign answers, 429
+ * and 5xx.
  * A server that accepts a connection and then sends nothing gets `silenceMs` in `lastWait`, which is enough to
  * prepare a large list.
  *
  * Invariant: while the API server answers, nothing from disk is shown. A list in progress is an answer, however
- * slow the link. So is a refusal (401, 403, …): the snapshot does not show what the API server denies. So is 504
- * because the API server is behind our version.
+ * slow the link. So is a refusal with a Status (401, 403, …): the snapshot does not show what the API server denies.
+ * So is 504 because the API server is behind our version.
  */
 export class SnapshotFallback {
   readonly #options: SnapshotFallbackOptions;
@@ -122,8 +123,11 @@ export class SnapshotFallback {
   /** When the time of the server is up; undefined: nothing to wait for until the next attempt. */
   #due(): number | undefined {
     const { serverState, silenceMs = SILENCE_MS } = this.#options;
-    // Other queries have waited already. This one still makes an attempt.
-    const graceMs = serverState.isGivenUp ? KNOWN_UNREACHABLE_MS : this.#options.graceMs;
+    const { graceMs: wholeMs } = this.#options;
+    // Other queries have waited already. This one still makes an attempt, and a list that arrives has the whole time.
+    const isArriving =
+      this.#attempt !== undefined && serverState.lastContactAt > this.#attempt.since;
+    const graceMs = serverState.isGivenUp && !isArriving ? KNOWN_UNREACHABLE_MS : wholeMs;
     if (this.#attempt !== undefined) {
       const isSilent = this.#state === 'lastWait' && serverState.hadContactWithin(silenceMs);
       return (

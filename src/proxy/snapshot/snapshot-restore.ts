@@ -55,11 +55,6 @@ export class SnapshotRestore {
     return this.#stored?.resourceVersion ?? '';
   }
 
-  /** Whether a snapshot with objects was read, and no list has arrived. */
-  get hasObjects(): boolean {
-    return (this.#stored?.objects.length ?? 0) > 0;
-  }
-
   /** A request for the first list is sent. */
   listStarted(): void {
     this.#fallback.listStarted();

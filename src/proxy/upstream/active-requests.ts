@@ -25,8 +25,8 @@ export interface ActiveRequest {
 }
 
 export interface ActiveRequestsOptions {
-  /** Health-checks a server: the status of the response, or undefined without one. Never rejects. */
-  readonly probe: (server: URL) => Promise<number | undefined>;
+  /** Health-checks a server; resolves with undefined if it does not answer. Never rejects. */
+  readonly probe: (server: URL) => Promise<unknown>;
   /** Whether all connections to a server find out by themselves whether they are alive. */
   readonly isSelfChecked: (server: URL) => boolean;
   /** Called after a server was found dead and its requests were ended. */

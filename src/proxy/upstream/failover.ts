@@ -1,27 +1,25 @@
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { Credentials, TlsOptions } from '../credentials/credentials.ts';
+import type { Judgement } from './judge-response.ts';
 import { RecoveryCheck } from './recovery-check.ts';
 import { addressOf } from './upstream-error.ts';
 
-/**
- * How a request ended: no connection, no response in time, a 5xx or a response that is not of an API server, or any
- * other response.
- */
+/** How a request ended: no connection, no response in time, `failing` or `foreign` (see Judgement), or `usable`. */
 export type Outcome = 'unreachable' | 'silent' | 'serverError' | 'answered';
 
 export interface FailoverOptions {
   readonly credentials: Credentials;
   /** Further API servers of the same cluster, with the same authority and credentials, in order of preference. */
   readonly servers: readonly URL[];
-  /** How often the preferred server is checked while another one is used, in milliseconds; default 30,000. */
+  /** The longest time between two checks of the preferred server while another one is used, in ms; default 3,000. */
   readonly returnMs?: number;
   readonly logger: Logger;
 }
 
 /** After so many 5xx, or responses that are not of an API server, in a row the next server is used. */
 const MAX_SERVER_ERRORS = 3;
-const RETURN_MS = 30_000;
+const RETURN_MS = 3_000;
 
 /** Why a server was left, for the log. */
 const WHY = {
@@ -37,10 +35,10 @@ const WHY = {
  *
  *     preferred ── unreachable, silent or 3 x 5xx in a row ──▶ next ── the same ──▶ next … ──▶ preferred
  *         ▲                                                     │
- *         └── 2 good health checks in a row, one every 30 s ────┘
+ *         └── 2 good health checks in a row, about 2 s apart ───┘
  *
- * 4xx and 429 are answers. Open watches stay at their server until they end (5 to 10 minutes), so that a change
- * costs little.
+ * 4xx are answers. When the preferred server is used again, open watches move to it: the other one may lag behind. At
+ * any other change they stay where they are, because they may be the only ones that still bring changes.
  */
 export class Failover implements Credentials {
   readonly #credentials: Credentials;
@@ -57,7 +55,9 @@ export class Failover implements Credentials {
   #tried = 0;
   #switches = 0;
   /** Health-checks a server; see {@link RecoveryCheck}. Set later, because who can do it needs these credentials. */
-  probe: ((server: URL) => Promise<number | undefined>) | undefined;
+  probe: ((server: URL, ms: number) => Promise<Judgement | undefined>) | undefined;
+  /** Called when the preferred server is used again: open watches then move to it. */
+  onReturn: (() => void) | undefined;
 
   /** Throws `InvalidSettings` if the servers have different schemes. */
   constructor(options: FailoverOptions) {
@@ -72,7 +72,7 @@ export class Failover implements Credentials {
       throw new WrapperError('InvalidSettings', problem);
     }
     this.#recovery = new RecoveryCheck({
-      probe: async (server) => this.probe?.(server),
+      probe: async (server, ms) => this.probe?.(server, ms),
       onRecovered: (server) => this.#return(server),
       intervalMs: options.returnMs ?? RETURN_MS,
     });
@@ -155,6 +155,7 @@ export class Failover implements Credentials {
   #return(server: URL): void {
     this.#logger.info({ server: addressOf(server) }, 'the preferred API server is used again');
     this.#use(server);
+    this.onReturn?.();
   }
 
   #use(server: URL): void {

@@ -1,14 +1,21 @@
-import { isUsableResponse } from './usable-response.ts';
+import type { Judgement } from './judge-response.ts';
 
 /** So many good answers in a row, and the server has recovered. */
 const GOOD_ANSWERS = 2;
+/** How long a health check may take, in milliseconds. */
+const PROBE_MS = 2_000;
+/** After a good answer the next health check is sent so much sooner. */
+const SOONER = 3;
 
 export interface RecoveryCheckOptions {
-  /** Sends a health check; resolves with the status of the response, or undefined without one. Never rejects. */
-  readonly probe: (server: URL) => Promise<number | undefined>;
+  /** Sends a health check that takes at most `ms`; resolves with undefined without an answer. Never rejects. */
+  readonly probe: (server: URL, ms: number) => Promise<Judgement | undefined>;
   /** Called once after {@link GOOD_ANSWERS} good answers in a row; the check has stopped then. */
   readonly onRecovered: (server: URL) => void;
-  /** Time between two health checks, in milliseconds. */
+  /**
+   * The longest time between two health checks, in milliseconds. Up to half of it is removed at random, so that the
+   * nodes of a cluster do not check in step.
+   */
   readonly intervalMs: number;
 }
 
@@ -34,19 +41,21 @@ export class RecoveryCheck {
   }
 
   #schedule(server: URL, goodAnswers: number): void {
+    const { intervalMs } = this.#options;
+    const pause =
+      (goodAnswers === 0 ? intervalMs : intervalMs / SOONER) * (0.5 + 0.5 * Math.random());
     const timer = setTimeout(async () => {
-      const statusCode = await this.#options.probe(server);
+      const judgement = await this.#options.probe(server, PROBE_MS);
       const isStopped = this.#timer !== timer;
       if (isStopped) return;
-      const isGood = statusCode !== undefined && isUsableResponse(statusCode);
-      const inARow = isGood ? goodAnswers + 1 : 0;
+      const inARow = judgement === 'usable' ? goodAnswers + 1 : 0;
       if (inARow < GOOD_ANSWERS) {
         this.#schedule(server, inARow);
         return;
       }
       this.stop();
       this.#options.onRecovered(server);
-    }, this.#options.intervalMs);
+    }, pause);
     timer.unref();
     this.#timer = timer;
   }

@@ -1,21 +1,29 @@
-import { finished } from 'node:stream/promises';
+import { decodeList, decodeStatus } from '../../filter/codec/json/decode.ts';
+import { NODES } from '../../filter/codec/resource.ts';
+import { queryPath } from '../api/query.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import { abortable } from '../util/linked-abort-controller.ts';
 import { SingleFlight } from '../util/single-flight.ts';
 import type { AbortGroup } from './abort-group.ts';
 import type { AgentPool } from './agent-pool.ts';
 import { createAgentRequest } from './agent-request.ts';
+import { type Judgement, judgeResponse, type ReadResponse } from './judge-response.ts';
 import type { ServerState } from './server-state.ts';
-import { isForeignResponse, isUsableResponse } from './usable-response.ts';
+import { readBody } from './upstream-body.ts';
 
 /** How long a health check may take, in milliseconds. */
 const PROBE_MS = 10_000;
 /** How long a search among all servers may take, in milliseconds. */
 const SEARCH_MS = 1_000;
-/** Every API server answers it from memory, for every user that is logged in (system:public-info-viewer). */
-const PROBE_PATH = '/version';
+/** A metadata-only list of one Node is far smaller. */
+const MAX_BODY_BYTES = 1024 * 1024;
+const NO_NODE = 'nobody.kube-proxy-wrapper.io';
+const ACCEPT = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
+const EXPECTED = { type: 'application/json', kind: 'PartialObjectMetadataList', group: '' };
 
 export interface ServerProbeOptions {
+  /** The Node that is read; default: one that does not exist. */
+  readonly nodeName?: string;
   readonly credentials: Pick<Credentials, 'servers' | 'headers'>;
   readonly agents: AgentPool;
   readonly aborts: AbortGroup;
@@ -25,7 +33,12 @@ export interface ServerProbeOptions {
   readonly onFound: (found: URL, current: URL) => void;
 }
 
-/** Health-checks API servers, each time on a new connection: an idle one may be as dead as those in question. */
+/**
+ * Health-checks API servers, each time on a new connection: an idle one may be as dead as those in question.
+ *
+ * It reads the metadata of the own Node, in the newest version: that needs etcd, so that a server without etcd does not
+ * seem to work, and the wrapper may read its Node anyway. A server that refuses it with a Status works as well.
+ */
 export class ServerProbe {
   readonly #options: ServerProbeOptions;
   readonly #searching = new SingleFlight<boolean>();
@@ -35,9 +48,9 @@ export class ServerProbe {
   }
 
   /**
-   * Resolves with the status of the response, or with undefined if no API server sends one in time. Never rejects.
+   * Resolves with what the response shows, or with undefined if no API server sends one in time. Never rejects.
    */
-  async probe(server: URL, ms = PROBE_MS): Promise<number | undefined> {
+  async probe(server: URL, ms = PROBE_MS): Promise<Judgement | undefined> {
     const { agents, aborts, serverState } = this.#options;
     const timeout = AbortSignal.timeout(ms);
     const abort = aborts.begin(timeout);
@@ -45,13 +58,13 @@ export class ServerProbe {
     const agent = agents.createSingleUse(server);
     try {
       const identity = await this.#identityWithin(ms / 2, signal);
-      const request = { method: 'GET', path: PROBE_PATH };
+      const request = { method: 'GET', path: this.#path, headers: { accept: ACCEPT } };
       const sent = agent.request(createAgentRequest(server, request, identity, signal));
       const { statusCode, headers, body } = await abortable(sent, signal);
-      serverState.noteAnswer(statusCode, headers);
-      body.resume();
-      await finished(body, { signal });
-      return isForeignResponse(statusCode, headers) ? undefined : statusCode;
+      const bytes = await abortable(readBody(body, MAX_BODY_BYTES, headers), signal);
+      const judgement = judgeResponse({ statusCode, headers, ...contentOf(bytes) }, EXPECTED);
+      if (judgement === 'usable') serverState.noteAnswer(statusCode);
+      return judgement === 'foreign' ? undefined : judgement;
     } catch {
       // A health check has no other result than an answer or none; the caller reports the second.
       return undefined;
@@ -82,9 +95,15 @@ export class ServerProbe {
 
   /** Resolves with the server if it gives a usable response, and rejects otherwise. */
   async #assertAnswers(server: URL): Promise<URL> {
-    const statusCode = await this.probe(server, SEARCH_MS);
-    if (statusCode !== undefined && isUsableResponse(statusCode)) return server;
+    if ((await this.probe(server, SEARCH_MS)) === 'usable') return server;
     throw new Error('no usable response');
+  }
+
+  get #path(): string {
+    const { nodeName = NO_NODE } = this.#options;
+    const selector = { labelSelector: '', fieldSelector: `metadata.name=${nodeName}` };
+    const query = { resource: NODES, namespace: '', ...selector, encoding: 'json' } as const;
+    return queryPath(query, new URLSearchParams({ limit: '1' }));
   }
 
   /** No headers if the credentials take too long: a server that is there answers 401, which is enough. */
@@ -97,5 +116,16 @@ export class ServerProbe {
     const identity = await abortable(headers, late).catch(() => ({}));
     signal.throwIfAborted();
     return identity;
+  }
+}
+
+/** What the body of a response holds. */
+function contentOf(body: Buffer): Pick<ReadResponse, 'kind' | 'status'> {
+  const status = decodeStatus(body);
+  if (status !== undefined) return { status };
+  try {
+    return { kind: decodeList([body]).kind };
+  } catch {
+    return {};
   }
 }

@@ -4,10 +4,11 @@ import type { Clock } from '../../filter/projection/clock.ts';
 import { LimitedLog } from '../util/limited-log.ts';
 import { systemClock } from '../util/system-clock.ts';
 import { AttemptQueue } from './attempt-queue.ts';
-import type { ResponseHeaders } from './upstream-body.ts';
-import { isUsableResponse } from './usable-response.ts';
 
-/** How the API server fails all queries: no answer, an error of its own (5xx), or it rejects our identity (401). */
+/**
+ * How the API server fails all queries: no answer, or a foreign one; an error of its own (5xx); or it rejects our
+ * identity (401).
+ */
 export type ServerFailure = 'unreachable' | 'misbehaving' | 'refusing';
 
 /** See {@link ServerState}. */
@@ -63,6 +64,7 @@ export class ServerState {
   readonly #listeners = new Set<() => void>();
   #condition: ServerCondition = { name: 'unknown' };
   #history = 0;
+  #returns = 0;
   /** When a query last found the API server behind its version; monotonic. */
   #behindAt = Number.NEGATIVE_INFINITY;
   /** Last sign of it, and last usable response; monotonic. */
@@ -105,6 +107,11 @@ export class ServerState {
     return this.#history;
   }
 
+  /** How often the preferred server has been used again. Watches that were opened before move to it. */
+  get returns(): number {
+    return this.#returns;
+  }
+
   /** Whether it has given a usable response in the life of this process. */
   get answered(): boolean {
     return this.#answered;
@@ -130,14 +137,14 @@ export class ServerState {
     return this.#clock.now() - this.#contact.at <= ms;
   }
 
-  /** Calls the listener after the condition or the history has changed. Returns how to end that. */
+  /** Calls the listener after the condition, the history or `returns` has changed. Returns how to end that. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Records that a connection was established, TLS included. */
-  noteConnected(): void {
+  /** Records that a connection was established, TLS included, or that a part of a response has arrived. */
+  noteContact(): void {
     this.#contact.at = this.#clock.now();
   }
 
@@ -146,11 +153,10 @@ export class ServerState {
     this.#pingAt = this.#clock.now();
   }
 
-  /** Records the headers of a response, or more of its body. */
-  noteAnswer(statusCode: number, headers: ResponseHeaders = {}): void {
-    const now = this.#clock.now();
-    this.#contact.at = now;
-    if (!isUsableResponse(statusCode, headers)) return;
+  /** Records a usable response; see {@link judgeResponse}. */
+  noteAnswer(statusCode: number): void {
+    this.noteContact();
+    const now = this.#contact.at;
     this.#answered = true;
     this.#isGivenUp = false;
     // It is there, but it serves no query.
@@ -228,6 +234,12 @@ export class ServerState {
     this.#behindAt = now;
     const what = 'has not reached a version that it once had: it was restored, or is far behind';
     this.#changeHistory(seen, what);
+  }
+
+  /** Records that the preferred server is used again. */
+  noteReturned(): void {
+    this.#returns++;
+    this.#notify();
   }
 
   #changeHistory(seen: number, what: string): void {

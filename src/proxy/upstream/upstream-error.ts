@@ -24,7 +24,7 @@ export function causeOf(error: WrapperError | undefined): string {
 }
 
 /** Whether the API server is behind the requested version (apimachinery errors.IsTooLargeResourceVersion). */
-export function isTooLargeVersion({ status }: WrapperError): boolean {
+export function isTooLargeVersion({ status }: Pick<WrapperError, 'status'>): boolean {
   return (
     status?.code === 504 &&
     (status.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') ?? false)

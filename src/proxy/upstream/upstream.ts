@@ -9,11 +9,11 @@ import { AgentPool } from './agent-pool.ts';
 import { createAgentRequest, NoResponse } from './agent-request.ts';
 import type { Outcome } from './failover.ts';
 import { DeadConnection } from './http2-session.ts';
+import type { Judgement } from './judge-response.ts';
 import { ServerProbe } from './server-probe.ts';
 import { ServerState } from './server-state.ts';
 import { createBody, type ResponseHeaders, type UpstreamBody } from './upstream-body.ts';
 import { addressOf, unreachable } from './upstream-error.ts';
-import { isForeignResponse, isServerFailure } from './usable-response.ts';
 
 export {
   type ResponseHeaders,
@@ -44,6 +44,11 @@ export interface UpstreamResponse {
   readonly headers: ResponseHeaders;
   /** As it was sent: gzip if the request allowed that; see {@link readBody}. */
   readonly body: UpstreamBody;
+  /**
+   * Records who has answered, as its reader has found; see {@link judgeResponse}. A response that is not judged shows
+   * nothing about the API server.
+   */
+  judged(judgement: Judgement): void;
 }
 
 /** The client of the API server, under our own identity. */
@@ -59,10 +64,10 @@ export interface Upstream {
   /** The state of the API server, as all requests together have found it. */
   readonly serverState: ServerState;
   /**
-   * Health-checks one API server on a new connection. Resolves with the status of the response, or with undefined if
-   * no API server sends one in time. Never rejects.
+   * Health-checks one API server on a new connection, with a read that needs its etcd. Resolves with what the
+   * response shows, or with undefined if no API server sends one in time. Never rejects.
    */
-  probe(server: URL): Promise<number | undefined>;
+  probe(server: URL, ms?: number): Promise<Judgement | undefined>;
   /**
    * Health-checks all API servers. If the one in use does not answer within a second and another one does, that one
    * is used. Resolves with whether any server answered; with false if there is only one. Never rejects.
@@ -74,6 +79,8 @@ export interface Upstream {
 
 export interface UpstreamOptions {
   readonly credentials: Credentials;
+  /** Health checks read this Node; default: a Node that does not exist. */
+  readonly nodeName?: string;
   readonly logger: Logger;
   /** A request whose body nobody reads ends after this time, in milliseconds; default 30,000. */
   readonly unreadMs?: number;
@@ -134,7 +141,7 @@ class AgentUpstream implements Upstream {
     const { headersMs, quietMs, onFound } = options;
     this.#agents = new AgentPool({
       ...{ credentials, headersMs, quietMs },
-      onConnect: () => this.serverState.noteConnected(),
+      onConnect: () => this.serverState.noteContact(),
       onPing: () => this.serverState.notePing(),
       onDead: (server, requests) => this.#onDead(server, requests),
     });
@@ -145,7 +152,8 @@ class AgentUpstream implements Upstream {
       onDead: (server) => onOutcome(server, 'silent'),
     });
     this.#probe = new ServerProbe({
-      ...{ credentials, serverState: this.serverState, agents: this.#agents, aborts: this.#aborts },
+      ...options,
+      ...{ serverState: this.serverState, agents: this.#agents, aborts: this.#aborts },
       onFound: (found, current) => {
         onFound?.(found);
         this.#requests.giveUp(current);
@@ -177,8 +185,8 @@ class AgentUpstream implements Upstream {
     return again;
   }
 
-  probe(server: URL): Promise<number | undefined> {
-    return this.#probe.probe(server);
+  probe(server: URL, ms?: number): Promise<Judgement | undefined> {
+    return this.#probe.probe(server, ms);
   }
 
   search(): Promise<boolean> {
@@ -233,14 +241,9 @@ class AgentUpstream implements Upstream {
       const { statusCode, headers, body } = await abortable(sent, signal);
       const onBytes = (): void => {
         active.onBytes();
-        this.serverState.noteAnswer(statusCode, headers);
+        if (statusCode === 200) this.serverState.noteContact();
       };
       onBytes();
-      // What callers read may be HTML, as the pages of a Pod behind the API server's proxy.
-      const isForeign =
-        request.authorization === undefined && isForeignResponse(statusCode, headers);
-      const isFailure = isForeign || isServerFailure(statusCode, headers);
-      this.#onOutcome(server, isFailure ? 'serverError' : 'answered');
       body.once('close', () => {
         this.#aborts.end(abort);
         active.end();
@@ -250,7 +253,12 @@ class AgentUpstream implements Upstream {
         this.serverState.log.warn(fields, 'a response was not read; its request is ended');
       };
       const options = { explain, onUnread, onChunk: onBytes, unreadMs: this.#unreadMs };
-      return { statusCode, headers, body: createBody(body, options) };
+      return {
+        statusCode,
+        headers,
+        body: createBody(body, options),
+        judged: (judgement) => this.#judged(server, statusCode, judgement),
+      };
     } catch (error) {
       active.end();
       // A dead connection says little about its server, which is searched for; see #onDead.
@@ -258,6 +266,15 @@ class AgentUpstream implements Upstream {
         this.#onOutcome(server, error instanceof NoResponse ? 'silent' : 'unreachable');
       }
       throw explain(error);
+    }
+  }
+
+  #judged(server: URL, statusCode: number, judgement: Judgement): void {
+    if (judgement === 'usable') {
+      this.serverState.noteAnswer(statusCode);
+      this.#onOutcome(server, 'answered');
+    } else if (judgement === 'failing' || judgement === 'foreign') {
+      this.#onOutcome(server, 'serverError');
     }
   }
 

@@ -91,6 +91,19 @@ describe('an API server whose etcd was restored from an older copy', () => {
   });
 });
 
+test('when the preferred server is used again, each watch moves to it within a second and loses nothing', async () => {
+  const { server } = simulation;
+  const watched = server.requests.length;
+  server.serverState.noteReturned();
+  server.change();
+  await simulation.pass(1_500);
+  const verbs = server.requests.slice(watched).map(({ verb }) => verb);
+  expect(verbs.filter((verb) => verb === 'watch')).toHaveLength(5);
+  expect(verbs).not.toContain('list');
+  expect(simulation.isRight).toBe(true);
+  expect(simulation.reflectors.map(({ status }) => status.failures)).toEqual([0, 0, 0, 0, 0]);
+});
+
 describe('after an outage', () => {
   test.each([5_000, 60_000, 600_000])(
     'of %d ms one query tries, and all follow within a second',

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { FOREIGN_ANSWERS, type ForeignAnswer } from '../../support/http/foreign-answers.ts';
 import {
   behind,
   bookmark,
@@ -71,6 +72,12 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     [refusal(500), refusal(403), portal, { failsAfter: 1 }, refusal(410)][Math.floor(at / 300) % 5],
 };
 
+const foreign = ({ statusCode, headers, body }: ForeignAnswer): SimulatedAnswer => ({
+  status: statusCode,
+  headers: headers as Record<string, string>,
+  body: { lines: [body], end: 'closed' },
+});
+
 let simulation: Simulation;
 afterEach(async () => simulation.close());
 
@@ -110,6 +117,13 @@ function assertBounds(): void {
 describe('while an API server misbehaves, requests and log lines are bounded', () => {
   test.each(Object.entries(FAULTS))('and all is right soon after it %s', async (_name, fault) => {
     expect(await suffer(fault, 60_000, 1)).toBeLessThanOrEqual(10_000);
+    assertBounds();
+  });
+});
+
+describe('a minute in which something else answers ends within 5 s', () => {
+  test.each(Object.entries(FOREIGN_ANSWERS))('with %s', async (_name, answer) => {
+    expect(await suffer(() => foreign(answer), 60_000, 1)).toBeLessThanOrEqual(5_000);
     assertBounds();
   });
 });

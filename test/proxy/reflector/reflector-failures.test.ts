@@ -1,4 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
+import type { ChangeHandler } from '../../../src/filter/codec/change.ts';
+import type { ObjectMeta } from '../../../src/filter/codec/codec.ts';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { SERVICES } from '../../../src/filter/codec/resource.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
@@ -19,6 +21,8 @@ const controllers: AbortController[] = [];
 afterEach(() => {
   for (const controller of controllers.splice(0)) controller.abort();
 });
+
+const refused = JSON.stringify({ kind: 'Status', reason: 'Refused', message: 'no' });
 
 /** Runs a reflector of an API server that lists no objects, at version 10, and answers each watch as `answer` says. */
 async function follow(
@@ -41,36 +45,42 @@ async function follow(
       response.end(JSON.stringify({ kind: 'ServiceList', metadata, items }));
     } else if (searchParams.get('watch') !== 'true') {
       response.statusCode = list(sent.lists.push(searchParams.get('resourceVersion')));
-      response.end(response.statusCode === 200 ? empty : '{}');
+      response.end(response.statusCode === 200 ? empty : refused);
     } else {
       const { refusal = 200, events = [], lasts = false } = answer(sent.watches++);
       response.writeHead(refusal).flushHeaders();
-      for (const event of events) response.write(`${JSON.stringify(event)}\n`);
+      if (refusal !== 200) return void response.end(refused);
+      response.write(events.map((event) => `${JSON.stringify(event)}\n`).join(''));
       if (!lasts) response.end();
     }
   });
   const codec = createJsonCodec();
   const query = { resource: SERVICES, namespace: '', labelSelector: '', fieldSelector: '' };
-  const refused: (number | undefined)[] = [];
+  const changed: string[] = [];
+  const handler: ChangeHandler<ObjectMeta> = {
+    onChanges: (changes) => changed.push(...changes.map(({ key }) => key)),
+    onSynced: () => {},
+  };
+  const refusals: (number | undefined)[] = [];
   const reflector = new Reflector({
     ...{
       upstream,
       codec,
       random,
       logger: captureLogger().logger,
-      handlers: [],
       metadataOnly: false,
     },
+    handlers: [handler],
     query: { ...query, encoding: 'json' },
     decode: (object) => codec.meta(object),
     versions: new VersionAllocator(0),
-    onRefused: (error) => refused.push(error?.status?.code),
+    onRefused: (error) => refusals.push(error?.status?.code),
   });
   const controller = new AbortController();
   controllers.push(controller);
   void reflector.run(controller.signal);
   const logged = (msg: string) => lines.filter((line) => JSON.parse(line).msg === msg).length;
-  return { reflector, sent, refused, logged };
+  return { reflector, sent, changed, refusals, logged };
 }
 
 const object = (metadata: object) => ({ kind: 'Service', metadata });
@@ -94,6 +104,17 @@ test('a watch that ends immediately without an event is one continued failure', 
   expect(sent.lists).toHaveLength(1);
 });
 
+test('each of several events that arrive together after a reconnect is a change', async () => {
+  const web = (n: number) => {
+    const metadata = { name: `web-${n}`, uid: `u${n}`, resourceVersion: String(12 + n) };
+    return { type: 'ADDED', object: object(metadata) };
+  };
+  const { changed } = await follow((n) =>
+    n === 0 ? { events: [useful] } : { events: [web(1), web(2), web(3)], ...last },
+  );
+  await eventually(() => changed, ['web', 'web-1', 'web-2', 'web-3']);
+});
+
 test('unusable events with useful ones between them do not lead to a list', async () => {
   const { sent } = await follow((n) => (n >= 6 ? last : { events: [n % 2 === 0 ? bad : useful] }));
   await eventually(() => sent.watches, 7);
@@ -102,11 +123,11 @@ test('unusable events with useful ones between them do not lead to a list', asyn
 
 test('a refusal counts after three in a row, without a success or another failure between them', async () => {
   const statuses = [403, 403, 500, 403, 403, 200, 403, 403, 200, 403, 403, 403];
-  const { sent, refused } = await follow((n) =>
+  const { sent, refusals } = await follow((n) =>
     n >= statuses.length ? last : { refusal: statuses[n] as number, events: [good] },
   );
   await eventually(() => sent.watches, statuses.length + 1);
-  await eventually(() => refused, [undefined, undefined, 403, undefined]);
+  await eventually(() => refusals, [undefined, undefined, 403, undefined]);
 });
 
 test('a version that has expired for lists too leads to a list of the newest', async () => {

@@ -280,7 +280,7 @@ describe('bad input', () => {
       relay.replace(SLICES, Buffer.from('k8s\0garbage'));
       server.cutWatches();
       put(1, 2);
-      await eventually(() => statusOfSlices(other)?.error?.code, 'Malformed');
+      await eventually(() => statusOfSlices(other)?.error?.code, 'Unreachable');
       const list = await fetch(other.url + SLICES, { headers: { accept: ACCEPT.protobuf } });
       const { items } = CODECS.protobuf.decodeList([Buffer.from(await list.arrayBuffer())]);
       expect(items).toHaveLength(1);

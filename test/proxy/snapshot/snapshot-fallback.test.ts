@@ -70,7 +70,7 @@ describe('the API server is out of reach', () => {
 
   test('when it has accepted a connection and sent nothing for 10 s', async () => {
     fallback.listStarted();
-    serverState.noteConnected();
+    serverState.noteContact();
     await pass(1010);
     // The search for another server begins sooner.
     expect(searches).toBe(1);
@@ -190,10 +190,18 @@ describe('the API server is reachable', () => {
 
   test('again for later queries, once it has answered any', async () => {
     serverState.giveUp();
-    serverState.noteAnswer(503);
-    expect(serverState.isGivenUp).toBe(true);
     serverState.noteAnswer(200);
     expect([serverState.isGivenUp, serverState.answered]).toEqual([false, true]);
+  });
+
+  test('while a list arrives slowly, though other queries have given up', async () => {
+    serverState.giveUp();
+    fallback.listStarted();
+    for (let n = 0; n < 5; n++) {
+      await pass(n === 0 ? 100 : 900);
+      serverState.noteContact();
+    }
+    expect([searches, unreachable]).toEqual([0, 0]);
   });
 
   test('when the list has arrived, whatever fails later', async () => {

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
 import { Failover } from '../../../src/proxy/upstream/failover.ts';
+import type { Judgement } from '../../../src/proxy/upstream/judge-response.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
@@ -99,10 +100,10 @@ describe('the API server in use', () => {
     expect([hosts(of), of.switches]).toEqual(['abc', 3]);
   });
 
-  // It answered GET /version, and lists with 5xx; watches end one at a time.
+  // It answered health checks, and lists with 5xx; watches end one at a time.
   test('changes after three 5xx when it is the preferred one again, and answers nothing', async () => {
     const of = failoverOf();
-    of.probe = async () => 200;
+    of.probe = async () => 'usable';
     reports(of, A).answered();
     of.report(A, 'unreachable');
     reports(of, B).answered();
@@ -137,12 +138,13 @@ describe('the API server in use', () => {
 
   test('is the preferred one again after it has answered twice in a row', async () => {
     const of = failoverOf();
-    const answers = [undefined, 200, 503, 200, 403];
+    const answers = [undefined, 'usable', 'failing', 'usable', 'usable'] as const;
+    const next = answers.values();
     const asked: string[] = [];
     of.probe = async ({ hostname }) => {
       asked.push(hostname);
       expect(hosts(of)).toBe('bca');
-      return answers.shift();
+      return next.next().value;
     };
     of.report(A, 'unreachable');
     await eventually(() => hosts(of), 'abc');
@@ -153,7 +155,7 @@ describe('the API server in use', () => {
     jest.useFakeTimers();
     const of = failoverOf();
     let asked = 0;
-    let answer = (_statusCode: number): void => {};
+    let answer = (_judgement: Judgement): void => {};
     of.probe = () => {
       asked++;
       return new Promise((resolve) => {
@@ -165,11 +167,11 @@ describe('the API server in use', () => {
     for (const server of [A, B]) of.report(server, 'unreachable');
     await jest.advanceTimersByTimeAsync(10);
     expect(asked).toBe(1);
-    answer(200);
+    answer('usable');
     await jest.advanceTimersByTimeAsync(10);
     expect(asked).toBe(2);
     of.close();
-    answer(200);
+    answer('usable');
     await jest.advanceTimersByTimeAsync(100);
     expect([hosts(of), asked, jest.getTimerCount()]).toEqual(['cab', 2, 0]);
   });

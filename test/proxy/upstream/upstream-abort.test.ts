@@ -3,6 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
 import { createUpstream } from '../../../src/proxy/upstream/upstream.ts';
+import { answerProbe, refuseWithStatus } from '../../support/http/api-answers.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { captureLogger } from '../../support/http/logger.ts';
 import { until } from '../../support/http/until.ts';
@@ -92,7 +93,7 @@ test.each([
 ])('a plugin that %s does not make the API server unreachable', async (_what, headers) => {
   const { upstream, credentials, server } = await setUp(
     ({ headers: { authorization } }, response) =>
-      response.writeHead(authorization === undefined ? 401 : 200).end(),
+      authorization === undefined ? refuseWithStatus(response, 401) : answerProbe(response),
   );
   credentials.headers = headers;
   credentials.servers.push(new URL('http://127.0.0.1:1'));

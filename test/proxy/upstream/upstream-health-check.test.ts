@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { answerProbe, isProbe } from '../../support/http/api-answers.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
 import { captureLogger } from '../../support/http/logger.ts';
@@ -20,7 +21,7 @@ beforeEach(async () => {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
   answers = [];
   server = await startServer((request, response) => {
-    if (request.url === '/version') response.end('{}');
+    if (isProbe(request.url)) answerProbe(response);
     else answers.push(response);
   });
   upstream = createUpstream({
@@ -61,7 +62,7 @@ describe('a quiet API server', () => {
     expect(probe).not.toHaveBeenCalled();
     jest.advanceTimersByTime(1);
     expect(probe).toHaveBeenCalledTimes(1);
-    expect(await probe.mock.results[0]?.value).toBe(200);
+    expect(await probe.mock.results[0]?.value).toBe('usable');
     answer.end();
     expect((await chunks.next()).done).toBe(true);
   });

@@ -100,6 +100,24 @@ describe.each(PROTOCOLS)('over %s, with two API servers', (protocol) => {
     );
   });
 
+  test('open watches move back to the first when it works again, and nothing is lost', async () => {
+    await start({ returnMs: 100 });
+    await first.refuse();
+    first.cut();
+    await eventually(inUse, portOf(second));
+    await connected(proxy as NodeProxy);
+    await first.accept();
+    await eventually(inUse, portOf(first));
+    put(1, 2);
+    await eventually(seen, ['10.0.0.1', '10.0.0.2']);
+    await eventually(() => second.open, 0);
+    await connected(proxy as NodeProxy);
+    second.freezeOpen();
+    put(1, 3);
+    await eventually(seen, ['10.0.0.1', '10.0.0.3']);
+    expect(watch?.names()).toEqual(['ADDED web-a', 'BOOKMARK', ...Array(2).fill('MODIFIED web-a')]);
+  });
+
   test('a start while the first is away uses the second', async () => {
     await first.refuse();
     await start();
@@ -154,7 +172,7 @@ describe.each(PROTOCOLS)('over %s, with two API servers', (protocol) => {
     await start({ quietMs: 100 });
     const before = server.requests.filter(({ query }) => query.has('watch')).length;
     const bytes = first.received;
-    const probes = () => server.requests.filter(({ path }) => path === '/version').length;
+    const probes = () => server.requests.filter(({ query }) => query.get('limit') === '1').length;
     // The answer to a PING takes some 40 bytes.
     if (protocol === 'HTTP/2') await eventually(() => first.received - bytes > 120, true);
     else await eventually(() => probes() > 2, true);

@@ -2,17 +2,18 @@ import type { RequestListener } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { answerProbe, isProbe, refuseWithStatus } from '../../support/http/api-answers.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
 import { captureLogger } from '../../support/http/logger.ts';
 import { until } from '../../support/http/until.ts';
 
-const answer: RequestListener = (_request, response) => response.end('{}');
+const answer: RequestListener = (_request, response) => answerProbe(response);
 const silence: RequestListener = () => {};
 const refuse =
   (statusCode: number): RequestListener =>
   (_request, response) =>
-    response.writeHead(statusCode).end();
+    refuseWithStatus(response, statusCode);
 
 let servers: TestServer[];
 /** How the first and the second server answer now. */
@@ -27,7 +28,7 @@ beforeEach(async () => {
   servers = await Promise.all(
     [0, 1].map((index) =>
       startServer((request, response) => {
-        if (request.url === '/version') probes[index] = (probes[index] ?? 0) + 1;
+        if (isProbe(request.url)) probes[index] = (probes[index] ?? 0) + 1;
         listeners[index]?.(request, response);
       }),
     ),
@@ -64,7 +65,7 @@ describe('a search among the API servers', () => {
   test('prefers the one in use if it answers, even if another one is faster', async () => {
     listeners[0] = async (_request, response) => {
       await until(() => probes[1] === 1, 'the other one to be asked');
-      response.end('{}');
+      answerProbe(response);
     };
     expect(await upstream.search()).toBe(true);
     expect(found).toEqual([]);
@@ -88,7 +89,7 @@ describe('a search among the API servers', () => {
     listeners[0] = refuse(503);
     listeners[1] = async (_request, response) => {
       await until(() => third.accepted > 0 && third.connections.size === 0, 'the quicker one');
-      response.end('{}');
+      answerProbe(response);
     };
     expect(await upstream.search()).toBe(true);
     expect(found).toEqual([second()]);
@@ -130,7 +131,7 @@ describe('a search among the API servers', () => {
 
 describe('a health check', () => {
   test('is recorded in the state of the server, and leaves no connection', async () => {
-    expect(await upstream.probe((servers[1] as TestServer).url)).toBe(200);
+    expect(await upstream.probe((servers[1] as TestServer).url)).toBe('usable');
     expect(upstream.serverState.answered).toBe(true);
     await servers[1]?.idle();
   });
@@ -145,7 +146,7 @@ describe('a health check', () => {
 
   test('uses a new connection, because one in the pool may be dead too', async () => {
     await text((await upstream.request({ method: 'GET', path: '/' })).body);
-    expect(await upstream.probe((servers[0] as TestServer).url)).toBe(200);
+    expect(await upstream.probe((servers[0] as TestServer).url)).toBe('usable');
     expect(servers[0]?.accepted).toBe(2);
   });
 });

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { WrapperError } from '../../../src/errors.ts';
 import type { Clock } from '../../../src/filter/projection/clock.ts';
+import type { Judgement } from '../../../src/proxy/upstream/judge-response.ts';
 import { ServerState } from '../../../src/proxy/upstream/server-state.ts';
 import type {
   Upstream,
@@ -100,7 +101,9 @@ export class SimulatedServer implements Upstream {
     const { status, headers = JSON_TYPE, body: answered } = answer;
     if (request.verb === 'list' && status === 200 && headers === JSON_TYPE)
       this.listed.push(request);
-    const note = (): void => this.serverState.noteAnswer(status, headers);
+    const note = (): void => {
+      if (status === 200) this.serverState.noteContact();
+    };
     note();
     const body = new Body(request.path, note, () => this.#open.delete(body));
     signal?.addEventListener('abort', () => body.fail(signal.reason), { once: true });
@@ -108,7 +111,10 @@ export class SimulatedServer implements Upstream {
     if (answered.end === 'closed') body.finish();
     else if (answered.end === 'reset') body.fail(new WrapperError('Unreachable', 'ECONNRESET'));
     else this.#open.add(body);
-    return { statusCode: status, headers, body };
+    const judged = (judgement: Judgement): void => {
+      if (judgement === 'usable') this.serverState.noteAnswer(status);
+    };
+    return { statusCode: status, headers, body, judged };
   }
 
   #healthy({ verb, version }: SimulatedRequest) {
@@ -125,7 +131,7 @@ export class SimulatedServer implements Upstream {
     return list(current, [object(current)]);
   }
 
-  probe(): Promise<number | undefined> {
+  probe(): Promise<undefined> {
     return Promise.resolve(undefined);
   }
 

@@ -20,14 +20,16 @@ export class Simulation {
   readonly #controller = new AbortController();
   readonly #running: Promise<void>[];
 
-  constructor(random: () => number, queries = 5) {
+  /** @param last of the last query, which only the wrapper reads; default: as the others */
+  constructor(random: () => number, queries = 5, last: Partial<Resource> = {}) {
     const { logger, lines } = recordingLogger();
     const codec = createJsonCodec();
     this.lines = lines;
     const { clock } = this;
     this.server = new SimulatedServer({ clock, random, logger });
     this.reflectors = Array.from({ length: queries }, (_, n) => {
-      const resource: Resource = { ...SERVICES, plural: `things${n}` };
+      const isLast = n === queries - 1;
+      const resource: Resource = { ...SERVICES, plural: `things${n}`, ...(isLast && last) };
       const onChanges = (changes: readonly Change[]): void => {
         for (const change of changes) {
           this.shown[n] = change.type === 'DELETED' ? '' : change.facts.resourceVersion;
@@ -38,6 +40,7 @@ export class Simulation {
         query: { resource, namespace: '', labelSelector: '', fieldSelector: '', encoding: 'json' },
         decode: (bytes) => codec.meta(bytes),
         versions: new VersionAllocator(0),
+        absentIsEmpty: resource.group !== '',
         handlers: [{ onChanges, onSynced: () => {} }],
       });
     });
