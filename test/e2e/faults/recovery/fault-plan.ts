@@ -1,3 +1,4 @@
+import type { Protocol } from '../../../support/http/http-server.ts';
 import type { Random } from '../../support/random.ts';
 import type { FaultKind } from './fault-kind.ts';
 
@@ -27,6 +28,8 @@ export interface PlanOptions {
   readonly memoryHistories: number;
   /** One on a real etcd and kube-apiserver. */
   readonly hasReal: boolean;
+  /** What the API servers of all histories speak; default: three of four speak HTTP/2. */
+  readonly protocol?: Protocol | undefined;
   /** Scales all durations. */
   readonly scale: number;
 }
@@ -45,7 +48,10 @@ export function planHistories(options: PlanOptions): HistoryPlan[] {
   const plans = Array.from({ length: memoryHistories + (hasReal ? 1 : 0) }, (_, index) => ({
     number: index,
     cluster: index < memoryHistories ? ('memory' as const) : ('real' as const),
-    http2: memoryHistories === 1 || index % ONE_IN !== ONE_IN - 1,
+    http2:
+      options.protocol === undefined
+        ? memoryHistories === 1 || index % ONE_IN !== ONE_IN - 1
+        : options.protocol === 'HTTP/2',
     faults: [] as PlannedFault[],
   }));
   let deck: FaultKind[] = [];
@@ -70,6 +76,7 @@ export function planHistories(options: PlanOptions): HistoryPlan[] {
 
 function canHave(plan: HistoryPlan, { needs }: FaultKind): boolean {
   if (needs === 'http2') return plan.http2;
+  if (needs === 'http1') return !plan.http2;
   return needs === undefined || needs === plan.cluster;
 }
 

@@ -1,4 +1,5 @@
 import { makeAuthority } from '../../../support/http/certificates.ts';
+import type { Protocol } from '../../../support/http/http-server.ts';
 import { createRandom } from '../../support/random.ts';
 import type { ClusterBackend } from './cluster-backend.ts';
 import { allFaultKinds } from './fault-kinds.ts';
@@ -18,6 +19,8 @@ export interface RecoveryOptions {
   /** Histories beside each other in this process. */
   readonly histories: number;
   readonly hasReal: boolean;
+  /** See PlanOptions. */
+  readonly protocol?: Protocol | undefined;
   /** Part of the names of kinds that are wanted; empty: all. */
   readonly only: string;
   /** Factor for the durations. */
@@ -28,14 +31,16 @@ export interface RecoveryOptions {
 
 /** Runs all histories to their end. Rejects only if a history could not start; what was found is in the report. */
 export async function runRecovery(options: RecoveryOptions): Promise<RecoveryReport> {
-  const { seed, faults, only, hasReal, scale } = options;
+  const { seed, faults, only, hasReal, protocol, scale } = options;
   const authority = await makeAuthority();
   const kinds = allFaultKinds(await makeOtherCertificates(authority)).filter((kind) =>
     nameOf(kind).includes(only),
   );
   const random = createRandom(seed);
   const memoryHistories = options.histories - (hasReal ? 1 : 0);
-  const plans = planHistories({ random, kinds, faults, memoryHistories, hasReal, scale });
+  const plans = planHistories({
+    ...{ random, kinds, faults, memoryHistories, hasReal, protocol, scale },
+  });
   const report = new RecoveryReport(seed);
   const until = performance.now() + options.seconds * 1000;
   const run = async (plan: HistoryPlan): Promise<void> => {

@@ -1,4 +1,5 @@
 import { encodeErrorEvent, encodeStatus } from '../../../../../embedded/wire.ts';
+import type { ForeignAnswer } from '../../../../support/http/foreign-answers.ts';
 import type { Exchange, FaultFront, HttpFault } from '../fault-front.ts';
 import type { ActiveFault, FaultTarget } from '../fault-kind.ts';
 import type { SeenRequest } from '../seen-request.ts';
@@ -84,6 +85,12 @@ export function answer(
   respond: (exchange: Exchange) => void,
 ): ActiveFault {
   return http(target, scope, { answer: respond });
+}
+
+/** Answers as something else in place of the API server. */
+export function answerForeign({ response }: Exchange, answer: ForeignAnswer): void {
+  response.writeHead(answer.statusCode, answer.headers);
+  response.end(answer.body);
 }
 
 /** Answers with a Status in the encoding that the client wants. */

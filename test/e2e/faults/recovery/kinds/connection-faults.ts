@@ -7,14 +7,12 @@ import type { ActiveTcpFault, TcpFault } from '../tcp-front.ts';
 type Row = readonly [
   name: string,
   fault: (random: Random) => TcpFault,
-  more?: Pick<FaultKind, 'unreachable' | 'seconds' | 'needs'>,
+  more?: Pick<FaultKind, 'unreachable' | 'seconds' | 'needs' | 'known'>,
 ];
 
 const BOTH = ['toServer', 'toClient'] as const;
 const FAILING = { unreachable: 'failing' } as const;
 const SILENT = { unreachable: 'silent' } as const;
-/** Over HTTP/1.1 only TCP keep-alive finds it before 90 s, and this front answers that. */
-const HTTP2 = { needs: 'http2' } as const;
 
 const ROWS: readonly Row[] = [
   ['all connections reset once', () => ({ kind: 'reset' }), { seconds: [0.1, 3] }],
@@ -28,21 +26,9 @@ const ROWS: readonly Row[] = [
   ['only one connection allowed', () => ({ kind: 'limit', connections: 1 })],
   ['accepted, then silence', () => ({ kind: 'hang' }), SILENT],
   ['accepted, then closed', () => ({ kind: 'close' }), FAILING],
-  [
-    'old connections drop everything, new ones work',
-    () => ({ kind: 'dropOld', directions: BOTH }),
-    HTTP2,
-  ],
-  [
-    'old connections drop what is sent to the client',
-    () => ({ kind: 'dropOld', directions: ['toClient'] }),
-    HTTP2,
-  ],
-  [
-    'old connections drop what is sent to the server',
-    () => ({ kind: 'dropOld', directions: ['toServer'] }),
-    HTTP2,
-  ],
+  ...oldConnections('', { needs: 'http2' }),
+  // Only TCP keep-alive finds it before 90 s, and a middle box such as this front answers that.
+  ...oldConnections(' over HTTP/1.1', { needs: 'http1', known: 'S3' }),
   ['all packets lost', () => ({ kind: 'hold', directions: BOTH }), SILENT],
   ['packets to the client lost', () => ({ kind: 'hold', directions: ['toClient'] }), SILENT],
   [
@@ -65,6 +51,20 @@ const ROWS: readonly Row[] = [
   ],
   ['a byte corrupted', (random) => ({ kind: 'corrupt', afterBytes: () => random.below(6_000) })],
 ];
+
+/** A middle box that has forgotten the open connections, and keeps them alive all the same. */
+function oldConnections(where: string, more: NonNullable<Row[2]>): readonly Row[] {
+  const drop = (what: string, directions: readonly (typeof BOTH)[number][]): Row => [
+    `old connections${where} drop ${what}`,
+    () => ({ kind: 'dropOld', directions }),
+    more,
+  ];
+  return [
+    drop('everything, new ones work', BOTH),
+    drop('what is sent to the client', ['toClient']),
+    drop('what is sent to the server', ['toServer']),
+  ];
+}
 
 /** Below TLS: the network and what is in it. */
 export const connectionFaults: readonly FaultKind[] = ROWS.map(([name, fault, more = {}]) => ({

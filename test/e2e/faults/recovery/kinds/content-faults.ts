@@ -88,35 +88,6 @@ const unzipped = (headers: Record<string, string>) => {
  * tell it from a list of a cluster without the object. An older list is: it is below the version that was asked for.
  */
 export const contentFaults: readonly FaultKind[] = [
-  {
-    ...{ room: 'content', name: 'captive portal: HTML with 200', unreachable: 'failing' },
-    strike: (target) =>
-      answer(target, 'all', ({ response }) => {
-        response.setHeader('content-type', 'text/html');
-        response.writeHead(200);
-        response.end(PORTAL);
-      }),
-  },
-  {
-    ...{ room: 'content', name: 'captive portal: redirect', unreachable: 'failing' },
-    strike: (target) =>
-      answer(target, 'all', ({ response }) => {
-        response.writeHead(302, {
-          location: 'https://portal.example/',
-          'content-type': 'text/html',
-        });
-        response.end(PORTAL);
-      }),
-  },
-  {
-    ...{ room: 'content', name: 'captive portal: HTML with 200 to lists' },
-    strike: (target) =>
-      answer(target, 'lists', ({ response }) => {
-        response.setHeader('content-type', 'text/html');
-        response.writeHead(200);
-        response.end(PORTAL);
-      }),
-  },
   alters('text/plain as the type of everything', 'all', {
     headers: (headers) => {
       headers['content-type'] = 'text/plain';
@@ -176,14 +147,6 @@ export const contentFaults: readonly FaultKind[] = [
     const timer = setInterval(() => response.write(Buffer.from([0x6b])), 100);
     response.once('close', () => clearInterval(timer));
   }),
-  {
-    ...{ room: 'content', name: 'a list of another collection' },
-    strike: (target) =>
-      answer(target, 'lists', ({ response }) => {
-        response.writeHead(200, { 'content-type': 'application/json' });
-        response.end(JSON.stringify({ kind: 'ConfigMapList', apiVersion: 'v1', items: [] }));
-      }),
-  },
   {
     ...{ room: 'content', name: 'lists older than was asked for', seconds: [1, 120] },
     strike: (target) => {

@@ -1,6 +1,9 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { FOREIGN_ANSWERS } from '../../../../support/http/foreign-answers.ts';
+import type { Exchange } from '../fault-front.ts';
 import type { ActiveFault, FaultKind, FaultTarget } from '../fault-kind.ts';
+import { answer, answerForeign, answerStatus } from './acts.ts';
 import { listWithoutEnd } from './content-faults.ts';
 
 type Act = (target: FaultTarget) => Promise<void> | void;
@@ -100,7 +103,24 @@ const hardlyRuns: FaultKind = {
   },
 };
 
+/** The process starts while something answers every request so. */
+function startsBehind(name: string, respond: (exchange: Exchange) => void): FaultKind {
+  return {
+    ...{ room: 'process', name: `SIGKILL and a new start behind ${name}` },
+    ...{ starts: 1, mayGoBack: true },
+    strike: async (target) => {
+      const active = answer(target, 'all', respond);
+      await kill(target);
+      return active;
+    },
+  };
+}
+
+const STATUSES = [401, 403, 404, 429, 500, 503];
+
 const HOUR_MS = 3_600_000;
+/** Clocks without a battery begin in 1970. */
+const SINCE_1970_MS = Date.now();
 
 export const processFaults: readonly FaultKind[] = [
   processFault('wrapper frozen', ({ wrapper }) => wrapper.signal('SIGSTOP'), {
@@ -162,6 +182,22 @@ export const processFaults: readonly FaultKind[] = [
   clockJumps('the clock jumps ahead by an hour', HOUR_MS),
   clockJumps('the clock jumps back by an hour', -HOUR_MS),
   clockJumps('the clock jumps ahead by 30 days', 30 * 24 * HOUR_MS),
+  clockJumps('the clock jumps back to 1970', -SINCE_1970_MS),
+  clockJumps('the clock jumps ahead by 56 years', SINCE_1970_MS),
+  processFault(
+    'SIGKILL and a new start in 1970, until the clock is set',
+    async (target) => {
+      target.wrapper.setClock(-SINCE_1970_MS);
+      await kill(target);
+    },
+    { starts: 1, undo: ({ wrapper }) => wrapper.setClock(0) },
+  ),
+  ...Object.entries(FOREIGN_ANSWERS).map(([name, foreign]) =>
+    startsBehind(`an answer not of an API server: ${name}`, (each) => answerForeign(each, foreign)),
+  ),
+  ...STATUSES.map((code) =>
+    startsBehind(`a Status ${code}`, (each) => answerStatus(each, code, 'Fault')),
+  ),
   processFault(
     'SIGKILL and a new start while cut off, a day back',
     async (target) => {

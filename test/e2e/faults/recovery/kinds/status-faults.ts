@@ -1,5 +1,6 @@
+import { FOREIGN_ANSWERS } from '../../../../support/http/foreign-answers.ts';
 import type { FaultKind } from '../fault-kind.ts';
-import { answer, answerStatus, type Scope } from './acts.ts';
+import { answer, answerForeign, answerStatus, type Scope } from './acts.ts';
 
 type Status = readonly [code: number, reason: string, retryAfterSeconds?: number];
 
@@ -43,15 +44,13 @@ export const statusFaults: readonly FaultKind[] = [
     ...{ room: 'status', name: '504 too large a version to everything', unreachable: 'failing' },
     strike: (target) => answer(target, 'all', (each) => answerStatus(each, 504, 'Timeout', 1)),
   },
-  ...(['all', 'lists'] as const).map(
-    (scope): FaultKind => ({
-      ...{ room: 'status', name: `502 of a gateway, HTML, ${WHERE[scope]}` },
-      ...(scope === 'all' ? { unreachable: 'failing' } : {}),
-      strike: (target) =>
-        answer(target, scope, ({ response }) => {
-          response.writeHead(502, { 'content-type': 'text/html' });
-          response.end('<html><body>502 Bad Gateway</body></html>');
-        }),
-    }),
+  ...Object.entries(FOREIGN_ANSWERS).flatMap(([name, foreign]) =>
+    (['all', 'lists', 'watches'] as const).map(
+      (scope): FaultKind => ({
+        ...{ room: 'status', name: `not of an API server: ${name} ${WHERE[scope]}` },
+        ...(scope === 'all' ? { unreachable: 'failing' } : {}),
+        strike: (target) => answer(target, scope, (exchange) => answerForeign(exchange, foreign)),
+      }),
+    ),
   ),
 ];
