@@ -1,16 +1,7 @@
 import type { Command, Flag } from '../command.ts';
 import { explain } from './explain.ts';
-import {
-  ALL_NAMESPACES,
-  CONTEXT,
-  KUBECONFIG,
-  NAMESPACE,
-  NO_HEADERS,
-  outputFlag,
-  SELECTOR,
-} from './flags.ts';
+import { CONTEXT, KUBECONFIG, outputFlag } from './flags.ts';
 import { simulate } from './simulate.ts';
-import { status } from './status.ts';
 import { version } from './version.ts';
 
 /* The commands of kubectl-kpw: those of kube-proxy-wrapper that ask a wrapper, for wrappers on other nodes. */
@@ -44,96 +35,62 @@ const TARGET: readonly Flag[] = [
   { ...{ name: 'node', value: 'NAME' }, help: 'the wrapper on this node' },
   {
     name: 'all-nodes',
-    help: 'the wrappers on all nodes; -o wide prints all that each of them answers',
+    help: 'the wrappers on all nodes',
   },
 ];
 
-const RIGHTS = 'It needs the rights to list pods, and to create and get pods/portforward.';
-
-/** Flags that have a meaning only on the node, or that TARGET and CONNECTION replace. */
-const LOCAL = [
-  'admin',
-  'kubeconfig',
-  'context',
-  'kube-proxy-kubeconfig',
-  'kube-proxy-metrics',
-  'mode',
-  'wait',
-];
-
-const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
-  explain: ['{program} explain shop/web --node edge-1', '{program} explain shop/web --all-nodes'],
-  status: ['{program} status --node edge-1', '{program} status --all-nodes'],
-  version: ['{program} version --all-nodes'],
+/** The explanation of a node, through the API server. */
+const remoteExplain: Command = {
+  ...explain,
+  summary: 'explain what a node, or each node, sees of each Service',
+  description: `${explain.description.replaceAll('this node', 'a node')} With --all-nodes, nodes that see the same of a Service
+share one line.`,
+  usage: explain.usage.map(([args, remark]) => {
+    const form = args.replace('[flags]', '--node NAME|--all-nodes [flags]');
+    return remark === undefined ? [form] : [form, remark];
+  }),
+  flags: [...TARGET, ...explain.flags.filter(({ name }) => name !== 'admin'), ...CONNECTION],
+  notes: 'It needs the rights to list pods, and to create and get pods/portforward.',
+  examples: ['{program} explain shop/web --node edge-1', '{program} explain shop/web --all-nodes'],
+  exits: { ...explain.exits, 1: 'a wrapper cannot be reached or has no answer' },
+  execute: async (call) => (await import('../remote/remote-explain.ts')).executeRemoteExplain(call),
 };
 
-/** The notes of a command are about running it on the node. */
-function remote(command: Command, changes: Partial<Command> = {}): Command {
-  const { name, flags, usage, exits } = command;
-  const own = flags.filter((flag) => !LOCAL.includes(flag.name));
-  return {
-    ...command,
-    summary: command.summary.replaceAll('this node', 'a node'),
-    description: command.description.replaceAll('this node', 'a node'),
-    usage: usage.map(([args, remark]) => {
-      const form = args.replace('[flags]', '--node NAME|--all-nodes [flags]');
-      return remark === undefined ? [form] : [form, remark];
-    }),
-    flags: [...TARGET, ...own.map(withWide), ...CONNECTION],
-    notes: RIGHTS,
-    examples: EXAMPLES[name] ?? command.examples,
-    exits: { ...exits, 1: 'a wrapper cannot be reached or has no answer' },
-    execute: async (call) =>
-      (await import('../remote/remote-command.ts')).executeRemote(command, call),
-    ...changes,
-  };
-}
-
-/** With --all-nodes -o wide has a meaning for each command. */
-function withWide(flag: Flag): Flag {
-  if (flag.name !== 'output' || flag.choices?.includes('wide')) return flag;
-  return outputFlag(...(flag.choices ?? []), 'wide');
-}
-
-const fleet: Command = {
-  name: 'fleet',
-  summary: 'compare what all nodes really see with what simulate expects of them',
-  description: `Reads what kube-proxy on every node really sees, through its wrapper, and compares it with what simulate computes from the
-objects of the cluster. Differences come first. A difference that is gone a moment later is not reported.`,
+const clusterStatus: Command = {
+  name: 'status',
+  summary: 'show whether it is well, on all nodes or one',
+  description: `Shows whether it is well: Pods of the wrapper that do not run, and why; two versions or settings for long; what status says
+on each node; and whether each node sees what simulate computes. Nodes with the same outcome share one line, the
+problems first. Findings about policies are those of simulate.`,
   usage: [
-    ['[flags]', 'all Services: numbers of endpoints, and the keys that win'],
-    ['[NAMESPACE/]SERVICE [flags]', 'one Service: each address'],
+    ['[flags]', 'all nodes'],
+    ['--node NAME [flags]', 'one node, all its lines'],
   ],
   flags: [
+    ...TARGET,
     {
       ...{ name: 'config', value: 'FILE' },
       help: 'settings of the wrappers; default: the ConfigMap that their Pods mount',
     },
-    NAMESPACE,
-    ALL_NAMESPACES,
-    SELECTOR,
     ...CONNECTION,
-    outputFlag('text', 'json', 'yaml', 'wide'),
-    NO_HEADERS,
+    outputFlag('text', 'json', 'yaml'),
   ],
-  notes: `It needs the rights to list pods, nodes, services and endpointslices, to get the ConfigMap of the wrapper, and to create
-and get pods/portforward.`,
-  examples: ['{program} fleet', '{program} fleet shop/web', '{program} fleet -n shop -o json'],
+  notes: `It needs the rights to list pods, and to create and get pods/portforward. To compare with simulate it needs the rights to
+list nodes, services and endpointslices, and to get the ConfigMap of the wrapper.`,
+  examples: ['{program} status', '{program} status --node edge-1', '{program} status -o json'],
   exits: {
-    0: 'every node sees what is expected',
-    1: 'the cluster or the Pods of wrappers cannot be read',
+    0: 'no problem found',
+    1: 'the Pods of wrappers cannot be read',
     2: 'wrong command line',
-    3: 'there are differences, or wrappers that do not answer',
+    3: 'there are problems',
   },
-  maxArguments: 2,
-  execute: async (call) => (await import('../remote/fleet-command.ts')).executeFleet(call),
+  execute: async (call) => (await import('../remote/cluster-status.ts')).executeClusterStatus(call),
 };
 
 /** The commands of kubectl-kpw, in the order of --help. */
 export const REMOTE_COMMANDS: readonly Command[] = [
-  remote(status),
-  fleet,
-  remote(explain),
+  clusterStatus,
+  remoteExplain,
   simulate,
-  remote(version),
+  version,
 ];

@@ -1,6 +1,7 @@
 import { WrapperError } from '../../errors.ts';
 import { type Flags, textFlag } from '../flags.ts';
 import type { KubeClient } from './kube-client.ts';
+import { type ContainerStatus, type PodTrouble, troubleOf } from './pod-trouble.ts';
 
 export interface PodName {
   readonly namespace: string;
@@ -10,6 +11,18 @@ export interface PodName {
 /** The Pod of a wrapper. */
 export interface WrapperPod extends PodName {
   readonly node: string;
+}
+
+/** The Pods of the wrapper on one node. */
+export interface WrapperNode {
+  readonly node: string;
+  /** The one that can be asked; absent: none runs. */
+  readonly pod?: WrapperPod;
+  /** Pods that do not run, or not for long. */
+  readonly troubles: readonly PodTrouble[];
+  /** DaemonSet of the newest Pod, and when that Pod was made (ISO 8601). */
+  readonly daemonSet: string;
+  readonly created: string;
 }
 
 /** The part of a Pod that is read here. */
@@ -25,6 +38,8 @@ interface Pod {
   readonly spec?: { readonly nodeName?: string };
   readonly status?: {
     readonly phase?: string;
+    readonly containerStatuses?: readonly ContainerStatus[];
+    readonly initContainerStatuses?: readonly ContainerStatus[];
     readonly conditions?: readonly { readonly type: string; readonly status: string }[];
   };
 }
@@ -55,13 +70,35 @@ export async function findWrapperPods(
   flags: Flags,
   node: string | undefined,
 ): Promise<WrapperPod[]> {
+  const nodes = await findWrapperNodes(client, flags, node);
+  return nodes.flatMap(({ pod }) => pod ?? []);
+}
+
+/** Finds the nodes with Pods of the wrapper, those included that do not run. See {@link findWrapperPods}. */
+export async function findWrapperNodes(
+  client: KubeClient,
+  flags: Flags,
+  node: string | undefined,
+): Promise<WrapperNode[]> {
   const pods = await listPods(client, flags, node);
   assertOneInstallation(pods, flags);
-  const byNode = Map.groupBy(pods.filter(isRunning), ({ spec }) => spec?.nodeName ?? '');
+  const byNode = Map.groupBy(pods.filter(isMeantToRun), ({ spec }) => spec?.nodeName ?? '');
   byNode.delete('');
-  return [...byNode]
-    .map(([name, all]) => ({ ...nameOf(all.toSorted(byPreference)[0] as Pod), node: name }))
-    .sort((a, b) => (a.node < b.node ? -1 : 1));
+  return Array.from(byNode, ([name, all]) => nodeOf(name, all)).sort((a, b) =>
+    a.node < b.node ? -1 : 1,
+  );
+}
+
+function nodeOf(node: string, all: readonly Pod[]): WrapperNode {
+  const [pod] = all.filter(isRunning).toSorted(byPreference);
+  const newest = all.toSorted((a, b) => (createdOf(a) < createdOf(b) ? 1 : -1))[0] as Pod;
+  return {
+    node,
+    ...(pod === undefined ? {} : { pod: { ...nameOf(pod), node } }),
+    troubles: all.flatMap(({ metadata, status }) => troubleOf(metadata.name, status) ?? []),
+    daemonSet: daemonSetOf(newest) ?? '',
+    created: createdOf(newest),
+  };
 }
 
 /** The error if there is no Pod. */
@@ -86,9 +123,9 @@ function searchOf(flags: Flags): { readonly selector: string; readonly namespace
 function assertOneInstallation(pods: readonly Pod[], flags: Flags): void {
   const daemonSets = new Map<string, string>();
   for (const { metadata } of pods) {
-    const owner = metadata.ownerReferences?.find(({ kind }) => kind === 'DaemonSet');
+    const owner = daemonSetOf({ metadata });
     if (owner === undefined) continue;
-    daemonSets.set(metadata.labels?.['app.kubernetes.io/instance'] ?? owner.name, owner.name);
+    daemonSets.set(metadata.labels?.['app.kubernetes.io/instance'] ?? owner, owner);
   }
   if (daemonSets.size < 2) return;
   const { namespace } = searchOf(flags);
@@ -121,15 +158,27 @@ async function listPods(
   }
 }
 
-function isRunning({ metadata, status }: Pod): boolean {
-  return status?.phase === 'Running' && metadata.deletionTimestamp === undefined;
+function isMeantToRun({ metadata, status }: Pod): boolean {
+  const isOver = status?.phase === 'Succeeded' || status?.phase === 'Failed';
+  return !isOver && metadata.deletionTimestamp === undefined;
+}
+
+function isRunning({ status }: Pod): boolean {
+  return status?.phase === 'Running';
+}
+
+function daemonSetOf({ metadata }: Pick<Pod, 'metadata'>): string | undefined {
+  return metadata.ownerReferences?.find(({ kind }) => kind === 'DaemonSet')?.name;
+}
+
+function createdOf({ metadata }: Pod): string {
+  return metadata.creationTimestamp ?? '';
 }
 
 function byPreference(a: Pod, b: Pod): number {
   const ready = Number(isReady(b)) - Number(isReady(a));
   if (ready !== 0) return ready;
-  const [left, right] = [a, b].map(({ metadata }) => metadata.creationTimestamp ?? '');
-  return (left ?? '') < (right ?? '') ? 1 : -1;
+  return createdOf(a) < createdOf(b) ? 1 : -1;
 }
 
 function isReady({ status }: Pod): boolean {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { fleetExecutor } from '../../../src/commands/remote/fleet-command.ts';
+import { clusterReport, type NodeReport } from '../../../src/commands/remote/cluster-report.ts';
+import { clusterStatusExecutor } from '../../../src/commands/remote/cluster-status.ts';
 import { remoteSession } from '../../../src/commands/remote/remote-session.ts';
 import { VERSION } from '../../../src/version.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -28,11 +29,11 @@ afterEach(async () => {
   await cluster.close();
 });
 
-/** The real commands, but fleet does not wait for seconds. */
+/** The real commands, but status does not wait for seconds. */
 const session = {
   ...remoteSession,
   commands: remoteSession.commands.map((command) =>
-    command.name === 'fleet' ? { ...command, execute: fleetExecutor(300) } : command,
+    command.name === 'status' ? { ...command, execute: clusterStatusExecutor(300) } : command,
   ),
 };
 
@@ -54,8 +55,7 @@ describe('kubectl kpw --node', () => {
 
   test.each([
     [['explain', 'web', '--diff'], 'default/web on node edge-1'],
-    [['status'], `node edge-1: kube-proxy-wrapper ${VERSION}`],
-    [['version'], `wrapper  ${VERSION} on node edge-1`],
+    [['status'], `version ${VERSION}, settings `],
   ])('%j has the answer of the wrapper', async (args, text) => {
     await cluster.startWrapper('edge-1');
     expect((await kpw(...args, '--node', 'edge-1')).out).toContain(text);
@@ -80,7 +80,7 @@ describe('kubectl kpw --node', () => {
       { ...later, name: 'gone', deleted: true },
       { ...later, name: 'done', phase: 'Succeeded' },
     );
-    expect((await kpw('version', '--node', 'edge-1')).code).toBe(0);
+    expect((await kpw('explain', '--node', 'edge-1')).code).toBe(0);
     expect(cluster.forwards).toEqual(['wrapper-edge-1 10361']);
   });
 });
@@ -117,8 +117,8 @@ describe('which Pods are wrappers', () => {
   });
 });
 
-test('version without a node prints the version of the client, and asks nobody', async () => {
-  expect(await kpw('version')).toMatchObject({ code: 0, out: `client   ${VERSION}\n` });
+test('version prints the version of the program, and asks nobody', async () => {
+  expect(await runInProcess(session, ['version'])).toMatchObject({ code: 0, out: `${VERSION}\n` });
   expect(cluster.forwards).toEqual([]);
 });
 
@@ -171,6 +171,7 @@ describe('errors say what is missing', () => {
 
   test.each([
     [['explain']],
+    [['status', '--node', 'a', '--all-nodes']],
     [['explain', '--node', 'a', '--all-nodes']],
     [['explain', '--all-nodes', '--watch']],
     [['status', '--node', 'a', '--admin-port', '70000']],
@@ -181,13 +182,21 @@ describe('errors say what is missing', () => {
 });
 
 describe('kubectl kpw --all-nodes', () => {
-  test('asks all nodes, a few at a time', async () => {
+  test('asks all nodes, a few at a time, and those that see the same share one line', async () => {
     for (const node of ['edge-1', 'edge-2', 'edge-3']) await cluster.startWrapper(node);
-    const { code, out } = await kpw('version', '--all-nodes', '--parallel', '2');
+    const { code, out } = await kpw('explain', 'web', '--all-nodes', '--parallel', '2');
     expect(code).toBe(0);
-    const lines = out.split('\n').slice(1, 4);
-    expect(lines).toEqual(['edge-1', 'edge-2', 'edge-3'].map((node) => `${node}  ${VERSION}`));
+    expect(out).toMatch(/^ +filtered 1\/2 hostname: 10\.0\.0\.1 +1 node +edge-1$/m);
+    expect(out).toMatch(/^ +filtered 1\/2 hostname: 10\.0\.0\.3 +1 node +edge-3$/m);
     expect(cluster.mostForwards).toBeLessThanOrEqual(2);
+    cluster.server.annotate('web', 'topologyKeys', '["*"]');
+    await eventually(
+      async () =>
+        (await kpw('explain', 'web', '--all-nodes')).out.includes(
+          '3 nodes  edge-1, edge-2, edge-3',
+        ),
+      true,
+    );
   });
 
   test('a node that does not answer is one line, and the exit code', async () => {
@@ -208,74 +217,161 @@ describe('kubectl kpw --all-nodes', () => {
   });
 });
 
-describe('kubectl kpw fleet', () => {
-  const start = async () => {
-    for (const node of ['edge-1', 'edge-2', 'edge-3']) await cluster.startWrapper(node);
+describe('kubectl kpw status', () => {
+  const start = async (...nodes: string[]) => {
+    for (const node of nodes) await cluster.startWrapper(node);
   };
+  const all = ['edge-1', 'edge-2', 'edge-3'];
 
-  test('finds no difference if every node sees what simulate expects', async () => {
-    await start();
-    const { code, out } = await kpw('fleet');
-    expect({ code, out }).toEqual({
-      code: 0,
-      out: '3 of 3 nodes see what is expected of 1 Service\n',
-    });
+  test('nodes on which all is well are one line, and those without kube-proxy are counted apart', async () => {
+    await start(...all);
+    const { code, out } = await kpw('status');
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /^\[skip\] kube-proxy +nobody watches .* \(3 of 3 nodes: edge-1, edge-2, edge-3\)/m,
+    );
+    expect(out).toMatch(
+      new RegExp(`^version ${VERSION}, settings [0-9a-f]{8}: edge-1, edge-2, edge-3$`, 'm'),
+    );
+    expect(out).toMatch(/^0 of 3 nodes are well, 3 without kube-proxy or wrapper$/m);
+    expect(out).not.toContain('[FAIL]');
+  });
+
+  test('one node has all its lines', async () => {
+    await start('edge-1');
+    const { code, out } = await kpw('status', '--node', 'edge-1');
+    expect(code).toBe(0);
+    expect(out).toMatch(/^\[ok\] +wrapper +ready$/m);
+    expect(out).toMatch(/^\[ok\] +expected +this node sees what simulate computes$/m);
+  });
+
+  // Every remote command once said no problem, or that the connection was refused.
+  test('a roll-out that is stuck is said in the last words of the wrapper', async () => {
+    await start(...all);
+    const last = 'kube-proxy-wrapper: settings: unknown key "defaultTopologyKey"';
+    const crash = { reason: 'CrashLoopBackOff', last: `{"msg":"starts"}\n${last}\n` };
+    for (const node of ['edge-1', 'edge-2']) {
+      cluster.pods.push({ name: `next-${node}`, node, ready: false, crash });
+    }
+    const { code, out } = await kpw('status');
+    expect(code).toBe(3);
+    expect(out).toContain(
+      `[FAIL] wrapper      a Pod does not run: CrashLoopBackOff: ${last} (2 of 3 nodes: edge-1, edge-2)`,
+    );
+  });
+
+  test('a node whose only Pod does not run, and one that does not answer, are problems', async () => {
+    await start('edge-2');
+    const crash = { reason: 'ImagePullBackOff', last: '' };
+    cluster.pods.push({ name: 'a', node: 'edge-1', phase: 'Pending', ready: false, crash });
+    cluster.forwardErrors.set('wrapper-edge-2', 'no route');
+    const { code, out } = await kpw('status');
+    expect(code).toBe(3);
+    expect(out).toMatch(/a Pod does not run: ImagePullBackOff \(1 of 3 nodes: edge-1; a\)/);
+    expect(out).toMatch(/the wrapper does not answer \(1 of 3 nodes: edge-2; .*no route/);
+    expect(out).toMatch(/^\[skip\] wrapper +no wrapper on this node \(1 of 3 nodes: edge-3\)/m);
+  });
+
+  test('two settings for long are a problem, those of a roll-out that goes on are not', async () => {
+    await start('edge-1');
+    await cluster.startWrapper('edge-2', { returnDelaySeconds: 5 });
+    const [first, second] = cluster.pods as [FakePod, FakePod];
+    cluster.pods[0] = { ...first, daemonSet: 'kpw' };
+    cluster.pods[1] = { ...second, daemonSet: 'kpw', created: new Date().toISOString() };
+    const rolling = /still runs version/;
+    expect((await kpw('status')).out).not.toMatch(rolling);
+    cluster.pods[1] = { ...second, daemonSet: 'kpw', created: '2026-01-02T00:00:00Z' };
+    const { code, out } = await kpw('status');
+    expect(code).toBe(3);
+    expect(out).toMatch(
+      /^\[FAIL\] wrapper +still runs version .*; the newest Pod runs .* \(1 of 3 nodes: edge-1;/m,
+    );
   });
 
   test('uses the settings in the ConfigMap of the Pods', async () => {
     putService(cluster.server, 'plain', null);
     putSlice(cluster.server, 'plain-1', 'plain', [{ ip: '10.0.1.1', node: 'edge-1' }]);
     const raw = { defaultTopologyKeys: ['kubernetes.io/hostname'] };
-    for (const node of ['edge-1', 'edge-2']) await cluster.startWrapper(node, raw);
+    await cluster.startWrapper('edge-2', raw);
     cluster.config = 'defaultTopologyKeys: [kubernetes.io/hostname]\n';
-    expect(await kpw('fleet')).toMatchObject({ code: 0 });
+    expect((await kpw('status', '--node', 'edge-2')).out).toMatch(/^\[ok\] +expected/m);
     cluster.config = '{}';
-    const { code, out } = await kpw('fleet', 'plain');
+    const { code, out } = await kpw('status', '--node', 'edge-2');
     expect(code).toBe(3);
-    expect(out).toMatch(/^! +edge-2 +default\/plain +0\/1 NONE +1\/1 unfiltered$/m);
+    expect(out).toMatch(
+      /^\[FAIL\] expected .*sees default\/plain filtered {2}0\/1, expected default\/plain unfiltered {2}1\/1/m,
+    );
   });
 
   test('a name of a ConfigMap cannot change the path of the request', async () => {
-    await start();
+    await start('edge-1');
     cluster.configMap = '../secrets/token?x=';
-    cluster.config = '{}';
-    expect(await kpw('fleet')).toMatchObject({ code: 0 });
+    expect((await kpw('status', '--node', 'edge-1')).out).toMatch(/^\[ok\] +expected/m);
   });
 
   test('a difference that is gone a moment later is not reported', async () => {
-    await start();
+    await start(...all);
     const release = cluster.server.freezeWatches();
     cluster.server.annotate('web', 'topologyKeys', '["site"]');
-    const running = kpw('fleet');
+    const running = kpw('status');
     // All nodes have been read once.
     await eventually(() => cluster.forwards.length >= 3, true);
     await eventually(() => cluster.openForwards, 0);
     release();
-    expect(await running).toMatchObject({ code: 0 });
+    expect((await running).out).not.toContain('[FAIL] expected');
   });
 
-  test('a node whose watches hang differs', async () => {
-    await start();
+  test('a node whose watches hang does not see what is expected', async () => {
+    await start(...all);
     const release = cluster.server.freezeWatches();
     cluster.server.annotate('web', 'topologyKeys', '["site"]');
-    const { code, out } = await kpw('fleet', 'web', '-o', 'wide');
+    const { code, out } = await kpw('status');
     release();
     expect(code).toBe(3);
-    expect(out).toMatch(
-      /^! +edge-1 +default\/web +1\/2 hostname \(10\.0\.0\.1\) +1\/2 site \(10\.0\.0\.1\)$/m,
-    );
-    expect(out).toContain('1 of 3 nodes see what is expected of 1 Service');
+    expect(out).toMatch(/^\[FAIL\] expected +this node does not see what simulate computes/m);
   });
 
-  test('a node without a wrapper is named, and a node that does not answer is a problem', async () => {
-    await cluster.startWrapper('edge-1');
-    await cluster.startWrapper('edge-2');
-    cluster.forwardErrors.set('wrapper-edge-2', 'no route');
-    const { code, out } = await kpw('fleet');
-    expect(code).toBe(3);
-    expect(out).toMatch(/^! edge-2: no answer: .*no route/);
-    expect(out).toContain(
-      'i no wrapper on 1 node: edge-3\n1 of 2 nodes see what is expected of 1 Service\n',
-    );
+  test('without the right to read the cluster only that line is not known', async () => {
+    await start('edge-1');
+    cluster.refusals.set('/api/v1/nodes', 403);
+    const { code, out } = await kpw('status', '--node', 'edge-1');
+    expect(code).toBe(0);
+    expect(out).toMatch(/^\[skip\] expected +not compared \(.*403/m);
   });
+
+  test('findings about policies are those of simulate', async () => {
+    cluster.server.annotate('web', 'topologyKeys', '[site]');
+    await start('edge-1');
+    const { code, out } = await kpw('status');
+    expect(code).toBe(3);
+    expect(out).toMatch(/^! default\/web: .*\n +next: correct the annotation/m);
+  });
+});
+
+test('5,000 nodes fit on a screen, the problems first', () => {
+  const nodes = Array.from({ length: 5_000 }, (_, n): NodeReport => {
+    const node = `edge-${n}`;
+    const about = { node, version: '1.1.0', settings: 'abc' };
+    const ok = { id: 'wrapper', state: 'ok', text: 'ready' } as const;
+    if (n % 100 === 7) {
+      const text = 'the kernel has no rules';
+      return {
+        ...about,
+        lines: [ok, { id: 'rules', state: 'problem', text, next: 'look', detail: node }],
+      };
+    }
+    if (n % 3 > 0) return { ...about, lines: [ok] };
+    const text = 'nobody watches Services and EndpointSlices through this wrapper';
+    return { ...about, lines: [ok, { id: 'kube-proxy', state: 'notConnected', text }] };
+  });
+  const out = clusterReport(nodes, []).text({ wide: false, headers: true });
+  const lines = out.trim().split('\n');
+  expect(lines.length).toBeLessThan(12);
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(200);
+  expect(lines[0]).toBe(
+    '[FAIL] rules        the kernel has no rules (50 of 5000 nodes: edge-7, edge-107, edge-207, edge-307, edge-407 and 45 more)',
+  );
+  expect(lines.at(-1)).toMatch(
+    /^\d+ of 5000 nodes are well, 50 with problems, \d+ without kube-proxy or wrapper$/,
+  );
 });

@@ -37,7 +37,6 @@ export const REFUSED_COMMANDS: readonly (readonly [string[], number, RegExp])[] 
   [['-n', 'shop', 'explain'], 2, /unknown option '-n'/],
   [['status', '--admin', '127.0.0.1:1'], 1, /no wrapper answers/],
   [['status', '-o', 'csv'], 2, /--output must be one of text, json, yaml/],
-  [['version', '--admin', '127.0.0.1:1'], 1, /no wrapper answers/],
   [['version', 'x'], 2, /too many arguments/],
   [['simulate', '-l', 'a b', '--from', 'x'], 2, /--selector: /],
   [['simulate', '--from', 'examples/cluster.yaml', '--diff'], 2, /--diff has nothing to compare/],

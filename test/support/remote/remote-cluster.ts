@@ -27,6 +27,8 @@ export interface FakePod {
   /** Name of its DaemonSet; default: it has none. */
   readonly daemonSet?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  /** Why its container does not run, and its last words. */
+  readonly crash?: { readonly reason: string; readonly last: string };
 }
 
 /**
@@ -229,6 +231,16 @@ function podObject(pod: FakePod, configMap: string) {
       ],
       volumes: [{ name: 'config', configMap: { name: configMap } }],
     },
-    status: { phase, conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
+    status: {
+      phase,
+      conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }],
+      containerStatuses: [
+        {
+          name: 'kube-proxy-wrapper',
+          state: pod.crash ? { waiting: { reason: pod.crash.reason } } : { running: {} },
+          ...(pod.crash ? { lastState: { terminated: { message: pod.crash.last } } } : {}),
+        },
+      ],
+    },
   };
 }

@@ -1,0 +1,115 @@
+import type { StatusLine } from '../../admin/status/status-line.ts';
+import { printLine } from '../../untrusted-text.ts';
+import { verdictLines } from '../check/verdict.ts';
+import type { Report } from '../output/report.ts';
+import { type Finding, some } from '../simulate/findings.ts';
+import { formatFindings } from '../simulate/format-findings.ts';
+import { verdictOf } from '../status/status-verdicts.ts';
+
+/** Whether it is well on one node, as seen from elsewhere. */
+export interface NodeReport {
+  readonly node: string;
+  /** Absent: its wrapper did not answer. */
+  readonly version?: string;
+  readonly settings?: string;
+  readonly lines: readonly StatusLine[];
+}
+
+/** Nodes that share a line. */
+interface Group {
+  readonly line: StatusLine;
+  readonly nodes: readonly string[];
+}
+
+/** Groups on one screen; the others are in -o json. */
+const MAX_GROUPS = 20;
+
+/**
+ * Nodes with the same outcome share one line, the problems first.
+ *
+ * @param findings about policies, from the simulation. They replace what each node says about its policies.
+ */
+export function clusterReport(nodes: readonly NodeReport[], findings: readonly Finding[]): Report {
+  const groups = groupLines(nodes);
+  const counts = countNodes(nodes);
+  return {
+    data: { ...counts, groups, findings, nodes: nodes.map(({ lines, ...about }) => about) },
+    text: () => formatCluster(nodes, groups, findings),
+  };
+}
+
+const ORDER: readonly StatusLine['state'][] = ['problem', 'unknown', 'notConnected', 'ok'];
+
+function groupLines(nodes: readonly NodeReport[]): Group[] {
+  const groups = new Map<string, { line: StatusLine; nodes: string[] }>();
+  for (const { node, lines } of nodes) {
+    for (const line of lines) {
+      const key = `${line.state} ${line.id} ${line.text}`;
+      const group = groups.get(key);
+      if (group === undefined) groups.set(key, { line, nodes: [node] });
+      else group.nodes.push(node);
+    }
+  }
+  return [...groups.values()].sort(
+    (a, b) =>
+      ORDER.indexOf(a.line.state) - ORDER.indexOf(b.line.state) || b.nodes.length - a.nodes.length,
+  );
+}
+
+/** A node counts once, by its worst line. */
+function countNodes(nodes: readonly NodeReport[]) {
+  const counts = { problem: 0, unknown: 0, notConnected: 0, ok: 0 };
+  for (const { lines } of nodes) {
+    const worst = ORDER.find((state) => lines.some((line) => line.state === state)) ?? 'ok';
+    counts[worst]++;
+  }
+  const { problem, unknown, notConnected, ok } = counts;
+  return { count: nodes.length, well: ok, problems: problem, unknown, notConnected };
+}
+
+function formatCluster(
+  nodes: readonly NodeReport[],
+  groups: readonly Group[],
+  findings: readonly Finding[],
+): string {
+  const isOne = nodes.length === 1;
+  // Of one node everything is printed, of many only what is not well.
+  const printed = groups.filter(({ line }) => isOne || line.state !== 'ok');
+  const lines = printed
+    .slice(0, MAX_GROUPS)
+    .map((group) => verdictLines(verdictOf(nodesOf(group, nodes.length))));
+  const rest = printed.length - lines.length;
+  const more = rest > 0 ? printLine(`and ${rest} more lines; all are in -o json`) : '';
+  const policies = formatFindings(findings);
+  const parts = [`${lines.join('')}${more}`, policies, versionsOf(nodes) + summaryOf(nodes)];
+  return parts.filter((part) => part !== '').join('\n');
+}
+
+/** What differs from node to node is printed for a node alone. */
+function nodesOf({ line, nodes }: Group, all: number): StatusLine {
+  if (all === 1) return line;
+  const { detail, ...shared } = line;
+  const where = `${nodes.length} of ${all} nodes: ${some(nodes)}`;
+  const about = nodes.length === 1 && detail !== undefined ? `${where}; ${detail}` : where;
+  return { ...shared, detail: about };
+}
+
+function versionsOf(nodes: readonly NodeReport[]): string {
+  const runs = nodes.filter(({ version }) => version !== undefined);
+  const groups = Map.groupBy(runs, ({ version, settings }) => `${version}, settings ${settings}`);
+  return [...groups]
+    .sort(([, a], [, b]) => b.length - a.length)
+    .slice(0, MAX_GROUPS)
+    .map(([what, all]) => printLine(`version ${what}: ${some(all.map(({ node }) => node))}`))
+    .join('');
+}
+
+function summaryOf(nodes: readonly NodeReport[]): string {
+  const { count, well, problems, unknown, notConnected } = countNodes(nodes);
+  const others = [
+    ...(problems > 0 ? [`${problems} with problems`] : []),
+    ...(unknown > 0 ? [`${unknown} not known`] : []),
+    ...(notConnected > 0 ? [`${notConnected} without kube-proxy or wrapper`] : []),
+  ];
+  return printLine([`${well} of ${count} nodes are well`, ...others].join(', '));
+}

@@ -1,0 +1,207 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type NodeStatus,
+  ok,
+  problem,
+  type StatusLine,
+  unknown,
+} from '../../admin/status/status-line.ts';
+import { WrapperError } from '../../errors.ts';
+import { type Call, EXIT } from '../command.ts';
+import type { Flags } from '../flags.ts';
+import { readStatus } from '../status/read-status.ts';
+import { userKubeconfig } from '../user-kubeconfig.ts';
+import { clusterReport, type NodeReport } from './cluster-report.ts';
+import { compareNode, type Expectation, readExpectation } from './expectation.ts';
+import { forEachLimited } from './for-each.ts';
+import { createKubeClient, type KubeClient } from './kube-client.ts';
+import { adminPort, createRemoteAdmin } from './remote-admin.ts';
+import { parallel, targetNode } from './remote-flags.ts';
+import { rollOutLines } from './roll-out.ts';
+import { findWrapperNodes, noPod, type WrapperNode, type WrapperPod } from './wrapper-pods.ts';
+
+/** A node that differs must differ again after this time, in milliseconds: changes need a moment to reach every node. */
+const SETTLE_MS = 3_000;
+
+/** Executes `kubectl kpw status`. */
+export const executeClusterStatus = clusterStatusExecutor(SETTLE_MS);
+
+/** @param settleMs time after which nodes that differ are read again, in milliseconds */
+export function clusterStatusExecutor(settleMs: number): (call: Call) => Promise<number> {
+  return (call) => report(call, settleMs);
+}
+
+async function report({ flags, session }: Call, settleMs: number): Promise<number> {
+  const node = targetNode(flags);
+  const port = adminPort(flags);
+  const limit = parallel(flags);
+  const client = await createKubeClient(userKubeconfig(flags));
+  try {
+    const nodes = await findWrapperNodes(client, flags, node);
+    if (nodes.length === 0) throw noPod(flags, node);
+    const cluster: Cluster = { client, flags, port, limit, settleMs };
+    const expectation = await expectationOf(cluster, nodes);
+    const reports = await readAll(cluster, nodes, expectation);
+    const without = node === undefined ? nodesWithout(nodes, expectation) : [];
+    const found = [...reports, ...without];
+    const findings = expectation instanceof WrapperError ? [] : expectation.findings;
+    await session.print(clusterReport(found, node === undefined ? findings : []), flags);
+    const isProblem = found.some(({ lines }) => lines.some(({ state }) => state === 'problem'));
+    return isProblem ? EXIT.findings : EXIT.ok;
+  } finally {
+    await client.close();
+  }
+}
+
+interface Cluster {
+  readonly client: KubeClient;
+  readonly flags: Flags;
+  readonly port: number;
+  /** Nodes that are read at the same time. */
+  readonly limit: number;
+  readonly settleMs: number;
+}
+
+/** What simulate computes, or why it cannot. */
+async function expectationOf(
+  { client, flags }: Cluster,
+  nodes: readonly WrapperNode[],
+): Promise<Expectation | WrapperError> {
+  const pod = nodes.find((each) => each.pod !== undefined)?.pod;
+  try {
+    if (pod === undefined) throw new WrapperError('NotFound', 'no Pod of the wrapper runs');
+    return await readExpectation(client, flags, pod);
+  } catch (error) {
+    return WrapperError.from(error, 'Unreachable');
+  }
+}
+
+/** What one wrapper answered, or why it did not. */
+type Answer = NodeStatus | WrapperError;
+
+async function readAll(
+  cluster: Cluster,
+  nodes: readonly WrapperNode[],
+  expectation: Expectation | WrapperError,
+): Promise<NodeReport[]> {
+  const answers = await forEachLimited(nodes, cluster.limit, ({ pod }) =>
+    pod === undefined ? Promise.resolve(undefined) : askStatus(cluster, pod),
+  );
+  const compared = await compareAll(cluster, nodes, answers, expectation);
+  const rollOut = rollOutLines(nodes, answers);
+  return nodes.map((each, index): NodeReport => {
+    const answer = answers[index];
+    const status = answer === undefined || answer instanceof WrapperError ? undefined : answer;
+    return {
+      node: each.node,
+      ...(status && { version: status.version, settings: status.settings }),
+      lines: [
+        ...troubleLines(each),
+        ...(rollOut[index] ?? []),
+        ...answerLines(answer, each),
+        ...(compared.get(each.node) ?? []),
+      ],
+    };
+  });
+}
+
+async function askStatus({ client, port }: Cluster, pod: WrapperPod): Promise<Answer> {
+  const admin = createRemoteAdmin(client, pod, port);
+  try {
+    return await readStatus(admin);
+  } catch (error) {
+    return WrapperError.from(error, 'Unreachable');
+  } finally {
+    admin.close();
+  }
+}
+
+function answerLines(answer: Answer | undefined, { troubles }: WrapperNode): readonly StatusLine[] {
+  if (answer === undefined) {
+    if (troubles.length > 0) return [];
+    return [problem('wrapper', 'no Pod of the wrapper runs', 'kubectl describe its Pod')];
+  }
+  if (!(answer instanceof WrapperError)) return answer.lines;
+  // The reason of the Pod says more than that nothing listens.
+  if (troubles.length > 0) return [];
+  return [
+    problem('wrapper', 'the wrapper does not answer', 'see the log of its Pod', answer.message),
+  ];
+}
+
+function troubleLines({ troubles }: WrapperNode): StatusLine[] {
+  return troubles.map(({ pod, reason, message }) => {
+    const text = `a Pod does not run: ${reason}${message === '' ? '' : `: ${message}`}`;
+    const next =
+      'correct the settings or the image; the last Pod of a node serves until the next one is ready';
+    return problem('wrapper', text, next, pod);
+  });
+}
+
+/** The line `expected` of each node. A difference must still be there when node and cluster are read again. */
+async function compareAll(
+  cluster: Cluster,
+  nodes: readonly WrapperNode[],
+  answers: readonly (Answer | undefined)[],
+  expectation: Expectation | WrapperError,
+): Promise<ReadonlyMap<string, readonly StatusLine[]>> {
+  const lines = new Map<string, readonly StatusLine[]>();
+  const doubtful: WrapperPod[] = [];
+  nodes.forEach(({ node, pod }, index) => {
+    const answer = answers[index];
+    if (answer === undefined || answer instanceof WrapperError || pod === undefined) return;
+    if (expectation instanceof WrapperError) {
+      lines.set(node, [unknown('expected', 'not compared', expectation.message)]);
+    } else if (answer.outcomes === undefined) {
+      lines.set(node, [unknown('expected', 'there is no view to compare yet')]);
+    } else if (answer.outcomes === expectation.hashOf(node)) {
+      lines.set(node, [ok('expected', 'this node sees what simulate computes')]);
+    } else doubtful.push(pod);
+  });
+  if (doubtful.length === 0) return lines;
+  await delay(cluster.settleMs);
+  const again = await expectationOf(cluster, nodes);
+  await forEachLimited(doubtful, cluster.limit, async (pod) => {
+    lines.set(pod.node, [await differenceLine(cluster, pod, again)]);
+  });
+  return lines;
+}
+
+async function differenceLine(
+  { client, port }: Cluster,
+  pod: WrapperPod,
+  expectation: Expectation | WrapperError,
+): Promise<StatusLine> {
+  if (expectation instanceof WrapperError) {
+    return unknown('expected', 'not compared', expectation.message);
+  }
+  const admin = createRemoteAdmin(client, pod, port);
+  try {
+    const differences = await compareNode(admin, pod.node, expectation);
+    if (differences.length === 0) return ok('expected', 'this node sees what simulate computes');
+    const [first] = differences;
+    const more = differences.length > 1 ? ` and ${differences.length - 1} more Services` : '';
+    const text = 'this node does not see what simulate computes';
+    const next =
+      'compare kubectl kpw explain SERVICE --node NODE with kubectl kpw simulate SERVICE';
+    return problem('expected', text, next, `${first}${more}`);
+  } catch (error) {
+    return unknown('expected', 'not compared', WrapperError.from(error, 'Unreachable').message);
+  } finally {
+    admin.close();
+  }
+}
+
+function nodesWithout(
+  nodes: readonly WrapperNode[],
+  expectation: Expectation | WrapperError,
+): NodeReport[] {
+  if (expectation instanceof WrapperError) return [];
+  const known = new Set(nodes.map(({ node }) => node));
+  return expectation.nodes
+    .filter((node) => !known.has(node))
+    .map((node) => ({
+      node,
+      lines: [{ id: 'wrapper', state: 'notConnected', text: 'no wrapper on this node' }],
+    }));
+}

@@ -1,0 +1,89 @@
+import type { Summary } from '../../admin/explain/summary.ts';
+import { outcomesHash } from '../../admin/status/outcomes-hash.ts';
+import { outcomeLine, type ServiceOutcome } from '../../topology/explain/service-outcome.ts';
+import type { AdminClient } from '../admin-client.ts';
+import { type Flags, textFlag } from '../flags.ts';
+import { readPages } from '../paged.ts';
+import { type Finding, findingsOf } from '../simulate/findings.ts';
+import { answerOn } from '../simulate/matrix.ts';
+import { readCluster } from '../simulate/read-cluster.ts';
+import { type Simulation, simulate } from '../simulate/simulation.ts';
+import { settingsOf } from '../simulate/simulation-input.ts';
+import { userKubeconfig } from '../user-kubeconfig.ts';
+import type { KubeClient } from './kube-client.ts';
+import { readWrapperConfig } from './wrapper-config.ts';
+import type { WrapperPod } from './wrapper-pods.ts';
+
+/** What simulate computes for each node, from the objects of the cluster and the settings of the wrapper. */
+export interface Expectation {
+  readonly nodes: readonly string[];
+  readonly findings: readonly Finding[];
+  /** Empty: the node does not exist. */
+  outcomesOf(node: string): readonly ServiceOutcome[];
+  /** As in {@link NodeStatus.outcomes}. */
+  hashOf(node: string): string;
+}
+
+/** Reads the cluster. @param pod a Pod whose settings count; --config replaces them */
+export async function readExpectation(
+  client: KubeClient,
+  flags: Flags,
+  pod: WrapperPod,
+): Promise<Expectation> {
+  const file = textFlag(flags, 'config');
+  const raw = file === undefined ? await readWrapperConfig(client, pod) : {};
+  const settings = settingsOf(file, raw);
+  const { namespacePolicies: namespaces, fabedgeCluster } = settings;
+  const optional = { namespaces, communities: fabedgeCluster !== undefined };
+  const simulation = simulate(await readCluster(userKubeconfig(flags), optional), settings);
+  return expectationFrom(simulation);
+}
+
+function expectationFrom(simulation: Simulation): Expectation {
+  const { nodes, services } = simulation;
+  const indices = new Map(nodes.map((name, index) => [name, index]));
+  const outcomesOf = (node: string): ServiceOutcome[] => {
+    const index = indices.get(node);
+    if (index === undefined) return [];
+    return services.map((service) => {
+      const { outcome: kind, winners, shown } = answerOn(service, index);
+      return {
+        service: service.service,
+        kind,
+        dryRun: service.policy.dryRun === true,
+        winners: winners.toSorted(),
+        total: service.endpoints.length,
+        kept: shown.length,
+      };
+    });
+  };
+  return {
+    nodes,
+    findings: findingsOf(simulation),
+    outcomesOf,
+    hashOf: (node) => outcomesHash(outcomesOf(node)),
+  };
+}
+
+/** The Services that a node does not see as expected, each as `default/web sees 1/2 hostname, expected 1/2 site`. */
+export async function compareNode(
+  admin: AdminClient,
+  node: string,
+  expectation: Expectation,
+): Promise<string[]> {
+  const query = new URLSearchParams();
+  const { services } = await readPages<Summary, 'services'>(admin, '/explain', 'services', query);
+  const seen = new Map(services.map((each) => [each.service, sightOf(each)]));
+  return expectation.outcomesOf(node).flatMap((expected) => {
+    const sees = seen.get(expected.service);
+    const should = outcomeLine(expected);
+    if (expected.total === 0 && (sees?.total ?? 0) === 0) return [];
+    const does = sees && outcomeLine(sees);
+    return does === should ? [] : [`sees ${does ?? `no ${expected.service}`}, expected ${should}`];
+  });
+}
+
+function sightOf({ outcome, ...summary }: Summary['services'][number]): ServiceOutcome {
+  const { service, dryRun, winners, total, kept } = summary;
+  return { service, kind: outcome, dryRun, winners: winners.toSorted(), total, kept };
+}
