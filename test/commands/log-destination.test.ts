@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { pino } from 'pino';
-import { createLogDestination } from '../../src/commands/log-destination.ts';
+import { createLogDestination } from '../../src/commands/run/log-destination.ts';
 import { freePorts } from '../e2e/support/free-port.ts';
 import { writeKubeconfig } from '../support/http/kubeconfig.ts';
 import { spawnMortal } from '../support/process/mortal-child.ts';

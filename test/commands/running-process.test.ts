@@ -6,7 +6,7 @@ import {
   assertSameNode,
   flushRunningProcess,
   readRunningProcess,
-} from '../../src/commands/running-process.ts';
+} from '../../src/commands/run/running-process.ts';
 import { currentKubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
 import { serializeQueries } from '../../src/proxy/api/query-json.ts';
 

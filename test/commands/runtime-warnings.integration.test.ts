@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { expect, test } from '@jest/globals';
-import { logWarnings } from '../../src/commands/runtime-warnings.ts';
+import { logWarnings } from '../../src/commands/run/runtime-warnings.ts';
 import { recordingLogger } from '../support/wrapper/wrapper-fixture.ts';
 
 test('warnings of Node.js are logged instead of printed', () => {

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { listenForSignals } from '../../src/commands/stop-signals.ts';
+import { listenForSignals } from '../../src/commands/run/stop-signals.ts';
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 const before = SIGNALS.map((signal) => process.listeners(signal));

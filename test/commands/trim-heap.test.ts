@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { trimHeapOnceReady } from '../../src/commands/trim-heap.ts';
+import { trimHeapOnceReady } from '../../src/commands/run/trim-heap.ts';
 import { captureLogger } from '../support/http/logger.ts';
 
 function start(isReady: () => boolean, pollMs?: number) {

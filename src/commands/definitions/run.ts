@@ -51,5 +51,5 @@ export const run: Command = {
     1: 'wrong settings or an error at start',
     2: 'wrong command line',
   },
-  execute: async (call) => (await import('../run-command.ts')).executeRun(call),
+  execute: async (call) => (await import('../run/run-command.ts')).executeRun(call),
 };

@@ -57,5 +57,5 @@ the nodes, and does not write anything. Below are its findings: mistakes in poli
     3: 'there are warnings (with --diff: new ones)',
   },
   maxArguments: 2,
-  execute: async (call) => (await import('../simulate.ts')).executeSimulate(call),
+  execute: async (call) => (await import('../simulate/simulate-command.ts')).executeSimulate(call),
 };

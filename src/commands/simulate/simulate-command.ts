@@ -1,20 +1,20 @@
-import type { RawSettings } from '../config/settings.ts';
-import { WrapperError } from '../errors.ts';
-import { type Call, EXIT } from './command.ts';
-import { type Flags, textFlag, textFlags, UsageError } from './flags.ts';
-import { namespaceFlag } from './service-argument.ts';
-import { type ClusterObjects, readManifests } from './simulate/cluster-objects.ts';
-import { type Finding, findingsOf, newFindings } from './simulate/findings.ts';
-import { isSettingsFile } from './simulate/manifest-files.ts';
-import { type Simulation, type SimulationSettings, simulate } from './simulate/simulation.ts';
+import type { RawSettings } from '../../config/settings.ts';
+import { WrapperError } from '../../errors.ts';
+import { type Call, EXIT } from '../command.ts';
+import { type Flags, textFlag, textFlags, UsageError } from '../flags.ts';
+import { namespaceFlag } from '../service-argument.ts';
+import { type ClusterObjects, readManifests } from './cluster-objects.ts';
+import { type Finding, findingsOf, newFindings } from './findings.ts';
+import { isSettingsFile } from './manifest-files.ts';
+import { type Simulation, type SimulationSettings, simulate } from './simulation.ts';
 import {
   readInput,
   readSettings,
   serviceFilter,
   serviceNames,
   settingsOf,
-} from './simulate/simulation-input.ts';
-import { differencesReport, simulationReport } from './simulate/simulation-report.ts';
+} from './simulation-input.ts';
+import { differencesReport, simulationReport } from './simulation-report.ts';
 
 /** Executes `simulate`. */
 export async function executeSimulate({ flags, args, session }: Call): Promise<number> {

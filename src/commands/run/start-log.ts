@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { readiness } from '../admin/readiness.ts';
-import { queryPath } from '../proxy/api/query.ts';
-import type { NodeProxy } from '../proxy/node-proxy.ts';
-import { VERSION } from '../version.ts';
+import { readiness } from '../../admin/readiness.ts';
+import { queryPath } from '../../proxy/api/query.ts';
+import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import { VERSION } from '../../version.ts';
 
 /** Time between two checks whether everything is ready, in milliseconds. */
 const POLL_MS = 500;

@@ -1,14 +1,14 @@
-import { WrapperError } from '../errors.ts';
-import type { Query } from '../proxy/api/query.ts';
-import { parseQueries } from '../proxy/api/query-json.ts';
+import { WrapperError } from '../../errors.ts';
+import type { Query } from '../../proxy/api/query.ts';
+import { parseQueries } from '../../proxy/api/query-json.ts';
 import {
   isShareable,
   type ListenerAddress,
   type RunningNode,
-} from '../proxy/hot-restart/hot-restart.ts';
-import { addressText } from '../proxy/util/address.ts';
-import { boundedRequest } from '../proxy/util/bounded-request.ts';
-import { listenerUsers } from '../proxy/util/proc-net-tcp.ts';
+} from '../../proxy/hot-restart/hot-restart.ts';
+import { addressText } from '../../proxy/util/address.ts';
+import { boundedRequest } from '../../proxy/util/bounded-request.ts';
+import { listenerUsers } from '../../proxy/util/proc-net-tcp.ts';
 
 /** Time for all responses to arrive, in milliseconds. */
 const RESPONSE_MS = 2_000;

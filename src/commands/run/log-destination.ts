@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { escapeJson } from '../untrusted-text.ts';
+import { escapeJson } from '../../untrusted-text.ts';
 
 /** Destination of the log. */
 export interface LogDestination {
