@@ -32,24 +32,18 @@ function anchorsOf(path: string): string[] {
   );
 }
 
-const OPERATIONS = '/docs/operations.md#';
+const OPERATIONS = 'docs/operations.md#';
 
 describe('the runbook of an alert', () => {
   const anchors = anchorsOf('docs/operations.md');
 
-  test.each(alertRules.map(({ alert, annotations }) => [alert, annotations.runbook_url] as const))(
+  test.each(alertRules.map(({ alert, annotations }) => [alert, annotations.runbook] as const))(
     '%s is a section of docs/operations.md',
-    (_, url = '') => {
-      const at = url.indexOf(OPERATIONS);
-      expect(at).toBeGreaterThan(0);
-      expect(anchors).toContain(url.slice(at + OPERATIONS.length));
+    (_, runbook = '') => {
+      expect(runbook.startsWith(OPERATIONS)).toBe(true);
+      expect(anchors).toContain(runbook.slice(OPERATIONS.length));
     },
   );
-
-  test('has the same base in all alerts, so that one value replaces it', () => {
-    const bases = alertRules.map(({ annotations: { runbook_url: url = '' } }) => url.split('#')[0]);
-    expect(new Set(bases).size).toBe(1);
-  });
 });
 
 test('each alert has a severity that says what happens to traffic', () => {
@@ -58,13 +52,6 @@ test('each alert has a severity that says what happens to traffic', () => {
 });
 
 describe('the dashboard', () => {
-  test('links to pages of the documentation that exist', () => {
-    expect(dashboard.links.length).toBeGreaterThan(0);
-    for (const { url } of dashboard.links) {
-      expect(readText(url.slice(url.indexOf('/docs/') + 1))).not.toBe('');
-    }
-  });
-
   test('applies the selected nodes in each panel, and uses only variables that it has', () => {
     const known = dashboard.templating.list.map(({ name }) => name);
     for (const expr of expressions) {

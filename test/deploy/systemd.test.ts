@@ -77,3 +77,9 @@ test('the command of the service starts', async () => {
     await netns.stop();
   }
 });
+
+// With ProcSubset=pid the wrapper cannot find out whether another process listens at its addresses.
+test('the service can read /proc/net/tcp', () => {
+  const unit = readText('manifests/systemd/kube-proxy-wrapper.service');
+  expect(unit).not.toMatch(/^(ProcSubset=pid|InaccessiblePaths=.*\/proc)/m);
+});

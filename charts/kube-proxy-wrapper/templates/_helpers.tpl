@@ -50,3 +50,14 @@ imagePullPolicy: {{ . }}
 {{- define "kpw.handoverSeconds" -}}
 {{- if hasKey .Values.settings "handoverSeconds" }}{{ int .Values.settings.handoverSeconds }}{{ else }}20{{ end }}
 {{- end }}
+
+{{- /* The ClusterIP works only after kube-proxy has programmed it, and kube-proxy waits for the wrapper. */ -}}
+{{- define "kpw.apiServerHost" -}}
+{{- $host := required "apiServer.host: the API server's real address, not the ClusterIP of default/kubernetes" .Values.apiServer.host }}
+{{- $service := lookup "v1" "Service" "default" "kubernetes" | default dict }}
+{{- $addresses := (($service.spec | default dict).clusterIPs) | default list }}
+{{- if or (regexMatch "^kubernetes([.]default.*)?$" $host) (has $host $addresses) }}
+{{- fail (printf "apiServer.host=%s is the ClusterIP of default/kubernetes, which works only after kube-proxy has programmed it, and kube-proxy waits for the wrapper; use the API server's real address" $host) }}
+{{- end }}
+{{- $host }}
+{{- end }}

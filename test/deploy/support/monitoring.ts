@@ -19,7 +19,6 @@ export const monitoring = 'manifests/monitoring';
 
 export const dashboard = JSON.parse(readText(`${monitoring}/dashboard.json`)) as {
   readonly panels: readonly Panel[];
-  readonly links: readonly { readonly url: string }[];
   readonly templating: { readonly list: readonly { readonly name: string }[] };
 };
 
