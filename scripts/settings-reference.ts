@@ -124,17 +124,50 @@ const intro = `# Settings
 
 The keys are those of the settings file (\`--config\`, YAML). Flags override the environment (\`NODE_NAME\`,
 \`KUBECONFIG\`), the environment overrides the file, and the file overrides the defaults. An unknown key or an invalid
-value is an error that names the key.
+value is an error that names the key. The message of a key that an earlier version had says what to do instead.
 
 - Without \`kubeconfig\` the wrapper uses the service account of its Pod.
 - A kubeconfig with \`proxy-url\`, or one that impersonates groups, a UID or extra fields, is refused.
 
 `;
 
+/** The settings that most installations use. */
+const USUAL: readonly string[] = [
+  ...['nodeName', 'kubeconfig', 'defaultTopologyKeys', 'allowedTopologyKeys', 'dryRun'],
+  ...['logLevel', 'stateDir', 'localRuntime', 'handoverSeconds', 'adminListen'],
+];
+
+/** Settings that few installations need, by the start of their keys, with when they do. */
+const SPECIAL: Readonly<Record<string, string>> = {
+  https: 'kube-proxy or other clients must have their own identity: [identity.md](identity.md).',
+  compatibility: 'Services have annotations of OpenYurt or KubeEdge.',
+  communities: 'Policies use communities, as those of SuperEdge, OpenYurt or FabEdge.',
+  edge: 'Edge nodes have another label than `node-role.kubernetes.io/edge`.',
+  cloud: 'Services send all their traffic to the cloud, as with SuperEdge.',
+  serviceFilter: 'EdgeMesh serves some Services in place of kube-proxy.',
+  headless: 'Clients resolve headless Services to endpoints near them.',
+};
+
 /** The whole of docs/settings.md. */
 export function settingsMarkdown(): string {
+  // The members of a mapping are the settings.
+  const all = settingRows().filter(({ type }) => type !== 'mapping');
+  const special = ({ key }: SettingRow) => (key.split('.')[0] ?? '') in SPECIAL;
+  const usual = USUAL.flatMap((key) => all.filter((row) => row.key === key));
+  const others = all.filter((row) => !USUAL.includes(row.key) && !special(row));
+  const when = Object.entries(SPECIAL).map(([name, text]) => `- \`${name}\`: ${text}\n`);
+  return [
+    intro,
+    `## The usual ones\n\n${tableOf(usual)}`,
+    `\n## Policies, servers and limits\n\nChange a limit only where [operations.md](operations.md) says so.\n\n${tableOf(others)}`,
+    `\n## For migrants, and for callers with their own identity\n\nYou need them if:\n\n${when.join('')}\n`,
+    tableOf(all.filter(special)),
+  ].join('');
+}
+
+function tableOf(settings: readonly SettingRow[]): string {
   const head = ['key', 'flag', 'type', 'default', 'unit', 'bounds', 'meaning'];
-  const rows = settingRows().map((row) => [
+  const rows = settings.map((row) => [
     `\`${row.key}\``,
     ...[row.flag, row.type, row.default, row.unit, row.bounds],
     row.meaning.replaceAll('|', '\\|'),
@@ -145,5 +178,5 @@ export function settingsMarkdown(): string {
   const line = (cells: readonly string[]) =>
     `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |\n`;
   const rule = widths.map((width) => '-'.repeat(width));
-  return intro + [head, rule, ...rows].map(line).join('');
+  return [head, rule, ...rows].map(line).join('');
 }

@@ -104,7 +104,7 @@ async function startWrapper(folder: string, apiServer: string): Promise<SoakWrap
   const kubeconfig = join(folder, 'kubeconfig');
   writeFileSync(kubeconfig, kubeconfigFor(apiServer));
   const configFile = join(folder, 'settings.yaml');
-  const bounds = { windowEntries: 500, windowBytes: 500_000, stalledClientSeconds: 10 };
+  const bounds = { windowEntries: 500, windowBytes: 500_000 };
   const settings = { ...bounds, idleViewSeconds: IDLE_VIEW_SECONDS, logLevel: 'error' };
   writeFileSync(configFile, JSON.stringify(settings));
   const args = [PROGRAM, 'run'];

@@ -231,7 +231,7 @@ export const METRICS: readonly Metric[] = [
   ),
   counter(
     'client_watches_stalled_total',
-    'Watches and lists ended because their client read nothing for stalledClientSeconds.',
+    'Watches and lists ended because their client read nothing for 60 s.',
     perListener(({ stalled }) => stalled),
   ),
   gauge(

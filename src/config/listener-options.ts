@@ -1,9 +1,21 @@
 import type { ListenAddress } from '../proxy/http/http-listener.ts';
-import type { ListenerLimits } from '../proxy/http/listener-limits.ts';
+import { DEFAULT_LISTENER_LIMITS, type ListenerLimits } from '../proxy/http/listener-limits.ts';
 import type { HttpsListenerOptions, ListenersOptions } from '../proxy/server/listeners.ts';
 import type { HttpsSettings } from './https-settings.ts';
 import type { ListenerName } from './listen-fds.ts';
 import type { Settings } from './settings.ts';
+
+/**
+ * What is remembered of access reviews. A right that is taken away counts for half a minute more; a new one takes 5 s to
+ * count. Clients of one node are a few components, so 256 callers are far more than any node has. 16 reviews at a time
+ * leave the API server free when many invalid tokens arrive.
+ */
+const ACCESS_REVIEWS = {
+  allowedMs: 30_000,
+  deniedMs: 5_000,
+  maxCallers: 256,
+  maxReviews: 16,
+} as const;
 
 /** Options of the listeners. A listener in `fds` uses the socket that systemd has passed for it. */
 export function listenersOptions(
@@ -24,30 +36,17 @@ export function listenersOptions(
     http: listen && bind('listen', listen),
     https: https && httpsOptions(https, bind('https', https.listen)),
     admin: bind('adminListen', adminListen),
-    listenerLimits: {
-      maxConnections: settings.maxConnections,
-      maxHeaderBytes: settings.maxHeaderBytes,
-      headersTimeoutMs: settings.headersTimeoutSeconds * 1000,
-      requestTimeoutMs: settings.requestTimeoutSeconds * 1000,
-    },
+    listenerLimits: { ...DEFAULT_LISTENER_LIMITS, maxConnections: settings.maxConnections },
   };
 }
 
 function httpsOptions(https: HttpsSettings, address: ListenAddress): HttpsListenerOptions {
   const { certFile, keyFile, clientCaFile } = https;
-  const { allowedSeconds, deniedSeconds, maxCallers, maxReviews } = https;
   return {
     address,
     certFile,
     keyFile,
     ...(clientCaFile === undefined ? {} : { clientCaFile }),
-    allowedMs: allowedSeconds * 1000,
-    deniedMs: deniedSeconds * 1000,
-    maxCallers,
-    maxReviews,
-    forwarding: {
-      maxRequests: https.maxForwardedRequests,
-      maxPerCaller: https.maxForwardedRequestsPerCaller,
-    },
+    ...ACCESS_REVIEWS,
   };
 }

@@ -1,3 +1,4 @@
+import { DEFAULT_READ_LIMITS } from '../proxy/api/read-limits.ts';
 import type { NodeProxyOptions } from '../proxy/node-proxy.ts';
 import type { PolicySettings, ServiceFilter } from '../topology/policy/service-policy.ts';
 import { listenersOptions } from './listener-options.ts';
@@ -6,6 +7,14 @@ import { settingsRevision } from './settings-revision.ts';
 
 /** A watch without timeoutSeconds lasts at least this long, in milliseconds, as at kube-apiserver. */
 const MIN_WATCH_MS = 30 * 60_000;
+/** How long a request waits for its view, in milliseconds. client-go sends it again after the 503, and then waits longer. */
+const READY_WAIT_MS = 5_000;
+/** A client that reads nothing for this long is disconnected, in milliseconds. A living one is late by seconds at most. */
+const STALLED_CLIENT_MS = 60_000;
+/** Long-term average that each view may write to disk: 3 TB in a year on flash that lasts for 100 TB and more. */
+const STATE_WRITE_BYTES_PER_SECOND = 100_000;
+/** How long the wrapper waits at its start for the API server before it uses the state on disk, in milliseconds. */
+const STATE_GRACE_MS = 1_000;
 
 /** Translates the settings into options of the proxy. The caller adds credentials and logger. */
 export function nodeProxyOptions(
@@ -29,12 +38,12 @@ export function nodeProxyOptions(
     maxViews: settings.maxViews,
     maxViewBytes: settings.maxViewBytes,
     idleViewMs: settings.idleViewSeconds * 1000,
-    readyWaitMs: settings.readyWaitSeconds * 1000,
+    readyWaitMs: READY_WAIT_MS,
     bookmarkMs: settings.bookmarkSeconds * 1000,
     minWatchMs: MIN_WATCH_MS,
-    writeTimeoutMs: settings.stalledClientSeconds * 1000,
+    writeTimeoutMs: STALLED_CLIENT_MS,
     servers: settings.servers,
-    readLimits: settings,
+    readLimits: { ...DEFAULT_READ_LIMITS, maxListBytes: settings.maxListBytes },
     ...stateOptions(settings),
     ...(settings.localRuntime && { localRuntime: { socket: settings.localRuntime } }),
   };
@@ -46,8 +55,8 @@ function stateOptions(settings: Settings): Pick<NodeProxyOptions, 'state'> {
     state: {
       folder: settings.stateDir,
       maxBytes: settings.stateMaxBytes,
-      writeBytesPerSecond: settings.stateWriteBytesPerSecond,
-      graceMs: settings.stateGraceSeconds * 1000,
+      writeBytesPerSecond: STATE_WRITE_BYTES_PER_SECOND,
+      graceMs: STATE_GRACE_MS,
     },
   };
 }

@@ -142,24 +142,12 @@ export const settingsShape = z.strictObject({
   idleViewSeconds: seconds
     .default(300)
     .describe('A view without clients is closed after this time.'),
-  readyWaitSeconds: seconds
-    .default(5)
-    .describe('How long a request waits until its view is complete. Then it gets 503.'),
   bookmarkSeconds: seconds.default(60).describe('Time between the bookmarks of a watch.'),
-  stalledClientSeconds: seconds
-    .default(60)
-    .describe('A list or watch is ended if its client reads nothing for this long.'),
-  maxObjectBytes: positive
-    .default(DEFAULT_READ_LIMITS.maxObjectBytes)
-    .describe('Maximum size of one object from the API server, in a list or a watch.'),
   maxListBytes: positive
     .default(DEFAULT_READ_LIMITS.maxListBytes)
     .describe(
       'Maximum size of one LIST from the API server, uncompressed. It is also the limit of all LISTs together that kube-proxy and the wrapper itself need at the same time.',
     ),
-  maxObjects: positive
-    .default(DEFAULT_READ_LIMITS.maxObjects)
-    .describe('Maximum number of objects in one list.'),
   stateDir: z
     .string()
     .min(1)
@@ -170,14 +158,6 @@ export const settingsShape = z.strictObject({
   stateMaxBytes: positive
     .default(256 * 1024 * 1024)
     .describe('Maximum size of `stateDir` on disk.'),
-  stateWriteBytesPerSecond: positive
-    .default(100_000)
-    .describe('Long-term average that each view may write to `stateDir`.'),
-  stateGraceSeconds: seconds
-    .default(1)
-    .describe(
-      'How long the wrapper waits for the API server at start before it uses the state on disk.',
-    ),
   localRuntime: socketPath
     .optional()
     .describe(
@@ -188,17 +168,6 @@ export const settingsShape = z.strictObject({
     .describe(
       'Connections with an active request, for each listener. One more request gets 503. New connections replace idle and incomplete ones.',
     ),
-  maxHeaderBytes: positive
-    .default(16 * 1024)
-    .describe('Maximum size of the headers of a request. Larger ones get 431.'),
-  headersTimeoutSeconds: seconds
-    .default(10)
-    .describe(
-      'Time for the headers of a request to arrive; then 408. The TLS handshake has the same time; then the connection is closed. At most requestTimeoutSeconds. On the admin port at most 2.',
-    ),
-  requestTimeoutSeconds: seconds
-    .default(60)
-    .describe('Time for a whole request to arrive; then 408. On the admin port at most 2.'),
   handoverSeconds: z
     .number()
     .int()
@@ -220,9 +189,6 @@ export const settingsSchema = settingsShape.superRefine(
       issue('defaultTopologyKeys', WrapperError.from(error, 'InvalidSettings').message);
     }
     if (listen === undefined && https === undefined) issue('listen', 'needs https to be set');
-    if (settings.headersTimeoutSeconds > settings.requestTimeoutSeconds) {
-      issue('headersTimeoutSeconds', 'must not be more than requestTimeoutSeconds');
-    }
     // Ports are shared with the next process. Two listeners on one port would each get some of the connections.
     const addresses = [
       ['listen', listen],

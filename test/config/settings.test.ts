@@ -76,21 +76,12 @@ describe('loadSettings()', () => {
       maxViews: 64,
       maxViewBytes: 134_217_728,
       idleViewSeconds: 300,
-      readyWaitSeconds: 5,
       bookmarkSeconds: 60,
       maxConnections: 256,
-      maxHeaderBytes: 16_384,
-      headersTimeoutSeconds: 10,
-      requestTimeoutSeconds: 60,
       handoverSeconds: 0,
-      stalledClientSeconds: 60,
       servers: [],
-      maxObjectBytes: 16_777_216,
       maxListBytes: 134_217_728,
-      maxObjects: 500_000,
       stateMaxBytes: 268_435_456,
-      stateWriteBytesPerSecond: 100_000,
-      stateGraceSeconds: 1,
     });
   });
 
@@ -162,7 +153,8 @@ describe('loadSettings()', () => {
     ['nodeName: n\nlogLevel: loud', /logLevel="loud"/],
     ['nodeName: n\nservers: [ftp://a]', /servers.*must be the URL of an API server/],
     ['nodeName: n\nservers: ["https://user:secret@a"]', /servers.*without a user/],
-    ['nodeName: n\nmaxObjectBytes: -1', /maxObjectBytes=-1/],
+    ['nodeName: n\nmaxListBytes: -1', /maxListBytes=-1/],
+    ['nodeName: n\nmaxObjects: 1', /maxObjects was removed in 1\.1\.0: its default is now fixed/],
     ['nodeName: n\nstateMaxBytes: 1.5', /stateMaxBytes=1.5/],
     ['nodeName: n\ndefaultTopologyKeys: ["*", site]', /defaultTopologyKeys=.*has to be the last/],
     ['- a\n- b', /settings.yaml is not a mapping/],
@@ -199,12 +191,6 @@ describe('loadSettings()', () => {
       listen: { host: '0.0.0.0', port: 10362 },
       certFile: '/c',
       keyFile: '/k',
-      allowedSeconds: 30,
-      deniedSeconds: 5,
-      maxCallers: 256,
-      maxReviews: 16,
-      maxForwardedRequests: 128,
-      maxForwardedRequestsPerCaller: 32,
     });
   });
 
@@ -227,7 +213,6 @@ describe('loadSettings()', () => {
       `https: { listen: 'localhost:1', ${PAIR} }`,
       /https.listen="localhost:1": must be <ip>:<port>/,
     ],
-    ['headersTimeoutSeconds: 61', /headersTimeoutSeconds=61: must not be more than request/],
     ['maxConnections: 0', /maxConnections=0/],
     ['maxNodeSets: 0', /maxNodeSets=0/],
     ['allowedTopologyKeys: [a b]', /allowedTopologyKeys.0="a b": is not a label key, a prefix/],

@@ -211,7 +211,6 @@ describe('each right of the ClusterRole, with those of all components, is needed
         {
           namespacePolicies: true,
           communities: { fabedgeCluster: 'beijing' },
-          readyWaitSeconds: 1,
           https: {
             listen: `127.0.0.1:${port}`,
             certFile: '/etc/kube-proxy-wrapper/wrapper.crt',

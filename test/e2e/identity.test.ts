@@ -33,7 +33,6 @@ beforeAll(async () => {
     certFile,
     keyFile,
     clientCaFile,
-    allowedSeconds: 1,
   };
   writeFileSync(configFile, JSON.stringify({ https }));
   await createNode(admin, 'near', { site: 'a' });

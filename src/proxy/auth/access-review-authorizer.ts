@@ -175,6 +175,6 @@ function assertAllowed(
 function tooManyReviews(maxReviews: number): WrapperError {
   return new WrapperError(
     'LimitExceeded',
-    `${maxReviews} reviews of unknown callers are active already (https.maxReviews)`,
+    `${maxReviews} reviews of unknown callers are active already`,
   );
 }

@@ -20,14 +20,14 @@ export function fromParserError(
       return limitExceeded(
         431,
         'RequestHeaderFieldsTooLarge',
-        `the headers take more than ${maxHeaderBytes} bytes (maxHeaderBytes)`,
+        `the headers take more than ${maxHeaderBytes} bytes`,
       );
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return limitExceeded(
         408,
         'RequestTimeout',
-        `the request did not arrive within ${headersTimeoutMs / 1000} s for its headers ` +
-          `(headersTimeoutSeconds) and ${requestTimeoutMs / 1000} s in all (requestTimeoutSeconds)`,
+        `the request did not arrive within ${headersTimeoutMs / 1000} s for its headers and ` +
+          `${requestTimeoutMs / 1000} s in all`,
       );
     default:
       return new WrapperError('BadRequest', `this is not an HTTP/1.1 request (${error.code})`);

@@ -2,18 +2,21 @@
 export interface ListenerLimits {
   /** Connections in use at the same time (maxConnections). */
   readonly maxConnections: number;
-  /** Bytes of the headers of one request (maxHeaderBytes). */
+  /** Bytes of the headers of one request. */
   readonly maxHeaderBytes: number;
   /**
-   * How long the headers of a request may take to arrive, in milliseconds (headersTimeoutSeconds). Over https the
+   * How long the headers of a request may take to arrive, in milliseconds. Over https the
    * TLS handshake before them may take as long.
    */
   readonly headersTimeoutMs: number;
-  /** How long a whole request may take to arrive, in milliseconds (requestTimeoutSeconds). */
+  /** How long a whole request may take to arrive, in milliseconds. */
   readonly requestTimeoutMs: number;
 }
 
-/** The defaults of the settings. */
+/**
+ * The defaults. 16 KiB of headers are the default of Go and of Node.js; a token has some 1 to 2 KiB. A client on the same
+ * machine sends its headers in milliseconds.
+ */
 export const DEFAULT_LISTENER_LIMITS: ListenerLimits = {
   maxConnections: 256,
   maxHeaderBytes: 16 * 1024,

@@ -1,13 +1,13 @@
 import { WrapperError } from '../../errors.ts';
 
 export interface ForwardingLimitsOptions {
-  /** Maximum number of concurrent requests, watches and switched protocols included (https.maxForwardedRequests). */
+  /** Maximum number of concurrent requests, watches and switched protocols included. */
   readonly maxRequests: number;
-  /** The same for one caller (https.maxForwardedRequestsPerCaller). */
+  /** The same for one caller. */
   readonly maxPerCaller: number;
 }
 
-/** Limits if no others are set. */
+/** A kubectl has a few requests at a time, a busy controller 20. An API server takes 400 reads and 200 writes at a time. */
 export const DEFAULT_FORWARDING_LIMITS: ForwardingLimitsOptions = {
   maxRequests: 128,
   maxPerCaller: 32,
@@ -40,11 +40,11 @@ export class ForwardingLimits {
     const active = this.#active.get(callerId) ?? 0;
     if (active >= maxPerCaller) {
       this.refused.caller++;
-      throw tooMany(maxPerCaller, 'of this caller', 'https.maxForwardedRequestsPerCaller');
+      throw tooMany(maxPerCaller, 'of this caller');
     }
     if (this.#total >= maxRequests) {
       this.refused.listener++;
-      throw tooMany(maxRequests, 'of all callers', 'https.maxForwardedRequests');
+      throw tooMany(maxRequests, 'of all callers');
     }
     this.#add(callerId, 1);
     let isOver = false;
@@ -63,8 +63,8 @@ export class ForwardingLimits {
 }
 
 /** client-go waits for Retry-After and sends the request again, ten times at most (rest/with_retry.go). */
-function tooMany(max: number, whose: string, setting: string): WrapperError {
-  const text = `${max} requests ${whose} are already being forwarded (${setting})`;
+function tooMany(max: number, whose: string): WrapperError {
+  const text = `${max} requests ${whose} are already being forwarded`;
   const status = {
     ...{ code: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 },
     message: `kube-proxy-wrapper: ${text}`,

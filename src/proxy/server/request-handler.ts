@@ -212,7 +212,7 @@ export class RequestHandler {
     this.#stalled++;
     this.#listener.refusals.record({
       ...{ listener: this.#options.name, reason: 'StalledClient', level: 'warn' },
-      message: 'a client has read nothing for stalledClientSeconds: its connection is closed',
+      message: 'a client has read nothing for too long: its connection is closed',
       client: `${req.socket.remoteAddress} ${req.headers['user-agent'] ?? ''}`,
       resource: req.url,
     });

@@ -19,7 +19,7 @@ describe('concurrent forwarded requests', () => {
     limits.enter('a');
     expect(refusalOf(limits, 'a')).toMatchObject({
       ...{ code: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 },
-      message: expect.stringContaining('(https.maxForwardedRequestsPerCaller)'),
+      message: expect.stringContaining('of this caller'),
     });
     limits.enter('b');
     leave();
@@ -31,7 +31,7 @@ describe('concurrent forwarded requests', () => {
     const limits = new ForwardingLimits({ maxRequests: 2, maxPerCaller: 2 });
     limits.enter('a');
     const leave = limits.enter('b');
-    expect(refusalOf(limits, 'c')?.message).toContain('(https.maxForwardedRequests)');
+    expect(refusalOf(limits, 'c')?.message).toContain('of all callers');
     leave();
     // A response and its socket may both be closed.
     leave();
