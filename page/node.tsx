@@ -81,12 +81,13 @@ function Checks({ state }: { readonly state: NodeState }) {
     <section>
       <h2>Ready?</h2>
       <ul class="checks">
-        {state.checks.map(({ name, problem, remark }) => (
+        {state.checks.map(({ name, problem, degraded, remark }) => (
           <li key={name} class={problem === undefined ? 'ok' : 'bad'}>
             <b>{problem === undefined ? '✓ ok' : '✕ failed'}</b>
             <span>
               {decodeURIComponent(name)}
               {problem !== undefined && `: ${problem}`}
+              {degraded !== undefined && <span class="warning">: {degraded}</span>}
               {remark !== undefined && <span class="warning">, {remark}</span>}
             </span>
           </li>

@@ -30,6 +30,7 @@ export interface NodeState extends ResponseHead {
   readonly checks: readonly {
     readonly name: string;
     readonly problem?: string | undefined;
+    readonly degraded?: string | undefined;
     readonly remark?: string | undefined;
   }[];
   /** Why this node is not ready: one line for each cause, the one with the most failed checks first. */
