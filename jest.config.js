@@ -24,7 +24,7 @@ const SLOW = [
   '/test/hot-restart/.*[.]test[.]ts$',
   '/test/guarantees/planted-bugs[.]test[.]ts$',
   '/test/demo/demo[.]test[.]ts$',
-  '/test/commands/(completion|end|force-exit|inspector|main|trim-heap)[.]test[.]ts$',
+  '/test/commands/(end|force-exit|inspector|main|trim-heap)[.]test[.]ts$',
   '/test/proxy/reflector/absent-collection[.]test[.]ts$',
   '/test/proxy/server/slow-clients[.]test[.]ts$',
   '/test/proxy/snapshot/(snapshot-history[.]property|snapshot-store)[.]test[.]ts$',

@@ -1,5 +1,5 @@
 import { type ApiServer, createApiServer } from '../embedded/api-server.ts';
-import type { DemoOptions } from '../src/commands/demo.ts';
+import type { DemoOptions } from '../src/commands/run/demo.ts';
 import { findNode, helpOf } from './commands.ts';
 import { EXAMPLE, formatIgnored, loadCluster, namesOf } from './load-cluster.ts';
 import { DemoNodes } from './nodes.ts';

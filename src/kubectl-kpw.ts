@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import './node-version.ts';
-import { endWithReader, runProgram } from './commands/program.ts';
+import { endWithReader, runProgram } from './commands/command-line/program.ts';
 import { remoteSession } from './commands/remote/remote-session.ts';
 
 /* The plugin of kubectl: `kubectl kpw`. It is a bundle of its own, so that the wrapper's process does not grow. */

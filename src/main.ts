@@ -4,8 +4,8 @@ import './v8-flags.ts';
 
 // Not imported above: a bundle in several files would load them before it runs the two above.
 const [{ endWithReader, runProgram }, { localSession }] = await Promise.all([
-  import('./commands/program.ts'),
-  import('./commands/local-session.ts'),
+  import('./commands/command-line/program.ts'),
+  import('./commands/node/local-session.ts'),
 ]);
 
 endWithReader();

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
 import type { ResponseHead } from '../../src/admin/version-info.ts';
-import { localSession } from '../../src/commands/local-session.ts';
+import { localSession } from '../../src/commands/node/local-session.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { VERSION } from '../../src/version.ts';

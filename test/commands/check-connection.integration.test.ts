@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { checkKubeconfig, checkSockets } from '../../src/commands/check/check-connection.ts';
-import { wrapperListeners } from '../../src/commands/check/wrapper-listeners.ts';
+import { checkKubeconfig, checkSockets } from '../../src/commands/node/check/check-connection.ts';
+import { wrapperListeners } from '../../src/commands/node/check/wrapper-listeners.ts';
 
 const HTTP = 'http://127.0.0.1:10360';
 const HTTPS = 'https://127.0.0.1:10362';

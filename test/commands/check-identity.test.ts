@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
-import { checkIdentity } from '../../src/commands/check/check-identity.ts';
+import { checkIdentity } from '../../src/commands/node/check/check-identity.ts';
 
 let server: Server;
 let folder: string;

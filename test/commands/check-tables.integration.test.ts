@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import type { TableRow } from '../../src/admin/explain/table.ts';
-import { compareTables } from '../../src/commands/check/compare-tables.ts';
-import { parseTcp } from '../../src/commands/check/kube-proxy-process.ts';
-import { parseIptables } from '../../src/commands/check/parse-iptables.ts';
-import { parseIpvs, parseProcIpvs } from '../../src/commands/check/parse-ipvs.ts';
-import { parseNftables } from '../../src/commands/check/parse-nftables.ts';
+import { compareTables } from '../../src/commands/node/check/compare-tables.ts';
+import { parseTcp } from '../../src/commands/node/check/kube-proxy-process.ts';
+import { parseIptables } from '../../src/commands/node/check/parse-iptables.ts';
+import { parseIpvs, parseProcIpvs } from '../../src/commands/node/check/parse-ipvs.ts';
+import { parseNftables } from '../../src/commands/node/check/parse-nftables.ts';
 
 describe('parseIpvs()', () => {
   test('parses virtual and real servers, except real servers that take no new connections', () => {

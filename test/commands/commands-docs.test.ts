@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from '@jest/globals';
-import type { Command } from '../../src/commands/command.ts';
-import { parseCommandLine } from '../../src/commands/command-line.ts';
+import type { Command } from '../../src/commands/command-line/command.ts';
+import { parseCommandLine } from '../../src/commands/command-line/command-line.ts';
 import { COMMANDS } from '../../src/commands/definitions/all.ts';
 import { REMOTE_COMMANDS } from '../../src/commands/definitions/remote.ts';
 import { importsOf } from '../support/imports-of.ts';

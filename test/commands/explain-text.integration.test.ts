@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
-import { formatExplained } from '../../src/commands/explain-text.ts';
+import { formatExplained } from '../../src/commands/node/explain-text.ts';
 
 const SHOWN: Explained = {
   ...{ version: '1.0.0', data: { state: 'connected', ageSeconds: 0 } },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { parseCommandLine } from '../../src/commands/command-line.ts';
+import { parseCommandLine } from '../../src/commands/command-line/command-line.ts';
+import { serviceArgument } from '../../src/commands/command-line/service-argument.ts';
 import { COMMANDS } from '../../src/commands/definitions/all.ts';
-import { serviceArgument } from '../../src/commands/service-argument.ts';
 
 function parse(...args: string[]) {
   const line = parseCommandLine('kube-proxy-wrapper', '', COMMANDS, args);

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { localSession } from '../../src/commands/local-session.ts';
+import { localSession } from '../../src/commands/node/local-session.ts';
 import type { Finding } from '../../src/commands/simulate/findings.ts';
 import { formatFindings } from '../../src/commands/simulate/format-findings.ts';
 import { runInProcess } from '../support/remote/run-in-process.ts';

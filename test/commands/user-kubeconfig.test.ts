@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { userKubeconfig } from '../../src/commands/user-kubeconfig.ts';
+import { userKubeconfig } from '../../src/commands/command-line/user-kubeconfig.ts';
 
 let home: string;
 const at = (name: string) => join(home, name);

@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { Command } from '../command-line/command.ts';
 import { check } from './check.ts';
 import { demo } from './demo.ts';
 import { explain } from './explain.ts';

@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { Command } from '../command-line/command.ts';
 import { ADMIN, CONTEXT, outputFlag } from './flags.ts';
 
 /** `kube-proxy-wrapper check`. */
@@ -44,5 +44,5 @@ output is one check. A failed check also says what to do:
     2: 'wrong command line',
     3: 'there are problems',
   },
-  execute: async (call) => (await import('../check.ts')).executeCheck(call),
+  execute: async (call) => (await import('../node/check.ts')).executeCheck(call),
 };

@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { Command } from '../command-line/command.ts';
 
 /** `kube-proxy-wrapper demo`. */
 export const demo: Command = {
@@ -36,5 +36,5 @@ copy of your own cluster: the demo sends nothing to it.`,
     1: 'the cluster cannot be read, or this installation has no demo',
     2: 'wrong command line',
   },
-  execute: async (call) => (await import('../demo.ts')).executeDemo(call),
+  execute: async (call) => (await import('../run/demo.ts')).executeDemo(call),
 };

@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { Command } from '../command-line/command.ts';
 import { ADMIN, ALL_NAMESPACES, NAMESPACE, NO_HEADERS, outputFlag, SELECTOR } from './flags.ts';
 
 /** `kube-proxy-wrapper explain`. */
@@ -38,5 +38,5 @@ export const explain: Command = {
     2: 'wrong command line',
   },
   maxArguments: 2,
-  execute: async (call) => (await import('../explain.ts')).executeExplain(call),
+  execute: async (call) => (await import('../node/explain.ts')).executeExplain(call),
 };

@@ -1,4 +1,4 @@
-import type { Flag } from '../command.ts';
+import type { Flag } from '../command-line/command.ts';
 
 /* Flags that several commands have. They are those of kubectl where it has them. */
 

@@ -1,4 +1,4 @@
-import type { Command, Flag } from '../command.ts';
+import type { Command, Flag } from '../command-line/command.ts';
 import { explain } from './explain.ts';
 import { CONTEXT, KUBECONFIG, outputFlag } from './flags.ts';
 import { simulate } from './simulate.ts';

@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { Command } from '../command-line/command.ts';
 
 /** `kube-proxy-wrapper run`. */
 export const run: Command = {

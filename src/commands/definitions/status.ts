@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { Command } from '../command-line/command.ts';
 import { ADMIN, outputFlag } from './flags.ts';
 
 /** `kube-proxy-wrapper status`. */
@@ -16,5 +16,5 @@ cut off, and policies. Each problem has what to do next. The running wrapper ans
     2: 'wrong command line',
     3: 'there are problems',
   },
-  execute: async (call) => (await import('../status.ts')).executeStatus(call),
+  execute: async (call) => (await import('../node/status.ts')).executeStatus(call),
 };

@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { Command } from '../command-line/command.ts';
 import { outputFlag } from './flags.ts';
 
 /** `kube-proxy-wrapper version`. */
@@ -10,5 +10,5 @@ export const version: Command = {
   flags: [outputFlag('text', 'json', 'yaml')],
   examples: ['{program} version'],
   exits: { 0: 'printed', 2: 'wrong command line' },
-  execute: async (call) => (await import('../version.ts')).executeVersion(call),
+  execute: async (call) => (await import('../node/version.ts')).executeVersion(call),
 };

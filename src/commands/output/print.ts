@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Flags } from '../flags.ts';
+import type { Flags } from '../command-line/flags.ts';
 import { paint, wantsColour } from './colour.ts';
 import { type Report, renderReport } from './report.ts';
 

@@ -1,5 +1,5 @@
-import { type Flags, textFlag } from '../flags.ts';
-import { formatColumns, formatData } from '../format-output.ts';
+import { type Flags, textFlag } from '../command-line/flags.ts';
+import { formatColumns, formatData } from './format-output.ts';
 
 /** What a command found, in a form that every format of -o can be made from. */
 export interface Report {

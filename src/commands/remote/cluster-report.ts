@@ -1,10 +1,10 @@
 import type { StatusLine } from '../../admin/status/status-line.ts';
 import { printLine } from '../../untrusted-text.ts';
-import { verdictLines } from '../check/verdict.ts';
+import { verdictLines } from '../node/check/verdict.ts';
+import { verdictOf } from '../node/status/status-verdicts.ts';
 import type { Report } from '../output/report.ts';
 import { type Finding, some } from '../simulate/findings.ts';
 import { formatFindings } from '../simulate/format-findings.ts';
-import { verdictOf } from '../status/status-verdicts.ts';
 
 /** Whether it is well on one node, as seen from elsewhere. */
 export interface NodeReport {

@@ -7,10 +7,10 @@ import {
   unknown,
 } from '../../admin/status/status-line.ts';
 import { WrapperError } from '../../errors.ts';
-import { type Call, EXIT } from '../command.ts';
-import type { Flags } from '../flags.ts';
-import { readStatus } from '../status/read-status.ts';
-import { userKubeconfig } from '../user-kubeconfig.ts';
+import { type Call, EXIT } from '../command-line/command.ts';
+import type { Flags } from '../command-line/flags.ts';
+import { userKubeconfig } from '../command-line/user-kubeconfig.ts';
+import { readStatus } from '../node/status/read-status.ts';
 import { clusterReport, type NodeReport } from './cluster-report.ts';
 import { compareNode, type Expectation, readExpectation } from './expectation.ts';
 import { forEachLimited } from './for-each.ts';

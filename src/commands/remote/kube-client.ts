@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { type Credentials, loadCredentials } from '../../proxy/credentials/credentials.ts';
 import { createUpstream, readBody, type Upstream } from '../../proxy/upstream/upstream.ts';
-import type { UserKubeconfig } from '../user-kubeconfig.ts';
+import type { UserKubeconfig } from '../command-line/user-kubeconfig.ts';
 
 /** The API server as the user of a command reaches it. */
 export interface KubeClient {

@@ -1,7 +1,7 @@
 import { Agent, type AgentOptions } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { type AdminClient, createAdminClient } from '../admin-client.ts';
-import { type Flags, numberFlag, UsageError } from '../flags.ts';
+import { type Flags, numberFlag, UsageError } from '../command-line/flags.ts';
+import { type AdminClient, createAdminClient } from '../node/admin-client.ts';
 import type { KubeClient } from './kube-client.ts';
 import { openPortForward } from './port-forward.ts';
 import type { WrapperPod } from './wrapper-pods.ts';

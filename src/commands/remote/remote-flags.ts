@@ -1,4 +1,4 @@
-import { type Flags, numberFlag, textFlag, UsageError } from '../flags.ts';
+import { type Flags, numberFlag, textFlag, UsageError } from '../command-line/flags.ts';
 
 const PARALLEL = 10;
 

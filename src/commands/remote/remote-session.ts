@@ -1,6 +1,6 @@
-import type { Session } from '../command.ts';
+import type { Session } from '../command-line/command.ts';
+import { UsageError } from '../command-line/flags.ts';
 import { REMOTE_COMMANDS } from '../definitions/remote.ts';
-import { UsageError } from '../flags.ts';
 import { printReport } from '../output/print.ts';
 
 /** The session of kubectl-kpw. Its commands reach wrappers by the node, so there is no admin port of its own. */

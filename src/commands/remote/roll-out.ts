@@ -1,6 +1,6 @@
 import { type NodeStatus, problem, type StatusLine } from '../../admin/status/status-line.ts';
 import { WrapperError } from '../../errors.ts';
-import { formatAge } from '../format-output.ts';
+import { formatAge } from '../output/format-output.ts';
 import type { WrapperNode } from './wrapper-pods.ts';
 
 /** A roll-out makes new Pods all the time. If it has made none for so long, it is stuck, in milliseconds. */

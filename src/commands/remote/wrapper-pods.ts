@@ -1,5 +1,5 @@
 import { WrapperError } from '../../errors.ts';
-import { type Flags, textFlag } from '../flags.ts';
+import { type Flags, textFlag } from '../command-line/flags.ts';
 import type { KubeClient } from './kube-client.ts';
 import { type ContainerStatus, type PodTrouble, troubleOf } from './pod-trouble.ts';
 

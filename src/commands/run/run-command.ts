@@ -1,5 +1,5 @@
-import { type Call, EXIT } from '../command.ts';
-import { type Flags, textFlag } from '../flags.ts';
+import { type Call, EXIT } from '../command-line/command.ts';
+import { type Flags, textFlag } from '../command-line/flags.ts';
 import { run } from './run.ts';
 
 /** Executes `kube-proxy-wrapper run`. */

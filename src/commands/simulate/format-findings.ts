@@ -1,5 +1,5 @@
 import { printLine } from '../../untrusted-text.ts';
-import { plural } from '../format-output.ts';
+import { plural } from '../output/format-output.ts';
 import { type Finding, formatFinding, some } from './findings.ts';
 
 /** More findings of one kind than this are summed up in one line. */

@@ -15,7 +15,7 @@ import { COMMUNITIES, communityFacts } from '../../proxy/cluster/communities-han
 import { loadCredentials } from '../../proxy/credentials/credentials.ts';
 import { CollectionClient } from '../../proxy/reflector/collection-client.ts';
 import { createUpstream, type Upstream } from '../../proxy/upstream/upstream.ts';
-import type { UserKubeconfig } from '../user-kubeconfig.ts';
+import type { UserKubeconfig } from '../command-line/user-kubeconfig.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 
 /** Optional collections, besides Nodes, Services and EndpointSlices. */

@@ -1,8 +1,8 @@
 import type { RawSettings } from '../../config/settings.ts';
 import { WrapperError } from '../../errors.ts';
-import { type Call, EXIT } from '../command.ts';
-import { type Flags, textFlag, textFlags, UsageError } from '../flags.ts';
-import { namespaceFlag } from '../service-argument.ts';
+import { type Call, EXIT } from '../command-line/command.ts';
+import { type Flags, textFlag, textFlags, UsageError } from '../command-line/flags.ts';
+import { namespaceFlag } from '../command-line/service-argument.ts';
 import { type ClusterObjects, readManifests } from './cluster-objects.ts';
 import { type Finding, findingsOf, newFindings } from './findings.ts';
 import { isSettingsFile } from './manifest-files.ts';

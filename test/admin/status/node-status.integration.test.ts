@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../../src/admin/admin.ts';
 import type { NodeStatus, StatusLine } from '../../../src/admin/status/status-line.ts';
-import { localSession } from '../../../src/commands/local-session.ts';
+import { localSession } from '../../../src/commands/node/local-session.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
 import { currentKubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';
 import { queryPath } from '../../../src/proxy/api/query.ts';

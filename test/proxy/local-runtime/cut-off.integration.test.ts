@@ -4,7 +4,7 @@ import { explainOne } from '../../../src/admin/explain/explained-service.ts';
 import { createMetrics } from '../../../src/admin/metrics.ts';
 import { nodeState } from '../../../src/admin/page/node-state.ts';
 import { readiness } from '../../../src/admin/readiness.ts';
-import { formatExplained } from '../../../src/commands/explain-text.ts';
+import { formatExplained } from '../../../src/commands/node/explain-text.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { CODECS, recordWatch, STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';

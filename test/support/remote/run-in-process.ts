@@ -1,6 +1,6 @@
-import type { Session } from '../../../src/commands/command.ts';
+import type { Session } from '../../../src/commands/command-line/command.ts';
+import { runProgram } from '../../../src/commands/command-line/program.ts';
 import { renderReport } from '../../../src/commands/output/report.ts';
-import { runProgram } from '../../../src/commands/program.ts';
 
 /** What a command line printed, and its exit code. */
 export interface Printed {

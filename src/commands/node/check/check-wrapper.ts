@@ -1,5 +1,5 @@
-import type { Table } from '../../admin/explain/table.ts';
-import { WrapperError } from '../../errors.ts';
+import type { Table } from '../../../admin/explain/table.ts';
+import { WrapperError } from '../../../errors.ts';
 import type { AdminClient } from '../admin-client.ts';
 import { readPages } from '../paged.ts';
 import { readStatus } from '../status/read-status.ts';

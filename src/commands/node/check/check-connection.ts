@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { loadAll } from 'js-yaml';
-import { WrapperError } from '../../errors.ts';
+import { WrapperError } from '../../../errors.ts';
 import { findKubeProxies } from './kube-proxy-process.ts';
 import { fail, ok, skip, type Verdict } from './verdict.ts';
 import {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { WrapperError } from '../../errors.ts';
+import { WrapperError } from '../../../errors.ts';
 import type { KernelTable } from './kernel-table.ts';
 import { parseIptables } from './parse-iptables.ts';
 import { parseIpvs, parseProcIpvs } from './parse-ipvs.ts';

@@ -1,5 +1,5 @@
-import type { Diff, JsonPatchOperation } from '../admin/explain/diff.ts';
-import { escapeJson, printLine } from '../untrusted-text.ts';
+import type { Diff, JsonPatchOperation } from '../../admin/explain/diff.ts';
+import { escapeJson, printLine } from '../../untrusted-text.ts';
 import { formatStaleness } from './data-age.ts';
 
 /** Formats the differences for a terminal. */

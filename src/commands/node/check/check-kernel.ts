@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { WrapperError } from '../../errors.ts';
+import { WrapperError } from '../../../errors.ts';
 import type { AdminClient } from '../admin-client.ts';
 import { readTable } from './check-wrapper.ts';
 import { compareTables, type TableDifference } from './compare-tables.ts';

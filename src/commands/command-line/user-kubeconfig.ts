@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { load } from 'js-yaml';
-import { WrapperError } from '../errors.ts';
+import { WrapperError } from '../../errors.ts';
 import { type Flags, textFlag } from './flags.ts';
 
 /** The kubeconfig of the user who calls a command. */

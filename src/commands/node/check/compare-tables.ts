@@ -1,4 +1,4 @@
-import type { TableRow } from '../../admin/explain/table.ts';
+import type { TableRow } from '../../../admin/explain/table.ts';
 import type { KernelTable } from './kernel-table.ts';
 
 /** A Service address whose backends in the kernel differ from the view. */

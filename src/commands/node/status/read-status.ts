@@ -1,5 +1,5 @@
-import type { NodeStatus } from '../../admin/status/status-line.ts';
-import { WrapperError } from '../../errors.ts';
+import type { NodeStatus } from '../../../admin/status/status-line.ts';
+import { WrapperError } from '../../../errors.ts';
 import type { AdminClient } from '../admin-client.ts';
 
 /** Reads whether it is well on the node of a wrapper. Throws `Unreachable`. */

@@ -1,5 +1,5 @@
-import { WrapperError } from '../errors.ts';
-import { parseLabelSelector } from '../topology/policy/label-selector.ts';
+import { WrapperError } from '../../errors.ts';
+import { parseLabelSelector } from '../../topology/policy/label-selector.ts';
 import { type Flags, textFlag, UsageError } from './flags.ts';
 
 /** The name of a Service, from an argument. */

@@ -1,4 +1,4 @@
-import { printLine } from '../../untrusted-text.ts';
+import { printLine } from '../../../untrusted-text.ts';
 
 /**
  * - `ok`: the check passes

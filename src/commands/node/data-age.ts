@@ -1,5 +1,5 @@
-import type { ResponseHead } from '../admin/version-info.ts';
-import { printLine } from '../untrusted-text.ts';
+import type { ResponseHead } from '../../admin/version-info.ts';
+import { printLine } from '../../untrusted-text.ts';
 
 /** A line for a terminal if the data of a response is old, else nothing. Wrappers before 1.1 do not report its age. */
 export function formatStaleness({ data }: Partial<ResponseHead>): string {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { WrapperError } from '../errors.ts';
-import type { Call } from './command.ts';
-import { textFlag, textFlags } from './flags.ts';
+import { WrapperError } from '../../errors.ts';
+import type { Call } from '../command-line/command.ts';
+import { textFlag, textFlags } from '../command-line/flags.ts';
 
 /** What the demo is started with. */
 export interface DemoOptions {
@@ -19,7 +19,7 @@ interface DemoModule {
 }
 
 /** From source, and in dist/. Not a literal in import(): the build would make it a part of this bundle. */
-const FILE = import.meta.url.endsWith('.ts') ? '../../demo/run-demo.ts' : './demo.js';
+const FILE = import.meta.url.endsWith('.ts') ? '../../../demo/run-demo.ts' : './demo.js';
 
 /** Executes `demo`. */
 export async function executeDemo({ flags }: Call): Promise<number> {

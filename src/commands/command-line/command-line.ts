@@ -1,5 +1,5 @@
 import { Command as Commander, CommanderError, Option } from 'commander';
-import { VERSION } from '../version.ts';
+import { VERSION } from '../../version.ts';
 import type { Call, Command, Flag } from './command.ts';
 import { type Flags, invalidChoice, UsageError } from './flags.ts';
 

@@ -1,5 +1,5 @@
-import type { Session } from './command.ts';
-import { COMMANDS } from './definitions/all.ts';
+import type { Session } from '../command-line/command.ts';
+import { COMMANDS } from '../definitions/all.ts';
 
 /** The session of kube-proxy-wrapper: it reaches the wrapper on this node. */
 export const localSession: Session = {
@@ -9,5 +9,5 @@ export const localSession: Session = {
     const { adminUrl, createAdminClient } = await import('./admin-client.ts');
     return createAdminClient(adminUrl(flags));
   },
-  print: async (report, flags) => (await import('./output/print.ts')).printReport(report, flags),
+  print: async (report, flags) => (await import('../output/print.ts')).printReport(report, flags),
 };

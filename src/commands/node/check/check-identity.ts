@@ -1,7 +1,7 @@
 import { pino } from 'pino';
-import { WrapperError } from '../../errors.ts';
-import { loadCredentials } from '../../proxy/credentials/credentials.ts';
-import { createUpstream, readBody, type Upstream } from '../../proxy/upstream/upstream.ts';
+import { WrapperError } from '../../../errors.ts';
+import { loadCredentials } from '../../../proxy/credentials/credentials.ts';
+import { createUpstream, readBody, type Upstream } from '../../../proxy/upstream/upstream.ts';
 import { fail, ok, skip, type Verdict } from './verdict.ts';
 
 /** Rights that the wrapper needs for kube-proxy and for itself; see manifests/base/cluster-role.yaml. */

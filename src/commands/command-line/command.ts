@@ -1,6 +1,6 @@
-import type { AdminClient } from './admin-client.ts';
+import type { AdminClient } from '../node/admin-client.ts';
+import type { Report } from '../output/report.ts';
 import type { Flags } from './flags.ts';
-import type { Report } from './output/report.ts';
 
 /** Exit codes. They mean the same for all commands. */
 export const EXIT = { ok: 0, failed: 1, usage: 2, findings: 3 } as const;

@@ -1,21 +1,21 @@
-import type { Diff } from '../admin/explain/diff.ts';
-import type { Explained } from '../admin/explain/explained-service.ts';
-import type { Summary } from '../admin/explain/summary.ts';
-import { WrapperError } from '../errors.ts';
-import type { AdminClient } from './admin-client.ts';
-import { type Call, EXIT } from './command.ts';
-import { formatDiff } from './diff-text.ts';
-import { formatExplained, formatSummary } from './explain-text.ts';
-import { type Flags, textFlag, UsageError } from './flags.ts';
-import type { Report } from './output/report.ts';
-import { readPages } from './paged.ts';
+import type { Diff } from '../../admin/explain/diff.ts';
+import type { Explained } from '../../admin/explain/explained-service.ts';
+import type { Summary } from '../../admin/explain/summary.ts';
+import { WrapperError } from '../../errors.ts';
+import { type Call, EXIT } from '../command-line/command.ts';
+import { type Flags, textFlag, UsageError } from '../command-line/flags.ts';
 import {
   namespaceFlag,
   type ServiceName,
   selectorFlag,
   serviceArgument,
   servicePath,
-} from './service-argument.ts';
+} from '../command-line/service-argument.ts';
+import type { Report } from '../output/report.ts';
+import type { AdminClient } from './admin-client.ts';
+import { formatDiff } from './diff-text.ts';
+import { formatExplained, formatSummary } from './explain-text.ts';
+import { readPages } from './paged.ts';
 
 /** Executes `explain`. */
 export async function executeExplain({ flags, args, session }: Call): Promise<number> {

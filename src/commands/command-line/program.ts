@@ -1,5 +1,5 @@
-import { WrapperError } from '../errors.ts';
-import { printLine } from '../untrusted-text.ts';
+import { WrapperError } from '../../errors.ts';
+import { printLine } from '../../untrusted-text.ts';
 import { EXIT, type Session } from './command.ts';
 import { parseCommandLine } from './command-line.ts';
 import { UsageError } from './flags.ts';

@@ -1,15 +1,15 @@
-import type { Explained } from '../admin/explain/explained-service.ts';
-import type { Summary } from '../admin/explain/summary.ts';
+import type { Explained } from '../../admin/explain/explained-service.ts';
+import type { Summary } from '../../admin/explain/summary.ts';
 import type {
   PolicyExplanation,
   PortExplanation,
   Warning,
-} from '../topology/explain/explanation.ts';
-import { shortKey } from '../topology/explain/short-key.ts';
-import { printLine } from '../untrusted-text.ts';
+} from '../../topology/explain/explanation.ts';
+import { shortKey } from '../../topology/explain/short-key.ts';
+import { printLine } from '../../untrusted-text.ts';
+import { formatColumns, formatSince, plural } from '../output/format-output.ts';
+import { formatTable, type TextStyle } from '../output/report.ts';
 import { formatStaleness } from './data-age.ts';
-import { formatColumns, formatSince, plural } from './format-output.ts';
-import { formatTable, type TextStyle } from './output/report.ts';
 
 /** Formats the list of Services for a terminal. */
 export function formatSummary(summary: Summary, style: TextStyle): string {

@@ -1,8 +1,8 @@
-import type { NodeStatus } from '../admin/status/status-line.ts';
-import { printLine } from '../untrusted-text.ts';
+import type { NodeStatus } from '../../admin/status/status-line.ts';
+import { printLine } from '../../untrusted-text.ts';
+import { type Call, EXIT } from '../command-line/command.ts';
+import type { Report } from '../output/report.ts';
 import { formatVerdicts } from './check/verdict.ts';
-import { type Call, EXIT } from './command.ts';
-import type { Report } from './output/report.ts';
 import { readStatus } from './status/read-status.ts';
 import { verdictOf } from './status/status-verdicts.ts';
 

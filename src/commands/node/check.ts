@@ -1,5 +1,8 @@
-import type { Table } from '../admin/explain/table.ts';
-import { WrapperError } from '../errors.ts';
+import type { Table } from '../../admin/explain/table.ts';
+import { WrapperError } from '../../errors.ts';
+import { type Call, EXIT } from '../command-line/command.ts';
+import { choiceFlag, type Flags, numberFlag, textFlag, UsageError } from '../command-line/flags.ts';
+import type { Report } from '../output/report.ts';
 import type { AdminClient } from './admin-client.ts';
 import { checkKubeconfig, checkSockets } from './check/check-connection.ts';
 import { checkIdentity } from './check/check-identity.ts';
@@ -8,9 +11,6 @@ import { checkStatus, readTable } from './check/check-wrapper.ts';
 import { MODES } from './check/read-kernel-table.ts';
 import { formatVerdicts, skip, type Verdict } from './check/verdict.ts';
 import { wrapperListeners } from './check/wrapper-listeners.ts';
-import { type Call, EXIT } from './command.ts';
-import { choiceFlag, type Flags, numberFlag, textFlag, UsageError } from './flags.ts';
-import type { Report } from './output/report.ts';
 
 /** Executes `check`. */
 export async function executeCheck({ flags, session }: Call): Promise<number> {

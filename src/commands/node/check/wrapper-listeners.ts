@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import type { Table } from '../../admin/explain/table.ts';
+import type { Table } from '../../../admin/explain/table.ts';
 
 /** A listener of the wrapper, as clients on this node reach it. */
 export interface WrapperListener {

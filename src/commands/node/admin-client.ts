@@ -1,7 +1,7 @@
 import { type Agent, get as httpGet, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { WrapperError } from '../errors.ts';
-import { type Flags, textFlag, UsageError } from './flags.ts';
+import { WrapperError } from '../../errors.ts';
+import { type Flags, textFlag, UsageError } from '../command-line/flags.ts';
 
 /** Default address of the admin port. */
 export const DEFAULT_ADMIN = '127.0.0.1:10361';

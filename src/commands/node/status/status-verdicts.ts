@@ -1,4 +1,4 @@
-import type { LineState, StatusLine } from '../../admin/status/status-line.ts';
+import type { LineState, StatusLine } from '../../../admin/status/status-line.ts';
 import type { Outcome, Verdict } from '../check/verdict.ts';
 
 const OUTCOMES: Readonly<Record<LineState, Outcome>> = {

@@ -1,6 +1,6 @@
-import { printLine } from '../untrusted-text.ts';
-import { VERSION } from '../version.ts';
-import { type Call, EXIT } from './command.ts';
+import { printLine } from '../../untrusted-text.ts';
+import { VERSION } from '../../version.ts';
+import { type Call, EXIT } from '../command-line/command.ts';
 
 /** Executes `version`. What a running wrapper is, `status` says. */
 export async function executeVersion({ flags, session }: Call): Promise<number> {
