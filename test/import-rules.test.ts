@@ -55,7 +55,7 @@ beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), 'import-rules-'));
   for (const [, to] of PLANTED) if (to.endsWith('x.ts')) write(to, 'export type X = string;\n');
   write('src/main.ts', 'export type X = string;\n');
-  write('src/commands/c.ts', "export type { X } from './b.ts';\n");
+  write('src/commands/c.ts', 'export type { X } from "./b.ts";\n');
   for (const [from, to] of PLANTED) {
     const path = to.startsWith('node:') ? to : relative(dirname(from), to);
     const name = to.startsWith('node:') || path.startsWith('.') ? path : `./${path}`;
