@@ -7,6 +7,8 @@ const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants;
  * The body of a response over HTTP/2, as a Readable without the peculiarities of Node's streams of HTTP/2:
  * - One that was cancelled, also because its connection was lost, ends without an error, as if it were complete.
  * - One that is complete counts as closed before it is read, so that `finished` and `for await` fail.
+ * - One whose connection is reset after a graceful GOAWAY ends with NO_ERROR, too (socketOnError in
+ *   lib/internal/http2/core.js). It is destroyed then, before its end; one that is complete is destroyed after it.
  * - The server is not notified that one is destroyed.
  */
 export class Http2Body extends Readable {
@@ -23,7 +25,7 @@ export class Http2Body extends Readable {
       if (!this.push(chunk)) stream.pause();
     });
     stream.once('end', () => {
-      if (stream.rstCode === NGHTTP2_NO_ERROR) this.push(null);
+      if (stream.rstCode === NGHTTP2_NO_ERROR && !stream.destroyed) this.push(null);
       else fail(new Error(`the stream was closed with code ${stream.rstCode}`));
     });
     stream.on('error', fail);

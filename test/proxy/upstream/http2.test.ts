@@ -390,6 +390,19 @@ describe('a connection that is lost', () => {
   });
 });
 
+describe('a connection that is reset after a graceful GOAWAY', () => {
+  // Node ignores such a reset, and ends all streams with NO_ERROR: a list would have lost its last objects.
+  test('ends a body in the middle as Unreachable', async () => {
+    const relay = await setUpBehindRelay(withWatches);
+    const { end } = await watch();
+    (await server.request(1)).session.goaway(CODES.NGHTTP2_NO_ERROR);
+    // The next request has a new connection: the GOAWAY has arrived.
+    expect(await read('/next')).toBe('/next');
+    relay.cut();
+    expect(await end).toBe('Unreachable');
+  });
+});
+
 describe('a path that drops old connections and takes new ones', () => {
   const quietMs = 150;
 
