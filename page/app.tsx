@@ -72,7 +72,7 @@ export function App({ page, want }: AppProps) {
               hrefOf={hrefOf}
             />
           )}
-          {tab === 'Node' && <Node state={answers.node?.body} />}
+          {tab === 'Node' && <Node state={answers.node?.body} status={answers.status?.body} />}
         </div>
         {open !== undefined && (
           <Explanation service={open} {...explanationOf(open, answers)} onClose={close} />
@@ -88,6 +88,7 @@ function pathsOf({ tab, open, filter }: Link): Wanted {
     node: 'node',
     ...(tab === 'Services' ? { list: listPath(filter), summary: 'summary' } : {}),
     ...(tab === 'Decisions' ? { decisions: DECISIONS } : {}),
+    ...(tab === 'Node' ? { status: 'status' } : {}),
     ...(open === undefined ? {} : { explained: explainPath(open) }),
   };
 }

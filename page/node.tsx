@@ -1,17 +1,56 @@
 import type { NodeState } from '../src/admin/page/node-state.ts';
+import type { LineState, NodeStatus } from '../src/admin/status/status-line.ts';
 import { Copy } from './copy.tsx';
 import { number } from './text.ts';
 
 /** This node, its neighbours and its connections. */
-export function Node({ state }: { readonly state: NodeState | undefined }) {
+export function Node({
+  state,
+  status,
+}: {
+  readonly state: NodeState | undefined;
+  readonly status: NodeStatus | undefined;
+}) {
   if (state === undefined) return <p class="empty">Loading…</p>;
   return (
     <section class="node" aria-label="This node">
+      {status !== undefined && <Status status={status} />}
       <Neighbours state={state} />
       <Labels state={state} />
       <Checks state={state} />
       <Corrected state={state} />
       <Connections state={state} />
+    </section>
+  );
+}
+
+const STATES: Readonly<Record<LineState, readonly [text: string, className: string]>> = {
+  ok: ['✓ ok', 'ok'],
+  problem: ['✕ problem', 'bad'],
+  unknown: ['? unknown', ''],
+  notConnected: ['– not yet', ''],
+};
+
+/** What the command `status` says of this node. */
+function Status({ status }: { readonly status: NodeStatus }) {
+  return (
+    <section>
+      <h2>Is it well?</h2>
+      <ul class="checks">
+        {status.lines.map(({ id, state, text, detail, next }) => {
+          const [sign, className] = STATES[state];
+          return (
+            <li key={`${id} ${text}`} class={className}>
+              <b>{sign}</b>
+              <span>
+                {id}: {text}
+                {detail !== undefined && ` (${detail})`}
+                {next !== undefined && <span class="muted"> Next: {next}</span>}
+              </span>
+            </li>
+          );
+        })}
+      </ul>
     </section>
   );
 }
@@ -79,7 +118,7 @@ function Labels({ state }: { readonly state: NodeState }) {
 function Checks({ state }: { readonly state: NodeState }) {
   return (
     <section>
-      <h2>Ready?</h2>
+      <h2>Checks of /readyz</h2>
       <ul class="checks">
         {state.checks.map(({ name, problem, degraded, remark }) => (
           <li key={name} class={problem === undefined ? 'ok' : 'bad'}>

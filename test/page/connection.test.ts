@@ -125,8 +125,8 @@ test('there is one request at a time, and each round requests only what the page
   await page.getByRole('tab', { name: 'Node' }).click();
   await page.getByRole('heading', { name: 'Neighbours' }).waitFor();
   const paths = requestsOf(page);
-  await eventually(() => paths.length >= 2, true);
-  expect(new Set(paths)).toEqual(new Set(['/node']));
+  await eventually(() => paths.length >= 4, true);
+  expect(new Set(paths)).toEqual(new Set(['/node', '/status']));
   await page.getByRole('tab', { name: 'Services' }).click();
   let running = 0;
   let most = 0;
