@@ -40,11 +40,12 @@ async function report({ flags, session }: Call, settleMs: number): Promise<numbe
     const nodes = await findWrapperNodes(client, flags, node);
     if (nodes.length === 0) throw noPod(flags, node);
     const cluster: Cluster = { client, flags, port, limit, settleMs };
-    const expectation = await expectationOf(cluster, nodes);
-    const reports = await readAll(cluster, nodes, expectation);
+    const expectations = await readExpectations(cluster, nodes);
+    const [expectation] = expectations.values();
+    const reports = await readAll(cluster, nodes, expectations);
     const without = node === undefined ? nodesWithout(nodes, expectation) : [];
     const found = [...reports, ...without];
-    const findings = expectation instanceof WrapperError ? [] : expectation.findings;
+    const findings = isKnown(expectation) ? expectation.findings : [];
     await session.print(clusterReport(found, node === undefined ? findings : []), flags);
     const isProblem = found.some(({ lines }) => lines.some(({ state }) => state === 'problem'));
     return isProblem ? EXIT.findings : EXIT.ok;
@@ -62,7 +63,27 @@ interface Cluster {
   readonly settleMs: number;
 }
 
-/** What simulate computes, or why it cannot. */
+/** What simulate computes, or why it cannot, by DaemonSet: a canary has settings of its own. */
+type Expectations = ReadonlyMap<string, Expectation | WrapperError>;
+
+/** The DaemonSet with the most nodes comes first. */
+async function readExpectations(
+  cluster: Cluster,
+  nodes: readonly WrapperNode[],
+): Promise<Expectations> {
+  const groups = [...Map.groupBy(nodes, ({ daemonSet }) => daemonSet)];
+  groups.sort(([, a], [, b]) => b.length - a.length);
+  const expectations = new Map<string, Expectation | WrapperError>();
+  for (const [daemonSet, all] of groups) {
+    expectations.set(daemonSet, await expectationOf(cluster, all));
+  }
+  return expectations;
+}
+
+function isKnown(expectation: Expectation | WrapperError | undefined): expectation is Expectation {
+  return expectation !== undefined && !(expectation instanceof WrapperError);
+}
+
 async function expectationOf(
   { client, flags }: Cluster,
   nodes: readonly WrapperNode[],
@@ -82,12 +103,12 @@ type Answer = NodeStatus | WrapperError;
 async function readAll(
   cluster: Cluster,
   nodes: readonly WrapperNode[],
-  expectation: Expectation | WrapperError,
+  expectations: Expectations,
 ): Promise<NodeReport[]> {
   const answers = await forEachLimited(nodes, cluster.limit, ({ pod }) =>
     pod === undefined ? Promise.resolve(undefined) : askStatus(cluster, pod),
   );
-  const compared = await compareAll(cluster, nodes, answers, expectation);
+  const compared = await compareAll(cluster, nodes, answers, expectations);
   const rollOut = rollOutLines(nodes, answers);
   return nodes.map((each, index): NodeReport => {
     const answer = answers[index];
@@ -143,26 +164,27 @@ async function compareAll(
   cluster: Cluster,
   nodes: readonly WrapperNode[],
   answers: readonly (Answer | undefined)[],
-  expectation: Expectation | WrapperError,
+  expectations: Expectations,
 ): Promise<ReadonlyMap<string, readonly StatusLine[]>> {
   const lines = new Map<string, readonly StatusLine[]>();
-  const doubtful: WrapperPod[] = [];
-  nodes.forEach(({ node, pod }, index) => {
+  const doubtful: { readonly pod: WrapperPod; readonly daemonSet: string }[] = [];
+  nodes.forEach(({ node, pod, daemonSet }, index) => {
     const answer = answers[index];
+    const expectation = expectations.get(daemonSet);
     if (answer === undefined || answer instanceof WrapperError || pod === undefined) return;
-    if (expectation instanceof WrapperError) {
-      lines.set(node, [unknown('expected', 'not compared', expectation.message)]);
+    if (!isKnown(expectation)) {
+      lines.set(node, [unknown('expected', 'not compared', expectation?.message)]);
     } else if (answer.outcomes === undefined) {
       lines.set(node, [unknown('expected', 'there is no view to compare yet')]);
     } else if (answer.outcomes === expectation.hashOf(node)) {
       lines.set(node, [ok('expected', 'this node sees what simulate computes')]);
-    } else doubtful.push(pod);
+    } else doubtful.push({ pod, daemonSet });
   });
   if (doubtful.length === 0) return lines;
   await delay(cluster.settleMs);
-  const again = await expectationOf(cluster, nodes);
-  await forEachLimited(doubtful, cluster.limit, async (pod) => {
-    lines.set(pod.node, [await differenceLine(cluster, pod, again)]);
+  const again = await readExpectations(cluster, nodes);
+  await forEachLimited(doubtful, cluster.limit, async ({ pod, daemonSet }) => {
+    lines.set(pod.node, [await differenceLine(cluster, pod, again.get(daemonSet))]);
   });
   return lines;
 }
@@ -170,11 +192,9 @@ async function compareAll(
 async function differenceLine(
   { client, port }: Cluster,
   pod: WrapperPod,
-  expectation: Expectation | WrapperError,
+  expectation: Expectation | WrapperError | undefined,
 ): Promise<StatusLine> {
-  if (expectation instanceof WrapperError) {
-    return unknown('expected', 'not compared', expectation.message);
-  }
+  if (!isKnown(expectation)) return unknown('expected', 'not compared', expectation?.message);
   const admin = createRemoteAdmin(client, pod, port);
   try {
     const differences = await compareNode(admin, pod.node, expectation);
@@ -194,9 +214,9 @@ async function differenceLine(
 
 function nodesWithout(
   nodes: readonly WrapperNode[],
-  expectation: Expectation | WrapperError,
+  expectation: Expectation | WrapperError | undefined,
 ): NodeReport[] {
-  if (expectation instanceof WrapperError) return [];
+  if (!isKnown(expectation)) return [];
   const known = new Set(nodes.map(({ node }) => node));
   return expectation.nodes
     .filter((node) => !known.has(node))

@@ -51,6 +51,8 @@ interface PodList {
 
 /** Label that the manifests and the chart give to the wrapper's Pods. */
 const SELECTOR = 'app.kubernetes.io/name=kube-proxy-wrapper';
+/** Label of Pods of a canary, which manifests/canary and the chart set. */
+const TRACK = 'kube-proxy-wrapper.io/track';
 /** Where the manifests and the chart install it. */
 const NAMESPACE = 'kube-system';
 /** Pods of one response. */
@@ -119,20 +121,20 @@ function searchOf(flags: Flags): { readonly selector: string; readonly namespace
   };
 }
 
-/** A canary belongs to the installation whose label `app.kubernetes.io/instance` it has. */
+/** A canary is a second DaemonSet of the same installation. */
 function assertOneInstallation(pods: readonly Pod[], flags: Flags): void {
-  const daemonSets = new Map<string, string>();
+  const daemonSets = new Set<string>();
   for (const { metadata } of pods) {
     const owner = daemonSetOf({ metadata });
-    if (owner === undefined) continue;
-    daemonSets.set(metadata.labels?.['app.kubernetes.io/instance'] ?? owner, owner);
+    if (owner === undefined || metadata.labels?.[TRACK] === 'canary') continue;
+    daemonSets.add(owner);
   }
   if (daemonSets.size < 2) return;
   const { namespace } = searchOf(flags);
-  const names = [...daemonSets.values()].sort().join(' and ');
+  const names = [...daemonSets].sort().join(' and ');
   throw new WrapperError(
     'InvalidSettings',
-    `namespace ${namespace} has two installations of the wrapper: DaemonSets ${names}; choose one with --pod-selector, e.g. by the label app.kubernetes.io/instance`,
+    `namespace ${namespace} has two installations of the wrapper: DaemonSets ${names}; choose one with --pod-selector`,
   );
 }
 

@@ -108,10 +108,11 @@ describe('which Pods are wrappers', () => {
     expect(cluster.forwards).toEqual([]);
   });
 
-  test('a canary of the same instance is one installation', async () => {
+  // manifests/canary gives its Pods this label.
+  test('an installation and its canary are one', async () => {
     await cluster.startWrapper('edge-1');
-    const labels = { 'app.kubernetes.io/instance': 'kpw' };
-    cluster.pods[0] = { ...(cluster.pods[0] as FakePod), labels, daemonSet: 'kpw' };
+    cluster.pods[0] = { ...(cluster.pods[0] as FakePod), daemonSet: 'kpw' };
+    const labels = { 'kube-proxy-wrapper.io/track': 'canary' };
     cluster.pods.push({ name: 'b', node: 'edge-2', labels, daemonSet: 'kpw-canary' });
     expect((await kpw('explain', '--node', 'edge-1')).code).toBe(0);
   });
@@ -301,6 +302,26 @@ describe('kubectl kpw status', () => {
     expect(out).toMatch(
       /^\[FAIL\] expected .*sees default\/plain filtered {2}0\/1, expected default\/plain unfiltered {2}1\/1/m,
     );
+  });
+
+  test('a canary is compared with its own settings, for as long as it lasts', async () => {
+    putService(cluster.server, 'plain', null);
+    putSlice(cluster.server, 'plain-1', 'plain', [
+      { ip: '10.0.1.1', node: 'edge-1' },
+      { ip: '10.0.1.3', node: 'edge-3' },
+    ]);
+    await start('edge-1', 'edge-2');
+    await cluster.startWrapper('edge-3', { defaultTopologyKeys: ['kubernetes.io/hostname', '*'] });
+    const [first, second, third] = cluster.pods as [FakePod, FakePod, FakePod];
+    cluster.pods[0] = { ...first, daemonSet: 'kpw' };
+    cluster.pods[1] = { ...second, daemonSet: 'kpw' };
+    const labels = { 'kube-proxy-wrapper.io/track': 'canary' };
+    const config = 'defaultTopologyKeys: [kubernetes.io/hostname, "*"]\n';
+    cluster.pods[2] = { ...third, daemonSet: 'kpw-canary', labels, config };
+    const { code, out } = await kpw('status');
+    expect({ code, out }).toEqual({ code: 0, out: expect.not.stringContaining('[FAIL]') });
+    expect(out).toMatch(/^version .*, settings \w+: edge-1, edge-2$/m);
+    expect(out).toMatch(/^version .*, settings \w+: edge-3$/m);
   });
 
   test('a name of a ConfigMap cannot change the path of the request', async () => {

@@ -27,6 +27,8 @@ export interface FakePod {
   /** Name of its DaemonSet; default: it has none. */
   readonly daemonSet?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  /** Content of its own ConfigMap, which has its name; default: it mounts that of the cluster. */
+  readonly config?: string;
   /** Why its container does not run, and its last words. */
   readonly crash?: { readonly reason: string; readonly last: string };
 }
@@ -190,6 +192,11 @@ function answer(
     json(200, JSON.stringify(podObject(pod, cluster.configMap)));
   } else if (pathname === `${CONFIG_MAPS}/${encodeURIComponent(cluster.configMap)}`) {
     json(200, JSON.stringify({ data: { 'config.yaml': cluster.config } }));
+  } else if (
+    cluster.pods.some(({ name, config }) => config && pathname === `${CONFIG_MAPS}/${name}`)
+  ) {
+    const own = cluster.pods.find(({ name }) => pathname.endsWith(`/${name}`)) as FakePod;
+    json(200, JSON.stringify({ data: { 'config.yaml': own.config } }));
   } else {
     const { method, url, headers } = request;
     const onward = httpRequest(`${upstream}${url}`, { method, headers }, (found) => {
@@ -229,7 +236,7 @@ function podObject(pod: FakePod, configMap: string) {
           volumeMounts: [{ name: 'config', mountPath: '/etc/kube-proxy-wrapper' }],
         },
       ],
-      volumes: [{ name: 'config', configMap: { name: configMap } }],
+      volumes: [{ name: 'config', configMap: { name: pod.config ? name : configMap } }],
     },
     status: {
       phase,
