@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  existsSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -15,8 +16,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { runCommand } from '../e2e/support/run-command.ts';
 import { readText, repository } from './support/repository.ts';
 
-/** A part of the program, named after its contents. */
-const PART = /^dist\/[\w-]+-[A-Z0-9]{8}\.js$/;
+/** A part of the program, named after its contents, or a document. */
+const PART = /^dist\/[\w-]+-[A-Z0-9]{8}\.js$|^docs\/|^[A-Z_]+\.md$/;
 
 let folder: string;
 let installed: string;
@@ -45,9 +46,10 @@ test('the package brings all that it needs, and nothing else', () => {
   expect(modules).toEqual(['kube-proxy-wrapper']);
   const files = readdirSync(installed, { recursive: true }).map(String);
   expect(files.filter((name) => !PART.test(name)).sort()).toEqual([
-    'CHANGELOG.md',
     'LICENSE',
-    'README.md',
+    'bench',
+    'bench/NOTES.md',
+    'bench/README.md',
     'dist',
     'dist/THIRD-PARTY-LICENSES',
     'dist/demo-bar.json',
@@ -55,10 +57,18 @@ test('the package brings all that it needs, and nothing else', () => {
     'dist/kubectl-kpw.js',
     'dist/main.js',
     'dist/page.json',
+    'docs',
     'examples',
     'examples/cluster.yaml',
     'package.json',
   ]);
+});
+
+test('its README leads to documents that it brings', () => {
+  const text = readFileSync(join(installed, 'README.md'), 'utf8');
+  const targets = [...text.matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, path = '']) => path);
+  expect(targets.length).toBeGreaterThan(10);
+  expect(targets.filter((path) => !existsSync(join(installed, path)))).toEqual([]);
 });
 
 // Code costs memory on every node: all commands in one file, 2.2 MB, took 10 MB more than these 1.3 MB.
