@@ -1,8 +1,29 @@
 {{- /* The names are fixed: there is one installation per cluster, and one kube-proxy per node. */ -}}
 {{- define "kpw.name" -}}kube-proxy-wrapper{{- end }}
 
+{{- /* The DaemonSet, or its canary. */ -}}
+{{- define "kpw.track" -}}{{ include "kpw.name" . }}{{ if .isCanary }}-canary{{ end }}{{- end }}
+
 {{- define "kpw.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "kpw.name" . }}
+{{- if .isCanary }}
+kube-proxy-wrapper.io/track: canary
+{{- end }}
+{{- end }}
+
+{{- /* With a canary, each node has exactly one of the two. */ -}}
+{{- define "kpw.affinity" -}}
+{{- $affinity := deepCopy .Values.affinity }}
+{{- if .Values.canary.create }}
+{{- if $affinity.nodeAffinity }}
+{{- fail "canary.create: select nodes with nodeSelector instead of affinity.nodeAffinity, which the canary needs" }}
+{{- end }}
+{{- $label := dict "key" "kube-proxy-wrapper.io/canary" "operator" (ternary "Exists" "DoesNotExist" (default false .isCanary)) }}
+{{- $terms := list (dict "matchExpressions" (list $label)) }}
+{{- $required := dict "nodeSelectorTerms" $terms }}
+{{- $_ := set $affinity "nodeAffinity" (dict "requiredDuringSchedulingIgnoredDuringExecution" $required) }}
+{{- end }}
+{{- toYaml $affinity }}
 {{- end }}
 
 {{- define "kpw.labels" -}}
@@ -23,7 +44,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 
 {{- /* A changed setting changes the name, and that rolls the DaemonSet. */ -}}
 {{- define "kpw.configName" -}}
-{{ include "kpw.name" . }}-{{ print (include "kpw.settings" .) .Values.kubeconfig | sha256sum | trunc 10 }}
+{{ include "kpw.track" . }}-{{ print (include "kpw.settings" .) .Values.kubeconfig | sha256sum | trunc 10 }}
 {{- end }}
 
 {{- define "kpw.adminPort" -}}

@@ -2,10 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { dump } from 'js-yaml';
+import { dump, load } from 'js-yaml';
 import { loadSettings } from '../../../src/config/settings.ts';
 import type { KubeObject } from '../../e2e/support/api.ts';
 import { runCommand } from '../../e2e/support/run-command.ts';
+import { renderCanary } from '../support/canary.ts';
 import { type AlertRule, alertNames } from '../support/monitoring.ts';
 import { normalize } from '../support/normalize.ts';
 import { writeAside } from '../support/overlay.ts';
@@ -57,6 +58,13 @@ describe('with default values the result is that of kustomize', () => {
     expect(normalize(chart)).toEqual(normalize(plain));
   });
 
+  test('manifests/canary', async () => {
+    const settings = { logLevel: 'info', dryRun: true };
+    const chart = await render({ state: { hostPath: '' }, canary: { create: true, settings } });
+    const { others, canary } = await renderCanary(tools.kubectl, 'base', dump(settings));
+    expect(normalize(chart)).toEqual(normalize([...others, ...canary]));
+  });
+
   test('manifests/base with components/local-runtime', async () => {
     const socket = '/run/containerd/containerd.sock';
     const values = { state: { hostPath: '' }, localRuntime: { socket } };
@@ -86,6 +94,7 @@ describe('values', () => {
     ['settings.cloud.mode=hide', 'settings/cloud/mode'],
     ['settings.maxViews=0', 'settings/maxViews'],
     ['settings.serviceFilter.label=a', "'mode'"],
+    ['canary.settings.lisen=127.0.0.1:1', "'lisen' not allowed"],
     ['apiserver.host=a', "'apiserver' not allowed"],
     ['apiServer.host=https://10.0.0.1:6443', 'apiServer/host'],
     ['apiServer.host=10.0.0.1:6443', 'apiServer/host'],
@@ -132,6 +141,29 @@ describe('values', () => {
     expect(await rights({ https })).not.toContain('subjectaccessreviews');
     expect(await rights({ https: { ...https, clientCaFile: '/c' } })).toContain(
       'subjectaccessreviews',
+    );
+  });
+
+  test('the canary has what differs from the others, and the role what either needs', async () => {
+    const settings = { dryRun: false, namespacePolicies: true };
+    const canary = { create: true, settings, image: { tag: 'next' } };
+    const objects = await render({ settings: { dryRun: true }, canary });
+    const { volumes, containers } = only(objects, 'DaemonSet', 'kube-proxy-wrapper-canary').spec
+      .template.spec;
+    expect(containers[0].image).toBe('registry.example.com/kube-proxy-wrapper:next');
+    const { configMap } = volumes.find(({ name }: { name: string }) => name === 'config');
+    const { data } = only(objects, 'ConfigMap', configMap.name);
+    expect(load(data['config.yaml'])).toEqual({ logLevel: 'info', ...settings });
+    const { rules } = only(objects, 'ClusterRole');
+    expect(rules.flatMap(({ resources }: { resources: string[] }) => resources)).toContain(
+      'namespaces',
+    );
+  });
+
+  test('a canary beside an affinity to nodes is refused, with the way out', async () => {
+    const values = ['canary.create=true', 'affinity.nodeAffinity.x=y'];
+    await expect(helmTemplate(tools, [host, ...values])).rejects.toThrow(
+      'select nodes with nodeSelector',
     );
   });
 
