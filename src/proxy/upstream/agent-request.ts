@@ -55,6 +55,19 @@ export class NoResponse extends Error {}
  */
 export class Unprocessed extends Error {}
 
+/** kube-apiserver sends none; gateways send a few (100, 102, 103). */
+const MAX_INFORMATIONAL = 16;
+
+/** Returns a function to call with each informational response (1xx). It ends a request that gets nothing else. */
+export function limitInformational(end: (error: Error) => void): () => void {
+  let count = 0;
+  return () => {
+    count++;
+    if (count > MAX_INFORMATIONAL)
+      end(new NoResponse(`more than ${MAX_INFORMATIONAL} responses of 1xx`));
+  };
+}
+
 /** Whether a request may be repeated although the server may have processed it (RFC 9110 section 9.2.1). */
 export function isSafe(method: string): boolean {
   return method === 'GET' || method === 'HEAD';

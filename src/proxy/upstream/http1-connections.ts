@@ -11,6 +11,7 @@ import {
   type Connections,
   isReset,
   isSafe,
+  limitInformational,
   NoResponse,
   Unprocessed,
 } from './agent-request.ts';
@@ -107,6 +108,8 @@ export class Http1Connections implements Connections {
         // This listener is not removed, because later errors are emitted too. The reader gets them from the body.
         request.on('error', reject);
         request.once('close', () => reject(new Error('the connection was closed')));
+        const countInformational = limitInformational((error) => request.destroy(error));
+        request.on('information', countInformational);
         request.once('response', (response) => {
           const { statusCode = 0, headers } = response;
           resolve({ statusCode, headers, body: response });

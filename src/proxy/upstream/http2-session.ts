@@ -8,6 +8,7 @@ import {
   type Connections,
   isReset,
   isSafe,
+  limitInformational,
   NoResponse,
   Unprocessed,
 } from './agent-request.ts';
@@ -126,6 +127,8 @@ export class Http2Session implements Connections {
           const error = new Error(`the stream was closed with code ${stream.rstCode}`);
           reject(this.#explain(error, stream, request.method));
         });
+        const countInformational = limitInformational((error) => cancelStream(stream, error));
+        stream.on('headers', countInformational);
         stream.once('response', (headers) => {
           this.#hasAnswered = true;
           const { ':status': statusCode = 0, ...others } = headers;

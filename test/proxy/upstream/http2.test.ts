@@ -89,6 +89,28 @@ const withWatches = (seen: SeenStream): void => {
   else respondPath(seen);
 };
 
+test('informational responses without end are as silence, and end the stream alone', async () => {
+  await setUp((seen) => {
+    const { stream, headers } = seen;
+    if (headers[':path'] !== '/endless') return respondPath(seen);
+    const repeat = (): void => {
+      if (stream.destroyed) return;
+      stream.additionalHeaders({ ':status': 102 });
+      setImmediate(repeat);
+    };
+    repeat();
+  });
+  const endless = get('/endless');
+  const other = read('/other');
+  await expect(endless).rejects.toMatchObject({
+    code: 'Unreachable',
+    message: expect.stringContaining('more than 16 responses of 1xx'),
+  });
+  expect(await other).toBe('/other');
+  expect(outcomes).toEqual(['silent']);
+  expect(server.accepted).toBe(1);
+});
+
 describe('HTTP/2', () => {
   test('needs one connection for any number of requests and watches', async () => {
     await setUp(withWatches);

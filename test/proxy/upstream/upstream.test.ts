@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
 import { buffer, text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
 import type { Outcome } from '../../../src/proxy/upstream/failover.ts';
@@ -231,6 +232,25 @@ describe('the outcome of a request is reported', () => {
     }
     expect(heard).toHaveLength(2);
     expect((heard[1] ?? 0) - (heard[0] ?? 0)).toBeGreaterThan(10);
+  });
+
+  // That once took a core until the time limit for the headers, and then again.
+  test('as silent when the server sends informational responses without end', async () => {
+    const outcomes: string[] = [];
+    const endless: RequestListener = (_request, response) => {
+      const repeat = () => {
+        if (response.destroyed) return;
+        response.writeProcessing();
+        setImmediate(repeat);
+      };
+      repeat();
+    };
+    const { upstream } = await setUp(endless, { onOutcome: (_, each) => outcomes.push(each) });
+    await expect(upstream.request({ method: 'GET', path: '/' })).rejects.toMatchObject({
+      code: 'Unreachable',
+      message: expect.stringContaining('more than 16 responses of 1xx'),
+    });
+    expect(outcomes).toEqual(['silent']);
   });
 
   test('as silent when the server accepts the request and does not respond', async () => {
