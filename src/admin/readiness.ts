@@ -119,6 +119,10 @@ function viewCheck({ views }: NodeProxy, source: ViewSource): Check {
     // kube-proxy does not depend on what other clients have just asked for.
     if (!views.isKubeProxys(query) && isBeingRead(status)) return newQueryCheck(name, status);
     const problem = problemOf(status);
+    // Its last state is served. Only views of other clients than kube-proxy can lack room in the budget.
+    if (status.error?.code === 'LimitExceeded' && !views.isKubeProxys(query)) {
+      return { name, problem: undefined, degraded: problem.problem ?? status.error.message };
+    }
     return problem.problem === undefined
       ? { name, problem: startProblem(view.started), nature: 'waits' }
       : { name, ...problem };

@@ -155,13 +155,15 @@ export class OpenViews {
       return this.#add(openViewSource(this.#options, query, codec));
     }
     const reservation = this.budget.open(caller);
-    const reserve = (bytes: number): void => {
+    const reserve = (bytes: number, isListing: boolean): void => {
       // A refused view costs nothing, also while its list still ends.
       if (entry.source.view.closed !== undefined) return;
       try {
         this.budget.resize(reservation, bytes);
       } catch (error) {
-        this.#refuse(entry, error as WrapperError);
+        // Only the list fails. What is served remains, and the reflector lists again.
+        const canServe = isListing && entry.source.view.started;
+        if (!canServe) this.#refuse(entry, error as WrapperError);
         throw error;
       }
     };

@@ -2,8 +2,12 @@ import type { EndpointsProjection } from '../../filter/projection/endpoints-proj
 import type { View } from '../../filter/view/view.ts';
 import type { ReadMemory } from '../util/read-memory.ts';
 
-/** Reserves the bytes that a view is about to take. What it throws ends the view, which it has closed. */
-export type ReserveBytes = (bytes: number) => void;
+/**
+ * Reserves the bytes that a view is about to take.
+ *
+ * @param isListing they include a list that is being read
+ */
+export type ReserveBytes = (bytes: number, isListing: boolean) => void;
 
 /** Memory of a log entry besides its object. */
 const ENTRY_BYTES = 160;
@@ -24,7 +28,7 @@ export function createViewMemory(options: ViewMemoryOptions): ReadMemory {
   const resize = (next: typeof held): void => {
     const log = view.started ? view.log.bytes + view.log.size * ENTRY_BYTES : 0;
     const raw = hasSnapshots ? 2 * next.objects : next.objects;
-    reserve(next.list + raw + log + (projection?.copiedBytes ?? 0));
+    reserve(next.list + raw + log + (projection?.copiedBytes ?? 0), next.list > 0);
     held = next;
   };
   return {

@@ -126,6 +126,33 @@ describe('a view without room', () => {
     expect(lists() - before).toBeLessThanOrEqual(4);
   });
 
+  test.each([
+    ['is larger than the budget', 1_000],
+    ['has room, but its objects do not', 120],
+  ])('for a new list that %s keeps its state, and reports it', async (_, more) => {
+    await start({ maxViewBytes: 600_000 });
+    const json = { accept: 'application/json' };
+    expect((await hold(pathOf(others(1)), json)).status).toBe(200);
+    const thaw = server.freezeWatches();
+    for (let n = 0; n < more; n++) {
+      putSlice(server, `more-${n}`, 's1', [{ ip: `10.1.${n >> 8}.${n & 255}`, node: 'edge-1' }]);
+    }
+    server.compact();
+    server.cutWatches();
+    thaw();
+    const { budget } = proxy.views;
+    await eventually(() => budget.refusals.bytes > 0, true);
+    const answer = await fetch(`${proxy.url}${pathOf(others(1))}`, { headers: json });
+    expect(answer.status).toBe(200);
+    expect(((await answer.json()) as { items: unknown[] }).items).toHaveLength(40);
+    const check = readiness(proxy).find(({ name }) => name.startsWith('view json'));
+    expect(check).toMatchObject({
+      problem: undefined,
+      degraded: expect.stringContaining('maxViewBytes'),
+    });
+    expect(budget.used.bytes).toBeGreaterThan(0);
+  });
+
   test('that grew too large ends its watches with an ERROR event and frees its memory', async () => {
     await start({ maxViewBytes: 600_000 });
     const answer = await hold(pathOf(others(1)), { accept: 'application/json' });
