@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { bearerSpellings, jsonWebToken, jwtSpellings } from '../support/http/token-spellings.ts';
 import { until } from '../support/http/until.ts';
 import { type HttpsWrapper, startHttpsWrapper } from '../support/wrapper/https-wrapper.ts';
 
@@ -23,7 +24,11 @@ afterEach(async () => {
   wrapper.api.passed.length = 0;
 });
 
-/** Opens a connection and writes a request of a caller. */
+/**
+ * Opens a connection and writes a request of a caller.
+ *
+ * @param token or a whole Authorization header
+ */
 async function begin(token: string, method: string, path: string, more = '') {
   const socket = connect({ host: '127.0.0.1', port: wrapper.port, ca: wrapper.ca });
   sockets.push(socket);
@@ -33,7 +38,8 @@ async function begin(token: string, method: string, path: string, more = '') {
   socket.on('data', (chunk) => {
     received += String(chunk);
   });
-  const head = `${method} ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n`;
+  const authorization = token.includes(' ') ? token : `Bearer ${token}`;
+  const head = `${method} ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n`;
   socket.write(`${head}${more || '\r\n'}`);
   return { socket, received: () => received };
 }
@@ -65,6 +71,32 @@ test('each caller has its own limit of forwarded requests, including watches and
   third.socket.destroy();
   await until(() => wrapper.proxy.listeners.forwarding?.active === 2);
   expect((await wrapper.ask('/version', { token: 'a' })).code).not.toBe(429);
+});
+
+const jwt = jsonWebToken('a');
+
+test.each([
+  ['64 spellings of "Bearer"', bearerSpellings('a')],
+  ['16 spellings of a JSON web token', jwtSpellings(jwt).map((each) => `bEaReR ${each}`)],
+])('one token in %s is one caller', async (_, spellings) => {
+  const answers = await Promise.all(spellings.map((each) => begin(each, 'GET', WATCH)));
+  const refused = () => answers.filter(({ received }) => received().startsWith('HTTP/1.1 429 '));
+  await until(() => refused().length === spellings.length - 3);
+  expect(wrapper.proxy.listeners.forwarding?.active).toBe(3);
+});
+
+test('a websocket must not bring a second token, which would count as another caller', async () => {
+  const protocols = `base64url.bearer.authorization.k8s.io.${Buffer.from('a').toString('base64url')}, v5.channel.k8s.io`;
+  const lines = 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
+  const { received } = await begin(
+    'x',
+    'GET',
+    EXEC,
+    `${lines}Sec-WebSocket-Protocol: ${protocols}\r\n\r\n`,
+  );
+  await until(() => /authorization only/i.test(received()));
+  expect(received()).toMatch(/^HTTP\/1.1 400 /);
+  expect(wrapper.api.passed).toEqual([]);
 });
 
 test('all callers together have a limit', async () => {

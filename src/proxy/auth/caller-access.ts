@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WrapperError } from '../../errors.ts';
 import { NODES, RESOURCES } from '../../filter/codec/resource.ts';
@@ -121,6 +121,7 @@ export class CallerAccess implements AccessPolicy {
       throw new WrapperError('BadRequest', message, { status });
     }
     assertNoView(path);
+    assertNoSecondToken(headers);
     // After a refused upgrade the connection stays open: a body would be read as the next request.
     if (
       headers['transfer-encoding'] !== undefined ||
@@ -131,6 +132,18 @@ export class CallerAccess implements AccessPolicy {
     socket.once('close', this.#options.limits.enter(caller.id));
     this.#options.passthrough.upgrade(request, socket, head);
   }
+}
+
+/**
+ * Throws `BadRequest` for a token in Sec-WebSocket-Protocol. An API server uses it if it does not accept the one in
+ * Authorization (apiserver authentication/request/union), by which the caller's requests are counted.
+ */
+function assertNoSecondToken({ 'sec-websocket-protocol': protocols }: IncomingHttpHeaders): void {
+  if (protocols?.includes('base64url.bearer.authorization.k8s.io.') !== true) return;
+  throw new WrapperError(
+    'BadRequest',
+    'Sec-WebSocket-Protocol has a token; send the token in Authorization only',
+  );
 }
 
 function isViewRequest(info: RequestInfo): info is ViewRequestInfo {

@@ -4,6 +4,9 @@ import type { PeerCertificate, TLSSocket } from 'node:tls';
 import { WrapperError } from '../../errors.ts';
 import type { Caller } from './access-policy.ts';
 
+/** Its header is a JSON object, so it begins with `{"`. */
+const JSON_WEB_TOKEN = /^eyJ[\w-]*\.[\w-]+\.[\w-]+$/;
+
 /** Reads the caller of an https request from its token or its client certificate. */
 export class CallerReader {
   /** Random for each process, so that an id is useless outside of it. */
@@ -29,10 +32,9 @@ export class CallerReader {
 
   /** To an API server, "Bearer" without a token or with two spaces before it is an anonymous request. */
   #tokenOf(authorization: string): Extract<Caller, { kind: 'token' }> {
-    if (!/^Bearer [^\s,]+$/i.test(authorization)) {
-      throw unauthorized('the Authorization header is not a bearer token');
-    }
-    return { kind: 'token', authorization, id: this.#id('token', authorization) };
+    const [, token] = /^Bearer ([^\s,]+)$/i.exec(authorization) ?? [];
+    if (token === undefined) throw unauthorized('the Authorization header is not a bearer token');
+    return { kind: 'token', authorization, id: this.#id('token', canonicalToken(token)) };
   }
 
   /** As apiserver/pkg/authentication/request/x509 CommonNameUserConversion. */
@@ -58,6 +60,17 @@ export class CallerReader {
   #id(kind: string, proof: string): string {
     return createHmac('sha256', this.#salt).update(`${kind} ${proof}`).digest('base64url');
   }
+}
+
+/**
+ * One spelling for all that an API server takes for the same token: otherwise one caller would have many quotas. It
+ * decodes the three parts of a JSON web token, and ignores the unused bits of their last characters (parseSignedCompact
+ * in go-jose/jws.go: Go's base64 is not strict).
+ */
+function canonicalToken(token: string): string {
+  if (!JSON_WEB_TOKEN.test(token)) return token;
+  const parts = token.split('.');
+  return parts.map((part) => Buffer.from(part, 'base64url').toString('base64url')).join('.');
 }
 
 function unauthorized(message: string): WrapperError {
