@@ -44,13 +44,18 @@ describe.each([
   ['the http listener', () => [proxy.url, SERVICES] as const],
   ['the admin listener', () => [admin.url, '/healthz'] as const],
 ])('%s', (_name, where) => {
-  test.each(['127.0.0.1', '127.0.0.1:10360', '[::1]:10360', '[::1]', 'localhost', 'LOCALHOST:1'])(
-    'answers to the Host %s',
-    async (host) => {
-      const [url, path] = where();
-      expect(await get(url, path, `Host: ${host}\r\n`)).toMatch(/^HTTP\/1.1 200 /);
-    },
-  );
+  test.each([
+    '127.0.0.1',
+    '127.0.0.1:10360',
+    '[::1]:10360',
+    '[::1]',
+    '127.9.9.9',
+    'localhost',
+    'LOCALHOST:1',
+  ])('answers to the Host %s', async (host) => {
+    const [url, path] = where();
+    expect(await get(url, path, `Host: ${host}\r\n`)).toMatch(/^HTTP\/1.1 200 /);
+  });
 
   test.each([
     ['a name that was pointed at us (DNS rebinding)', 'Host: evil.example\r\n'],
@@ -58,6 +63,10 @@ describe.each([
     ['a name that looks like localhost', 'Host: localhost.evil.example\r\n'],
     ['a user before the address', 'Host: evil@127.0.0.1\r\n'],
     ['an address without brackets', 'Host: ::1\r\n'],
+    ['the address of no host, which a browser takes for this machine', 'Host: 0.0.0.0\r\n'],
+    ['the same in IPv6', 'Host: [::]:10360\r\n'],
+    ['an address that the connection is not to', 'Host: 192.0.2.1:10360\r\n'],
+    ['an IPv6 address that the connection is not to', 'Host: [2001:db8::1]\r\n'],
     ['an empty Host', 'Host:\r\n'],
     ['a web page of another origin', 'Host: 127.0.0.1\r\nOrigin: https://evil.example\r\n'],
     ['a web page without an origin', 'Host: 127.0.0.1\r\nOrigin: null\r\n'],

@@ -2,14 +2,16 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { WrapperError } from '../../errors.ts';
+import { isLoopback } from '../util/address.ts';
 
 /**
  * Throws `Forbidden` for a request that a browser sends to its own machine for a web page. Such a request has an
- * Origin or a Sec-Fetch-Site of another origin, or a Host that is a name. With a name, DNS rebinding is possible: the
- * name of the page resolves to us, so the browser treats us as the origin of the page. We never send CORS headers.
+ * Origin or a Sec-Fetch-Site of another origin, or a Host that is not our address. With a name, DNS rebinding is possible:
+ * the name of the page resolves to us, so the browser treats us as the origin of the page. A browser also reaches us at
+ * 0.0.0.0, which some do not treat as this machine. We never send CORS headers.
  */
 export function assertLocalRequest(request: IncomingMessage): void {
-  assertAddressedByIp(request);
+  assertAddressedToUs(request);
   assertSameOrigin(request);
 }
 
@@ -24,14 +26,17 @@ export function assertSameOrigin({ headers, socket }: IncomingMessage): void {
   throw new WrapperError('Forbidden', 'cross-origin requests are not answered');
 }
 
-function assertAddressedByIp({ headers }: IncomingMessage): void {
+function assertAddressedToUs({ headers, socket }: IncomingMessage): void {
   const { host = '' } = headers;
   const [, v6, other = ''] = /^(?:\[([^\]]+)\]|([^:]+))(?::[0-9]{1,5})?$/.exec(host) ?? [];
-  const isAddress = v6 === undefined ? isIP(other) === 4 : isIP(v6) === 6;
-  if (isAddress || other.toLowerCase() === 'localhost') return;
+  const address = v6 === undefined ? isIP(other) === 4 && other : isIP(v6) === 6 && v6;
+  if (other.toLowerCase() === 'localhost') return;
+  // A dual-stack socket has the IPv4 addresses as ::ffff:192.0.2.1. kubelet probes the address of the node.
+  const own = socket.localAddress?.replace(/^::ffff:(?=[0-9.]+$)/, '');
+  if (address !== false && (isLoopback(address) || address === own)) return;
   throw new WrapperError(
     'Forbidden',
-    `the Host header ${JSON.stringify(host.slice(0, 100))} is neither an IP address nor localhost`,
+    `the Host header ${JSON.stringify(host.slice(0, 100))} is neither localhost, a loopback address nor the address that the connection is to`,
   );
 }
 
