@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { repository } from '../deploy/support/repository.ts';
+import { readText, repository } from '../deploy/support/repository.ts';
 import { eventually } from '../e2e/support/eventually.ts';
 import { createTimings } from '../e2e/support/timings.ts';
 import { type Cluster, startCluster } from './support/cluster.ts';
@@ -80,6 +80,42 @@ test('a changed label of the node moves its traffic to the other site', async ()
   timings.add('the node has its site again', 'nftables', await web.reaches('edge-1', ['edge-2']));
   await web.setReady('edge-1', true);
   await web.reaches('edge-1', ['edge-1']);
+});
+
+/** In its canary policies only say what they would do, so its node sees all endpoints. */
+test('a canary has its own settings on the nodes with its label, and the others keep theirs', async () => {
+  writeOverlay(workspace, ['state', '../canary/keep-off']);
+  const [, kustomization = ''] =
+    /```yaml\n(# my-cluster-canary[\s\S]*?)```/.exec(readText('docs/deployment.md')) ?? [];
+  workspace.write('my-cluster-canary/kustomization.yaml', kustomization);
+  workspace.write('my-cluster-canary/config.yaml', 'logLevel: info\ndryRun: true\n');
+  await workspace.run(
+    'for each in my-cluster my-cluster-canary; do kubectl apply --server-side -k $each; done',
+  );
+  await rolledOut(cluster, 'kube-proxy-wrapper');
+  const everyNode = cluster.nodes.map(({ name }) => name);
+  const load = cluster.node('edge-3').spawn({
+    name: 'load-on-wrapper',
+    command: cluster.binaries.podProgram,
+    args: ['load', 'http://127.0.0.1:10360/api/v1/services?resourceVersion=0', '50'],
+  });
+  await workspace.run('kubectl label node edge-3 kube-proxy-wrapper.io/canary=');
+  timings.add('the node has a canary', 'nftables', await web.reaches('edge-3', everyNode, 60_000));
+  await rolledOut(cluster, 'kube-proxy-wrapper-canary');
+  for (const node of ['edge-1', 'edge-2']) await web.reaches(node, [node]);
+
+  const status = await workspace.run('kubectl kpw status || echo "exit $?"');
+  expect(status).not.toMatch(/FAIL|exit/);
+  expect(status).toMatch(/^version .*, settings \w+: edge-1, edge-2$/m);
+  expect(status).toMatch(/^version .*, settings \w+: edge-3$/m);
+
+  await workspace.run('kubectl label node edge-3 kube-proxy-wrapper.io/canary-');
+  await web.reaches('edge-3', ['edge-3'], 60_000);
+  await load.stop();
+  const { answers } = JSON.parse(load.process.log()) as { answers: Record<string, number> };
+  expect(Object.keys(answers).filter((answer) => answer.startsWith('('))).toEqual([]);
+  await rolledOut(cluster, 'kube-proxy-wrapper');
+  await workspace.run('kubectl -n kube-system delete daemonset kube-proxy-wrapper-canary');
 });
 
 describe('kubectl kpw, through the port-forward of a real kubelet', () => {
