@@ -172,6 +172,7 @@ describe('facts', () => {
     ['an end of a group that never began', '0c'],
     ['a group without end', '0b'],
     ['a group nested without bound', '9b06'.repeat(500)],
+    ['a group that is complete', '7b7c'],
   ])('of %s are Malformed', (_, hex) => {
     expect(() => codec.meta(Buffer.from(hex, 'hex'))).toThrow(
       expect.objectContaining({ code: 'Malformed', offset: expect.any(Number) }),

@@ -38,7 +38,6 @@ function unknownFields(w: BinaryWriter, unknown: boolean): void {
   w.tag(201, LEN).string('\u0012\u0000 not a field');
   w.tag(202, WireType.Bit64).fixed64('1');
   w.tag(203, WireType.Bit32).fixed32(2);
-  w.tag(204, WireType.StartGroup).tag(1, WireType.Varint).uint32(7).tag(204, WireType.EndGroup);
 }
 
 function dictionary(w: BinaryWriter, field: number, map: Readonly<Record<string, string>>): void {

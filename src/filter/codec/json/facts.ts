@@ -12,9 +12,10 @@ import type {
   PartialObjectMetadata,
   ServiceFacts,
 } from '../codec.ts';
+import { assertElementCount } from '../element-limit.ts';
 import { EndpointCache } from '../endpoint-cache.ts';
 import { readPorts } from './addresses.ts';
-import { bool, type Fields, fields, list, text } from './fields.ts';
+import { array, bool, type Fields, fields, list, text } from './fields.ts';
 import { parseObject } from './parse.ts';
 
 /** Reads only the identity and version of an object. */
@@ -46,10 +47,12 @@ export function createSliceReader(): (object: ObjectBytes) => EndpointsFacts {
   const cache = new EndpointCache();
   return (object) => {
     const slice = parseObject(object);
+    const meta = metaOf(slice);
     const family = text(slice, 'addressType');
+    assertElementCount(array(slice, 'endpoints').length + array(slice, 'ports').length, meta);
     const endpoints = list(slice, 'endpoints');
     return {
-      ...metaOf(slice),
+      ...meta,
       service: text(fields(fields(slice, 'metadata'), 'labels'), SERVICE_NAME_LABEL),
       hinted: endpoints.some(({ hints }) => hints !== undefined && hints !== null),
       groups: [
@@ -73,6 +76,8 @@ function sliceEndpoint(endpoint: Fields, family: string, cache: EndpointCache): 
   return cache.intern(family, text(endpoint, 'nodeName'), zone, state);
 }
 
+const SUBSET_LISTS = ['addresses', 'notReadyAddresses', 'ports'];
+
 /** Creates a reader of the facts of an Endpoints object that a decision needs. It caches endpoints. */
 export function createEndpointsReader(): (object: ObjectBytes) => EndpointsFacts {
   const cache = new EndpointCache();
@@ -83,7 +88,14 @@ export function createEndpointsReader(): (object: ObjectBytes) => EndpointsFacts
   return (object) => {
     const endpoints = parseObject(object);
     const meta = metaOf(endpoints);
-    const groups = list(endpoints, 'subsets').map((subset) => ({
+    const subsets = list(endpoints, 'subsets');
+    const elements = (subset: Fields): number =>
+      SUBSET_LISTS.reduce((sum, key) => sum + array(subset, key).length, 1);
+    assertElementCount(
+      subsets.reduce((sum, subset) => sum + elements(subset), 0),
+      meta,
+    );
+    const groups = subsets.map((subset) => ({
       ports: portKeys(subset),
       endpoints: [
         ...read(subset, 'addresses', 'ready'),

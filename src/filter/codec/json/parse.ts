@@ -1,8 +1,9 @@
 import { constants, isUtf8 } from 'node:buffer';
+import { MAX_JSON_COMMAS } from '../element-limit.ts';
 import { malformed } from '../malformed.ts';
 import { allocateOwned } from '../owned-copy.ts';
 import { type Fields, isFields } from './fields.ts';
-import { COLON, QUOTE, scan } from './scan.ts';
+import { COLON, COMMA, QUOTE, scan } from './scan.ts';
 
 /** Kubernetes objects nest about 10 levels deep; CRD schemas, which are in no view, about 40. */
 const MAX_DEPTH = 100;
@@ -31,6 +32,8 @@ export function parseObject(bytes: Buffer, base = 0): Fields {
   if (!isUtf8(bytes)) throw malformed('JSON that is not UTF-8', base);
   if (bytes.length > constants.MAX_STRING_LENGTH)
     throw malformed('JSON longer than a string can be', base);
+  // Before the parser makes an object of each `{}`.
+  if (bytes.length > MAX_JSON_COMMAS) assertCommaCount(bytes, base);
   const text = bytes.toString();
   const plain = parseText(text, base);
   if (!isFields(plain)) throw malformed('JSON that is not an object', base);
@@ -46,6 +49,14 @@ export function stringify(value: Fields): Buffer {
   const bytes = allocateOwned(Buffer.byteLength(text));
   bytes.write(text);
   return bytes;
+}
+
+function assertCommaCount(bytes: Buffer, base: number): void {
+  let commas = 0;
+  for (const byte of bytes) {
+    if (byte === COMMA && ++commas > MAX_JSON_COMMAS)
+      throw malformed(`JSON of more than ${MAX_JSON_COMMAS} values`, base);
+  }
 }
 
 function parseText(text: string, base: number): unknown {

@@ -1,6 +1,7 @@
 import type { Endpoint, EndpointGroup, EndpointState } from '../../../topology/decide/endpoint.ts';
 import { addressFamily } from '../api-conventions.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec.ts';
+import { assertElementCount } from '../element-limit.ts';
 import { EndpointCache } from '../endpoint-cache.ts';
 import { FieldCursor } from './field-cursor.ts';
 import { emptyMeta, METADATA, readMetadata } from './metadata.ts';
@@ -22,19 +23,28 @@ export function createEndpointsReader(): (object: ObjectBytes) => EndpointsFacts
 function readEndpoints(object: ObjectBytes, cache: EndpointCache): EndpointsFacts {
   const meta = emptyMeta();
   const groups: EndpointGroup[] = [];
+  let elements = 0;
+  const onElement = (): void => assertElementCount(++elements, meta);
   const fields = FieldCursor.over(object);
   while (fields.next()) {
     if (fields.field === METADATA) readMetadata(fields.enter(), meta);
-    if (fields.field === SUBSETS) groups.push(readSubset(fields.enter(), cache));
+    if (fields.field !== SUBSETS) continue;
+    onElement();
+    groups.push(readSubset(fields.enter(), cache, onElement));
   }
   return { ...meta, service: meta.name, hinted: false, groups };
 }
 
-function readSubset(subset: FieldCursor, cache: EndpointCache): EndpointGroup {
+function readSubset(
+  subset: FieldCursor,
+  cache: EndpointCache,
+  onElement: () => void,
+): EndpointGroup {
   const ready: Endpoint[] = [];
   const notReady: Endpoint[] = [];
   const ports: string[] = [];
   while (subset.next()) {
+    onElement();
     switch (subset.field) {
       case SUBSET.addresses:
         ready.push(readAddress(subset.enter(), 'ready', cache));

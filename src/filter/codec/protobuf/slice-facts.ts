@@ -1,5 +1,6 @@
 import { endpointState, SERVICE_NAME_LABEL, ZONE_LABEL } from '../api-conventions.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec.ts';
+import { assertElementCount } from '../element-limit.ts';
 import { EndpointCache } from '../endpoint-cache.ts';
 import { FieldCursor } from './field-cursor.ts';
 import { emptyMeta, entryValue, METADATA, OBJECT_META, readMetadata } from './metadata.ts';
@@ -40,6 +41,7 @@ function readEndpointSlice(object: ObjectBytes, caches: Caches): EndpointsFacts 
   let service = '';
   let family = '';
   let hinted = false;
+  let elements = 0;
   const ports: string[] = [];
   const drafts: EndpointDraft[] = [];
   const fields = FieldCursor.over(object);
@@ -52,12 +54,14 @@ function readEndpointSlice(object: ObjectBytes, caches: Caches): EndpointsFacts 
         });
         break;
       case SLICE.endpoints: {
+        assertElementCount(++elements, meta);
         const draft = readEndpoint(fields.enter(), caches.texts);
         hinted ||= draft.hinted;
         drafts.push(draft);
         break;
       }
       case SLICE.ports:
+        assertElementCount(++elements, meta);
         addPortKey(fields.enter(), SLICE_PORT, ports);
         break;
       case SLICE.addressType:
