@@ -4,8 +4,8 @@ import { constants, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { pino } from 'pino';
-import { createLogDestination } from '../../src/commands/run/log-destination.ts';
+import { type Logger, pino } from 'pino';
+import { createLogDestination, LOG_OPTIONS } from '../../src/commands/run/log-destination.ts';
 import { freePorts } from '../e2e/support/free-port.ts';
 import { writeKubeconfig } from '../support/http/kubeconfig.ts';
 import { spawnMortal } from '../support/process/mortal-child.ts';
@@ -62,20 +62,64 @@ test('lines that are lost because nobody reads them are counted', async () => {
   }
 });
 
-test('bidi and C1 controls in a line are escaped without changing its content', async () => {
+/** The lines that are in a file after a logger wrote to it. */
+async function linesOf(write: (logger: Logger) => void): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'log-'));
   const file = join(folder, 'log');
   try {
     const { stream } = createLogDestination(openSync(file, 'w'));
     const closed = once(stream, 'close');
-    pino({ base: null }, stream).info({ zone: '\u009b31m\u202e\u001b[2J' }, 'zone');
+    write(pino({ ...LOG_OPTIONS, base: { node: 'edge-1' } }, stream));
     // flushSync would not wait for the write that has begun.
     stream.end();
     await closed;
-    const line = readFileSync(file, 'utf8');
-    expect(line).toMatch(/^[ -~]+\n$/);
-    expect(JSON.parse(line)).toMatchObject({ zone: '\u009b31m\u202e\u001b[2J' });
+    return readFileSync(file, 'utf8').trimEnd().split('\n');
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+test('bidi and C1 controls in a line are escaped without changing its content', async () => {
+  const zone = '\u009b31m\u202e\u001b[2J';
+  const [line = ''] = await linesOf((logger) => logger.info({ zone }, 'zone'));
+  expect(line).toMatch(/^[ -~]+$/);
+  expect(JSON.parse(line)).toMatchObject({ zone });
+});
+
+const LONG = 'x'.repeat(200_000);
+
+test.each([
+  ['a field', { err: LONG }, { err: expect.stringMatching(/^x{1023}…$/) }],
+  ['a nested field', { a: { b: [LONG] } }, { a: { b: [expect.stringMatching(/^x{1023}…$/)] } }],
+  ['an error', { err: new Error(LONG) }, { err: { message: expect.stringMatching(/^x{1023}…$/) } }],
+  ['controls', { zone: '\u202e'.repeat(200_000) }, { zone: expect.stringMatching(/…$/) }],
+  [
+    'many fields',
+    { a: Array<string>(200).fill('x'.repeat(1_000)) },
+    { omittedCharacters: expect.any(Number) },
+  ],
+  ['a key', { [LONG]: 1 }, { omittedCharacters: expect.any(Number) }],
+])('a line is cut at 16 KiB, and keeps its message: %s', async (_what, fields, expected) => {
+  const [line = '', next = ''] = await linesOf((logger) => {
+    logger.info(fields, 'it happened');
+    logger.info('next');
+  });
+  expect(line.length).toBeLessThan(16 * 1024);
+  const common = { level: 'info', node: 'edge-1', msg: 'it happened' };
+  expect(JSON.parse(line)).toMatchObject({ ...common, ...expected });
+  expect(JSON.parse(next)).toMatchObject({ msg: 'next' });
+});
+
+test('a long message is cut', async () => {
+  const [line = ''] = await linesOf((logger) => logger.warn({ a: Array(99).fill(LONG) }, LONG));
+  expect(JSON.parse(line)).toMatchObject({
+    level: 'warn',
+    msg: expect.stringMatching(/^x{1023}…$/),
+  });
+});
+
+test('a line of 16 KiB is unchanged', async () => {
+  const err = 'x'.repeat(16 * 1024 - 200);
+  const [line = ''] = await linesOf((logger) => logger.info({ err }, 'long'));
+  expect(JSON.parse(line)).toMatchObject({ err });
 });

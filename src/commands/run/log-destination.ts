@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { escapeJson } from '../../untrusted-text.ts';
+import { escapeJson, escapeUntrusted } from '../../untrusted-text.ts';
 
 /** Destination of the log. */
 export interface LogDestination {
@@ -10,6 +10,11 @@ export interface LogDestination {
 
 /** Size of the buffer in bytes. Lines that do not fit are lost. */
 const MAX_BUFFERED_BYTES = 1024 * 1024;
+
+/** Maximum length of a line. Clients, tenants and servers write parts of many lines. */
+const MAX_LINE = 16 * 1024;
+/** Maximum length of each text in a line that would be longer. */
+const MAX_TEXT = 1_024;
 
 /** Options of pino: the level as a word, and the time in RFC 3339. */
 export const LOG_OPTIONS = {
@@ -41,12 +46,25 @@ export function createLogDestination(fd = 1): LogDestination {
   stream.flushSync = () => {
     if (!isBroken) flushSync();
   };
-  // pino escapes only what JSON requires. C1 and bidi controls would still affect a terminal.
-  stream.write = (line) => write(escapeJson(line));
+  stream.write = (line) => write(boundedLine(line));
   return {
     stream,
     get dropped() {
       return dropped;
     },
   };
+}
+
+/** Escapes a line, and cuts its texts if it is too long. A line that is still too long keeps only its message. */
+function boundedLine(line: string): string {
+  // pino escapes only what JSON requires. C1 and bidi controls would still affect a terminal.
+  const escaped = escapeJson(line);
+  if (escaped.length <= MAX_LINE) return escaped;
+  const fields = JSON.parse(line, (_key, value) =>
+    typeof value === 'string' && value.length > MAX_TEXT ? escapeUntrusted(value, MAX_TEXT) : value,
+  );
+  const cut = `${escapeJson(JSON.stringify(fields))}\n`;
+  if (cut.length <= MAX_LINE) return cut;
+  const { level, time, node, msg } = fields;
+  return `${escapeJson(JSON.stringify({ level, time, node, msg, omittedCharacters: line.length }))}\n`;
 }
