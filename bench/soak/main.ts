@@ -27,8 +27,11 @@ const IDLE_VIEW_SECONDS = 5;
 /** The first clients stay for so long, and then all that they leave is closed. */
 const FIRST_CLIENTS_MS = 5_000;
 const QUIET_MS = 15_000;
-/** Until all that clients left behind is closed: idle views, and connections that are kept for a next request. */
-const AFTERMATH_MS = 60_000;
+/**
+ * Until all that clients left behind is closed: idle views, node sets (a minute after the last policy), and then the
+ * connections that are kept for a next request (60 s).
+ */
+const AFTERMATH_MS = 130_000;
 
 interface SoakWrapper {
   readonly managed: ManagedProcess;
