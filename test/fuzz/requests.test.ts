@@ -48,7 +48,7 @@ describe('parseRequestInfo()', () => {
   test(
     'reads any path, and its result has this path as its canonical path',
     () => {
-      const found = { collection: 0, object: 0, events: 0 };
+      const found = { collection: 0, object: 0 };
       const property = fc.property(paths, (path) => {
         const info = attempt(() => parseRequestInfo(path));
         if (info === undefined || info.kind === 'other') return;
