@@ -20,5 +20,7 @@ ip link set lo up
 ip address add 10.0.2.15/24 dev eth0
 ip link set eth0 up
 ip route add default via 10.0.2.2
+# The wrapper refuses a Host that is not its own address, and 10.0.2.2 is an address of this machine's network alone.
+echo '10.0.2.2 localhost' > /etc/hosts
 sysctl -qw net.ipv4.ip_forward=1
 iptables -t nat -A POSTROUTING -s 10.77.0.0/16 -o eth0 -j MASQUERADE
