@@ -11,6 +11,7 @@ import {
   setPodReady,
   waitForSlices,
 } from '../support/cluster-objects.ts';
+import { eventually } from '../support/eventually.ts';
 import { createTimings } from '../support/timings.ts';
 import { schedulers } from './support/guest-kube-proxy.ts';
 import type { IpvsNode } from './support/ipvs-node.ts';
@@ -188,7 +189,12 @@ test('with externalTrafficPolicy Local, endpoints of its own node stay, for the 
   await scene.expectBackends(`TCP ${spec.clusterIP}:80`, { edge1: [NEAR, here] });
   await scene.expectBackends(`TCP 10.77.1.2:${spec.ports[0].nodePort}`, { edge1: [here] });
   const health = `http://10.77.1.2:${spec.healthCheckNodePort}/healthz`;
-  expect(await edge1.exec(`wget -q -O - ${health}`)).toContain('"localEndpoints": 1');
+  // kube-proxy opens the port of the health check after it has written its table.
+  await eventually(
+    async () => await edge1.exec(`wget -q -O - ${health}`),
+    (answer) => answer.includes('"localEndpoints": 1'),
+    { timeoutMs: 60_000, intervalMs: 250, what: 'the health check of the node port' },
+  );
   await deleteService(admin, 'external');
 });
 
