@@ -130,7 +130,7 @@ const INPUTS: readonly [Target, string, (n: number) => Input][] = [
   ['parser', 'values', (n) => query('labelSelector', `a in (${'b,'.repeat(n / 2 - 4)}b)`)],
   ['parser', 'spaces', (n) => query('labelSelector', `a${' '.repeat(n - 2)}b`)],
   ['parser', 'commas of a fieldSelector', (n) => query('fieldSelector', ','.repeat(n))],
-  ['http', 'a name', (n) => query('fieldSelector', `metadata.name=${'.'.repeat(n - 14)}`)],
+  ['parser', 'a name', (n) => query('fieldSelector', `metadata.name=${'.'.repeat(n - 14)}`)],
   ['http', 'clauses of Accept', (n) => header('accept', 'a/b,'.repeat(n / 4))],
   ['http', 'parameters of Accept', (n) => header('accept', `a/b${';q=1'.repeat(n / 4)}`)],
   ['http', 'spaces of Accept', (n) => header('accept', `a/b;${' '.repeat(n)};c`)],
