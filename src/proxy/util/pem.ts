@@ -2,16 +2,10 @@ import { X509Certificate } from 'node:crypto';
 
 const BEGIN_CERTIFICATE = '-----BEGIN CERTIFICATE-----';
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
-const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]+-----END [A-Z ]*PRIVATE KEY-----/;
 
 /** The complete certificates in a text, each as PEM. */
 export function certificatesIn(text: string): string[] {
   return text.match(CERTIFICATE) ?? [];
-}
-
-/** The first complete private key in a text, as PEM. */
-export function privateKeyIn(text: string): string | undefined {
-  return PRIVATE_KEY.exec(text)?.[0];
 }
 
 /**

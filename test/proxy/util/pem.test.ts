@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { assertCertificates, certificatesIn, privateKeyIn } from '../../../src/proxy/util/pem.ts';
+import { assertCertificates, certificatesIn } from '../../../src/proxy/util/pem.ts';
 import { type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
 
 let pair: KeyPair;
@@ -8,12 +8,11 @@ beforeAll(async () => {
   pair = await makeAuthority();
 });
 
-test('certificates and the private key of a bundle are found, without the text around them', () => {
+test('the certificates of a bundle are found, without its key and the text around them', () => {
   const [cert, key] = [pair.cert.trim(), pair.key.trim()];
   const bundle = `subject: a\n${cert}\n${key}\n${cert}\n`;
   expect(certificatesIn(bundle)).toEqual([cert, cert]);
-  expect(privateKeyIn(bundle)).toBe(key);
-  expect([certificatesIn(key), privateKeyIn(cert)]).toEqual([[], undefined]);
+  expect(certificatesIn(key)).toEqual([]);
 });
 
 describe('a bundle of authorities', () => {
