@@ -7,7 +7,7 @@ import { createWorkspace, type Workspace } from '../support/workspace.ts';
 
 jest.setTimeout(180_000);
 
-/** The section "Some nodes only" of docs/deployment.md, with the overlay for kubeadm. Each test continues the last. */
+/** The section "Some nodes only" of docs/deployment-edge.md, with the overlay for kubeadm. Each test continues the last. */
 let cluster: Cluster;
 let web: Web;
 let workspace: Workspace;

@@ -6,7 +6,7 @@ import { createWorkspace, type Workspace } from '../support/workspace.ts';
 
 jest.setTimeout(180_000);
 
-/** The section "Sidecar" of docs/deployment.md, by its own commands and in its order. Each test continues the last. */
+/** docs/deployment-sidecar.md, by its own commands and in its order. Each test continues the last. */
 let cluster: Cluster;
 let web: Web;
 let workspace: Workspace;

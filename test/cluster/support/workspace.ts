@@ -1,4 +1,4 @@
-import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, globSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readText, repository } from '../../deploy/support/repository.ts';
 import { runCommand } from '../../e2e/support/run-command.ts';
@@ -9,7 +9,7 @@ export interface Workspace {
   readonly folder: string;
   /** @param mode default 0644 */
   write(path: string, text: string, mode?: number): void;
-  /** The documented block of a section of docs/deployment.md that begins with this command. */
+  /** The block of a section of the documents, by its heading, that begins with this command. */
   documented(section: string, beginning: string): string;
   /** Runs shell commands. */
   run(commands: string): Promise<string>;
@@ -56,11 +56,14 @@ export function createWorkspace(
   };
 }
 
-/** The blocks of shell commands in a section of docs/deployment.md, by the heading. */
+/** The blocks of shell commands in a section of the documents, by the heading. */
 function blocksOf(section: string): string[] {
-  const parts = readText('docs/deployment.md').split(/^## /m);
-  const found = parts.find((part) => part.startsWith(`${section}\n`));
-  if (found === undefined) throw new Error(`docs/deployment.md has no section ${section}`);
+  const pages = globSync('docs/*.md', { cwd: repository });
+  const parts = pages.flatMap((page) => readText(page).split(/^##? /m));
+  const [found, another] = parts.filter((part) => part.startsWith(`${section}\n`));
+  if (found === undefined || another !== undefined) {
+    throw new Error(`the documents have no section ${section}, or several`);
+  }
   return [...found.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, commands = '']) => commands);
 }
 

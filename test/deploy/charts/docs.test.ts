@@ -17,12 +17,22 @@ import { kubectl, startBarePlane } from '../support/plane.ts';
 import { readText, repository } from '../support/repository.ts';
 import { type ChartTools, ensureChartTools } from '../support/tools.ts';
 
+/** In the order in which their commands run. */
+const PAGES = [
+  'deployment',
+  'deployment-sidecar',
+  'deployment-helm',
+  'deployment-systemd',
+  'deployment-edge',
+  'identity',
+];
+
 /** Blocks of shell commands that say of themselves that they are tried. */
-const blocks = [
-  ...`${readText('docs/deployment.md')}${readText('docs/identity.md')}`.matchAll(
-    /<!-- tried -->\n+```sh\n([\s\S]*?)```/g,
+const blocks = PAGES.flatMap((page) =>
+  [...readText(`docs/${page}.md`).matchAll(/<!-- tried -->\n+```sh\n([\s\S]*?)```/g)].map(
+    ([, commands = '']): [string, string] => [commands.trim().split('\n', 1)[0] ?? '', commands],
   ),
-].map(([, commands = '']): [string, string] => [commands.trim().split('\n', 1)[0] ?? '', commands]);
+);
 
 let tools: ChartTools;
 let plane: ControlPlane;
