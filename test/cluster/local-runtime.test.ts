@@ -62,7 +62,7 @@ describe.each(MODES)('an offline reboot (%s)', (mode) => {
   /**
    * Waits until every Pod of the wrapper has been ready for its minReadySeconds. If an update begins before, the
    * controller of the DaemonSet may look too early, and not again: with maxSurge it counts the old Pods only
-   * (docs/operations.md).
+   * (docs/operations-node.md).
    */
   async function isAvailable(): Promise<void> {
     await eventually(

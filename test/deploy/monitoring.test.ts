@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { load } from 'js-yaml';
+import { anchorsOf, sectionOf } from '../docs/support/documents.ts';
 import {
   alertNames,
   alertRules,
@@ -21,27 +22,14 @@ describe('alert rules', () => {
   });
 });
 
-/** The anchors of the headings of a page, as GitHub makes them. */
-function anchorsOf(path: string): string[] {
-  const headings = readText(path).matchAll(/^#+ (.+)$/gm);
-  return Array.from(headings, ([, text = '']) =>
-    text
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N} _-]/gu, '')
-      .replaceAll(' ', '-'),
-  );
-}
-
-const OPERATIONS = 'docs/operations.md#';
-
 describe('the runbook of an alert', () => {
-  const anchors = anchorsOf('docs/operations.md');
-
   test.each(alertRules.map(({ alert, annotations }) => [alert, annotations.runbook] as const))(
-    '%s is a section of docs/operations.md',
-    (_, runbook = '') => {
-      expect(runbook.startsWith(OPERATIONS)).toBe(true);
-      expect(anchors).toContain(runbook.slice(OPERATIONS.length));
+    '%s is a section of a page about operations, which names the alert',
+    (alert, runbook = '') => {
+      expect(runbook).toMatch(/^docs\/operations-[a-z-]+\.md#/);
+      const [page = '', anchor = ''] = runbook.split('#');
+      expect(anchorsOf(page)).toContain(anchor);
+      expect(sectionOf(page, anchor)).toContain(`\`${alert}\``);
     },
   );
 });

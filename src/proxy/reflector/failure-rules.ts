@@ -38,8 +38,7 @@ export interface FailureRule {
 }
 
 /**
- * The only table of waits. docs/operations.md has the same in words. Whatever the rules and the answers are, QueryLimits
- * bounds the requests of each query.
+ * The only table of waits. Whatever the rules and the answers are, QueryLimits bounds the requests of each query.
  *
  * A wait of the query ends when its time is over. A wait for the API server ends when it is the query's turn or the API
  * server has answered any request. A list, an event, or a watch of 10 s starts the waits again with the first one.

@@ -197,7 +197,7 @@ describe('values', () => {
     expect(alerts.map(({ alert }: AlertRule) => alert)).toEqual(alertNames);
     for (const { annotations } of alerts as AlertRule[]) {
       expect(annotations.runbook_url).toMatch(
-        /^https:\/\/docs\.example\.org\/kpw\/operations\.md#/,
+        /^https:\/\/docs\.example\.org\/kpw\/operations-[a-z-]+\.md#/,
       );
     }
     const { podMetricsEndpoints, selector } = only(objects, 'PodMonitor').spec;

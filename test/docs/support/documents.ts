@@ -19,13 +19,32 @@ export function withoutCode(text: string): string {
   return text.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '');
 }
 
-/** The anchors of a page's headings, as GitHub makes them. */
+/** The anchors of a page's headings. */
 export function anchorsOf(path: string): string[] {
-  const headings = withoutCode(readDocument(path)).matchAll(/^#+ (.+)$/gm);
-  return Array.from(headings, ([, text = '']) =>
-    text
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N} _-]/gu, '')
-      .replaceAll(' ', '-'),
+  return Array.from(withoutCode(readDocument(path)).matchAll(/^#+ .+$/gm), ([line]) =>
+    anchorOf(line),
   );
+}
+
+/** The anchor of a heading at the start of a text, as GitHub makes it. */
+function anchorOf(text: string): string {
+  const [, heading = ''] = /^#+ (.+)/.exec(text) ?? [];
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+/** A heading of that anchor with all below it, up to the next heading of its level or of a higher one. */
+export function sectionOf(path: string, anchor: string): string {
+  const parts = readDocument(path).split(/^(?=#+ )/m);
+  const [start = -1] = parts.flatMap((part, index) => (anchorOf(part) === anchor ? [index] : []));
+  if (start < 0) throw new Error(`${path} has no heading #${anchor}`);
+  const level = levelOf(parts[start]);
+  const next = parts.findIndex((part, index) => index > start && levelOf(part) <= level);
+  return parts.slice(start, next < 0 ? undefined : next).join('');
+}
+
+function levelOf(part = ''): number {
+  return /^#*/.exec(part)?.[0].length ?? 0;
 }
