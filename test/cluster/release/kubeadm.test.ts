@@ -99,7 +99,7 @@ test('then the DaemonSet rolls the other half', async () => {
 });
 
 test('the Pod of check finds nothing wrong on a node', async () => {
-  const said = await workspace.runDocumented('explain and check', "sed -i 's#image:");
+  const said = await workspace.runDocumented('In a Pod', "sed -i 's#image:");
   expect(said).toMatch(/\[ok\] +connection/);
   expect(said).toMatch(/\[ok\] +kernel +nftables/);
   expect(said).toContain('no problem found');
