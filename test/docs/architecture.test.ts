@@ -1,15 +1,27 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from '@jest/globals';
+import { DOCUMENTS, readDocument } from './support/documents.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const text = readFileSync(`${ROOT}docs/architecture.md`, 'utf8');
+const text = readDocument('docs/architecture.md');
 
-test('every path that docs/architecture.md names exists', () => {
-  const paths = [...text.matchAll(/`((?:src|test|page|embedded|demo|scripts|bench)\/[^`*…]*)`/g)];
-  const missing = paths.map(([, path = '']) => path).filter((path) => !existsSync(ROOT + path));
-  expect(paths.length).toBeGreaterThan(100);
-  expect(missing).toEqual([]);
+/** Files and folders of the repository that a document names. */
+function pathsOf(page: string): string[] {
+  const named = readDocument(page).matchAll(
+    /`((?:src|test|page|embedded|demo|scripts|bench|manifests|charts|examples)\/[^`*…\s]*)`/g,
+  );
+  return Array.from(named, ([, path = '']) => path);
+}
+
+test.each(DOCUMENTS)('every path that %s names exists', (page) => {
+  expect(pathsOf(page).filter((path) => !existsSync(ROOT + path))).toEqual([]);
+});
+
+test('docs/architecture.md names paths, and docs/reading.md twelve files', () => {
+  expect(pathsOf('docs/architecture.md').length).toBeGreaterThan(50);
+  const twelve = readDocument('docs/reading.md').match(/^\d+\. `src\/\S+\.ts`/gm) ?? [];
+  expect(twelve.length).toBe(12);
 });
 
 test.each(['topology', 'filter', 'proxy'])('its map has every room of src/%s', (folder) => {

@@ -1,0 +1,48 @@
+import { expect, test } from '@jest/globals';
+import { DOCUMENTS, readDocument, withoutCode } from './support/documents.ts';
+
+const MAX_WORDS_OF_A_SENTENCE = 30;
+
+/** Paragraphs, items of lists and cells of tables, without markup. */
+function textsOf(page: string): string[] {
+  const lines = withoutCode(page)
+    .replaceAll(/<[^>]+>/g, '')
+    .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+    // A piece of code is one word.
+    .replaceAll(/`[^`]+`/g, 'code')
+    .replaceAll(/^#.*$/gm, '')
+    .split('\n')
+    .map((line) => (line.startsWith('|') ? `\n${line.replaceAll('|', '\n\n')}\n` : line))
+    .join('\n')
+    .replaceAll(/^ *(?:[-*]|\d+\.) /gm, '\n');
+  return lines
+    .split(/\n\s*\n/)
+    .map((text) => text.replaceAll(/[*_]{1,2}(?=\S)|(?<=\S)[*_]{1,2}/g, ''));
+}
+
+function sentencesOf(page: string): string[] {
+  return textsOf(page).flatMap((text) =>
+    text
+      .replaceAll(/\s+/g, ' ')
+      .trim()
+      .split(/(?<=[.!?]\)?) /),
+  );
+}
+
+function countWords(text: string): number {
+  return text.split(' ').filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
+}
+
+test.each(DOCUMENTS)(`%s has no sentence over ${MAX_WORDS_OF_A_SENTENCE} words`, (path) => {
+  const long = sentencesOf(readDocument(path)).filter(
+    (sentence) => countWords(sentence) > MAX_WORDS_OF_A_SENTENCE,
+  );
+  expect(long).toEqual([]);
+});
+
+test('a sentence that is too long is found in paragraphs, lists and tables', () => {
+  const long = `${'word '.repeat(MAX_WORDS_OF_A_SENTENCE)}end.`;
+  const page = `# Title\n\nShort. ${long}\n\n- Short\n- ${long}\n\n| a | b |\n| --- | --- |\n| short | ${long} |\n`;
+  const found = sentencesOf(page).filter((each) => countWords(each) > MAX_WORDS_OF_A_SENTENCE);
+  expect(found).toEqual([long, long, long]);
+});
