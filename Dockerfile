@@ -45,7 +45,7 @@ ENV NODE_ENV=production \
     PATH=/usr/local/bin:/nodejs/bin:/usr/bin:/bin
 
 # A number, so that kubelet can check that it is not root (runAsNonRoot). Not 65532, which every distroless image uses:
-# processes of one user can share ports. The process writes only to `stateDir` and the files of `https.selfSigned`, if set.
+# processes of one user can share ports. The process writes only to `stateDir`.
 USER 10360:10360
 WORKDIR /app
 

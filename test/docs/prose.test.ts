@@ -40,6 +40,17 @@ test.each(DOCUMENTS)(`%s has no sentence over ${MAX_WORDS_OF_A_SENTENCE} words`,
   expect(long).toEqual([]);
 });
 
+const MAX_WORDS_OF_AN_ANSWER = 80;
+
+test('each answer of docs/faq.md is short', () => {
+  const [, ...sections] = readDocument('docs/faq.md').split(/^## .*$/m);
+  expect(sections.length).toBeGreaterThan(15);
+  const words = sections.map((answer) =>
+    countWords(textsOf(answer).join(' ').replaceAll(/\s+/g, ' ')),
+  );
+  expect(words.filter((count) => count > MAX_WORDS_OF_AN_ANSWER)).toEqual([]);
+});
+
 test('a sentence that is too long is found in paragraphs, lists and tables', () => {
   const long = `${'word '.repeat(MAX_WORDS_OF_A_SENTENCE)}end.`;
   const page = `# Title\n\nShort. ${long}\n\n- Short\n- ${long}\n\n| a | b |\n| --- | --- |\n| short | ${long} |\n`;
