@@ -37,16 +37,6 @@ const dropUnused: Plugin = {
   },
 };
 
-/** zod loads its error texts in 50 languages, 300 kB of source. Only English stays. */
-const dropLanguages: Plugin = {
-  name: 'drop-languages',
-  setup({ onLoad }) {
-    onLoad({ filter: /\/zod\/v4\/locales\/index\.js$/ }, () => ({
-      contents: "export { default as en } from './en.js';",
-    }));
-  },
-};
-
 /**
  * Packages that KubeConfig needs for a `proxy-url` and for its own requests: a third of the bundle. The program
  * refuses a `proxy-url` (credentials-kubeconfig.ts) and sends no request through KubeConfig.
@@ -107,7 +97,7 @@ const { metafile } = await build({
   banner: {
     js: "import{createRequire as nodeCreateRequire}from'node:module';const require=nodeCreateRequire(import.meta.url);",
   },
-  plugins: [requireBuiltins, dropUnused, dropLanguages, dropProxies],
+  plugins: [requireBuiltins, dropUnused, dropProxies],
   metafile: true,
   logLevel: 'warning',
 });

@@ -1,7 +1,7 @@
 /** Documents the settings from their schema: as a JSON schema, and as a table in Markdown. */
-import { z } from 'zod';
+import { toJsonSchema } from '@valibot/to-json-schema';
 import { run } from '../src/commands/definitions/run.ts';
-import { settingsShape } from '../src/config/settings-schema.ts';
+import { settingsSchema } from '../src/config/settings-schema.ts';
 
 /** The keywords of a JSON schema that the settings use. */
 export interface JsonSchema {
@@ -22,19 +22,22 @@ export interface JsonSchema {
 
 /** The settings file as a JSON schema, draft 7, which is what Helm reads. */
 export function settingsJsonSchema(): JsonSchema {
-  const { $schema: _draft, ...schema } = z.toJSONSchema(settingsShape, {
-    target: 'draft-7',
-    io: 'input',
-    override({ jsonSchema }) {
-      // zod adds the limits of safe integers, and describes a positive integer as more than 0.
-      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
-      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-      if (jsonSchema.type === 'integer' && jsonSchema.exclusiveMinimum === 0) {
-        delete jsonSchema.exclusiveMinimum;
-        jsonSchema.minimum = 1;
-      }
+  const { $schema: _draft, ...schema } = toJsonSchema(settingsSchema, {
+    target: 'draft-07',
+    // A mapping is two schemas: an object that is not an array, and its members.
+    typeMode: 'output',
+    ignoreActions: ['check', 'raw_transform', 'to_lower_case', 'trim'],
+    overrideSchema({ jsonSchema }) {
       // The members of a mapping have their own defaults.
       if (jsonSchema.type === 'object') delete jsonSchema.default;
+      if (jsonSchema.required?.length === 0) delete jsonSchema.required;
+      return jsonSchema;
+    },
+    overrideAction({ valibotAction, jsonSchema }) {
+      if (valibotAction.type !== 'safe_integer') return jsonSchema;
+      // Without the limits of safe integers.
+      const { minimum, maximum, ...others } = jsonSchema;
+      return others;
     },
   });
   return schema as JsonSchema;

@@ -1,56 +1,92 @@
 import { isIP } from 'node:net';
-import { z } from 'zod';
+import * as v from 'valibot';
 import { WrapperError } from '../errors.ts';
 import type { Address } from '../proxy/util/address.ts';
 
-/** `<ip>:<port>`, an IPv6 address in brackets. */
-export const address = z
-  .string()
-  .meta({ pattern: '^(\\[[0-9a-fA-F:.]+\\]|[0-9]{1,3}(\\.[0-9]{1,3}){3}):[0-9]{1,5}$' })
-  .transform(parseAddress);
-
-/** An address, or `none`. assertLoopback checks later that it is a loopback address. */
-export const optionalLoopback = z
-  .string()
-  .meta({ pattern: '^(none|(\\[::1\\]|127(\\.[0-9]{1,3}){3}):[0-9]{1,5})$' })
-  .transform((text, context) => (text === 'none' ? undefined : parseAddress(text, context)));
-
-export const positive = z.number().int().positive();
-
-/** A timer of Node.js cannot wait longer than 2³¹ ms: it would fire immediately. */
-export const seconds = positive.max(2_147_483);
-
-/** Turns a parser that throws into a zod transform that reports the error. */
-export function parsed<In, Out>(parse: (value: In) => Out) {
-  return (value: In, context: z.RefinementCtx): Out => {
-    try {
-      return parse(value);
-    } catch (error) {
-      const { message } = WrapperError.from(error, 'InvalidSettings');
-      context.addIssue({ code: 'custom', message });
-      return z.NEVER;
-    }
-  };
+/** A setting with its meaning, in whole sentences; docs/settings.md has them. */
+export function described<const Schema extends v.GenericSchema>(schema: Schema, meaning: string) {
+  return v.pipe(schema, v.description(meaning));
 }
 
+/** A mapping that has these keys only. An array is none, although it is an object too. */
+export function mapping<const Entries extends v.ObjectEntries>(entries: Entries) {
+  const missing = ({ path }: v.StrictObjectIssue) => {
+    const { type, expects = null } = entries[String(path?.[0].key)] ?? {};
+    return `is required: ${invalidValue({ kind: 'schema', type, expected: expects, message: '' })}`;
+  };
+  return v.pipe(v.custom<object>(isMapping, 'must be a mapping'), v.strictObject(entries, missing));
+}
+
+/** The message of a value of another type, or beyond a limit. */
+export function invalidValue({ kind, type, expected, message }: Invalid): string {
+  if (expected === null) return message;
+  if (type === 'picklist') return `must be one of ${expected.replace(/^\((.*)\)$/, '$1')}`;
+  return kind === 'schema' ? `must be of type ${expected.toLowerCase()}` : `must be ${expected}`;
+}
+
+type Invalid = Pick<v.BaseIssue<unknown>, 'kind' | 'expected' | 'message'> & {
+  readonly type: string | undefined;
+};
+
+/** Whether a value of a YAML file is a mapping. */
+export function isMapping(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A step that parses; the problem is the message of the error that `parse` throws. */
+export function parsed<In, Out>(parse: (value: In) => Out) {
+  return v.rawTransform<In, Out>(({ dataset, addIssue, NEVER }) => {
+    try {
+      return parse(dataset.value);
+    } catch (error) {
+      addIssue({ message: WrapperError.from(error, 'InvalidSettings').message });
+      return NEVER;
+    }
+  });
+}
+
+export const flag = v.boolean();
+export const nonEmpty = v.pipe(v.string(), v.nonEmpty('must not be empty'));
+
+/** `<ip>:<port>`, an IPv6 address in brackets. */
+export const address = v.pipe(
+  v.string(),
+  v.metadata({ pattern: '^(\\[[0-9a-fA-F:.]+\\]|[0-9]{1,3}(\\.[0-9]{1,3}){3}):[0-9]{1,5}$' }),
+  parsed(parseAddress),
+);
+
+/** An address, or `none`. assertLoopback checks later that it is a loopback address. */
+export const optionalLoopback = v.pipe(
+  v.string(),
+  v.metadata({ pattern: '^(none|(\\[::1\\]|127(\\.[0-9]{1,3}){3}):[0-9]{1,5})$' }),
+  parsed((text) => (text === 'none' ? undefined : parseAddress(text))),
+);
+
+const whole = v.pipe(v.number(), v.safeInteger('must be a whole number'));
+export const notNegative = v.pipe(whole, v.minValue(0));
+export const positive = v.pipe(whole, v.minValue(1));
+
+/** A timer of Node.js cannot wait longer than 2³¹ ms: it would fire immediately. */
+export const seconds = v.pipe(positive, v.maxValue(2_147_483));
+
 /** The URL of an API server. */
-export const apiServer = z
-  .string()
-  .meta({ pattern: '^https?://' })
-  .transform((text, context) => {
+export const apiServer = v.pipe(
+  v.string(),
+  v.metadata({ pattern: '^https?://' }),
+  parsed((text) => {
     const url = URL.parse(text);
     const plain = url !== null && /^https?:$/.test(url.protocol) && url.search + url.hash === '';
     if (plain && url.username + url.password === '') return url;
-    const message = 'must be the URL of an API server, without a user';
-    context.addIssue({ code: 'custom', message });
-    return z.NEVER;
-  });
+    throw new WrapperError('InvalidSettings', 'must be the URL of an API server, without a user');
+  }),
+);
 
 /** Absolute path of a unix socket, also as a `unix://` address. */
-export const socketPath = z
-  .string()
-  .regex(/^(unix:\/\/)?\/./, 'must be an absolute path, or unix:// and one')
-  .transform((text) => text.replace(/^unix:\/\//, ''));
+export const socketPath = v.pipe(
+  v.string(),
+  v.regex(/^(unix:\/\/)?\/./, 'must be an absolute path, or unix:// and one'),
+  parsed((text) => text.replace(/^unix:\/\//, '')),
+);
 
 /** Whether a host means all addresses of the machine, such as 0.0.0.0. */
 export function isAnyHost(host: string): boolean {
@@ -63,12 +99,11 @@ export function overlap(one: Address, other: Address): boolean {
   return one.host === other.host || isAnyHost(one.host) || isAnyHost(other.host);
 }
 
-function parseAddress(text: string, context: z.RefinementCtx): Address {
+function parseAddress(text: string): Address {
   const [, v6, v4, port] = /^(?:\[([^\]]+)\]|([^:]+)):([0-9]{1,5})$/.exec(text) ?? [];
   const host = v6 ?? v4 ?? '';
   if (isIP(host) === 0 || Number(port) > 65_535) {
-    context.addIssue({ code: 'custom', message: 'must be <ip>:<port>, e.g. 127.0.0.1:10360' });
-    return z.NEVER;
+    throw new WrapperError('InvalidSettings', 'must be <ip>:<port>, e.g. 127.0.0.1:10360');
   }
   return { host, port: Number(port) };
 }

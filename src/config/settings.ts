@@ -1,12 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
-import { z } from 'zod';
+import * as v from 'valibot';
 import { didYouMean } from '../did-you-mean.ts';
 import { WrapperError } from '../errors.ts';
 import { parseYaml, readBounded } from '../read-yaml.ts';
 import { removedSetting } from './removed-settings.ts';
-import { settingsSchema, settingsShape } from './settings-schema.ts';
+import { invalidValue, isMapping } from './setting-types.ts';
+import {
+  problemsBetween,
+  type SettingProblem,
+  type Settings,
+  settingsSchema,
+} from './settings-schema.ts';
 
-export type Settings = z.output<typeof settingsSchema>;
+export type { Settings } from './settings-schema.ts';
 
 /** Unchecked settings from flags, the environment or the file. */
 export type RawSettings = Record<string, unknown>;
@@ -41,15 +47,21 @@ export function readSettings(
     ...present({ nodeName: environment.NODE_NAME, kubeconfig: environment.KUBECONFIG }),
     ...present(flags),
   };
-  const result = settingsSchema.safeParse(merged);
-  if (result.success) return { settings: result.data, changed: changedOf(merged, result.data) };
-  const problems = result.error.issues.map((issue) => describe(issue, merged, file));
-  throw new WrapperError('InvalidSettings', `invalid settings: ${problems.join('; ')}`);
+  const result = v.safeParse(settingsSchema, merged, { message: invalidValue });
+  const problems = result.success
+    ? problemsBetween(result.output).map((problem) => problemText(problem, merged))
+    : result.issues.map((issue) => describe(issue, merged, file));
+  if (!result.success || problems.length > 0) {
+    throw new WrapperError('InvalidSettings', `invalid settings: ${problems.join('; ')}`);
+  }
+  return { settings: result.output, changed: changedOf(merged, result.output) };
 }
 
 /** The name of the node is not included: it has no default. */
 function changedOf(merged: RawSettings, settings: Settings): RawSettings {
-  const defaults: Record<string, unknown> = settingsSchema.parse({ nodeName: settings.nodeName });
+  const defaults: Record<string, unknown> = v.parse(settingsSchema, {
+    nodeName: settings.nodeName,
+  });
   const current: Record<string, unknown> = settings;
   const changed = Object.entries(merged).filter(
     ([name]) => !isDeepStrictEqual(current[name], defaults[name]),
@@ -80,7 +92,7 @@ function readSettingsFile(file: string): RawSettings {
     );
   }
   if (content === undefined) return {};
-  if (typeof content === 'object' && !Array.isArray(content)) return content as RawSettings;
+  if (isMapping(content)) return content as RawSettings;
   throw new WrapperError(
     'InvalidSettings',
     `the settings file ${file} is not a mapping from settings to values`,
@@ -93,53 +105,76 @@ function present(values: RawSettings): RawSettings {
   return Object.fromEntries(given);
 }
 
-function describe(issue: z.core.$ZodIssue, merged: RawSettings, file: string | undefined): string {
-  const key = issue.path.join('.');
-  if (issue.code === 'unrecognized_keys') {
-    const prefix = key === '' ? '' : `${key}.`;
-    const removed = issue.keys.map((each) => removedSetting(prefix + each));
-    const unknown = issue.keys.filter((_, index) => removed[index] === undefined);
-    const known = keysAt(issue.path);
-    const named = unknown.map((each) => {
-      const meant = didYouMean(each, known);
-      return `${prefix}${each}${meant === undefined ? '' : ` (did you mean ${prefix}${meant}?)`}`;
-    });
-    // Flags and the environment set known keys only.
-    const where = file === undefined ? '' : ` in ${file}`;
-    return [
-      ...removed.filter((each) => each !== undefined),
-      ...(named.length === 0 ? [] : [`unknown key ${named.join(', ')}${where}`]),
-    ].join('; ');
+function describe(
+  { type, expected, path, message }: v.BaseIssue<unknown>,
+  merged: RawSettings,
+  file: string | undefined,
+): string {
+  const keys = (path ?? []).map(({ key }) => String(key));
+  if (type === 'strict_object' && expected === 'never') {
+    return unknownKeys(keys.slice(0, -1), merged, file);
   }
-  if (key === 'nodeName' && merged.nodeName === undefined) {
+  if (keys[0] === 'nodeName' && merged.nodeName === undefined) {
     return 'no node name: give --node-name, NODE_NAME or nodeName';
   }
-  return `${key}${valueText(issue.path, merged)}: ${issue.message}`;
+  return problemText({ path: keys, message }, merged);
 }
 
-/** The keys that a setting may have. */
-function keysAt(path: readonly PropertyKey[]): string[] {
-  let schema: unknown = settingsShape;
-  for (const key of path) schema = shapeOf(schema)[String(key)];
-  return Object.keys(shapeOf(schema));
+/** All unknown keys of a mapping, of which the library reports only the first. */
+function unknownKeys(
+  path: readonly string[],
+  merged: RawSettings,
+  file: string | undefined,
+): string {
+  const known = keysAt(path);
+  const fullName = (key: string) => [...path, key].join('.');
+  const unknown = Object.keys(valueAt(merged, path) as object).filter(
+    (key) => !known.includes(key),
+  );
+  const removed = unknown.map((key) => removedSetting(fullName(key)));
+  const named = unknown
+    .filter((_, index) => removed[index] === undefined)
+    .map((key) => {
+      const meant = didYouMean(key, known);
+      return `${fullName(key)}${meant === undefined ? '' : ` (did you mean ${fullName(meant)}?)`}`;
+    });
+  // Flags and the environment set known keys only.
+  const where = file === undefined ? '' : ` in ${file}`;
+  return [
+    ...removed.filter((each) => each !== undefined),
+    ...(named.length === 0 ? [] : [`unknown key ${named.join(', ')}${where}`]),
+  ].join('; ');
 }
 
-/** The keys of an object's schema, which may be optional, have a default, or be transformed. */
-function shapeOf(schema: unknown): Readonly<Record<string, unknown>> {
-  if (schema instanceof z.ZodObject) return schema.shape;
-  if (!(schema instanceof z.ZodType)) return {};
-  const { innerType, in: input } = schema.def as { innerType?: unknown; in?: unknown };
-  return shapeOf(innerType ?? input);
+/** The keys that a mapping may have. */
+function keysAt(path: readonly string[]): string[] {
+  let entries = entriesOf(settingsSchema);
+  for (const key of path) entries = entriesOf(entries?.[key]);
+  return Object.keys(entries ?? {});
 }
 
-/** `=<value>`. Empty for a missing value, and for one that may contain a password. */
-function valueText(path: readonly PropertyKey[], merged: RawSettings): string {
-  const value = valueAt(merged, path);
-  if (value === undefined || path[0] === 'servers') return '';
-  return `=${JSON.stringify(value)}`;
+/** The entries of a mapping's schema, which may be optional, or have a description. */
+function entriesOf(schema: unknown): v.ObjectEntries | undefined {
+  const {
+    entries,
+    wrapped,
+    pipe = [],
+  } = (schema ?? {}) as {
+    readonly entries?: v.ObjectEntries;
+    readonly wrapped?: unknown;
+    readonly pipe?: readonly unknown[];
+  };
+  if (entries !== undefined || schema === undefined) return entries;
+  return [wrapped, ...pipe.slice(1)].map(entriesOf).find((each) => each !== undefined);
 }
 
-function valueAt(settings: RawSettings, path: readonly PropertyKey[]): unknown {
+/** The problem after its key and `=<value>`; without a value that is missing or may contain a password. */
+function problemText({ path, message }: SettingProblem, merged: RawSettings): string {
+  const value = path[0] === 'servers' ? undefined : valueAt(merged, path);
+  return `${path.join('.')}${value === undefined ? '' : `=${JSON.stringify(value)}`}: ${message}`;
+}
+
+function valueAt(settings: RawSettings, path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (value, key) =>
       typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined,

@@ -97,7 +97,10 @@ describe('settings of policies', () => {
     [{ defaultTopologyKeys: [5] }, /defaultTopologyKeys=\[5\]: must be an array of topology keys/],
     [{ defaultTopologyKeys: ['*', 'a'] }, /defaultTopologyKeys=.*has to be the last/],
     [{ namespacePolicies: 'yes' }, /namespacePolicies="yes": .*boolean/],
-    [{ compatibility: ['superedge'] }, /compatibility.0="superedge": .*"openyurt"\|"kubeedge"/],
+    [
+      { compatibility: ['superedge'] },
+      /compatibility.0="superedge": .*one of "openyurt" \| "kubeedge"/,
+    ],
     [
       { communities: { nodeLabels: ['a b'] } },
       /communities.nodeLabels.0="a b": is not a label key/,
@@ -115,13 +118,13 @@ describe('settings of policies', () => {
       /edge.labelSelector="a b": .*not one of key, !key, key=value/,
     ],
     [{ edge: { labelSelector: '' } }, /edge.labelSelector="": .*it is empty/],
-    [{ cloud: { mode: 'off' } }, /cloud.mode="off": .*"endpoints"\|"passthrough"/],
-    [{ serviceFilter: {} }, /serviceFilter.mode: .*"FilterIfLabelExists"\|/],
+    [{ cloud: { mode: 'off' } }, /cloud.mode="off": .*one of "endpoints" \| "passthrough"/],
+    [{ serviceFilter: {} }, /serviceFilter.mode: is required: .* one of "FilterIfLabelExists" \| /],
     [
       { serviceFilter: { mode: 'FilterIfLabelExists', label: 'a b' } },
       /serviceFilter.label="a b": is not a label key/,
     ],
-    [{ minReady: { [HOST]: 0 } }, /minReady.kubernetes.io\/hostname=0: .*>0/],
+    [{ minReady: { [HOST]: 0 } }, /minReady.kubernetes.io\/hostname=0: .*>=1/],
     [{ minReady: { 'a b': 2 } }, /minReady=\{"a b":2\}: has a key that is not a topology key/],
     [{ returnDelaySeconds: -1 }, /returnDelaySeconds=-1: .*>=0/],
     [{ returnDelaySeconds: 86_401 }, /returnDelaySeconds=86401: .*<=86400/],

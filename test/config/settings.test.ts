@@ -148,7 +148,11 @@ describe('loadSettings()', () => {
     ['nodeName: n\nlisten: localhost', /listen="localhost": must be <ip>:<port>/],
     ['nodeName: n\nlisten: 127.0.0.1:99999', /listen="127.0.0.1:99999"/],
     ['nodeName: n\nmaxViews: 0', /maxViews=0/],
-    ['nodeName: n\nmaxViews: many', /maxViews="many"/],
+    ['nodeName: n\nmaxViews: many', /maxViews="many": must be of type number/],
+    ['nodeName: n\nmaxViews: 1e300', /maxViews=1e\+300: must be a whole number/],
+    ['nodeName: n\nedge: { a: 1, b: 2 }', /unknown key edge\.a, edge\.b in /],
+    ['nodeName: n\nconstructor: 1', /unknown key constructor in /],
+    ['nodeName: n\nservers: ["https://a", 5]', /servers\.1: must be of type string/],
     ['nodeName: n\nheadless: "yes"', /headless="yes"/],
     ['nodeName: n\nlogLevel: loud', /logLevel="loud"/],
     ['nodeName: n\nservers: [ftp://a]', /servers.*must be the URL of an API server/],
@@ -202,7 +206,9 @@ describe('loadSettings()', () => {
 
   test.each([
     ['listen: none', /listen="none": needs https/],
-    ['https: { }', /https.listen: .*expected string/],
+    ['https: { }', /https.listen: is required: must be of type string/],
+    ['https: []', /https=\[\]: must be a mapping/],
+    ['minReady: []', /minReady=\[\]: must be a mapping/],
     ["https: { listen: '127.0.0.1:1' }", /https.certFile: .*https.keyFile: /],
     [
       `https: { listen: '127.0.0.1:1', ${PAIR}, selfSigned: { caFile: /a } }`,

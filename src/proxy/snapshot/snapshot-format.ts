@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { z } from 'zod';
+import * as v from 'valibot';
 import type { ObjectBytes } from '../../filter/codec/codec.ts';
 
 /**
@@ -23,19 +23,19 @@ export const SNAPSHOT_HEAD_BYTES = PREFIX_BYTES + MAX_HEADER_BYTES + LENGTH_BYTE
 /** Objects are joined to chunks of about this size, so that no step blocks the event loop. */
 const CHUNK_BYTES = 1024 * 1024;
 
-const count = z.number().int().nonnegative();
+const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 
-const headerSchema = z.object({
+const headerSchema = v.object({
   /** Name of the Node that wrote it. */
-  node: z.string(),
+  node: v.string(),
   /** Origins of the API servers it came from. */
-  servers: z.array(z.string()),
+  servers: v.array(v.string()),
   /** SHA-256 fingerprints of the certificate authorities that verified these; empty: those built into Node. */
-  authorities: z.array(z.string()),
+  authorities: v.array(v.string()),
   /** Query with its encoding. */
-  query: z.string(),
+  query: v.string(),
   /** Version of the API server up to which everything is in here. */
-  resourceVersion: z.string().regex(/^[0-9]{1,30}$/),
+  resourceVersion: v.pipe(v.string(), v.regex(/^[0-9]{1,30}$/)),
   /** When the API server reported the state, in milliseconds since the epoch. */
   savedAt: count,
   objects: count,
@@ -43,7 +43,7 @@ const headerSchema = z.object({
   bytes: count,
 });
 
-export type SnapshotHeader = z.output<typeof headerSchema>;
+export type SnapshotHeader = v.InferOutput<typeof headerSchema>;
 
 /** State of one query, as it is on disk. */
 export interface StoredState {
@@ -161,7 +161,8 @@ function encodeHeader(header: SnapshotHeader): Buffer {
 
 function parseHeader(json: Buffer): SnapshotHeader | undefined {
   try {
-    return headerSchema.safeParse(JSON.parse(json.toString())).data;
+    const { success, output } = v.safeParse(headerSchema, JSON.parse(json.toString()));
+    return success ? output : undefined;
   } catch {
     // Its checksum is right, so that another program wrote it. It cannot be trusted either.
     return undefined;
