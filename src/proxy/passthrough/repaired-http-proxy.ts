@@ -34,21 +34,7 @@ interface Passes {
 
 const KEEP_ALIVE_MS = 30_000;
 
-/**
- * http-proxy 1.18.1. Its defects are repaired from outside:
- * - Pass deleteLength gives a chunked DELETE or OPTIONS the length 0, so its body passes for the next request (request
- *   smuggling). The pass is removed.
- * - Pass checkMethodAndHeader refuses SPDY upgrades. The pass is removed.
- * - The path is rewritten (`//` to `/`). It is set again.
- * - The request to the upstream outlives a client that has gone. It is destroyed with the response.
- * - There is no time limit for a response. A timer ends the request, because proxyTimeout also ends quiet streams.
- * - A client waits forever if the upstream dies while it sends a body, and gets no headers before the first byte of the
- *   body. The response is written here, with flushHeaders and pipeline.
- * - A reset during an upgrade is an error event without a listener. There is one from the start.
- * - A switched connection to the upstream outlives that of the client if that is reset. It is destroyed with it.
- * - A refused upgrade is answered as chunked, although the chunks are decoded. Its end is the end of the connection.
- * - A client waits forever if that response breaks off. Its connection is destroyed.
- */
+/** http-proxy 1.18.1, repaired from outside. Beside each repair stands what breaks without it. */
 export class RepairedHttpProxy {
   readonly #proxy = httpProxy.createProxyServer();
   readonly #exchanges = new WeakMap<IncomingMessage, Exchange>();
@@ -58,11 +44,16 @@ export class RepairedHttpProxy {
 
   constructor() {
     const passes = this.#proxy as unknown as Passes;
+    // deleteLength gives a chunked DELETE or OPTIONS the length 0. Its body then passes for the next request (request
+    // smuggling).
     passes.webPasses = passes.webPasses.filter(({ name }) => name !== 'deleteLength');
+    // checkMethodAndHeader refuses upgrades to SPDY.
     passes.wsPasses = passes.wsPasses.filter(({ name }) => name !== 'checkMethodAndHeader');
     this.#proxy.on('proxyReq', (outgoing, request, response) => {
       this.#onRequest(outgoing, request, response);
     });
+    // http-proxy would write no headers before the first byte of the body, and never end a response whose upstream dies
+    // while it sends the body. So responses are written here (selfHandleResponse).
     this.#proxy.on('proxyRes', (incoming, request, response) => {
       this.#respond(incoming, request, response);
     });
@@ -80,6 +71,7 @@ export class RepairedHttpProxy {
 
   /** Forwards a request to switch protocols, and then all bytes. Throws if the request cannot be sent. */
   ws(request: IncomingMessage, socket: Duplex, head: Buffer, exchange: Exchange): void {
+    // A reset during an upgrade is an error event to which http-proxy does not listen: it would end the process.
     socket.on('error', () => {});
     this.#start(request, exchange, (options) => {
       this.#proxy.ws(request, socket, head, options, exchange.onError);
@@ -120,6 +112,7 @@ export class RepairedHttpProxy {
     this.#restorePath(outgoing, request);
     outgoing.socket?.setKeepAlive(true, KEEP_ALIVE_MS);
     this.#notifyWhenSent(outgoing, request);
+    // The request to the API server would outlive a client that has gone.
     const end = (): void => {
       if (!response.writableFinished) outgoing.destroy();
     };
@@ -137,6 +130,7 @@ export class RepairedHttpProxy {
     else outgoing.socket?.once(isSecure ? 'secureConnect' : 'connect', exchange.onSent);
   }
 
+  /** A response may never start. The option proxyTimeout is no help: it also ends quiet streams. */
   #limitWait(outgoing: ClientRequest, request: IncomingMessage): void {
     const headersMs = this.#exchanges.get(request)?.headersMs;
     if (headersMs === undefined) return;
@@ -173,17 +167,21 @@ export class RepairedHttpProxy {
     this.#track(outgoing);
     this.#track(socket);
     this.#restorePath(outgoing, request);
+    // The request to the API server would outlive a client that has gone.
     const end = (): void => void outgoing.destroy();
     socket.once('close', end);
     if (socket.destroyed) end();
     this.#limitWait(outgoing, request);
-    // This listener runs before that of http-proxy, which writes these headers and closes after the body.
+    // A refused upgrade would be answered as chunked, although its chunks are decoded: the client could not find the end.
+    // Now the end of the connection is its end. This listener runs before the one of http-proxy, which writes these
+    // headers.
     outgoing.once('response', (incoming) => {
       delete incoming.headers['transfer-encoding'];
       incoming.headers.connection = 'close';
-      // http-proxy does not end the client's connection if the response breaks off.
+      // A client would wait forever if this response breaks off.
       incoming.once('close', () => incoming.complete || socket.destroy());
     });
+    // The switched connection to the API server would outlive the client's if that is reset.
     outgoing.once('upgrade', (_incoming, other) => {
       socket.once('close', () => other.destroy());
     });
@@ -196,6 +194,7 @@ export class RepairedHttpProxy {
     if (this.#closed) each.destroy();
   }
 
+  /** http-proxy rewrites the path (`//` to `/`), so that another object could be meant than the one authorized. */
   #restorePath(outgoing: ClientRequest, request: IncomingMessage): void {
     const path = this.#exchanges.get(request)?.path;
     if (path === undefined || outgoing.path === path) return;
