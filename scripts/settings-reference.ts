@@ -123,14 +123,11 @@ function boundsOf({ minimum, maximum, maxItems, anyOf = [] }: JsonSchema): strin
 
 const intro = `# Settings
 
-\`npm run settings\` generates this file from the schema of the settings. A test checks that it is current.
-
 The keys are those of the settings file (\`--config\`, YAML). Flags override the environment (\`NODE_NAME\`,
-\`KUBECONFIG\`), the environment overrides the file, and the file overrides the defaults. An unknown key or an invalid
-value is an error that names the key. The message of a key that an earlier version had says what to do instead.
+\`KUBECONFIG\`), which overrides the file. An unknown key or an invalid value ends the start, with an error that names the
+key; for a key of an earlier version it says what to do instead.
 
-- Without \`kubeconfig\` the wrapper uses the service account of its Pod.
-- A kubeconfig with \`proxy-url\`, or one that impersonates groups, a UID or extra fields, is refused.
+A kubeconfig with \`proxy-url\`, or one that impersonates groups, a UID or extra fields, is refused.
 
 `;
 
@@ -162,17 +159,20 @@ export function settingsMarkdown(): string {
   return [
     intro,
     `## The usual ones\n\n${tableOf(usual)}`,
-    `\n## Policies, servers and limits\n\nChange a limit only where [operations.md](operations.md) says so.\n\n${tableOf(others)}`,
+    `\n## Policies, servers and limits\n\nChange a limit only where [operations](operations.md) says so.\n\n${tableOf(others)}`,
     `\n## For migrants, and for callers with their own identity\n\nYou need them if:\n\n${when.join('')}\n`,
     tableOf(all.filter(special)),
   ].join('');
 }
 
 function tableOf(settings: readonly SettingRow[]): string {
-  const head = ['key', 'flag', 'type', 'default', 'unit', 'bounds', 'meaning'];
+  const head = ['key', 'type', 'default', 'meaning'];
   const rows = settings.map((row) => [
-    `\`${row.key}\``,
-    ...[row.flag, row.type, row.default, row.unit, row.bounds],
+    row.flag === '' ? `\`${row.key}\`` : `\`${row.key}\`, ${row.flag}`,
+    [row.type, row.bounds].filter((each) => each !== '').join('; '),
+    row.unit === '' || Number.isNaN(Number(row.default))
+      ? row.default
+      : `${row.default} ${row.unit}`,
     row.meaning.replaceAll('|', '\\|'),
   ]);
   const widths = head.map((_, column) =>
