@@ -27,7 +27,7 @@ const SLOW = [
   '/test/commands/(end|force-exit|inspector|main|trim-heap)[.]test[.]ts$',
   '/test/proxy/reflector/absent-collection[.]test[.]ts$',
   '/test/proxy/server/slow-clients[.]test[.]ts$',
-  '/test/proxy/snapshot/(snapshot-history[.]property|snapshot-store)[.]test[.]ts$',
+  '/test/proxy/snapshot/(snapshot-history[.]property|snapshot-folder)[.]test[.]ts$',
   '/test/proxy/views/view-memory[.]test[.]ts$',
   '/test/security/connections[.]test[.]ts$',
 ];

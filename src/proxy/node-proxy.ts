@@ -22,7 +22,7 @@ import {
 import { LocalRuntime } from './local-runtime/local-runtime.ts';
 import { checkListeners } from './server/check-listeners.ts';
 import { createListeners, type Listeners, type ListenersOptions } from './server/listeners.ts';
-import { SnapshotStore, type SnapshotStoreOptions } from './snapshot/snapshot-store.ts';
+import { SnapshotFolder, type SnapshotFolderOptions } from './snapshot/snapshot-folder.ts';
 import { assertStateFolder } from './snapshot/state-folder.ts';
 import { Failover } from './upstream/failover.ts';
 import { createUpstream, type Upstream } from './upstream/upstream.ts';
@@ -82,11 +82,11 @@ export interface NodeProxyOptions extends ListenersOptions {
   readonly readLimits?: ReadLimits;
   /** Where the last known state is kept over a restart; absent: it is not kept. */
   readonly state?: Omit<
-    SnapshotStoreOptions,
+    SnapshotFolderOptions,
     'nodeName' | 'credentials' | 'logger' | 'flushLastProcess'
   >;
-  /** See SnapshotStoreOptions. */
-  readonly flushLastProcess?: SnapshotStoreOptions['flushLastProcess'];
+  /** See SnapshotFolderOptions. */
+  readonly flushLastProcess?: SnapshotFolderOptions['flushLastProcess'];
   /** The container runtime that endpoints of this node are corrected from while cut off; absent: they are not. */
   readonly localRuntime?: LocalRuntimeSettings | undefined;
   /** Aborts the start until the proxy listens; default: the start is not aborted. */
@@ -121,7 +121,7 @@ export interface NodeProxy {
   /** Which API server is in use. */
   readonly failover: Failover;
   /** Undefined if nothing is kept on disk. */
-  readonly snapshots: SnapshotStore | undefined;
+  readonly snapshots: SnapshotFolder | undefined;
   /** Undefined if endpoints are not corrected from the container runtime. */
   readonly localRuntime: LocalRuntime | undefined;
   /** See NodeProxyOptions. */
@@ -242,7 +242,7 @@ function createState(options: NodeProxyOptions, failover: Failover, upstream: Up
   });
   const snapshots =
     options.state &&
-    new SnapshotStore({
+    new SnapshotFolder({
       ...{ ...options.state, nodeName, credentials: failover, logger },
       ...(flushLastProcess && { flushLastProcess }),
     });

@@ -8,7 +8,7 @@ import type { Topology } from '../../topology/state/topology.ts';
 import type { Query } from '../api/query.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
 import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
-import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
+import type { SnapshotFolder } from '../snapshot/snapshot-folder.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { OwnReadMemory } from '../util/read-memory.ts';
 import { COMMUNITIES, CommunitiesHandler, communityFacts } from './communities-handler.ts';
@@ -27,7 +27,7 @@ export interface ClusterWatchersOptions {
   readonly fabedgeCluster: string | undefined;
   /** As in ReflectorOptions. */
   readonly readLimits?: ReadLimits;
-  readonly snapshots?: SnapshotStore;
+  readonly snapshots?: SnapshotFolder;
   readonly ownMemory?: OwnReadMemory;
 }
 

@@ -8,7 +8,7 @@ import { consequenceOfRefusal, type NodeSet } from '../../topology/state/node-se
 import type { Topology } from '../../topology/state/topology.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
 import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
-import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
+import type { SnapshotFolder } from '../snapshot/snapshot-folder.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { OwnReadMemory } from '../util/read-memory.ts';
 
@@ -28,7 +28,7 @@ export interface NodeSetWatcherOptions {
   readonly topology: Topology;
   readonly logger: Logger;
   readonly readLimits?: ReadLimits;
-  readonly snapshots?: SnapshotStore;
+  readonly snapshots?: SnapshotFolder;
   readonly ownMemory?: OwnReadMemory;
 }
 

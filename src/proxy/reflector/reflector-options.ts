@@ -6,7 +6,7 @@ import type { Clock } from '../../filter/projection/clock.ts';
 import type { VersionAllocator } from '../../filter/view/version-allocator.ts';
 import type { Query } from '../api/query.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
-import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
+import type { SnapshotFolder } from '../snapshot/snapshot-folder.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { ReadMemory } from '../util/read-memory.ts';
 
@@ -38,7 +38,7 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
    */
   readonly absentIsEmpty?: boolean;
   /** Where the last state is kept over a restart; default: nowhere. */
-  readonly snapshots?: SnapshotStore;
+  readonly snapshots?: SnapshotFolder;
   /** Default: DEFAULT_READ_LIMITS. */
   readonly readLimits?: ReadLimits;
   /** Accounts for memory before it is used. What it throws is a failure like any other. Default: no account. */

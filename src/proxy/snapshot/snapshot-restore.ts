@@ -4,12 +4,12 @@ import type { Change } from '../../filter/codec/change.ts';
 import { type Query, queryKey } from '../api/query.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { SnapshotFallback } from './snapshot-fallback.ts';
+import type { SnapshotFolder } from './snapshot-folder.ts';
 import type { StoredState } from './snapshot-format.ts';
-import type { SnapshotStore } from './snapshot-store.ts';
 import type { SnapshotWriter } from './snapshot-writer.ts';
 
 export interface SnapshotRestoreOptions {
-  readonly store: SnapshotStore;
+  readonly store: SnapshotFolder;
   readonly query: Query;
   readonly metadataOnly: boolean;
   readonly upstream: Pick<Upstream, 'serverState' | 'search'>;

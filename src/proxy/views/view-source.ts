@@ -36,7 +36,7 @@ import { sliceSelectionOf } from '../api/slice-selection.ts';
 import type { Corrector } from '../local-runtime/corrector.ts';
 import type { LocalRuntime } from '../local-runtime/local-runtime.ts';
 import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
-import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
+import type { SnapshotFolder } from '../snapshot/snapshot-folder.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { OwnReadMemory } from '../util/read-memory.ts';
 import type { DecisionLog } from './decision-log.ts';
@@ -59,7 +59,7 @@ export interface SourceContext {
   /** The account of the lists of the wrapper itself and of kube-proxy. */
   readonly ownMemory?: OwnReadMemory;
   /** Where the last state is kept over a restart; default: nowhere. */
-  readonly snapshots?: SnapshotStore;
+  readonly snapshots?: SnapshotFolder;
   /** Corrects endpoints of this node while the API server is unreachable; default: nothing does. */
   readonly localRuntime?: LocalRuntime | undefined;
   /** Logs changed decisions of kube-proxy's views; default: nothing does. */

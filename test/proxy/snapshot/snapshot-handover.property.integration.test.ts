@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Change } from '../../../src/filter/codec/change.ts';
-import { SnapshotStore } from '../../../src/proxy/snapshot/snapshot-store.ts';
+import { SnapshotFolder } from '../../../src/proxy/snapshot/snapshot-folder.ts';
 import type { SnapshotWriter } from '../../../src/proxy/snapshot/snapshot-writer.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
@@ -23,13 +23,13 @@ function change(version: number): Change {
 
 /** A process with one query, as far as its snapshots are concerned. */
 class Process {
-  readonly store: SnapshotStore;
+  readonly store: SnapshotFolder;
   readonly writer: SnapshotWriter;
   /** The version that its clients see; 0: none. */
   shown = 0;
 
   constructor(folder: string, last: Process | undefined) {
-    this.store = new SnapshotStore({
+    this.store = new SnapshotFolder({
       ...{ folder, nodeName: 'edge-1', logger: recordingLogger().logger },
       credentials: new FakeCredentials(new URL('https://10.0.0.1:6443')),
       // Nothing is written in its time: only a flush and the end write.

@@ -15,9 +15,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { SnapshotFiles } from '../../../src/proxy/snapshot/snapshot-files.ts';
 import {
-  SnapshotStore,
-  type SnapshotStoreOptions,
-} from '../../../src/proxy/snapshot/snapshot-store.ts';
+  SnapshotFolder,
+  type SnapshotFolderOptions,
+} from '../../../src/proxy/snapshot/snapshot-folder.ts';
 import { assertStateFolder, prepareStateFolder } from '../../../src/proxy/snapshot/state-folder.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
@@ -123,15 +123,15 @@ describe('a file of the folder', () => {
 
 describe('the folder of the snapshots', () => {
   let lines: readonly LogLine[];
-  let logger: SnapshotStoreOptions['logger'];
+  let logger: SnapshotFolderOptions['logger'];
 
   beforeEach(() => {
     ({ logger, lines } = recordingLogger());
   });
 
-  function storeOf(folder: string, retryMs = 20): SnapshotStore {
+  function storeOf(folder: string, retryMs = 20): SnapshotFolder {
     const credentials = new FakeCredentials(new URL('https://10.0.0.1:6443'));
-    return new SnapshotStore({
+    return new SnapshotFolder({
       ...{ folder, nodeName: 'edge-1', credentials, logger, graceMs: 10, maxBytes: 1 << 20 },
       ...{ writeBytesPerSecond: 1e12, quietMs: 5, unrestMs: 50, retryMs },
     });

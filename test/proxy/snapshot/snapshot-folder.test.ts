@@ -17,9 +17,9 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import type { Change } from '../../../src/filter/codec/change.ts';
 import { SnapshotFiles } from '../../../src/proxy/snapshot/snapshot-files.ts';
 import {
-  SnapshotStore,
-  type SnapshotStoreOptions,
-} from '../../../src/proxy/snapshot/snapshot-store.ts';
+  SnapshotFolder,
+  type SnapshotFolderOptions,
+} from '../../../src/proxy/snapshot/snapshot-folder.ts';
 import type { SnapshotWriter } from '../../../src/proxy/snapshot/snapshot-writer.ts';
 import { eventually } from '../../support/eventually.ts';
 import { makeAuthority } from '../../support/http/certificates.ts';
@@ -30,7 +30,7 @@ const QUERY = 'protobuf /api/v1/services';
 
 let folder: string;
 let lines: readonly LogLine[];
-let logger: SnapshotStoreOptions['logger'];
+let logger: SnapshotFolderOptions['logger'];
 let credentials: FakeCredentials;
 
 beforeEach(async () => {
@@ -44,8 +44,8 @@ afterEach(async () => {
   await rm(join(folder, '..'), { recursive: true, force: true });
 });
 
-function storeOf(options: Partial<SnapshotStoreOptions> = {}): SnapshotStore {
-  return new SnapshotStore({
+function storeOf(options: Partial<SnapshotFolderOptions> = {}): SnapshotFolder {
+  return new SnapshotFolder({
     ...{ folder, nodeName: 'edge-1', credentials, logger, graceMs: 10 },
     ...{ maxBytes: 1 << 20, writeBytesPerSecond: 1e12, quietMs: 5, unrestMs: 50 },
     ...options,
@@ -61,7 +61,7 @@ function change(key: string, text: string): Change {
 /** Writes one snapshot as an earlier process would have; returns the path of the file. */
 async function leave(
   text = 'object',
-  options: Partial<SnapshotStoreOptions> = {},
+  options: Partial<SnapshotFolderOptions> = {},
 ): Promise<string> {
   const store = storeOf(options);
   const writer = store.open(QUERY);
@@ -72,7 +72,7 @@ async function leave(
   return join(folder, name);
 }
 
-async function loadAgain(options: Partial<SnapshotStoreOptions> = {}, query = QUERY) {
+async function loadAgain(options: Partial<SnapshotFolderOptions> = {}, query = QUERY) {
   const store = storeOf(options);
   const writer = store.open(query);
   const stored = await writer.load();
@@ -281,7 +281,7 @@ describe('a file that cannot be trusted', () => {
 
 describe('the disk', () => {
   async function written(
-    store: SnapshotStore,
+    store: SnapshotFolder,
     query: string,
     bytes: number,
   ): Promise<SnapshotWriter> {

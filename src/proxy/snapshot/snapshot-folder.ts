@@ -17,7 +17,7 @@ import { SnapshotReader } from './snapshot-reader.ts';
 import { type SnapshotAccess, SnapshotWriter } from './snapshot-writer.ts';
 import { WriteProblems } from './write-problems.ts';
 
-export interface SnapshotStoreOptions {
+export interface SnapshotFolderOptions {
   /** Folder of the snapshots, used for nothing else; made when it is missing. */
   readonly folder: string;
   readonly nodeName: string;
@@ -56,7 +56,7 @@ const CHECK_MS = 10_000;
  * The snapshots on disk: load and save per query, one file each. So a heartbeat of the own Node does not rewrite
  * 15 MB of slices, and a torn file costs one query only.
  *
- *     reflector ─▶ SnapshotRestore ─▶ SnapshotWriter (when) ─▶ SnapshotStore (one write at a time, the bound)
+ *     reflector ─▶ SnapshotRestore ─▶ SnapshotWriter (when) ─▶ SnapshotFolder (one write at a time, the bound)
  *                        │                                        │            │            │
  *                  SnapshotFallback                        SnapshotReader  SnapshotFiles  FolderWatch
  *
@@ -65,9 +65,9 @@ const CHECK_MS = 10_000;
  *
  * Nothing depends on the disk: its failures are logged and counted, and the program continues without it.
  */
-export class SnapshotStore implements SnapshotAccess {
+export class SnapshotFolder implements SnapshotAccess {
   readonly graceMs: number;
-  readonly #options: SnapshotStoreOptions;
+  readonly #options: SnapshotFolderOptions;
   readonly #files: SnapshotFiles;
   readonly #folder: FolderWatch;
   readonly #reader: SnapshotReader;
@@ -85,7 +85,7 @@ export class SnapshotStore implements SnapshotAccess {
   /** A close did not wait for the disk any longer. */
   #hasTimedOut = false;
 
-  constructor(options: SnapshotStoreOptions) {
+  constructor(options: SnapshotFolderOptions) {
     const { credentials, folder, logger, maxBytes, retryMs = RETRY_MS } = options;
     this.#options = options;
     this.graceMs = options.graceMs;
