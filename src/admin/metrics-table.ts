@@ -181,7 +181,7 @@ export const METRICS: readonly Metric[] = [
   ),
   counter(
     'snapshot_write_failures_total',
-    'Snapshots that could not be written.',
+    'Snapshots that could not be written or read.',
     single(({ snapshots }) => snapshots?.counters.failures),
   ),
   counter(

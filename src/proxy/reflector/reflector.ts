@@ -105,7 +105,7 @@ export class Reflector<Facts extends ObjectMeta> {
 
   constructor(options: ReflectorOptions<Facts>) {
     this.#options = options;
-    const { snapshots: store, readLimits = DEFAULT_READ_LIMITS } = options;
+    const { snapshots: folder, readLimits = DEFAULT_READ_LIMITS } = options;
     const { clock = systemClock, random = Math.random } = options;
     const collection = queryPath(options.query);
     this.#clock = clock;
@@ -115,10 +115,10 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#log = options.logger.child({ collection });
     this.#health = new ReflectorHealth({ log: this.#server.log, collection, clock });
     this.#backoff = new RetryBackoff({ clock, random });
-    if (store === undefined) return;
+    if (folder === undefined) return;
     this.#snapshot = new SnapshotRestore({
       ...options,
-      store,
+      folder,
       logger: this.#log,
       restore: (stored) => this.#restore(stored),
       onNothing: (error) => options.onRefused?.(error),

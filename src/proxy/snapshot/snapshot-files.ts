@@ -1,11 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { type FileHandle, lstat, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { WrapperError } from '../../errors.ts';
 import { replaceFile } from '../util/replace-file.ts';
-import { SingleFlight } from '../util/single-flight.ts';
 import { decodeHeader, SNAPSHOT_HEAD_BYTES, type SnapshotHeader } from './snapshot-format.ts';
-import { folderId, ifExists, prepareStateFolder, READ_ONLY } from './state-folder.ts';
+import { ifExists, prepareStateFolder, READ_ONLY } from './state-folder.ts';
 
 /** Why a file was set aside. */
 export type SetAsideCause = 'torn' | 'foreign' | 'newer';
@@ -17,50 +15,55 @@ const MAX_FILES = 256;
 const ORPHAN_MS = 60_000;
 
 /** A file in the folder. */
-export interface SnapshotFile {
+interface SnapshotFile {
   readonly bytes: number;
   /** Milliseconds since the epoch. */
   readonly modified: number;
 }
 
 /**
- * The files in the folder of the snapshots. A file is whole or absent: it is written under another name, forced to
- * the disk, and then renamed.
+ * The snapshots in a folder, as they were when it was opened. A file is whole or absent: it is written under another
+ * name, forced to the disk, and then renamed.
  */
 export class SnapshotFiles {
-  readonly #setting: string;
-  #folder: string;
-  /** The finished files by name; undefined until the folder could be used. */
-  #found: Map<string, SnapshotFile> | undefined;
-  readonly #preparing = new SingleFlight<Map<string, SnapshotFile>>();
+  /** Where the files are, without links. */
+  readonly folder: string;
+  /** The finished files by name. */
+  readonly #found: Map<string, SnapshotFile>;
 
-  constructor(setting: string) {
-    this.#setting = setting;
-    this.#folder = setting;
+  private constructor(folder: string, found: Map<string, SnapshotFile>) {
+    this.folder = folder;
+    this.#found = found;
   }
 
-  /** Where the files are; links are resolved once it is prepared. */
-  get folder(): string {
-    return this.#folder;
+  /**
+   * Makes the folder if it is missing, removes what an interrupted writer left, and lists the files. Rejects as
+   * {@link prepareStateFolder}.
+   */
+  static async open(setting: string): Promise<SnapshotFiles> {
+    const folder = await prepareStateFolder(setting);
+    const found = new Map<string, SnapshotFile>();
+    for (const name of await readdir(folder)) {
+      const path = join(folder, name);
+      const file = await ifExists(lstat(path));
+      if (file === undefined) continue;
+      const { size: bytes, mtimeMs: modified } = file;
+      if (name.endsWith('.tmp')) {
+        if (Date.now() - modified > ORPHAN_MS) await rm(path, { force: true });
+      } else if (name.endsWith(SUFFIX) && file.isFile()) {
+        found.set(name.slice(0, -SUFFIX.length), { bytes, modified });
+      }
+    }
+    return new SnapshotFiles(folder, found);
   }
 
   /** Bytes of all finished files. */
   get bytes(): number {
-    return [...(this.#found?.values() ?? [])].reduce((sum, { bytes }) => sum + bytes, 0);
+    return [...this.#found.values()].reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /**
-   * Makes the folder unless it is known to be usable; returns its finished files by name. Rejects as
-   * {@link prepareStateFolder}.
-   */
-  async ready(): Promise<Map<string, SnapshotFile>> {
-    if (this.#found !== undefined) return this.#found;
-    return await this.#preparing.run(() => this.#prepare());
-  }
-
-  /** The folder may have gone or been replaced: the next {@link ready} prepares it again. */
-  invalidate(): void {
-    this.#found = undefined;
+  has(name: string): boolean {
+    return this.#found.has(name);
   }
 
   path(name: string): string {
@@ -99,15 +102,14 @@ export class SnapshotFiles {
     bytes: number,
     { maxBytes, keep }: { readonly maxBytes: number; readonly keep: ReadonlySet<string> },
   ): Promise<void> {
-    const found = await this.ready();
-    const unused = [...found]
+    const unused = [...this.#found]
       .filter(([other]) => other !== name && !keep.has(other))
       .sort(([, a], [, b]) => a.modified - b.modified);
-    let total = this.bytes - (found.get(name)?.bytes ?? 0) + bytes;
+    let total = this.bytes - (this.#found.get(name)?.bytes ?? 0) + bytes;
     for (const [other, file] of unused) {
-      if (total <= maxBytes && found.size <= MAX_FILES) break;
+      if (total <= maxBytes && this.#found.size <= MAX_FILES) break;
       await rm(this.path(other), { force: true });
-      found.delete(other);
+      this.#found.delete(other);
       total -= file.bytes;
     }
     if (total <= maxBytes) return;
@@ -117,17 +119,15 @@ export class SnapshotFiles {
 
   /** Writes a file in chunks and replaces the one before. Rejects, and keeps that one, when the disk fails. */
   async write(name: string, buffers: Iterable<Buffer>): Promise<void> {
-    const found = await this.ready();
-    const path = this.path(name);
     let bytes = 0;
-    await replaceFile(path, 0o600, async (file) => {
+    await replaceFile(this.path(name), 0o600, async (file) => {
       for (const buffer of buffers) {
         await writeAll(file, buffer);
         bytes += buffer.length;
       }
     });
     await this.#syncFolder();
-    found.set(name, { bytes, modified: Date.now() });
+    this.#found.set(name, { bytes, modified: Date.now() });
   }
 
   /** Renames a file that is not trusted and keeps only the latest of each cause. Returns its new path. */
@@ -137,50 +137,8 @@ export class SnapshotFiles {
       if (other.endsWith(`.${cause}`)) await rm(join(this.folder, other), { force: true });
     }
     await rename(this.path(name), path);
+    this.#found.delete(name);
     return path;
-  }
-
-  /** Identifies the folder, which may be replaced or removed. */
-  id(): Promise<string> {
-    return folderId(this.folder);
-  }
-
-  /** Writes, forces to the disk, renames and removes a trial file. Rejects when the folder accepts none. */
-  async probe(): Promise<void> {
-    const path = join(this.folder, `probe.${randomUUID()}.tmp`);
-    const renamed = `${path}.tmp`;
-    try {
-      const handle = await open(path, 'wx', 0o600);
-      try {
-        await writeAll(handle, Buffer.from('probe'));
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
-      await rename(path, renamed);
-    } finally {
-      for (const each of [path, renamed]) await rm(each, { force: true }).catch(() => undefined);
-    }
-  }
-
-  /** Removes what an interrupted writer left, and lists the files. */
-  async #prepare(): Promise<Map<string, SnapshotFile>> {
-    this.#folder = await prepareStateFolder(this.#setting);
-    const found = new Map<string, SnapshotFile>();
-    for (const name of await readdir(this.folder)) {
-      const path = join(this.folder, name);
-      if (name.endsWith('.tmp')) {
-        const file = await ifExists(lstat(path));
-        if (file && Date.now() - file.mtimeMs > ORPHAN_MS) await rm(path, { force: true });
-      } else if (name.endsWith(SUFFIX)) {
-        const file = await ifExists(lstat(path));
-        if (file?.isFile() !== true) continue;
-        const { size: bytes, mtimeMs: modified } = file;
-        found.set(name.slice(0, -SUFFIX.length), { bytes, modified });
-      }
-    }
-    this.#found = found;
-    return found;
   }
 
   /** Without this, a power cut may bring the old name back. */

@@ -1,21 +1,18 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
-import { WrapperError } from '../../errors.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import { SingleFlight } from '../util/single-flight.ts';
 import { withTimeout } from '../util/with-timeout.ts';
-import { SnapshotFiles } from './snapshot-files.ts';
-import { FolderWatch } from './snapshot-folder-watch.ts';
+import { type SetAsideCause, SnapshotFiles } from './snapshot-files.ts';
 import {
+  decodeSnapshot,
   encodeSnapshot,
   type SnapshotHeader,
   type StoredState,
   snapshotBytes,
 } from './snapshot-format.ts';
-import { ownerOf, type SnapshotOwner } from './snapshot-owner.ts';
-import { SnapshotReader } from './snapshot-reader.ts';
-import { type SnapshotAccess, SnapshotWriter } from './snapshot-writer.ts';
-import { WriteProblems } from './write-problems.ts';
+import { foreignTo, ownerOf, type SnapshotOwner } from './snapshot-owner.ts';
+import { SnapshotWriter } from './snapshot-writer.ts';
 
 export interface SnapshotFolderOptions {
   /** Folder of the snapshots, used for nothing else; made when it is missing. */
@@ -47,76 +44,84 @@ export interface SnapshotFolderOptions {
 
 /** How long a disk that hangs delays the end of the process, in milliseconds. */
 const CLOSE_MS = 5_000;
+/** How long a read may take, together with those before it, in milliseconds. */
+const LOAD_MS = 2_000;
 const SLOW_MS = 30_000;
 const RETRY_MS = 60_000;
-/** How often the folder is looked for, in milliseconds. */
-const CHECK_MS = 10_000;
+
+const WAY_OUT: Readonly<Record<SetAsideCause, string>> = {
+  torn: 'it is kept to be looked at and can be deleted; the next one is written from the live state',
+  foreign: 'delete it, or set stateDir to the folder of this node and cluster',
+  newer: 'start the newer program again, or delete it',
+};
+
+const FAILED = {
+  read: 'a snapshot cannot be read (stateDir)',
+  write: 'a snapshot cannot be written, the one before is kept (stateDir)',
+} as const;
+
+/** Why the state of a query is not on disk. */
+interface Problem {
+  /** The code, or else the message: a message may name a file that has another name each time. */
+  readonly cause: string;
+  readonly message: string;
+}
 
 /**
- * The snapshots on disk: load and save per query, one file each. So a heartbeat of the own Node does not rewrite
- * 15 MB of slices, and a torn file costs one query only.
+ * The snapshots on disk, one file per query. So a heartbeat of the own Node does not rewrite 15 MB of slices, and a
+ * torn file costs one query only.
  *
- *     reflector ─▶ SnapshotRestore ─▶ SnapshotWriter (when) ─▶ SnapshotFolder (one write at a time, the bound)
- *                        │                                        │            │            │
- *                  SnapshotFallback                        SnapshotReader  SnapshotFiles  FolderWatch
+ *     reflector ─▶ SnapshotRestore ─▶ SnapshotWriter (when) ─▶ SnapshotFolder (what, one at a time) ─▶ SnapshotFiles
+ *                        │
+ *                  SnapshotFallback
  *
  * Invariant: a file holds one state of the API server, byte for byte, at one version, for one query of this node and
  * cluster. Any other file is set aside.
  *
+ * The folder is made and checked before each use, so that one that has gone is made again with the next write.
  * Nothing depends on the disk: its failures are logged and counted, and the program continues without it.
  */
-export class SnapshotFolder implements SnapshotAccess {
+export class SnapshotFolder {
   readonly graceMs: number;
   readonly #options: SnapshotFolderOptions;
-  readonly #files: SnapshotFiles;
-  readonly #folder: FolderWatch;
-  readonly #reader: SnapshotReader;
-  readonly #problems: WriteProblems;
   readonly #writers = new Set<SnapshotWriter>();
   readonly #unsubscribe: () => void;
-  readonly #counts = { writes: 0, failures: 0 };
+  readonly #counts = { writes: 0, failures: 0, setAside: { torn: 0, foreign: 0, newer: 0 } };
   /** When closed queries may write again, as of performance.now(). */
   readonly #notBefore = new Map<string, number>();
-  /** Resolves when nothing is being written: one file at a time. */
-  #queue: Promise<unknown> = Promise.resolve();
+  /** By open query; logged once per cause until all of them can be written again. */
+  readonly #problems = new Map<string, Problem>();
   readonly #flushing = new SingleFlight<void>();
+  /** The files when they were last used; undefined: the folder could not be used yet. */
+  #files: SnapshotFiles | undefined;
+  /** Resolves when nothing is read or written: each file that hangs blocks one of the four threads of Node. */
+  #queue: Promise<unknown> = Promise.resolve();
   #owner: string;
   #isEnding = false;
   /** A close did not wait for the disk any longer. */
   #hasTimedOut = false;
 
   constructor(options: SnapshotFolderOptions) {
-    const { credentials, folder, logger, maxBytes, retryMs = RETRY_MS } = options;
     this.#options = options;
     this.graceMs = options.graceMs;
-    const files = new SnapshotFiles(folder);
-    this.#files = files;
-    this.#folder = new FolderWatch({
-      ...{ files, retryMs, logger },
-      checkMs: Math.min(CHECK_MS, retryMs),
-      onFailed: () => this.#counts.failures++,
-      onReplaced: () => this.#onFolderGone(),
-    });
-    const [ready, owner] = [() => this.#ready(), () => this.#currentOwner()];
-    this.#reader = new SnapshotReader({ files, ready, owner, maxBytes, logger });
-    this.#problems = new WriteProblems(logger.child({ folder }));
     this.#owner = JSON.stringify(this.#currentOwner());
-    this.#unsubscribe = credentials.onTlsChange(() => this.#onTlsChange());
+    this.#unsubscribe = options.credentials.onTlsChange(() => this.#onTlsChange());
   }
 
   /** For metrics. */
   get counters() {
-    return { ...this.#counts, setAside: this.#reader.setAsideCounts };
+    return this.#counts;
   }
 
   /** Why some of the state is not on disk; undefined: all of it is. */
   get problem(): string | undefined {
-    return this.#folder.problem ?? this.#problems.message;
+    const [problem] = this.#problems.values();
+    return problem?.message;
   }
 
   /** Bytes on disk. */
   get bytes(): number {
-    return this.#files.bytes;
+    return this.#files?.bytes ?? 0;
   }
 
   /** Starts to keep the objects of one query. Close the writer. */
@@ -125,14 +130,14 @@ export class SnapshotFolder implements SnapshotAccess {
     const { writeBytesPerSecond } = this.#options;
     const writer = new SnapshotWriter({
       query,
-      store: this,
+      save: (state) => this.#save(query, state),
       times: { quietMs, unrestMs, retryMs, writeBytesPerSecond, closeMs: CLOSE_MS },
       notBefore: this.#notBefore.get(query) ?? 0,
       isEnding: () => this.#isEnding,
       onClosed: (notBefore, late) => {
         if (late !== undefined) this.#timedOut(late);
         this.#writers.delete(writer);
-        this.#problems.forget(query);
+        this.#problems.delete(query);
         this.#keepBound(query, notBefore);
       },
     });
@@ -140,10 +145,20 @@ export class SnapshotFolder implements SnapshotAccess {
     return writer;
   }
 
+  /** The state of a query on disk; undefined if there is none that can be trusted. Never rejects. */
   async load(query: string): Promise<StoredState | undefined> {
-    return await this.#reader.load(query, fileName(query));
+    try {
+      return await withTimeout(
+        LOAD_MS,
+        this.#inTurn((files) => this.#read(files, query)),
+      );
+    } catch (error) {
+      this.#failed('read', query, error as Error);
+      return undefined;
+    }
   }
 
+  /** The same, after the process that this one replaces has written its newest state. Never rejects. */
   async loadNewest(query: string): Promise<StoredState | undefined> {
     const { flushLastProcess } = this.#options;
     // One request for all queries that are read together.
@@ -151,43 +166,17 @@ export class SnapshotFolder implements SnapshotAccess {
     return await this.load(query);
   }
 
+  /** Sets a file aside that was whole, but whose objects cannot be parsed. Never rejects. */
+  async distrust(query: string, problem: string): Promise<void> {
+    await this.#inTurn((files) => this.#setAside(files, fileName(query), 'torn', problem)).catch(
+      (error) => this.#failed('read', query, error),
+    );
+  }
+
   /** Writes all that is not on disk, for the process that replaces this one. Never rejects. */
   async flush(): Promise<void> {
     const flushed = Promise.all(Array.from(this.#writers, (writer) => writer.flush()));
     await withTimeout(CLOSE_MS, flushed).catch((error) => this.#timedOut(error));
-  }
-
-  /**
-   * Writes after the writes in progress. Does nothing if the file has a state that was reported later, to another
-   * process, or to the next writer of the same query.
-   * Rejects with `TooLarge`, or with the error of the disk.
-   */
-  async save(query: string, state: StoredState): Promise<number> {
-    const { slowMs = SLOW_MS } = this.#options;
-    const write = this.#queue.then(() => this.#write(query, state));
-    this.#queue = write.catch(() => undefined);
-    // The write goes on, because nothing can end it. Writes that wait behind it are slow too.
-    const slow = setTimeout(() => {
-      this.#failed(query, new Error(`the disk takes more than ${slowMs / 1000} s`));
-    }, slowMs);
-    slow.unref();
-    try {
-      const bytes = await write;
-      this.#counts.writes++;
-      this.#problems.resolve(query);
-      return bytes;
-    } catch (error) {
-      this.#failed(query, error as Error);
-      // The folder may have gone, or been replaced.
-      if (!(error instanceof WrapperError)) this.#files.invalidate();
-      throw error;
-    } finally {
-      clearTimeout(slow);
-    }
-  }
-
-  async distrust(query: string, problem: string): Promise<void> {
-    await this.#reader.setAside(fileName(query), 'torn', problem);
   }
 
   /** Call it when the process ends, before the writers are closed: each then writes once more. */
@@ -198,9 +187,139 @@ export class SnapshotFolder implements SnapshotAccess {
   /** Call it after the writers are closed. It waits for the disk unless one of them has timed out. */
   async close(): Promise<void> {
     this.#unsubscribe();
-    const ended = Promise.all([this.#folder.close(), this.#queue]);
     if (this.#hasTimedOut) return;
-    await withTimeout(CLOSE_MS, ended).catch((error) => this.#timedOut(error));
+    await withTimeout(CLOSE_MS, this.#queue).catch((error) => this.#timedOut(error));
+  }
+
+  /** Uses the files when nobody else does. Makes the folder first if it is missing. */
+  async #inTurn<T>(use: (files: SnapshotFiles) => Promise<T>): Promise<T> {
+    const used = this.#queue.then(async () => {
+      this.#files = await SnapshotFiles.open(this.#options.folder);
+      return await use(this.#files);
+    });
+    const ignore = (): void => {};
+    // Without the result, which the queue would keep in memory.
+    this.#queue = used.then(ignore, ignore);
+    return await used;
+  }
+
+  async #read(files: SnapshotFiles, query: string): Promise<StoredState | undefined> {
+    const name = fileName(query);
+    const file = await files.read(name, this.#options.maxBytes);
+    if (file === undefined) return undefined;
+    const decoded = decodeSnapshot(file);
+    if (decoded.kind !== 'whole') {
+      await this.#setAside(files, name, decoded.kind, decoded.problem);
+      return undefined;
+    }
+    const { header, objects } = decoded;
+    const foreign =
+      header.query === query
+        ? foreignTo(this.#currentOwner(), header)
+        : `it answers ${JSON.stringify(header.query)}`;
+    if (foreign === undefined) return { ...header, objects };
+    await this.#setAside(files, name, 'foreign', foreign);
+    return undefined;
+  }
+
+  /** Renames a file that cannot be trusted, and logs why. Never rejects. */
+  async #setAside(
+    files: SnapshotFiles,
+    name: string,
+    cause: SetAsideCause,
+    problem: string,
+  ): Promise<void> {
+    const { logger } = this.#options;
+    this.#counts.setAside[cause]++;
+    try {
+      const file = await files.setAside(name, cause);
+      logger.error({ file, cause, problem }, `a snapshot was set aside: ${WAY_OUT[cause]}`);
+    } catch (error) {
+      const { message: err } = error as Error;
+      const file = files.path(name);
+      logger.error({ file, cause, problem, err }, 'a snapshot is not trusted; delete it');
+    }
+  }
+
+  /** Returns the bytes that were written. Rejects with `TooLarge`, or with the error of the disk; both are logged. */
+  async #save(query: string, state: StoredState): Promise<number> {
+    const { slowMs = SLOW_MS } = this.#options;
+    // The write goes on, because nothing can end it. Writes that wait behind it are slow too.
+    const slow = setTimeout(() => {
+      this.#failed('write', query, new Error(`the disk takes more than ${slowMs / 1000} s`));
+    }, slowMs);
+    slow.unref();
+    try {
+      const bytes = await this.#inTurn((files) => this.#write(files, query, state));
+      this.#counts.writes++;
+      this.#written(query);
+      return bytes;
+    } catch (error) {
+      this.#failed('write', query, error as Error);
+      throw error;
+    } finally {
+      clearTimeout(slow);
+    }
+  }
+
+  /**
+   * Writes nothing, and returns 0, if the file has a state that was reported later, to another process, or to the next
+   * writer of the same query.
+   */
+  async #write(files: SnapshotFiles, query: string, state: StoredState): Promise<number> {
+    const { resourceVersion, savedAt, objects } = state;
+    const header: SnapshotHeader = {
+      ...this.#currentOwner(),
+      query,
+      resourceVersion,
+      savedAt,
+      objects: objects.length,
+      bytes: objects.reduce((sum, { length }) => sum + length, 0),
+    };
+    const name = fileName(query);
+    const bytes = snapshotBytes(header);
+    const onDisk = await files.header(name);
+    if (onDisk?.query === query && isLater(onDisk.savedAt, savedAt)) return 0;
+    const keep = new Set(Array.from(this.#writers, (writer) => fileName(writer.query)));
+    await files.makeRoom(name, bytes, { maxBytes: this.#options.maxBytes, keep });
+    await files.write(name, encodeSnapshot(header, objects));
+    this.#rewriteGone(files);
+    return bytes;
+  }
+
+  /** Files that were written before have gone: somebody has removed or replaced the folder. */
+  #rewriteGone(files: SnapshotFiles): void {
+    const gone = [...this.#writers].filter(
+      ({ isOnDisk, query }) => isOnDisk && !files.has(fileName(query)),
+    );
+    if (gone.length === 0) return;
+    const { folder } = files;
+    const text = 'snapshots have gone from their folder: they are written again (stateDir)';
+    this.#options.logger.warn({ folder, files: gone.length }, text);
+    for (const writer of gone) writer.rewrite();
+  }
+
+  #failed(
+    what: keyof typeof FAILED,
+    query: string,
+    { code, message }: NodeJS.ErrnoException,
+  ): void {
+    this.#counts.failures++;
+    const cause = code ?? message;
+    const isLogged = [...this.#problems.values()].some((each) => each.cause === cause);
+    // No later write would resolve the problem of a closed query.
+    const isOpen = [...this.#writers].some((writer) => writer.query === query);
+    if (isOpen) this.#problems.set(query, { cause, message });
+    if (isLogged) return;
+    const { folder, logger } = this.#options;
+    logger.error({ folder, query, err: message }, FAILED[what]);
+  }
+
+  #written(query: string): void {
+    const had = this.#problems.delete(query);
+    if (!had || this.#problems.size > 0) return;
+    const { folder, logger } = this.#options;
+    logger.info({ folder }, 'all snapshots can be written again (stateDir)');
   }
 
   /** A query that is opened again keeps its write bound. */
@@ -213,46 +332,10 @@ export class SnapshotFolder implements SnapshotAccess {
   #timedOut({ message: err }: Error): void {
     if (this.#hasTimedOut) return;
     this.#hasTimedOut = true;
-    const { folder } = this.#files;
+    const { folder, logger } = this.#options;
     const text =
       'what is not on disk yet is not waited for, the snapshots before are kept (stateDir)';
-    this.#options.logger.error({ folder, err }, text);
-  }
-
-  #failed(query: string, error: Error): void {
-    this.#counts.failures++;
-    const isOpen = [...this.#writers].some((writer) => writer.query === query);
-    this.#problems.add(query, error, { isOpen, isSilent: this.#folder.problem !== undefined });
-  }
-
-  async #write(query: string, state: StoredState): Promise<number> {
-    const { resourceVersion, savedAt, objects } = state;
-    const header: SnapshotHeader = {
-      ...this.#currentOwner(),
-      query,
-      resourceVersion,
-      savedAt,
-      objects: objects.length,
-      bytes: objects.reduce((sum, { length }) => sum + length, 0),
-    };
-    const name = fileName(query);
-    const bytes = snapshotBytes(header);
-    await this.#ready();
-    const onDisk = await this.#files.header(name);
-    if (onDisk?.query === query && isLater(onDisk.savedAt, savedAt)) return 0;
-    const keep = new Set(Array.from(this.#writers, (writer) => fileName(writer.query)));
-    await this.#files.makeRoom(name, bytes, { maxBytes: this.#options.maxBytes, keep });
-    await this.#files.write(name, encodeSnapshot(header, objects));
-    return bytes;
-  }
-
-  async #ready(): Promise<void> {
-    try {
-      await this.#files.ready();
-    } catch (error) {
-      this.#folder.complain(error as Error);
-      throw error;
-    }
+    logger.error({ folder, err }, text);
   }
 
   #currentOwner(): SnapshotOwner {
@@ -264,22 +347,6 @@ export class SnapshotFolder implements SnapshotAccess {
     const owner = JSON.stringify(this.#currentOwner());
     if (owner === this.#owner) return;
     this.#owner = owner;
-    this.#rewriteAll();
-  }
-
-  /** Until each file is written again, that is a problem: after a restart its state would be lost. */
-  #onFolderGone(): void {
-    this.#counts.failures++;
-    const error = Object.assign(new Error('the folder had gone, not all files are written again'), {
-      code: 'GONE',
-    });
-    for (const writer of this.#writers) {
-      if (!writer.rewrite()) continue;
-      this.#problems.add(writer.query, error, { isOpen: true, isSilent: true });
-    }
-  }
-
-  #rewriteAll(): void {
     for (const writer of this.#writers) writer.rewrite();
   }
 }

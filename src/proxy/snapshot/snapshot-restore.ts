@@ -9,7 +9,7 @@ import type { StoredState } from './snapshot-format.ts';
 import type { SnapshotWriter } from './snapshot-writer.ts';
 
 export interface SnapshotRestoreOptions {
-  readonly store: SnapshotFolder;
+  readonly folder: SnapshotFolder;
   readonly query: Query;
   readonly metadataOnly: boolean;
   readonly upstream: Pick<Upstream, 'serverState' | 'search'>;
@@ -38,12 +38,12 @@ export class SnapshotRestore {
   #error: WrapperError | undefined;
 
   constructor(options: SnapshotRestoreOptions) {
-    const { store, query, metadataOnly, upstream } = options;
+    const { folder, query, metadataOnly, upstream } = options;
     this.#options = options;
-    this.#writer = store.open((metadataOnly ? 'metadata ' : '') + queryKey(query));
+    this.#writer = folder.open((metadataOnly ? 'metadata ' : '') + queryKey(query));
     this.#fallback = new SnapshotFallback({
       serverState: upstream.serverState,
-      graceMs: store.graceMs,
+      graceMs: folder.graceMs,
       search: () => upstream.search(),
       onUnreachable: () => void this.#fallBack(),
     });
@@ -51,7 +51,7 @@ export class SnapshotRestore {
 
   /** Reads the snapshot; returns its version, empty without one. The first list must not be older. */
   async load(): Promise<string> {
-    this.#stored = await this.#writer.load();
+    this.#stored = await this.#options.folder.load(this.#writer.query);
     return this.#stored?.resourceVersion ?? '';
   }
 
@@ -88,8 +88,8 @@ export class SnapshotRestore {
    * start.
    */
   async #fallBack(): Promise<void> {
-    const { logger, onNothing, upstream } = this.#options;
-    const stored = (await this.#writer.loadNewest()) ?? this.#stored;
+    const { folder, logger, onNothing, upstream } = this.#options;
+    const stored = (await folder.loadNewest(this.#writer.query)) ?? this.#stored;
     if (this.#isOver) return;
     this.#stored = undefined;
     if (stored !== undefined && this.#restore(stored)) return;
@@ -103,14 +103,15 @@ export class SnapshotRestore {
 
   /** Returns whether the snapshot is in force now. If it is not, the reason has been logged. */
   #restore(stored: StoredState): boolean {
-    const { logger, restore } = this.#options;
+    const { folder, logger, restore } = this.#options;
     const { savedAt, resourceVersion: rv, objects } = stored;
     try {
       this.#writer.adopt(restore(stored), rv, savedAt);
     } catch (error) {
       const { code, message: err } = WrapperError.from(error, 'Malformed');
       // The file itself is valid when it exceeds a limit, and the limit can be raised.
-      if (code !== 'TooLarge' && code !== 'LimitExceeded') void this.#writer.distrust(err);
+      if (code !== 'TooLarge' && code !== 'LimitExceeded')
+        void folder.distrust(this.#writer.query, err);
       else logger.error({ err }, 'the snapshot on disk is larger than a limit: it is not used');
       return false;
     }

@@ -3,25 +3,14 @@ import type { ObjectBytes } from '../../filter/codec/codec.ts';
 import { withTimeout } from '../util/with-timeout.ts';
 import type { StoredState } from './snapshot-format.ts';
 
-/** What a writer needs of the store. */
-export interface SnapshotAccess {
-  /** The state on disk; undefined if there is none that can be trusted. Never rejects. */
-  load(query: string): Promise<StoredState | undefined>;
-  /** The same, after the process that this one replaces has written its newest state. Never rejects. */
-  loadNewest(query: string): Promise<StoredState | undefined>;
-  /**
-   * Writes a state; returns the bytes it took, 0 if the disk has a newer one. Rejects when the disk fails, which the
-   * store has logged.
-   */
-  save(query: string, state: StoredState): Promise<number>;
-  /** Sets a file aside that was whole, but whose objects cannot be parsed. */
-  distrust(query: string, problem: string): Promise<void>;
-}
-
 export interface SnapshotWriterOptions {
   /** Query with its encoding. */
   readonly query: string;
-  readonly store: SnapshotAccess;
+  /**
+   * Writes a state; returns the bytes it took, 0 if the disk has a newer one. Rejects with an error that has been
+   * logged.
+   */
+  readonly save: (state: StoredState) => Promise<number>;
   readonly times: {
     readonly quietMs: number;
     readonly unrestMs: number;
@@ -77,19 +66,10 @@ export class SnapshotWriter {
     this.#notBefore = options.notBefore;
   }
 
-  /** The state on disk; undefined if there is none that can be trusted. Never rejects. */
-  load(): Promise<StoredState | undefined> {
-    return this.#options.store.load(this.query);
-  }
-
-  /** The same, after the process that this one replaces has written its newest state. Never rejects. */
-  loadNewest(): Promise<StoredState | undefined> {
-    return this.#options.store.loadNewest(this.query);
-  }
-
-  /** Sets a file aside that was whole, but whose objects cannot be parsed. */
-  distrust(problem: string): Promise<void> {
-    return this.#options.store.distrust(this.query, problem);
+  /** Whether the state has been written, or came from disk. */
+  get isOnDisk(): boolean {
+    const isWritten = this.#dirtySince === undefined && this.#writing === undefined;
+    return isWritten && this.#resourceVersion !== '' && !this.#isClosed;
   }
 
   /** Takes over what came from disk, without writing it. */
@@ -119,12 +99,11 @@ export class SnapshotWriter {
     await this.#writing;
   }
 
-  /** Writes the state again, without a change. Returns whether there is one. */
-  rewrite(): boolean {
-    if (this.#isClosed || this.#resourceVersion === '') return false;
+  /** Writes the state again, without a change, if there is one. */
+  rewrite(): void {
+    if (this.#isClosed || this.#resourceVersion === '') return;
     this.#dirtySince ??= performance.now();
     this.#schedule();
-    return true;
   }
 
   /**
@@ -185,7 +164,7 @@ export class SnapshotWriter {
   }
 
   async #write(): Promise<void> {
-    const { store, times } = this.#options;
+    const { save, times } = this.#options;
     this.#dirtySince = undefined;
     const objects = [...this.#objects.values()];
     const state = {
@@ -194,11 +173,11 @@ export class SnapshotWriter {
       objects,
     };
     try {
-      const bytes = await store.save(this.query, state);
+      const bytes = await save(state);
       const from = Math.max(this.#notBefore, performance.now());
       this.#notBefore = from + (bytes / times.writeBytesPerSecond) * 1000;
     } catch {
-      // The store has logged it. The state is still not on disk.
+      // The state is still not on disk.
       this.#dirtySince ??= performance.now();
       this.#notBefore = performance.now() + times.retryMs;
     }

@@ -1,4 +1,4 @@
-import { type BigIntStats, constants, type Stats } from 'node:fs';
+import { constants, type Stats } from 'node:fs';
 import { chmod, lstat, mkdir, realpath, stat, statfs } from 'node:fs/promises';
 import { dirname, parse, resolve } from 'node:path';
 import { WrapperError } from '../../errors.ts';
@@ -63,7 +63,7 @@ const START_MS = 2_000;
 
 /**
  * Rejects with `InvalidSettings` when {@link prepareStateFolder} does. A disk that is full, read-only or slow does not
- * prevent the start: the store reports it and tries again.
+ * prevent the start: SnapshotFolder reports it and tries again.
  */
 export async function assertStateFolder(setting: string): Promise<void> {
   try {
@@ -71,12 +71,6 @@ export async function assertStateFolder(setting: string): Promise<void> {
   } catch (error) {
     if (error instanceof WrapperError) throw error;
   }
-}
-
-/** Identifies the folder at a path, which may be removed, or hidden by a disk that is mounted over it. */
-export async function folderId(folder: string): Promise<string> {
-  const { dev, ino }: BigIntStats = await stat(folder, { bigint: true });
-  return `${dev}:${ino}`;
 }
 
 /** Flags to open a file for reading: not through a link, and without waiting for the writer of a FIFO. */

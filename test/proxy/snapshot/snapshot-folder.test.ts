@@ -44,7 +44,7 @@ afterEach(async () => {
   await rm(join(folder, '..'), { recursive: true, force: true });
 });
 
-function storeOf(options: Partial<SnapshotFolderOptions> = {}): SnapshotFolder {
+function folderOf(options: Partial<SnapshotFolderOptions> = {}): SnapshotFolder {
   return new SnapshotFolder({
     ...{ folder, nodeName: 'edge-1', credentials, logger, graceMs: 10 },
     ...{ maxBytes: 1 << 20, writeBytesPerSecond: 1e12, quietMs: 5, unrestMs: 50 },
@@ -63,21 +63,21 @@ async function leave(
   text = 'object',
   options: Partial<SnapshotFolderOptions> = {},
 ): Promise<string> {
-  const store = storeOf(options);
-  const writer = store.open(QUERY);
+  const snapshots = folderOf(options);
+  const writer = snapshots.open(QUERY);
   writer.update([change('web', text)], '7');
   await writer.close();
-  await store.close();
+  await snapshots.close();
   const [name = ''] = (await readdir(folder)).filter((each) => each.endsWith('.snapshot'));
   return join(folder, name);
 }
 
 async function loadAgain(options: Partial<SnapshotFolderOptions> = {}, query = QUERY) {
-  const store = storeOf(options);
-  const writer = store.open(query);
-  const stored = await writer.load();
+  const snapshots = folderOf(options);
+  const writer = snapshots.open(query);
+  const stored = await snapshots.load(query);
   await writer.close();
-  await store.close();
+  await snapshots.close();
   return stored && { version: stored.resourceVersion, objects: stored.objects.map(String) };
 }
 
@@ -114,92 +114,92 @@ describe('a snapshot', () => {
   }
 
   test('is written after a quiet time without changes', async () => {
-    const store = storeOf({ quietMs: 200, unrestMs: 60_000 });
-    const writer = store.open(QUERY);
+    const snapshots = folderOf({ quietMs: 200, unrestMs: 60_000 });
+    const writer = snapshots.open(QUERY);
     const pauses = await unrest(writer, 200, () => true);
-    expect(store.counters.writes).toBeLessThanOrEqual(pauses);
-    await eventually(async () => (await writer.load())?.resourceVersion, '11');
+    expect(snapshots.counters.writes).toBeLessThanOrEqual(pauses);
+    await eventually(async () => (await snapshots.load(QUERY))?.resourceVersion, '11');
     await delay(300);
-    expect(store.counters.writes).toBeLessThanOrEqual(pauses + 1);
+    expect(snapshots.counters.writes).toBeLessThanOrEqual(pauses + 1);
     await writer.close();
-    await store.close();
+    await snapshots.close();
     expect(await loadAgain()).toEqual({ version: '11', objects: ['state 11'] });
   });
 
   test('is written during continuous changes after the longer time, and not more often', async () => {
-    const store = storeOf({ quietMs: 200, unrestMs: 400 });
-    const writer = store.open(QUERY);
+    const snapshots = folderOf({ quietMs: 200, unrestMs: 400 });
+    const writer = snapshots.open(QUERY);
     const began = performance.now();
-    const isDone = () => store.counters.writes > 0 || performance.now() - began > 20_000;
+    const isDone = () => snapshots.counters.writes > 0 || performance.now() - began > 20_000;
     const pauses = await unrest(writer, 200, isDone);
-    const { writes } = store.counters;
+    const { writes } = snapshots.counters;
     expect(writes).toBeGreaterThan(0);
     expect(writes).toBeLessThanOrEqual(pauses + (performance.now() - began) / 398);
     await writer.close();
-    await store.close();
+    await snapshots.close();
   });
 
   // At a few bytes a second the wait was longer than a timer allows, so that there was no wait.
   test.each([1000, 0.01])(
     'is not written more than writeBytesPerSecond allows (%d bytes/s)',
     async (rate) => {
-      const store = storeOf({ quietMs: 1, unrestMs: 1, writeBytesPerSecond: rate });
-      const writer = store.open(QUERY);
+      const snapshots = folderOf({ quietMs: 1, unrestMs: 1, writeBytesPerSecond: rate });
+      const writer = snapshots.open(QUERY);
       writer.update([change('web', 'x'.repeat(100_000))], '1');
-      await eventually(() => store.counters.writes, 1);
+      await eventually(() => snapshots.counters.writes, 1);
       writer.update([change('web', 'y')], '2');
       await delay(100);
-      expect(store.counters.writes).toBe(1);
+      expect(snapshots.counters.writes).toBe(1);
       // The last write of the process is not bounded.
-      store.end();
+      snapshots.end();
       await writer.close();
-      await store.close();
+      await snapshots.close();
       expect(await loadAgain()).toEqual({ version: '2', objects: ['y'] });
     },
   );
 
   test('is not written for a bookmark', async () => {
-    const store = storeOf();
-    const writer = store.open(QUERY);
+    const snapshots = folderOf();
+    const writer = snapshots.open(QUERY);
     writer.update([], '1');
-    await eventually(() => store.counters.writes, 1);
+    await eventually(() => snapshots.counters.writes, 1);
     writer.update([], '2');
     await writer.close();
-    await store.close();
-    expect(store.counters.writes).toBe(1);
+    await snapshots.close();
+    expect(snapshots.counters.writes).toBe(1);
   });
 
   // A label of the own node that flaps opens and closes node sets.
   test('is not written more often when its query opens and closes often, but once more at the end', async () => {
-    const store = storeOf({ writeBytesPerSecond: 1 });
+    const snapshots = folderOf({ writeBytesPerSecond: 1 });
     const open = async (version: string) => {
-      const writer = store.open(QUERY);
+      const writer = snapshots.open(QUERY);
       writer.update([change('web', 'object')], version);
       return writer;
     };
     const first = await open('1');
-    await eventually(() => store.counters.writes, 1);
+    await eventually(() => snapshots.counters.writes, 1);
     await first.close();
     for (const version of ['2', '3', '4']) await (await open(version)).close();
-    expect(store.counters.writes).toBe(1);
+    expect(snapshots.counters.writes).toBe(1);
     const last = await open('5');
-    store.end();
+    snapshots.end();
     await last.close();
-    await store.close();
+    await snapshots.close();
     expect((await loadAgain())?.version).toBe('5');
   });
 
   test('is rewritten for a rotated authority, so that the next process still trusts it', async () => {
     const [old, next] = [(await makeAuthority('old')).cert, (await makeAuthority('next')).cert];
     credentials.setTls({ ca: old });
-    const store = storeOf();
-    const writer = store.open(QUERY);
+    const snapshots = folderOf();
+    const writer = snapshots.open(QUERY);
     writer.update([change('web', 'object')], '7');
-    await eventually(() => store.counters.writes, 1);
+    await eventually(() => snapshots.counters.writes, 1);
     credentials.setTls({ ca: old + next });
-    await eventually(() => store.counters.writes, 2);
+    await eventually(() => snapshots.counters.writes, 2);
     await writer.close();
-    await store.close();
+    await snapshots.close();
     credentials.setTls({ ca: next });
     expect(await loadAgain()).toEqual({ version: '7', objects: ['object'] });
   });
@@ -267,11 +267,11 @@ describe('a file that cannot be trusted', () => {
 
   test('is also one that answers another query', async () => {
     const path = await leave();
-    const store = storeOf();
-    const other = store.open('protobuf /api/v1/nodes');
+    const snapshots = folderOf();
+    const other = snapshots.open('protobuf /api/v1/nodes');
     other.update([], '1');
     await other.close();
-    await store.close();
+    await snapshots.close();
     const [name = ''] = (await files()).filter((each) => each.startsWith('nodes'));
     await writeFile(join(folder, name), await readFile(path));
     expect(await loadAgain({}, 'protobuf /api/v1/nodes')).toBeUndefined();
@@ -281,25 +281,25 @@ describe('a file that cannot be trusted', () => {
 
 describe('the disk', () => {
   async function written(
-    store: SnapshotFolder,
+    snapshots: SnapshotFolder,
     query: string,
     bytes: number,
   ): Promise<SnapshotWriter> {
-    const writer = store.open(query);
-    const writes = store.counters.writes + store.counters.failures;
+    const writer = snapshots.open(query);
+    const writes = snapshots.counters.writes + snapshots.counters.failures;
     writer.update([change('web', 'x'.repeat(bytes))], '1');
-    await eventually(() => store.counters.writes + store.counters.failures, writes + 1);
+    await eventually(() => snapshots.counters.writes + snapshots.counters.failures, writes + 1);
     return writer;
   }
 
   test('that cannot be used is logged once and counted, without other effects', async () => {
     await writeFile(folder, 'a file where the folder should be');
-    const store = storeOf();
-    const writers = [await written(store, 'a /x', 1), await written(store, 'b /x', 1)];
-    expect(await writers[0]?.load()).toBeUndefined();
+    const snapshots = folderOf();
+    const writers = [await written(snapshots, 'a /x', 1), await written(snapshots, 'b /x', 1)];
+    expect(await snapshots.load('a /x')).toBeUndefined();
     for (const writer of writers) await writer.close();
-    await store.close();
-    expect(store.counters.writes).toBe(0);
+    await snapshots.close();
+    expect(snapshots.counters.writes).toBe(0);
     const logged = lines.filter(({ msg }) => msg.includes('cannot be'));
     expect(logged).toEqual([
       expect.objectContaining({ err: expect.stringContaining('is a file, not a folder') }),
@@ -314,20 +314,20 @@ describe('the disk', () => {
     const path = await leave();
     await rm(path);
     await mkdir(join(path, 'in-the-way'), { recursive: true });
-    const store = storeOf({ retryMs: 20 });
-    const writer = store.open(QUERY);
+    const snapshots = folderOf({ retryMs: 20 });
+    const writer = snapshots.open(QUERY);
     writer.update([change('web', 'new')], '8');
-    await eventually(() => store.counters.failures > 3, true);
+    await eventually(() => snapshots.counters.failures > 3, true);
     const about = (words: string) => lines.filter(({ msg }) => msg.includes(words));
     expect(about('cannot be written')).toHaveLength(1);
-    expect(store.problem).toMatch(/EISDIR|ENOTEMPTY/);
+    expect(snapshots.problem).toMatch(/EISDIR|ENOTEMPTY/);
     await rm(path, { recursive: true });
-    await eventually(() => store.counters.writes, 1);
-    expect(store.problem).toBeUndefined();
+    await eventually(() => snapshots.counters.writes, 1);
+    expect(snapshots.problem).toBeUndefined();
     expect(about('can be written again')).toHaveLength(1);
     expect(about('cannot be written')).toHaveLength(1);
     await writer.close();
-    await store.close();
+    await snapshots.close();
     expect(await loadAgain()).toEqual({ version: '8', objects: ['new'] });
   });
 
@@ -351,8 +351,11 @@ describe('the disk', () => {
   });
 
   test('that is newer is not replaced by an older state that was written late', async () => {
-    const store = storeOf();
-    const [older, newer] = [0, 1].map(() => store.open(QUERY)) as [SnapshotWriter, SnapshotWriter];
+    const snapshots = folderOf();
+    const [older, newer] = [0, 1].map(() => snapshots.open(QUERY)) as [
+      SnapshotWriter,
+      SnapshotWriter,
+    ];
     const now = Date.now();
     const clock = jest.spyOn(Date, 'now').mockReturnValue(now - 1_000);
     older.update([change('web', 'older')], '7');
@@ -360,49 +363,69 @@ describe('the disk', () => {
     newer.update([change('web', 'newer')], '8');
     await newer.close();
     await older.close();
-    await store.close();
+    await snapshots.close();
     expect(await loadAgain()).toEqual({ version: '8', objects: ['newer'] });
   });
 
   test('whose folder was removed gets a new one', async () => {
-    const store = storeOf({ retryMs: 20 });
-    const writer = await written(store, QUERY, 10);
+    const snapshots = folderOf({ retryMs: 20 });
+    const writer = await written(snapshots, QUERY, 10);
     await rm(folder, { recursive: true });
     writer.update([change('web', 'new')], '8');
-    await eventually(() => store.counters.writes, 2);
+    await eventually(() => snapshots.counters.writes, 2);
     await writer.close();
-    await store.close();
+    await snapshots.close();
     expect(await loadAgain()).toEqual({ version: '8', objects: ['new'] });
   });
 
   test('never holds more than stateMaxBytes: unused files are removed first, then the error names the setting', async () => {
     const maxBytes = 100_000;
-    const old = storeOf({ maxBytes });
+    const old = folderOf({ maxBytes });
     for (const query of ['a /x', 'b /x']) await (await written(old, query, 40_000)).close();
     await old.close();
-    const store = storeOf({ maxBytes });
-    const c = await written(store, 'c /x', 50_000);
-    expect(store.bytes).toBeLessThan(maxBytes);
+    const snapshots = folderOf({ maxBytes });
+    const c = await written(snapshots, 'c /x', 50_000);
+    expect(snapshots.bytes).toBeLessThan(maxBytes);
     expect(await files()).toHaveLength(2);
-    const d = await written(store, 'd /x', 60_000);
-    expect(store.counters.failures).toBe(1);
+    const d = await written(snapshots, 'd /x', 60_000);
+    expect(snapshots.counters.failures).toBe(1);
     expect(lines.at(-1)).toMatchObject({ err: expect.stringContaining('stateMaxBytes=100000') });
     for (const writer of [c, d]) await writer.close();
-    await store.close();
+    await snapshots.close();
   });
 
   test('that hangs does not keep the process from ending for more than 5 s, which is logged once', async () => {
     jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(new Promise(() => {}));
-    const store = storeOf();
-    const writers = ['a /x', 'b /x'].map((query) => store.open(query));
+    const snapshots = folderOf();
+    const writers = ['a /x', 'b /x'].map((query) => snapshots.open(query));
     for (const writer of writers) writer.update([change('web', 'new')], '8');
     const started = performance.now();
     await Promise.all(writers.map((writer) => writer.close()));
-    await store.close();
+    await snapshots.close();
     expect(performance.now() - started).toBeLessThan(5_500);
     expect(lines).toEqual([
       expect.objectContaining({ err: expect.stringContaining('more than 5 s') }),
     ]);
+  });
+
+  test('that hangs at the start is reported after 2 s, until it works', async () => {
+    const hanging = Promise.withResolvers<never>();
+    const opened = jest.spyOn(SnapshotFiles, 'open').mockReturnValueOnce(hanging.promise);
+    const snapshots = folderOf();
+    const writers = ['a /x', 'b /x'].map((query) => snapshots.open(query));
+    const started = performance.now();
+    const loaded = writers.map(({ query }) => snapshots.load(query));
+    expect(await Promise.all(loaded)).toEqual([undefined, undefined]);
+    expect(performance.now() - started).toBeLessThan(2_500);
+    expect(snapshots.problem).toBe('the disk took more than 2 s');
+    expect(lines).toHaveLength(1);
+    hanging.reject(new Error('it came back'));
+    for (const writer of writers) writer.update([], '7');
+    await eventually(() => snapshots.problem, undefined);
+    expect(lines).toHaveLength(2);
+    expect(opened).toHaveBeenCalledTimes(4);
+    for (const writer of writers) await writer.close();
+    await snapshots.close();
   });
 
   test('that hangs is logged once while the process runs, and when it works again', async () => {
@@ -411,18 +434,18 @@ describe('the disk', () => {
       goOn = resolve;
     });
     jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(hanging);
-    const store = storeOf({ slowMs: 20 });
-    const writers = ['a /x', 'b /x'].map((query) => store.open(query));
+    const snapshots = folderOf({ slowMs: 20 });
+    const writers = ['a /x', 'b /x'].map((query) => snapshots.open(query));
     for (const writer of writers) writer.update([change('web', 'new')], '8');
-    await eventually(() => store.counters.failures, 2);
-    expect(store.problem).toContain('the disk takes more than 0.02 s');
+    await eventually(() => snapshots.counters.failures, 2);
+    expect(snapshots.problem).toContain('the disk takes more than 0.02 s');
     expect(lines).toHaveLength(1);
     goOn();
-    await eventually(() => store.counters.writes, 2);
-    expect(store.problem).toBeUndefined();
+    await eventually(() => snapshots.counters.writes, 2);
+    expect(snapshots.problem).toBeUndefined();
     expect(lines.at(-1)?.msg).toContain('written again');
     for (const writer of writers) await writer.close();
-    await store.close();
+    await snapshots.close();
   });
 
   test('that fails with the state of a closed view does not remain a problem', async () => {
@@ -431,26 +454,26 @@ describe('the disk', () => {
       fail = reject;
     });
     jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValueOnce(hanging);
-    const store = storeOf();
-    const gone = store.open('a /x');
+    const snapshots = folderOf();
+    const gone = snapshots.open('a /x');
     gone.update([change('web', 'new')], '8');
     await gone.close();
     fail(Object.assign(new Error('i/o error'), { code: 'EIO' }));
     await eventually(() => lines.at(-1)?.err, 'i/o error');
-    expect(store.problem).toBeUndefined();
-    await store.close();
+    expect(snapshots.problem).toBeUndefined();
+    await snapshots.close();
   });
 
   // A view without users is closed while the process runs. Its last state may still be written then.
   test('that hangs with the state of a closed view delays the end no longer either', async () => {
     jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(new Promise(() => {}));
-    const store = storeOf();
-    const writer = store.open(QUERY);
+    const snapshots = folderOf();
+    const writer = snapshots.open(QUERY);
     writer.update([change('web', 'new')], '8');
     void writer.close();
     await delay(20);
     const started = performance.now();
-    await store.close();
+    await snapshots.close();
     expect(performance.now() - started).toBeLessThan(5_500);
   });
 

@@ -23,20 +23,20 @@ function change(version: number): Change {
 
 /** A process with one query, as far as its snapshots are concerned. */
 class Process {
-  readonly store: SnapshotFolder;
+  readonly folder: SnapshotFolder;
   readonly writer: SnapshotWriter;
   /** The version that its clients see; 0: none. */
   shown = 0;
 
   constructor(folder: string, last: Process | undefined) {
-    this.store = new SnapshotFolder({
+    this.folder = new SnapshotFolder({
       ...{ folder, nodeName: 'edge-1', logger: recordingLogger().logger },
       credentials: new FakeCredentials(new URL('https://10.0.0.1:6443')),
       // Nothing is written in its time: only a flush and the end write.
       ...{ graceMs: 10, maxBytes: 1 << 20, writeBytesPerSecond: 1, quietMs: 1e8, unrestMs: 1e8 },
-      flushLastProcess: async () => last?.store.flush(),
+      flushLastProcess: async () => last?.folder.flush(),
     });
-    this.writer = this.store.open(QUERY);
+    this.writer = this.folder.open(QUERY);
   }
 
   /** The API server reports this version. */
@@ -47,7 +47,7 @@ class Process {
 
   /** It cannot reach the API server at its start. */
   async fallBack(): Promise<void> {
-    const stored = await this.writer.loadNewest();
+    const stored = await this.folder.loadNewest(QUERY);
     if (stored === undefined) return;
     this.shown = Number(stored.resourceVersion);
     expect(stored.objects.map(String)).toEqual([`v${this.shown}`]);
@@ -60,10 +60,10 @@ class Process {
   }
 
   async stop(): Promise<void> {
-    await this.store.flush();
-    this.store.end();
+    await this.folder.flush();
+    this.folder.end();
     await this.writer.close();
-    await this.store.close();
+    await this.folder.close();
   }
 }
 
@@ -103,7 +103,7 @@ test('the next process never shows an older state than the last one, in any orde
               next.receive(++version);
               if (lastSeesChanges) last.receive(version);
             }
-            await next.store.flush();
+            await next.folder.flush();
             await last.stop();
           }
           last = next;

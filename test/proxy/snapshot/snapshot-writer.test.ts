@@ -1,10 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { Change } from '../../../src/filter/codec/change.ts';
 import type { StoredState } from '../../../src/proxy/snapshot/snapshot-format.ts';
-import {
-  type SnapshotAccess,
-  SnapshotWriter,
-} from '../../../src/proxy/snapshot/snapshot-writer.ts';
+import { SnapshotWriter } from '../../../src/proxy/snapshot/snapshot-writer.ts';
 import { until } from '../../support/http/until.ts';
 
 let saved: StoredState[];
@@ -13,25 +10,20 @@ let end: (error?: Error) => void;
 let late: Error | undefined;
 let writer: SnapshotWriter;
 
-const store: SnapshotAccess = {
-  load: async () => undefined,
-  loadNewest: async () => undefined,
-  distrust: async () => {},
-  save: async (_query, state) => {
-    saved.push(state);
-    await new Promise<void>((resolve, reject) => {
-      end = (error) => (error === undefined ? resolve() : reject(error));
-    });
-    return 1;
-  },
-};
+async function save(state: StoredState): Promise<number> {
+  saved.push(state);
+  await new Promise<void>((resolve, reject) => {
+    end = (error) => (error === undefined ? resolve() : reject(error));
+  });
+  return 1;
+}
 
 beforeEach(() => {
   saved = [];
   late = undefined;
   writer = new SnapshotWriter({
     query: 'protobuf /api/v1/services',
-    store,
+    save,
     times: { quietMs: 0, unrestMs: 0, retryMs: 0, writeBytesPerSecond: 1e12, closeMs: 20 },
     notBefore: 0,
     isEnding: () => true,

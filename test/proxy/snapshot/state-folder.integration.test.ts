@@ -12,7 +12,8 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Change } from '../../../src/filter/codec/change.ts';
 import { SnapshotFiles } from '../../../src/proxy/snapshot/snapshot-files.ts';
 import {
   SnapshotFolder,
@@ -25,6 +26,13 @@ import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fix
 
 const isRoot = process.geteuid?.() === 0;
 const OTHER_USER = 12_345;
+const SERVICES = 'protobuf /api/v1/services';
+const change: Change = {
+  type: 'ADDED',
+  key: 'web',
+  facts: { name: 'web', namespace: '', uid: 'web', resourceVersion: '8' },
+  object: Buffer.from('web'),
+};
 
 let base: string;
 
@@ -109,7 +117,7 @@ describe('a stateDir that can work', () => {
 describe('a file of the folder', () => {
   // Opening a FIFO to read waits for a writer, in one of the four threads that Node has for files and DNS.
   test('that is a FIFO, a folder or a link is not read, and does not block', async () => {
-    const files = new SnapshotFiles(base);
+    const files = await SnapshotFiles.open(base);
     makeFifo(files.path('fifo'));
     await mkdir(files.path('folder'));
     await writeFile(join(base, 'elsewhere'), 'secret');
@@ -117,7 +125,8 @@ describe('a file of the folder', () => {
     await expect(files.read('fifo', 100)).rejects.toThrow('not a regular file');
     await expect(files.read('folder', 100)).rejects.toThrow('not a regular file');
     await expect(files.read('link', 100)).rejects.toThrow('ELOOP');
-    expect([...(await files.ready()).keys()]).toEqual([]);
+    const { bytes } = await SnapshotFiles.open(base);
+    expect(bytes).toBe(0);
   });
 });
 
@@ -129,89 +138,102 @@ describe('the folder of the snapshots', () => {
     ({ logger, lines } = recordingLogger());
   });
 
-  function storeOf(folder: string, retryMs = 20): SnapshotFolder {
+  function folderOf(folder: string): SnapshotFolder {
     const credentials = new FakeCredentials(new URL('https://10.0.0.1:6443'));
     return new SnapshotFolder({
       ...{ folder, nodeName: 'edge-1', credentials, logger, graceMs: 10, maxBytes: 1 << 20 },
-      ...{ writeBytesPerSecond: 1e12, quietMs: 5, unrestMs: 50, retryMs },
+      ...{ writeBytesPerSecond: 1e12, quietMs: 5, unrestMs: 50, retryMs: 20 },
     });
   }
 
-  test('is checked before the first write, and again until it can be used', async () => {
+  async function snapshotsIn(folder: string): Promise<string[]> {
+    const names = await readdir(folder).catch(() => []);
+    return names.filter((name) => name.endsWith('.snapshot'));
+  }
+
+  test('that others can write is reported by the first read, and used when it can be', async () => {
     const shared = join(base, 'shared');
     await mkdir(shared);
     await chmod(shared, 0o777);
-    const store = storeOf(join(shared, 'state'));
-    await eventually(() => store.counters.failures > 2, true);
-    expect(store.problem).toMatch('can be written by everybody');
-    await chmod(shared, 0o755);
-    await eventually(() => store.problem, undefined);
-    await store.close();
-    expect(lines.map(({ msg }) => msg.split(':')[0])).toEqual([
-      'the folder of the snapshots cannot be used',
-      'the folder of the snapshots can be used (stateDir)',
-    ]);
-    expect(await readdir(join(shared, 'state'))).toEqual([]);
-  });
-
-  test('is made and filled again when it has gone, without a change', async () => {
-    const folder = join(base, 'state');
-    const store = storeOf(folder);
-    const writer = store.open('protobuf /api/v1/services');
+    const folder = join(shared, 'state');
+    const snapshots = folderOf(folder);
+    const writer = snapshots.open(SERVICES);
+    expect(await snapshots.load(SERVICES)).toBeUndefined();
+    expect(snapshots.problem).toMatch('can be written by everybody');
     writer.update([], '7');
-    await eventually(() => store.counters.writes, 1);
-    // The first check must be over before the folder is removed.
-    await eventually(
-      async () => (await readdir(folder)).some((name) => name.endsWith('.tmp')),
-      false,
-    );
-    const write = SnapshotFiles.prototype.write;
-    const disk = Promise.withResolvers<void>();
-    const held = jest.spyOn(SnapshotFiles.prototype, 'write').mockImplementation(async function (
-      this: SnapshotFiles,
-      ...args
-    ) {
-      await disk.promise;
-      await write.apply(this, args);
-    });
-    await rm(folder, { recursive: true });
-    await eventually(() => store.problem, 'the folder had gone, not all files are written again');
-    expect(store.counters.failures).toBe(1);
-    held.mockRestore();
-    disk.resolve();
-    await eventually(() => store.counters.writes > 1, true);
-    await eventually(() => store.problem, undefined);
-    expect(lines.map(({ msg }) => msg)).toContainEqual(expect.stringContaining('has gone'));
-    expect((await readdir(folder)).some((name) => name.endsWith('.snapshot'))).toBe(true);
+    await eventually(() => snapshots.counters.failures > 3, true);
+    await chmod(shared, 0o755);
+    await eventually(() => snapshots.problem, undefined);
+    expect(lines.map(({ msg }) => msg)).toEqual([
+      'a snapshot cannot be read (stateDir)',
+      'all snapshots can be written again (stateDir)',
+    ]);
+    expect(await snapshotsIn(folder)).toHaveLength(1);
     await writer.close();
-    await store.close();
+    await snapshots.close();
   });
 
-  // Each check logged again that it had gone.
+  // Of the other queries one has not changed, and one comes from disk while the API server is away.
+  test('that has gone is made with the next write of any query, and filled with the state of all', async () => {
+    const folder = join(base, 'state');
+    const snapshots = folderOf(folder);
+    const [services, nodes] = [snapshots.open(SERVICES), snapshots.open('protobuf /api/v1/nodes')];
+    const slices = snapshots.open('protobuf /apis/discovery.k8s.io/v1/endpointslices');
+    services.update([], '7');
+    nodes.update([], '7');
+    slices.adopt([change], '7', 1);
+    const all = [services, nodes, slices];
+    await eventually(async () => (await snapshotsIn(folder)).length, all.length);
+    await eventually(() => all.every(({ isOnDisk }) => isOnDisk), true);
+    await rm(folder, { recursive: true });
+    services.update([change], '8');
+    await eventually(async () => (await snapshotsIn(folder)).length, all.length);
+    const stored = await snapshots.load(slices.query);
+    expect(stored).toMatchObject({ resourceVersion: '7', savedAt: 1 });
+    expect(stored?.objects.map(String)).toEqual(['web']);
+    const gone = lines.filter(({ msg }) => msg.includes('have gone'));
+    expect(gone.at(-1)).toMatchObject({ files: 2 });
+    for (const writer of all) await writer.close();
+    await snapshots.close();
+  });
+
   test('that has gone and cannot be made again is reported once, and filled when it can be', async () => {
     const parent = join(base, 'parent');
     const folder = join(parent, 'state');
-    const probe = jest.spyOn(SnapshotFiles.prototype, 'probe');
-    const store = storeOf(folder);
-    const writer = store.open('protobuf /api/v1/services');
-    // From disk, while the API server is away: it would be lost as well.
-    writer.adopt([], '7', 1);
-    await eventually(() => probe.mock.results.length, 1);
-    await probe.mock.results[0]?.value;
+    const snapshots = folderOf(folder);
+    const writer = snapshots.open(SERVICES);
+    writer.update([], '7');
+    await eventually(() => writer.isOnDisk, true);
     await chmod(parent, 0o777);
     await rm(folder, { recursive: true });
+    writer.update([change], '8');
     // Nobody makes a folder where others could plant snapshots.
-    await eventually(() => store.counters.failures > 8, true);
-    const count = (text: string) => lines.filter(({ msg }) => msg.includes(text)).length;
-    // A check may come while the test removes the folder, and find another cause.
-    expect([1, 2]).toContain(count('has gone'));
-    expect([1, 2]).toContain(count('cannot be used'));
-    expect(store.problem).toBeDefined();
+    await eventually(() => snapshots.counters.failures > 3, true);
+    expect(lines.map(({ msg }) => msg)).toEqual([
+      'a snapshot cannot be written, the one before is kept (stateDir)',
+    ]);
+    expect(snapshots.problem).toMatch('can be written by everybody');
     await chmod(parent, 0o755);
-    await eventually(() => store.problem, undefined);
-    expect((await readdir(folder)).some((name) => name.endsWith('.snapshot'))).toBe(true);
+    await eventually(() => snapshots.problem, undefined);
+    expect(await snapshotsIn(folder)).toHaveLength(1);
     await writer.close();
-    await store.close();
-    probe.mockRestore();
+    await snapshots.close();
+  });
+
+  test('with a file that cannot be read reports it until the next state replaces the file', async () => {
+    const snapshots = folderOf(base);
+    const writer = snapshots.open(SERVICES);
+    writer.update([], '7');
+    await eventually(() => writer.isOnDisk, true);
+    const [name = ''] = await snapshotsIn(base);
+    await rm(join(base, name));
+    makeFifo(join(base, name));
+    expect(await snapshots.load(SERVICES)).toBeUndefined();
+    expect(snapshots.problem).toBe('it is not a regular file');
+    writer.update([change], '8');
+    await eventually(() => snapshots.problem, undefined);
+    expect((await snapshots.load(SERVICES))?.resourceVersion).toBe('8');
+    await writer.close();
+    await snapshots.close();
   });
 });
