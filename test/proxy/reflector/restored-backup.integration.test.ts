@@ -137,6 +137,33 @@ describe('after etcd was restored from a backup', () => {
     await eventually(addresses, ['10.0.0.9']);
   });
 
+  // The watch is refused before its version can be checked, and the list is newer than the one before.
+  test('an older object in a list shows that the others may differ, though their versions are the same', async () => {
+    putSlice(before, 'web-b', 'web', [{ ip: '10.0.0.2', node: 'edge-1' }]);
+    const [nodes, services, slices] = [
+      before.list('nodes'),
+      before.list('services'),
+      before.list('endpointslices'),
+    ];
+    const version = before.resourceVersion;
+    putSlice(before, 'web-b', 'web', [{ ip: '10.0.0.3', node: 'edge-1' }]);
+    await eventually(addresses, ['10.0.0.1', '10.0.0.3']);
+    const server = createApiServer({ initialResourceVersion: version, tls: servingTls('HTTP/2') });
+    server.restore('nodes', nodes, version);
+    server.restore('services', services, version);
+    const endpoints = [{ addresses: ['10.0.0.9'], conditions: {}, nodeName: 'edge-1' }];
+    const changed = slices.map((slice) =>
+      slice.metadata.name === 'web-a' ? ({ ...slice, endpoints } as KubeObject) : slice,
+    );
+    server.restore('endpointslices', changed, version);
+    const other = { metadata: { name: 'other', namespace: 'default' } };
+    server.create('services', other);
+    server.delete('services', 'other');
+    server.compact('status');
+    await restore(server);
+    await eventually(addresses, ['10.0.0.9', '10.0.0.2']);
+  });
+
   test('a collection without a selector by name is watched without the check', async () => {
     after = before;
     await changeWhileCheckIsRefused(400);
