@@ -1,15 +1,16 @@
 import { WrapperError } from '../../errors.ts';
 import type { Codec, ObjectBytes, RawEvent, RawList } from '../../filter/codec/codec.ts';
 import type { Clock } from '../../filter/projection/clock.ts';
-import type { Query } from '../api/query.ts';
+import { type Query, queryPath } from '../api/query.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
+import { type ExpectedResponse, judgeResponse, mediaType } from '../upstream/judge-response.ts';
 import { RequestTimeouts } from '../upstream/request-timeouts.ts';
-import { readBuffers, type Upstream } from '../upstream/upstream.ts';
+import { readBuffers, type Upstream, type UpstreamResponse } from '../upstream/upstream.ts';
 import type { ReadMemory } from '../util/read-memory.ts';
 import { systemClock } from '../util/system-clock.ts';
-import { CollectionRequester } from './collection-requester.ts';
-import type { KnownObject } from './delta-tracker.ts';
+import type { KnownState } from './older-state.ts';
 import { QueryLimits } from './query-limits.ts';
+import { foreignAnswer, readStatus, refusal } from './response-errors.ts';
 import { assertReached } from './version-check.ts';
 
 /** A list with all its pages. */
@@ -24,7 +25,7 @@ export interface WatchStart {
   /** The API server is known to have reached the version. If it is not, a request finds out. */
   readonly reached: boolean;
   /** Known objects for that request, the one that changed last first; default: none. */
-  readonly newest?: () => readonly KnownObject[];
+  readonly newest?: () => KnownState['objects'];
 }
 
 /** Receives what a watch brings. */
@@ -56,37 +57,38 @@ interface PageOptions {
   readonly onBytes?: (length: number) => void;
 }
 
-/** Lists and watches one query at the API server, in one encoding. */
+const MEDIA_TYPES = {
+  json: 'application/json',
+  protobuf: 'application/vnd.kubernetes.protobuf',
+} as const;
+
+export interface CollectionClientOptions {
+  readonly upstream: Pick<Upstream, 'request'>;
+  readonly codec: Codec;
+  readonly query: Query;
+  /** Request PartialObjectMetadata. */
+  readonly metadataOnly: boolean;
+  readonly readLimits: ReadLimits;
+  /** Default: the machine's monotonic clock. */
+  readonly clock?: Clock;
+  /** Accounts for the bytes of a list while they are read; default: no account. */
+  readonly memory?: Pick<ReadMemory, 'reading'> | undefined;
+  readonly random?: () => number;
+}
+
+/**
+ * Lists and watches one query at the API server, in one encoding. What something else than an API server has answered
+ * is no answer: `Unreachable`.
+ */
 export class CollectionClient {
-  readonly #requester: CollectionRequester;
-  readonly #codec: Codec;
-  readonly #query: Query;
-  readonly #readLimits: ReadLimits;
+  readonly #options: CollectionClientOptions;
   readonly #limits: QueryLimits;
   readonly #clock: Clock;
-  readonly #memory: Pick<ReadMemory, 'reading'>;
-  readonly #random: () => number;
 
-  constructor(options: {
-    readonly upstream: Upstream;
-    readonly codec: Codec;
-    readonly query: Query;
-    readonly metadataOnly: boolean;
-    readonly readLimits: ReadLimits;
-    /** Default: the machine's monotonic clock. */
-    readonly clock?: Clock;
-    /** Accounts for the bytes of a list while they are read; default: no account. */
-    readonly memory?: Pick<ReadMemory, 'reading'> | undefined;
-    readonly random?: () => number;
-  }) {
-    this.#requester = new CollectionRequester(options);
-    this.#codec = options.codec;
-    this.#query = options.query;
-    this.#readLimits = options.readLimits;
+  constructor(options: CollectionClientOptions) {
+    this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#limits = new QueryLimits(this.#clock);
-    this.#memory = options.memory ?? { reading: () => {} };
-    this.#random = options.random ?? Math.random;
   }
 
   /**
@@ -94,15 +96,16 @@ export class CollectionClient {
    * Throws `Refused` with the Status, `Unreachable`, `TooLarge`, or what `memory` throws. The caller calls `memory.reading(0)` when it has used the items.
    */
   async list(version: string, signal: AbortSignal): Promise<Listed> {
+    const { codec, memory, readLimits } = this.#options;
     await this.#limits.list(signal);
     const onArrival = (): void => this.#limits.onList();
     const items: ObjectBytes[] = [];
     let bytes = 0;
     // To be decoded, JSON is joined, so that it is held twice; see its decodeList.
-    const held = this.#codec.encoding === 'json' ? 2 : 1;
+    const held = codec.encoding === 'json' ? 2 : 1;
     const onBytes = (length: number): void => {
       bytes += held * length;
-      this.#memory.reading(bytes);
+      memory?.reading(bytes);
     };
     let token = '';
     for (;;) {
@@ -115,8 +118,8 @@ export class CollectionClient {
       });
       // Not push(...items): a page may have more items than a call accepts arguments.
       for (const item of page.items) items.push(item);
-      if (items.length > this.#readLimits.maxObjects) {
-        const problem = `a list of more than maxObjects=${this.#readLimits.maxObjects} objects`;
+      if (items.length > readLimits.maxObjects) {
+        const problem = `a list of more than maxObjects=${readLimits.maxObjects} objects`;
         throw new WrapperError('TooLarge', problem);
       }
       token = page.continue;
@@ -131,27 +134,28 @@ export class CollectionClient {
    * ResourceVersionTooLarge; the same if it has another history. If that cannot be found out, throws `Refused` with 410.
    */
   async watch(
-    { version, reached, newest = () => [] }: WatchStart,
+    { version, reached, newest = () => new Map() }: WatchStart,
     signal: AbortSignal,
     handlers: WatchHandlers,
   ): Promise<boolean> {
+    const { codec, query, random = Math.random, readLimits } = this.#options;
     const started = this.#clock.now();
     // As in client-go, spread over 5 to 10 minutes, so that watches do not all end together.
-    const timeout = Math.floor(300 + 300 * this.#random());
+    const timeout = Math.floor(300 + 300 * random());
     const parameters = new URLSearchParams({
       allowWatchBookmarks: 'true',
       resourceVersion: version,
       timeoutSeconds: String(timeout),
       watch: 'true',
     });
-    const decoder = this.#codec.watchDecoder(this.#readLimits.maxObjectBytes);
+    const decoder = codec.watchDecoder(readLimits.maxObjectBytes);
     const deadline = new RequestTimeouts(signal);
     deadline.set('silence', SILENCE_MS, 'completed no event');
     try {
       await this.#limits.request(deadline.signal);
-      const response = await this.#requester.get(this.#query, parameters, deadline.signal);
+      const response = await this.#get(query, parameters, deadline.signal);
       // After the watch was accepted: a version that is reached now can be lost only if the watch ends.
-      if (!reached) await this.#assertReached(version, newest(), deadline.signal);
+      if (!reached) await this.#assertReached({ version, objects: newest() }, deadline.signal);
       handlers.opened();
       await response.body.each((chunk) => {
         const { events, fault } = decoder.push(chunk);
@@ -172,31 +176,30 @@ export class CollectionClient {
     }
   }
 
-  async #assertReached(
-    version: string,
-    newest: readonly KnownObject[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    const parameters = new URLSearchParams({ resourceVersion: version });
+  async #assertReached(known: KnownState, signal: AbortSignal): Promise<void> {
+    const { codec, query } = this.#options;
+    const parameters = new URLSearchParams({ resourceVersion: known.version });
     await assertReached({
-      ...{ query: this.#query, version, newest },
-      list: async (query) => await this.#listPage(parameters, signal, { query }),
-      readMeta: (object) => this.#codec.meta(object),
+      query,
+      known,
+      list: async (named) => await this.#listPage(parameters, signal, { query: named }),
+      readMeta: (object) => codec.meta(object),
     });
   }
 
   async #listPage(
     parameters: URLSearchParams,
     caller: AbortSignal,
-    { query = this.#query, onArrival = () => {}, onBytes = () => {} }: PageOptions = {},
+    { query = this.#options.query, onArrival = () => {}, onBytes = () => {} }: PageOptions = {},
   ): Promise<RawList> {
-    const { maxListBytes, maxObjects } = this.#readLimits;
+    const { codec, readLimits } = this.#options;
+    const { maxListBytes, maxObjects } = readLimits;
     const deadline = new RequestTimeouts(caller);
     deadline.set('whole', LIST_MS, 'did not end a list');
     try {
       await this.#limits.request(deadline.signal);
       const { signal } = deadline;
-      const response = await this.#requester.get(query, parameters, signal, onArrival);
+      const response = await this.#get(query, parameters, signal, onArrival);
       const { body, headers } = response;
       deadline.set('silence', LIST_SILENCE_MS, 'sent nothing in a list');
       const withSilenceLimit = async function* (): AsyncGenerator<Buffer, void, undefined> {
@@ -207,14 +210,82 @@ export class CollectionClient {
       };
       const limits = { maxBytes: maxListBytes, headers, onBytes };
       const found = await readBuffers(withSilenceLimit(), limits)
-        .then((buffers) => this.#codec.decodeList(buffers, maxObjects))
+        .then((buffers) => codec.decodeList(buffers, maxObjects))
         .catch(whyNoList);
-      return this.#requester.assertList(query, response, found);
+      return this.#assertList(query, response, found);
     } catch (error) {
       throw withSetting(deadline.explain(error), 'maxListBytes');
     } finally {
       deadline.end();
     }
+  }
+
+  /**
+   * Resolves with a response of 200 in the encoding, whose body is still to be judged; see #assertList. Throws
+   * `Refused` with the Status of the API server. Throws `Unreachable` if something else has answered; with a Status if
+   * that may also mean that the API server does not have the collection.
+   *
+   * @param onArrival called when the answer is 200, in whichever of the encodings
+   */
+  async #get(
+    query: Query,
+    parameters: URLSearchParams,
+    signal: AbortSignal,
+    onArrival: () => void = () => {},
+  ): Promise<UpstreamResponse> {
+    const { codec, upstream } = this.#options;
+    const isWatch = parameters.has('watch');
+    const path = queryPath(query, parameters);
+    const headers: Record<string, string> = { accept: this.#accept(isWatch) };
+    if (!isWatch) headers['accept-encoding'] = 'gzip';
+    const response = await upstream.request({ method: 'GET', path, headers, signal });
+    const expected = this.#expected(query);
+    if (response.statusCode === 200) {
+      const type = mediaType(response.headers);
+      if (Object.values<string>(MEDIA_TYPES).includes(type)) onArrival();
+      if (type === expected.type) return response;
+    }
+    const status = await readStatus(response, codec);
+    const judgement = judgeResponse({ ...response, status }, expected);
+    response.judged(judgement);
+    if (judgement === 'foreign') throw foreignAnswer(queryPath(query), response);
+    throw refusal(path, response, status, judgement === 'absent');
+  }
+
+  /**
+   * Judges a response of 200 by what its body holds. Returns the list, and throws `Unreachable` unless the API server
+   * has sent it.
+   *
+   * @param found an error: the body is not a list
+   */
+  #assertList(query: Query, response: UpstreamResponse, found: RawList | WrapperError): RawList {
+    const isList = !(found instanceof WrapperError);
+    // An API server sends no list without a version.
+    const isVersioned = isList && found.resourceVersion !== '';
+    const kind = isVersioned ? found.kind : undefined;
+    const { statusCode, headers } = response;
+    const judgement = judgeResponse({ statusCode, headers, kind }, this.#expected(query));
+    response.judged(judgement);
+    if (isList && judgement === 'usable') return found;
+    const version = isVersioned ? '' : ' without a resourceVersion';
+    const body = isList ? `a ${found.kind}${version}` : found.message;
+    throw foreignAnswer(queryPath(query), response, body);
+  }
+
+  #expected({ resource }: Query): ExpectedResponse {
+    const { codec, metadataOnly } = this.#options;
+    return {
+      type: MEDIA_TYPES[codec.encoding],
+      kind: metadataOnly ? 'PartialObjectMetadataList' : `${resource.kind}List`,
+      group: resource.group,
+    };
+  }
+
+  #accept(isWatch: boolean): string {
+    const { codec, metadataOnly } = this.#options;
+    const type = MEDIA_TYPES[codec.encoding];
+    if (!metadataOnly) return type;
+    return `${type};as=PartialObjectMetadata${isWatch ? '' : 'List'};g=meta.k8s.io;v=v1`;
   }
 }
 

@@ -1,5 +1,3 @@
-import { parseVersion } from '../../filter/view/version-allocator.ts';
-
 /**
  * Where a reflector is, and in which history of the API server. Each function below is one transition.
  *
@@ -82,15 +80,4 @@ export function listNewest(position: Position): Position {
 /** The API server has this history now. If the position belongs to another one, only the newest state helps. */
 export function inHistory(position: Position, history: number): Position {
   return position.history === history ? position : listNewest(position);
-}
-
-/** Whether a list is older than what the handlers were notified of, as after etcd was restored from a backup. */
-export function wentBack({ notified }: Position, listedVersion: string): boolean {
-  return isOlder(listedVersion, notified);
-}
-
-/** Whether a version is older than another. Versions that are not decimal cannot be compared: false. */
-export function isOlder(version: string, than: string): boolean {
-  const [a, b] = [parseVersion(version), parseVersion(than)];
-  return a !== undefined && b !== undefined && a < b;
 }

@@ -13,6 +13,7 @@ import { LinkedAbortController } from '../util/linked-abort-controller.ts';
 import { systemClock } from '../util/system-clock.ts';
 import { CollectionClient } from './collection-client.ts';
 import { FAILURE_RULES, type FailureCause, failureCause } from './failure-rules.ts';
+import { olderState } from './older-state.ts';
 import * as position from './position.ts';
 import { type HealthStatus, ReflectorHealth } from './reflector-health.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
@@ -187,35 +188,29 @@ export class Reflector<Facts extends ObjectMeta> {
   }
 
   #applyList(items: readonly ObjectBytes[], resourceVersion: string, history: number): void {
-    const older = this.#olderThanKnown(items, resourceVersion);
-    const wentBack = older !== undefined;
-    if (wentBack) this.#assertNewest(older);
-    const isNoticed = this.#position.history !== history;
+    const { history: before, next, notified } = this.#position;
+    const { codec } = this.#options;
+    const known = { version: notified, objects: this.#objects.known };
+    const readMeta = (object: ObjectBytes): ObjectMeta => codec.meta(object);
+    const older = olderState({ items, resourceVersion }, known, readMeta);
+    // Only the newest state shows that the history is another one, and not the API server behind another server.
+    const isNewest = next.verb === 'list' && next.version === '';
+    if (older !== undefined && !isNewest) throw tooLargeVersion(`the API server ${older}`);
     const { from } = this.#contents;
-    const changes = this.#replace(items, resourceVersion, wentBack || isNoticed);
-    if (wentBack && !isNoticed) this.#server.noteWentBack(history);
-    const listed = wentBack ? this.#server.history : history;
-    this.#position = position.listed(resourceVersion, listed);
+    const changes = this.#replace(
+      items,
+      resourceVersion,
+      older !== undefined || before !== history,
+    );
+    if (older !== undefined && before === history) this.#server.noteWentBack(history);
+    const current = older === undefined ? history : this.#server.history;
+    this.#position = position.listed(resourceVersion, current);
     this.#health.current();
     this.#backoff.reset();
     const fields = { rv: resourceVersion, changes: changes.length };
     this.#log.debug(fields, 'listed');
     if (from !== 'snapshot') return;
     this.#log.info(fields, 'the API server has listed: its state replaces the snapshot');
-  }
-
-  /** What in a list is older than what the handlers were notified of, as after etcd was restored; undefined: nothing. */
-  #olderThanKnown(items: readonly ObjectBytes[], listed: string): string | undefined {
-    if (position.wentBack(this.#position, listed)) return listed;
-    const key = this.#objects.olderIn(items);
-    return key === undefined ? undefined : `an older state of ${key}`;
-  }
-
-  /** Throws if a list is older than it was required to be: only the newest state shows whether the history is another. */
-  #assertNewest(older: string): void {
-    const { next, notified } = this.#position;
-    if (next.verb === 'list' && next.version === '') return;
-    throw tooLargeVersion(`the API server has listed ${older}, and had reached ${notified} before`);
   }
 
   /** A collection that does not exist counts as empty. */
@@ -231,8 +226,8 @@ export class Reflector<Facts extends ObjectMeta> {
     resourceVersion: string,
     otherHistory = false,
   ): readonly Change<Facts>[] {
-    const before = (): void => this.#snapshot?.listed();
-    const changes = this.#objects.replace(items, resourceVersion, { otherHistory, before });
+    const changes = this.#objects.replace(items, resourceVersion, otherHistory);
+    this.#snapshot?.listed();
     this.#onContents({ from: 'server' });
     this.#snapshot?.update(changes, resourceVersion);
     return changes;

@@ -3,15 +3,12 @@ import { objectKey } from '../../filter/codec/change.ts';
 import type { ObjectBytes, ObjectMeta, RawList } from '../../filter/codec/codec.ts';
 import type { Query } from '../api/query.ts';
 import { tooLargeVersion } from '../upstream/upstream-error.ts';
-import type { KnownObject } from './delta-tracker.ts';
-import { isOlder } from './position.ts';
+import { type KnownState, olderState } from './older-state.ts';
 
 export interface VersionCheck {
   readonly query: Query;
-  /** The version that the API server must have reached. */
-  readonly version: string;
-  /** Known objects, the one that changed last first. */
-  readonly newest: readonly KnownObject[];
+  /** The version that the API server must have reached, and known objects, the one that changed last first. */
+  readonly known: KnownState;
   /** Lists a query at the version or newer. */
   readonly list: (query: Query) => Promise<RawList>;
   readonly readMeta: (object: ObjectBytes) => ObjectMeta;
@@ -23,41 +20,32 @@ const NO_OBJECT = 'nobody.kube-proxy-wrapper.io';
 /**
  * Makes sure that the API server's state has reached a version, and that the version belongs to the same history. The
  * API server accepts a watch from a later version too, and drops all events and bookmarks up to it (watch_cache.go,
- * cache_watcher.go). After etcd was restored from a backup, the new history may even have passed the version: then only
- * the objects differ. So this lists the known object that changed last, which the API server answers from memory
- * (waitUntilFreshAndList). An older state of it belongs to another history. If it was deleted meanwhile, the next one
- * is listed.
+ * cache_watcher.go). So this lists the known object that changed last, which the API server answers from memory
+ * (waitUntilFreshAndList). If the object was deleted meanwhile, the next one is listed.
  *
  * Throws `Refused` with the cause ResourceVersionTooLarge if the API server is behind or has another history, and with
  * 410 if that cannot be found out.
  */
 export async function assertReached(check: VersionCheck): Promise<void> {
-  const { newest } = check;
-  if (newest.length === 0) {
-    await listNamed(check, NO_OBJECT);
-    return;
+  const { known, readMeta } = check;
+  const keys = [...known.objects.keys()];
+  for (const key of keys.length === 0 ? [NO_OBJECT] : keys) {
+    const page = await listNamed(check, key);
+    if (page === undefined) return;
+    const older = olderState(page, known, readMeta);
+    if (older !== undefined) throw tooLargeVersion(`the API server ${older}`);
+    if (page.items.some((item) => objectKey(readMeta(item)) === key)) return;
   }
-  for (const known of newest) {
-    const items = await listNamed(check, known.key);
-    if (items === undefined) return;
-    const found = items.map(check.readMeta).find((meta) => objectKey(meta) === known.key);
-    if (found === undefined) continue;
-    if (!isOlder(found.resourceVersion, known.resourceVersion)) return;
-    throw tooLargeVersion(
-      `the API server has ${known.key} at ${found.resourceVersion}, which was at ${known.resourceVersion} before`,
-    );
-  }
-  throw versionUnknown(`${newest.map(({ key }) => key).join()} do not exist any more`);
+  if (keys.length > 0) throw versionUnknown(`${keys.join()} do not exist any more`);
 }
 
-/** The objects of this key; undefined: the collection does not support a selector by name, and cannot be checked. */
+/** A list of at most this object; undefined: the collection does not support a selector by name. */
 async function listNamed(
-  { query, version, list }: VersionCheck,
+  { query, known, list }: VersionCheck,
   key: string,
-): Promise<readonly ObjectBytes[] | undefined> {
-  let page: RawList;
+): Promise<RawList | undefined> {
   try {
-    page = await list(namedQuery(query, key));
+    return await list(namedQuery(query, key));
   } catch (error) {
     const isRefused = error instanceof WrapperError && error.code === 'Refused';
     const status = isRefused ? error.status : undefined;
@@ -65,11 +53,9 @@ async function listNamed(
     if (status === undefined || isTemporary(status.code)) throw error;
     const { code, message } = status;
     throw versionUnknown(
-      `the API server does not report whether it has reached ${version}: ${code} ${message}`,
+      `the API server does not report whether it has reached ${known.version}: ${code} ${message}`,
     );
   }
-  if (!isOlder(page.resourceVersion, version)) return page.items;
-  throw tooLargeVersion(`the API server has not reached ${version}`);
 }
 
 /**

@@ -9,7 +9,6 @@ import {
   restored,
   watchEnded,
   watching,
-  wentBack,
 } from '../../../src/proxy/reflector/position.ts';
 
 const cutAt = (version: string) => watching(listed('1', 0), version);
@@ -62,15 +61,4 @@ test('in another history the next request is a list of the newest', () => {
   const position = cutAt('11');
   expect(inHistory(position, 0)).toBe(position);
   expect(inHistory(position, 1)).toEqual({ notified: '11', history: 0, next: list('') });
-});
-
-describe('a list went back in time', () => {
-  test.each([
-    ['older than what was notified', listNewest(cutAt('11')), '9', true],
-    ['compared as numbers', listNewest(cutAt('11')), '100', false],
-    ['before anything was notified', listNewest(initialPosition('0')), '9', false],
-    ['without a decimal version', listNewest(cutAt('x')), '9', false],
-  ])('%s', (_case, position, version, back) => {
-    expect(wentBack(position, version)).toBe(back);
-  });
 });

@@ -1,8 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { WrapperError } from '../../../src/errors.ts';
+import type { ChangeHandler } from '../../../src/filter/codec/change.ts';
 import type { ObjectMeta, RawEvent } from '../../../src/filter/codec/codec.ts';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
-import { DeltaTracker } from '../../../src/proxy/reflector/delta-tracker.ts';
+import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
+import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
+import { TrackedObjects } from '../../../src/proxy/reflector/tracked-objects.ts';
 
 const codec = createJsonCodec();
 
@@ -16,112 +19,144 @@ function event(type: 'ADDED' | 'MODIFIED' | 'DELETED', name: string, version: st
   return { type, object: object(name, version, uid) } satisfies RawEvent;
 }
 
-function trackerOf(...items: Buffer[]): DeltaTracker<ObjectMeta> {
-  return boundedTracker({ maxObjects: 100, maxObjectBytes: 1000 }, ...items);
-}
-
-function boundedTracker(
-  bounds: { readonly maxObjects: number; readonly maxObjectBytes: number },
-  ...items: Buffer[]
-): DeltaTracker<ObjectMeta> {
-  const meta = (bytes: Buffer) => codec.meta(bytes);
-  const tracker = new DeltaTracker<ObjectMeta>(meta, meta, bounds);
-  tracker.commit(tracker.replace(items));
-  return tracker;
+/** Tracks these objects. Each cost is added to `costs`, before `account` may refuse it. */
+function tracked(
+  items: readonly Buffer[] = [],
+  {
+    readLimits = DEFAULT_READ_LIMITS,
+    decode = (bytes: Buffer): ObjectMeta => codec.meta(bytes),
+    costs = [] as number[],
+    account = (): void => {},
+    handlers = [] as ChangeHandler[],
+  } = {},
+): TrackedObjects<ObjectMeta> {
+  const objects = new TrackedObjects({
+    codec,
+    decode,
+    handlers,
+    readLimits,
+    versions: new VersionAllocator(1),
+    memory: {
+      reading: () => {},
+      objects: (bytes) => {
+        costs.push(bytes);
+        account();
+      },
+    },
+  });
+  if (items.length > 0) objects.replace(items, '1');
+  return objects;
 }
 
 function names(changes: readonly { type: string; key: string }[]): string[] {
   return changes.map(({ type, key }) => `${type} ${key}`);
 }
 
-describe('DeltaTracker', () => {
+describe('tracked objects', () => {
   test('a list becomes the differences to the known objects', () => {
-    const tracker = trackerOf(object('same', '1'), object('changed', '2'), object('gone', '3'));
-    const changes = tracker.replace([
-      object('same', '1'),
-      object('changed', '5'),
-      object('new', '6'),
-    ]);
-    expect(names(changes)).toEqual([
+    const objects = tracked([object('same', '1'), object('changed', '2'), object('gone', '3')]);
+    const list = [object('same', '1'), object('changed', '5'), object('new', '6')];
+    expect(names(objects.replace(list, '6'))).toEqual([
       'MODIFIED default/changed',
       'ADDED default/new',
       'DELETED default/gone',
     ]);
   });
 
-  test('the cost is the sum over the known objects after any changes', () => {
-    const costs = (...items: Buffer[]) => trackerOf(...items).costWith([]);
-    const tracker = trackerOf(object('a', '1'), object('b', '2'));
-    expect(tracker.costWith([])).toBeGreaterThan(2 * object('a', '1').length);
-    const events = [
+  test('the cost is the sum over the known objects, and is accounted for before they change', () => {
+    const costs: number[] = [];
+    const objects = tracked([object('a', '1'), object('b', '2')], { costs });
+    expect(costs.at(-1)).toBeGreaterThan(2 * object('a', '1').length);
+    objects.apply([
       event('MODIFIED', 'a', '10'),
       event('MODIFIED', 'a', '100'),
       event('ADDED', 'c', '101'),
       event('DELETED', 'b', '102'),
       event('ADDED', 'a', '1000', 'another'),
-    ];
-    const { changes } = tracker.apply(events);
-    const after = costs(object('a', '1000', 'another'), object('c', '101'));
-    expect(tracker.costWith(changes)).toBe(after);
-    tracker.commit(changes);
-    expect(tracker.costWith([])).toBe(after);
-    tracker.commit(tracker.replace([]));
-    expect(tracker.costWith([])).toBe(0);
+    ]);
+    const same: number[] = [];
+    tracked([object('a', '1000', 'another'), object('c', '101')], { costs: same });
+    expect(costs.at(-1)).toBe(same.at(-1));
+    objects.replace([], '1001');
+    expect(costs.at(-1)).toBe(0);
+  });
+
+  test('what has no room is reported to no handler, and nothing of it is known', () => {
+    const reported: string[] = [];
+    const handler: ChangeHandler = {
+      onChanges: (changes) => void reported.push(...names(changes)),
+      onSynced: () => void reported.push('synced'),
+    };
+    const room = { isLeft: true };
+    const objects = tracked([object('web', '1')], {
+      handlers: [handler],
+      account: () => {
+        if (!room.isLeft) throw new WrapperError('LimitExceeded', 'no room');
+      },
+    });
+    room.isLeft = false;
+    expect(() => objects.replace([object('db', '2')], '2')).toThrow('no room');
+    expect(() => objects.apply([event('ADDED', 'db', '2')])).toThrow('no room');
+    expect(reported).toEqual(['ADDED default/web', 'synced']);
+    expect([...objects.known.keys()]).toEqual(['default/web']);
   });
 
   test('a deleted object is forgotten: it is not reported again, and returns as ADDED', () => {
-    const tracker = trackerOf(object('web', '1'));
-    tracker.commit(tracker.replace([]));
-    expect(names(tracker.replace([]))).toEqual([]);
-    expect(names(tracker.apply([event('ADDED', 'web', '2')]).changes)).toEqual([
+    const objects = tracked([object('web', '1')]);
+    objects.replace([], '2');
+    expect(names(objects.replace([], '3'))).toEqual([]);
+    expect(names(objects.apply([event('ADDED', 'web', '4')]).changes)).toEqual([
       'ADDED default/web',
     ]);
   });
 
   test('in another history the same version may be another state', () => {
-    const tracker = trackerOf(object('same', '1'), object('gone', '2'));
-    expect(names(tracker.replace([object('same', '1')], true))).toEqual([
+    const objects = tracked([object('same', '1'), object('gone', '2')]);
+    expect(names(objects.replace([object('same', '1')], '2', true))).toEqual([
       'MODIFIED default/same',
       'DELETED default/gone',
     ]);
   });
 
   test('an object deleted and created again while no watch was open is a DELETED and an ADDED', () => {
-    const tracker = trackerOf(object('web', '1', 'first'));
-    expect(names(tracker.replace([object('web', '9', 'second')]))).toEqual([
+    const objects = tracked([object('web', '1', 'first')]);
+    expect(names(objects.replace([object('web', '9', 'second')], '9'))).toEqual([
       'DELETED default/web',
       'ADDED default/web',
     ]);
   });
 
   test('a list that does not parse changes nothing', () => {
-    const tracker = trackerOf(object('web', '1'));
-    expect(() => tracker.replace([object('db', '2'), Buffer.from('{"metadata":')])).toThrow(
+    const objects = tracked([object('web', '1')]);
+    const list = [object('db', '2'), Buffer.from('{"metadata":')];
+    expect(() => objects.replace(list, '2')).toThrow(
       expect.objectContaining({ code: 'Malformed' }),
     );
-    expect(names(tracker.replace([object('web', '1')]))).toEqual([]);
+    expect(names(objects.replace([object('web', '1')], '3'))).toEqual([]);
   });
 
   test('only new and changed objects of a list are decoded, and must parse', () => {
     const read: string[] = [];
-    const meta = (bytes: Buffer) => codec.meta(bytes);
-    const tracker = new DeltaTracker<ObjectMeta>(meta, (bytes) => {
+    const decode = (bytes: Buffer): ObjectMeta => {
       const facts = codec.meta(bytes);
       if (facts.uid === 'spoilt') throw new WrapperError('Malformed', 'facts that do not parse');
       read.push(facts.name);
       return facts;
-    });
-    tracker.commit(tracker.replace([object('same', '1'), object('changed', '2')]));
-    read.length = 0;
-    tracker.replace([object('same', '1'), object('changed', '5'), object('new', '6')]);
-    expect(read).toEqual(['changed', 'new']);
-    tracker.replace([object('same', '1')], true);
-    expect(read).toEqual(['changed', 'new', 'same']);
-    for (const name of ['same', 'new']) {
-      const relisted = [object('changed', '2'), object(name, '1', 'spoilt')];
-      expect(() => tracker.replace(relisted)).toThrow(
-        expect.objectContaining({ code: 'Malformed' }),
-      );
+    };
+    const before = [object('same', '1'), object('changed', '2')];
+    const readBy = (list: readonly Buffer[], otherHistory = false): string[] => {
+      const objects = tracked(before, { decode });
+      read.length = 0;
+      objects.replace(list, '6', otherHistory);
+      return [...read];
+    };
+    const list = [object('same', '1'), object('changed', '5'), object('new', '6')];
+    expect(readBy(list)).toEqual(['changed', 'new']);
+    expect(readBy([object('same', '1')], true)).toEqual(['same']);
+    const known = [object('changed', '2'), object('same', '1', 'spoilt')];
+    const unknown = [object('changed', '2'), object('new', '1', 'spoilt')];
+    for (const relisted of [known, unknown]) {
+      expect(() => readBy(relisted)).toThrow(expect.objectContaining({ code: 'Malformed' }));
     }
   });
 
@@ -131,12 +166,12 @@ describe('DeltaTracker', () => {
     ['a version that is not a number', { name: 'web', resourceVersion: 'x' }],
   ])('an object with %s is malformed', (_name, metadata) => {
     const bytes = Buffer.from(JSON.stringify({ metadata }));
-    expect(() => trackerOf(bytes)).toThrow(expect.objectContaining({ code: 'Malformed' }));
+    expect(() => tracked([bytes])).toThrow(expect.objectContaining({ code: 'Malformed' }));
   });
 
   test('each event is compared with the known objects, also within one batch', () => {
-    const tracker = trackerOf(object('web', '1'));
-    const { changes, resourceVersion } = tracker.apply([
+    const objects = tracked([object('web', '1')]);
+    const { changes, resourceVersion } = objects.apply([
       event('MODIFIED', 'web', '2'),
       event('ADDED', 'db', '3'),
       event('MODIFIED', 'db', '4'),
@@ -159,28 +194,36 @@ describe('DeltaTracker', () => {
 
   test('a bookmark moves the version and changes nothing', () => {
     const bookmark = Buffer.from('{"metadata":{"resourceVersion":"99"}}');
-    const followed = trackerOf().apply([{ type: 'BOOKMARK', object: bookmark }]);
-    expect(followed).toEqual({ changes: [], resourceVersion: '99', error: undefined });
+    const applied = tracked().apply([{ type: 'BOOKMARK', object: bookmark }]);
+    expect(applied).toEqual({ changes: [], resourceVersion: '99', error: undefined });
   });
 
   test('the events before an unusable one count', () => {
     const status = { code: 410, reason: 'Expired', message: 'too old' };
-    const { changes, resourceVersion, error } = trackerOf().apply([
+    const objects = tracked();
+    const { changes, resourceVersion, error } = objects.apply([
       event('ADDED', 'web', '2'),
       { type: 'ERROR', status },
       event('ADDED', 'db', '3'),
     ]);
     expect(names(changes)).toEqual(['ADDED default/web']);
+    expect([...objects.known.keys()]).toEqual(['default/web']);
     expect(resourceVersion).toBe('2');
     expect(error).toMatchObject({ code: 'Refused', status });
   });
 
+  test('the objects that changed last are found in order', () => {
+    const versions = ['5', '100', '20', '9', '99'];
+    const objects = tracked(versions.map((version) => object(`v${version}`, version)));
+    const newest = (count: number) => [...objects.newest(count).keys()];
+    expect(newest(3)).toEqual(['default/v100', 'default/v99', 'default/v20']);
+    expect(newest(9)).toHaveLength(5);
+  });
+
   test('the maximum number of objects is accepted, also when one replaces another', () => {
-    const tracker = boundedTracker(
-      { maxObjects: 2, maxObjectBytes: 1000 },
-      ...[object('web', '1'), object('db', '2')],
-    );
-    const { changes, error } = tracker.apply([
+    const readLimits = { ...DEFAULT_READ_LIMITS, maxObjects: 2 };
+    const objects = tracked([object('web', '1'), object('db', '2')], { readLimits });
+    const { changes, error } = objects.apply([
       event('MODIFIED', 'web', '3'),
       event('DELETED', 'web', '4'),
       event('DELETED', 'unknown', '5'),
@@ -195,16 +238,15 @@ describe('DeltaTracker', () => {
       'MODIFIED default/new',
     ]);
     expect(error).toMatchObject({ code: 'TooLarge' });
-    expect(() => tracker.replace([object('a', '1'), object('b', '1'), object('c', '1')])).toThrow(
-      expect.objectContaining({ code: 'TooLarge' }),
-    );
+    const list = ['a', 'b', 'c'].map((name) => object(name, '1'));
+    expect(() => objects.replace(list, '9')).toThrow(expect.objectContaining({ code: 'TooLarge' }));
   });
 
   test('an object of the maximum size is accepted, a larger one is not', () => {
     const bytes = object('web', '1');
-    const bounds = { maxObjects: 2, maxObjectBytes: bytes.length };
-    expect(() => boundedTracker(bounds, bytes)).not.toThrow();
-    expect(() => boundedTracker(bounds, object('web', '10'))).toThrow(
+    const readLimits = { ...DEFAULT_READ_LIMITS, maxObjectBytes: bytes.length };
+    expect(() => tracked([bytes], { readLimits })).not.toThrow();
+    expect(() => tracked([object('web', '10')], { readLimits })).toThrow(
       expect.objectContaining({ code: 'TooLarge' }),
     );
   });

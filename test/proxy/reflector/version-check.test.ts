@@ -2,7 +2,6 @@ import { expect, test } from '@jest/globals';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { ENDPOINT_SLICES, NODES } from '../../../src/filter/codec/resource.ts';
 import type { Query } from '../../../src/proxy/api/query.ts';
-import { DeltaTracker } from '../../../src/proxy/reflector/delta-tracker.ts';
 import { assertReached } from '../../../src/proxy/reflector/version-check.ts';
 
 const SLICES: Query = {
@@ -23,9 +22,13 @@ async function check(
   query = SLICES,
 ): Promise<string[]> {
   const listed: string[] = [];
+  const objects = new Map(
+    known.map(([key, version]) => [key, { resourceVersion: String(version) }] as const),
+  );
   await assertReached({
-    ...{ query, version: '20', readMeta: (each) => codec.meta(each) },
-    newest: known.map(([key, version]) => ({ key, resourceVersion: String(version) })),
+    query,
+    known: { version: '20', objects },
+    readMeta: (each) => codec.meta(each),
     list: async ({ fieldSelector, resource }) => {
       listed.push(fieldSelector);
       const name = /metadata\.name=([^,]*)/.exec(fieldSelector)?.[1] ?? '';
@@ -75,16 +78,20 @@ test('a query without known objects is sent with a name that no object has', asy
   expect(await check({}, [])).toEqual(['metadata.name=nobody.kube-proxy-wrapper.io']);
 });
 
-test('the objects that changed last are found in order', () => {
-  const tracker = new DeltaTracker(
-    (each) => codec.meta(each),
-    (each) => codec.meta(each),
-  );
-  const versions = [5, 100, 20, 9, 99];
-  tracker.commit(tracker.replace(versions.map((version) => object(`v${version}`, version))));
-  const newest = (count: number) => tracker.newest(count).map(({ key }) => key);
-  expect(newest(3)).toEqual(['default/v100', 'default/v99', 'default/v20']);
-  expect(newest(9)).toHaveLength(5);
-  expect(tracker.olderIn([object('v5', 6), object('v100', 100)])).toBeUndefined();
-  expect(tracker.olderIn([object('v5', 6), object('v100', 99)])).toBe('default/v100');
+test('an API server that has not reached the version is noticed, whatever its objects', async () => {
+  const behind = assertReached({
+    query: SLICES,
+    known: { version: '30', objects: new Map([['default/a', { resourceVersion: '19' }]]) },
+    readMeta: (each) => codec.meta(each),
+    list: async () => ({
+      kind: '',
+      resourceVersion: '25',
+      continue: '',
+      items: [object('a', 19)],
+    }),
+  });
+  await expect(behind).rejects.toMatchObject({
+    message: 'the API server has reached only 25, and had reached 30 before',
+    status: { code: 504, causes: [{ reason: 'ResourceVersionTooLarge' }] },
+  });
 });
