@@ -3,6 +3,7 @@ import {
   behind,
   bookmark,
   list,
+  object,
   refusal,
   type SimulatedAnswer,
 } from '../../support/reflector/simulated-server.ts';
@@ -170,6 +171,32 @@ test('a version that has expired leads to a list at once, also after an outage',
     expect([expired?.verb, listed?.verb]).toEqual(['watch', 'list']);
     expect((listed?.at ?? 0) - (expired?.at ?? 0)).toBeLessThanOrEqual(100);
   }
+});
+
+// As one of several servers that lags behind, or a cache before it, may answer.
+test('a list that is older than it had to be is not shown: the newest state is listed', async () => {
+  const { server } = simulation;
+  for (let n = 0; n < 5; n++) server.change();
+  await simulation.pass(1_000);
+  expect(simulation.shown[0]).toBe('15');
+  let hasExpired = false;
+  server.fault = ({ path: to, verb, version }) => {
+    if (to !== path(0)) return undefined;
+    if (verb === 'list') return version === null ? undefined : list(12, [object(12)]);
+    if (hasExpired) return undefined;
+    hasExpired = true;
+    return refusal(410);
+  };
+  const seen = new Set<string | undefined>();
+  server.cut();
+  for (let n = 0; n < 100; n++) {
+    await simulation.pass(50);
+    seen.add(simulation.shown[0]);
+  }
+  expect([...seen]).toEqual(['15']);
+  expect(simulation.isRight).toBe(true);
+  const lists = sentTo(0).filter(({ verb }) => verb === 'list');
+  expect(lists.map(({ version }) => version)).toEqual(['15', null]);
 });
 
 // The own Node and the node sets, which are quiet, waited ever longer.
