@@ -8,7 +8,7 @@ import { parseRequestInfo, type RequestInfo } from '../api/request-info.ts';
 import { readUrl } from '../api/request-url.ts';
 import { readBody } from '../http/request-body.ts';
 import { assertSameOrigin } from '../http/request-checks.ts';
-import type { ForwardingLimits } from '../passthrough/forwarding-limits.ts';
+import type { ForwardingLimits } from '../http/caller-limits.ts';
 import type { Passthrough } from '../passthrough/passthrough.ts';
 import type { AccessPolicy, Caller, ReadAttributes } from './access-policy.ts';
 import type { AccessReviewAuthorizer } from './access-review-authorizer.ts';

@@ -16,7 +16,7 @@ import {
   DEFAULT_FORWARDING_LIMITS,
   ForwardingLimits,
   type ForwardingLimitsOptions,
-} from '../passthrough/forwarding-limits.ts';
+} from '../http/caller-limits.ts';
 import type { Passthrough } from '../passthrough/passthrough.ts';
 import { assertConfidential } from '../upstream/assert-confidential.ts';
 import type { Upstream } from '../upstream/upstream.ts';

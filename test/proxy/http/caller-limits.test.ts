@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { statusOf } from '../../../src/proxy/api/status.ts';
-import { ForwardingLimits } from '../../../src/proxy/passthrough/forwarding-limits.ts';
+import { ForwardingLimits } from '../../../src/proxy/http/caller-limits.ts';
 
 function refusalOf(limits: ForwardingLimits, caller: string) {
   try {
