@@ -32,8 +32,11 @@ export interface ApiServerOptions {
   readonly initialResourceVersion?: number;
   /** Listens over TLS. Default: plain http. */
   readonly tls?: ListenerTls | undefined;
-  /** Whether to accept a bearer token (undefined: the request has no token); otherwise 401. Default: always. */
-  readonly authenticate?: (token: string | undefined) => boolean;
+  /**
+   * The user of a bearer token (undefined: the request has no token); true: accepted as anonymous, false: 401.
+   * Default: always true.
+   */
+  readonly authenticate?: (token: string | undefined) => boolean | string;
 }
 
 /**

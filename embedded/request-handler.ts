@@ -7,6 +7,7 @@ import { contentType } from './negotiate.ts';
 import { serveList, serveObject, watchRequestOf } from './read-requests.ts';
 import { type Exchange, respond, respondStatus } from './respond.ts';
 import { type Route, routeOf } from './route.ts';
+import { SELF_SUBJECT_REVIEWS, serveSelfSubjectReview } from './self-subject-review.ts';
 import type { Store } from './store.ts';
 import type { WatchRegistry } from './watch-registry.ts';
 import { methodNotAllowed, serveWrite } from './write-requests.ts';
@@ -22,8 +23,8 @@ export interface RequestHandlerOptions {
   readonly store: Store;
   readonly faults: Faults;
   readonly watches: WatchRegistry;
-  /** Whether to accept a bearer token (undefined: the request has no token). */
-  readonly authenticate: (token: string | undefined) => boolean;
+  /** See ApiServerOptions. */
+  readonly authenticate: (token: string | undefined) => boolean | string;
   readonly logger: Logger | undefined;
 }
 
@@ -69,12 +70,17 @@ async function answer(options: RequestHandlerOptions, exchange: Exchange): Promi
   options.faults.record(seen);
   await options.faults.released(seen);
   if (exchange.response.destroyed) return;
-  if (!options.authenticate(bearerToken(exchange.request))) {
+  const user = options.authenticate(bearerToken(exchange.request));
+  if (user === false) {
     throw failure(401, 'Unauthorized', 'Unauthorized');
   }
   const refusal = options.faults.refusalOf(seen);
   if (refusal !== undefined) {
     refuse(exchange, refusal);
+    return;
+  }
+  if (exchange.path === SELF_SUBJECT_REVIEWS) {
+    serveSelfSubjectReview(exchange, user === true ? undefined : user);
     return;
   }
   const route = routeOf(exchange.path);

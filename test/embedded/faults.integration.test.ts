@@ -199,4 +199,25 @@ describe('authenticate', () => {
     expected = 'second';
     expect([await status('Bearer first'), await status('Bearer second')]).toEqual([401, 200]);
   });
+
+  test('names the user of a token in a SelfSubjectReview, as kube-apiserver 1.36.3 does', async () => {
+    const authenticate = (token?: string) => (token === 'bad' ? false : (token ?? true));
+    const { url } = await start({ authenticate });
+    const review = async (headers: Record<string, string>) => {
+      const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+      const response = await sendRequest(url + path, { method: 'POST', headers });
+      return { code: response.status, ...(JSON.parse(response.body.toString()) as object) };
+    };
+    expect(await review({ authorization: 'Bearer test:nobody' })).toEqual({
+      code: 201,
+      kind: 'SelfSubjectReview',
+      apiVersion: 'authentication.k8s.io/v1',
+      metadata: { creationTimestamp: expect.stringMatching(/^\d{4}(-\d\d){2}T(\d\d:){2}\d\dZ$/) },
+      status: { userInfo: { username: 'test:nobody', groups: ['system:authenticated'] } },
+    });
+    expect(await review({})).toMatchObject({
+      status: { userInfo: { username: 'system:anonymous', groups: ['system:unauthenticated'] } },
+    });
+    expect(await review({ authorization: 'Bearer bad' })).toMatchObject({ code: 401 });
+  });
 });
